@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one exception tree of etrace; commands catch it at their outermost level only."""
+
+from __future__ import annotations
+
+
+class EtraceError(Exception):
+    """Something went wrong that the user can understand.
+
+    `message` says what, `hint` (may be empty) what to do next; `status` is the exit status
+    that a command ends with.
+    """
+
+    status = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(EtraceError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+    status = 2
+
+
+class CaptureError(EtraceError):
+    """A build could not be captured; the build itself may not have run."""
+
+    status = 125
+
+
+class SpecError(EtraceError):
+    """events.toml contradicts itself, or a rendered file is not what it renders to."""

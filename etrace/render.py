@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""(template, values) -> file. The only user of jinja2.
+
+`python -m etrace.render` writes every rendered file of the source tree, `--check` compares instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from etrace.errors import EtraceError, SpecError
+from etrace.spec import model
+
+#: rendered file -> template, both relative to the top of the source tree and to etrace/spec/templates
+OUTPUTS = {
+    "kmod/include/etrace/events.h": "events.h.j2",
+    "cython/libetrace/events.pxd": "events.pxd.j2",
+    "docs/format.md": "format.md.j2",
+}
+
+
+def render(template: Path, values: dict[str, Any]) -> str:
+    """Render one template; an undefined name in it is an error (SpecError), never an empty string."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template.parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  C, Cython, Markdown and unit files: nothing here is HTML
+    )
+    try:
+        return env.get_template(template.name).render(values)
+    except jinja2.TemplateError as error:
+        raise SpecError(f"{template}: {error}", "mend the template or the values it is given") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file under a temporary name beside it, then rename: it appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def outputs(top: Path) -> dict[Path, str]:
+    """Render everything that is rendered in the tree `top`: path -> text."""
+    values = {"spec": model.load()}
+    templates = top / "etrace" / "spec" / "templates"
+    return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}
+
+
+def check(top: Path) -> list[str]:
+    """Return the differences between the files in the tree and what they render to, as diff lines."""
+    lines: list[str] = []
+    for path, text in outputs(top).items():
+        old = path.read_text().splitlines() if path.exists() else []
+        lines += difflib.unified_diff(old, text.splitlines(), str(path), "rendered", lineterm="")
+    return lines
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of `python -m etrace.render`."""
+    parser = argparse.ArgumentParser(prog="python -m etrace.render", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare only; 1 when a file differs")
+    parser.add_argument("--top", type=Path, default=Path.cwd(), help="top of the source tree")
+    args = parser.parse_args(argv)
+    try:
+        if args.check:
+            differences = check(args.top)
+            sys.stdout.writelines(f"{line}\n" for line in differences)
+            return 1 if differences else 0
+        for path, text in outputs(args.top).items():
+            write_whole(path, text)
+    except EtraceError as error:
+        sys.stderr.write(f"render: {error.message}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
