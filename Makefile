@@ -21,7 +21,7 @@ build: $(VENV)/.built ## every command, in $(VENV)/bin
 
 $(VENV)/.built: $(SOURCES) build-aux/setup
 	@build-aux/setup build $(VENV)
-	$(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=$(BUILD) \
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=$(BUILD) \
 		$(addprefix -Csetup-args=,$(SETUP_ARGS)) . 2>&1 | { grep -v '^WARNING: Location' || true; }
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
 	@touch $@

@@ -22,7 +22,11 @@ YAMA_MEANING = {
     "2": "only with CAP_SYS_PTRACE",
     "3": "nobody may trace",
 }
-SECCOMP_MEANING = {"0": "none", "1": "strict", "2": "a filter is installed (a container's profile?)"}
+SECCOMP_MEANING = {
+    "0": "none",
+    "1": "strict",
+    "2": "a filter is installed (a container's profile?)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def _yama() -> str:
 
 
 def facts() -> Iterator[Fact]:
-    """What decides whether a build can be traced here."""
+    """Yield what decides whether a build can be traced here."""
     yield Fact("kernel", f"{platform.release()} {platform.machine()}")
     yield Fact("user", "root" if os.geteuid() == 0 else f"uid {os.geteuid()}, not root")
     yield Fact("capabilities", f"0x{_status_field('CapEff')}")
@@ -66,7 +70,10 @@ def facts() -> Iterator[Fact]:
     seccomp = _status_field("Seccomp")
     yield Fact("seccomp", SECCOMP_MEANING.get(seccomp, seccomp))
     tracer = _status_field("TracerPid")
-    yield Fact("traced by", "nobody" if tracer == "0" else f"process {tracer}: a process has one tracer only")
+    yield Fact(
+        "traced by",
+        "nobody" if tracer == "0" else f"process {tracer}: a process has one tracer only",
+    )
 
 
 def examine() -> list[Finding]:

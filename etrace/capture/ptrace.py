@@ -59,7 +59,7 @@ def parse_progress(line: bytes) -> Progress | None:
 
 
 def read_stats(path: Path) -> dict[str, Any]:
-    """The stats file of a capture; empty when there is none or it is not readable as one."""
+    """Return the stats file of a capture; empty when there is none or it is not readable as one."""
     try:
         raw = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -96,7 +96,7 @@ def _signals_for(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def _follow(fd: int, on_progress: Callable[[Progress], None]) -> None:
     """Read progress lines until the tracer closes its end."""
-    with open(fd, "rb", buffering=0, closefd=False) as stream:  # noqa: PTH123  a descriptor
+    with open(fd, "rb", buffering=0, closefd=False) as stream:
         pending = b""
         while chunk := stream.read(4096):
             *lines, pending = (pending + chunk).split(b"\n")
@@ -112,11 +112,13 @@ def _start(argv: list[str], status_fd: int | None) -> subprocess.Popen[bytes]:
         # close_fds=False: a build may use descriptors that the user opened (a jobserver, 3>log)
         return subprocess.Popen(argv, close_fds=False)
     except OSError as error:
-        raise CaptureError(f"{argv[0]}: {error.strerror}", "is the file system mounted noexec?") from error
+        raise CaptureError(
+            f"{argv[0]}: {error.strerror}", "is the file system mounted noexec?"
+        ) from error
 
 
 class PtraceBackend:
-    """ptrace and seccomp-BPF: works without rights wherever the kernel lets a parent trace its children."""
+    """ptrace and seccomp-BPF: works wherever the kernel lets a parent trace its children."""
 
     name = "ptrace"
     description = "ptrace + seccomp-BPF, no rights needed"
@@ -138,7 +140,9 @@ class PtraceBackend:
             if done.returncode == 0 and b"!New_proc|" in trace.read_bytes():
                 return Probe(True, "traced a command")
         reason, _, hint = done.stderr.decode(errors="replace").strip().partition("\n")
-        return Probe(False, reason or f"the tracer ended with status {done.returncode}", hint.strip())
+        return Probe(
+            False, reason or f"the tracer ended with status {done.returncode}", hint.strip()
+        )
 
     def run(
         self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None

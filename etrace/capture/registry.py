@@ -17,7 +17,7 @@ def names() -> list[str]:
 
 
 def choose(name: str) -> Backend:
-    """Return the backend of that name; for `auto` the first that works (the last one is not tried first).
+    """Return the backend of that name; for `auto` the first that works.
 
     CaptureError, with every backend's reason, when none works.
     """

@@ -30,7 +30,8 @@ def prepare(directory: Path) -> tuple[Path, Path, bool]:
                 path.replace(path.with_name(path.name + OLD_SUFFIX))
     except OSError as error:
         raise CaptureError(
-            f"{error.filename or directory}: {error.strerror}", "give a directory you can write to with -o"
+            f"{error.filename or directory}: {error.strerror}",
+            "give a directory you can write to with -o",
         ) from error
     if not os.access(directory, os.W_OK | os.X_OK):
         raise CaptureError(f"{directory}: not writable", "give another directory with -o")

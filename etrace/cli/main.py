@@ -27,7 +27,11 @@ class Command:
 COMMANDS = (
     Command("run", "etrace.cli.commands.run", "trace a command and everything it starts"),
     Command("summary", "etrace.cli.commands.summary", "what a parsed build did, on one page"),
-    Command("doctor", "etrace.cli.commands.doctor", "which ways to capture work here, and why not the others"),
+    Command(
+        "doctor",
+        "etrace.cli.commands.doctor",
+        "which ways to capture work here, and why not the others",
+    ),
 )
 EPILOG = """\
 a first trace:
@@ -74,7 +78,7 @@ def _top_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _find(parser: argparse.ArgumentParser, name: str) -> Command:
+def _find(parser: argparse.ArgumentParser, name: str) -> Command:  # noqa: RET503  error() exits
     for command in COMMANDS:
         if command.name == name:
             return command

@@ -46,7 +46,10 @@ class StatusLine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         signal.signal(signal.SIGWINCH, self._old_handler)  # type: ignore[arg-type]
         self._give_back()

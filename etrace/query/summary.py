@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.nfsdb.json` -> what a build did, in a few figures: counts, slow commands, what binaries are made of.
+"""`.nfsdb.json` -> a build in figures: counts, slow commands, what its binaries are made of.
 
 Works on the JSON alone (docs/nfsdb-json.md). What a file is made of is a walk from the file to the
 executions that wrote it, to what they read, and on, as long as what was read was itself written by
@@ -24,13 +24,15 @@ ELF_MAGIC = b"\x7fELF"
 AR_MAGIC = (b"!<arch>\n", b"!<thin>\n")
 ELF_TYPE_OFFSET, ET_REL = 16, 1
 
-SOURCE_SUFFIXES = frozenset(
-    ".c .cc .cpp .cxx .c++ .C .m .mm .s .S .asm .f .f90 .f95 .for .go .rs .java .py .pyx .d .ada .adb"
-    " .hs .ml .swift .zig .cu .y .l .proto .in".split()
-)
-HEADER_SUFFIXES = frozenset(".h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd".split())
-OBJECT_SUFFIXES = frozenset(".o .obj .lo .rlib .rmeta .class .pyc".split())
-LIBRARY_SUFFIXES = frozenset(".a .la".split())
+# Suffixes by kind of file; the compiler knowledge of the database replaces them there.
+_SOURCES = """.c .cc .cpp .cxx .c++ .C .m .mm .s .S .asm .f .f90 .f95 .for .go .rs .java .py .pyx .d
+    .ada .adb .hs .ml .swift .zig .cu .y .l .proto .in"""
+_HEADERS = ".h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd"
+_OBJECTS = ".o .obj .lo .rlib .rmeta .class .pyc"
+SOURCE_SUFFIXES = frozenset(_SOURCES.split())
+HEADER_SUFFIXES = frozenset(_HEADERS.split())
+OBJECT_SUFFIXES = frozenset(_OBJECTS.split())
+LIBRARY_SUFFIXES = frozenset((".a", ".la"))
 
 Key = tuple[int, int]
 
@@ -115,7 +117,8 @@ def load(path: Path) -> list[Execution]:
         ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise EtraceError(
-            f"{path}: not a parsed build ({error})", "make it again: etrace_parser .nfsdb .nfsdb.json"
+            f"{path}: not a parsed build ({error})",
+            "make it again: etrace_parser .nfsdb .nfsdb.json",
         ) from error
 
 
@@ -132,7 +135,7 @@ class _Graph:
                     self.writers[path].append((opened, execution.key))
 
     def closure(self, path: str) -> tuple[set[str], set[Key]]:
-        """Return every file and execution that went into `path`: (files without itself, executions)."""
+        """Return what went into `path`: (files without itself, executions)."""
         files: set[str] = set()
         seen: set[Key] = set()
         # (path, latest time at which a write of it still counts)
@@ -153,7 +156,7 @@ class _Graph:
 
 
 def _kind(path: str) -> str | None:
-    """`executable`, `shared object` or `archive` for a file that is one now; else None."""
+    """Return `executable`, `shared object` or `archive` for a file that is one now; else None."""
     try:
         with Path(path).open("rb") as stream:
             head = stream.read(ELF_TYPE_OFFSET + 2)

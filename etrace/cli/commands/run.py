@@ -12,12 +12,13 @@ from pathlib import Path
 
 from etrace.capture import registry, session
 from etrace.capture.backend import Backend, Options, Outcome, Progress
+from etrace.cli.figures import count, size
 from etrace.errors import UsageError
 
 EPILOG = """\
-The exit status is that of the command; 128+N when signal N ended it; 125 when the capture failed, 126
-and 127 when the command cannot be started. The trace is DIR/.nfsdb, how the capture went DIR/.nfsdb.stats.
-A trace that was there before is kept as .nfsdb.old.
+The exit status is that of the command; 128+N when signal N ended it; 125 when the capture failed,
+126 and 127 when the command cannot be started. The trace is DIR/.nfsdb, how the capture went
+DIR/.nfsdb.stats. A trace that was there before is kept as .nfsdb.old.
 """
 
 
@@ -27,41 +28,39 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = "etrace run [options] -- COMMAND [ARGUMENT...]"
     parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, default=Path(), help="where the trace goes (default: here)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path(),
+        help="where the trace goes (default: here)",
     )
     parser.add_argument(
-        "--backend", choices=registry.names(), default=registry.AUTO, help="how to capture (default: %(default)s)"
+        "--backend",
+        choices=registry.names(),
+        default=registry.AUTO,
+        help="how to capture (default: %(default)s)",
     )
-    parser.add_argument("--env", action="store_true", help="record the environment of every program")
+    parser.add_argument(
+        "--env", action="store_true", help="record the environment of every program"
+    )
     parser.add_argument("--mounts", action="store_true", help="record mount and umount")
     parser.add_argument("--thread-names", action="store_true", help="record thread names (Comm)")
     parser.add_argument(
-        "--wait-all", action="store_true", help="wait for processes that outlive the command, however long"
+        "--wait-all",
+        action="store_true",
+        help="wait for processes that outlive the command, however long",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no status line, no summary")
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
-def count(n: int, what: str) -> str:
-    """`1 process`, `2 processes`, `1,234 opens`."""
-    plural = what + ("es" if what.endswith("s") else "s")
-    return f"{n:,} {what if n == 1 else plural}"
-
-
-def size(n_bytes: int) -> str:
-    """A size for people, in powers of 1000."""
-    value, units = float(n_bytes), iter(("B", "kB", "MB", "GB", "TB"))
-    unit = next(units)
-    while value >= 1000 and unit != "TB":
-        value, unit = value / 1000, next(units)
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-
-
 def status_text(progress: Progress, elapsed: float) -> str:
     """Text of the live status line."""
     return (
-        f" etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}  {count(progress.processes, 'process')}"
-        f" ({progress.live} live)  {count(progress.executions, 'program')}"
+        f" etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}"
+        f"  {count(progress.processes, 'process')} ({progress.live} live)"
+        f"  {count(progress.executions, 'program')}"
         f"  {count(progress.opens, 'open')}  {size(progress.n_bytes)}"
     )
 
@@ -83,9 +82,9 @@ def _report(outcome: Outcome, options: Options) -> None:
         return
     shown = os.path.relpath(options.trace)
     sys.stderr.write(
-        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')} and"
-        f" {count(stats['opens'], 'open')} in {stats['duration_ns'] / 1e9:.1f} s -> {shown}"
-        f" ({size(stats['bytes'])})\n"
+        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
+        f" and {count(stats['opens'], 'open')} in {stats['duration_ns'] / 1e9:.1f} s"
+        f" -> {shown} ({size(stats['bytes'])})\n"
         f"etrace: next: etrace_parser {shown} {shown}.json\n"
     )
 
@@ -105,7 +104,9 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         raise UsageError("no command to trace", "etrace run -- make -j8")
     if command[0].startswith("-"):
-        raise UsageError(f"unknown option {command[0]}", "options go before `--`: etrace run --help")
+        raise UsageError(
+            f"unknown option {command[0]}", "options go before `--`: etrace run --help"
+        )
     backend = registry.choose(args.backend)
     trace, stats, aside = session.prepare(args.output)
     if aside and not args.quiet:

@@ -10,9 +10,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from etrace.cli.commands.run import count, size
+from etrace.cli.figures import count, seconds, size
 from etrace.query import summary
-from etrace.query.summary import NS_PER_SECOND, Execution, Product, Program, Summary
+from etrace.query.summary import Execution, Product, Program, Summary
 
 N_PRODUCTS = 8
 
@@ -20,13 +20,12 @@ N_PRODUCTS = 8
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace summary`."""
     parser.add_argument(
-        "json", nargs="?", type=Path, default=Path(".nfsdb.json"), help="parsed build (default: %(default)s)"
+        "json",
+        nargs="?",
+        type=Path,
+        default=Path(".nfsdb.json"),
+        help="parsed build (default: %(default)s)",
     )
-
-
-def seconds(n_ns: int) -> str:
-    """A duration with three digits after the point."""
-    return f"{n_ns / NS_PER_SECOND:9.3f} s"
 
 
 def _command(execution: Execution, width: int) -> str:
@@ -37,29 +36,25 @@ def _command(execution: Execution, width: int) -> str:
 def _product(product: Product) -> Iterator[str]:
     parts = ((product.sources, "source"), (product.headers, "header"), (product.objects, "object"))
     more = ((product.libraries, "library"), (product.others, "other file"))
-    shown = ", ".join(_count(n, what) for n, what in (*parts, *more) if n)
+    shown = ", ".join(count(n, what) for n, what in (*parts, *more) if n)
     yield f"  {os.path.relpath(product.path)}  ({product.kind}, {size(product.n_bytes)})"
     yield f"      {shown or 'nothing that was read'}"
     yield f"      by {count(product.commands, 'command')}: {', '.join(product.tools)}"
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} libraries" if what == "library" and n != 1 else count(n, what)
-
-
 def _program(program: Program) -> str:
-    return f"  {program.name:<20} {program.count:>6} times {seconds(program.elapsed_ns)}"
+    return f"  {program.name:<20} {program.count:>6} times {seconds(program.elapsed_ns):>11}"
 
 
 def text(page: Summary, width: int) -> Iterator[str]:
     """Lines of the page."""
     yield (
         f"{count(page.processes, 'process')}, {count(page.executions, 'program')} run"
-        f" ({page.failed} with a status other than 0), {page.elapsed_ns / NS_PER_SECOND:.1f} s"
+        f" ({page.failed} with a status other than 0), {seconds(page.elapsed_ns)}"
     )
     yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
     yield from ("", "slowest commands")
-    yield from (f"{seconds(e.elapsed)}  {_command(e, width - 13)}" for e in page.slowest)
+    yield from (f"{seconds(e.elapsed):>11}  {_command(e, width - 13)}" for e in page.slowest)
     yield from ("", "where the time went (commands that start no others)")
     yield from (_program(p) for p in page.programs)
     yield from ("", "what the binaries are made of")
