@@ -32,7 +32,7 @@ demo: build ## trace, parse and summarise the build of a real C project
 
 test: build ## all tests
 	@build-aux/setup test $(VENV)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(PYTEST_ARGS)
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)
