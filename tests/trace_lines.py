@@ -216,3 +216,48 @@ def _filled(wanted: list[bytes], got: list[bytes]) -> list[bytes]:
 def _shown(line: bytes) -> str:
     text = line.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+@dataclass(slots=True)
+class Event:
+    """One event put together from its lines; a string or item of several parts is whole again."""
+
+    tag: str
+    args: dict[str, int]
+    time_ns: int
+    strings: dict[str, bytes] = field(default_factory=dict)
+    items: list[bytes] = field(default_factory=list)
+
+
+def events(lines: Iterable[Line]) -> Iterator[Event]:
+    """Put the lines of one task together."""
+    event: Event | None = None
+    for line in lines:
+        if not line.goes_on:
+            if event:
+                yield event
+            tag, _, args = line.data.decode().partition("|")
+            pairs = (pair.split("=") for pair in args.split(",") if pair)
+            event = Event(tag, {name: int(value) for name, value in pairs}, line.time_ns)
+        else:
+            assert event, f"nothing before {line}"
+            _add_text(event, line.data)
+    if event:
+        yield event
+
+
+def _add_text(event: Event, data: bytes) -> None:
+    if item := re.match(rb"A\[(\d+)\]", data):
+        index = int(item[1])
+        if index == len(event.items):
+            event.items.append(b"")
+        event.items[index] += data[item.end() :]
+    elif data.startswith(b"Cont|"):
+        text = b"\n" + data.removeprefix(b"Cont|")
+        if event.items:
+            event.items[-1] += text
+        else:
+            event.strings[list(event.strings)[-1]] += text
+    elif string := re.match(rb"([A-Z]+)(?:\||\[\d+\])", data):
+        tag = string[1].decode()
+        event.strings[tag] = event.strings.get(tag, b"") + data[string.end() :]
