@@ -18,7 +18,7 @@ Fact = tuple[object, ...]
 Tasks = dict[str, list[Fact]]
 
 CALLS = (
-    "execve,execveat,open,openat,openat2,creat,close,close_range,pipe,pipe2,dup,dup2,dup3,fcntl,"
+    "execve,execveat,open,openat,openat2,creat,close,close_range,pipe,pipe2,dup,dup2,dup3,fcntl,?fcntl64,"
     "rename,renameat,renameat2,link,linkat,symlink,symlinkat,clone,clone3,fork,vfork,chdir"
 )
 OPTIONS = ["-ff", "--seccomp-bpf", "-q", "-s", "200000", "-v", "-xx", "-X", "raw", "-y"]
@@ -36,17 +36,7 @@ TEMPORARY = re.compile(rb"/(cc|st)[A-Za-z0-9]{6}\b")
 
 def command(prefix: Path, argv: list[str]) -> list[str]:
     """Return the command line that writes `prefix`.PID for each task of `argv`."""
-    return [
-        "strace",
-        *OPTIONS,
-        "-e",
-        f"trace={CALLS}",
-        "-e",
-        "signal=none",
-        "-o",
-        str(prefix),
-        *argv,
-    ]
+    return ["strace", *OPTIONS, "-e", f"trace={CALLS}", "-o", str(prefix), *argv]
 
 
 def unhex(text: str) -> bytes:
@@ -77,7 +67,7 @@ class _Task:
         for line in self.prefix.with_name(f"{self.prefix.name}.{pid}").read_text().splitlines():
             if ended := ENDED.match(line):
                 self.facts.append(("exit", _status(ended[1], ended[2])))
-            else:
+            elif not line.startswith("--- "):  # a signal arrives
                 call = CALL.match(line)
                 assert call, f"not a call: {line}"
                 self.call(call[1], call[2], call[3], call[4])
@@ -159,6 +149,7 @@ CALL_KIND = {
     **dict.fromkeys(("open", "openat", "creat"), "open"),
     **dict.fromkeys(("pipe", "pipe2"), "pipe"),
     **dict.fromkeys(("dup", "dup2", "dup3"), "dup"),
+    **dict.fromkeys(("fcntl", "fcntl64"), "fcntl"),
     **dict.fromkeys(("rename", "renameat", "renameat2", "link", "linkat"), "rename"),
     **dict.fromkeys(("symlink", "symlinkat"), "symlink"),
 }
