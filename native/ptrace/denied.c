@@ -15,9 +15,14 @@
 
 #define CAP_SYS_PTRACE_BIT 19
 #define MAX_NOTES 16 /* a build that runs its tests under gdb would fill the screen */
-#define NOTE_MAX 256
+#define NOTE_MAX 320
+#define COMM_MAX 64
 
-static char notes[MAX_NOTES][NOTE_MAX];
+static struct note {
+	char name[COMM_MAX];
+	char text[NOTE_MAX];
+} notes[MAX_NOTES];
+
 static size_t n_notes;
 
 static size_t read_file(const char *path, char *buf, size_t size)
@@ -56,13 +61,15 @@ static void explain_yama(void)
 				    : "nobody may trace until the next boot");
 }
 
-static void explain_tracer(void)
+/* Then nothing else need be wrong. */
+static bool explain_tracer(void)
 {
 	unsigned long long pid = status_field("TracerPid:", 10, 0);
 
 	if (pid)
 		say("  this process is traced itself by process %llu (etrace, strace or a debugger "
 		    "around this one): run one tracer only", pid);
+	return pid != 0;
 }
 
 static void explain_container(void)
@@ -81,9 +88,10 @@ static void explain_container(void)
 void denied_explain(const char *what, int error)
 {
 	say("%s was refused: %s", what, strerror(error));
-	explain_tracer();
-	explain_yama();
-	explain_container();
+	if (!explain_tracer()) {
+		explain_yama();
+		explain_container();
+	}
 	if (error == EINVAL || error == EIO || error == ENOSYS)
 		say("  this kernel lacks it: Linux 5.3 or newer with CONFIG_SECCOMP_FILTER is needed");
 	die("  other ways: `etrace doctor` tells which backends work here");
@@ -101,20 +109,40 @@ static const char *request_name(long request)
 	}
 }
 
+static void read_name(pid_t tid, char comm[COMM_MAX])
+{
+	char path[PROC_NAME_MAX];
+
+	proc_name(path, tid, "comm");
+	read_file(path, comm, COMM_MAX);
+	comm[strcspn(comm, "\n")] = '\0';
+}
+
+/* One note for each name: a debugger forks and tries in several ways. */
+static bool is_noted(const char *comm)
+{
+	size_t i;
+
+	for (i = 0; i < n_notes; i++)
+		if (!strcmp(notes[i].name, comm))
+			return true;
+	return false;
+}
+
 void denied_note(const struct task *task, long request)
 {
-	char name[PROC_NAME_MAX];
-	char comm[64];
-	size_t len;
+	struct note *note = &notes[n_notes];
+	char comm[COMM_MAX];
 
 	counters.refused_ptrace++;
 	if (n_notes == MAX_NOTES)
 		return;
-	proc_name(name, task->tid, "comm");
-	len = read_file(name, comm, sizeof(comm));
-	if (len && comm[len - 1] == '\n')
-		comm[len - 1] = '\0';
-	snprintf(notes[n_notes++], NOTE_MAX,
+	read_name(task->tid, comm);
+	if (is_noted(comm))
+		return;
+	n_notes++;
+	strcpy(note->name, comm);
+	snprintf(note->text, NOTE_MAX,
 		 "'%s' (process %d) was refused ptrace (%s) because etrace traces the build already: "
 		 "debuggers and tracers do not work inside a traced build", comm, task->tid,
 		 request_name(request));
@@ -127,7 +155,7 @@ size_t denied_count(void)
 
 const char *denied_text(size_t index)
 {
-	return notes[index];
+	return notes[index].text;
 }
 
 void denied_report(void)
@@ -135,8 +163,8 @@ void denied_report(void)
 	size_t i;
 
 	for (i = 0; i < n_notes; i++)
-		say("%s", notes[i]);
+		say("%s", notes[i].text);
 	if (counters.refused_ptrace > n_notes)
-		say("ptrace was refused %llu more times",
-		    (unsigned long long)(counters.refused_ptrace - n_notes));
+		say("ptrace was refused %llu times in all",
+		    (unsigned long long)counters.refused_ptrace);
 }

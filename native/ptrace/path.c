@@ -152,9 +152,18 @@ const char *path_cwd(struct task *task)
 	return task->fs->cwd;
 }
 
-void path_set_inside(struct task *task, struct path *path, const char *text, size_t len)
+bool path_of_own_fd(struct task *task, int fd, struct path *path)
 {
-	set_below(path, path_root(task), text, len);
+	char name[PROC_NAME_MAX];
+	char text[PATH_MAX];
+	ssize_t len;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	len = read_link(name, text);
+	if (len < 0)
+		return false;
+	set_below(path, path_root(task), text, (size_t)len);
+	return true;
 }
 
 bool path_of_link(struct task *task, const char *link, struct path *path)
@@ -167,7 +176,7 @@ bool path_of_link(struct task *task, const char *link, struct path *path)
 	len = read_link(name, text);
 	if (len < 0)
 		return false;
-	path_set_inside(task, path, text, (size_t)len);
+	set_below(path, path_root(task), text, (size_t)len);
 	return true;
 }
 

@@ -33,8 +33,8 @@ bool path_of_link(struct task *task, const char *link, struct path *path);
 /* Path of an open descriptor. */
 bool path_of_fd(struct task *task, int fd, struct path *path);
 
-/* Put `text`, a path as the tracer sees it, into `path` as the task sees it. */
-void path_set_inside(struct task *task, struct path *path, const char *text, size_t len);
+/* Path, as the task sees it, of a descriptor that the tracer itself has opened. */
+bool path_of_own_fd(struct task *task, int fd, struct path *path);
 
 void path_set(struct path *path, const char *text, size_t len);
 

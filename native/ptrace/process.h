@@ -8,8 +8,8 @@
 /* A child of `parent` appeared: print what the parent did. */
 void process_put_fork(struct task *parent, struct task *child);
 
-/* Flags that the child of a fork, vfork or clone in progress was made with. */
-u64 process_clone_flags(const struct task *parent, int event);
+/* Flags of the call at whose ptrace event `parent` stands; fork and vfork have theirs implied. */
+u64 process_clone_flags(struct task *parent, int event);
 
 /* A clone was entered and the task goes on without a child: print that it failed. */
 void process_settle_clone(struct task *task);

@@ -108,7 +108,7 @@ void report_survivors(void)
 	struct survivors survivors = { .len = 0 };
 
 	task_for_each(list_survivor, &survivors);
-	warn("%zu process(es) outlive the command and go on untraced: %s; --wait-all waits for them",
+	warn("%zu process(es) outlive the command and go on unrecorded: %s; --wait-all waits for them",
 	     survivors.n, survivors.text);
 }
 

@@ -63,22 +63,6 @@ int open_in_task(struct task *task, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Replace `path` by the resolved name of what `fd`, a descriptor of the tracer, was opened as. */
-static bool set_to_own_fd(struct task *task, int fd, struct path *path)
-{
-	char name[PROC_NAME_MAX];
-	char text[PATH_MAX];
-	ssize_t len;
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	len = readlink(name, text, sizeof(text) - 1);
-	if (len < 0)
-		return false;
-	text[len] = '\0';
-	path_set_inside(task, path, text, (size_t)len);
-	return true;
-}
-
 bool resolve_whole(struct task *task, struct path *path)
 {
 	int fd = open_in_task(task, path->text, O_PATH);
@@ -86,7 +70,7 @@ bool resolve_whole(struct task *task, struct path *path)
 
 	if (fd < 0)
 		return false;
-	done = set_to_own_fd(task, fd, path);
+	done = path_of_own_fd(task, fd, path);
 	close(fd);
 	return done;
 }
