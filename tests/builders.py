@@ -77,9 +77,10 @@ class TraceBuilder:
         raw = {k: os.fsencode(v) if isinstance(v, str) else v for k, v in values.items()}
         return self._add(upid, event_lines.event_lines(self.head(upid), tag, raw))
 
-    def line(self, upid: int, data: bytes) -> Self:
-        """Add one line as it is, well formed or not."""
-        return self._add(upid, self.head(upid) + data + b"\n")
+    def lines(self, upid: int, *data: bytes) -> Self:
+        """Add lines of one stamp as they are, well formed or not."""
+        head = self.head(upid)
+        return self._add(upid, b"".join(head + each + b"\n" for each in data))
 
     def raw(self, lines: bytes) -> Self:
         """Add bytes without a prefix: comments, noise."""
