@@ -57,15 +57,11 @@ class Replay:
     held_at_exec: set[Role] = field(default_factory=set)
     made: set[tuple[Execution, int]] = field(default_factory=set)
     duplicated: set[Role] = field(default_factory=set)
-    forked_holding: set[Role] = field(default_factory=set)
+    forked_holding: set[tuple[Role, int]] = field(default_factory=set)  #: and the child
 
     def links(self) -> dict[Execution, list[Execution]]:
         """Return the readers of each writer, in order."""
-        handed_on = {
-            role
-            for role in self.forked_holding - self.duplicated
-            if (role[0], role[1]) in self.made
-        }
+        handed_on = {role for role, child in self.forked_holding if self.is_handed_on(role, child)}
         readers: dict[int, set[Execution]] = defaultdict(set)
         writers: dict[int, set[Execution]] = defaultdict(set)
         for execution, pipe, writes in self.roles - self.held_at_exec - handed_on:
@@ -75,6 +71,12 @@ class Replay:
             for writer in writing:
                 out[writer] |= readers[pipe] - {writer}
         return {writer: sorted(reading) for writer, reading in out.items()}
+
+    def is_handed_on(self, role: Role, child: int) -> bool:
+        """Tell whether an execution made an end for this child alone, as a shell for a command."""
+        execution, pipe, writes = role
+        by_child = ((child, 0), pipe, writes) in self.duplicated
+        return by_child and role not in self.duplicated and (execution, pipe) in self.made
 
     def take(self, step: Step) -> None:
         """Apply one step, then look at everyone who uses the tables it touched."""
@@ -109,7 +111,7 @@ class Replay:
         """Give the child its descriptors, unless it was seen before."""
         child = step.event.numbers["pid"]
         for pipe, writes in one_sided(table):
-            self.forked_holding.add((step.execution, pipe, writes))
+            self.forked_holding.add(((step.execution, pipe, writes), child))
         if child not in self.tables and child not in self.current:
             self.tables[child] = table if step.flags & CLONE_FILES else dict(table)
             self.current[child] = (child, 0)
