@@ -263,8 +263,10 @@ def test_a_reader_that_starts_more_children_meanwhile_stays_a_reader(run: Parse)
     """Ninja with two jobs: the second child is started while the first one's output is read."""
     t = TraceBuilder().exec(SHELL, "/usr/bin/ninja").pipe(SHELL, 3, 4).fork(SHELL, LEFT)
     t.close(SHELL, 4).dup(LEFT, 4, 1).close(LEFT, 3).close(LEFT, 4).exec(LEFT, "/bin/sh")
-    t.pipe(SHELL, 4, 5).fork(SHELL, RIGHT).close(SHELL, 5).close(RIGHT, 3).close(RIGHT, 4)
-    t.dup(RIGHT, 5, 1).close(RIGHT, 5).exec(RIGHT, "/bin/sh")
+    t.pipe(SHELL, 4, 5).fork(SHELL, RIGHT).close(SHELL, 5).dup(RIGHT, 5, 1)
+    for fd in (3, 4, 5):
+        t.at(T0 + 50_000).close(RIGHT, fd)
+    t.at(T0 + 50_000).exec(RIGHT, "/bin/sh")
     assert readers(run(t)) == {(LEFT, 1): [(SHELL, 1)], (RIGHT, 1): [(SHELL, 1)]}
 
 
