@@ -119,6 +119,8 @@ def act_exec(a: Actors) -> None:
     upid = a.anyone()
     for fd in a.draw(st.sets(FDS, max_size=2)):  # close-on-exec, with the stamp of the New_proc
         a.trace.close(upid, fd).at(a.trace.clock_ns - a.trace.step_ns)
+    if a.draw(st.booleans()):
+        a.trace.comm(upid, a.name()).at(a.trace.clock_ns - a.trace.step_ns)
     argv = a.draw(st.lists(names(), max_size=3))
     interpreter = a.draw(st.none() | names())
     a.trace.exec(upid, a.name(), [*argv], cwd=a.name(), interpreter=interpreter)

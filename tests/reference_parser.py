@@ -349,7 +349,10 @@ def pipe_steps(joined: dict[int, list[Joined]], in_time: list[Joined], forks: Fo
                 same = [c for c in run if c.time_ns == j.event.time_ns]
                 closed_by[j.event.place] = tuple(c.numbers["fd"] for c in same)
                 swallowed.update(c.place for c in same)
-            run = [*run, j.event] if j.event.tag == "Close" else []
+            if j.event.tag == "Close":
+                run.append(j.event)
+            elif j.event.tag != "Comm":
+                run = []
     return [
         Step(j.event, j.execution, clone_flags(j), closed_by.get(j.event.place, ()))
         for j in in_time

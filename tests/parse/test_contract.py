@@ -287,7 +287,7 @@ def test_close_lines_of_an_exec_are_one_step_with_it(run: Parse) -> None:
     """A capture prints the closes of close-on-exec right before New_proc, with its stamp."""
     t = TraceBuilder().exec(SHELL, "/bin/a").pipe(SHELL, 3, 4, O_CLOEXEC).fork(SHELL, LEFT)
     t.close(SHELL, 4).at(T0 + 50_000).close(LEFT, 3).at(T0 + 50_000).close(LEFT, 4)
-    t.at(T0 + 50_000).exec(LEFT, "/bin/b")
+    t.at(T0 + 50_000).comm(LEFT, "b").at(T0 + 50_000).exec(LEFT, "/bin/b")
     assert readers(run(t)) == {}
 
 
