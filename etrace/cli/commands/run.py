@@ -93,7 +93,8 @@ def _end_like(outcome: Outcome) -> int:
     """End as the command ended: by the same signal, so that a shell sees no difference."""
     if outcome.signal:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command has dumped its own core
-        signal.signal(outcome.signal, signal.SIG_DFL)
+        if outcome.signal != signal.SIGKILL:
+            signal.signal(outcome.signal, signal.SIG_DFL)
         os.kill(os.getpid(), outcome.signal)
     return outcome.status
 

@@ -114,7 +114,7 @@ def test_an_output_that_cannot_be_written_is_125(tmp_path: Path) -> None:
 def test_descriptors_of_the_user_reach_the_command(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
-    command = ["sh", "-c", f"echo through >&{writer}"]
+    command = ["sh", "-c", f"echo through > /dev/fd/{writer}"]
     subprocess.run(
         [ETRACE, "run", "-q", "-o", tmp_path, "--", *command], check=True, close_fds=False
     )
