@@ -13,6 +13,8 @@ from pathlib import Path
 import paired
 from paired import Candidate
 
+from etrace.capture import ptrace
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
@@ -42,7 +44,8 @@ def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
         f"trace={CALLS}",
     ]
     traced = [str(etrace()), "run", "-q", "-o", str(scratch), "--"]
-    return [[*command], [*strace, *command], [*traced, *command]]
+    alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--"]
+    return [[*command], [*strace, *command], [*traced, *command], [*alone, *command]]
 
 
 def compare(
@@ -54,7 +57,7 @@ def compare(
         if tree is not None:
             subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
 
-    names = ("native", "strace --seccomp-bpf", "etrace run")
+    names = ("native", "strace --seccomp-bpf", "etrace run", "its C tracer alone")
     commands = ways(command, scratch)
     candidates = [Candidate(n, c, tree, clean) for n, c in zip(names, commands, strict=True)]
     return paired.table(title, paired.compare(candidates, rounds))

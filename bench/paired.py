@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paired runs: the candidates take turns, so that a noisy neighbour hits all of them alike.
 
-The figure is the median over the rounds of the ratio to the baseline of the same round. CPU time is
-user + system of the whole process tree (wait4(2)), the steadier of the two on a shared machine.
+The figure is the median over the rounds of the ratio to the baseline of the same round. CPU time
+is user + system of the whole process tree, the steadier of the two on a shared machine: this
+process is the subreaper of what it starts (prctl(2)), so that what goes on in the background counts.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
 import subprocess
@@ -47,10 +49,28 @@ class Figure:
     cpu_ratio: float
 
 
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def _reap_all(first: int) -> tuple[int, float, int]:
+    """Wait for a process and all orphans of its tree: (its status, CPU seconds, peak bytes)."""
+    status, cpu, peak = 0, 0.0, 0
+    while True:
+        try:
+            pid, raw, usage = os.wait4(-1, 0)
+        except ChildProcessError:
+            return status, cpu, peak
+        cpu += usage.ru_utime + usage.ru_stime
+        peak = max(peak, usage.ru_maxrss * 1024)
+        if pid == first:
+            status = os.waitstatus_to_exitcode(raw)
+
+
 def once(candidate: Candidate) -> Run:
     """Run a candidate once; CalledProcessError when it fails."""
     if candidate.prepare is not None:
         candidate.prepare()
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     argv = [str(a) for a in candidate.command]
     start = time.monotonic()
     process = subprocess.Popen(
@@ -58,12 +78,11 @@ def once(candidate: Candidate) -> Run:
     )
     assert process.stderr is not None
     errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode, cpu, peak = _reap_all(process.pid)
     wall = time.monotonic() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, argv, stderr=errors)
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    return Run(wall, cpu, peak)
 
 
 def compare(candidates: Sequence[Candidate], rounds: int) -> list[Figure]:
