@@ -3,7 +3,7 @@
 
 The figure is the median over the rounds of the ratio to the baseline of the same round. CPU time
 is user + system of the whole process tree, the steadier of the two on a shared machine: this
-process is the subreaper of what it starts (prctl(2)), so that what goes on in the background counts.
+process is the subreaper of what it starts (prctl(2)), so that a part in the background counts.
 """
 
 from __future__ import annotations

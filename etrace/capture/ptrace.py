@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -125,6 +124,8 @@ class PtraceBackend:
 
     def probe(self) -> Probe:
         """Trace `true` and look for its New_proc."""
+        import tempfile  # noqa: PLC0415  a capture does not need it, and starts the faster
+
         try:
             argv0 = str(program())
         except CaptureError as error:
