@@ -263,7 +263,8 @@ int main(int argc, char **argv)
 	finish(end);
 	if (end == LOOP_FRONT_GONE) /* PTRACE_O_EXITKILL ends the build with this process */
 		return STATUS_ETRACE_FAILED;
-	front_finish(failure ? failure << 8 : final_status(loop_root_status()));
+	front_finish(failure ? failure << 8 : final_status(loop_root_status()),
+		     end == LOOP_SURVIVORS);
 	if (end == LOOP_SURVIVORS) {
 		stay_in_background();
 		loop_run(root);

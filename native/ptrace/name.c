@@ -55,7 +55,7 @@ static void find_source(struct task *task, int dirfd, u64 address, bool follow)
 		return;
 	if (follow ? !resolve_whole(task, &path) : !resolve_directories(task, &path))
 		return;
-	names->from_exists = stat_in_task(task, &path, &st) || follow;
+	names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
 	names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
 	names->from = keep(&path);
 }
