@@ -345,8 +345,7 @@ void exec_put(struct task *task)
 	u64 now = monotonic_ns();
 	ssize_t error;
 
-	task->rseq = 0;
-	task->rseq_attempts = 0;
+	memory_begin_program(task);
 	error = read_image(task, stack_pointer_of(task));
 	if (error == -ESRCH) /* killed before the program began */
 		return;
@@ -355,7 +354,6 @@ void exec_put(struct task *task)
 		image.len = 0;
 	}
 	parse_image();
-	memory_note_cpu(task);
 	counters.executions++;
 	put_program(task, now);
 }
