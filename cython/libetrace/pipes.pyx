@@ -60,6 +60,7 @@ cdef struct Pipe:
     u32 index
     bint is_copied[2]  # by the execution that made it
     bint is_handed_on[2]
+    bint is_jobserver  # some command began with both ends
 
 
 # An execution that holds an end alone.
@@ -333,6 +334,15 @@ cdef int end_execution(Pipes *pipes, u32 process, bint executes) noexcept nogil:
     return 0
 
 
+# A make gives both ends of its jobserver to every command; nobody does that with a pipe for data.
+cdef void note_jobservers(Pipes *pipes, const Table *table) noexcept nogil:
+    cdef const View *views = <const View *>table.views.data
+    cdef size_t i
+    for i in range(table.views.len / sizeof(View)):
+        if views[i].n[READ_END] and views[i].n[WRITE_END]:
+            pipe_of(pipes, views[i].pipe).is_jobserver = True
+
+
 # The table after an exec: without what it closes; one of its own if it was shared.
 cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     cdef Member *member = &pipes.members[process]
@@ -354,6 +364,7 @@ cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     for i in range(old.held.len / sizeof(Held)):
         if not held[i].is_cloexec and hold(pipes, member.table, &held[i]) < 0:
             return -1
+    note_jobservers(pipes, member.table)
     member.since = pipes.step  # what was alone only meanwhile was never alone
     pipes.step += 1
     if not old.n_members:
@@ -545,7 +556,7 @@ cdef int cross_all(Pipes *pipes, Buffer *edges) noexcept nogil:
     while r < n_readers and w < n_writers and pipes.work <= pipes.budget:
         r_end = run_of(readers, r, n_readers)
         w_end = run_of(writers, w, n_writers)
-        if readers[r].pipe == writers[w].pipe:
+        if readers[r].pipe == writers[w].pipe and not pipe_of(pipes, writers[w].pipe).is_jobserver:
             if cross(pipes, readers + r, r_end - r, writers + w, w_end - w, edges) < 0:
                 return -1
         if readers[r].pipe <= writers[w].pipe:
