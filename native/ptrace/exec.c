@@ -258,21 +258,19 @@ static void find_interpreter(struct task *task, const struct path *asked, struct
 		resolve_directories(task, &next);
 		path_set(found, next.text, next.len);
 	}
-	path_of_link(task, "exe", found);
+	path_of_link(task, "exe", found); /* or it stays what it was */
 }
 
 static void find_programs(struct task *task, struct path *interpreter, struct path *program)
 {
 	bool asked = asked_path(task, program);
 
-	if (!asked || is_proc_link(program)) {
-		struct path loaded;
-
-		if (!(asked && resolve_whole(task, program)) &&
-		    path_of_link(task, "exe", &loaded))
-			path_set(program, loaded.text, loaded.len);
-	} else {
+	if (asked && !is_proc_link(program)) {
 		resolve_directories(task, program);
+	} else if (!asked || !resolve_whole(task, program)) {
+		/* a program that may be executed but not read has no name at all for the tracer */
+		if (!path_of_link(task, "exe", program) && !asked)
+			path_set(program, "", 0);
 	}
 	find_interpreter(task, program, interpreter);
 }
