@@ -67,13 +67,20 @@ static bool switch_leaks_off(const char *variable)
 	return true;
 }
 
+static int failure_status(const struct failure *failure)
+{
+	if (failure->step == FAILED_FILTER)
+		return STATUS_ETRACE_FAILED;
+	return failure->error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
 static void fail(int step, int error)
 {
 	struct failure failure = { .step = step, .error = error };
 
 	if (write(failure_pipe[1], &failure, sizeof(failure)) < 0)
 		say("cannot tell the tracer: %s", strerror(errno));
-	_exit(STATUS_ETRACE_FAILED);
+	_exit(failure_status(&failure));
 }
 
 /*
@@ -139,7 +146,7 @@ pid_t command_start(void)
 	return pid;
 }
 
-static int explain_exec(int error)
+static void explain_exec(int error)
 {
 	const char *name = options.command[0];
 
@@ -150,7 +157,6 @@ static int explain_exec(int error)
 		    strchr(name, '/') ? strerror(error) : "no such command in PATH");
 	else
 		say("cannot run '%s': %s", name, strerror(error));
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
 int command_failure(void)
@@ -165,5 +171,6 @@ int command_failure(void)
 		return 0;
 	if (failure.step == FAILED_FILTER)
 		denied_explain("the seccomp filter", failure.error);
-	return explain_exec(failure.error);
+	explain_exec(failure.error);
+	return failure_status(&failure);
 }

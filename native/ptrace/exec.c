@@ -246,12 +246,7 @@ static void find_interpreter(struct task *task, const struct path *asked, struct
 	if (stat(name, &loaded) < 0)
 		return;
 	for (depth = 0; depth <= MAX_SCRIPT_DEPTH; depth++) {
-		int fd = open_in_task(task, found->text, O_PATH);
-		bool same = fd >= 0 && fstat(fd, &st) == 0 && is_same_file(&st, &loaded);
-
-		if (fd >= 0)
-			close(fd);
-		if (same)
+		if (stat_in_task(task, found, 0, &st) && is_same_file(&st, &loaded))
 			return;
 		if (!read_interpreter(task, found, &next))
 			break;
@@ -350,8 +345,7 @@ void exec_put(struct task *task)
 	u64 now = monotonic_ns();
 	ssize_t error;
 
-	task->rseq = 0;
-	task->rseq_attempts = 0;
+	memory_begin_program(task);
 	error = read_image(task, stack_pointer_of(task));
 	if (error == -ESRCH) /* killed before the program began */
 		return;
@@ -360,7 +354,6 @@ void exec_put(struct task *task)
 		image.len = 0;
 	}
 	parse_image();
-	memory_note_cpu(task);
 	counters.executions++;
 	put_program(task, now);
 }

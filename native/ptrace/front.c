@@ -23,6 +23,12 @@
 #include "signals.h"
 #include "tracer.h"
 
+/* The tracer's word when the command has ended. */
+struct result {
+	int wait_status;
+	bool stays; /* the tracer has others to trace and does not end */
+};
+
 static volatile pid_t *root; /* in memory that both processes share */
 static pid_t tracer;
 static int result_pipe[2];
@@ -63,12 +69,20 @@ static void follow_stop(void)
 		raise(SIGSTOP);
 }
 
-static void end_without_result(void)
+/* Its resource usage, the build's included, becomes the front's. */
+static int reap_tracer(void)
 {
 	int status = 0;
 
 	while (waitpid(tracer, &status, 0) < 0 && errno == EINTR)
 		;
+	return status;
+}
+
+static void end_without_result(void)
+{
+	int status = reap_tracer();
+
 	if (WIFSIGNALED(status))
 		say("the tracer was killed by signal %d, and the build with it; the trace so far is "
 		    "in '%s'", WTERMSIG(status), options.trace_path);
@@ -81,8 +95,8 @@ static void run_front(void)
 {
 	struct pollfd poll_result = { .fd = result_pipe[0], .events = POLLIN };
 	sigset_t blocked;
+	struct result result;
 	sigset_t open;
-	int status;
 	ssize_t n;
 
 	close(result_pipe[1]);
@@ -93,10 +107,12 @@ static void run_front(void)
 	set_front_signals();
 	while (ppoll(&poll_result, 1, NULL, &open) <= 0)
 		follow_stop();
-	n = read(result_pipe[0], &status, sizeof(status));
-	if (n != sizeof(status))
+	n = read(result_pipe[0], &result, sizeof(result));
+	if (n != sizeof(result))
 		end_without_result();
-	signals_end_like(status);
+	if (!result.stays)
+		reap_tracer();
+	signals_end_like(result.wait_status);
 }
 
 void front_split(void)
@@ -122,10 +138,12 @@ void front_set_root(pid_t pid)
 	*root = pid;
 }
 
-void front_finish(int wait_status)
+void front_finish(int wait_status, bool stays)
 {
+	struct result result = { wait_status, stays };
+
 	prctl(PR_SET_PDEATHSIG, 0);
-	if (write(result_pipe[1], &wait_status, sizeof(wait_status)) != sizeof(wait_status))
+	if (write(result_pipe[1], &result, sizeof(result)) != sizeof(result))
 		say("the waiting process is gone");
 	close(result_pipe[1]);
 }

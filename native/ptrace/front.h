@@ -3,6 +3,7 @@
 #ifndef ETRACE_PTRACE_FRONT_H
 #define ETRACE_PTRACE_FRONT_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -14,7 +15,10 @@ void front_split(void);
 /* In the tracer: the command's process, to hand signals to. 0 when there is none any more. */
 void front_set_root(pid_t root);
 
-/* In the tracer: the command ended with this wait status, and the trace is complete. */
-void front_finish(int wait_status);
+/*
+ * In the tracer: the command ended with this wait status, and the trace is complete. `stays` says
+ * that the tracer lives on for those that outlive the command.
+ */
+void front_finish(int wait_status, bool stays);
 
 #endif /* ETRACE_PTRACE_FRONT_H */

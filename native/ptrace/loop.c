@@ -76,7 +76,7 @@ void loop_init(void)
 		signals_set(ignored[i], SIG_IGN);
 	for (i = 0; i < sizeof(noted) / sizeof(noted[0]); i++)
 		signals_set(noted[i], on_signal);
-	signals_set(SIGCHLD, SIG_DFL); /* where it was ignored, no end would be reported */
+	signals_set_child_default();
 	setitimer(ITIMER_REAL, &tick, NULL);
 }
 
@@ -173,7 +173,7 @@ static void on_fork(struct task *parent, int event)
  */
 static struct task *take_over_leader(struct task *leader)
 {
-	pid_t former = (pid_t)event_message(leader);
+	pid_t former = task_thread_count() ? (pid_t)event_message(leader) : leader->tid;
 	struct task *thread = task_find(former);
 
 	if (former == leader->tid || !thread)

@@ -53,6 +53,8 @@
 struct options options = { .status_fd = -1 };
 struct counters counters;
 
+enum { OPTION_OUTPUT = 'o', OPTION_STATS = 256, OPTION_STATUS_FD, OPTION_HELP };
+
 static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--status-fd N] [--env] [--mounts]\n"
 	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n";
@@ -89,6 +91,7 @@ void die(const char *format, ...)
 	va_start(args, format);
 	say_args(format, args);
 	va_end(args);
+	trace_flush(); /* what was captured stays readable */
 	exit(STATUS_ETRACE_FAILED);
 }
 
@@ -118,58 +121,54 @@ static int parse_fd(const char *text)
 	return (int)fd;
 }
 
+static void fail_usage(void)
+{
+	fputs(usage, stderr);
+	exit(STATUS_USAGE);
+}
+
+static void take_option(int option)
+{
+	switch (option) {
+	case 0: /* a flag, set already */
+		break;
+	case OPTION_OUTPUT:
+		options.trace_path = optarg;
+		break;
+	case OPTION_STATS:
+		options.stats_path = optarg;
+		break;
+	case OPTION_STATUS_FD:
+		options.status_fd = parse_fd(optarg);
+		break;
+	case OPTION_HELP:
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		fail_usage();
+	}
+}
+
 static void parse_options(int argc, char **argv)
 {
-	enum { STATS = 256, STATUS_FD, ENVIRONMENT, MOUNTS, THREAD_NAMES, WAIT_ALL, HELP };
 	static const struct option names[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "stats", required_argument, NULL, STATS },
-		{ "status-fd", required_argument, NULL, STATUS_FD },
-		{ "env", no_argument, NULL, ENVIRONMENT },
-		{ "mounts", no_argument, NULL, MOUNTS },
-		{ "thread-names", no_argument, NULL, THREAD_NAMES },
-		{ "wait-all", no_argument, NULL, WAIT_ALL },
-		{ "help", no_argument, NULL, HELP },
+		{ "output", required_argument, NULL, OPTION_OUTPUT },
+		{ "stats", required_argument, NULL, OPTION_STATS },
+		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
+		{ "env", no_argument, &options.environment, 1 },
+		{ "mounts", no_argument, &options.mounts, 1 },
+		{ "thread-names", no_argument, &options.thread_names, 1 },
+		{ "wait-all", no_argument, &options.wait_all, 1 },
+		{ "help", no_argument, NULL, OPTION_HELP },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0) {
-		switch (option) {
-		case 'o':
-			options.trace_path = optarg;
-			break;
-		case STATS:
-			options.stats_path = optarg;
-			break;
-		case STATUS_FD:
-			options.status_fd = parse_fd(optarg);
-			break;
-		case ENVIRONMENT:
-			options.environment = true;
-			break;
-		case MOUNTS:
-			options.mounts = true;
-			break;
-		case THREAD_NAMES:
-			options.thread_names = true;
-			break;
-		case WAIT_ALL:
-			options.wait_all = true;
-			break;
-		case HELP:
-			fputs(usage, stdout);
-			exit(0);
-		default:
-			fputs(usage, stderr);
-			exit(2);
-		}
-	}
+	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0)
+		take_option(option);
 	options.command = argv + optind;
-	if (!options.trace_path || !*options.command) {
-		fputs(usage, stderr);
-		exit(2);
-	}
+	if (!options.trace_path || !*options.command)
+		fail_usage();
 }
 
 /* /proc must be there, and be that of this process's own pid namespace. */
@@ -263,7 +262,8 @@ int main(int argc, char **argv)
 	finish(end);
 	if (end == LOOP_FRONT_GONE) /* PTRACE_O_EXITKILL ends the build with this process */
 		return STATUS_ETRACE_FAILED;
-	front_finish(failure ? failure << 8 : final_status(loop_root_status()));
+	front_finish(failure ? failure << 8 : final_status(loop_root_status()),
+		     end == LOOP_SURVIVORS);
 	if (end == LOOP_SURVIVORS) {
 		stay_in_background();
 		loop_run(root);

@@ -25,11 +25,7 @@
 #define FIRST_CHUNK 256 /* most paths are shorter; longer reads copy for nothing */
 #define PAGE_BYTES 4096 /* the smallest page: a chunk within one is readable whole or not at all */
 
-/*
- * How often to ask for the area of a task before giving up: a dynamic program registers it after
- * some twenty calls of ld.so, a static one of another C library never does.
- */
-#define MAX_RSEQ_ATTEMPTS 64
+#define RSEQ_FIRST_ASK 3 /* ld.so opens its cache and a library before anything is registered */
 
 static bool no_process_vm; /* the kernel or a container refuses process_vm_readv */
 
@@ -92,31 +88,42 @@ ssize_t memory_write(const struct task *task, u64 address, const void *buf, size
 	return put;
 }
 
-static void find_rseq(struct task *task)
-{
-	struct __ptrace_rseq_configuration config;
-
-	if (task->rseq_attempts >= MAX_RSEQ_ATTEMPTS)
-		return;
-	task->rseq_attempts++;
-	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, task->tid, sizeof(config), &config) < 0)
-		task->rseq_attempts = MAX_RSEQ_ATTEMPTS; /* Linux before 5.13 */
-	else
-		task->rseq = config.rseq_abi_pointer;
-}
-
-static void set_cpu(struct task *task, u32 cpu)
-{
-	if ((int32_t)cpu >= 0) /* negative: the area is being registered */
-		task->cpu = cpu;
-}
-
 static void set_cpu_of_tracer(struct task *task)
 {
 	int cpu = sched_getcpu();
 
 	if (cpu >= 0)
 		task->cpu = (u32)cpu;
+}
+
+/*
+ * A program registers its area once its C library is loaded, after an unknown number of calls, or
+ * never: ask at growing intervals.
+ */
+static void find_rseq(struct task *task)
+{
+	struct __ptrace_rseq_configuration config;
+
+	if (++task->rseq_reads < task->rseq_ask_at)
+		return;
+	task->rseq_ask_at *= 2;
+	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, task->tid, sizeof(config), &config) > 0)
+		task->rseq = config.rseq_abi_pointer;
+}
+
+/* The old program's area is gone; asked now the kernel would still name it. */
+void memory_begin_program(struct task *task)
+{
+	task->rseq = 0;
+	task->rseq_reads = 0;
+	task->rseq_ask_at = RSEQ_FIRST_ASK;
+	set_cpu_of_tracer(task);
+}
+
+static void set_cpu(struct task *task, u32 cpu)
+{
+	if ((int32_t)cpu >= 0) /* negative: the area is being registered */
+		task->cpu = cpu;
 }
 
 void memory_note_cpu(struct task *task)
@@ -158,6 +165,8 @@ static ssize_t read_first(struct task *task, u64 address, char *buf, size_t size
 	got = process_vm_readv(task->tid, local, 2, remote, 2, 0);
 	if (got <= 0)
 		return memory_read(task, address, buf, size);
+	if ((size_t)got <= size) /* the area is gone */
+		task->rseq = 0;
 	set_cpu(task, cpu);
 	return (size_t)got > size ? (ssize_t)size : got;
 }

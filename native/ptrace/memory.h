@@ -20,4 +20,7 @@ ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX]);
 /* Note which CPU the task is on where that has not been read together with a path. */
 void memory_note_cpu(struct task *task);
 
+/* A program was loaded: whatever was known of the task's memory is void. */
+void memory_begin_program(struct task *task);
+
 #endif /* ETRACE_PTRACE_MEMORY_H */

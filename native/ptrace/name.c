@@ -55,7 +55,7 @@ static void find_source(struct task *task, int dirfd, u64 address, bool follow)
 		return;
 	if (follow ? !resolve_whole(task, &path) : !resolve_directories(task, &path))
 		return;
-	names->from_exists = stat_in_task(task, &path, &st) || follow;
+	names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
 	names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
 	names->from = keep(&path);
 }
@@ -83,28 +83,6 @@ static bool enter_rename(struct task *task)
 	return true;
 }
 
-static void exit_rename(struct task *task, s64 result)
-{
-	struct names *names = &task->names;
-	bool with_flags = task->call == CALL_RENAMEAT2;
-	u64 now = monotonic_ns();
-
-	if (names->from_exists || (result == 0 && names->from))
-		put_name(task, now, with_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM,
-			 (u32)task->args[4], names->from);
-	if (result == 0 && names->from && names->to)
-		put_name(task, now, ETRACE_EV_RENAME_TO, 0, names->to);
-	else
-		event_put_at(task, now, ETRACE_EV_RENAME_FAILED, NULL, NULL);
-	if (result == 0 && !(names->from && names->to))
-		counters.unread_strings++;
-	if (result == 0 && names->from_is_directory)
-		path_invalidate_all();
-	names_clear(names);
-}
-
-const struct syscall_handler rename_handler = { .enter = enter_rename, .exit = exit_rename };
-
 static bool enter_link(struct task *task)
 {
 	const u64 *args = task->args;
@@ -122,25 +100,44 @@ static bool enter_link(struct task *task)
 	return true;
 }
 
-static void exit_link(struct task *task, s64 result)
+/* Source and destination, or source and failure, or failure alone. */
+static void put_names(struct task *task, s64 result, enum etrace_event from, enum etrace_event to,
+		      enum etrace_event failed)
 {
 	struct names *names = &task->names;
-	bool with_flags = task->call == CALL_LINKAT;
+	bool done = result == 0 && names->from && names->to;
 	u64 now = monotonic_ns();
 
-	if (names->from_exists || (result == 0 && names->from))
-		put_name(task, now, with_flags ? ETRACE_EV_LINKAT_FROM : ETRACE_EV_LINK_FROM,
-			 (u32)task->args[4], names->from);
-	if (result == 0 && names->from && names->to)
-		put_name(task, now, ETRACE_EV_LINK_TO, 0, names->to);
+	if (names->from && (names->from_exists || done))
+		put_name(task, now, from, (u32)task->args[4], names->from);
+	if (done)
+		put_name(task, now, to, 0, names->to);
 	else
-		event_put_at(task, now, ETRACE_EV_LINK_FAILED, NULL, NULL);
-	if (result == 0 && !(names->from && names->to))
+		event_put_at(task, now, failed, NULL, NULL);
+	if (result == 0 && !done) /* it was done, with names that could not be read */
 		counters.unread_strings++;
-	names_clear(names);
 }
 
-const struct syscall_handler link_handler = { .enter = enter_link, .exit = exit_link };
+static void exit_rename(struct task *task, s64 result)
+{
+	put_names(task, result,
+		  task->call == CALL_RENAMEAT2 ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM,
+		  ETRACE_EV_RENAME_TO, ETRACE_EV_RENAME_FAILED);
+	if (result == 0 && task->names.from_is_directory)
+		path_invalidate_all();
+	names_clear(&task->names);
+}
+
+static void exit_link(struct task *task, s64 result)
+{
+	put_names(task, result,
+		  task->call == CALL_LINKAT ? ETRACE_EV_LINKAT_FROM : ETRACE_EV_LINK_FROM,
+		  ETRACE_EV_LINK_TO, ETRACE_EV_LINK_FAILED);
+	names_clear(&task->names);
+}
+
+const struct syscall_handler rename_handler = { enter_rename, exit_rename };
+const struct syscall_handler link_handler = { enter_link, exit_link };
 
 static void exit_symlink(struct task *task, s64 result)
 {

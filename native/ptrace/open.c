@@ -33,6 +33,8 @@ static void put_open(struct task *task, int fd, int dirfd, u64 address, u64 flag
 	}
 	if (!resolved.len)
 		resolved = original;
+	if (!resolved.len) /* killed meanwhile, or a program that may not be read */
+		return;
 	if (!(flags & O_CREAT) && (flags & O_TMPFILE) != O_TMPFILE)
 		mode = 0; /* not an argument of the call: whatever the register held */
 	values[0] = (s64)flags;

@@ -161,6 +161,35 @@ static void put_count(FILE *file, const char *key, u64 n)
 	fprintf(file, ",\"%s\":%llu", key, (unsigned long long)n);
 }
 
+static void put_counters(FILE *file)
+{
+	static const struct {
+		const char *key;
+		const u64 *value;
+	} counts[] = {
+		{ "events", &counters.events },
+		{ "lines", &counters.lines },
+		{ "bytes", &counters.bytes },
+		{ "lost", &counters.lost },
+		{ "processes", &counters.processes },
+		{ "threads", &counters.threads },
+		{ "executions", &counters.executions },
+		{ "opens", &counters.opens },
+		{ "stops", &counters.stops },
+		{ "unread_strings", &counters.unread_strings },
+		{ "unresolved_paths", &counters.unresolved_paths },
+		{ "unlisted_descriptors", &counters.unlisted_descriptors },
+		{ "orphans", &counters.orphans },
+		{ "io_uring_setups", &counters.io_uring_setups },
+		{ "foreign_abi_calls", &counters.foreign_abi_calls },
+		{ "refused_ptrace", &counters.refused_ptrace },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		put_count(file, counts[i].key, *counts[i].value);
+}
+
 static void put_warnings(FILE *file)
 {
 	size_t i;
@@ -193,26 +222,11 @@ static void put_stats(FILE *file, enum ending ending, int wait_status)
 	bool signaled = WIFSIGNALED(wait_status);
 
 	fputs("{\"schema\":1,\"backend\":\"ptrace\"", file);
-	put_count(file, "events", counters.events);
-	put_count(file, "lines", counters.lines);
-	put_count(file, "bytes", counters.bytes);
-	put_count(file, "lost", counters.lost);
-	put_count(file, "processes", counters.processes);
-	put_count(file, "threads", counters.threads);
-	put_count(file, "executions", counters.executions);
-	put_count(file, "opens", counters.opens);
-	put_count(file, "stops", counters.stops);
+	put_counters(file);
 	fprintf(file, ",\"ended\":\"%s\"", ending_name(ending, wait_status));
 	put_count(file, "exit_status", signaled ? 0 : (u64)WEXITSTATUS(wait_status));
 	put_count(file, "signal", signaled ? (u64)WTERMSIG(wait_status) : 0);
 	put_count(file, "duration_ns", monotonic_ns() - start_time);
-	put_count(file, "unread_strings", counters.unread_strings);
-	put_count(file, "unresolved_paths", counters.unresolved_paths);
-	put_count(file, "unlisted_descriptors", counters.unlisted_descriptors);
-	put_count(file, "orphans", counters.orphans);
-	put_count(file, "io_uring_setups", counters.io_uring_setups);
-	put_count(file, "foreign_abi_calls", counters.foreign_abi_calls);
-	put_count(file, "refused_ptrace", counters.refused_ptrace);
 	fputs(",\"asan_options_added\":", file);
 	put_json_string(file, command_asan_added());
 	fputs(",\"lsan_options_added\":", file);

@@ -51,13 +51,19 @@ static int open_foreign(const struct task *task, const char *path, int flags)
 	return fd;
 }
 
+/* Whether names mean something else for the task than for the tracer. */
+static bool is_elsewhere(struct task *task)
+{
+	return task->fs->foreign || path_root(task)[0];
+}
+
 int open_in_task(struct task *task, const char *path, int flags)
 {
 	char buf[JOINED_MAX];
 	int fd;
 
 	path = own_name(task, path, buf);
-	if (task->fs->foreign || path_root(task)[0])
+	if (is_elsewhere(task))
 		return open_foreign(task, path, flags | O_CLOEXEC);
 	fd = open(path, flags | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -118,11 +124,15 @@ bool resolve_directories(struct task *task, struct path *path)
 	return true;
 }
 
-bool stat_in_task(struct task *task, const struct path *path, struct stat *st)
+bool stat_in_task(struct task *task, const struct path *path, int flags, struct stat *st)
 {
-	int fd = open_in_task(task, path->text, O_PATH | O_NOFOLLOW);
+	char buf[JOINED_MAX];
 	bool done;
+	int fd;
 
+	if (!is_elsewhere(task))
+		return fstatat(AT_FDCWD, own_name(task, path->text, buf), st, flags) == 0;
+	fd = open_in_task(task, path->text, O_PATH | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
 	if (fd < 0)
 		return false;
 	done = fstat(fd, st) == 0;

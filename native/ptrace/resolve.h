@@ -19,7 +19,7 @@ bool resolve_directories(struct task *task, struct path *path);
 /* Resolve all symbolic links. False when there is no such file. */
 bool resolve_whole(struct task *task, struct path *path);
 
-/* lstat(). False when there is no such file. */
-bool stat_in_task(struct task *task, const struct path *path, struct stat *st);
+/* Status of a file; AT_SYMLINK_NOFOLLOW is the only flag. False when there is no such file. */
+bool stat_in_task(struct task *task, const struct path *path, int flags, struct stat *st);
 
 #endif /* ETRACE_PTRACE_RESOLVE_H */

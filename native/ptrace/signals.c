@@ -40,6 +40,16 @@ void signals_set(int signal, void (*handler)(int signal))
 	sigaction(signal, &action, NULL);
 }
 
+void signals_set_child_default(void)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = SIG_DFL;
+	action.sa_flags = SA_NOCLDSTOP;
+	sigaction(SIGCHLD, &action, NULL);
+}
+
 void signals_restore(void)
 {
 	int signal;

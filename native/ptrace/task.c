@@ -16,6 +16,7 @@
 static struct task *buckets[N_BUCKETS];
 static size_t n_tasks;
 static size_t n_parked;
+static size_t n_threads;
 static s64 last_sequence;
 
 static struct task **bucket_of(pid_t tid)
@@ -57,6 +58,7 @@ struct task *task_create(pid_t tid)
 	memset(task, 0, sizeof(*task));
 	task->tid = tid;
 	task->tgid = tid;
+	task->rseq_ask_at = 1;
 	link_task(task);
 	n_tasks++;
 	return task;
@@ -77,6 +79,7 @@ void task_set_state(struct task *task, enum task_state state)
 void task_remove(struct task *task)
 {
 	task_set_state(task, TASK_RUNNING);
+	n_threads -= task->tid != task->tgid;
 	unlink_task(task);
 	n_tasks--;
 	names_clear(&task->names);
@@ -104,8 +107,10 @@ static void inherit(struct task *task, const struct task *parent, u64 clone_flag
 	}
 	if (clone_flags & CLONE_NEWNS)
 		task->fs->foreign = true;
-	if (clone_flags & CLONE_THREAD)
+	if (clone_flags & CLONE_THREAD) {
 		task->tgid = parent->tgid;
+		n_threads++;
+	}
 	if (!(clone_flags & CLONE_VM)) /* the kernel drops it where memory is shared */
 		task->rseq = parent->rseq;
 }
@@ -135,9 +140,15 @@ size_t task_parked_count(void)
 	return n_parked;
 }
 
+size_t task_thread_count(void)
+{
+	return n_threads;
+}
+
 void task_renumber(struct task *task, pid_t tid)
 {
 	unlink_task(task);
+	n_threads -= task->tid != task->tgid;
 	task->tid = tid;
 	task->tgid = tid;
 	link_task(task);

@@ -58,7 +58,8 @@ struct task {
 	u64 clone_flags_at; /* address of the clone3 flags that lost CLONE_UNTRACED, or 0 */
 
 	u64 rseq; /* address of its restartable sequence area, or 0 */
-	unsigned int rseq_attempts;
+	unsigned int rseq_reads; /* reads of memory without it */
+	unsigned int rseq_ask_at; /* the kernel is asked for it at this one */
 
 	char *exec_path; /* what a pending execveat executes, or NULL */
 
@@ -74,6 +75,9 @@ void task_remove(struct task *task);
 void task_begin(struct task *task, const struct task *parent, u64 clone_flags);
 
 size_t task_count(void);
+
+/* Tasks that are not the leader of their process. */
+size_t task_thread_count(void);
 
 /* Those still waiting for their parent, stopped or ended. */
 size_t task_parked_count(void);

@@ -14,6 +14,7 @@
 
 #include "etrace_format.h"
 
+#define STATUS_USAGE 2
 #define STATUS_ETRACE_FAILED 125
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND 127
@@ -22,10 +23,10 @@ struct options {
 	const char *trace_path;
 	const char *stats_path;
 	int status_fd; /* -1 when not asked for */
-	bool environment;
-	bool mounts;
-	bool thread_names;
-	bool wait_all;
+	int environment; /* these four are set by getopt_long() */
+	int mounts;
+	int thread_names;
+	int wait_all;
 	char **command;
 };
 
