@@ -229,6 +229,22 @@ with ThreadPoolExecutor(16) as pool:
         assert found.count(b"Exit|status=%d" % status) == len(range(status, 400, 7))
 
 
+def test_threads_that_open_at_once_under_a_rain_of_signals(backend: Backend, folder: Path) -> None:
+    need_tool("gcc", "gcc")
+    program = folder.with_name("thread_storm")
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, DATA / "thread_storm.c"], check=True)
+    assert_same(backend, [str(program), "6", "500"], folder)
+    trace = trace_lines.parse(folder.with_name("work.nfsdb").read_bytes())
+    names = trace_lines.name_tasks(trace, trace.roots()[0])
+    opened = {}
+    for upid, name in names.items():
+        found = list(trace_lines.events(trace.of(upid)))
+        if name != "1":
+            opened[name] = [event.strings["FN"] for event in found if event.tag == "Open"]
+            assert [sum(e.tag == tag for e in found) for tag in ("Dup", "Close")] == [500, 1000]
+    assert sorted(opened.values()) == [[os.fsencode(folder / f"t{n}")] * 500 for n in range(6)]
+
+
 def test_a_storm_of_short_programs_loses_none(backend: Backend, folder: Path) -> None:
     script = "i=0; while [ $i -lt 500 ]; do /bin/true; /bin/false; i=$((i+1)); done"
     found = lines(assert_same(backend, ["sh", "-c", script], folder))

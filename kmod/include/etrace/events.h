@@ -52,8 +52,8 @@ enum etrace_event {
 
 /* One kind of string. */
 enum etrace_data {
-	ETRACE_DATA_PI, /* absolute path of the program that runs (for a script, what its #! line names): directories resolved, last symlink kept */
-	ETRACE_DATA_PP, /* absolute path of the program that was asked for: directories resolved, last symlink kept */
+	ETRACE_DATA_PI, /* absolute path of the program that runs (for a script, what its #! line names): directories resolved, last symlink kept (links of /proc and /dev/fd are followed) */
+	ETRACE_DATA_PP, /* absolute path of the program that was asked for: directories resolved, last symlink kept (links of /proc and /dev/fd are followed) */
 	ETRACE_DATA_CW, /* absolute path of the working directory */
 	ETRACE_DATA_A, /* one argument; `A[i]` is argument i, repeated for further parts of the same argument */
 	ETRACE_DATA_FN, /* absolute path of the opened file, symlinks resolved */
