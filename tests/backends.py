@@ -10,7 +10,7 @@ import os
 import subprocess
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,17 +21,21 @@ class Backend:
     """A program that runs a command and writes its event lines to a file."""
 
     name: str
-    program: str  # in etrace/libexec of the installed package
-    variable: str  # environment variable that names another build of it
+    program: str  # absolute, or its name in etrace/libexec of the installed package
+    variable: str  # environment variable that names another build of it, or empty
 
     def path(self) -> Path:
         """Return the program; a missing one fails the test with what to do about it."""
-        named = os.environ.get(self.variable)
+        named = os.environ.get(self.variable) if self.variable else None
         installed = Path(sysconfig.get_path("platlib")) / "etrace" / "libexec" / self.program
         path = Path(named) if named else installed
         if not path.is_file():
             pytest.fail(f"{path} is missing: run `make build`, or set {self.variable} to a build")
         return path
+
+    def of(self, program: Path) -> Backend:
+        """Return the same backend with its program in another place."""
+        return replace(self, program=str(program), variable="")
 
     def command(
         self, trace: Path, command: Sequence[str | Path], options: Sequence[str]
@@ -63,8 +67,12 @@ def capture(
     stdin: bytes = b"",
     timeout: float = 120,
     trace: Path | None = None,
+    user: int | None = None,
 ) -> Captured:
-    """Run `command` under `backend` in `cwd`; the trace lies beside `cwd`, not in it."""
+    """Run `command` under `backend` in `cwd`, as `user` and its group when one is given.
+
+    The trace lies beside `cwd`, not in it.
+    """
     trace = trace or cwd.with_name(cwd.name + ".nfsdb")
     done = subprocess.run(
         backend.command(trace, command, options),
@@ -74,6 +82,9 @@ def capture(
         capture_output=True,
         timeout=timeout,
         check=False,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
     )
     return Captured(trace, done.returncode, done.stdout, done.stderr)
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,9 +198,14 @@ def _download(package: str, folder: Path) -> None:
     if not shutil.which("apt-get"):
         raise SourceError(f"{package}: no apt-get here; sources come from Debian's archive")
     staging = _fresh(folder.with_name(f"{package}.part"))
-    if not any((cache_dir() / "apt/state/lists").glob("*_Sources*")):
-        _apt_get("update", cwd=staging)
-    _apt_get("source", "--download-only", "--only-source", package, cwd=staging)
+    get = ("source", "--download-only", "--only-source", package)
+    if any((cache_dir() / "apt/state/lists").glob("*_Sources*")):
+        with suppress(SourceError):  # the lists may be older than what the archive has now
+            _apt_get(*get, cwd=staging)
+            staging.rename(folder)
+            return
+    _apt_get("update", cwd=staging)
+    _apt_get(*get, cwd=staging)
     staging.rename(folder)
 
 

@@ -191,6 +191,23 @@ def expected(printed: bytes) -> tuple[dict[str, list[bytes]], dict[str, int]]:
     return dict(tasks), tids
 
 
+def compare_run(printed: bytes, trace: Trace, program: bytes) -> str:
+    """Compare what a program of tests/events printed with the trace of its run.
+
+    Returns a unified diff, empty when both say the same. Checks as well that each upid holds the
+    kernel's tid, which needs a trace made in the pid namespace of the program.
+    """
+    wanted, tids = expected(printed)
+    root = trace.program(program)
+    upids = {name: upid for upid, name in name_tasks(trace, root).items()}
+    for name, tid in tids.items():
+        upid = upids.get(name)
+        assert upid is None or upid & ((1 << UPID_PID_BITS) - 1) == tid, (
+            f"{name}: {upid} is not {tid}"
+        )
+    return difference(wanted, by_task(trace, root))
+
+
 def difference(wanted: dict[str, list[bytes]], got: dict[str, list[bytes]]) -> str:
     """Return a unified diff of all tasks, empty when they are the same."""
     filled = {name: _filled(wanted.get(name, []), lines) for name, lines in got.items()}

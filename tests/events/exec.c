@@ -79,6 +79,21 @@ static void by_descriptor(struct task *task)
 	child_execs(task, call, self(), NULL);
 }
 
+/* A link of /proc names nothing that lasts: it is followed, unlike other links. */
+static void by_proc(struct task *task)
+{
+	struct task child = expect_child(task);
+	char *argv[] = { "exe", "--as", child.name, NULL };
+	long pid = MUST(syscall(SYS_fork));
+
+	if (!pid) {
+		expect_exec(&child, self(), self(), argv);
+		MUST(syscall(SYS_execve, "/proc/self/exe", argv, environ));
+	}
+	expect_fork(task, &child, pid);
+	wait_for(pid);
+}
+
 static void fail(char **argv)
 {
 	char *long_arg[] = { repeat('x', 200000), NULL };
@@ -105,6 +120,7 @@ int main(int argc, char **argv)
 	make_names(&task);
 	by_name(&task);
 	by_descriptor(&task);
+	by_proc(&task);
 	fail(argv);
 	/* the program itself once more: same task, one more New_proc */
 	for (int fd = 3; fd <= 4; fd++) {

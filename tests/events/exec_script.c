@@ -60,6 +60,25 @@ static void nested(struct task *task)
 	child_execs(task, "nested", args, here("bin/sh"), here("nested"), argv);
 }
 
+/* By a descriptor the interpreter gets a name that leads to it; PP is the script all the same. */
+static void by_descriptor(struct task *task)
+{
+	struct task child = expect_child(task);
+	char *args[] = { "dropped", "--as", child.name, NULL };
+	char *argv[] = { here("bin/sh"), NULL, "--as", child.name, NULL };
+	long pid, fd = MUST(open("plain", O_RDONLY));
+
+	expect_open(task, here("plain"), here("plain"), O_RDONLY, 0, fd);
+	argv[1] = text("/dev/fd/%ld", fd);
+	pid = MUST(syscall(SYS_fork));
+	if (!pid) {
+		expect_exec(&child, here("bin/sh"), here("plain"), argv);
+		MUST(syscall(SYS_execveat, (int)fd, "", args, environ, AT_EMPTY_PATH));
+	}
+	expect_fork(task, &child, pid);
+	wait_for(pid);
+}
+
 int main(int argc, char **argv)
 {
 	struct task task = expect_start(argc, argv);
@@ -82,6 +101,7 @@ int main(int argc, char **argv)
 	expect_symlink(&task, "plain", here("plain"), here("tool"));
 	run_script(&task, "tool", here("tool"), here("bin/sh"), here("bin/sh"), NULL);
 	nested(&task);
+	by_descriptor(&task);
 
 	make_script(&task, "broken", "#!/absent/interpreter\n");
 	MUST_FAIL(syscall(SYS_execve, "broken", argv, environ), ENOENT);
