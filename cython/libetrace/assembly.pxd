@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Joins an event with the strings on the lines after it.
+from libetrace.forms cimport Values
+from libetrace.records cimport Chunk, Task
+from libetrace.types cimport s64, u32, u64
+
+# Every function returns -1 when there is no memory.
+cdef int begin_event(Chunk *chunk, Task *task, u32 code, const Values *values, s64 time,
+                     u32 cpu, u32 line) noexcept nogil
+cdef int add_string(Chunk *chunk, Task *task, u32 name) noexcept nogil
+cdef int add_line(Chunk *chunk, Task *task, u32 code, const char *text, const char *end,
+                  u64 line) noexcept nogil
+cdef int lose_event_line(Chunk *chunk, Task *task) noexcept nogil
+cdef int finish_event(Chunk *chunk, Task *task, int problem) noexcept nogil
+cdef void free_task(Task *task) noexcept nogil

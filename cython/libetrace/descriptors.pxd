@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Opened files of a descriptor table, and the records that closing them makes.
+from libetrace.memory cimport Buffer
+from libetrace.records cimport Event
+from libetrace.trace cimport Trace
+from libetrace.types cimport s32, s64, u8, u32, u64
+
+
+# An Open whose Close has not come yet.
+cdef struct OpenFile:
+    bint is_used
+    s32 fd
+    u32 process
+    u32 index  # of the execution
+    u64 files  # numbers of the paths: original, then resolved
+    s64 time
+    u64 order
+    u8 access
+
+
+cdef struct Descriptors:
+    OpenFile *slots
+    u32 mask
+    u32 n
+    u64 n_opens  # so far: the order of opening
+    u64 seed
+    Buffer *records  # of all, or an array of them by process
+    bint by_process
+
+
+# One use of a file by an execution, in the order they were made.
+cdef struct Record:
+    u64 files
+    s64 begin
+    s64 end
+    u32 index
+    u8 access
+
+
+cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
+                          bint by_process) noexcept nogil
+cdef void descriptors_free(Descriptors *table) noexcept nogil
+cdef OpenFile *descriptors_find(Descriptors *table, s32 fd) noexcept nogil
+cdef void descriptors_remove(Descriptors *table, OpenFile *file) noexcept nogil
+cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogil
+# Records what is still open, in the order of opening, and empties the table.
+cdef int descriptors_end(Descriptors *table, s64 time) noexcept nogil
+# What the event means for the files of the table; `before` is the event before it of its process.
+cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                     const Event *before) noexcept nogil

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Follows descriptors of files from Open to Close, and makes a record of each.
+
+A hash table by descriptor, since a trace may name any number from -2^31 on. Paths are their places
+in the order of bytes (see paths.pyx).
+"""
+from libc.stdlib cimport calloc, free, qsort
+from libc.string cimport memset
+
+from libetrace.events cimport (
+    ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_LINK_TO, ETRACE_EV_OPEN, ETRACE_EV_PIPE,
+    ETRACE_EV_RENAME_TO, ETRACE_EV_SYMLINK,
+)
+from libetrace.memory cimport buffer_add
+from libetrace.names cimport NO_NAME
+from libetrace.records cimport ACCESS
+from libetrace.scan cimport etrace_hash64
+
+cdef enum:
+    FIRST_SLOTS = 64
+    READ = 0
+    WRITE = 1
+
+
+cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
+                          bint by_process) noexcept nogil:
+    memset(table, 0, sizeof(table[0]))
+    table.seed = seed
+    table.records = records
+    table.by_process = by_process
+    table.mask = FIRST_SLOTS - 1
+    table.slots = <OpenFile *>calloc(FIRST_SLOTS, sizeof(OpenFile))
+    return 0 if table.slots != NULL else -1
+
+
+cdef void descriptors_free(Descriptors *table) noexcept nogil:
+    free(table.slots)
+    table.slots = NULL
+
+
+cdef inline u32 home(const Descriptors *table, s32 fd) noexcept nogil:
+    return <u32>etrace_hash64(<u64>fd, table.seed) & table.mask
+
+
+cdef OpenFile *descriptors_find(Descriptors *table, s32 fd) noexcept nogil:
+    cdef u32 at
+    if not table.n:
+        return NULL
+    at = home(table, fd)
+    while table.slots[at].is_used:
+        if table.slots[at].fd == fd:
+            return &table.slots[at]
+        at = (at + 1) & table.mask
+    return NULL
+
+
+# Closes the gap, so that no mark of a removed one is needed.
+cdef void descriptors_remove(Descriptors *table, OpenFile *file) noexcept nogil:
+    cdef u32 gap = <u32>(file - table.slots)
+    cdef u32 at = gap
+    cdef u32 wanted
+    table.n -= 1
+    while True:
+        at = (at + 1) & table.mask
+        if not table.slots[at].is_used:
+            break
+        wanted = home(table, table.slots[at].fd)
+        if ((at - wanted) & table.mask) >= ((at - gap) & table.mask):
+            table.slots[gap] = table.slots[at]
+            gap = at
+    table.slots[gap].is_used = False
+
+
+cdef void put(Descriptors *table, const OpenFile *file) noexcept nogil:
+    cdef u32 at = home(table, file.fd)
+    while table.slots[at].is_used:
+        at = (at + 1) & table.mask
+    table.slots[at] = file[0]
+    table.slots[at].is_used = True
+
+
+cdef int grow(Descriptors *table) noexcept nogil:
+    cdef OpenFile *older = table.slots
+    cdef u32 n_older = table.mask + 1
+    cdef u32 i
+    table.slots = <OpenFile *>calloc(2 * <size_t>n_older, sizeof(OpenFile))
+    if table.slots == NULL:
+        table.slots = older
+        return -1
+    table.mask = 2 * n_older - 1
+    for i in range(n_older):
+        if older[i].is_used:
+            put(table, &older[i])
+    free(older)
+    return 0
+
+
+# The descriptor is not in the table.
+cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogil:
+    if 2 * <u64>table.n > table.mask and grow(table) < 0:
+        return -1
+    put(table, file)
+    table.n += 1
+    return 0
+
+
+cdef inline int make_record(Descriptors *table, u32 process, u32 index, u64 files,
+                            u8 access, s64 begin, s64 end) noexcept nogil:
+    cdef Record record
+    record.files = files
+    record.begin = begin
+    record.end = end
+    record.index = index
+    record.access = access
+    return buffer_add(table.records + process if table.by_process else table.records, &record, sizeof(record))
+
+
+cdef int close_file(Descriptors *table, s32 fd, s64 time) noexcept nogil:
+    cdef OpenFile *file = descriptors_find(table, fd)
+    if file == NULL:
+        return 0
+    if make_record(table, file.process, file.index, file.files, file.access,
+                   file.time, time) < 0:
+        return -1
+    descriptors_remove(table, file)
+    return 0
+
+
+cdef int compare_orders(const void *a, const void *b) noexcept nogil:
+    cdef u64 x = (<const OpenFile *>a).order if (<const OpenFile *>a).is_used else ~<u64>0
+    cdef u64 y = (<const OpenFile *>b).order if (<const OpenFile *>b).is_used else ~<u64>0
+    return (x > y) - (x < y)
+
+
+cdef int descriptors_end(Descriptors *table, s64 time) noexcept nogil:
+    cdef OpenFile *file
+    cdef u32 i
+    if not table.n:
+        return 0
+    qsort(table.slots, <size_t>table.mask + 1, sizeof(OpenFile), compare_orders)
+    for i in range(table.n):
+        file = &table.slots[i]
+        if make_record(table, file.process, file.index, file.files, file.access,
+                       file.time, time) < 0:
+            return -1
+    memset(table.slots, 0, (<size_t>table.mask + 1) * sizeof(OpenFile))
+    table.n = 0
+    return 0
+
+
+cdef inline const u32 *ranks_of(const Trace *trace, const Event *event) noexcept nogil:
+    return trace.chunks[event.chunk].ranks[0]
+
+
+cdef int open_file(Trace *trace, Descriptors *table, u32 process,
+                   u32 index, const Event *event) noexcept nogil:
+    cdef const u32 *ranks = ranks_of(trace, event)
+    cdef OpenFile file
+    if close_file(table, event.fd, event.time) < 0:
+        return -1
+    file.fd = event.fd
+    file.process = process
+    file.index = index
+    file.files = <u64>ranks[event.payload.name.second] << 32 | ranks[event.payload.name.first]
+    file.time = event.time
+    file.access = event.access & ACCESS
+    file.order = table.n_opens
+    table.n_opens += 1
+    return descriptors_add(table, &file)
+
+
+# A record of a path that was not opened: renamed, linked.
+cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index,
+               const Event *event, u32 name, u8 access) noexcept nogil:
+    cdef u64 rank
+    if name == NO_NAME:
+        return 0
+    rank = ranks_of(trace, event)[name]
+    return make_record(table, process, index, rank << 32 | rank, access, event.time, 0)
+
+
+cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index,
+                    const Event *event, const Event *before) noexcept nogil:
+    cdef u32 source = before.payload.name.first
+    cdef u32 target = event.payload.name.first
+    if event.kind == ETRACE_EV_RENAME_TO:
+        if touch(trace, table, process, index, before, source, READ) < 0:
+            return -1
+        return touch(trace, table, process, index, event, target, WRITE)
+    if touch(trace, table, process, index, event, target, WRITE) < 0:
+        return -1
+    return touch(trace, table, process, index, before, source, READ)
+
+
+cdef int apply_event(Trace *trace, Descriptors *table,
+                     u32 process, u32 index, const Event *event,
+                     const Event *before) noexcept nogil:
+    if event.kind == ETRACE_EV_CLOSE:
+        return close_file(table, event.fd, event.time)
+    if event.kind == ETRACE_EV_OPEN:
+        return open_file(trace, table, process, index, event)
+    if event.kind == ETRACE_EV_DUP:
+        if event.fd == event.fd2:
+            return 0
+        return close_file(table, event.fd2, event.time)
+    if event.kind == ETRACE_EV_PIPE:
+        if close_file(table, event.fd, event.time) < 0:
+            return -1
+        return close_file(table, event.fd2, event.time)
+    if event.kind in (ETRACE_EV_RENAME_TO, ETRACE_EV_LINK_TO):
+        return apply_pair(trace, table, process, index, event, before)
+    if event.kind == ETRACE_EV_SYMLINK:
+        if touch(trace, table, process, index, event, event.payload.name.second,
+                 READ) < 0:
+            return -1
+        return touch(trace, table, process, index, event, event.payload.name.first,
+                     WRITE)
+    return 0

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# Bytes of a trace, wherever they come from, followed by ETRACE_PAD readable null bytes.
+
+cdef class Source:
+    cdef const char *data
+    cdef readonly size_t size
+    cdef char *owned  # to be freed
+    cdef void *map
+    cdef size_t map_size
+    cdef bint is_mapped
+    cdef list parts  # of a merge
+

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Integer widths under the names that the C sources of etrace use.
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+ctypedef uint8_t u8
+ctypedef uint16_t u16
+ctypedef uint32_t u32
+ctypedef uint64_t u64
+ctypedef int8_t s8
+ctypedef int32_t s32
+ctypedef int64_t s64
+
+cdef extern from "<stdint.h>" nogil:
+    const uint32_t UINT32_MAX
+    const int64_t INT64_MAX
