@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,11 +28,11 @@ ELF_TYPE_OFFSET, ET_REL = 16, 1
 _SOURCES = """.c .cc .cpp .cxx .c++ .C .m .mm .s .S .asm .f .f90 .f95 .for .go .rs .java .py .pyx .d
     .ada .adb .hs .ml .swift .zig .cu .y .l .proto .in"""
 _HEADERS = ".h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd"
-_OBJECTS = ".o .obj .lo .rlib .rmeta .class .pyc"
 SOURCE_SUFFIXES = frozenset(_SOURCES.split())
 HEADER_SUFFIXES = frozenset(_HEADERS.split())
-OBJECT_SUFFIXES = frozenset(_OBJECTS.split())
-LIBRARY_SUFFIXES = frozenset((".a", ".la"))
+LIBRARY_SUFFIXES = frozenset((".a", ".la", ".o"))
+#: a program in one of these is called by people; elsewhere it is a part of another (cc1, collect2)
+BIN_DIRECTORIES = frozenset(("bin", "sbin"))
 
 Key = tuple[int, int]
 
@@ -47,6 +47,7 @@ class Execution:
     binary: str
     argv: tuple[str, ...]
     status: int | None
+    parent: Key
     has_children: bool
     opens: tuple[tuple[str, int, int, int], ...]  #: (path, access, open time, close time)
 
@@ -62,16 +63,20 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A binary that the build made, and how many files of each kind went into it."""
+    """A binary that the build made, and how many files of each kind went into it.
+
+    `intermediates` were written by the build itself; the other counts are files that were not.
+    Libraries include those that the tools load to run.
+    """
 
     path: str
     n_bytes: int
     kind: str
     sources: int
     headers: int
-    objects: int
     libraries: int
     others: int
+    intermediates: int
     commands: int
     tools: tuple[str, ...]
 
@@ -88,7 +93,7 @@ class Summary:
     read: int
     written: int
     opens: int
-    slowest: tuple[Execution, ...]
+    slowest: tuple[tuple[Execution, tuple[str, ...]], ...]  #: with the command that people know
     programs: tuple[Program, ...]
     products: tuple[Product, ...]
 
@@ -102,15 +107,21 @@ def _execution(raw: dict[str, Any]) -> Execution:
         binary=raw["b"],
         argv=tuple(raw["v"]),
         status=raw.get("!"),
+        parent=(raw["r"]["p"], raw["r"]["x"]),
         has_children=bool(raw["c"]),
         opens=opens,
     )
 
 
+def executions_of(entries: Iterable[dict[str, Any]]) -> list[Execution]:
+    """Turn entries of a `.nfsdb.json` into executions; KeyError or TypeError if foreign."""
+    return [_execution(e) for e in entries]
+
+
 def load(path: Path) -> list[Execution]:
     """Read a `.nfsdb.json`; EtraceError when it is not one."""
     try:
-        return [_execution(e) for e in json.loads(path.read_bytes())]
+        return executions_of(json.loads(path.read_bytes()))
     except OSError as error:
         raise EtraceError(
             f"{path}: {error.strerror}", "make it first: etrace_parser .nfsdb .nfsdb.json"
@@ -177,16 +188,15 @@ def _class_of(path: str) -> str:
         return "libraries"
     if suffix in SOURCE_SUFFIXES:
         return "sources"
-    if suffix in HEADER_SUFFIXES or "/include/" in path:
-        return "headers"
-    return "objects" if suffix in OBJECT_SUFFIXES else "others"
+    return "headers" if suffix in HEADER_SUFFIXES or "/include/" in path else "others"
 
 
 def _product(graph: _Graph, path: str, kind: str) -> Product:
     files, keys = graph.closure(path)
-    counts = dict.fromkeys(("sources", "headers", "objects", "libraries", "others"), 0)
+    kinds = ("sources", "headers", "libraries", "others", "intermediates")
+    counts = dict.fromkeys(kinds, 0)
     for name in files:
-        counts[_class_of(name)] += 1
+        counts["intermediates" if name in graph.writers else _class_of(name)] += 1
     commands = [graph.by_key[k] for k in keys if k[1] > 0]
     tools = sorted({PurePosixPath(e.binary).name for e in commands})
     return Product(
@@ -200,6 +210,24 @@ def products(executions: list[Execution]) -> list[Product]:
     found = [(path, kind) for path in graph.writers if (kind := _kind(path)) is not None]
     made = [_product(graph, path, kind) for path, kind in found]
     return sorted(made, key=lambda p: (-p.n_bytes, p.path))
+
+
+def _known_command(execution: Execution, by_key: dict[Key, Execution]) -> tuple[str, ...]:
+    """Return the arguments of the nearest command in a bin directory: gcc's for its cc1."""
+    at: Execution | None = execution
+    while at is not None and at.key[1] > 0:
+        if PurePosixPath(at.binary).parent.name in BIN_DIRECTORIES:
+            return at.argv
+        at = by_key.get(at.parent)
+    return execution.argv
+
+
+def _slowest(
+    leaves: Iterable[Execution], executions: Iterable[Execution]
+) -> Iterator[tuple[Execution, tuple[str, ...]]]:
+    by_key = {e.key: e for e in executions}
+    for execution in sorted(leaves, key=lambda e: -e.elapsed)[:10]:
+        yield execution, _known_command(execution, by_key)
 
 
 def _programs(executions: Iterable[Execution]) -> list[Program]:
@@ -226,7 +254,7 @@ def summarise(executions: list[Execution]) -> Summary:
         read=len(read),
         written=len(written),
         opens=sum(len(e.opens) for e in executions),
-        slowest=tuple(sorted(leaves, key=lambda e: -e.elapsed)[:10]),
+        slowest=tuple(_slowest(leaves, executions)),
         programs=tuple(_programs(leaves)[:10]),
         products=tuple(products(executions)),
     )

@@ -66,15 +66,15 @@ def test_counts(build: Path) -> None:
 
 def test_commands_that_start_others_are_not_called_slow(build: Path) -> None:
     page = summary.from_json(build)
-    assert page.slowest[0].binary == "/usr/bin/cc"
-    assert all(e.binary != "/usr/bin/make" for e in page.slowest)
+    assert page.slowest[0][0].binary == "/usr/bin/cc"
+    assert all(e.binary != "/usr/bin/make" for e, _ in page.slowest)
     assert page.programs[0] == summary.Program("cc", 1, 40)
 
 
 def test_a_binary_is_made_of_what_its_writers_read_before(build: Path, tmp_path: Path) -> None:
     (product,) = summary.from_json(build).products
     assert product.path == str(tmp_path / "prog")
-    assert (product.sources, product.headers, product.objects) == (1, 1, 1)
+    assert (product.sources, product.headers, product.intermediates) == (1, 1, 1)
     assert product.commands == 2
     assert product.tools == ("cc", "ld")
     assert product.others == 0  # what touch read after the link is no input
@@ -92,3 +92,12 @@ def test_a_foreign_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> 
     path.write_text(text)
     with pytest.raises(EtraceError, match=r"foreign\.json"):
         summary.from_json(path)
+
+
+def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know() -> None:
+    driver = entry(1, 1, "/usr/bin/gcc", [], v=["gcc", "-c", "a.c"], c=[{"p": 2, "f": 0}])
+    part = entry(2, 1, "/usr/lib/gcc/12/cc1", [], v=["cc1", "-quiet"], r={"p": 1, "x": 1})
+    page = summary.summarise(summary.executions_of([driver, part]))
+    assert [(e.binary, argv) for e, argv in page.slowest] == [
+        ("/usr/lib/gcc/12/cc1", ("gcc", "-c", "a.c"))
+    ]

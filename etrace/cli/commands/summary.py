@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from etrace.cli.figures import count, seconds, size
 from etrace.query import summary
@@ -28,15 +28,25 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _command(execution: Execution, width: int) -> str:
-    text = shlex.join(execution.argv)
-    return text if len(text) <= width else text[: width - 3] + "..."
+def _slow(execution: Execution, argv: tuple[str, ...], width: int) -> str:
+    """Return one line; the end of a long command stays, where the names of files are."""
+    program = PurePosixPath(execution.binary).name
+    start = f"{seconds(execution.elapsed):>11}  {program:<8} "
+    text, room = shlex.join(argv), max(width - len(start), 24)
+    if len(text) > room:
+        text = f"{text[: room // 3]}...{text[-(room - room // 3 - 3) :]}"
+    return start + text
 
 
 def _product(product: Product) -> Iterator[str]:
-    parts = ((product.sources, "source"), (product.headers, "header"), (product.objects, "object"))
-    more = ((product.libraries, "library"), (product.others, "other file"))
-    shown = ", ".join(count(n, what) for n, what in (*parts, *more) if n)
+    parts = (
+        (product.sources, "source"),
+        (product.headers, "header"),
+        (product.libraries, "library"),
+        (product.others, "other file"),
+        (product.intermediates, "intermediate file"),
+    )
+    shown = ", ".join(count(n, what) for n, what in parts if n)
     yield f"  {os.path.relpath(product.path)}  ({product.kind}, {size(product.n_bytes)})"
     yield f"      {shown or 'nothing that was read'}"
     yield f"      by {count(product.commands, 'command')}: {', '.join(product.tools)}"
@@ -54,10 +64,10 @@ def text(page: Summary, width: int) -> Iterator[str]:
     )
     yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
     yield from ("", "slowest commands")
-    yield from (f"{seconds(e.elapsed):>11}  {_command(e, width - 13)}" for e in page.slowest)
+    yield from (_slow(execution, argv, width) for execution, argv in page.slowest)
     yield from ("", "where the time went (commands that start no others)")
     yield from (_program(p) for p in page.programs)
-    yield from ("", "what the binaries are made of")
+    yield from ("", "what the binaries are made of (libraries: those of the tools included)")
     for product in page.products[:N_PRODUCTS]:
         yield from _product(product)
     if len(page.products) > N_PRODUCTS:
