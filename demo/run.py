@@ -46,7 +46,8 @@ def project(where: Path) -> tuple[Path, list[str]]:
     try:
         return sources.fetch(PACKAGE, where), LUA_BUILD
     except (sources.SourceError, OSError) as error:
-        print(f"demo: the source of {PACKAGE} is not to be had ({error})")
+        why = str(error).splitlines()[0]
+        print(f"demo: the source of {PACKAGE} is not to be had ({why})")
         print("demo: OFFLINE FALLBACK: building the tiny project in demo/hello instead")
         return shutil.copytree(TOP / "demo" / "hello", where / "hello"), HELLO_BUILD
 
