@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands: the only place that prints."""
+"""The commands: the only part that prints."""

@@ -73,7 +73,9 @@ def open_zstd(name: str) -> Source:
             assert child.stdout is not None
             source = Source.from_fd(child.stdout.fileno())
     except FileNotFoundError as error:
-        raise EtraceError(f"cannot decompress {name}: no zstd", "install the package zstd") from error
+        raise EtraceError(
+            f"cannot decompress {name}: no zstd", "install the package zstd"
+        ) from error
     if child.returncode:
         raise EtraceError(f"cannot decompress {name}: zstd failed", "check it with zstd -t")
     return source

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build and run the libFuzzer targets: `python tests/fuzz/run.py format --runs 1000000`.
+
+Every target is built by clang with AddressSanitizer and UndefinedBehaviorSanitizer. A crash, an
+input that takes longer than `--input-seconds` or memory above `--rss-mb` ends the run with status
+1; the input that did it is kept in the build directory and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TOP = HERE.parents[1]
+CLANG = ("clang-14", "clang")
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+
+class FuzzError(Exception):
+    """A target could not be built or did not survive; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A fuzz target: how it is built, the longest input worth trying, words of its language."""
+
+    build: Callable[[Path], Path]
+    max_len: int
+    dictionary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run ends and what it may use."""
+
+    runs: int
+    seconds: int
+    input_seconds: int = 5
+    rss_mb: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What libFuzzer reports at the end of a run."""
+
+    executions: int
+    seconds: float
+    peak_rss_mb: int
+    n_edges: int
+
+    def __str__(self) -> str:
+        rate = self.executions / max(self.seconds, 1e-9)
+        return (
+            f"{self.executions} executions in {self.seconds:.0f} s ({rate:.0f}/s), "
+            f"{self.n_edges} edges covered, peak memory {self.peak_rss_mb} MB"
+        )
+
+
+def compiler() -> str:
+    """Return the clang to use."""
+    for name in CLANG:
+        if shutil.which(name):
+            return name
+    raise FuzzError("no clang: apt-get install clang-14 libclang-rt-14-dev")
+
+
+def build_format(out: Path) -> Path:
+    """Build the formatter's target."""
+    program = out / "fuzz_format"
+    sources = [HERE / "fuzz_format.c", TOP / "native/format/etrace_format.c"]
+    includes = [f"-I{TOP}/native/format", f"-I{TOP}/kmod/include"]
+    run_build(
+        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
+         *includes, "-o", str(program), *map(str, sources)]
+    )  # fmt: skip
+    return program
+
+
+def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = None) -> None:
+    """Run one command of a build; what it printed is the error."""
+    environment = {**os.environ, **(env or {})}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise FuzzError(f"{' '.join(command[:3])} ... failed:\n{done.stdout}{done.stderr}")
+
+
+TARGETS = {
+    "format": Target(build_format, max_len=400),
+}
+
+
+def fuzz(name: str, out: Path, limits: Limits) -> Figures:
+    """Build a target and run it from its corpus; FuzzError when it does not survive."""
+    out.mkdir(parents=True, exist_ok=True)
+    target = TARGETS[name]
+    program = target.build(out)
+    found = out / f"{name}.found"
+    found.mkdir(exist_ok=True)
+    options = {
+        "runs": limits.runs,
+        "max_total_time": limits.seconds,
+        "timeout": limits.input_seconds,
+        "rss_limit_mb": limits.rss_mb,
+        "max_len": target.max_len,
+        "artifact_prefix": f"{out}/{name}.",
+        "print_final_stats": 1,
+    }
+    command = [str(program), *(f"-{key}={value}" for key, value in options.items())]
+    if target.dictionary:
+        command.append(f"-dict={HERE / target.dictionary}")
+    began = time.monotonic()
+    done = subprocess.run(
+        [*command, str(found), str(HERE / "corpus" / name)],
+        capture_output=True, check=False, env={**os.environ, "PYTHONHASHSEED": "0"},
+    )  # fmt: skip
+    log = done.stderr.decode(errors="replace")
+    (out / f"{name}.log").write_text(log)
+    if done.returncode:
+        raise FuzzError(f"{name} did not survive, see {out}/{name}.log:\n{log[-4000:]}")
+    return figures(log, time.monotonic() - began)
+
+
+def figures(log: str, seconds: float) -> Figures:
+    """Read libFuzzer's statistics."""
+
+    def stat(key: str) -> int:
+        match = re.search(rf"stat::{key}:\s+(\d+)", log)
+        if not match:
+            raise FuzzError(f"libFuzzer printed no {key}:\n{log[-2000:]}")
+        return int(match[1])
+
+    edges = [int(count) for count in re.findall(r"\bcov: (\d+)", log)]
+    return Figures(
+        stat("number_of_executed_units"), seconds, stat("peak_rss_mb"), max(edges, default=0)
+    )
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=sorted(TARGETS), nargs="*", help="default: all")
+    parser.add_argument("--runs", type=int, default=1_000_000, help="executions of each target")
+    parser.add_argument("--seconds", type=int, default=3600, help="longest time for each target")
+    parser.add_argument("--input-seconds", type=int, default=5, help="longest time for one input")
+    parser.add_argument("--rss-mb", type=int, default=1024, help="most memory")
+    parser.add_argument("--build", type=Path, default=TOP / "build" / "fuzz", help="directory")
+    args = parser.parse_args()
+    limits = Limits(args.runs, args.seconds, args.input_seconds, args.rss_mb)
+    try:
+        for name in args.target or sorted(TARGETS):
+            print(f"{name}: {fuzz(name, args.build.resolve(), limits)}", flush=True)
+    except FuzzError as error:
+        print(f"fuzz: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

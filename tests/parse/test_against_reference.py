@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etrace_parser against the slow reference parser, on generated traces and on every sample.
+
+Whole files are compared: the entries byte for byte, environment and mounts as values, and whether
+there was anything to report. Each trace is parsed on one thread, on two, and in tiny chunks.
+"""
+
+from __future__ import annotations
+
+import lzma
+import tempfile
+from pathlib import Path
+
+import event_streams
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from parsing import WAYS, Products, parse, parse_by_reference
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
+THOROUGH = settings(
+    max_examples=400,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def check(inputs: list[bytes]) -> None:
+    """Compare all ways to parse with the reference."""
+    expected = parse_by_reference(inputs)
+    with tempfile.TemporaryDirectory() as directory:
+        for way in WAYS:
+            assert shown(parse(inputs, Path(directory), way)) == shown(expected), way
+
+
+def shown(products: Products) -> list[object]:
+    """Return products entry by entry, so that a difference prints short."""
+    lines = products.raw.split(b"\n")
+    return [*lines, list(products.env.items()), products.mounts, products.has_problems]
+
+
+@THOROUGH
+@given(event_streams.inputs())
+def test_whole_traces_give_the_same(inputs: list[bytes]) -> None:
+    check(inputs)
+
+
+@THOROUGH
+@given(event_streams.inputs(event_streams.OUT_OF_ORDER))
+def test_traces_with_stamps_out_of_order_give_the_same(inputs: list[bytes]) -> None:
+    check(inputs)
+
+
+@THOROUGH
+@given(event_streams.damaged())
+@example([b""])
+@example([b"INITCWD=/"])
+@example([b"\n"])
+@example([b"", b"INITCWD=/w\n", b""])
+def test_damaged_traces_give_the_same(inputs: list[bytes]) -> None:
+    check(inputs)
+
+
+@pytest.mark.parametrize("path", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
+def test_a_trace_cut_at_any_byte_gives_the_same(path: Path) -> None:
+    trace = path.read_bytes()
+    for size in range(0, len(trace) + 1, max(1, len(trace) // 150)):
+        check([trace[:size]])
+
+
+@pytest.mark.parametrize("path", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
+def test_a_trace_without_any_one_line_gives_the_same(path: Path) -> None:
+    lines = path.read_bytes().split(b"\n")
+    for at in range(len(lines)):
+        check([b"\n".join(lines[:at] + lines[at + 1 :])])
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.nfsdb.xz")), ids=lambda path: path.name)
+def test_every_sample_gives_the_same(path: Path) -> None:
+    trace = lzma.decompress(path.read_bytes())
+    check([trace])
+    check([trace[: len(trace) * 2 // 3]])
+
+
+def test_a_sample_in_parts_of_each_cpu_gives_the_same() -> None:
+    lines = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes()).splitlines(keepends=True)[1:]
+    parts: dict[bytes, list[bytes]] = {}
+    for line in lines:
+        parts.setdefault(line.split(b",")[1], []).append(line)
+    check([b"".join(part) for _, part in sorted(parts.items())])

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/nfsdb-json.md sentence by sentence, on small traces, with the values written out.
+
+Each test runs against etrace_parser and against the reference parser: neither is trusted more than
+these values.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import CLONE_FILES, O_CLOEXEC, O_TRUNC, O_WRONLY, TraceBuilder
+from parsing import Products, parse, parse_by_reference
+
+SHELL, LEFT, RIGHT, OTHER = (number << 22 | 77 for number in (1, 2, 3, 4))
+T0 = 5_000_000_000
+
+Parse = Callable[[TraceBuilder | bytes], Products]
+Entry = dict[str, Any]
+
+
+@pytest.fixture(params=["etrace_parser", "reference"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Parse:
+    def parse_trace(trace: TraceBuilder | bytes) -> Products:
+        content = trace if isinstance(trace, bytes) else trace.trace()
+        if request.param == "reference":
+            return parse_by_reference([content])
+        return parse([content], tmp_path)
+
+    return parse_trace
+
+
+def column(products: Products, key: str) -> dict[tuple[int, int], Any]:
+    """Return one key of every entry that has it."""
+    return {(e["p"], e["x"]): e[key] for e in products.entries if key in e}
+
+
+def readers(products: Products) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return the pipe links that there are."""
+    links = column(products, "i")
+    return {writer: [(r["p"], r["x"]) for r in links[writer]] for writer in links if links[writer]}
+
+
+def files(products: Products, upid: int, index: int = 0) -> list[Entry]:
+    """Return the opened files of an execution, access bits alone."""
+    return [
+        {k: v & 3 if k == "m" else v for k, v in file.items() if k != "s"}
+        for file in column(products, "o")[upid, index]
+    ]
+
+
+# ---- executions ----------------------------------------------------------------------------------
+
+
+def test_a_process_that_forks_and_executes_has_its_whole_entries(run: Parse) -> None:
+    t = TraceBuilder("/w").at(T0).on(1)
+    t.fork(SHELL, LEFT, 17).at(T0 + 5000).on(0)
+    t.exec(LEFT, "/usr/bin/cc", ["cc", "-c"], cwd="/w/src").on(3).at(T0 + 7000)
+    t.exit(LEFT, 1).at(T0 + 9000)
+    t.exit(SHELL, 139)
+    root = {"p": SHELL, "x": 0, "s": 0, "e": 9000, "b": "", "w": "", "v": []}
+    before = {"p": LEFT, "x": 0, "s": 5000, "e": 0, "b": "", "w": "", "v": []}
+    after = {"p": LEFT, "x": 1, "s": 5000, "e": 2000, "b": "/usr/bin/cc", "w": "/w/src"}
+    parent = {"p": SHELL, "x": 0}
+    assert run(t).entries == [
+        {
+            **root, "c": [{"p": LEFT, "f": 17}], "r": {"p": -1, "x": 0}, "i": [],
+            "u": [{"c": 1, "t": 0}, {"c": 3, "t": 9000}], "!": 139, "o": [],
+        },
+        {**before, "c": [], "r": parent, "i": [], "u": [], "o": []},
+        {
+            **after, "v": ["cc", "-c"], "c": [], "r": parent, "i": [],
+            "u": [{"c": 0, "t": 5000}, {"c": 3, "t": 7000}], "!": 1, "o": [],
+        },
+    ]  # fmt: skip
+
+
+def test_keys_come_in_their_order_and_entries_one_a_line(run: Parse) -> None:
+    t = TraceBuilder().at(T0).exit(SHELL)
+    assert run(t).raw == (
+        b'[\n{"p":%d,"x":0,"s":0,"e":0,"b":"","w":"","v":[],"c":[],"r":{"p":-1,"x":0},"i":[],'
+        b'"u":[{"c":0,"t":0}],"!":0,"o":[]}\n]\n' % SHELL
+    )
+
+
+def test_a_process_without_exit_lives_until_the_last_event_of_the_trace(run: Parse) -> None:
+    t = TraceBuilder().at(T0).comm(SHELL, "a").at(T0 + 10).comm(LEFT, "b").at(T0 + 70)
+    t.exit(LEFT).at(T0 + 500).env("A=b", SHELL)
+    products = run(t)
+    assert column(products, "e") == {(SHELL, 0): 70, (LEFT, 0): 60}
+    assert column(products, "!") == {(LEFT, 0): 0}
+
+
+def test_index_0_has_the_argv_of_the_execution_that_forked_it_through_forks(run: Parse) -> None:
+    t = TraceBuilder().exec(OTHER, "/bin/sh", ["sh", "-c", "x"])
+    t.fork(OTHER, LEFT).fork(LEFT, SHELL).comm(SHELL, "c").comm(LEFT, "c")
+    assert column(run(t), "v") == {
+        (SHELL, 0): ["sh", "-c", "x"],
+        (LEFT, 0): ["sh", "-c", "x"],
+        (OTHER, 0): [],
+        (OTHER, 1): ["sh", "-c", "x"],
+    }
+
+
+def test_a_cycle_of_forks_has_no_argv(run: Parse) -> None:
+    t = TraceBuilder().fork(SHELL, LEFT).fork(LEFT, SHELL)
+    products = run(t)
+    assert column(products, "v") == {(SHELL, 0): [], (LEFT, 0): []}
+    assert column(products, "r") == {
+        (SHELL, 0): {"p": LEFT, "x": 0},
+        (LEFT, 0): {"p": SHELL, "x": 0},
+    }
+
+
+def test_the_first_claim_of_a_child_counts_and_the_second_is_a_problem(run: Parse) -> None:
+    t = TraceBuilder().at(T0 + 10).fork(SHELL, OTHER).at(T0).fork(LEFT, OTHER)
+    t.at(T0 + 20).comm(OTHER, "x")
+    products = run(t)
+    assert column(products, "r")[OTHER, 0] == {"p": LEFT, "x": 0}
+    assert column(products, "c") == {
+        (SHELL, 0): [],
+        (LEFT, 0): [{"p": OTHER, "f": 0}],
+        (OTHER, 0): [],
+    }
+    assert products.has_problems
+
+
+def test_a_child_without_events_is_a_child_but_no_entry(run: Parse) -> None:
+    products = run(TraceBuilder().fork(SHELL, LEFT))
+    assert column(products, "c") == {(SHELL, 0): [{"p": LEFT, "f": 0}]}
+    assert not products.has_problems
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def test_the_first_closed_open_keeps_its_times_and_the_others_mix_the_access(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/a", fd=3).open(SHELL, "/w/a", fd=4, flags=O_WRONLY)
+    t.close(SHELL, 4).close(SHELL, 3).open(SHELL, "/w/a", fd=3).close(SHELL, 3)
+    assert files(run(t), SHELL) == [{"p": "/w/a", "b": T0 + 1000, "e": T0 + 2000, "m": 2}]
+
+
+def test_files_are_ordered_by_original_and_then_resolved_path_as_bytes(run: Parse) -> None:
+    t = TraceBuilder()
+    for path, original in [("/z", "/b"), ("/y", "/b"), ("/é", None), ("/a", None), ("/B", None)]:
+        t.use(SHELL, path, original=original)
+    shown = [(f.get("o"), f["p"]) for f in files(run(t), SHELL)]
+    assert shown == [(None, "/B"), (None, "/a"), ("/b", "/y"), ("/b", "/z"), (None, "/é")]
+
+
+def test_an_open_over_an_unclosed_descriptor_loses_nothing(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/b", flags=O_WRONLY | O_TRUNC).open(SHELL, "/w/a")
+    t.at(T0 + 9000).exit(SHELL)
+    assert files(run(t), SHELL) == [
+        {"p": "/w/a", "b": T0 + 1000, "e": T0 + 9000, "m": 0},
+        {"p": "/w/b", "b": T0, "e": T0 + 1000, "m": 1},
+    ]
+
+
+def test_a_dup_over_an_open_descriptor_closes_it_and_copies_do_not_count(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/a", fd=3).open(SHELL, "/w/b", fd=4).dup(SHELL, 3, 4)
+    t.close(SHELL, 4).dup(SHELL, 3, 3).close(SHELL, 3).close(SHELL, 3)
+    assert files(run(t), SHELL) == [
+        {"p": "/w/a", "b": T0, "e": T0 + 5000, "m": 0},
+        {"p": "/w/b", "b": T0 + 1000, "e": T0 + 2000, "m": 0},
+    ]
+
+
+def test_an_open_belongs_to_the_execution_that_made_it(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/a").exec(SHELL, "/bin/x").close(SHELL, 3).exit(SHELL)
+    products = run(t)
+    assert files(products, SHELL, 0) == [{"p": "/w/a", "b": T0, "e": T0 + 2000, "m": 0}]
+    assert files(products, SHELL, 1) == []
+
+
+def test_a_forked_child_neither_owns_nor_closes_its_parents_files(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/a").fork(SHELL, LEFT).close(LEFT, 3)
+    t.at(T0 + 9000).close(SHELL, 3)
+    products = run(t)
+    assert files(products, SHELL) == [{"p": "/w/a", "b": T0, "e": T0 + 9000, "m": 0}]
+    assert files(products, LEFT) == []
+
+
+def test_a_thread_closes_what_another_opened(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/a").thread(SHELL, LEFT).close(LEFT, 3)
+    t.open(LEFT, "/w/b", fd=3).at(T0 + 9000).close(SHELL, 3)
+    products = run(t)
+    assert files(products, SHELL) == [{"p": "/w/a", "b": T0, "e": T0 + 3000, "m": 0}]
+    assert files(products, LEFT) == [{"p": "/w/b", "b": T0 + 4000, "e": T0 + 9000, "m": 0}]
+
+
+def test_renames_links_and_symlinks_read_and_write_without_an_end(run: Parse) -> None:
+    t = TraceBuilder().at(T0).rename(SHELL, "/a", "/b").link(SHELL, "/c", "/d", 0)
+    t.symlink(SHELL, "../x", "/e", resolved="/x").symlink(SHELL, "gone", "/f")
+    t.rename_failed(SHELL, "/g").rename_failed(SHELL).link_failed(SHELL, "/h", 0).link_failed(SHELL)
+    products = run(t)
+    shown = [(f["p"], f["b"] - T0, f["e"], f["m"]) for f in files(products, SHELL)]
+    assert shown == [
+        ("/a", 1000, 0, 0), ("/b", 1000, 0, 1), ("/c", 3000, 0, 0), ("/d", 3000, 0, 1),
+        ("/e", 4000, 0, 1), ("/f", 5000, 0, 1), ("/x", 4000, 0, 0),
+    ]  # fmt: skip
+    assert not products.has_problems
+
+
+@pytest.mark.parametrize("kind", ["regular", "set-id", "directory", "symlink", "fifo", "absent"])
+def test_mode_bits_say_the_type_alone_and_come_from_the_raw_original_path(
+    run: Parse, tmp_path: Path, kind: str
+) -> None:
+    path = os.fsencode(tmp_path) + b'/\xff"\n\\\x01\xc3\xa9'
+    place = Path(os.fsdecode(path))
+    match kind:
+        case "regular" | "set-id":
+            place.write_bytes(b"12345")
+            place.chmod(0o6755 if kind == "set-id" else 0o644)
+        case "directory":
+            place.mkdir(0o7777)
+        case "symlink":
+            place.symlink_to("abc")
+        case "fifo":
+            os.mkfifo(path)
+    modes = {"regular": 0x60, "set-id": 0x60, "directory": 0x50, "symlink": 0x68, "fifo": 0x44}
+    [file] = column(run(TraceBuilder().use(SHELL, "/resolved", original=path)), "o")[SHELL, 0]
+    assert os.fsencode(file["o"]) == path
+    assert file["m"] == modes.get(kind, 0)
+    assert file["s"] == (os.lstat(path).st_size if kind != "absent" else 0)
+    assert kind == "absent" or file["m"] == 0x40 | stat.S_IFMT(os.lstat(path).st_mode) >> 10
+
+
+# ---- pipes ---------------------------------------------------------------------------------------
+
+
+def pipeline() -> TraceBuilder:
+    """Return what a shell does for `left | right`."""
+    t = TraceBuilder().exec(SHELL, "/bin/sh").pipe(SHELL, 3, 4)
+    t.fork(SHELL, LEFT).close(SHELL, 4)
+    t.fork(SHELL, RIGHT).close(SHELL, 3)
+    t.close(LEFT, 3).dup(LEFT, 4, 1).close(LEFT, 4).exec(LEFT, "/bin/left")
+    return t.dup(RIGHT, 3, 0).close(RIGHT, 3).exec(RIGHT, "/bin/right")
+
+
+def test_a_pipeline_links_its_two_commands_and_not_the_shell(run: Parse) -> None:
+    assert readers(run(pipeline())) == {(LEFT, 1): [(RIGHT, 1)]}
+
+
+def test_pipeline_ends_that_are_never_executed_are_linked_too(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/sh").pipe(SHELL, 3, 4).fork(SHELL, LEFT).close(SHELL, 4)
+    t.fork(SHELL, RIGHT).close(SHELL, 3).close(LEFT, 3).dup(LEFT, 4, 1).dup(RIGHT, 3, 0)
+    assert readers(run(t)) == {(LEFT, 0): [(RIGHT, 0)]}
+
+
+def test_command_substitution_links_the_command_to_the_shell(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/sh").pipe(SHELL, 3, 4).fork(SHELL, LEFT)
+    t.close(SHELL, 4).close(LEFT, 3).dup(LEFT, 4, 1).close(LEFT, 4).exec(LEFT, "/bin/date")
+    assert readers(run(t)) == {(LEFT, 1): [(SHELL, 1)]}
+
+
+def test_a_reader_that_starts_more_children_meanwhile_stays_a_reader(run: Parse) -> None:
+    """Ninja with two jobs: the second child is started while the first one's output is read."""
+    t = TraceBuilder().exec(SHELL, "/usr/bin/ninja").pipe(SHELL, 3, 4).fork(SHELL, LEFT)
+    t.close(SHELL, 4).dup(LEFT, 4, 1).close(LEFT, 3).close(LEFT, 4).exec(LEFT, "/bin/sh")
+    t.pipe(SHELL, 4, 5).fork(SHELL, RIGHT).close(SHELL, 5).dup(RIGHT, 5, 1)
+    for fd in (3, 4, 5):
+        t.at(T0 + 50_000).close(RIGHT, fd)
+    t.at(T0 + 50_000).exec(RIGHT, "/bin/sh")
+    assert readers(run(t)) == {(LEFT, 1): [(SHELL, 1)], (RIGHT, 1): [(SHELL, 1)]}
+
+
+def test_a_jobserver_links_nothing(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/usr/bin/make").pipe(SHELL, 3, 4)
+    t.fork(SHELL, LEFT).exec(LEFT, "/bin/sh").fork(LEFT, RIGHT).exec(RIGHT, "/usr/bin/make")
+    t.fork(SHELL, OTHER).exec(OTHER, "/bin/sh").exit(OTHER).exit(RIGHT).exit(LEFT).exit(SHELL)
+    assert readers(run(t)) == {}
+
+
+def test_an_end_lost_by_close_on_exec_is_not_held_by_the_program(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/a").pipe(SHELL, 3, 4, O_CLOEXEC).fork(SHELL, LEFT)
+    t.close(SHELL, 4).close(LEFT, 3).exec(LEFT, "/bin/b")
+    assert readers(run(t)) == {}
+
+
+def test_close_lines_of_an_exec_are_one_step_with_it(run: Parse) -> None:
+    """A capture prints the closes of close-on-exec right before New_proc, with its stamp."""
+    t = TraceBuilder().exec(SHELL, "/bin/a").pipe(SHELL, 3, 4, O_CLOEXEC).fork(SHELL, LEFT)
+    t.close(SHELL, 4).at(T0 + 50_000).close(LEFT, 3).at(T0 + 50_000).close(LEFT, 4)
+    t.at(T0 + 50_000).comm(LEFT, "b").at(T0 + 50_000).exec(LEFT, "/bin/b")
+    assert readers(run(t)) == {}
+
+
+def test_reopening_a_pipe_by_its_descriptor_is_a_dup(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/bash").pipe(SHELL, 3, 4).dup(SHELL, 3, 63)
+    t.close(SHELL, 3).fork(SHELL, LEFT).close(LEFT, 63).dup(LEFT, 4, 1).close(LEFT, 4)
+    t.exec(LEFT, "/bin/left").fork(SHELL, RIGHT).close(SHELL, 63).close(SHELL, 4)
+    t.close(RIGHT, 4).open(RIGHT, "pipe:[7]", original="/dev/fd/63", fd=5, flags=O_CLOEXEC)
+    t.exec(RIGHT, "/bin/right")
+    assert (RIGHT, 1) in readers(run(t))[LEFT, 1]
+
+
+def test_a_file_opened_over_a_pipes_end_replaces_it(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/sh").pipe(SHELL, 3, 4).fork(SHELL, LEFT)
+    t.open(LEFT, "/w/out", flags=O_WRONLY, fd=4).open(LEFT, "/w/in", fd=3).exec(LEFT, "/bin/left")
+    t.close(SHELL, 4)
+    assert readers(run(t)) == {}
+
+
+def test_threads_share_their_pipes(run: Parse) -> None:
+    t = TraceBuilder().pipe(SHELL, 3, 4).fork(SHELL, LEFT, CLONE_FILES | 17).fork(SHELL, RIGHT)
+    t.close(LEFT, 4).close(RIGHT, 3).exec(RIGHT, "/bin/right")
+    assert readers(run(t)) == {(RIGHT, 1): [(SHELL, 0), (LEFT, 0)]}
+
+
+# ---- environment and mounts ----------------------------------------------------------------------
+
+
+def test_groups_of_one_variable_are_joined(run: Parse) -> None:
+    long = "L=" + "x" * 2000 + "\ny"
+    t = TraceBuilder().exit(SHELL).env("B=1", RIGHT, LEFT).env(long, SHELL).env("A=\n", LEFT)
+    t.env("B=1", SHELL, LEFT)
+    products = run(t)
+    assert list(products.env.items()) == [
+        ("A=\n", [LEFT]), ("B=1", [SHELL, LEFT, RIGHT]), (long, [SHELL]),
+    ]  # fmt: skip
+    assert not products.has_problems
+
+
+def test_mounts_are_in_order_of_time_with_what_is_present(run: Parse) -> None:
+    t = TraceBuilder().at(T0 + 10).mount(SHELL, "/m", source="src", fstype="ext4", flags=2**64 - 1)
+    t.at(T0).mount(LEFT, "/n", flags=32, ok=False).umount(LEFT, "/n", 2, ok=False)
+    t.umount(LEFT, None, ok=False).exec(LEFT, "/bin/x").umount(LEFT, "/n")
+    first = {"p": LEFT, "x": 0, "t": T0, "k": "mount", "target": "/n", "flags": 32, "ok": False}
+    products = run(t)
+    assert products.mounts == [
+        first,
+        {
+            "p": SHELL, "x": 0, "t": T0 + 10, "k": "mount", "source": "src", "target": "/m",
+            "type": "ext4", "flags": 2**64 - 1, "ok": True,
+        },
+        {**first, "t": T0 + 2000, "k": "umount", "flags": 2},
+        {**first, "x": 1, "t": T0 + 6000, "k": "umount", "flags": 0, "ok": True},
+    ]  # fmt: skip
+    assert not products.has_problems
+
+
+# ---- lines and problems --------------------------------------------------------------------------
+
+
+def test_bytes_of_every_value_come_back_from_the_json(run: Parse) -> None:
+    argument = bytes(range(1, 256)) + "zażółć 😀".encode() + b"\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf"
+    products = run(TraceBuilder().exec(SHELL, "/bin/x", [argument]))
+    assert [os.fsencode(a) for a in column(products, "v")[SHELL, 1]] == [argument]
+    assert b"\\b\\t\\n\\u000b\\f\\r\\u000e" in products.raw
+    assert b'\\u001f !\\"#' in products.raw
+    assert b"~\x7f\\udc80\\udc81" in products.raw
+
+
+@pytest.mark.parametrize("prefix", [b"0: ", b"  make-77  [001] d..3.  72.748643: "])
+def test_what_stands_before_the_prefix_is_passed_over(run: Parse, prefix: bytes) -> None:
+    assert run(pipeline().trace(prefix=prefix)).raw == run(pipeline()).raw
+
+
+def test_comments_and_lost_events_are_no_problems(run: Parse) -> None:
+    t = pipeline().raw(b"# lost=0\nCPU:1 [LOST 7 EVENTS]\n#\n")
+    products = run(t)
+    assert not products.has_problems
+    assert products.raw == run(pipeline()).raw
+
+
+def test_a_problem_costs_its_event_alone(run: Parse) -> None:
+    t = TraceBuilder().at(T0).comm(SHELL, "x")
+    t.lines(SHELL, b"Open|fnamesize=4,forigsize=5,flags=0,mode=0,fd=3", b"FN|/w/a", b"FO|/w/a")
+    t.at(T0 + 9000).use(SHELL, "/w/b").exit(SHELL, 3)
+    products = run(t)
+    assert products.has_problems
+    assert files(products, SHELL) == [{"p": "/w/b", "b": T0 + 9000, "e": T0 + 10000, "m": 0}]
+    assert column(products, "!") == {(SHELL, 0): 3}
+
+
+def test_events_whose_stamps_go_down_are_sorted_with_their_strings(run: Parse) -> None:
+    t = TraceBuilder().at(T0 + 5000).close(SHELL, 3).at(T0).open(SHELL, "/w/a\nb")
+    products = run(t)
+    assert files(products, SHELL) == [{"p": "/w/a\nb", "b": T0, "e": T0 + 5000, "m": 0}]
+    assert not products.has_problems
+
+
+def test_a_trace_cut_inside_an_event_loses_that_event(run: Parse) -> None:
+    whole = TraceBuilder().at(T0).use(SHELL, "/w/a").open(SHELL, "/w/b").trace()
+    for size in range(whole.index(b"Open|", whole.index(b"Close")) + 1, len(whole) - 2):
+        products = run(whole[:size])
+        assert files(products, SHELL) == [{"p": "/w/a", "b": T0, "e": T0 + 1000, "m": 0}]
+        assert products.has_problems
+    assert not run(whole[:-1]).has_problems
+    assert run(whole[:-1]).raw == run(whole).raw

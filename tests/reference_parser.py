@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trace bytes -> what etrace_parser must make of them: the second half of the reference parser.
+
+Written from docs/nfsdb-json.md, docs/format.md and seeds 001 and 004 alone, for clarity and not for
+speed; tests compare the Cython parser with it on whole values.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import reference_pipes
+import reference_reader
+from builders import CLONE_FILES
+from reference_pipes import Execution, Step
+from reference_reader import Event, Problem, Reading
+
+FROM = {
+    "RenameFrom": ("RenameTo", "RenameFailed"),
+    "Rename2From": ("RenameTo", "RenameFailed"),
+    "LinkFrom": ("LinkTo", "LinkFailed"),
+    "LinkatFrom": ("LinkTo", "LinkFailed"),
+    "SysClone": ("SchedFork", "SysCloneFailed"),
+}
+#: needs one of these right before it
+AFTER = {
+    "RenameTo": ("RenameFrom", "Rename2From"),
+    "LinkTo": ("LinkFrom", "LinkatFrom"),
+    "SysCloneFailed": ("SysClone",),
+    "MountFailed": ("Mount",),
+}
+READ, WRITE, BOTH = 0, 1, 2
+EXISTS = 0x40
+
+Entry = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Parsed:
+    """All products of a parse, as `json.load` would give them."""
+
+    entries: list[Entry]
+    env: dict[str, list[int]]
+    mounts: list[Entry]
+    problems: list[Problem]
+    n_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """An event with its neighbours in its upid and the execution it belongs to."""
+
+    event: Event
+    before: Event | None
+    after: Event | None
+    execution: Execution
+    is_whole: bool  #: false for half of a pair, which happened but means nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One use of a file."""
+
+    original: bytes
+    resolved: bytes
+    begin_ns: int
+    end_ns: int
+    access: int
+
+
+@dataclass(slots=True)
+class OpenFile:
+    """An Open whose Close may come."""
+
+    opened: Event
+    execution: Execution
+    is_ended: bool = False
+
+    def record(self, end_ns: int) -> Record:
+        strings, access = self.opened.strings, self.opened.numbers["flags"] & 3
+        return Record(strings["FO"], strings["FN"], self.opened.time_ns, end_ns, min(access, BOTH))
+
+
+@dataclass(slots=True)
+class Forks:
+    """Who forked whom."""
+
+    parent: dict[int, Execution] = field(default_factory=dict)
+    children: dict[Execution, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+    refused: list[Problem] = field(default_factory=list)
+
+
+def parse(inputs: list[bytes]) -> Parsed:
+    """Parse a trace given as one or several files."""
+    reading = reference_reader.read(inputs)
+    joined = {upid: join(events) for upid, events in reading.events.items()}
+    in_time = sorted((j for each in joined.values() for j in each), key=lambda j: j.event.order)
+    forks = find_forks(in_time)
+    entries = build_entries(joined, in_time, forks)
+    halves = [Problem(j.event.place, "half of a pair") for j in in_time if not j.is_whole]
+    problems = reading.problems + halves + forks.refused
+    return Parsed(entries, environment(reading), mounts(in_time), problems, reading.n_lost)
+
+
+def parse_one(trace: bytes) -> Parsed:
+    """Parse a trace given as one file."""
+    return parse([trace])
+
+
+# ---- one upid ------------------------------------------------------------------------------------
+
+
+def join(events: list[Event]) -> list[Joined]:
+    """Give each event its neighbours and its execution."""
+    out, index = [], 0
+    neighbours = zip([None, *events[:-1]], events, [*events[1:], None], strict=True)
+    for before, event, after in neighbours:
+        index += event.tag == "New_proc"
+        whole = is_whole(before, event, after)
+        out.append(Joined(event, before, after, (event.upid, index), whole))
+    return out
+
+
+def is_whole(before: Event | None, event: Event, after: Event | None) -> bool:
+    """Tell whether an event stands next to the other half that it needs."""
+    if event.tag in FROM:
+        return after is not None and after.tag in FROM[event.tag]
+    if event.tag in AFTER:
+        return before is not None and before.tag in AFTER[event.tag]
+    return True
+
+
+def clone_flags(joined: Joined) -> int:
+    """Return the flags of the clone that made a SchedFork, 0 for fork and vfork."""
+    clone = joined.before
+    return clone.numbers["flags"] if clone and clone.tag == "SysClone" else 0
+
+
+# ---- all upids -----------------------------------------------------------------------------------
+
+
+def find_forks(in_time: list[Joined]) -> Forks:
+    """Find parents and children; the first claim of a child counts."""
+    forks = Forks()
+    for joined in in_time:
+        if joined.event.tag != "SchedFork":
+            continue
+        child = joined.event.numbers["pid"]
+        if child in forks.parent:
+            forks.refused.append(Problem(joined.event.place, f"{child} has a parent already"))
+            continue
+        forks.parent[child] = joined.execution
+        forks.children[joined.execution].append({"p": child, "f": clone_flags(joined)})
+    return forks
+
+
+def build_entries(
+    joined: dict[int, list[Joined]], in_time: list[Joined], forks: Forks
+) -> list[Entry]:
+    """Return the entries in order of upid and index."""
+    times = [j.event.time_ns for j in in_time]
+    records = find_records(in_time, forks)
+    links = reference_pipes.pipe_links(pipe_steps(joined, in_time, forks))
+    argvs = {j.execution: j.event.argv for j in in_time if j.event.tag == "New_proc"}
+    stats: dict[bytes, tuple[int, int]] = {}
+    entries = []
+    for upid, events in sorted(joined.items()):
+        for entry in process_entries(upid, events, times):
+            execution = (upid, entry["x"])
+            parent = forks.parent.get(upid, (-1, 0))
+            entry["r"] = execution_value(parent)
+            entry["c"] = forks.children[execution]
+            entry["v"] = [text(argument) for argument in find_argv(execution, argvs, forks)]
+            readers = [reader for reader in links.get(execution, []) if reader[0] in joined]
+            entry["i"] = [execution_value(reader) for reader in readers]
+            entry["o"] = [file_value(r, stats) for r in merge_records(records[execution])]
+            entries.append({key: entry[key] for key in "pxsebwvcriu!o" if key in entry})
+    return entries
+
+
+def process_entries(upid: int, events: list[Joined], times: list[int]) -> list[Entry]:
+    """Return the entries of one upid with the keys that follow from its events alone."""
+    n_executions = events[-1].execution[1] + 1
+    base_ns, end_ns = min(times), max(times)
+    exits = [j.event for j in events if j.event.tag == "Exit"]
+    starts = [
+        next(j.event.time_ns for j in events if j.execution[1] >= index)
+        for index in range(n_executions)
+    ]
+    ends = [*starts[1:], events[-1].event.time_ns if exits else end_ns]
+    entries = []
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        own = [j.event for j in events if j.execution[1] == index]
+        first = own[0].strings if index else {}
+        entry: Entry = {"p": upid, "x": index, "s": start - base_ns, "e": end - start}
+        entry["b"], entry["w"] = text(first.get("PI", b"")), text(first.get("CW", b""))
+        entry["u"] = cpus(own, base_ns)
+        if exits and index == n_executions - 1:
+            entry["!"] = exits[-1].numbers["status"]
+        entries.append(entry)
+    return entries
+
+
+def cpus(events: list[Event], base_ns: int) -> list[Entry]:
+    """Return where an execution ran: its first event and each that is on another CPU."""
+    previous = [None, *[event.cpu for event in events]]
+    return [
+        {"c": event.cpu, "t": event.time_ns - base_ns}
+        for before, event in zip(previous, events, strict=False)
+        if event.cpu != before
+    ]
+
+
+def find_argv(
+    execution: Execution, argvs: dict[Execution, tuple[bytes, ...]], forks: Forks
+) -> tuple[bytes, ...]:
+    """Return an execution's argv; index 0 has that of the execution that forked it."""
+    seen = set()
+    while execution not in argvs:
+        if execution in seen or execution[0] not in forks.parent:
+            return ()
+        seen.add(execution)
+        execution = forks.parent[execution[0]]
+    return argvs[execution]
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def find_records(in_time: list[Joined], forks: Forks) -> dict[Execution, list[Record]]:
+    """Return the uses of files by each execution, in the order in which they were made."""
+    records: dict[Execution, list[Record]] = defaultdict(list)
+    tables: dict[int, dict[int, OpenFile]] = {}
+    opens: list[OpenFile] = []
+    last_ns = {j.event.upid: j.event.time_ns for j in in_time}
+    seen: set[int] = set()
+
+    def end(table: dict[int, OpenFile], fd: int, end_ns: int) -> None:
+        file = table.pop(fd, None)
+        if file and not file.is_ended:
+            file.is_ended = True
+            records[file.execution].append(file.record(end_ns))
+
+    for joined in in_time:
+        event, numbers = joined.event, joined.event.numbers
+        table = tables.setdefault(event.upid, {})
+        seen.add(event.upid)
+        for fd in replaced_descriptors(event):
+            end(table, fd, event.time_ns)
+        records[joined.execution] += immediate_records(joined)
+        match event.tag:
+            case "Open":
+                opens.append(OpenFile(event, joined.execution))
+                table[numbers["fd"]] = opens[-1]
+            case "New_proc":
+                tables[event.upid] = dict(table)
+            case "SchedFork" if is_first_claim(joined, forks):
+                child = numbers["pid"]
+                if clone_flags(joined) & CLONE_FILES and child not in seen:
+                    tables[child] = table
+    for file in opens:
+        if not file.is_ended:
+            records[file.execution].append(file.record(last_ns[file.opened.upid]))
+    return records
+
+
+def is_first_claim(joined: Joined, forks: Forks) -> bool:
+    """Tell whether this SchedFork is the one that made its child."""
+    place = joined.event.place
+    return joined.event.tag == "SchedFork" and all(p.place != place for p in forks.refused)
+
+
+def replaced_descriptors(event: Event) -> list[int]:
+    """Return the descriptors whose file an event ends."""
+    numbers = event.numbers
+    match event.tag:
+        case "Open" | "Close":
+            return [numbers["fd"]]
+        case "Pipe":
+            return [numbers["fd1"], numbers["fd2"]]
+        case "Dup" if numbers["oldfd"] != numbers["newfd"]:
+            return [numbers["newfd"]]
+    return []
+
+
+def immediate_records(joined: Joined) -> list[Record]:
+    """Return the records of renames and links, which have no end."""
+    event, strings = joined.event, joined.event.strings
+    uses: list[tuple[bytes, int]] = []
+    if joined.is_whole and joined.before and event.tag == "RenameTo":
+        uses = [(joined.before.strings["RF"], READ), (strings["RT"], WRITE)]
+    elif joined.is_whole and joined.before and event.tag == "LinkTo":
+        uses = [(strings["LT"], WRITE), (joined.before.strings["LF"], READ)]
+    elif event.tag == "Symlink":
+        target = [(strings["SR"], READ)] if "SR" in strings else []
+        uses = [*target, (strings["SL"], WRITE)]
+    return [Record(path, path, event.time_ns, 0, access) for path, access in uses]
+
+
+def merge_records(records: Iterable[Record]) -> list[Record]:
+    """Make one record of each pair of original and resolved path, ordered by both."""
+    merged: dict[tuple[bytes, bytes], Record] = {}
+    for record in records:
+        pair = (record.original, record.resolved)
+        first = merged.setdefault(pair, record)
+        if first.access != record.access:
+            merged[pair] = Record(*pair, first.begin_ns, first.end_ns, BOTH)
+    return [merged[pair] for pair in sorted(merged)]
+
+
+def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
+    """Return a record of `o`; `stats` remembers what was asked of the file system."""
+    if record.original not in stats:
+        stats[record.original] = file_state(record.original)
+    type_bits, size = stats[record.original]
+    value: Entry = {"p": text(record.resolved)}
+    if record.original != record.resolved:
+        value["o"] = text(record.original)
+    times = {"b": record.begin_ns, "e": record.end_ns}
+    return value | times | {"m": type_bits | record.access, "s": size}
+
+
+def file_state(path: bytes) -> tuple[int, int]:
+    """Return the `e` and `mmmm` bits and the size of a file as it is now."""
+    try:
+        state = os.lstat(path)
+    except (OSError, ValueError):  # ValueError: a null byte
+        return 0, 0
+    return EXISTS | stat.S_IFMT(state.st_mode) >> 10, state.st_size
+
+
+# ---- pipes, environment, mounts ------------------------------------------------------------------
+
+
+def pipe_steps(joined: dict[int, list[Joined]], in_time: list[Joined], forks: Forks) -> list[Step]:
+    """Return the events as steps; the Closes of an exec are part of the exec."""
+    closed_by: dict[tuple[int, int], tuple[int, ...]] = {}
+    swallowed: set[tuple[int, int]] = set()
+    for events in joined.values():
+        run: list[Event] = []
+        for j in events:
+            if j.event.tag == "New_proc":
+                same = [c for c in run if c.time_ns == j.event.time_ns]
+                closed_by[j.event.place] = tuple(c.numbers["fd"] for c in same)
+                swallowed.update(c.place for c in same)
+            if j.event.tag == "Close":
+                run.append(j.event)
+            elif j.event.tag != "Comm":
+                run = []
+    return [
+        Step(j.event, j.execution, clone_flags(j), closed_by.get(j.event.place, ()))
+        for j in in_time
+        if j.event.place not in swallowed
+        and (j.event.tag != "SchedFork" or is_first_claim(j, forks))
+    ]
+
+
+def environment(reading: Reading) -> dict[str, list[int]]:
+    """Join the groups of the same variable; keys in order of bytes."""
+    upids: dict[bytes, set[int]] = defaultdict(set)
+    for group in reading.environment:
+        upids[group.variable].update(group.upids)
+    return {text(variable): sorted(upids[variable]) for variable in sorted(upids)}
+
+
+def mounts(in_time: list[Joined]) -> list[Entry]:
+    """Return mounts and umounts in order of time."""
+    out = []
+    for joined in in_time:
+        event, after = joined.event, joined.after
+        if event.tag not in ("Mount", "Umount"):
+            continue
+        upid, index = joined.execution
+        value: Entry = {"p": upid, "x": index, "t": event.time_ns, "k": event.tag.lower()}
+        names = (("source", "MS"), ("target", "MT"), ("type", "MX"))
+        value |= {key: text(event.strings[tag]) for key, tag in names if tag in event.strings}
+        failed = after is not None and after.tag == event.tag + "Failed"
+        out.append(value | {"flags": event.numbers["flags"], "ok": not failed})
+    return out
+
+
+def text(raw: bytes) -> str:
+    """Return bytes as JSON text: UTF-8, other bytes as lone surrogates."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def execution_value(execution: Execution) -> Entry:
+    """Return a reference to an execution."""
+    return {"p": execution[0], "x": execution[1]}
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return one value in the very bytes of the output file."""
+    shown = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    escaped = (f"\\u{ord(c):04x}" if 0xD800 <= ord(c) <= 0xDFFF else c for c in shown)
+    return "".join(escaped).encode()
+
+
+def entries_bytes(entries: list[Entry]) -> bytes:
+    """Return the whole output file: one entry a line."""
+    return (
+        b"[\n"
+        + b",\n".join(json_bytes(entry) for entry in entries)
+        + b"\n"[: len(entries)]
+        + b"]\n"
+    )
