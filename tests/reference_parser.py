@@ -294,21 +294,17 @@ def replaced_descriptors(event: Event) -> list[int]:
 
 def immediate_records(joined: Joined) -> list[Record]:
     """Return the records of renames and links, which have no end."""
-    event, strings = joined.event, joined.event.strings
-    begin_ns = event.time_ns
-    uses: list[tuple[bytes, int]] = []
-    if event.tag in ("RenameTo", "LinkTo"):
-        assert joined.before
-        begin_ns = joined.before.time_ns
-        strings = joined.before.strings | strings
-    if event.tag == "RenameTo":
-        uses = [(strings["RF"], READ), (strings["RT"], WRITE)]
-    elif event.tag == "LinkTo":
-        uses = [(strings["LT"], WRITE), (strings["LF"], READ)]
+    event, before = joined.event, joined.before
+    now_ns, strings = event.time_ns, event.strings
+    uses: list[tuple[bytes, int, int]] = []
+    if event.tag == "RenameTo" and before:
+        uses = [(before.strings["RF"], READ, before.time_ns), (strings["RT"], WRITE, now_ns)]
+    elif event.tag == "LinkTo" and before:
+        uses = [(strings["LT"], WRITE, now_ns), (before.strings["LF"], READ, before.time_ns)]
     elif event.tag == "Symlink":
-        target = [(strings["SR"], READ)] if "SR" in strings else []
-        uses = [*target, (strings["SL"], WRITE)]
-    return [Record(path, path, begin_ns, 0, access) for path, access in uses]
+        target = [(strings["SR"], READ, now_ns)] if "SR" in strings else []
+        uses = [*target, (strings["SL"], WRITE, now_ns)]
+    return [Record(path, path, begin_ns, 0, access) for path, access, begin_ns in uses]
 
 
 def merge_records(records: Iterable[Record]) -> list[Record]:

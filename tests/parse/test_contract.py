@@ -200,7 +200,7 @@ def test_renames_links_and_symlinks_read_and_write_without_an_end(run: Parse) ->
     products = run(t)
     shown = [(f["p"], f["b"] - T0, f["e"], f["m"]) for f in files(products, SHELL)]
     assert shown == [
-        ("/a", 0, 0, 0), ("/b", 0, 0, 1), ("/c", 2000, 0, 0), ("/d", 2000, 0, 1),
+        ("/a", 0, 0, 0), ("/b", 1000, 0, 1), ("/c", 2000, 0, 0), ("/d", 3000, 0, 1),
         ("/e", 4000, 0, 1), ("/f", 5000, 0, 1), ("/x", 4000, 0, 0),
     ]  # fmt: skip
     assert not products.has_problems
@@ -272,7 +272,8 @@ def test_a_reader_that_starts_more_children_meanwhile_stays_a_reader(run: Parse)
 def test_a_jobserver_links_nothing(run: Parse) -> None:
     t = TraceBuilder().exec(SHELL, "/usr/bin/make").pipe(SHELL, 3, 4)
     t.fork(SHELL, LEFT).exec(LEFT, "/bin/sh").fork(LEFT, RIGHT).exec(RIGHT, "/usr/bin/make")
-    t.fork(SHELL, OTHER).exec(OTHER, "/bin/sh").exit(OTHER).exit(RIGHT).exit(LEFT).exit(SHELL)
+    t.fork(SHELL, OTHER).exec(OTHER, "/usr/bin/cc").open(OTHER, "/w/a", fd=3).exit(OTHER)
+    t.exit(RIGHT).exit(LEFT).close(SHELL, 4).close(SHELL, 3).exit(SHELL)
     assert readers(run(t)) == {}
 
 
