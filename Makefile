@@ -12,7 +12,7 @@ SOURCES := $(shell find etrace cython native kmod/include -type f ! -name '*.pyc
 	meson.build $(wildcard meson.options) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint format bench generate debug fuzz clean
+.PHONY: help build demo test pytest sanitize lint format bench generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -30,9 +30,20 @@ demo: build ## trace, parse and summarise the build of a real C project
 	@build-aux/setup demo $(VENV)
 	@$(BIN)/python demo/run.py
 
-test: build ## all tests
+test: pytest sanitize ## all tests
+
+pytest: build ## the tests but those of sanitize; PYTEST_ARGS chooses
 	@build-aux/setup test $(VENV)
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+sanitize: build ## the tests of capture on C programs built with ASan and UBSan
+	@build-aux/setup test $(VENV)
+	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
+		meson setup build/sanitize -Db_sanitize=address,undefined -Db_lundef=false \
+			-Dbuildtype=debugoptimized >/dev/null; } && \
+		ninja -C build/sanitize native/ptrace/etrace-ptrace >/dev/null
+	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
+		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow' tests/capture
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)
@@ -56,7 +67,7 @@ generate: build ## render what is rendered from etrace/spec
 	PYTHONPATH=. $(BIN)/python -m etrace.render
 
 debug: ## build with every check on into .venv-debug, and run the tests on it
-	$(MAKE) test VENV=.venv-debug BUILD=build/debug \
+	$(MAKE) pytest VENV=.venv-debug BUILD=build/debug \
 		SETUP_ARGS='-Dbuildtype=debugoptimized -Ddebug_checks=true'
 
 fuzz: build ## ten million runs of the fuzzers
