@@ -55,6 +55,7 @@ class Replay:
     n_pipes: int = 0
     roles: set[Role] = field(default_factory=set)
     held_at_exec: set[Role] = field(default_factory=set)
+    jobservers: set[int] = field(default_factory=set)
     made: set[tuple[Execution, int]] = field(default_factory=set)
     duplicated: set[Role] = field(default_factory=set)
     forked_holding: set[tuple[Role, int]] = field(default_factory=set)  #: and the child
@@ -65,7 +66,8 @@ class Replay:
         readers: dict[int, set[Execution]] = defaultdict(set)
         writers: dict[int, set[Execution]] = defaultdict(set)
         for execution, pipe, writes in self.roles - self.held_at_exec - handed_on:
-            (writers if writes else readers)[pipe].add(execution)
+            if pipe not in self.jobservers:
+                (writers if writes else readers)[pipe].add(execution)
         out: dict[Execution, set[Execution]] = defaultdict(set)
         for pipe, writing in writers.items():
             for writer in writing:
@@ -127,6 +129,8 @@ class Replay:
             for fd, end in table.items()
             if not end.closes_on_exec and fd not in step.closed_by_exec
         }
+        held = {(end.pipe, end.writes) for end in self.tables[upid].values()}
+        self.jobservers |= {pipe for pipe, writes in held if (pipe, not writes) in held}
 
     def pipe(self, step: Step, table: Table) -> None:
         """Make both ends of a new pipe."""

@@ -79,6 +79,8 @@ class Reading:
     events: dict[int, list[Event]] = field(default_factory=dict)
     environment: list[EnvironmentGroup] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)  #: of all lines
+    process_stamps: list[int] = field(default_factory=list)  #: of all lines but the environment's
     n_lost: int = 0
 
 
@@ -124,6 +126,9 @@ def read(inputs: list[bytes]) -> Reading:
         by_upid: dict[int, list[Line]] = {}
         for line in split_lines(number, content, reading):
             by_upid.setdefault(line.upid, []).append(line)
+            reading.stamps.append(line.time_ns)
+            if line.upid != ENVIRONMENT_UPID:
+                reading.process_stamps.append(line.time_ns)
         for upid, lines in by_upid.items():
             if upid == ENVIRONMENT_UPID:
                 read_environment(Cursor(lines), reading)

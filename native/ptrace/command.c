@@ -31,9 +31,11 @@
 #define LEAK_OPTION "detect_leaks"
 #define NO_LEAKS LEAK_OPTION "=0"
 
+enum step { FAILED_FILTER, FAILED_EXEC };
+
 /* What the command's process could not do; it tells the tracer by a pipe that execve() closes. */
 struct failure {
-	enum { FAILED_FILTER, FAILED_EXEC } step;
+	enum step step;
 	int error;
 };
 
@@ -74,7 +76,7 @@ static int failure_status(const struct failure *failure)
 	return failure->error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
-static void fail(int step, int error)
+static void fail(enum step step, int error)
 {
 	struct failure failure = { .step = step, .error = error };
 

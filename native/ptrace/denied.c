@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ptrace refused: to this tracer when it starts, to debuggers and tracers inside the build later. */
+/* ptrace refused: to this tracer when it starts, to debuggers and tracers of the build later. */
 #include "denied.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ static void explain_container(void)
 
 	if (filtered)
 		say("  a seccomp profile is in force (a container?): start it with "
-		    "--security-opt seccomp=unconfined or a profile that allows ptrace and seccomp");
+		    "--security-opt seccomp=unconfined, or a profile with ptrace and seccomp");
 	if (geteuid() == 0 && !(caps >> CAP_SYS_PTRACE_BIT & 1))
 		say("  root here lacks CAP_SYS_PTRACE: start the container with "
 		    "--cap-add=SYS_PTRACE");
@@ -93,7 +93,7 @@ void denied_explain(const char *what, int error)
 		explain_container();
 	}
 	if (error == EINVAL || error == EIO || error == ENOSYS)
-		say("  this kernel lacks it: Linux 5.3 or newer with CONFIG_SECCOMP_FILTER is needed");
+		say("  this kernel lacks it: Linux 5.3 with CONFIG_SECCOMP_FILTER is needed");
 	die("  other ways: `etrace doctor` tells which backends work here");
 }
 
@@ -143,9 +143,9 @@ void denied_note(const struct task *task, long request)
 	n_notes++;
 	strcpy(note->name, comm);
 	snprintf(note->text, NOTE_MAX,
-		 "'%s' (process %d) was refused ptrace (%s) because etrace traces the build already: "
-		 "debuggers and tracers do not work inside a traced build", comm, task->tid,
-		 request_name(request));
+		 "'%s' (process %d) was refused ptrace (%s) because etrace traces the build "
+		 "already: debuggers and tracers do not work inside a traced build",
+		 comm, task->tid, request_name(request));
 }
 
 size_t denied_count(void)

@@ -23,6 +23,8 @@
 #include "signals.h"
 #include "tracer.h"
 
+#define SAME_WISH_NS 100000000u
+
 /* The tracer's word when the command has ended. */
 struct result {
 	int wait_status;
@@ -33,14 +35,22 @@ static volatile pid_t *root; /* in memory that both processes share */
 static pid_t tracer;
 static int result_pipe[2];
 
+/*
+ * timeout(1) signals its child and then the whole group: what follows at once is the same wish
+ * once more.
+ */
 static void hand_on(int signal)
 {
-	static volatile sig_atomic_t n_received;
+	static u64 first_time;
+	u64 now = monotonic_ns();
 
-	if (n_received++) /* the first was not enough */
+	if (!first_time) {
+		first_time = now;
+		if (*root)
+			kill(*root, signal);
+	} else if (now - first_time > SAME_WISH_NS) {
 		kill(tracer, SIGUSR1);
-	else if (*root)
-		kill(*root, signal);
+	}
 }
 
 static void wake(int signal)
@@ -50,14 +60,11 @@ static void wake(int signal)
 
 static void set_front_signals(void)
 {
-	signals_set(SIGINT, SIG_IGN);
-	signals_set(SIGQUIT, SIG_IGN);
-	signals_set(SIGTSTP, SIG_IGN);
-	signals_set(SIGTTIN, SIG_IGN);
-	signals_set(SIGTTOU, SIG_IGN);
+	signals_ignore_all();
 	signals_set(SIGCHLD, wake);
 	signals_set(SIGTERM, hand_on);
-	signals_set(SIGHUP, signals_was_ignored(SIGHUP) ? SIG_IGN : hand_on);
+	if (!signals_was_ignored(SIGHUP))
+		signals_set(SIGHUP, hand_on);
 }
 
 /* The tracer stopped itself because the command was stopped from the terminal: so does the job. */
@@ -84,8 +91,8 @@ static void end_without_result(void)
 	int status = reap_tracer();
 
 	if (WIFSIGNALED(status))
-		say("the tracer was killed by signal %d, and the build with it; the trace so far is "
-		    "in '%s'", WTERMSIG(status), options.trace_path);
+		say("the tracer was killed by signal %d, and the build with it; the trace so far "
+		    "is in '%s'", WTERMSIG(status), options.trace_path);
 	exit(STATUS_ETRACE_FAILED);
 }
 

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Split in two. In the tracer this returns; the front waits for the tracer's word, hands signals on,
- * and ends as the command did.
+ * Split in two. In the tracer this returns; the front waits for the tracer's word, hands signals
+ * on, and ends as the command did.
  */
 void front_split(void);
 

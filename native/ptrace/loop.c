@@ -42,6 +42,7 @@ static volatile sig_atomic_t stop_asked; /* from the terminal, to the whole job 
 static volatile sig_atomic_t kill_asked;
 static volatile sig_atomic_t front_gone;
 
+static pid_t front_pid;
 static pid_t root_pid;
 static bool root_stopped;
 static bool root_ended;
@@ -50,32 +51,47 @@ static u64 root_end_time;
 
 static void on_signal(int signal)
 {
-	switch (signal) {
-	case SIGALRM:
+	if (signal == SIGALRM)
 		ticked = 1;
-		break;
-	case SIGUSR1:
-		kill_asked = KILL_ASKED;
-		break;
-	case SIGUSR2:
-		front_gone = 1;
-		break;
-	default:
+	else
 		stop_asked = 1;
-	}
+}
+
+/* SIGUSR2 is the kernel's word that the front has died (PR_SET_PDEATHSIG). */
+static void on_front_signal(int signal, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (info->si_pid != front_pid) /* the build signals its whole process group */
+		return;
+	if (signal == SIGUSR1)
+		kill_asked = KILL_ASKED;
+	else
+		front_gone = 1;
+}
+
+static void listen_to_front(int signal)
+{
+	struct sigaction action;
+
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = on_front_signal;
+	action.sa_flags = SA_SIGINFO;
+	sigemptyset(&action.sa_mask);
+	sigaction(signal, &action, NULL);
 }
 
 void loop_init(void)
 {
-	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE };
-	static const int noted[] = { SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM, SIGUSR1, SIGUSR2 };
+	static const int noted[] = { SIGTSTP, SIGTTIN, SIGTTOU, SIGALRM };
 	struct itimerval tick = { { 0, TICK_US }, { 0, TICK_US } };
 	size_t i;
 
-	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
-		signals_set(ignored[i], SIG_IGN);
+	front_pid = getppid();
+	signals_ignore_all();
 	for (i = 0; i < sizeof(noted) / sizeof(noted[0]); i++)
 		signals_set(noted[i], on_signal);
+	listen_to_front(SIGUSR1);
+	listen_to_front(SIGUSR2);
 	signals_set_child_default();
 	setitimer(ITIMER_REAL, &tick, NULL);
 }

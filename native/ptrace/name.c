@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo, Symlink
- * and the failed forms. Names are resolved at the entry, since a rename leaves none of them as it
- * was. The last component is kept: these calls do not follow it.
+ * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
+ * Symlink and the failed forms. Names are resolved at the entry, since a rename leaves none of them
+ * as it was. The last component is kept: these calls do not follow it.
  */
 #include <fcntl.h>
 #include <stdlib.h>

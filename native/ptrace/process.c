@@ -46,7 +46,8 @@ static long result_register(const struct task *task)
 /* fork and vfork of x86-64, x32 and i386; none of these numbers is a clone in another table. */
 static bool stands_in_fork(const struct task *task)
 {
-	long number = ptrace(PTRACE_PEEKUSER, task->tid, offsetof(struct user, regs.orig_rax), NULL);
+	size_t at = offsetof(struct user, regs.orig_rax);
+	long number = ptrace(PTRACE_PEEKUSER, task->tid, at, NULL);
 
 	switch (number & ~0x40000000L) {
 	case 57:

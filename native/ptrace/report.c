@@ -108,8 +108,8 @@ void report_survivors(void)
 	struct survivors survivors = { .len = 0 };
 
 	task_for_each(list_survivor, &survivors);
-	warn("%zu process(es) outlive the command and go on unrecorded: %s; --wait-all waits for them",
-	     survivors.n, survivors.text);
+	warn("%zu process(es) outlive the command and go on unrecorded: %s; "
+	     "--wait-all waits for them", survivors.n, survivors.text);
 }
 
 static void warn_count(u64 n, const char *what)

@@ -127,12 +127,13 @@ bool resolve_directories(struct task *task, struct path *path)
 bool stat_in_task(struct task *task, const struct path *path, int flags, struct stat *st)
 {
 	char buf[JOINED_MAX];
+	int no_follow = flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0;
 	bool done;
 	int fd;
 
 	if (!is_elsewhere(task))
 		return fstatat(AT_FDCWD, own_name(task, path->text, buf), st, flags) == 0;
-	fd = open_in_task(task, path->text, O_PATH | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0));
+	fd = open_in_task(task, path->text, O_PATH | no_follow);
 	if (fd < 0)
 		return false;
 	done = fstat(fd, st) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolving names in the file system view of a traced task. Paths in and out are inside its root. */
+/* Resolving names in the file system view of a traced task. All paths are inside its root. */
 #ifndef ETRACE_PTRACE_RESOLVE_H
 #define ETRACE_PTRACE_RESOLVE_H
 

@@ -40,6 +40,36 @@ void signals_set(int signal, void (*handler)(int signal))
 	sigaction(signal, &action, NULL);
 }
 
+static bool is_fault(int signal)
+{
+	switch (signal) {
+	case SIGILL:
+	case SIGTRAP:
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGSEGV:
+	case SIGSYS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_restorable(int signal)
+{
+	return signal != SIGKILL && signal != SIGSTOP;
+}
+
+void signals_ignore_all(void)
+{
+	int signal;
+
+	for (signal = 1; signal < NSIG; signal++)
+		if (is_restorable(signal) && !is_fault(signal) && signal != SIGCHLD)
+			signals_set(signal, SIG_IGN);
+}
+
 void signals_set_child_default(void)
 {
 	struct sigaction action;
@@ -55,7 +85,7 @@ void signals_restore(void)
 	int signal;
 
 	for (signal = 1; signal < NSIG; signal++)
-		if (signal != SIGKILL && signal != SIGSTOP)
+		if (is_restorable(signal))
 			signals_set(signal, ignored[signal] ? SIG_IGN : SIG_DFL);
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
 }

@@ -12,12 +12,18 @@ void signals_restore(void);
 
 bool signals_was_ignored(int signal);
 
+/*
+ * The build may signal its whole process group (`kill -USR1 0`): whoever is in it only because of
+ * the tracing must not die of that. Faults and SIGCHLD stay as they are.
+ */
+void signals_ignore_all(void);
+
 /* `handler` may be SIG_IGN or SIG_DFL. System calls are interrupted, not restarted. */
 void signals_set(int signal, void (*handler)(int signal));
 
 /*
- * SIGCHLD as a tracer needs it: not ignored, since no end would be reported then; and without a signal
- * for each stop, of which wait() tells anyway.
+ * SIGCHLD as a tracer needs it: not ignored, since no end would be reported then; and without a
+ * signal for each stop, of which wait() tells anyway.
  */
 void signals_set_child_default(void);
 

@@ -71,7 +71,7 @@ struct task *task_find(pid_t tid);
 struct task *task_create(pid_t tid);
 void task_remove(struct task *task);
 
-/* Give a task its identity: a upid, and tables shared with or copied from `parent` (may be NULL). */
+/* Give a task its identity: a upid, and tables shared with or copied from `parent`, if any. */
 void task_begin(struct task *task, const struct task *parent, u64 clone_flags);
 
 size_t task_count(void);

@@ -72,7 +72,7 @@ def test_death_by_a_signal_is_passed_on_as_that_signal(
 def test_a_command_that_does_not_exist_is_told_as_by_a_shell(
     backend: Backend, folder: Path
 ) -> None:
-    run = capture(backend, ["no-such-command"], folder)
+    run = capture(backend, ["no-such-command"], folder, env=ENV)
     assert run.status == 127
     assert b"no-such-command" in run.stderr
     (folder / "data").write_text("no program\n")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Threads that open and close files of their own as fast as they can in one table of descriptors,
- * while a timer interrupts them: `thread_storm THREADS ROUNDS`. Every open opens the file t<thread>.
+ * while a timer interrupts them: `thread_storm THREADS ROUNDS`. Thread N opens the file tN.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

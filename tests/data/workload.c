@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A deterministic storm of calls: `workload SEED STEPS`. What it does next depends on the seed and on
- * the results of its calls alone, so that two runs in equal folders make equal calls.
+ * A deterministic storm of calls: `workload SEED STEPS`. What it does next depends on the seed
+ * alone, so that two runs in equal folders make equal calls.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* close_range: a Close for each descriptor that was open, none for those only marked close-on-exec. */
+/* close_range: a Close for each descriptor that was open, none for those only marked. */
 #include "expect.h"
 
 #include <linux/close_range.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Environments, at the end of the trace: each variable with the processes that were started with it.
+ * Environments, at the end of the trace: each variable and the processes started with it.
  * The runner compares pairs of variable and process, whatever their order and grouping.
  * options: --env
  */

@@ -62,8 +62,8 @@ static void many(struct task *task)
 int main(int argc, char **argv)
 {
 	struct task task = expect_start(argc, argv);
-	char *odd[] = { "", "", "two\nlines", "\n", "a\n\n", "[0]x|y=z", "\xff\x01\x7f\xc3", "  ", "",
-			NULL };
+	char *odd[] = { "", "", "two\nlines", "\n", "a\n\n", "[0]x|y=z", "\xff\x01\x7f\xc3",
+			"  ", "", NULL };
 	char *none[] = { NULL };
 
 	if (argc > 1 && !strcmp(argv[1], "--as"))

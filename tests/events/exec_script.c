@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scripts: PP is the script, PI what its #! line names, the arguments are those of the interpreter. */
+/* Scripts: PP is the script, PI what its #! line names, arguments as the interpreter sees them. */
 #include "expect.h"
 
 static void make_script(struct task *task, const char *name, const char *first_line)
@@ -94,7 +94,8 @@ int main(int argc, char **argv)
 	make_script(&task, "plain", text("#!%s\n", here("bin/sh")));
 	run_script(&task, "./plain", here("plain"), here("bin/sh"), here("bin/sh"), NULL);
 	make_script(&task, "spaced", text("#! \t%s \t-x  -y \n", here("binlink/sh")));
-	run_script(&task, here("spaced"), here("spaced"), here("bin/sh"), here("binlink/sh"), "-x  -y");
+	run_script(&task, here("spaced"), here("spaced"), here("bin/sh"), here("binlink/sh"),
+		   "-x  -y");
 	make_script(&task, "relative", "#!binlink/sh\n");
 	run_script(&task, "relative", here("relative"), here("bin/sh"), "binlink/sh", NULL);
 	MUST(symlink("plain", "tool"));

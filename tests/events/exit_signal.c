@@ -106,9 +106,9 @@ static void survives(void)
 int main(int argc, char **argv)
 {
 	struct task task = expect_start(argc, argv);
-	static const int signals[] = { SIGHUP,  SIGINT,	 SIGQUIT, SIGILL, SIGTRAP,   SIGABRT, SIGBUS,
-				       SIGFPE,	SIGKILL, SIGUSR1, SIGSEGV, SIGPIPE,  SIGALRM, SIGTERM,
-				       SIGXCPU, SIGSYS,	 34,	  64 };
+	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT,
+				       SIGBUS, SIGFPE, SIGKILL, SIGUSR1, SIGSEGV, SIGPIPE,
+				       SIGALRM, SIGTERM, SIGXCPU, SIGSYS, 34, 64 };
 	struct rlimit no_core = { 0, 0 };
 
 	MUST(setrlimit(RLIMIT_CORE, &no_core));

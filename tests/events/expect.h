@@ -6,7 +6,7 @@
  * A program makes a call and prints on standard output the lines that the call must give, each as
  * `NAME!data`. NAME stands for the upid: `1` is the program itself, `1.2` its second child. Nothing
  * here makes a call that is traced, so standard output holds all lines of the program from its
- * New_proc to its Exit. tests/capture/lines.py compares task by task.
+ * New_proc to its Exit. tests/trace_lines.py compares task by task.
  *
  * Comments that the runner reads in the head of a program:
  *	options: what the backend is started with		needs: root
@@ -46,7 +46,7 @@ struct task {
 	int n_children;
 };
 
-/* What the task is called: `1` and its New_proc printed, or the name behind `--as` after an exec. */
+/* What the task is called: `1`, with its New_proc printed, or after an exec what --as says. */
 struct task expect_start(int argc, char **argv);
 
 void expect(const struct task *task, const char *format, ...)
@@ -90,7 +90,7 @@ char *repeat(char byte, size_t count);
 char *cwd(void);
 char *here(const char *name);
 char *link_of(const char *path);
-/* Path of this program and of the directory that it lies in. */
+/* Path of this program. */
 char *self(void);
 
 /* A regular file without a call that is traced. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Paths around the length of one part: 899, 900, 901, 1799, 1800, 1801, 2700 and nearly 4096 bytes. */
+/* Paths around the length of one and of two parts, and of the longest there can be. */
 #include "expect.h"
 
 #define DIR_BYTES 200
@@ -36,7 +36,7 @@ static void opens(struct task *task, size_t len)
 	MUST(unlink("symlink"));
 }
 
-/* The original path may be longer than any path can be: directory and name are each within bounds. */
+/* The original path may be longer than any path: directory and name are each within bounds. */
 static void original_beyond_path_max(struct task *task)
 {
 	char *name = text("%s", "");
