@@ -7,16 +7,16 @@ are given to the event here, in order. All of it is serial and costs by upid, no
 """
 from libc.stdlib cimport calloc, free, malloc, qsort
 
-from libetrace.assembly cimport add_line, finish_event
+from libetrace.assembly cimport add_line, finish_event, waits_for_variable
 from libetrace.forms cimport find_code
 from libetrace.memory cimport Buffer, buffer_free, buffer_reserve
-from libetrace.records cimport DEAD, UNSEEN, Chunk, Event, Program, Stray, Task
+from libetrace.records cimport DEAD, GOES_ON, UNSEEN, Chunk, Event, Program, Stray, Task
 from libetrace.report cimport (
     CUT_OFF, INCOMPLETE, SECOND_PARENT, STRAY_STRING, report_add, report_merge,
 )
 from libetrace.scan cimport etrace_find_newline, etrace_hash64
 from libetrace.trace cimport (
-    CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, event_line, find_process,
+    CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line, find_process,
 )
 from libetrace.types cimport INT64_MAX, UINT32_MAX, s64, u32, u64
 from libc.string cimport memset
@@ -97,7 +97,10 @@ cdef int join_strays(Trace *trace, Chunk *chunk) noexcept nogil:
 
 
 cdef int join_task(Process *process, Chunk *chunk, Task *task) noexcept nogil:
-    if process.tail != NULL and finish_event(process.tail_chunk, process.tail, INCOMPLETE) < 0:
+    if task.begins_with_upid and process.tail != NULL \
+            and waits_for_variable(&process.tail.assembly):
+        task.first.access |= GOES_ON
+    elif process.tail != NULL and finish_event(process.tail_chunk, process.tail, INCOMPLETE) < 0:
         return -1
     process.tail = task
     process.tail_chunk = chunk
@@ -133,19 +136,28 @@ cdef int join_tasks(Trace *trace, Chunk *chunk, Buffer *processes) noexcept nogi
     return 0
 
 
-cdef void join_times(Trace *trace) noexcept nogil:
+cdef void join_lines(Trace *trace) noexcept nogil:
     cdef Chunk *chunk
     cdef u32 i
     trace.start = INT64_MAX
-    trace.end = 0
     for i in range(trace.n_chunks):
         chunk = &trace.chunks[i]
         chunk.first_line = trace.n_lines
         trace.n_lines += chunk.n_lines
-        if chunk.min_time < trace.start:
-            trace.start = chunk.min_time
-        if chunk.max_time > trace.end:
-            trace.end = chunk.max_time
+        trace.start = min(trace.start, chunk.min_time)
+        trace.end = max(trace.end, chunk.max_time)
+
+
+# No event goes on in another file.
+cdef int end_file(Trace *trace) noexcept nogil:
+    cdef Process *process
+    cdef u32 i
+    for i in range(trace.n_processes):
+        process = &trace.processes[i]
+        if process.tail != NULL and finish_event(process.tail_chunk, process.tail, CUT_OFF) < 0:
+            return -1
+        process.tail = NULL
+    return 0
 
 
 cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
@@ -153,11 +165,12 @@ cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
     cdef u32 i
     for i in range(trace.n_chunks):
         chunk = &trace.chunks[i]
+        if chunk.is_first and end_file(trace) < 0:
+            return -1
         if join_strays(trace, chunk) < 0 or join_tasks(trace, chunk, processes) < 0:
             return -1
-    for i in range(trace.n_processes):
-        if finish_event(trace.processes[i].tail_chunk, trace.processes[i].tail, CUT_OFF) < 0:
-            return -1
+    if end_file(trace) < 0:
+        return -1
     for i in range(trace.n_chunks):
         report_merge(&trace.report, &trace.chunks[i].report, trace.chunks[i].first_line)
     return 0
@@ -166,7 +179,7 @@ cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
 cdef int join_processes(Trace *trace) noexcept nogil:
     cdef Buffer processes
     memset(&processes, 0, sizeof(processes))
-    join_times(trace)
+    join_lines(trace)
     if join_chunks(trace, &processes) < 0:
         buffer_free(&processes)
         trace.processes = NULL
@@ -210,19 +223,6 @@ cdef void take_parent(Trace *trace, const Claim *claim) noexcept nogil:
     child.parent_index = claim.index
     child.fork_event = claim.event
     child.shares_files = claim.flags & CLONE_FILES != 0
-
-
-# Takes the events that lost a child out of the chain.
-cdef void drop_dead(Process *process) noexcept nogil:
-    cdef Event **link = &process.first
-    process.last = NULL
-    while link[0] != NULL:
-        if link[0].kind == DEAD:
-            link[0] = link[0].next
-            process.n_events -= 1
-        else:
-            process.last = link[0]
-            link = &link[0].next
 
 
 cdef int join_parents(Trace *trace) noexcept nogil:

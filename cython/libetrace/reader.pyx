@@ -11,13 +11,13 @@ from libc.string cimport memchr, memcmp, memset
 from libetrace.assembly cimport add_line, add_string, begin_event, free_task, lose_event_line
 from libetrace.events cimport ETRACE_EV_UPID, ETRACE_MAX_DATA, ETRACE_N_EVENTS
 from libetrace.forms cimport (
-    NO_CODE, Tag, Values, find_code, forms, parse_arguments,
+    Tag, Values, find_code, forms, parse_arguments,
 )
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
-from libetrace.names cimport NO_NAME, names_add, names_find
+from libetrace.names cimport NO_NAME, Names, names_add, names_find
 from libetrace.records cimport READING, UNSEEN, Stray
 from libetrace.report cimport (
-    BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, UNKNOWN_TAG, WRONG_UPID, report_add,
+    BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, WRONG_UPID, report_add,
 )
 from libetrace.scan cimport (
     etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash, etrace_hash64, etrace_load16,
@@ -28,6 +28,9 @@ from libetrace.types cimport INT64_MAX, UINT32_MAX, u8, u32, u64
 cdef extern from "etrace/events.h" nogil:
     const char *ETRACE_FIRST_LINE
 
+cdef extern from "<string.h>" nogil:
+    void *memmem(const void *where, size_t len, const void *what, size_t what_len)
+
 cdef extern from *:
     """
     #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -36,6 +39,7 @@ cdef extern from *:
 
 cdef enum:
     NS_PER_SECOND = 1000000000
+    MAX_SECONDS = 9223372036  # that fit into 63 bits of nanoseconds
     FIRST_SLOTS = 64
     HEAD_BYTES_MAX = 48  # of the ETRACE_PAD that a comparison may read too much
 
@@ -81,7 +85,7 @@ cdef bint parse_numbers(const char *at, Prefix *prefix) noexcept nogil:
         at += 1
     if numbers[0] > <u64>INT64_MAX or numbers[1] > UINT32_MAX or numbers[3] >= NS_PER_SECOND:
         return False
-    if numbers[2] >= <u64>INT64_MAX / NS_PER_SECOND:
+    if numbers[2] > MAX_SECONDS or numbers[2] * NS_PER_SECOND + numbers[3] > <u64>INT64_MAX:
         return False
     prefix.text = at
     prefix.upid = <s64>numbers[0]
@@ -126,16 +130,6 @@ cdef bint find_prefix(const char *line, const char *end, Prefix *prefix) noexcep
             return parse_numbers(numbers, prefix)
         at += 1
     return False
-
-
-cdef const char *parse_prefix(const char *line, const char *end, s64 *upid,
-                              s64 *time) noexcept nogil:
-    cdef Prefix prefix
-    if end == line or line[0] == c'#' or not find_prefix(line, end, &prefix):
-        return NULL
-    upid[0] = prefix.upid
-    time[0] = prefix.time
-    return prefix.text
 
 
 cdef Task *find_task(Chunk *chunk, s64 upid) noexcept nogil:
@@ -188,16 +182,18 @@ cdef Task *new_task(Chunk *chunk, s64 upid) noexcept nogil:
 # `CPU:n [LOST m EVENTS]`, which the kernel puts between lines.
 cdef bint read_lost(Chunk *chunk, const char *line, const char *end) noexcept nogil:
     cdef u64 number
-    if end - line < 4 or memcmp(line, b"CPU:", 4):
-        return False
-    line += 4
-    if etrace_decimal(&line, &number) <= 0 or end - line < 7 or memcmp(line, b" [LOST ", 7):
-        return False
-    line += 7
-    if etrace_decimal(&line, &number) <= 0 or end - line != 8 or memcmp(line, b" EVENTS]", 8):
-        return False
-    report_add(&chunk.report, LOST_EVENTS, chunk.n_lines, number)
-    return True
+    while True:
+        line = <const char *>memmem(line, end - line, b"CPU:", 4)
+        if line == NULL:
+            return False
+        line += 4
+        if etrace_decimal(&line, &number) <= 0 or end - line < 7 or memcmp(line, b" [LOST ", 7):
+            continue
+        line += 7
+        if etrace_decimal(&line, &number) <= 0 or end - line < 8 or memcmp(line, b" EVENTS]", 8):
+            continue
+        report_add(&chunk.report, LOST_EVENTS, chunk.n_lines, number)
+        return True
 
 
 # A line without a prefix.
@@ -233,7 +229,7 @@ cdef int read_head(Reader *reader, Prefix *prefix) noexcept nogil:
             return -1
     head.bytes = line
     head.len = prefix.fraction - line
-    if head.len > HEAD_BYTES_MAX:
+    if head.len > HEAD_BYTES_MAX or prefix.seconds_ns == <s64>MAX_SECONDS * NS_PER_SECOND:
         head.len = 0
     head.upid = prefix.upid
     head.cpu = prefix.cpu
@@ -313,9 +309,6 @@ cdef int read_string(Reader *reader, u32 code, const char *text, const char *end
     cdef Task *task = reader.head.task
     cdef Stray stray
     reader.at = end + 1
-    if code == NO_CODE:
-        report_add(&chunk.report, UNKNOWN_TAG, chunk.n_lines, 1)
-        return 0
     if task.assembly.state != UNSEEN:
         return add_line(chunk, task, code, text, end, chunk.n_lines)
     stray.task = task

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""One pass over the events of a process: what is out of order is sorted, what lacks its other half goes.
+"""One pass over the events of a process: what is out of order is sorted, halves of pairs go.
 
 Leaves a chain of live events, the commands of the executions, the forks, and the list of events that
 the pass over pipes has to look at, which is short.
@@ -8,17 +8,17 @@ the pass over pipes has to look at, which is short.
 from libc.stdlib cimport free, malloc, qsort
 
 from libetrace.events cimport (
-    ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_EXIT, ETRACE_EV_LINK_FAILED, ETRACE_EV_LINK_FROM,
+    ETRACE_EV_CLOSE, ETRACE_EV_COMM, ETRACE_EV_DUP, ETRACE_EV_EXIT, ETRACE_EV_LINK_FAILED, ETRACE_EV_LINK_FROM,
     ETRACE_EV_LINK_TO, ETRACE_EV_LINKAT_FROM, ETRACE_EV_MOUNT, ETRACE_EV_MOUNT_FAILED,
     ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_RENAME2FROM,
     ETRACE_EV_RENAME_FAILED, ETRACE_EV_RENAME_FROM, ETRACE_EV_RENAME_TO, ETRACE_EV_SCHED_FORK,
     ETRACE_EV_SYS_CLONE, ETRACE_EV_SYS_CLONE_FAILED, ETRACE_EV_UMOUNT, ETRACE_EV_UMOUNT_FAILED,
 )
 from libetrace.memory cimport Buffer, arena_take, buffer_add, buffer_free
-from libetrace.records cimport DEAD, REOPENS_PIPE, Event, Program
+from libetrace.records cimport BY_EXEC, DEAD, HAS_FAILED, IS_CLONE, REOPENS_PIPE, Event, Program
 from libetrace.report cimport NO_FOLLOWER, NO_LEADER, report_add
 from libetrace.scan cimport etrace_take
-from libetrace.trace cimport Claim, Process, Worker, compare_events, event_line
+from libetrace.trace cimport Claim, Process, Worker, compare_events, drop_dead, event_line
 from libetrace.types cimport s32, s64, u8, u32, u64
 from libc.string cimport memcpy, memset
 
@@ -75,44 +75,54 @@ cdef bint needs_follower(u8 kind) noexcept nogil:
                     ETRACE_EV_LINK_FROM, ETRACE_EV_LINKAT_FROM)
 
 
-cdef void remove(Trace *trace, Worker *worker, Event *event, int problem) noexcept nogil:
-    report_add(&worker.report, problem, event_line(trace, event), 1)
-    event.kind = DEAD
+# Whether the event lacks the other half that it needs; `problem` says which.
+cdef inline bint is_half(u8 before, const Event *event, int *problem) noexcept nogil:
+    if needs_follower(event.kind):
+        problem[0] = NO_FOLLOWER
+        return event.next == NULL or not leads(event.kind, event.next.kind)
+    problem[0] = NO_LEADER
+    return needs_leader(event.kind) and not leads(before, event.kind)
 
 
-# Chains the live events again, less those whose other half is missing.
+# What an event's neighbours say of it.
+cdef inline void note_neighbours(u8 before, Event *event) noexcept nogil:
+    if event.kind == ETRACE_EV_SCHED_FORK and before == ETRACE_EV_SYS_CLONE:
+        event.access |= IS_CLONE
+    elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT) and event.next != NULL:
+        if event.next.kind == (<u8>ETRACE_EV_MOUNT_FAILED if event.kind == ETRACE_EV_MOUNT
+                               else <u8>ETRACE_EV_UMOUNT_FAILED):
+            event.access |= HAS_FAILED
+
+
+# Looks at pairs among the live events, then takes the halves out.
 cdef void verify_pairs(Trace *trace, Worker *worker, Process *process) noexcept nogil:
-    cdef Event *event = process.first
-    cdef Event *following
-    cdef Event *before = NULL  # last event kept, and the one kept before it
-    cdef Event *earlier = NULL
-    process.first = NULL
+    cdef Event *event
+    cdef u8 before = DEAD
+    cdef u8 kind
+    cdef bint has_halves = False
+    cdef int problem = 0
+    drop_dead(process)
+    event = process.first
     while event != NULL:
-        following = event.next
-        if event.kind == DEAD:
-            pass
-        elif needs_leader(event.kind) and (before == NULL or not leads(before.kind, event.kind)):
-            remove(trace, worker, event, NO_LEADER)
+        kind = event.kind
+        if is_half(before, event, &problem):
+            report_add(&worker.report, problem, event_line(trace, event), 1)
+            event.kind = DEAD
+            has_halves = True
         else:
-            if before != NULL and needs_follower(before.kind) \
-                    and not leads(before.kind, event.kind):
-                remove(trace, worker, before, NO_FOLLOWER)
-                before = earlier
-            if before == NULL:
-                process.first = event
-            else:
-                before.next = event
-            earlier = before
-            before = event
-        event = following
-    if before != NULL and needs_follower(before.kind):
-        remove(trace, worker, before, NO_FOLLOWER)
-        before = earlier
-    if before == NULL:
-        process.first = NULL
-    else:
-        before.next = NULL
-    process.last = before
+            note_neighbours(before, event)
+        before = kind
+        event = event.next
+    if has_halves:
+        drop_dead(process)
+
+
+# Marks the Close events that are an exec's: right before it, with its stamp.
+cdef void note_exec(Event *run, const Event *program) noexcept nogil:
+    while run != program:
+        if run.time == program.time and run.kind == ETRACE_EV_CLOSE:
+            run.access |= BY_EXEC
+        run = run.next
 
 
 cdef int add_claim(Trace *trace, Worker *worker, Process *process, Event *event,
@@ -121,7 +131,7 @@ cdef int add_claim(Trace *trace, Worker *worker, Process *process, Event *event,
     claim.child = event.payload.number
     claim.event = event
     claim.flags = 0
-    if before != NULL and before.kind == ETRACE_EV_SYS_CLONE:
+    if event.access & IS_CLONE:
         claim.flags = <u64>before.payload.number
     claim.parent = <u32>(process - trace.processes)
     claim.index = process.n_programs
@@ -153,7 +163,7 @@ cdef inline bint touches_pipes(const Event *event, u64 *clean) noexcept nogil:
         was_clean = is_clean(clean[0], event.fd) and is_clean(clean[0], event.fd2)
         clean[0] = with_bit(clean[0], event.fd2, is_clean(clean[0], event.fd))
         return not was_clean
-    return event.kind in (ETRACE_EV_SCHED_FORK, ETRACE_EV_NEW_PROC)
+    return event.kind in (ETRACE_EV_SCHED_FORK, ETRACE_EV_NEW_PROC, ETRACE_EV_EXIT)
 
 
 # Executions, forks and the events of pipes, in order.
@@ -161,9 +171,16 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
                  Buffer *pipe_events) noexcept nogil:
     cdef Event *event = process.first
     cdef Event *before = NULL
+    cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
     cdef u64 clean = 0
     while event != NULL:
-        process.n_events += 1
+        if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM):
+            if run == NULL or run.time != event.time:
+                run = event
+        else:
+            if event.kind == ETRACE_EV_NEW_PROC and run != NULL:
+                note_exec(run, event)
+            run = NULL
         if event.kind == ETRACE_EV_NEW_PROC:
             process.n_programs += 1
             if buffer_add(programs, &event.payload.program, sizeof(Program *)) < 0:
@@ -183,7 +200,8 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
 
 cdef int verify_process(Trace *trace, Worker *worker, Process *process, Buffer *programs,
                         Buffer *pipe_events) noexcept nogil:
-    if process.is_unsorted and sort_events(process) < 0:
+    if process.is_unsorted and process.upid and process.first != NULL \
+            and sort_events(process) < 0:
         return -1
     verify_pairs(trace, worker, process)
     programs.len = 0
