@@ -18,7 +18,7 @@ import jinja2
 from etrace.errors import EtraceError, SpecError
 from etrace.spec import model
 
-#: rendered file -> template, both relative to the top of the source tree and to etrace/spec/templates
+#: rendered file -> template, relative to the top of the tree and to etrace/spec/templates
 OUTPUTS = {
     "kmod/include/etrace/events.h": "events.h.j2",
     "cython/libetrace/events.pxd": "events.pxd.j2",
@@ -27,7 +27,7 @@ OUTPUTS = {
 
 
 def render(template: Path, values: dict[str, Any]) -> str:
-    """Render one template; an undefined name in it is an error (SpecError), never an empty string."""
+    """Render one template; an undefined name is an error (SpecError), never an empty string."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
         undefined=jinja2.StrictUndefined,
@@ -39,11 +39,13 @@ def render(template: Path, values: dict[str, Any]) -> str:
     try:
         return env.get_template(template.name).render(values)
     except jinja2.TemplateError as error:
-        raise SpecError(f"{template}: {error}", "mend the template or the values it is given") from error
+        raise SpecError(
+            f"{template}: {error}", "mend the template or the values it is given"
+        ) from error
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file under a temporary name beside it, then rename: it appears whole or not at all."""
+    """Write a file beside its place, then rename: it appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -61,7 +63,7 @@ def outputs(top: Path) -> dict[Path, str]:
 
 
 def check(top: Path) -> list[str]:
-    """Return the differences between the files in the tree and what they render to, as diff lines."""
+    """Return, as diff lines, where files of the tree differ from what they render to."""
     lines: list[str] = []
     for path, text in outputs(top).items():
         old = path.read_text().splitlines() if path.exists() else []

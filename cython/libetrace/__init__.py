@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native library of etrace: reads traces and databases. Imports nothing outside the standard library."""
+"""Native library of etrace: reads traces and databases; needs the standard library only."""

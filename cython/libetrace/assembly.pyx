@@ -372,7 +372,7 @@ cdef int add_whole(Chunk *chunk, Task *task, const char *text, const char *end) 
 
 cdef bint is_end_line(const char *text, const char *end) noexcept nogil:
     cdef size_t len = 4  # of the suffix
-    if <size_t>(end - text) == len + 1 and end[-1] == c'|':
+    if <size_t>(end - text) == len + 1 and (end - 1)[0] == c'|':
         end -= 1
     return <size_t>(end - text) == len and not memcmp(text, ETRACE_END_SUFFIX, len)
 

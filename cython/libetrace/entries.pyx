@@ -73,7 +73,7 @@ cdef int add_cpu(Builder *builder, const Event *event, bint is_first) noexcept n
 
 
 cdef int add_fork(Builder *builder, const Event *event, const Event *before) noexcept nogil:
-    cdef size_t begin = (<Start *>(builder.starts.data + builder.starts.len))[-1].forks
+    cdef size_t begin = (<Start *>(builder.starts.data + builder.starts.len) - 1).forks
     cdef u64 flags = 0
     cdef char *to
     if buffer_reserve(&builder.forks, FIXED_BYTES) < 0:

@@ -36,15 +36,22 @@ cdef int names_init(Names *names, u64 seed) noexcept nogil
 cdef void names_free(Names *names) noexcept nogil
 cdef u32 names_add(Names *names, const char *bytes, size_t len, u32 hash) noexcept nogil
 
-# Number of the name, known before or not; NO_NAME when there is no memory.
-cdef inline u32 names_intern(Names *names, const char *bytes, size_t len) noexcept nogil:
-    cdef u32 hash = <u32>etrace_hash(bytes, len, names.seed)
+# Number of the name, NO_NAME when it is new.
+cdef inline u32 names_find(const Names *names, const char *bytes, size_t len,
+                           u32 hash) noexcept nogil:
     cdef u32 at = hash & names.mask
-    cdef Name *name
+    cdef const Name *name
     while names.slots[at].number:
         if names.slots[at].hash == hash:
             name = &names.all[names.slots[at].number - 1]
             if name.len == len and etrace_equal(name.bytes, bytes, len):
                 return names.slots[at].number - 1
         at = (at + 1) & names.mask
-    return names_add(names, bytes, len, hash)
+    return NO_NAME
+
+
+# Number of the name, known before or not; NO_NAME when there is no memory.
+cdef inline u32 names_intern(Names *names, const char *bytes, size_t len) noexcept nogil:
+    cdef u32 hash = <u32>etrace_hash(bytes, len, names.seed)
+    cdef u32 number = names_find(names, bytes, len, hash)
+    return number if number != NO_NAME else names_add(names, bytes, len, hash)

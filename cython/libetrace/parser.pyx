@@ -6,6 +6,7 @@ The calling thread does none of the work: it waits, reports progress and lets Ct
 """
 import os
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.errno cimport ETIMEDOUT, errno
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -43,9 +44,6 @@ cdef extern from "<time.h>" nogil:
         long tv_nsec
     enum: CLOCK_REALTIME
     int clock_gettime(int clock, timespec *now)
-
-cdef extern from "Python.h":
-    int PyErr_CheckSignals() except -1
 
 cdef enum:
     TICK_NS = 50000000

@@ -14,13 +14,13 @@ from libetrace.forms cimport (
     NO_CODE, Tag, Values, find_code, forms, parse_arguments,
 )
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
-from libetrace.names cimport NO_NAME, names_intern
+from libetrace.names cimport NO_NAME, names_add, names_find
 from libetrace.records cimport READING, UNSEEN, Stray
 from libetrace.report cimport (
     BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, UNKNOWN_TAG, WRONG_UPID, report_add,
 )
 from libetrace.scan cimport (
-    etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash64, etrace_load16,
+    etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash, etrace_hash64, etrace_load16,
     etrace_load64,
 )
 from libetrace.types cimport INT64_MAX, UINT32_MAX, u8, u32, u64
@@ -98,12 +98,12 @@ cdef const char *numbers_before(const char *begin, const char *mark) noexcept no
     cdef int i
     for i in range(4):
         digits_end = at
-        while at > begin and c'0' <= at[-1] <= c'9':
+        while at > begin and c'0' <= (at - 1)[0] <= c'9':
             at -= 1
         if at == digits_end:
             return NULL
         if i < 3:
-            if at == begin or at[-1] != c',':
+            if at == begin or (at - 1)[0] != c',':
                 return NULL
             at -= 1
     return at
@@ -289,15 +289,20 @@ cdef inline int read_name(Reader *reader, const char *text) noexcept nogil:
     cdef const Tag *tag = &forms.tags[code]
     cdef size_t size = task.assembly.sizes[task.assembly.next]
     cdef const char *begin = text + tag.len + 1
+    cdef Names *names = reader.chunk.names
+    cdef u32 hash
     cdef u32 name
     if (etrace_load64(text) & tag.mask) != tag.word or text[tag.len] != c'|':
         return 0
     if begin >= reader.end or size >= <size_t>(reader.end - begin) or begin[size] != c'\n':
         return 0
-    name = names_intern(reader.chunk.names, begin, size)
+    hash = <u32>etrace_hash(begin, size, names.seed)
+    name = names_find(names, begin, size, hash)
     if name == NO_NAME:
-        return -1
-    if reader.chunk.names.all[name].has_newline:
+        if etrace_find_newline(begin, begin + size) != begin + size:
+            return 0
+        name = names_add(names, begin, size, hash)
+    elif names.all[name].has_newline:
         return 0
     reader.at = begin + size + 1
     return 1 if add_string(reader.chunk, task, name) == 0 else -1

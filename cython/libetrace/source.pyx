@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Traces as memory: a file is mapped, a pipe is read to its end, the parts of each CPU are merged."""
-from cpython.exc cimport PyErr_SetFromErrno
+from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -147,6 +147,20 @@ cdef int take_buffer(Source source, Buffer *buffer) except -1:
     return 0
 
 
+# After a read that failed: goes on only when it was a signal whose handler raises nothing.
+cdef int stop_reading(Buffer *buffer) except -1:
+    cdef bint was_interrupted = errno == EINTR
+    try:
+        if was_interrupted:
+            PyErr_CheckSignals()
+        else:
+            PyErr_SetFromErrno(OSError)
+    except BaseException:
+        buffer_free(buffer)
+        raise
+    return 0
+
+
 cdef int read_all(Source source, int fd) except -1:
     cdef Buffer buffer
     cdef ssize_t n
@@ -161,9 +175,8 @@ cdef int read_all(Source source, int fd) except -1:
             return take_buffer(source, &buffer)
         if n > 0:
             buffer.len += <size_t>n
-        elif errno != EINTR:
-            buffer_free(&buffer)
-            PyErr_SetFromErrno(OSError)
+        else:
+            stop_reading(&buffer)
 
 
 # Finds the end and the stamp of the line at part.at.

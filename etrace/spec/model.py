@@ -15,7 +15,7 @@ from etrace.errors import SpecError
 class Numbering(StrEnum):
     """How the number in `TAG[n]` counts."""
 
-    STRING = "string"  #: parts of one long string; short ones are `TAG|text`, long ones end with `TAG_end`
+    STRING = "string"  #: parts of a long string; `TAG|text` when short, `TAG_end` when long
     ITEM = "item"  #: items of a list; parts of one item repeat its number
     PART = "part"  #: parts of one string, always numbered, no end line
 
@@ -41,7 +41,7 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One `name=value` of an event line; `size_of` is the position of a string in `Event.data` or -1."""
+    """One `name=value` of an event line; `size_of`: position of a string in `Event.data` or -1."""
 
     name: str
     kind: str
@@ -114,9 +114,13 @@ def _missing(name: str) -> Any:
 def _argument(raw: dict[str, Any], data: tuple[str, ...], where: str) -> Argument:
     size_of = raw.get("size_of")
     if (size_of is None) == ("kind" not in raw):
-        raise SpecError(f"events.toml: {where}: argument {raw['name']} needs either kind or size_of")
+        raise SpecError(
+            f"events.toml: {where}: argument {raw['name']} needs either kind or size_of"
+        )
     if size_of is not None and size_of not in data:
-        raise SpecError(f"events.toml: {where}: {raw['name']} is the size of {size_of}, not in data")
+        raise SpecError(
+            f"events.toml: {where}: {raw['name']} is the size of {size_of}, not in data"
+        )
     index = -1 if size_of is None else data.index(size_of)
     return Argument(raw["name"], raw.get("kind", "u32"), index, raw["doc"])
 

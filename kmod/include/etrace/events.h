@@ -52,15 +52,15 @@ enum etrace_event {
 
 /* One kind of string. */
 enum etrace_data {
-	ETRACE_DATA_PI, /* absolute path of the program that runs (for a script, what its #! line names): directories resolved, last symlink kept */
-	ETRACE_DATA_PP, /* absolute path of the program that was asked for: directories resolved, last symlink kept */
+	ETRACE_DATA_PI, /* absolute path of the program that runs (for a script, what its #! line names): directories resolved, last symlink kept (links of /proc and /dev/fd are followed) */
+	ETRACE_DATA_PP, /* absolute path of the program that was asked for: directories resolved, last symlink kept (links of /proc and /dev/fd are followed) */
 	ETRACE_DATA_CW, /* absolute path of the working directory */
 	ETRACE_DATA_A, /* one argument; `A[i]` is argument i, repeated for further parts of the same argument */
 	ETRACE_DATA_FN, /* absolute path of the opened file, symlinks resolved */
 	ETRACE_DATA_FO, /* path as given to the call, made absolute by putting the directory and a `/` before it, not normalised */
 	ETRACE_DATA_RF, /* absolute path of the rename's source */
 	ETRACE_DATA_RT, /* absolute path of the rename's destination */
-	ETRACE_DATA_LF, /* absolute path of the link's source */
+	ETRACE_DATA_LF, /* absolute path of the link's source; with AT_SYMLINK_FOLLOW or AT_EMPTY_PATH that of the file itself */
 	ETRACE_DATA_LT, /* absolute path of the new link */
 	ETRACE_DATA_ST, /* target string of the symlink, not resolved */
 	ETRACE_DATA_SR, /* absolute path that the target resolves to, when it exists */

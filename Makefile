@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin: each target names what does the work. `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BUILD ?= build/release
+SETUP_ARGS ?= -Dbuildtype=release
+PYTEST_ARGS ?=
+export PYTHON
+
+BIN := $(VENV)/bin
+SOURCES := $(shell find etrace cython native kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
+	meson.build $(wildcard meson.options) pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint format bench generate debug fuzz clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+build: $(VENV)/.built ## every command, in $(VENV)/bin
+
+$(VENV)/.built: $(SOURCES) build-aux/setup
+	@build-aux/setup build $(VENV)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=$(BUILD) \
+		$(addprefix -Csetup-args=,$(SETUP_ARGS)) . 2>&1 | { grep -v '^WARNING: Location' || true; }
+	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
+	@touch $@
+
+demo: build ## trace, parse and summarise the build of a real C project
+	@build-aux/setup demo $(VENV)
+	@$(BIN)/python demo/run.py
+
+test: build ## all tests
+	@build-aux/setup test $(VENV)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: build ## all linters
+	@build-aux/setup lint $(VENV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	PYTHONPATH=.:cython $(BIN)/lint-imports
+	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
+	PYTHONPATH=. $(BIN)/python -m etrace.render --check
+
+format: ## let ruff rewrite the Python files
+	@build-aux/setup lint $(VENV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: build ## measure speed and memory: paired runs, medians, ratios
+	@build-aux/setup test $(VENV)
+	$(BIN)/python bench/run.py
+
+generate: build ## render what is rendered from etrace/spec
+	PYTHONPATH=. $(BIN)/python -m etrace.render
+
+debug: ## build with every check on into .venv-debug, and run the tests on it
+	$(MAKE) test VENV=.venv-debug BUILD=build/debug \
+		SETUP_ARGS='-Dbuildtype=debugoptimized -Ddebug_checks=true'
+
+fuzz: build ## ten million runs of the fuzzers
+	@build-aux/setup fuzz $(VENV)
+	$(BIN)/python tests/fuzz/run.py
+
+clean: ## remove everything that was made
+	rm -rf build .venv .venv-debug .mypy_cache .ruff_cache .pytest_cache .hypothesis

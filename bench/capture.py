@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What capture costs: a build and two micro-benchmarks, native, under strace and under etrace."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import paired
+from paired import Candidate
+
+from etrace.capture import ptrace
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+import sources  # noqa: E402  found through the line above
+
+#: the calls that etrace records, as strace names them
+CALLS = (
+    "execve,execveat,fork,vfork,clone,clone3,open,openat,openat2,creat,close,close_range,pipe,pipe2,"
+    "dup,dup2,dup3,fcntl,rename,renameat,renameat2,link,linkat,symlink,symlinkat"
+)
+
+
+def etrace() -> Path:
+    """Path of the `etrace` command of this environment."""
+    return Path(sys.executable).parent / "etrace"
+
+
+def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
+    """Return `command` natively, under strace and under etrace."""
+    strace = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-o",
+        f"{scratch}/strace.out",
+        "-e",
+        f"trace={CALLS}",
+    ]
+    traced = [str(etrace()), "run", "-q", "-o", str(scratch), "--"]
+    alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--"]
+    return [[*command], [*strace, *command], [*traced, *command], [*alone, *command]]
+
+
+def compare(
+    title: str, command: Sequence[str], scratch: Path, rounds: int, tree: Path | None = None
+) -> str:
+    """Return the table of one workload; `tree` is cleaned by `make clean` before each run."""
+
+    def clean() -> None:
+        if tree is not None:
+            subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
+
+    names = ("native", "strace --seccomp-bpf", "etrace run", "its C tracer alone")
+    commands = ways(command, scratch)
+    candidates = [Candidate(n, c, tree, clean) for n, c in zip(names, commands, strict=True)]
+    return paired.table(title, paired.compare(candidates, rounds))
+
+
+def compiled(name: str, scratch: Path) -> str:
+    """Compile a program of bench/programs; returns its path."""
+    out = scratch / name
+    source = HERE / "programs" / f"{name}.c"
+    subprocess.run(["cc", "-O2", "-o", out, source], check=True)
+    return str(out)
+
+
+def main(rounds: int = 7) -> None:
+    """Print the tables of capture."""
+    if shutil.which("strace") is None:
+        sys.exit("bench: strace is missing: apt-get install strace")
+    with tempfile.TemporaryDirectory(prefix="etrace-bench-") as directory:
+        scratch = Path(directory)
+        lua = sources.fetch("lua5.4", scratch / "src")
+        print(compare("Lua, make -j2 linux", ["make", "-j2", "linux"], scratch, rounds, lua))
+        fork_exec = [compiled("forkexec", scratch), "500"]
+        print(compare("500 x fork + exec of /bin/true", fork_exec, scratch, rounds))
+        open_close = [compiled("openclose", scratch), "20000"]
+        print(compare("20,000 x open + close", open_close, scratch, rounds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,7 @@
+#include "greet.h"
+#include "words.h"
+
+const char *greet(void)
+{
+	return WORD;
+}

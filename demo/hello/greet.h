@@ -1,0 +1,2 @@
+/* A greeting. */
+const char *greet(void);

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every capture backend is: it can say whether it works here, and it can trace a command.
+
+A backend turns a command into a `.nfsdb` (docs/format.md) and a `.nfsdb.stats`; whatever it is made
+of, the lines are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to record beyond the default, and where.
+
+    `trace` is the event file; `stats` the JSON that says how the capture went.
+    """
+
+    trace: Path
+    stats: Path
+    env: bool = False
+    mounts: bool = False
+    thread_names: bool = False
+    wait_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Counts so far, sent about twice a second while a build runs; sizes in bytes."""
+
+    processes: int = 0
+    live: int = 0
+    executions: int = 0
+    opens: int = 0
+    n_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a traced command ended.
+
+    `status` is the exit status of the command, or of the backend when that failed (125);
+    `signal` is the signal that ended the command, 0 when none did; `stats` is the content of the
+    stats file, empty when the backend could not write one.
+    """
+
+    status: int
+    signal: int
+    stats: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Whether a backend works here: tried, not guessed. `reason` and `hint` are for people."""
+
+    works: bool
+    reason: str
+    hint: str = ""
+
+
+class Backend(Protocol):
+    """One way to see what a build does."""
+
+    @property
+    def name(self) -> str:
+        """Name on the command line."""
+
+    @property
+    def description(self) -> str:
+        """One line for people."""
+
+    def probe(self) -> Probe:
+        """Try the backend on a trivial command."""
+
+    def run(
+        self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None
+    ) -> Outcome:
+        """Trace `command` until it ends; CaptureError when it could not be started."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine allows: which backends work, and the facts that decide it.
+
+Facts come from proc(5), ptrace(2) and the yama documentation of the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from etrace.capture import registry
+from etrace.capture.backend import Probe
+
+YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+YAMA_MEANING = {
+    "0": "any process of yours may be traced",
+    "1": "children may be traced (enough)",
+    "2": "only with CAP_SYS_PTRACE",
+    "3": "nobody may trace",
+}
+SECCOMP_MEANING = {
+    "0": "none",
+    "1": "strict",
+    "2": "a filter is installed (a container's profile?)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line about the machine."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One backend and whether it works."""
+
+    backend: str
+    description: str
+    probe: Probe
+
+
+def _status_field(name: str) -> str:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    return "unknown"
+
+
+def _yama() -> str:
+    if not YAMA.exists():
+        return "not in this kernel (nothing forbidden)"
+    value = YAMA.read_text().strip()
+    return f"{value}: {YAMA_MEANING.get(value, 'unknown')}"
+
+
+def facts() -> Iterator[Fact]:
+    """Yield what decides whether a build can be traced here."""
+    yield Fact("kernel", f"{platform.release()} {platform.machine()}")
+    yield Fact("user", "root" if os.geteuid() == 0 else f"uid {os.geteuid()}, not root")
+    yield Fact("capabilities", f"0x{_status_field('CapEff')}")
+    yield Fact("yama ptrace_scope", _yama())
+    seccomp = _status_field("Seccomp")
+    yield Fact("seccomp", SECCOMP_MEANING.get(seccomp, seccomp))
+    tracer = _status_field("TracerPid")
+    yield Fact(
+        "traced by",
+        "nobody" if tracer == "0" else f"process {tracer}: a process has one tracer only",
+    )
+
+
+def examine() -> list[Finding]:
+    """Try every backend."""
+    return [Finding(b.name, b.description, b.probe()) for b in registry.BACKENDS]

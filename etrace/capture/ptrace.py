@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rootless backend: drives the C program etrace-ptrace (docs/capture-ptrace.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import etrace
+from etrace.capture.backend import Options, Outcome, Probe, Progress
+from etrace.errors import CaptureError
+
+#: exit status of the tracer when it, not the traced command, failed
+TRACER_FAILED = 125
+PROGRAM = "etrace-ptrace"
+
+
+def program() -> Path:
+    """Path of the C program, installed beside this package."""
+    path = Path(etrace.__file__).parent / "libexec" / PROGRAM
+    if not os.access(path, os.X_OK):
+        raise CaptureError(
+            f"{path}: the tracer is not installed",
+            "run `make build` and use .venv/bin/etrace, or install the package again",
+        )
+    return path
+
+
+def arguments(options: Options, status_fd: int | None) -> list[str]:
+    """Options of etrace-ptrace for these capture options."""
+    flags = {
+        "--env": options.env,
+        "--mounts": options.mounts,
+        "--thread-names": options.thread_names,
+        "--wait-all": options.wait_all,
+    }
+    out = ["-o", str(options.trace), "--stats", str(options.stats)]
+    out += [flag for flag, wanted in flags.items() if wanted]
+    return out if status_fd is None else [*out, "--status-fd", str(status_fd)]
+
+
+def parse_progress(line: bytes) -> Progress | None:
+    """One line of the status descriptor; None when it is not one."""
+    try:
+        raw = json.loads(line)
+        return Progress(
+            raw["processes"], raw["live"], raw["executions"], raw["opens"], raw["bytes"]
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def read_stats(path: Path) -> dict[str, Any]:
+    """Return the stats file of a capture; empty when there is none or it is not readable as one."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return raw if isinstance(raw, dict) else {}
+
+
+@contextlib.contextmanager
+def _signals_for(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Leave the terminal's signals to the build and hand on the others, while it runs."""
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    def ignore(_number: int, _frame: FrameType | None) -> None:
+        return
+
+    wanted = {
+        signal.SIGINT: ignore,
+        signal.SIGQUIT: ignore,
+        signal.SIGTERM: forward,
+        signal.SIGHUP: forward,
+    }
+    old = {n: signal.getsignal(n) for n in wanted}
+    try:
+        for number, handler in wanted.items():
+            if old[number] is not signal.SIG_IGN:
+                signal.signal(number, handler)
+        yield
+    finally:
+        for number, before in old.items():
+            signal.signal(number, before)
+
+
+def _follow(fd: int, on_progress: Callable[[Progress], None]) -> None:
+    """Read progress lines until the tracer closes its end."""
+    with open(fd, "rb", buffering=0, closefd=False) as stream:
+        pending = b""
+        while chunk := stream.read(4096):
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                if (progress := parse_progress(line)) is not None:
+                    on_progress(progress)
+
+
+def _start(argv: list[str], status_fd: int | None) -> subprocess.Popen[bytes]:
+    if status_fd is not None:
+        os.set_inheritable(status_fd, True)
+    try:
+        # close_fds=False: a build may use descriptors that the user opened (a jobserver, 3>log)
+        return subprocess.Popen(argv, close_fds=False)
+    except OSError as error:
+        raise CaptureError(
+            f"{argv[0]}: {error.strerror}", "is the file system mounted noexec?"
+        ) from error
+
+
+class PtraceBackend:
+    """ptrace and seccomp-BPF: works wherever the kernel lets a parent trace its children."""
+
+    name = "ptrace"
+    description = "ptrace + seccomp-BPF, no rights needed"
+
+    def probe(self) -> Probe:
+        """Trace `true` and look for its New_proc."""
+        import tempfile  # noqa: PLC0415  a capture does not need it, and starts the faster
+
+        try:
+            argv0 = str(program())
+        except CaptureError as error:
+            return Probe(False, error.message, error.hint)
+        with tempfile.TemporaryDirectory(prefix="etrace-probe-") as directory:
+            trace = Path(directory) / "trace"
+            options = Options(trace, Path(directory) / "stats")
+            done = subprocess.run(
+                [argv0, *arguments(options, None), "--", "true"],
+                capture_output=True,
+                check=False,
+            )
+            if done.returncode == 0 and b"!New_proc|" in trace.read_bytes():
+                return Probe(True, "traced a command")
+        reason, _, hint = done.stderr.decode(errors="replace").strip().partition("\n")
+        return Probe(
+            False, reason or f"the tracer ended with status {done.returncode}", hint.strip()
+        )
+
+    def run(
+        self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None
+    ) -> Outcome:
+        """Trace `command`; see Backend.run."""
+        argv0 = str(program())
+        if on_progress is None:
+            process = _start([argv0, *arguments(options, None), "--", *command], None)
+            with _signals_for(process):
+                process.wait()
+        else:
+            reader, writer = os.pipe()
+            try:
+                process = _start([argv0, *arguments(options, writer), "--", *command], writer)
+                os.close(writer)
+                with _signals_for(process):
+                    _follow(reader, on_progress)
+                    process.wait()
+            finally:
+                os.close(reader)
+        code = process.returncode
+        return Outcome(code if code >= 0 else 128 - code, max(-code, 0), read_stats(options.stats))

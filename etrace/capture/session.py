@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One capture of one command: where its files go, and that an older trace there is not lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from etrace.capture.backend import Backend, Options, Outcome, Progress
+from etrace.errors import CaptureError
+
+TRACE = ".nfsdb"
+STATS = ".nfsdb.stats"
+#: what an older trace in the same directory is renamed to
+OLD_SUFFIX = ".old"
+
+
+def prepare(directory: Path) -> tuple[Path, Path, bool]:
+    """Make `directory` ready for a capture: (trace, stats, whether an older trace was put aside).
+
+    CaptureError when nothing can be written there.
+    """
+    trace, stats = directory / TRACE, directory / STATS
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        aside = trace.exists()
+        for path in (trace, stats):
+            if path.exists():
+                path.replace(path.with_name(path.name + OLD_SUFFIX))
+    except OSError as error:
+        raise CaptureError(
+            f"{error.filename or directory}: {error.strerror}",
+            "give a directory you can write to with -o",
+        ) from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise CaptureError(f"{directory}: not writable", "give another directory with -o")
+    return trace.absolute(), stats.absolute(), aside
+
+
+def capture(
+    backend: Backend,
+    command: list[str],
+    options: Options,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Trace one command with one backend; what it wrote stays whatever happens."""
+    return backend.run(command, options, on_progress)

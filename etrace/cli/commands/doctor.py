@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace doctor`: which backends work here, why not the others, what to do."""
+
+from __future__ import annotations
+
+import argparse
+
+from etrace.capture import doctor
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """`etrace doctor` has no options."""
+    parser.epilog = "Exit status 0 when at least one backend works, else 1."
+
+
+def run(_args: argparse.Namespace) -> int:
+    """Run `etrace doctor`."""
+    facts = list(doctor.facts())
+    width = max(len(f.name) for f in facts)
+    print("this machine")
+    for fact in facts:
+        print(f"  {fact.name:<{width}}  {fact.value}")
+    print("\nbackends (each was tried)")
+    findings = doctor.examine()
+    for finding in findings:
+        mark = "works" if finding.probe.works else "does not work"
+        print(f"  {finding.backend}: {mark}: {finding.description}")
+        if not finding.probe.works:
+            print(f"      because: {finding.probe.reason}")
+            if finding.probe.hint:
+                print(f"      do this: {finding.probe.hint}")
+    return 0 if any(f.probe.works for f in findings) else 1

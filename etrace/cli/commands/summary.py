@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace summary`: what a parsed build did, on one page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from etrace.cli.figures import count, seconds, size
+from etrace.query import summary
+from etrace.query.summary import Execution, Product, Program, Summary
+
+N_PRODUCTS = 8
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `etrace summary`."""
+    parser.add_argument(
+        "json",
+        nargs="?",
+        type=Path,
+        default=Path(".nfsdb.json"),
+        help="parsed build (default: %(default)s)",
+    )
+
+
+def _slow(execution: Execution, argv: tuple[str, ...], width: int) -> str:
+    """Return one line; the end of a long command stays, where the names of files are."""
+    program = PurePosixPath(execution.binary).name
+    start = f"{seconds(execution.elapsed):>11}  {program:<8} "
+    text, room = shlex.join(argv), max(width - len(start), 24)
+    if len(text) > room:
+        text = f"{text[: room // 3]}...{text[-(room - room // 3 - 3) :]}"
+    return start + text
+
+
+def _product(product: Product) -> Iterator[str]:
+    parts = (
+        (product.sources, "source"),
+        (product.headers, "header"),
+        (product.libraries, "library"),
+        (product.others, "other file"),
+        (product.intermediates, "intermediate file"),
+    )
+    shown = ", ".join(count(n, what) for n, what in parts if n)
+    yield f"  {os.path.relpath(product.path)}  ({product.kind}, {size(product.n_bytes)})"
+    yield f"      {shown or 'nothing that was read'}"
+    yield f"      by {count(product.commands, 'command')}: {', '.join(product.tools)}"
+
+
+def _program(program: Program) -> str:
+    return f"  {program.name:<20} {program.count:>6} times {seconds(program.elapsed_ns):>11}"
+
+
+def text(page: Summary, width: int) -> Iterator[str]:
+    """Lines of the page."""
+    yield (
+        f"{count(page.processes, 'process')}, {count(page.executions, 'program')} run"
+        f" ({page.failed} with a status other than 0), {seconds(page.elapsed_ns)}"
+    )
+    yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
+    yield from ("", "slowest commands")
+    yield from (_slow(execution, argv, width) for execution, argv in page.slowest)
+    yield from ("", "where the time went (commands that start no others)")
+    yield from (_program(p) for p in page.programs)
+    yield from ("", "what the binaries are made of (libraries: those of the tools included)")
+    for product in page.products[:N_PRODUCTS]:
+        yield from _product(product)
+    if len(page.products) > N_PRODUCTS:
+        yield f"  and {len(page.products) - N_PRODUCTS} more"
+    if not page.products:
+        yield "  the build left no binary behind"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `etrace summary`."""
+    width = shutil.get_terminal_size((100, 24)).columns
+    for line in text(summary.from_json(args.json), width):
+        print(line.encode(errors="surrogateescape").decode(errors="replace"))
+    return 0

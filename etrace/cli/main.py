@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entry points. A command's module is imported only when that command runs: `--help` is instant."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from etrace import __version__
+from etrace.errors import EtraceError
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One `etrace NAME`."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    Command("run", "etrace.cli.commands.run", "trace a command and everything it starts"),
+    Command("summary", "etrace.cli.commands.summary", "what a parsed build did, on one page"),
+    Command(
+        "doctor",
+        "etrace.cli.commands.doctor",
+        "which ways to capture work here, and why not the others",
+    ),
+)
+EPILOG = """\
+a first trace:
+  etrace run -- make -j8
+  etrace_parser .nfsdb .nfsdb.json
+  etrace summary
+"""
+
+
+def fail(program: str, error: EtraceError) -> int:
+    """Tell the user about an error and what to do; returns the exit status."""
+    sys.stderr.write(f"{program}: error: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  hint: {error.hint}\n")
+    return error.status
+
+
+def guarded(program: str, body: Callable[[], int]) -> int:
+    """Run a command's body; every EtraceError becomes a message and a status."""
+    try:
+        return body()
+    except EtraceError as error:
+        return fail(program, error)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # `| head`: nobody wants the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(len(c.name) for c in COMMANDS)
+    listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
+    parser = argparse.ArgumentParser(
+        prog="etrace",
+        usage="etrace [--help] [--version] COMMAND ...",
+        description=f"See everything a Linux build did.\n\ncommands:\n{listing}",
+        epilog=EPILOG + "\n`etrace COMMAND --help` says more.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"etrace {__version__}")
+    parser.add_argument("command", metavar="COMMAND", help=argparse.SUPPRESS)
+    return parser
+
+
+def _find(parser: argparse.ArgumentParser, name: str) -> Command:  # noqa: RET503  error() exits
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    known = ", ".join(c.name for c in COMMANDS)
+    parser.error(f"no command {name!r}; there are: {known}")
+
+
+def etrace(argv: list[str] | None = None) -> int:
+    """`etrace COMMAND ...`."""
+    argv = sys.argv[1:] if argv is None else argv
+    top = _top_parser()
+    if not argv:
+        top.print_help()
+        return 2
+    command = _find(top, top.parse_args(argv[:1]).command)
+    module = importlib.import_module(command.module)
+    parser = argparse.ArgumentParser(prog=f"etrace {command.name}", description=command.summary)
+    module.declare(parser)
+    args = parser.parse_args(argv[1:])
+    return guarded("etrace", lambda: int(module.run(args)))
+
+
+def etrace_parser(argv: list[str] | None = None) -> int:
+    """`etrace_parser INPUT... OUTPUT`."""
+    from etrace.cli import parser
+
+    return guarded("etrace_parser", lambda: int(parser.main(argv)))

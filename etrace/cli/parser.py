@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace_parser`: event lines into a database of executions."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+from etrace.errors import EtraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from etrace.parse import ParseReport
+
+PROGRAM = "etrace_parser"
+EXIT_CLEAN = 0
+EXIT_SALVAGED = 2
+EXIT_SIGNAL = 128
+PROGRESS_AFTER_S = 1.0
+MEGA = 1e6
+
+EPILOG = """\
+exit status: 0 clean; 2 parts of the trace were left out, as told on standard error (or wrong usage);
+1 nothing usable, or the input cannot be read or the output not be written. The output appears whole
+or not at all. What the keys mean: docs/nfsdb-json.md.
+"""
+
+
+def positive(text: str) -> int:
+    """Read an option's number, 1 or more."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Declare the command line."""
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Parse a trace into OUTPUT (X.json), X.env.json and X.mounts.json.",
+        epilog=EPILOG,
+    )
+    parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
+                        help="threads (default: one for each CPU)")  # fmt: skip
+    parser.add_argument("--stats", action="store_true", help="print what was counted")
+    parser.add_argument("--split", type=positive, default=0, metavar="BYTES",
+                        help="break an entry into several when the paths of its files exceed BYTES")  # fmt: skip
+    parser.add_argument("--quiet", action="store_true", help="no progress, no list of problems")
+    parser.add_argument("inputs", nargs="+", metavar="INPUT",
+                        help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - "
+                             "for standard input; several are merged by time")  # fmt: skip
+    parser.add_argument("output", metavar="OUTPUT", help="database to write (.nfsdb.json)")
+    return parser
+
+
+def show_progress(started: float) -> Callable[[int, int], None]:
+    """Make a reporter of progress for a terminal; what ends within a second shows none."""
+
+    def show(done: int, total: int) -> None:
+        if time.monotonic() - started >= PROGRESS_AFTER_S and total:
+            text = f"{done / MEGA:.0f} of {total / MEGA:.0f} MB ({done * 100 // total}%)"
+            print(f"\r{PROGRAM}: {text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def print_stats(report: ParseReport) -> None:
+    """Print the counts, one a line."""
+    rate = report.size_bytes / MEGA / report.seconds if report.seconds else 0.0
+    rows = [
+        ("bytes", report.size_bytes),
+        ("lines", report.lines),
+        *((tag, count) for tag, count in report.events.items() if count),
+        ("processes", report.processes),
+        ("executions", report.executions),
+        ("files", report.files),
+        ("distinct paths", report.paths),
+        ("pipe links", report.pipe_links),
+        ("problems", sum(problem.count for problem in report.problems)),
+    ]
+    for name, number in rows:
+        print(f"{name:15} {number:>12}")
+    print(f"{'seconds':15} {report.seconds:>12.3f}")
+    print(f"{'MB/s':15} {rate:>12.1f}")
+
+
+def print_problems(report: ParseReport) -> None:
+    """Print one line for each kind of problem."""
+    for problem in report.problems:
+        print(f"{PROGRAM}: {problem}", file=sys.stderr)
+
+
+def fail(error: EtraceError) -> int:
+    """Print an error and its hint; return the exit status."""
+    print(f"{PROGRAM}: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"{PROGRAM}: hint: {error.hint}", file=sys.stderr)
+    return error.status
+
+
+def run(args: argparse.Namespace) -> int:
+    """Parse, then report."""
+    from etrace.parse import parse_trace
+    from etrace.parse.driver import NothingUsableError
+
+    shows = sys.stderr.isatty() and not args.quiet
+    progress = show_progress(time.monotonic()) if shows else None
+    try:
+        report = parse_trace(args.inputs, args.output, jobs=args.jobs, split=args.split,
+                             progress=progress)  # fmt: skip
+    except NothingUsableError as error:
+        if not args.quiet:
+            print_problems(error.report)
+        raise
+    finally:
+        if shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if args.stats:
+        print_stats(report)
+    if not args.quiet:
+        print_problems(report)
+    return EXIT_CLEAN if report.is_clean else EXIT_SALVAGED
+
+
+def stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """Leave through every cleanup, with the status that a shell gives the signal."""
+    raise SystemExit(EXIT_SIGNAL + number)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; return its exit status."""
+    args = make_parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        return run(args)
+    except EtraceError as error:
+        return fail(error)
+    except MemoryError:
+        return fail(EtraceError("not enough memory", "use fewer jobs (-j) or a larger machine"))
+    except KeyboardInterrupt:
+        return EXIT_SIGNAL + signal.SIGINT

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens what a trace may come as: a file, a pipe, a compressed file, a directory of parts."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from libetrace.source import Source
+
+from etrace.errors import EtraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STDIN = "-"
+ZSTD_SUFFIX = ".zst"
+
+
+def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[str]]:
+    """Open a trace made of one or several inputs, merged by time.
+
+    Returns the trace and the names of its parts, in order. `-` is standard input; a directory stands
+    for its files. Raises EtraceError when one cannot be read.
+    """
+    names = [name for given in inputs for name in expand(os.fspath(given))]
+    if not names:
+        raise EtraceError("no input", "name a .nfsdb file, a directory of parts, or - for stdin")
+    sources = [open_input(name) for name in names]
+    return (sources[0] if len(sources) == 1 else Source.merge(sources)), names
+
+
+def natural_key(path: Path) -> list[tuple[int, str]]:
+    """Sort key in which part_10 comes after part_9."""
+    pieces: list[str] = re.split(r"(\d+)", path.name)
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+
+
+def expand(name: str) -> list[str]:
+    """List the files that an input stands for."""
+    path = Path(name)
+    if name == STDIN or not path.is_dir():
+        return [name]
+    parts = sorted((part for part in path.iterdir() if part.is_file()), key=natural_key)
+    if not parts:
+        raise EtraceError(f"{name}: the directory is empty", "it should hold the parts of a trace")
+    return [str(part) for part in parts]
+
+
+def open_input(name: str) -> Source:
+    """Open one file or standard input."""
+    if name == STDIN:
+        return Source.from_fd(sys.stdin.fileno())
+    if name.endswith(ZSTD_SUFFIX):
+        return open_zstd(name)
+    try:
+        with Path(name).open("rb") as file:
+            return Source.from_fd(file.fileno())
+    except OSError as error:
+        raise EtraceError(
+            f"cannot read {name}: {error.strerror}", "give the .nfsdb file that etrace run wrote"
+        ) from error
+
+
+def open_zstd(name: str) -> Source:
+    """Decompress with the zstd command."""
+    try:
+        with subprocess.Popen(["zstd", "-dcq", "--", name], stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            source = Source.from_fd(child.stdout.fileno())
+    except FileNotFoundError as error:
+        raise EtraceError(
+            f"cannot decompress {name}: no zstd", "install the package zstd"
+        ) from error
+    if child.returncode:
+        raise EtraceError(f"cannot decompress {name}: zstd failed", "check it with zstd -t")
+    return source

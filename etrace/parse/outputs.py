@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three files of a database: there whole, all of them, or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etrace.errors import EtraceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def side_file(output: Path, kind: str) -> Path:
+    """Name a file beside the database: X.json gives X.KIND.json."""
+    stem = output.name.removesuffix(".json")
+    return output.with_name(f"{stem}.{kind}.json")
+
+
+def output_files(output: Path) -> tuple[Path, Path, Path]:
+    """Name the database, its environment and its mounts."""
+    return output, side_file(output, "env"), side_file(output, "mounts")
+
+
+def check_output(output: Path) -> None:
+    """Refuse what a rename would destroy or cannot replace."""
+    if output.exists() and not output.is_file():
+        kind = "a directory" if output.is_dir() else "not a regular file"
+        raise EtraceError(f"cannot write {output}: it is {kind}", "name a file to write, X.json")
+
+
+def open_pending(path: Path) -> int:
+    """Make an empty file that only this process writes."""
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise EtraceError(
+            f"cannot write {path.parent}: {error.strerror}", "choose another place for the output"
+        ) from error
+
+
+@contextmanager
+def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
+    """Give descriptors to write the three files to; they get their names when the block succeeds."""
+    targets = output_files(output.resolve())
+    for target in targets:
+        check_output(target)
+    pending = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in targets]
+    fds: list[int] = []
+    try:
+        fds.extend(open_pending(path) for path in pending)
+        yield fds[0], fds[1], fds[2]
+        # The database last: who sees a new one sees its side files too.
+        for path, target in reversed(list(zip(pending, targets, strict=True))):
+            path.replace(target)
+    finally:
+        for fd in fds:
+            os.close(fd)
+        for path in pending:
+            path.unlink(missing_ok=True)

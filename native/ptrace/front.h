@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process that the user started, and the tracer behind it. */
+#ifndef ETRACE_PTRACE_FRONT_H
+#define ETRACE_PTRACE_FRONT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Split in two. In the tracer this returns; the front waits for the tracer's word, hands signals
+ * on, and ends as the command did.
+ */
+void front_split(void);
+
+/* In the tracer: the command's process, to hand signals to. 0 when there is none any more. */
+void front_set_root(pid_t root);
+
+/*
+ * In the tracer: the command ended with this wait status, and the trace is complete. `stays` says
+ * that the tracer lives on for those that outlive the command.
+ */
+void front_finish(int wait_status, bool stays);
+
+#endif /* ETRACE_PTRACE_FRONT_H */

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * etrace-ptrace: run a command and write what it and its descendants do as event lines
+ * (docs/format.md), without privileges and without a kernel module.
+ *
+ * How it works. A seccomp filter, installed in the command and inherited by all it starts, lets the
+ * system calls that matter stop for a tracer and no others; the tracer is attached with
+ * PTRACE_SEIZE. The parts:
+ *
+ *   main      options, and the course of a capture
+ *   front     the process that the user started; the tracer is its child
+ *   command   start of the command, attached and filtered before its first instruction
+ *   filter    which calls of which table of numbers stop, and their class
+ *   loop      the stops: what each means and how the task goes on
+ *   task      the traced tasks; fd_table: descriptors known to be open
+ *   syscall   from a class to its functions in open, descriptor, name, mount, process
+ *   exec      a program was loaded; environment: the variables it was given
+ *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
+ *   trace_file, report    the two outputs
+ *   denied    ptrace refused, to this tracer or to programs of the build
+ *
+ * Costs, and what saves them. A stop is two context switches, 3 to 6 microseconds, and is two
+ * thirds of all costs. So: the class comes with the stop, in the filter's return data; the path of
+ * a failed open is not read at all; a close of a known descriptor stops once, not twice; fork, exec
+ * and exit need no stop besides the one ptrace makes for them anyway; clone stops once.
+ *
+ * Left out: a look by the tracer whether a file exists, to save the exit stop of an open that must
+ * fail (a fifth of a C build's stops). Between the look and the open another process can make the
+ * file, and the open would be lost without a trace.
+ *
+ * Order in the trace: the SchedFork of a child precedes all events of the child, and lines of one
+ * event are contiguous. What cannot be seen: see docs/capture-ptrace.md.
+ */
+#include "tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "environment.h"
+#include "front.h"
+#include "loop.h"
+#include "report.h"
+#include "signals.h"
+#include "trace_file.h"
+
+struct options options = { .status_fd = -1 };
+struct counters counters;
+
+enum { OPTION_OUTPUT = 'o', OPTION_STATS = 256, OPTION_STATUS_FD, OPTION_HELP };
+
+static const char usage[] =
+	"usage: etrace-ptrace -o FILE [--stats FILE] [--status-fd N] [--env] [--mounts]\n"
+	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n";
+
+u64 monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+}
+
+static void say_args(const char *format, va_list args)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), format, args);
+	dprintf(STDERR_FILENO, "etrace: %s\n", text); /* one write: the build writes here as well */
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_args(format, args);
+	va_end(args);
+}
+
+void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_args(format, args);
+	va_end(args);
+	trace_flush(); /* what was captured stays readable */
+	exit(STATUS_ETRACE_FAILED);
+}
+
+void *must_alloc(size_t size)
+{
+	return must_realloc(NULL, size);
+}
+
+void *must_realloc(void *old, size_t size)
+{
+	void *new = realloc(old, size ? size : 1);
+
+	if (!new)
+		die("out of memory (%zu bytes)", size);
+	return new;
+}
+
+static int parse_fd(const char *text)
+{
+	char *end;
+	long fd = strtol(text, &end, 10);
+
+	if (*text == '\0' || *end || fd < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
+		die("--status-fd %s: not an open descriptor", text);
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+		die("--status-fd %s: %s", text, strerror(errno));
+	return (int)fd;
+}
+
+static void fail_usage(void)
+{
+	fputs(usage, stderr);
+	exit(STATUS_USAGE);
+}
+
+static void take_option(int option)
+{
+	switch (option) {
+	case 0: /* a flag, set already */
+		break;
+	case OPTION_OUTPUT:
+		options.trace_path = optarg;
+		break;
+	case OPTION_STATS:
+		options.stats_path = optarg;
+		break;
+	case OPTION_STATUS_FD:
+		options.status_fd = parse_fd(optarg);
+		break;
+	case OPTION_HELP:
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		fail_usage();
+	}
+}
+
+static void parse_options(int argc, char **argv)
+{
+	static const struct option names[] = {
+		{ "output", required_argument, NULL, OPTION_OUTPUT },
+		{ "stats", required_argument, NULL, OPTION_STATS },
+		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
+		{ "env", no_argument, &options.environment, 1 },
+		{ "mounts", no_argument, &options.mounts, 1 },
+		{ "thread-names", no_argument, &options.thread_names, 1 },
+		{ "wait-all", no_argument, &options.wait_all, 1 },
+		{ "help", no_argument, NULL, OPTION_HELP },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0)
+		take_option(option);
+	options.command = argv + optind;
+	if (!options.trace_path || !*options.command)
+		fail_usage();
+}
+
+/* /proc must be there, and be that of this process's own pid namespace. */
+static void check_proc(void)
+{
+	char text[32];
+	ssize_t len = readlink("/proc/self", text, sizeof(text) - 1);
+
+	text[len > 0 ? len : 0] = '\0';
+	if (atoi(text) != getpid())
+		die("/proc is %s: mount it (mount -t proc proc /proc) and try again",
+		    len > 0 ? "that of another pid namespace" : "missing");
+}
+
+static void put_first_line(void)
+{
+	char cwd[PATH_MAX];
+
+	if (!getcwd(cwd, sizeof(cwd)))
+		die("cannot find the working directory: %s", strerror(errno));
+	trace_put_initial_cwd(cwd);
+}
+
+static bool is_interruption(int wait_status)
+{
+	int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+
+	return loop_was_killed() || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM ||
+	       signal == SIGHUP;
+}
+
+/* A trace that is incomplete must not look like success. */
+static int final_status(int wait_status)
+{
+	bool succeeded = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+
+	if (trace_error() && succeeded)
+		return STATUS_ETRACE_FAILED << 8;
+	return wait_status;
+}
+
+static void finish(enum loop_end end)
+{
+	int status = loop_root_status();
+	enum ending ending = ENDING_COMMAND;
+
+	if (end == LOOP_FRONT_GONE)
+		ending = ENDING_TRACER;
+	else if (is_interruption(status))
+		ending = ENDING_INTERRUPTED;
+	if (options.environment)
+		environment_put();
+	trace_close();
+	if (end == LOOP_SURVIVORS)
+		report_survivors();
+	report_end(ending, status);
+}
+
+/*
+ * For the daemons of the build. Whoever waits for the end of a pipe or the release of a lock must
+ * not wait for this process.
+ */
+static void stay_in_background(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fd;
+
+	for (fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	options.status_fd = -1;
+	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0 || chdir("/") < 0)
+		return; /* Linux before 5.9: what was inherited stays open */
+}
+
+int main(int argc, char **argv)
+{
+	enum loop_end end;
+	int failure;
+	pid_t root;
+
+	parse_options(argc, argv);
+	check_proc();
+	signals_save();
+	trace_open(options.trace_path);
+	put_first_line();
+	front_split();
+	report_start();
+	loop_init();
+	root = command_start();
+	end = loop_run(root);
+	failure = counters.executions ? 0 : command_failure();
+	finish(end);
+	if (end == LOOP_FRONT_GONE) /* PTRACE_O_EXITKILL ends the build with this process */
+		return STATUS_ETRACE_FAILED;
+	front_finish(failure ? failure << 8 : final_status(loop_root_status()),
+		     end == LOOP_SURVIVORS);
+	if (end == LOOP_SURVIVORS) {
+		stay_in_background();
+		loop_run(root);
+	}
+	return 0;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * open, openat, openat2, creat -> Open. The path is read at the exit, from a task that still stands
+ * in its call: half of a build's opens fail and need no reading at all. The resolved path is what
+ * /proc says of the new descriptor.
+ */
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+
+#include "memory.h"
+#include "syscall.h"
+#include "tracer.h"
+
+static void put_open(struct task *task, int fd, int dirfd, u64 address, u64 flags, u64 mode)
+{
+	struct path resolved;
+	struct path original;
+	struct etrace_text data[2];
+	s64 values[3];
+	char text[PATH_MAX];
+	ssize_t len = memory_read_path(task, address, text);
+
+	counters.opens++;
+	fd_table_add(task->fds, fd);
+	if (!path_of_fd(task, fd, &resolved)) {
+		counters.unresolved_paths++;
+		resolved.len = 0;
+	}
+	if (len < 0 || !path_join(task, dirfd, text, (size_t)len, &original)) {
+		counters.unread_strings++;
+		original = resolved;
+	}
+	if (!resolved.len)
+		resolved = original;
+	if (!resolved.len) /* killed meanwhile, or a program that may not be read */
+		return;
+	if (!(flags & O_CREAT) && (flags & O_TMPFILE) != O_TMPFILE)
+		mode = 0; /* not an argument of the call: whatever the register held */
+	values[0] = (s64)flags;
+	values[1] = (s64)mode;
+	values[2] = fd;
+	data[0] = path_text(&resolved);
+	data[1] = path_text(&original);
+	event_put(task, ETRACE_EV_OPEN, values, data);
+}
+
+static void exit_open(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+
+	if (fd >= 0)
+		put_open(task, (int)fd, AT_FDCWD, args[0], (u32)args[1], (u32)args[2]);
+}
+
+static void exit_openat(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+
+	if (fd >= 0)
+		put_open(task, (int)fd, (int)args[0], args[1], (u32)args[2], (u32)args[3]);
+}
+
+static void exit_openat2(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+	struct open_how how;
+
+	if (fd < 0)
+		return;
+	memset(&how, 0, sizeof(how));
+	if (memory_read(task, args[2], &how, sizeof(how)) != sizeof(how))
+		counters.unread_strings++;
+	put_open(task, (int)fd, (int)args[0], args[1], how.flags, how.mode);
+}
+
+static void exit_creat(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+
+	if (fd >= 0)
+		put_open(task, (int)fd, AT_FDCWD, args[0], O_CREAT | O_WRONLY | O_TRUNC,
+			 (u32)args[1]);
+}
+
+const struct syscall_handler open_handler = { .exit = exit_open };
+const struct syscall_handler openat_handler = { .exit = exit_openat };
+const struct syscall_handler openat2_handler = { .exit = exit_openat2 };
+const struct syscall_handler creat_handler = { .exit = exit_creat };

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Paths that the kernel gives as links below /proc/TID (descriptors, root, working directory).
+ *
+ * The kernel prints such a link below the root directory of who reads it, the tracer. Events carry
+ * what the task sees, as the kernel module's d_path() does: the text of /proc/TID/root is taken
+ * off its front. In another mount namespace both are printed from that namespace's own root, so
+ * the same rule holds. Root and working directory are cached until a traced call may have changed
+ * them; a rename or mount by anybody else is not noticed.
+ */
+#include "path.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracer.h"
+
+#define DELETED " (deleted)"
+#define DELETED_LEN (sizeof(DELETED) - 1)
+
+static u64 generation = 1;
+
+void path_invalidate_all(void)
+{
+	generation++;
+}
+
+void path_invalidate(struct fs_state *fs)
+{
+	fs->generation = 0;
+}
+
+/* snprintf() costs as much as the readlink() of a short path: this is called for every open. */
+void proc_name(char name[PROC_NAME_MAX], pid_t tid, const char *link)
+{
+	char digits[12];
+	char *at = digits + sizeof(digits);
+	size_t n;
+
+	do {
+		*--at = (char)('0' + tid % 10);
+		tid /= 10;
+	} while (tid);
+	n = (size_t)(digits + sizeof(digits) - at);
+	memcpy(name, "/proc/", 6);
+	memcpy(name + 6, at, n);
+	name[6 + n] = '/';
+	strncpy(name + 7 + n, link, PROC_NAME_MAX - 8 - n);
+	name[PROC_NAME_MAX - 1] = '\0';
+}
+
+/*
+ * Whether a link text that ends in " (deleted)" says so of the file, or is the file's name: in the
+ * second case the name leads to the very file.
+ */
+static bool is_deleted(const char *link, const char *text)
+{
+	struct stat open_file;
+	struct stat named_file;
+
+	if (stat(link, &open_file) < 0 || lstat(text, &named_file) < 0)
+		return true;
+	return open_file.st_dev != named_file.st_dev || open_file.st_ino != named_file.st_ino;
+}
+
+/* Text of a link as the tracer sees it, without the kernel's mark of a deleted file. */
+static ssize_t read_link(const char *link, char text[PATH_MAX])
+{
+	ssize_t len = readlink(link, text, PATH_MAX - 1);
+
+	if (len < 0)
+		return -1;
+	text[len] = '\0';
+	if ((size_t)len > DELETED_LEN && !strcmp(text + len - DELETED_LEN, DELETED) &&
+	    is_deleted(link, text)) {
+		len -= (ssize_t)DELETED_LEN;
+		text[len] = '\0';
+	}
+	return len;
+}
+
+void path_set(struct path *path, const char *text, size_t len)
+{
+	if (len >= sizeof(path->text))
+		len = sizeof(path->text) - 1;
+	memcpy(path->text, text, len);
+	path->text[len] = '\0';
+	path->len = len;
+}
+
+static void set_below(struct path *path, const char *root, const char *text, size_t len)
+{
+	size_t root_len = strlen(root);
+
+	if (root_len && len >= root_len && !memcmp(text, root, root_len) &&
+	    (text[root_len] == '/' || !text[root_len])) {
+		text += root_len;
+		len -= root_len;
+	}
+	if (len)
+		path_set(path, text, len);
+	else
+		path_set(path, "/", 1);
+}
+
+static void replace(char **string, const char *text)
+{
+	free(*string);
+	*string = strdup(text);
+	if (!*string)
+		die("out of memory");
+}
+
+static void refresh(struct task *task)
+{
+	struct fs_state *fs = task->fs;
+	char name[PROC_NAME_MAX];
+	char text[PATH_MAX];
+	struct path cwd;
+	ssize_t len;
+
+	proc_name(name, task->tid, "root");
+	len = read_link(name, text);
+	replace(&fs->root, len > 1 ? text : "");
+	proc_name(name, task->tid, "cwd");
+	len = read_link(name, text);
+	if (len < 0) { /* the task is gone: keep what is known, ask again next time */
+		if (!fs->cwd)
+			replace(&fs->cwd, "/");
+		return;
+	}
+	set_below(&cwd, fs->root, text, (size_t)len);
+	replace(&fs->cwd, cwd.text);
+	fs->generation = generation;
+}
+
+const char *path_root(struct task *task)
+{
+	if (task->fs->generation != generation)
+		refresh(task);
+	return task->fs->root;
+}
+
+const char *path_cwd(struct task *task)
+{
+	if (task->fs->generation != generation)
+		refresh(task);
+	return task->fs->cwd;
+}
+
+bool path_of_own_fd(struct task *task, int fd, struct path *path)
+{
+	char name[PROC_NAME_MAX];
+	char text[PATH_MAX];
+	ssize_t len;
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	len = read_link(name, text);
+	if (len < 0)
+		return false;
+	set_below(path, path_root(task), text, (size_t)len);
+	return true;
+}
+
+bool path_of_link(struct task *task, const char *link, struct path *path)
+{
+	char name[PROC_NAME_MAX];
+	char text[PATH_MAX];
+	ssize_t len;
+
+	proc_name(name, task->tid, link);
+	len = read_link(name, text);
+	if (len < 0)
+		return false;
+	set_below(path, path_root(task), text, (size_t)len);
+	return true;
+}
+
+bool path_of_fd(struct task *task, int fd, struct path *path)
+{
+	char link[24];
+
+	snprintf(link, sizeof(link), "fd/%d", fd);
+	return path_of_link(task, link, path);
+}
+
+bool path_join(struct task *task, int dirfd, const char *text, size_t len, struct path *path)
+{
+	if (len && text[0] == '/') {
+		path_set(path, text, len);
+		return true;
+	}
+	if (dirfd == AT_FDCWD) {
+		const char *cwd = path_cwd(task);
+
+		path_set(path, cwd, strlen(cwd));
+	} else if (!path_of_fd(task, dirfd, path)) {
+		return false;
+	}
+	if (path->len + 1 + len >= sizeof(path->text))
+		return false;
+	if (len) {
+		path->text[path->len] = '/';
+		memcpy(path->text + path->len + 1, text, len);
+		path->len += 1 + len;
+		path->text[path->len] = '\0';
+	}
+	return true;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fork, vfork, clone, clone3, exit, and the calls that change what a task shares or sees.
+ *
+ * A child is announced by a ptrace event, so fork and vfork need no stop of their own. clone and
+ * clone3 stop at the entry only: either the event follows, or the next stop of the task shows
+ * that the call failed.
+ */
+#include "process.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "denied.h"
+#include "memory.h"
+#include "syscall.h"
+#include "tracer.h"
+
+#define ERESTARTNOINTR 513 /* kernel-internal: the call is made again after the signal */
+
+/* struct clone_args of linux/sched.h, its first version. */
+struct clone3_args {
+	u64 flags;
+	u64 pidfd;
+	u64 child_tid;
+	u64 parent_tid;
+	u64 exit_signal;
+};
+
+#if defined(__x86_64__)
+static long result_register(const struct task *task)
+{
+	return ptrace(PTRACE_PEEKUSER, task->tid, offsetof(struct user, regs.rax), NULL);
+}
+
+/* fork and vfork of x86-64, x32 and i386; none of these numbers is a clone in another table. */
+static bool stands_in_fork(const struct task *task)
+{
+	size_t at = offsetof(struct user, regs.orig_rax);
+	long number = ptrace(PTRACE_PEEKUSER, task->tid, at, NULL);
+
+	switch (number & ~0x40000000L) {
+	case 57:
+	case 58:
+	case 2:
+	case 190:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The first argument of a clone, in the registers of both kinds of call. */
+static void set_first_argument(const struct task *task, u64 value)
+{
+	struct __ptrace_syscall_info info;
+	size_t at = offsetof(struct user, regs.rdi);
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof(info), &info) > 0 &&
+	    !(info.arch & 0x80000000)) /* __AUDIT_ARCH_64BIT */
+		at = offsetof(struct user, regs.rbx);
+	ptrace(PTRACE_POKEUSER, task->tid, at, value);
+}
+#elif defined(__aarch64__)
+static long result_register(const struct task *task)
+{
+	struct user_regs_struct regs;
+	struct iovec iov = { &regs, sizeof(regs) };
+
+	if (ptrace(PTRACE_GETREGSET, task->tid, NT_PRSTATUS, &iov) < 0)
+		return 0;
+	return (long)regs.regs[0];
+}
+
+static bool stands_in_fork(const struct task *task)
+{
+	(void)task;
+	return false; /* arm64 has no such calls */
+}
+
+static void set_first_argument(const struct task *task, u64 value)
+{
+	struct user_regs_struct regs;
+	struct iovec iov = { &regs, sizeof(regs) };
+
+	if (ptrace(PTRACE_GETREGSET, task->tid, NT_PRSTATUS, &iov) < 0)
+		return;
+	regs.regs[0] = value;
+	ptrace(PTRACE_SETREGSET, task->tid, NT_PRSTATUS, &iov);
+}
+#endif
+
+/* A child made with CLONE_UNTRACED would run under the filter without a tracer: take it off. */
+static void trace_anyway(struct task *task, u64 flags)
+{
+	u64 traced = flags & ~(u64)CLONE_UNTRACED;
+
+	if (!(flags & CLONE_UNTRACED))
+		return;
+	if (task->call == CALL_CLONE) {
+		set_first_argument(task, traced);
+	} else if (memory_write(task, task->args[0], &traced, sizeof(traced)) == sizeof(traced)) {
+		task->clone_flags_at = task->args[0];
+	}
+}
+
+static void restore_clone_flags(struct task *task)
+{
+	u64 flags;
+
+	if (!task->clone_flags_at)
+		return;
+	if (memory_read(task, task->clone_flags_at, &flags, sizeof(flags)) == sizeof(flags)) {
+		flags |= CLONE_UNTRACED;
+		memory_write(task, task->clone_flags_at, &flags, sizeof(flags));
+	}
+	task->clone_flags_at = 0;
+}
+
+static bool enter_clone(struct task *task)
+{
+	u64 flags = task->args[0];
+
+	if (task->call == CALL_CLONE3) {
+		struct clone3_args args = { .flags = 0 };
+
+		memory_read(task, task->args[0], &args, sizeof(args));
+		flags = args.flags;
+		trace_anyway(task, flags);
+		flags |= args.exit_signal;
+	} else {
+		trace_anyway(task, flags);
+	}
+	task->clone = task->call;
+	task->clone_flags = flags;
+	task->clone_time = monotonic_ns();
+	return false;
+}
+
+const struct syscall_handler clone_handler = { .enter = enter_clone };
+
+static void put_failed_clone(struct task *task)
+{
+	s64 flags = (s64)task->clone_flags;
+
+	event_put_at(task, task->clone_time, ETRACE_EV_SYS_CLONE, &flags, NULL);
+	event_put_at(task, task->clone_time, ETRACE_EV_SYS_CLONE_FAILED, NULL, NULL);
+}
+
+u64 process_clone_flags(struct task *parent, int event)
+{
+	if (parent->clone && stands_in_fork(parent)) {
+		put_failed_clone(parent);
+		parent->clone = CALL_NONE;
+	}
+	if (parent->clone)
+		return parent->clone_flags;
+	return event == PTRACE_EVENT_VFORK ? CLONE_VM | CLONE_VFORK : 0;
+}
+
+void process_put_fork(struct task *parent, struct task *child)
+{
+	s64 flags = (s64)parent->clone_flags;
+	u64 now = monotonic_ns();
+
+	if (parent->clone)
+		event_put_at(parent, now, ETRACE_EV_SYS_CLONE, &flags, NULL);
+	event_put_at(parent, now, ETRACE_EV_SCHED_FORK, &child->upid, NULL);
+	restore_clone_flags(parent);
+	parent->clone = CALL_NONE;
+}
+
+void process_settle_clone(struct task *task)
+{
+	if (!task->clone)
+		return;
+	restore_clone_flags(task);
+	if (result_register(task) != -ERESTARTNOINTR)
+		put_failed_clone(task);
+	task->clone = CALL_NONE;
+}
+
+void process_put_exit(struct task *task, int wait_status)
+{
+	s64 status = WIFSIGNALED(wait_status) ? ETRACE_SIGNAL_STATUS_BASE + WTERMSIG(wait_status)
+					      : WEXITSTATUS(wait_status);
+
+	if (task->clone && WIFEXITED(wait_status)) /* a killed task may have been cloning still */
+		put_failed_clone(task);
+	event_put(task, ETRACE_EV_EXIT, &status, NULL);
+}
+
+void process_list_descriptors(struct task *task)
+{
+	char name[PROC_NAME_MAX];
+	struct dirent *entry;
+	DIR *directory;
+
+	proc_name(name, task->tid, "fd");
+	directory = opendir(name);
+	if (!directory)
+		return;
+	while ((entry = readdir(directory)))
+		if (entry->d_name[0] != '.')
+			fd_table_add(task->fds, atoi(entry->d_name));
+	closedir(directory);
+}
+
+static bool enter_execveat(struct task *task)
+{
+	struct path path;
+	char text[PATH_MAX];
+	ssize_t len = memory_read_path(task, task->args[1], text);
+
+	free(task->exec_path);
+	task->exec_path = NULL;
+	if (len >= 0 && path_join(task, (int)task->args[0], text, (size_t)len, &path)) {
+		task->exec_path = strdup(path.text);
+		if (!task->exec_path)
+			die("out of memory");
+	}
+	return true;
+}
+
+static void exit_execveat(struct task *task, s64 result)
+{
+	(void)result;
+	free(task->exec_path);
+	task->exec_path = NULL;
+}
+
+const struct syscall_handler execveat_handler = { enter_execveat, exit_execveat };
+
+static bool enter_set_name(struct task *task)
+{
+	char text[PATH_MAX];
+	ssize_t len = memory_read(task, task->args[1], text, TASK_NAME_MAX);
+	struct etrace_text name = { text, 0 };
+
+	if (len > 0) {
+		name.len = strnlen(text, (size_t)len);
+		memory_note_cpu(task);
+		event_put(task, ETRACE_EV_COMM, NULL, &name);
+	}
+	return false;
+}
+
+const struct syscall_handler set_name_handler = { .enter = enter_set_name };
+
+/*
+ * A task that shares its directories with nobody is back here after the call at the earliest. One
+ * that shares them could let another refresh the cache while this call is still to run.
+ */
+static bool enter_chdir(struct task *task)
+{
+	path_invalidate(task->fs);
+	return task->fs->refs > 1;
+}
+
+static void exit_chdir(struct task *task, s64 result)
+{
+	(void)result;
+	path_invalidate(task->fs);
+}
+
+const struct syscall_handler chdir_handler = { enter_chdir, exit_chdir };
+
+static void exit_chroot(struct task *task, s64 result)
+{
+	(void)task;
+	if (result == 0) /* pivot_root moves every task of the namespace */
+		path_invalidate_all();
+}
+
+const struct syscall_handler chroot_handler = { .exit = exit_chroot };
+
+static void exit_unshare(struct task *task, s64 result)
+{
+	u64 flags = task->args[0];
+
+	if (result < 0)
+		return;
+	if (flags & CLONE_FILES)
+		task_unshare_fds(task);
+	if (flags & (CLONE_FS | CLONE_NEWNS | CLONE_NEWUSER)) {
+		task_unshare_fs(task);
+		path_invalidate(task->fs);
+	}
+	if (flags & CLONE_NEWNS)
+		task->fs->foreign = true;
+}
+
+const struct syscall_handler unshare_handler = { .exit = exit_unshare };
+
+/* Whatever namespace it was: a lookup that treats the task as foreign is right for all. */
+static void exit_setns(struct task *task, s64 result)
+{
+	if (result < 0)
+		return;
+	task_unshare_fs(task);
+	task->fs->foreign = true;
+	path_invalidate(task->fs);
+}
+
+const struct syscall_handler setns_handler = { .exit = exit_setns };
+
+static void exit_ptrace(struct task *task, s64 result)
+{
+	if (result == -EPERM || result == -EACCES)
+		denied_note(task, (long)task->args[0]);
+}
+
+const struct syscall_handler ptrace_handler = { .exit = exit_ptrace };
+
+static bool enter_counted(struct task *task)
+{
+	if (task->call == CALL_IO_URING_SETUP)
+		counters.io_uring_setups++;
+	else
+		counters.foreign_abi_calls++;
+	return false;
+}
+
+const struct syscall_handler count_handler = { .enter = enter_counted };

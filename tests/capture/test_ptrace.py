@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python side of the ptrace backend: arguments, progress lines, stats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from etrace.capture import ptrace
+from etrace.capture.backend import Options, Progress
+
+
+def test_options_become_arguments() -> None:
+    options = Options(Path("/t"), Path("/s"), env=True, thread_names=True)
+    assert ptrace.arguments(options, None) == [
+        *("-o", "/t", "--stats", "/s", "--env", "--thread-names")
+    ]
+    assert ptrace.arguments(options, 9)[-2:] == ["--status-fd", "9"]
+
+
+def test_a_progress_line_is_read() -> None:
+    line = b'{"processes":3,"live":1,"executions":2,"opens":40,"bytes":5000}'
+    assert ptrace.parse_progress(line) == Progress(3, 1, 2, 40, 5000)
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"{}", b"[]", b"7"])
+def test_a_line_that_is_no_progress_is_passed_over(line: bytes) -> None:
+    assert ptrace.parse_progress(line) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{"])
+def test_unreadable_stats_are_empty(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "stats"
+    path.write_text(content)
+    assert ptrace.read_stats(path) == {}
+    assert ptrace.read_stats(tmp_path / "none") == {}
+
+
+def test_the_backend_works_on_this_machine() -> None:
+    probe = ptrace.PtraceBackend().probe()
+    assert probe.works, f"{probe.reason}; {probe.hint}"

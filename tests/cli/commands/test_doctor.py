@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace doctor` on this machine and where ptrace is forbidden."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ETRACE = str(Path(sys.executable).parent / "etrace")
+
+
+def test_a_working_backend_is_shown_with_the_facts() -> None:
+    done = subprocess.run([ETRACE, "doctor"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "ptrace: works" in done.stdout
+    assert "yama ptrace_scope" in done.stdout
+
+
+def test_under_another_tracer_it_says_so_and_fails(tmp_path: Path) -> None:
+    # strace holds the only tracer's place of every process it follows
+    done = subprocess.run(
+        ["strace", "-f", "-o", tmp_path / "strace.out", ETRACE, "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout
+    assert "ptrace: does not work" in done.stdout
+    assert "because:" in done.stdout
+    assert "do this:" in done.stdout

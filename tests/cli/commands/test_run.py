@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace run` as a user sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+ETRACE = str(Path(sys.executable).parent / "etrace")
+
+
+def run(
+    where: Path, *args: str, shell: str = "", **more: object
+) -> subprocess.CompletedProcess[str]:
+    command = [*args, "--", "sh", "-c", shell] if shell else list(args)
+    return subprocess.run(
+        [ETRACE, "run", "-o", str(where), *command], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_trace_and_its_stats_are_written(tmp_path: Path) -> None:
+    done = run(tmp_path, shell="true; /bin/true")
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / ".nfsdb").read_bytes().splitlines()
+    assert lines[0] == b"INITCWD=" + os.fsencode(Path.cwd())
+    stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
+    assert (stats["backend"], stats["lost"], stats["exit_status"]) == ("ptrace", 0, 0)
+    assert stats["executions"] == sum(b"!New_proc|" in line for line in lines) >= 2
+    assert stats["opens"] == sum(b"!Open|" in line for line in lines)
+    assert stats["bytes"] == (tmp_path / ".nfsdb").stat().st_size
+
+
+@pytest.mark.parametrize("status", [0, 1, 7, 125, 255])
+def test_the_exit_status_is_that_of_the_command(tmp_path: Path, status: int) -> None:
+    assert run(tmp_path, shell=f"exit {status}").returncode == status
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM", "SIGINT"])
+def test_a_signal_that_ends_the_command_ends_etrace(tmp_path: Path, name: str) -> None:
+    number = signal.Signals[name]
+    assert run(tmp_path, shell=f"kill -{number.value} $$").returncode == -number
+
+
+def test_output_of_the_command_is_untouched(tmp_path: Path) -> None:
+    done = run(tmp_path, "--quiet", shell="printf 'out\\n'; printf 'err' >&2")
+    assert (done.stdout, done.stderr) == ("out\n", "err")
+
+
+def test_a_summary_says_what_to_do_next(tmp_path: Path) -> None:
+    done = run(tmp_path, shell="exit 0")
+    assert "etrace: 1 process, 1 program and " in done.stderr
+    assert "etrace_parser " in done.stderr
+
+
+def test_an_older_trace_is_kept(tmp_path: Path) -> None:
+    run(tmp_path, shell="exit 1")
+    first = (tmp_path / ".nfsdb").read_bytes()
+    done = run(tmp_path, shell="exit 0")
+    assert (tmp_path / ".nfsdb.old").read_bytes() == first
+    assert "the older trace is now .nfsdb.old" in done.stderr
+
+
+def test_a_command_that_is_not_there_is_127(tmp_path: Path) -> None:
+    done = run(tmp_path, "--", "no-such-command-here")
+    assert done.returncode == 127
+    assert "no-such-command-here" in done.stderr
+
+
+def test_a_command_that_is_not_executable_is_126(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("data")
+    done = run(tmp_path, "--", str(tmp_path / "data"))
+    assert done.returncode == 126
+    assert "data" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ([], "no command to trace"),
+        (["--"], "no command to trace"),
+        (["--backend", "magic", "--", "true"], "invalid choice: 'magic'"),
+        (["--bogus", "--", "true"], "--bogus"),
+    ],
+)
+def test_wrong_usage_is_2_and_says_what_is_wrong(args: list[str], text: str) -> None:
+    done = subprocess.run([ETRACE, "run", *args], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert text in done.stderr
+
+
+def test_an_output_that_cannot_be_written_is_125(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = subprocess.run(
+        [ETRACE, "run", "-o", str(tmp_path / "file"), "--", "true"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 125
+    assert "hint:" in done.stderr
+
+
+def test_descriptors_of_the_user_reach_the_command(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    command = ["sh", "-c", f"echo through > /dev/fd/{writer}"]
+    subprocess.run(
+        [ETRACE, "run", "-q", "-o", tmp_path, "--", *command], check=True, close_fds=False
+    )
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        assert stream.read() == "through\n"
+
+
+class Terminal:
+    """A command under a pseudo terminal of 10 rows and 80 columns."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = "xterm"
+            ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 80, 0, 0))
+            os.execv(argv[0], argv)
+
+    def read(self) -> bytes:
+        """Everything printed until the command ends."""
+        out = b""
+        while True:
+            try:
+                chunk = os.read(self.fd, 65536)
+            except OSError:
+                return out
+            if not chunk:
+                return out
+            out += chunk
+
+    def status(self) -> int:
+        """Exit status, negative for a signal."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_a_terminal_gets_a_status_row_and_is_restored(tmp_path: Path) -> None:
+    terminal = Terminal(
+        [ETRACE, "run", "-o", str(tmp_path), "--", "sh", "-c", "echo first; sleep 1.5; echo last"]
+    )
+    out = terminal.read()
+    assert terminal.status() == 0
+    assert b"\x1b[1;9r" in out  # the last of ten rows is taken out of the scrolling region
+    assert b" etrace  0:0" in out
+    assert b"(2 live)" in out
+    assert out.index(b"first") < out.index(b"last") < out.rindex(b"\x1b[1;10r")
+
+
+def test_ctrl_c_ends_the_command_and_keeps_the_trace(tmp_path: Path) -> None:
+    terminal = Terminal([ETRACE, "run", "-o", str(tmp_path), "--", "sh", "-c", "echo up; sleep 60"])
+    seen = b""
+    while b"up" not in seen:
+        seen += os.read(terminal.fd, 4096)
+    time.sleep(0.2)  # the shell is in its sleep
+    os.write(terminal.fd, b"\x03")
+    terminal.read()
+    assert terminal.status() == -signal.SIGINT
+    assert b"!New_proc|" in (tmp_path / ".nfsdb").read_bytes()
+    assert json.loads((tmp_path / ".nfsdb.stats").read_text())["signal"] == signal.SIGINT
+
+
+def test_sigterm_reaches_the_command(tmp_path: Path) -> None:
+    script = "trap 'echo asked; exit 3' TERM; echo up; while :; do sleep 0.1; done"
+    process = subprocess.Popen(
+        [ETRACE, "run", "-q", "-o", str(tmp_path), "--", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.terminate()
+    assert process.stdout.read() == "asked\n"
+    assert process.wait() == 3

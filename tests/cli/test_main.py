@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry points: help, unknown commands, errors as messages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from etrace.cli import main
+from etrace.errors import CaptureError, EtraceError, UsageError
+
+#: modules that `etrace --help` must not import: they make it slow
+HEAVY = ("jinja2", "rich", "pyroute2", "elftools", "hypothesis", "libetrace", "json", "subprocess")
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.etrace(["--help"])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert all(f"  {c.name} " in out and c.summary in out for c in main.COMMANDS)
+
+
+@pytest.mark.parametrize("command", [c.name for c in main.COMMANDS])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.etrace([command, "--help"])
+    assert ended.value.code == 0
+    assert f"usage: etrace {command}" in capsys.readouterr().out
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom etrace.cli import main\n"
+        "try: main.etrace(['--help'])\nexcept SystemExit: pass\n"
+        "print('LOADED', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("LOADED ")[1].split())
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_an_unknown_command_is_a_usage_error_that_names_the_known_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.etrace(["rnu"])
+    assert ended.value.code == 2
+    assert "no command 'rnu'; there are: run, summary, doctor" in capsys.readouterr().err
+
+
+def test_no_command_prints_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.etrace([]) == 2
+    assert "a first trace:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(EtraceError, 1), (UsageError, 2), (CaptureError, 125)]
+)
+def test_an_error_becomes_a_message_a_hint_and_a_status(
+    error: type[EtraceError], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body() -> int:
+        raise error("it broke", "mend it")
+
+    assert main.guarded("etrace", body) == status
+    assert capsys.readouterr().err == "etrace: error: it broke\n  hint: mend it\n"
+
+
+def test_an_interrupt_ends_with_130(capsys: pytest.CaptureFixture[str]) -> None:
+    def body() -> int:
+        raise KeyboardInterrupt
+
+    assert main.guarded("etrace", body) == 130
+    assert capsys.readouterr().err == "etrace: interrupted\n"

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/* creat is an Open with O_CREAT|O_WRONLY|O_TRUNC. */
+#include "expect.h"
+
+int main(int argc, char **argv)
+{
+	struct task task = expect_start(argc, argv);
+	int flags = O_CREAT | O_WRONLY | O_TRUNC;
+	long fd;
+
+	fd = MUST(syscall(SYS_creat, "new", 0600));
+	expect_open(&task, here("new"), here("new"), flags, 0600, fd);
+	fd = MUST(syscall(SYS_creat, here("new"), 0));
+	expect_open(&task, here("new"), here("new"), flags, 0, fd);
+	make_dir("dir");
+	MUST_FAIL(syscall(SYS_creat, "dir", 0644), EISDIR);
+	MUST_FAIL(syscall(SYS_creat, WILD, 0644), EFAULT);
+	leave(&task, 0);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Calls that a signal interrupts: what fails with EINTR prints nothing, what is begun again prints
+ * once, and what the handler does comes in between.
+ */
+#include "expect.h"
+
+#include <sys/time.h>
+
+static const struct task *self_task;
+static volatile sig_atomic_t n_signals;
+
+static void handler(int signal_number)
+{
+	int saved = errno;
+	long fd;
+
+	(void)signal_number;
+	fd = MUST(open("/dev/null", O_RDONLY));
+	expect_open(self_task, "/dev/null", "/dev/null", O_RDONLY, 0, fd);
+	MUST(close((int)fd));
+	expect(self_task, "Close|fd=%ld", fd);
+	n_signals++;
+	errno = saved;
+}
+
+static void alarm_in(long microseconds, int flags)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+	struct itimerval timer = { .it_value = { .tv_usec = microseconds } };
+
+	MUST(sigaction(SIGALRM, &action, NULL));
+	MUST(setitimer(ITIMER_REAL, &timer, NULL));
+}
+
+/* The child opens the other end of the fifo when the parent has been interrupted for sure. */
+static void begun_again(struct task *task)
+{
+	struct task child = expect_child(task);
+	long fd, pid = MUST(syscall(SYS_fork));
+
+	if (!pid) {
+		usleep(150000);
+		fd = MUST(open("fifo", O_WRONLY));
+		expect_open(&child, here("fifo"), here("fifo"), O_WRONLY, 0, fd);
+		leave(&child, 0);
+	}
+	expect_fork(task, &child, pid);
+	alarm_in(30000, SA_RESTART);
+	fd = MUST(open("fifo", O_RDONLY));
+	expect_open(task, here("fifo"), here("fifo"), O_RDONLY, 0, fd);
+	wait_for(pid);
+}
+
+int main(int argc, char **argv)
+{
+	struct task task = expect_start(argc, argv);
+
+	self_task = &task;
+	MUST(mkfifo("fifo", 0600));
+	alarm_in(30000, 0);
+	MUST_FAIL(open("fifo", O_RDONLY), EINTR);
+	begun_again(&task);
+	if (n_signals != 2)
+		die("the signals did not come");
+	leave(&task, 0);
+}

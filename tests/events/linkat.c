@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* linkat: LinkatFrom carries the flags; a source that is followed is the file it leads to. */
+#include "expect.h"
+
+static void expect_pair(struct task *task, const char *from, const char *to, int flags)
+{
+	expect_path(task, "LinkatFrom", "LF", from, flags);
+	expect_path(task, "LinkTo", "LT", to, -1);
+}
+
+static void fail(struct task *task, long dir)
+{
+	MUST_FAIL(syscall(SYS_linkat, (int)dir, "file", AT_FDCWD, "plain", 0), EEXIST);
+	expect_path(task, "LinkatFrom", "LF", here("dir/file"), 0);
+	expect(task, "LinkFailed|");
+	MUST_FAIL(syscall(SYS_linkat, (int)dir, "absent", AT_FDCWD, "x", 0), ENOENT);
+	expect(task, "LinkFailed|");
+	MUST_FAIL(syscall(SYS_linkat, -1, "file", AT_FDCWD, "x", 0), EBADF);
+	expect(task, "LinkFailed|");
+}
+
+int main(int argc, char **argv)
+{
+	struct task task = expect_start(argc, argv);
+	long dir;
+
+	make_dir("dir");
+	make_file("dir/file");
+	MUST(symlink("dir/file", "sym"));
+	expect_symlink(&task, "dir/file", here("dir/file"), here("sym"));
+	dir = MUST(open("dir", O_RDONLY));
+	expect_open(&task, here("dir"), here("dir"), O_RDONLY, 0, dir);
+
+	MUST(syscall(SYS_linkat, (int)dir, "file", AT_FDCWD, "plain", 0));
+	expect_pair(&task, here("dir/file"), here("plain"), 0);
+	MUST(syscall(SYS_linkat, AT_FDCWD, "sym", (int)dir, "sym2", 0));
+	expect_pair(&task, here("sym"), here("dir/sym2"), 0);
+	MUST(syscall(SYS_linkat, AT_FDCWD, "sym", AT_FDCWD, "followed", AT_SYMLINK_FOLLOW));
+	expect_pair(&task, here("dir/file"), here("followed"), AT_SYMLINK_FOLLOW);
+	fail(&task, dir);
+	leave(&task, 0);
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary of a parsed build: counts, what binaries are made of, wrong input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etrace.errors import EtraceError
+from etrace.query import summary
+
+ELF = b"\x7fELF" + bytes(12)
+EXECUTABLE = ELF + b"\x02\x00"
+RELOCATABLE = ELF + b"\x01\x00"
+
+
+def opened(path: Path | str, access: int, at: int, closed: int = 0) -> dict[str, Any]:
+    return {"p": str(path), "b": at, "e": closed or at + 1, "m": access, "s": 0}
+
+
+def entry(
+    pid: int, index: int, binary: str, opens: list[dict[str, Any]], **more: Any
+) -> dict[str, Any]:
+    base = {"p": pid, "x": index, "s": 0, "e": 10, "b": binary, "w": "/", "v": [binary], "c": []}
+    return base | {"r": {"p": -1, "x": 0}, "i": [], "u": [], "o": opens} | more
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Path:
+    """cc makes a.o of a.c and a.h, ld makes prog of it; a later build step reads prog."""
+    (tmp_path / "prog").write_bytes(EXECUTABLE)
+    (tmp_path / "a.o").write_bytes(RELOCATABLE)
+    entries = [
+        entry(1, 0, "", [], c=[{"p": 2, "f": 0}]),
+        entry(1, 1, "/usr/bin/make", [], c=[{"p": 2, "f": 0}], e=100),
+        entry(
+            2,
+            1,
+            "/usr/bin/cc",
+            [
+                opened(tmp_path / "a.c", 0, 1),
+                opened(tmp_path / "a.h", 0, 2),
+                opened(tmp_path / "a.o", 1, 3),
+            ],
+            e=40,
+        ),
+        entry(
+            3, 1, "/usr/bin/ld", [opened(tmp_path / "a.o", 0, 10), opened(tmp_path / "prog", 2, 11)]
+        ),
+        entry(4, 1, "/usr/bin/strip", [opened(tmp_path / "gone", 1, 20)], **{"!": 1}),
+        entry(5, 1, "/usr/bin/touch", [opened(tmp_path / "a.o", 1, 50), opened("/late", 0, 49)]),
+    ]
+    path = tmp_path / ".nfsdb.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_counts(build: Path) -> None:
+    page = summary.from_json(build)
+    assert (page.processes, page.executions, page.failed) == (5, 5, 1)
+    assert (page.files, page.read, page.written) == (6, 5, 3)
+
+
+def test_commands_that_start_others_are_not_called_slow(build: Path) -> None:
+    page = summary.from_json(build)
+    assert page.slowest[0][0].binary == "/usr/bin/cc"
+    assert all(e.binary != "/usr/bin/make" for e, _ in page.slowest)
+    assert page.programs[0] == summary.Program("cc", 1, 40)
+
+
+def test_a_binary_is_made_of_what_its_writers_read_before(build: Path, tmp_path: Path) -> None:
+    (product,) = summary.from_json(build).products
+    assert product.path == str(tmp_path / "prog")
+    assert (product.sources, product.headers, product.intermediates) == (1, 1, 1)
+    assert product.commands == 2
+    assert product.tools == ("cc", "ld")
+    assert product.others == 0  # what touch read after the link is no input
+
+
+def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(EtraceError) as error:
+        summary.from_json(tmp_path / "none.json")
+    assert "etrace_parser" in error.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "[", "{}x", '[{"p": 1}]', "[1]"])
+def test_a_foreign_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "foreign.json"
+    path.write_text(text)
+    with pytest.raises(EtraceError, match=r"foreign\.json"):
+        summary.from_json(path)
+
+
+def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know() -> None:
+    driver = entry(1, 1, "/usr/bin/gcc", [], v=["gcc", "-c", "a.c"], c=[{"p": 2, "f": 0}])
+    part = entry(2, 1, "/usr/lib/gcc/12/cc1", [], v=["cc1", "-quiet"], r={"p": 1, "x": 1})
+    page = summary.summarise(summary.executions_of([driver, part]))
+    assert [(e.binary, argv) for e, argv in page.slowest] == [
+        ("/usr/lib/gcc/12/cc1", ("gcc", "-c", "a.c"))
+    ]
