@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Joins an event with the strings on the lines after it.
 from libetrace.forms cimport Values
-from libetrace.records cimport Chunk, Task
+from libetrace.records cimport Assembly, Chunk, Task
 from libetrace.types cimport s64, u32, u64
 
 # Every function returns -1 when there is no memory.
@@ -12,4 +12,6 @@ cdef int add_line(Chunk *chunk, Task *task, u32 code, const char *text, const ch
                   u64 line) noexcept nogil
 cdef int lose_event_line(Chunk *chunk, Task *task) noexcept nogil
 cdef int finish_event(Chunk *chunk, Task *task, int problem) noexcept nogil
+# Whether the trace may go on with UPID or Env lines of the same group.
+cdef bint waits_for_variable(const Assembly *assembly) noexcept nogil
 cdef void free_task(Task *task) noexcept nogil

@@ -12,14 +12,14 @@ from libetrace.events cimport (
     ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_SYMLINK,
     ETRACE_EV_UMOUNT, ETRACE_EV_UPID, ETRACE_MAX_DATA,
 )
-from libetrace.forms cimport CONT, CONT_END, END_OF_ARGS, FIRST_DATA, Form, forms
+from libetrace.forms cimport CONT, CONT_END, END_OF_ARGS, FIRST_DATA, NO_CODE, Form, forms
 from libetrace.json cimport json_string, json_text
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
 from libetrace.names cimport NO_NAME, names_intern
 from libetrace.records cimport (
-    CLOEXEC, DEAD, IDLE, LOST, READING, REOPENS_PIPE, Assembly, Event, MountCall, Program, Text,
+    CLOEXEC, DEAD, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN, Assembly, Event, MountCall, Program, Text,
 )
-from libetrace.report cimport BAD_STRING, INCOMPLETE, STRAY_STRING, report_add
+from libetrace.report cimport BAD_STRING, INCOMPLETE, STRAY_STRING, UNKNOWN_TAG, report_add
 from libetrace.scan cimport etrace_decimal
 from libetrace.types cimport s32, u8, u64
 
@@ -119,7 +119,6 @@ cdef int add_string(Chunk *chunk, Task *task, u32 name) noexcept nogil:
         return -1
     assembly.names[assembly.next] = name
     assembly.next += 1
-    assembly.after_string = True
     expect_next(chunk, assembly)
     return 0
 
@@ -137,14 +136,14 @@ cdef int end_string(Chunk *chunk, Task *task) noexcept nogil:
 cdef int end_variable(Chunk *chunk, Task *task) noexcept nogil:
     cdef Assembly *assembly = &task.assembly
     cdef u32 name
-    if not assembly.has_text:
-        return 0
     if assembly.is_continued:
         return lose(chunk, task, BAD_STRING)
     name = names_intern(chunk.names, assembly.text.bytes, assembly.text.len)
     if name == NO_NAME:
         return -1
     assembly.event.fd = <s32>name
+    assembly.state = IDLE
+    drop_text(assembly)
     return 0
 
 
@@ -183,12 +182,9 @@ cdef int finish_event(Chunk *chunk, Task *task, int problem) noexcept nogil:
     cdef Assembly *assembly = &task.assembly
     if assembly.state != READING:
         return 0
-    if assembly.event.kind != ETRACE_EV_UPID:
+    if assembly.event.kind != ETRACE_EV_UPID or not assembly.has_text:
         return lose(chunk, task, problem)
-    if end_variable(chunk, task) < 0:
-        return -1
-    drop_text(assembly)
-    return 0
+    return end_variable(chunk, task)
 
 
 # An event line that says nothing: its strings, if any, go with it.
@@ -257,11 +253,18 @@ cdef void link_event(Task *task, Event *event) noexcept nogil:
     task.last = event
 
 
+# Between the UPID lines of a group, or between the last of them and the variable.
+cdef bint waits_for_variable(const Assembly *assembly) noexcept nogil:
+    return (assembly.state == READING and assembly.event.kind == ETRACE_EV_UPID
+            and not assembly.has_text)
+
+
 cdef int begin_event(Chunk *chunk, Task *task, u32 code, const Values *values, s64 time,
                      u32 cpu, u32 line) noexcept nogil:
     cdef Assembly *assembly = &task.assembly
+    cdef bint goes_on = code == ETRACE_EV_UPID and waits_for_variable(assembly)
     cdef Event *event
-    if assembly.state == READING and finish_event(chunk, task, INCOMPLETE) < 0:
+    if assembly.state == READING and not goes_on and finish_event(chunk, task, INCOMPLETE) < 0:
         return -1
     event = <Event *>arena_take(chunk.arena, sizeof(Event))
     if event == NULL:
@@ -275,8 +278,11 @@ cdef int begin_event(Chunk *chunk, Task *task, u32 code, const Values *values, s
         return -1
     link_event(task, event)
     chunk.n_events[code] += 1
+    if goes_on:
+        event.access |= GOES_ON
+    if assembly.state == UNSEEN:
+        task.begins_with_upid = code == ETRACE_EV_UPID
     assembly.event = event
-    assembly.after_string = False
     assembly.state = IDLE
     if forms.events[code].n_data:
         assembly.state = READING
@@ -372,8 +378,6 @@ cdef int add_whole(Chunk *chunk, Task *task, const char *text, const char *end) 
 
 cdef bint is_end_line(const char *text, const char *end) noexcept nogil:
     cdef size_t len = 4  # of the suffix
-    if <size_t>(end - text) == len + 1 and (end - 1)[0] == c'|':
-        end -= 1
     return <size_t>(end - text) == len and not memcmp(text, ETRACE_END_SUFFIX, len)
 
 
@@ -392,26 +396,42 @@ cdef int add_tagged(Chunk *chunk, Task *task, u32 code, const char *text,
     return lose(chunk, task, BAD_STRING)
 
 
+# A line after a variable: one more part of it, or something else that leaves it as it is.
+cdef bint ends_variable(const Assembly *assembly, u32 code, const char *text) noexcept nogil:
+    if assembly.expected != VARIABLE or not assembly.has_text or assembly.is_continued:
+        return False
+    if code == CONT:
+        return False
+    return code != VARIABLE or text[forms.tags[code].len] != c'[' or starts_with_0(text)
+
+
+# Env[0], which is another variable.
+cdef bint starts_with_0(const char *text) noexcept nogil:
+    cdef const char *at = text + forms.tags[<int>VARIABLE].len + 1
+    cdef u64 number
+    return etrace_decimal(&at, &number) > 0 and number == 0 and at[0] == c']'
+
+
 # A line that is no event: part of the event before it in the same upid, which it may cost.
 cdef int add_line(Chunk *chunk, Task *task, u32 code, const char *text, const char *end,
                   u64 line) noexcept nogil:
     cdef Assembly *assembly = &task.assembly
-    cdef bint after_string = assembly.after_string
-    cdef bint is_continuation = code in (CONT, CONT_END)
-    assembly.after_string = False
     if assembly.state == LOST:
         return 0
-    if assembly.state != READING or (is_continuation and after_string):
-        if is_continuation and after_string:
-            return lose(chunk, task, BAD_STRING)
-        report_add(&chunk.report, STRAY_STRING, line, 1)
+    if assembly.state == READING and ends_variable(assembly, code, text):
+        if end_variable(chunk, task) < 0:
+            return -1
+    if assembly.state != READING:
+        report_add(&chunk.report, STRAY_STRING if code != NO_CODE else UNKNOWN_TAG, line, 1)
         return 0
     if code == CONT:
-        return add_continuation(chunk, task, text + forms.tags[CONT].len + 1, end)
+        return add_continuation(chunk, task, text + forms.tags[code].len + 1, end)
     if code == CONT_END:
         return end_continuation(chunk, task)
     if code == END_OF_ARGS:
         return end_arguments(chunk, task)
+    if code == NO_CODE:
+        return lose(chunk, task, BAD_STRING)
     return add_tagged(chunk, task, code, text, end)
 
 

@@ -18,12 +18,19 @@ cdef struct OpenFile:
     u8 access
 
 
+# Opens so far, of all tables that may hold copies of them.
+cdef struct OpenLog:
+    u64 n_opens
+    bint has_copies
+    Buffer ended  # u8 for each, with copies
+
+
 cdef struct Descriptors:
     OpenFile *slots
     u32 mask
     u32 n
-    u64 n_opens  # so far: the order of opening
     u64 seed
+    OpenLog *log
     Buffer *records  # of all, or an array of them by process
     bint by_process
 
@@ -38,13 +45,16 @@ cdef struct Record:
 
 
 cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
-                          bint by_process) noexcept nogil
+                          bint by_process, OpenLog *log) noexcept nogil
 cdef void descriptors_free(Descriptors *table) noexcept nogil
 cdef OpenFile *descriptors_find(Descriptors *table, s32 fd) noexcept nogil
 cdef void descriptors_remove(Descriptors *table, OpenFile *file) noexcept nogil
 cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogil
-# Records what is still open, in the order of opening, and empties the table.
-cdef int descriptors_end(Descriptors *table, s64 time) noexcept nogil
+# Appends what is still open to `files` (OpenFile).
+cdef int descriptors_collect(const Descriptors *table, Buffer *files) noexcept nogil
+# Records them in the order of opening, up to the last events of who opened them.
+cdef int descriptors_end(Trace *trace, Descriptors *table, Buffer *files) noexcept nogil
+cdef void descriptors_empty(Descriptors *table) noexcept nogil
 # What the event means for the files of the table; `before` is the event before it of its process.
 cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                      const Event *before) noexcept nogil

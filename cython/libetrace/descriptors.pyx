@@ -14,7 +14,7 @@ from libetrace.events cimport (
 )
 from libetrace.memory cimport buffer_add
 from libetrace.names cimport NO_NAME
-from libetrace.records cimport ACCESS
+from libetrace.records cimport ACCESS, IS_HALF
 from libetrace.scan cimport etrace_hash64
 
 cdef enum:
@@ -24,11 +24,12 @@ cdef enum:
 
 
 cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
-                          bint by_process) noexcept nogil:
+                          bint by_process, OpenLog *log) noexcept nogil:
     memset(table, 0, sizeof(table[0]))
     table.seed = seed
     table.records = records
     table.by_process = by_process
+    table.log = log
     table.mask = FIRST_SLOTS - 1
     table.slots = <OpenFile *>calloc(FIRST_SLOTS, sizeof(OpenFile))
     return 0 if table.slots != NULL else -1
@@ -113,40 +114,67 @@ cdef inline int make_record(Descriptors *table, u32 process, u32 index, u64 file
     record.end = end
     record.index = index
     record.access = access
-    return buffer_add(table.records + process if table.by_process else table.records, &record, sizeof(record))
+    return buffer_add(table.records + process if table.by_process else table.records, &record,
+                      sizeof(record))
+
+
+# Whether this is the first end of the Open in any copy of the table; from now on it is not.
+cdef inline bint is_first_end(OpenLog *log, const OpenFile *file) noexcept nogil:
+    cdef u8 *ended = <u8 *>log.ended.data
+    if not log.has_copies:
+        return True
+    if ended[file.order]:
+        return False
+    ended[file.order] = True
+    return True
+
+
+cdef int end_file(Descriptors *table, const OpenFile *file, s64 time) noexcept nogil:
+    if not is_first_end(table.log, file):
+        return 0
+    return make_record(table, file.process, file.index, file.files, file.access, file.time, time)
 
 
 cdef int close_file(Descriptors *table, s32 fd, s64 time) noexcept nogil:
     cdef OpenFile *file = descriptors_find(table, fd)
     if file == NULL:
         return 0
-    if make_record(table, file.process, file.index, file.files, file.access,
-                   file.time, time) < 0:
+    if end_file(table, file, time) < 0:
         return -1
     descriptors_remove(table, file)
     return 0
 
 
 cdef int compare_orders(const void *a, const void *b) noexcept nogil:
-    cdef u64 x = (<const OpenFile *>a).order if (<const OpenFile *>a).is_used else ~<u64>0
-    cdef u64 y = (<const OpenFile *>b).order if (<const OpenFile *>b).is_used else ~<u64>0
+    cdef u64 x = (<const OpenFile *>a).order
+    cdef u64 y = (<const OpenFile *>b).order
     return (x > y) - (x < y)
 
 
-cdef int descriptors_end(Descriptors *table, s64 time) noexcept nogil:
-    cdef OpenFile *file
+cdef int descriptors_collect(const Descriptors *table, Buffer *files) noexcept nogil:
     cdef u32 i
-    if not table.n:
-        return 0
-    qsort(table.slots, <size_t>table.mask + 1, sizeof(OpenFile), compare_orders)
-    for i in range(table.n):
-        file = &table.slots[i]
-        if make_record(table, file.process, file.index, file.files, file.access,
-                       file.time, time) < 0:
+    for i in range(table.mask + 1 if table.n else 0):
+        if table.slots[i].is_used and buffer_add(files, &table.slots[i], sizeof(OpenFile)) < 0:
             return -1
-    memset(table.slots, 0, (<size_t>table.mask + 1) * sizeof(OpenFile))
-    table.n = 0
     return 0
+
+
+cdef int descriptors_end(Trace *trace, Descriptors *table, Buffer *files) noexcept nogil:
+    cdef OpenFile *file = <OpenFile *>files.data
+    cdef size_t n = files.len / sizeof(OpenFile)
+    cdef size_t i
+    if n:
+        qsort(file, n, sizeof(OpenFile), compare_orders)
+    for i in range(n):
+        if end_file(table, &file[i], trace.processes[file[i].process].last.time) < 0:
+            return -1
+    return 0
+
+
+cdef void descriptors_empty(Descriptors *table) noexcept nogil:
+    if table.n:
+        memset(table.slots, 0, (<size_t>table.mask + 1) * sizeof(OpenFile))
+    table.n = 0
 
 
 cdef inline const u32 *ranks_of(const Trace *trace, const Event *event) noexcept nogil:
@@ -165,36 +193,56 @@ cdef int open_file(Trace *trace, Descriptors *table, u32 process,
     file.files = <u64>ranks[event.payload.name.second] << 32 | ranks[event.payload.name.first]
     file.time = event.time
     file.access = event.access & ACCESS
-    file.order = table.n_opens
-    table.n_opens += 1
+    file.order = table.log.n_opens
+    table.log.n_opens += 1
+    if table.log.has_copies and buffer_add(&table.log.ended, b"", 1) < 0:
+        return -1
     return descriptors_add(table, &file)
 
 
-# A record of a path that was not opened: renamed, linked.
-cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index,
-               const Event *event, u32 name, u8 access) noexcept nogil:
+# A record of a path that was not opened: renamed, linked. `event` named it, `time` is when.
+cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+               u32 name, u8 access, s64 time) noexcept nogil:
     cdef u64 rank
     if name == NO_NAME:
         return 0
     rank = ranks_of(trace, event)[name]
-    return make_record(table, process, index, rank << 32 | rank, access, event.time, 0)
+    return make_record(table, process, index, rank << 32 | rank, access, time, 0)
 
 
-cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index,
-                    const Event *event, const Event *before) noexcept nogil:
-    cdef u32 source = before.payload.name.first
-    cdef u32 target = event.payload.name.first
+cdef int touch_source(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                      const Event *before) noexcept nogil:
+    return touch(trace, table, process, index, before, before.payload.name.first, READ, event.time)
+
+
+cdef int touch_target(Trace *trace, Descriptors *table, u32 process, u32 index,
+                      const Event *event) noexcept nogil:
+    return touch(trace, table, process, index, event, event.payload.name.first, WRITE, event.time)
+
+
+# A rename or a link that succeeded: its second half, and the first half before it.
+cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                    const Event *before) noexcept nogil:
+    if event.access & IS_HALF:
+        return 0
     if event.kind == ETRACE_EV_RENAME_TO:
-        if touch(trace, table, process, index, before, source, READ) < 0:
+        if touch_source(trace, table, process, index, event, before) < 0:
             return -1
-        return touch(trace, table, process, index, event, target, WRITE)
-    if touch(trace, table, process, index, event, target, WRITE) < 0:
+        return touch_target(trace, table, process, index, event)
+    if touch_target(trace, table, process, index, event) < 0:
         return -1
-    return touch(trace, table, process, index, before, source, READ)
+    return touch_source(trace, table, process, index, event, before)
 
 
-cdef int apply_event(Trace *trace, Descriptors *table,
-                     u32 process, u32 index, const Event *event,
+cdef int apply_symlink(Trace *trace, Descriptors *table, u32 process, u32 index,
+                       const Event *event) noexcept nogil:
+    if touch(trace, table, process, index, event, event.payload.name.second, READ,
+             event.time) < 0:
+        return -1
+    return touch_target(trace, table, process, index, event)
+
+
+cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                      const Event *before) noexcept nogil:
     if event.kind == ETRACE_EV_CLOSE:
         return close_file(table, event.fd, event.time)
@@ -211,9 +259,5 @@ cdef int apply_event(Trace *trace, Descriptors *table,
     if event.kind in (ETRACE_EV_RENAME_TO, ETRACE_EV_LINK_TO):
         return apply_pair(trace, table, process, index, event, before)
     if event.kind == ETRACE_EV_SYMLINK:
-        if touch(trace, table, process, index, event, event.payload.name.second,
-                 READ) < 0:
-            return -1
-        return touch(trace, table, process, index, event, event.payload.name.first,
-                     WRITE)
+        return apply_symlink(trace, table, process, index, event)
     return 0

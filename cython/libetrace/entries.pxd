@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The executions of one process.
-from libetrace.descriptors cimport Descriptors
+from libetrace.descriptors cimport Descriptors, OpenLog
 from libetrace.memory cimport Buffer
 from libetrace.records cimport Program
 from libetrace.trace cimport Edge, Trace
@@ -29,7 +29,9 @@ cdef struct Builder:
     u64 split_bytes
     u32 first_process
     Descriptors table
+    OpenLog log
     Buffer records
+    Buffer files  # OpenFile, at the end
     Buffer keys
     Buffer spare
     Buffer starts

@@ -8,13 +8,14 @@ execution and path, and the text is written. Descriptions of the keys: docs/nfsd
 from libc.string cimport memcpy, memset
 
 from libetrace.descriptors cimport (
-    Record, apply_event, descriptors_end, descriptors_free, descriptors_init,
+    Record, apply_event, descriptors_collect, descriptors_empty, descriptors_end, descriptors_free,
+    descriptors_init,
 )
 from libetrace.events cimport (
     ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE,
 )
 from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
-from libetrace.records cimport Event
+from libetrace.records cimport IS_REFUSED, Event
 from libetrace.scan cimport (
     etrace_copy, etrace_put_decimal, etrace_put_text,
 )
@@ -30,12 +31,13 @@ cdef enum:
 cdef int builder_init(Builder *builder, Trace *trace) noexcept nogil:
     memset(builder, 0, sizeof(builder[0]))
     builder.trace = trace
-    return descriptors_init(&builder.table, trace.seed, &builder.records, False)
+    return descriptors_init(&builder.table, trace.seed, &builder.records, False, &builder.log)
 
 
 cdef void builder_free(Builder *builder) noexcept nogil:
     descriptors_free(&builder.table)
     buffer_free(&builder.records)
+    buffer_free(&builder.files)
     buffer_free(&builder.keys)
     buffer_free(&builder.spare)
     buffer_free(&builder.starts)
@@ -88,6 +90,14 @@ cdef int add_fork(Builder *builder, const Event *event, const Event *before) noe
     return 0
 
 
+cdef int end_files(Builder *builder) noexcept nogil:
+    builder.files.len = 0
+    if descriptors_collect(&builder.table, &builder.files) < 0:
+        return -1
+    descriptors_empty(&builder.table)
+    return descriptors_end(builder.trace, &builder.table, &builder.files)
+
+
 cdef int walk(Builder *builder, u32 number) noexcept nogil:
     cdef const Process *process = &builder.trace.processes[number]
     cdef bint is_grouped = builder.grouped != NULL and (
@@ -106,7 +116,7 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
             if start_execution(builder, event.time, event.payload.program) < 0:
                 return -1
         elif event.kind == ETRACE_EV_SCHED_FORK:
-            if add_fork(builder, event, before) < 0:
+            if not event.access & IS_REFUSED and add_fork(builder, event, before) < 0:
                 return -1
         elif not is_grouped and apply_event(builder.trace, &builder.table, number, index, event,
                                             before) < 0:
@@ -120,7 +130,7 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
         event = event.next
     if start_execution(builder, process.last.time, NULL) < 0:  # where the lists end
         return -1
-    return 0 if is_grouped else descriptors_end(&builder.table, process.last.time)
+    return 0 if is_grouped else end_files(builder)
 
 
 cdef inline bint is_before(const Key *a, const Key *b) noexcept nogil:

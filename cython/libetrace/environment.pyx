@@ -12,7 +12,7 @@ from libetrace.forms cimport FIRST_DATA, forms
 from libetrace.json cimport json_number, json_text, json_unsigned
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.names cimport NO_NAME
-from libetrace.records cimport Event, MountCall
+from libetrace.records cimport GOES_ON, Event, MountCall
 from libetrace.report cimport NO_ENVIRONMENT, report_add
 from libetrace.trace cimport (
     NO_PROCESS, Path, Process, compare_events, event_line, find_process,
@@ -63,6 +63,9 @@ cdef int collect_holders(Trace *trace, Buffer *holders) noexcept nogil:
         return 0
     event = trace.processes[number].first
     while event != NULL:
+        if first != NULL and not event.access & GOES_ON:
+            report_add(&trace.report, NO_ENVIRONMENT, event_line(trace, first), 1)
+            first = NULL
         if first == NULL:
             first = event
         if <u32>event.fd != NO_NAME:

@@ -37,7 +37,7 @@ cdef struct Argument:
 cdef struct Form:
     u32 n_args
     u32 n_data
-    bint is_bare
+    bint is_bare  # args[0] has no name
     Argument args[ETRACE_MAX_ARGS]
     u8 data[ETRACE_MAX_DATA]  # codes
 

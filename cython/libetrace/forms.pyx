@@ -5,7 +5,7 @@ from libc.string cimport memcmp, memcpy, memset, strlen
 
 from libetrace.events cimport (
     ETRACE_DATA_MS, ETRACE_DATA_MX, ETRACE_DATA_SR, ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK,
-    ETRACE_EV_SYS_CLONE, ETRACE_EV_UPID, etrace_arg_def, etrace_data_def, etrace_event_def,
+    ETRACE_EV_SYS_CLONE, etrace_arg_def, etrace_data_def, etrace_event_def,
 )
 from libetrace.scan cimport etrace_decimal, etrace_equal, etrace_load16, etrace_load64
 from libetrace.types cimport u16
@@ -68,6 +68,8 @@ cdef void init_form(u32 event) noexcept:
     form.is_bare = source.bare
     for i in range(form.n_data):
         form.data[i] = FIRST_DATA + source.data[i]
+    form.args[0].size_of = -1
+    form.args[0].is_wide = form.is_bare
     for i in range(form.n_args):
         arg = &form.args[i]
         arg.name_len = source.args[i].name_len
@@ -104,7 +106,7 @@ cdef bint has_tag(const Tag *tag, const char *text, const char *end) noexcept no
     if tag.len > 8 and memcmp(text + 8, tag.text + 8, tag.len - 8):
         return False
     if text + tag.len == end:
-        return tag == &forms.tags[CONT_END] or tag == &forms.tags[END_OF_ARGS]
+        return tag == &forms.tags[CONT_END]
     follower = text[tag.len]
     if follower == c'|':
         return True
@@ -143,62 +145,28 @@ cdef const char *parse_value(const Argument *arg, const char *text, s64 *value) 
     return text
 
 
-cdef void store_value(const Form *form, u32 i, s64 value, Values *values) noexcept nogil:
-    cdef u32 at = i
-    cdef u32 j
-    if form.args[i].size_of >= 0:
-        values.sizes[form.args[i].size_of] = <u32>value
-        values.absent &= ~(<u32>1 << form.args[i].size_of)
-        return
-    for j in range(i):
-        at -= form.args[j].size_of >= 0
-    values.numbers[at] = value
-
-
 cdef inline bint is_named(const Argument *arg, const char *text, const char *end) noexcept nogil:
     return <size_t>(end - text) > arg.name_len and etrace_equal(arg.name, text, arg.name_len)
 
 
-# Arguments in any order, each once; what the printed order does not match ends here.
-cdef const char *parse_any_order(const Form *form, const char *text, const char *end,
-                                 Values *values) noexcept nogil:
-    cdef u32 seen = 0
-    cdef u32 i
-    cdef s64 value = 0
-    while True:
-        i = 0
-        while i < form.n_args and not is_named(&form.args[i], text, end):
-            i += 1
-        if i == form.n_args or seen & (<u32>1 << i):
-            return NULL
-        seen |= <u32>1 << i
-        text = parse_value(&form.args[i], text + form.args[i].name_len, &value)
-        if text == NULL:
-            return NULL
-        store_value(form, i, value, values)
-        if text >= end or text[0] != c',':
-            break
-        text += 1
-    for i in range(form.n_args):
-        if not seen & (<u32>1 << i) and not form.args[i].is_optional:
-            return NULL
-    return text
-
-
+# Arguments in the order of the form; what an optional string has no size for is absent.
 cdef const char *parse_in_order(const Form *form, const char *text, const char *end,
                                 Values *values) noexcept nogil:
+    cdef const char *begin = text
     cdef u32 n_numbers = 0
     cdef u32 i
     cdef s64 value = 0
     cdef const Argument *arg
+    values.absent = 0
     for i in range(form.n_args):
         arg = &form.args[i]
-        if i:
-            if text[0] != c',':
-                return NULL
+        if text != begin and text[0] == c',' and is_named(arg, text + 1, end):
             text += 1
-        if not is_named(arg, text, end):
-            return NULL
+        elif text != begin or not is_named(arg, text, end):
+            if not arg.is_optional:
+                return NULL
+            values.absent |= <u32>1 << arg.size_of
+            continue
         text = parse_value(arg, text + arg.name_len, &value)
         if text == NULL:
             return NULL
@@ -207,15 +175,6 @@ cdef const char *parse_in_order(const Form *form, const char *text, const char *
         else:
             values.numbers[n_numbers] = value
             n_numbers += 1
-    values.absent = 0
-    return text
-
-
-cdef const char *parse_bare(const char *text, Values *values) noexcept nogil:
-    cdef u64 value
-    if etrace_decimal(&text, &value) <= 0 or value > ~<u64>0 >> 1:
-        return NULL
-    values.numbers[0] = <s64>value
     return text
 
 
@@ -226,14 +185,13 @@ cdef const char *parse_arguments(u32 event, const char *text, const char *end,
     cdef const Form *form = &forms.events[event]
     cdef const char *after
     if form.is_bare:
-        after = parse_bare(text, values)
-    elif not form.n_args:
-        after = text
+        after = parse_value(&form.args[0], text, &values.numbers[0])
     else:
         after = parse_in_order(form, text, end, values)
-        if after == NULL:
-            values.absent = ~<u32>0
-            after = parse_any_order(form, text, end, values)
     if after == NULL or after > end or (after < end and after[0] != c'\n'):
+        return NULL
+    if event == ETRACE_EV_SCHED_FORK and values.numbers[0] <= 0:
+        return NULL
+    if form.is_bare and values.numbers[0] < 0:
         return NULL
     return after

@@ -2,13 +2,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Threads: a Close in one ends the Open of another, so their events are taken in one order.
 
-A table is shared from the fork on; an exec takes a member and what it has opened itself out of it.
+A table is shared from the fork on; an exec gives the process a copy of it, and the first Close in any
+copy ends the Open.
 """
 from libc.stdlib cimport calloc, free, malloc, qsort
 
 from libetrace.descriptors cimport (
-    Descriptors, OpenFile, apply_event, descriptors_add, descriptors_end, descriptors_free,
-    descriptors_init, descriptors_remove,
+    Descriptors, OpenLog, apply_event, descriptors_add, descriptors_collect, descriptors_end,
+    descriptors_free, descriptors_init,
 )
 from libetrace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK
 from libetrace.memory cimport buffer_add, buffer_free
@@ -19,7 +20,7 @@ from libc.string cimport memset
 
 cdef struct Shared:
     Descriptors table
-    u32 n_members  # started and not ended
+    u32 n_members
     Shared *older  # of all tables of the group
 
 
@@ -34,6 +35,7 @@ cdef struct Group:
     Buffer *records
     Shared *tables
     Member *members  # by process
+    OpenLog log
 
 
 cdef int compare_steps(const void *a, const void *b) noexcept nogil:
@@ -78,7 +80,7 @@ cdef Shared *new_table(Group *group) noexcept nogil:
     cdef Shared *shared = <Shared *>calloc(1, sizeof(Shared))
     if shared == NULL:
         return NULL
-    if descriptors_init(&shared.table, group.trace.seed, group.records, True) < 0:
+    if descriptors_init(&shared.table, group.trace.seed, group.records, True, &group.log) < 0:
         free(shared)
         return NULL
     shared.older = group.tables
@@ -86,88 +88,83 @@ cdef Shared *new_table(Group *group) noexcept nogil:
     return shared
 
 
-cdef int start(Group *group, u32 number) noexcept nogil:
-    cdef Process *process = &group.trace.processes[number]
+# The first event of a process, or the fork that shares its parent's table.
+cdef int start(Group *group, u32 number, Shared *shared) noexcept nogil:
     cdef Member *member = &group.members[number]
-    cdef Shared *shared = NULL
     if member.shared != NULL:
         return 0
-    if process.shares_files:
-        shared = group.members[process.parent].shared
-    if shared == NULL:
-        shared = new_table(group)
-    if shared == NULL:
+    member.shared = shared if shared != NULL else new_table(group)
+    if member.shared == NULL:
         return -1
-    shared.n_members += 1
-    member.shared = shared
+    member.shared.n_members += 1
     return 0
 
 
-cdef int leave(Member *member, s64 time) noexcept nogil:
-    member.shared.n_members -= 1
-    return descriptors_end(&member.shared.table, time) if not member.shared.n_members else 0
-
-
-# An exec gives the process a table of its own, with what it has opened.
-cdef int unshare(Group *group, u32 number) noexcept nogil:
-    cdef Member *member = &group.members[number]
-    cdef Shared *old = member.shared
-    cdef Shared *own
-    cdef u32 i = 0
-    if old.n_members == 1:
-        return 0
-    own = new_table(group)
-    if own == NULL:
-        return -1
-    while i <= old.table.mask:
-        if old.table.slots[i].is_used and old.table.slots[i].process == number:
-            if descriptors_add(&own.table, &old.table.slots[i]) < 0:
-                return -1
-            descriptors_remove(&old.table, &old.table.slots[i])
-        else:
-            i += 1
-    own.table.n_opens = old.table.n_opens
-    own.n_members = 1
-    old.n_members -= 1
-    member.shared = own
-    return 0
-
-
-cdef int start_child(Group *group, const Event *event) noexcept nogil:
+cdef int start_child(Group *group, u32 parent, const Event *event) noexcept nogil:
     cdef u32 child = find_process(group.trace, event.payload.number)
-    if child == NO_PROCESS or group.trace.processes[child].fork_event != event:
+    if child == NO_PROCESS or group.trace.processes[child].fork_event != event \
+            or not group.trace.processes[child].shares_files:
         return 0
-    return start(group, child) if group.trace.processes[child].shares_files else 0
+    return start(group, child, group.members[parent].shared)
+
+
+# An exec gives the process a copy of the table.
+cdef int unshare(Group *group, Member *member) noexcept nogil:
+    cdef const Descriptors *old = &member.shared.table
+    cdef u32 i
+    if member.shared.n_members == 1:
+        return 0
+    member.shared.n_members -= 1
+    member.shared = new_table(group)
+    if member.shared == NULL:
+        return -1
+    member.shared.n_members = 1
+    for i in range(old.mask + 1 if old.n else 0):
+        if old.slots[i].is_used and descriptors_add(&member.shared.table, &old.slots[i]) < 0:
+            return -1
+    return 0
 
 
 cdef int take_step(Group *group, const Step *step) noexcept nogil:
     cdef Event *event = step.event
     cdef Member *member = &group.members[step.process]
-    if start(group, step.process) < 0:
+    if start(group, step.process, NULL) < 0:
         return -1
     if event.kind == ETRACE_EV_NEW_PROC:
         member.index += 1
-        if unshare(group, step.process) < 0:
+        if unshare(group, member) < 0:
             return -1
     elif event.kind == ETRACE_EV_SCHED_FORK:
-        if start_child(group, event) < 0:
+        if start_child(group, step.process, event) < 0:
             return -1
     elif apply_event(group.trace, &member.shared.table, step.process, member.index, event,
                      member.before) < 0:
         return -1
     member.before = event
-    if event == group.trace.processes[step.process].last:
-        return leave(member, event.time)
     return 0
 
 
-cdef int take_steps(Group *group, const Buffer *steps) noexcept nogil:
+cdef int end_steps(Group *group, Buffer *files) noexcept nogil:
+    cdef Shared *shared = group.tables
+    files.len = 0
+    while shared != NULL:
+        if descriptors_collect(&shared.table, files) < 0:
+            return -1
+        shared = shared.older
+    if group.tables == NULL:
+        return 0
+    return descriptors_end(group.trace, &group.tables.table, files)
+
+
+cdef int take_steps(Group *group, Buffer *steps) noexcept nogil:
     cdef const Step *step = <const Step *>steps.data
     cdef size_t i
+    group.log.n_opens = 0
+    group.log.ended.len = 0
     for i in range(steps.len / sizeof(Step)):
         if take_step(group, &step[i]) < 0:
             return -1
-    return 0
+    return end_steps(group, steps)
 
 
 cdef void free_tables(Group *group) noexcept nogil:
@@ -196,6 +193,7 @@ cdef int group_records(Trace *trace, Buffer *records) noexcept nogil:
     memset(&steps, 0, sizeof(steps))
     group.trace = trace
     group.records = records
+    group.log.has_copies = True
     group.members = <Member *>calloc(<size_t>trace.n_processes + 1, sizeof(Member))
     if group.members == NULL:
         return -1
@@ -209,5 +207,6 @@ cdef int group_records(Trace *trace, Buffer *records) noexcept nogil:
         if status < 0:
             break
     buffer_free(&steps)
+    buffer_free(&group.log.ended)
     free(group.members)
     return status

@@ -7,10 +7,10 @@ are given to the event here, in order. All of it is serial and costs by upid, no
 """
 from libc.stdlib cimport calloc, free, malloc, qsort
 
-from libetrace.assembly cimport add_line, finish_event
+from libetrace.assembly cimport add_line, finish_event, waits_for_variable
 from libetrace.forms cimport find_code
 from libetrace.memory cimport Buffer, buffer_free, buffer_reserve
-from libetrace.records cimport DEAD, UNSEEN, Chunk, Event, Program, Stray, Task
+from libetrace.records cimport GOES_ON, IS_REFUSED, UNSEEN, Chunk, Event, Program, Stray, Task
 from libetrace.report cimport (
     CUT_OFF, INCOMPLETE, SECOND_PARENT, STRAY_STRING, report_add, report_merge,
 )
@@ -25,7 +25,6 @@ cdef enum:
     UNKNOWN = 0
     ON_PATH = 1
     KNOWN = 2
-    HAS_DEAD = 3
 
 
 cdef int compare_upids(const void *a, const void *b) noexcept nogil:
@@ -97,7 +96,10 @@ cdef int join_strays(Trace *trace, Chunk *chunk) noexcept nogil:
 
 
 cdef int join_task(Process *process, Chunk *chunk, Task *task) noexcept nogil:
-    if process.tail != NULL and finish_event(process.tail_chunk, process.tail, INCOMPLETE) < 0:
+    if task.begins_with_upid and process.tail != NULL \
+            and waits_for_variable(&process.tail.assembly):
+        task.first.access |= GOES_ON
+    elif process.tail != NULL and finish_event(process.tail_chunk, process.tail, INCOMPLETE) < 0:
         return -1
     process.tail = task
     process.tail_chunk = chunk
@@ -133,19 +135,23 @@ cdef int join_tasks(Trace *trace, Chunk *chunk, Buffer *processes) noexcept nogi
     return 0
 
 
-cdef void join_times(Trace *trace) noexcept nogil:
-    cdef Chunk *chunk
+cdef void number_lines(Trace *trace) noexcept nogil:
     cdef u32 i
-    trace.start = INT64_MAX
-    trace.end = 0
     for i in range(trace.n_chunks):
-        chunk = &trace.chunks[i]
-        chunk.first_line = trace.n_lines
-        trace.n_lines += chunk.n_lines
-        if chunk.min_time < trace.start:
-            trace.start = chunk.min_time
-        if chunk.max_time > trace.end:
-            trace.end = chunk.max_time
+        trace.chunks[i].first_line = trace.n_lines
+        trace.n_lines += trace.chunks[i].n_lines
+
+
+# No event goes on in another file.
+cdef int end_file(Trace *trace) noexcept nogil:
+    cdef Process *process
+    cdef u32 i
+    for i in range(trace.n_processes):
+        process = &trace.processes[i]
+        if process.tail != NULL and finish_event(process.tail_chunk, process.tail, CUT_OFF) < 0:
+            return -1
+        process.tail = NULL
+    return 0
 
 
 cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
@@ -153,11 +159,12 @@ cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
     cdef u32 i
     for i in range(trace.n_chunks):
         chunk = &trace.chunks[i]
+        if chunk.is_first and end_file(trace) < 0:
+            return -1
         if join_strays(trace, chunk) < 0 or join_tasks(trace, chunk, processes) < 0:
             return -1
-    for i in range(trace.n_processes):
-        if finish_event(trace.processes[i].tail_chunk, trace.processes[i].tail, CUT_OFF) < 0:
-            return -1
+    if end_file(trace) < 0:
+        return -1
     for i in range(trace.n_chunks):
         report_merge(&trace.report, &trace.chunks[i].report, trace.chunks[i].first_line)
     return 0
@@ -166,7 +173,7 @@ cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
 cdef int join_processes(Trace *trace) noexcept nogil:
     cdef Buffer processes
     memset(&processes, 0, sizeof(processes))
-    join_times(trace)
+    number_lines(trace)
     if join_chunks(trace, &processes) < 0:
         buffer_free(&processes)
         trace.processes = NULL
@@ -184,12 +191,11 @@ cdef u64 count_claims(Trace *trace) noexcept nogil:
     return n
 
 
-# The earlier of two claims to a child stays; the other costs its event.
+# The earlier of two claims to a child stays.
 cdef Claim *settle(Trace *trace, Claim *a, Claim *b) noexcept nogil:
     cdef Claim *loser = b if compare_events(a.event, b.event) < 0 else a
     report_add(&trace.report, SECOND_PARENT, event_line(trace, loser.event), 1)
-    loser.event.kind = DEAD
-    trace.processes[loser.parent].mark = HAS_DEAD
+    loser.event.access |= IS_REFUSED
     return b if loser == a else a
 
 
@@ -210,19 +216,6 @@ cdef void take_parent(Trace *trace, const Claim *claim) noexcept nogil:
     child.parent_index = claim.index
     child.fork_event = claim.event
     child.shares_files = claim.flags & CLONE_FILES != 0
-
-
-# Takes the events that lost a child out of the chain.
-cdef void drop_dead(Process *process) noexcept nogil:
-    cdef Event **link = &process.first
-    process.last = NULL
-    while link[0] != NULL:
-        if link[0].kind == DEAD:
-            link[0] = link[0].next
-            process.n_events -= 1
-        else:
-            process.last = link[0]
-            link = &link[0].next
 
 
 cdef int join_parents(Trace *trace) noexcept nogil:
@@ -301,6 +294,18 @@ cdef void join_groups(Trace *trace) noexcept nogil:
             processes[a].next_in_group = i - 1
 
 
+# The smallest and the largest stamp.
+cdef void find_times(Trace *trace) noexcept nogil:
+    cdef const Process *process
+    cdef u32 i
+    trace.start = INT64_MAX
+    for i in range(trace.n_processes):
+        process = &trace.processes[i]
+        if process.upid != 0 and process.first != NULL:
+            trace.start = min(trace.start, process.first.time)
+            trace.end = max(trace.end, process.last.time)
+
+
 cdef int number_executions(Trace *trace) noexcept nogil:
     cdef u64 n = 0
     cdef u32 i
@@ -322,15 +327,12 @@ cdef int number_executions(Trace *trace) noexcept nogil:
 
 cdef int join_families(Trace *trace) noexcept nogil:
     cdef u32 i
+    find_times(trace)
     for i in range(trace.n_processes):
         trace.processes[i].parent = NO_PROCESS
         trace.processes[i].mark = UNKNOWN
     if join_parents(trace) < 0 or number_executions(trace) < 0:
         return -1
-    for i in range(trace.n_processes):
-        if trace.processes[i].mark == HAS_DEAD:
-            drop_dead(&trace.processes[i])
-        trace.processes[i].mark = UNKNOWN
     for i in range(trace.n_processes):
         inherit(trace, i)
     join_groups(trace)

@@ -69,6 +69,8 @@ cdef bint is_pipe(const char *bytes, size_t len) noexcept nogil:
     cdef size_t at = 0
     if len > 6 and not memcmp(bytes, b"/proc/", 6):
         at = 6
+        if not c'0' <= bytes[at] <= c'9':
+            return False
         while c'0' <= bytes[at] <= c'9':
             at += 1
         if memcmp(bytes + at, b"/fd/", 4):

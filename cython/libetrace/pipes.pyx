@@ -10,15 +10,15 @@ from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memset
 
 from libetrace.events cimport (
-    ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE,
+    ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_EXIT, ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE,
     ETRACE_EV_SCHED_FORK,
 )
 from libetrace.groups cimport Step, group_steps
 from libetrace.memory cimport Buffer, buffer_add, buffer_free
-from libetrace.records cimport CLOEXEC, REOPENS_PIPE, Event
+from libetrace.records cimport BY_EXEC, CLOEXEC, REOPENS_PIPE, Event
 from libetrace.report cimport TOO_MANY_PIPES, report_add
 from libetrace.scan cimport etrace_decimal
-from libetrace.trace cimport NO_PROCESS, Edge, Path, Process, find_process
+from libetrace.trace cimport NO_PROCESS, Edge, Path, Process, Trace, compare_events, find_process
 from libetrace.types cimport s32, u8, u32, u64
 from libc.string cimport memcmp
 
@@ -37,6 +37,7 @@ cdef struct Held:
     u32 pipe
     u8 end
     bint is_cloexec
+    u32 closed_by  # process whose exec closes it, plus one
 
 
 # What a table has held of a pipe.
@@ -59,7 +60,7 @@ cdef struct Pipe:
     u32 process  # that made it
     u32 index
     bint is_copied[2]  # by the execution that made it
-    bint is_handed_on[2]
+    bint is_handed_on[2]  # to a child that has copied it
     bint is_jobserver  # some command began with both ends
 
 
@@ -69,6 +70,12 @@ cdef struct User:
     u32 execution
 
 
+# An end that an execution made and held alone when it forked a child.
+cdef struct Offer:
+    u32 pipe
+    u8 end
+
+
 cdef struct Member:
     Table *table
     u64 since  # step
@@ -76,6 +83,8 @@ cdef struct Member:
     bint is_started
     u32 inherited  # position and number of what the fork left for it in Pipes.snapshots
     u32 n_inherited
+    u32 offers  # the same, in Pipes.offers
+    u32 n_offers
 
 
 cdef struct Pipes:
@@ -84,6 +93,7 @@ cdef struct Pipes:
     Buffer pipes  # Pipe
     Buffer users[2]  # User
     Buffer snapshots  # Held
+    Buffer offers  # Offer
     Buffer waiting  # groups whose fork has been seen
     Table *tables
     u64 step
@@ -182,17 +192,15 @@ cdef int make_pipe(Pipes *pipes, Table *table, u32 process, const Event *event) 
     if release(pipes, table, event.fd) < 0 or release(pipes, table, event.fd2) < 0:
         return -1
     held.is_cloexec = event.access & CLOEXEC != 0
+    held.closed_by = 0
     held.fd = event.fd
     held.end = READ_END
-    if hold_pair(pipes, table, &held, event.fd2) < 0:
-        return -1
-    pipes.step += 1
-    return 0
+    return hold_pair(pipes, table, &held, event.fd2)
 
 
 # Both ends appear at once: at no time is one of them alone.
 cdef int hold_pair(Pipes *pipes, Table *table, Held *held, s32 write_fd) noexcept nogil:
-    if hold(pipes, table, held) < 0:
+    if held.fd != write_fd and hold(pipes, table, held) < 0:
         return -1
     held.fd = write_fd
     held.end = WRITE_END
@@ -202,24 +210,35 @@ cdef int hold_pair(Pipes *pipes, Table *table, Held *held, s32 write_fd) noexcep
     return 0
 
 
+# Who copies an end uses it: the execution that made it, or the child that it was made for.
+cdef void note_copy(Pipes *pipes, u32 process, const Held *held) noexcept nogil:
+    cdef const Member *member = &pipes.members[process]
+    cdef const Offer *offers = <const Offer *>pipes.offers.data + member.offers
+    cdef Pipe *pipe = pipe_of(pipes, held.pipe)
+    cdef u32 i
+    if pipe.process == process and pipe.index == member.index:
+        pipe.is_copied[held.end] = True
+    pipes.work += member.n_offers
+    for i in range(0 if member.index else member.n_offers):
+        if offers[i].pipe == held.pipe and offers[i].end == held.end:
+            pipe.is_handed_on[held.end] = True
+
+
 cdef int copy_fd(Pipes *pipes, Table *table, u32 process, s32 old_fd, s32 new_fd,
                  bint is_cloexec) noexcept nogil:
     cdef Held *source = find_held(pipes, table, old_fd)
     cdef Held copy
-    cdef Pipe *pipe
-    if source != NULL:
-        copy = source[0]
-        pipe = pipe_of(pipes, copy.pipe)
-        if pipe.process == process and pipe.index == pipes.members[process].index:
-            pipe.is_copied[copy.end] = True
     if old_fd == new_fd:
         return 0
-    if release(pipes, table, new_fd) < 0:
-        return -1
     if source == NULL:
-        return 0
+        return release(pipes, table, new_fd)
+    copy = source[0]
+    note_copy(pipes, process, &copy)
     copy.fd = new_fd
     copy.is_cloexec = is_cloexec
+    copy.closed_by = 0
+    if release(pipes, table, new_fd) < 0:
+        return -1
     return hold(pipes, table, &copy)
 
 
@@ -261,6 +280,16 @@ cdef int open_fd(Pipes *pipes, Table *table, u32 process, const Event *event) no
     return release(pipes, table, event.fd)
 
 
+cdef int close_fd(Pipes *pipes, Table *table, u32 process, const Event *event) noexcept nogil:
+    cdef Held *held
+    if not event.access & BY_EXEC:
+        return release(pipes, table, event.fd)
+    held = find_held(pipes, table, event.fd)
+    if held != NULL:
+        held.closed_by = process + 1
+    return 0
+
+
 cdef Table *new_table(Pipes *pipes, u32 owner) noexcept nogil:
     cdef Table *table = <Table *>malloc(sizeof(Table))
     if table == NULL:
@@ -280,16 +309,15 @@ cdef int fill_table(Pipes *pipes, Table *table, const Held *held, size_t n) noex
     return 0
 
 
-cdef int start(Pipes *pipes, u32 process) noexcept nogil:
+# The first event of a process, or the fork that shares its parent's table.
+cdef int start(Pipes *pipes, u32 process, Table *shared) noexcept nogil:
     cdef Member *member = &pipes.members[process]
-    cdef Process *own = &pipes.trace.processes[process]
     if member.is_started:
         return 0
     member.is_started = True
-    if own.shares_files:
-        member.table = pipes.members[own.parent].table
-    if member.table != NULL:
-        member.table.is_shared = True
+    member.table = shared
+    if shared != NULL:
+        shared.is_shared = True
     else:
         member.table = new_table(pipes, process)
         if member.table == NULL:
@@ -343,6 +371,19 @@ cdef void note_jobservers(Pipes *pipes, const Table *table) noexcept nogil:
             pipe_of(pipes, views[i].pipe).is_jobserver = True
 
 
+# The process is gone; what comes after its Exit, if damage brings something, begins with nothing.
+cdef int end_process(Pipes *pipes, u32 process) noexcept nogil:
+    cdef Member *member = &pipes.members[process]
+    if end_execution(pipes, process, False) < 0:
+        return -1
+    member.table.n_members -= 1
+    member.table = new_table(pipes, process)
+    if member.table == NULL:
+        return -1
+    member.table.n_members = 1
+    return 0
+
+
 # The table after an exec: without what it closes; one of its own if it was shared.
 cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     cdef Member *member = &pipes.members[process]
@@ -362,7 +403,8 @@ cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     old.n_members -= 1
     member.table.n_members = 1
     for i in range(old.held.len / sizeof(Held)):
-        if not held[i].is_cloexec and hold(pipes, member.table, &held[i]) < 0:
+        if not held[i].is_cloexec and held[i].closed_by != process + 1 \
+                and hold(pipes, member.table, &held[i]) < 0:
             return -1
     note_jobservers(pipes, member.table)
     member.since = pipes.step  # what was alone only meanwhile was never alone
@@ -373,30 +415,42 @@ cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     return 0
 
 
-cdef void note_handed_on(Pipes *pipes, Table *table, u32 process) noexcept nogil:
+# Notes the ends that the execution has made and holds alone as it forks the child.
+cdef int add_offers(Pipes *pipes, Table *table, u32 process, Member *child) noexcept nogil:
     cdef const View *views = <const View *>table.views.data
-    cdef Pipe *pipe
+    cdef const Pipe *pipe
+    cdef Offer offer
     cdef size_t i
     cdef int end
+    child.offers = <u32>(pipes.offers.len / sizeof(Offer))
     pipes.work += table.views.len / sizeof(View)
     for i in range(table.views.len / sizeof(View)):
         pipe = pipe_of(pipes, views[i].pipe)
-        if pipe.process == process and pipe.index == pipes.members[process].index:
-            for end in range(2):
-                pipe.is_handed_on[end] |= is_alone(&views[i], end)
+        if pipe.process != process or pipe.index != pipes.members[process].index:
+            continue
+        offer.pipe = views[i].pipe
+        for end in range(2):
+            offer.end = <u8>end
+            if is_alone(&views[i], end) and buffer_add(&pipes.offers, &offer, sizeof(offer)) < 0:
+                return -1
+    child.n_offers = <u32>(pipes.offers.len / sizeof(Offer)) - child.offers
+    return 0
 
 
 cdef int fork_table(Pipes *pipes, Table *table, u32 process, const Event *event) noexcept nogil:
     cdef u32 child = find_process(pipes.trace, event.payload.number)
+    cdef Process *made
     cdef Member *member
-    note_handed_on(pipes, table, process)
     if child == NO_PROCESS or pipes.trace.processes[child].fork_event != event:
         return 0
-    if pipes.trace.processes[child].shares_files:
-        return start(pipes, child)
-    if pipes.members[child].is_started:
-        return 0
+    made = &pipes.trace.processes[child]
     member = &pipes.members[child]
+    if made.n_events == 0 or compare_events(made.first, event) < 0:
+        return 0
+    if add_offers(pipes, table, process, member) < 0:
+        return -1
+    if made.shares_files:
+        return start(pipes, child, table)
     member.inherited = <u32>(pipes.snapshots.len / sizeof(Held))
     member.n_inherited = <u32>(table.held.len / sizeof(Held))
     pipes.work += member.n_inherited
@@ -407,7 +461,7 @@ cdef int fork_table(Pipes *pipes, Table *table, u32 process, const Event *event)
 
 cdef int take_step(Pipes *pipes, u32 process, const Event *event) noexcept nogil:
     cdef Table *table
-    if start(pipes, process) < 0:
+    if start(pipes, process, NULL) < 0:
         return -1
     table = pipes.members[process].table
     pipes.step += 1
@@ -422,7 +476,9 @@ cdef int take_step(Pipes *pipes, u32 process, const Event *event) noexcept nogil
     if event.kind == ETRACE_EV_DUP:
         return copy_fd(pipes, table, process, event.fd, event.fd2, event.access & CLOEXEC != 0)
     if event.kind == ETRACE_EV_CLOSE:
-        return release(pipes, table, event.fd)
+        return close_fd(pipes, table, process, event)
+    if event.kind == ETRACE_EV_EXIT:
+        return end_process(pipes, process)
     return 0
 
 
@@ -444,17 +500,16 @@ cdef int take_steps(Pipes *pipes, u32 group, const Buffer *steps, bint is_severa
     for i in range(steps.len / sizeof(Step)):
         if take_step(pipes, step[i].process, step[i].event) < 0:
             return -1
-        if is_several and step[i].event == processes[step[i].process].last:
-            if end_execution(pipes, step[i].process, False) < 0:
-                return -1
-            pipes.members[step[i].process].table.n_members -= 1
+        if is_several and step[i].event == processes[step[i].process].last \
+                and end_process(pipes, step[i].process) < 0:
+            return -1
         if pipes.work > pipes.budget:
             return 0
     if is_several:
         return 0
-    if start(pipes, group) < 0:
+    if start(pipes, group, NULL) < 0:
         return -1
-    return end_execution(pipes, group, False)
+    return end_process(pipes, group)
 
 
 cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
@@ -618,6 +673,7 @@ cdef void free_pipes(Pipes *pipes) noexcept nogil:
     buffer_free(&pipes.users[WRITE_END])
     buffer_free(&pipes.snapshots)
     buffer_free(&pipes.waiting)
+    buffer_free(&pipes.offers)
 
 
 cdef int link_pipes(Trace *trace) noexcept nogil:

@@ -11,13 +11,13 @@ from libc.string cimport memchr, memcmp, memset
 from libetrace.assembly cimport add_line, add_string, begin_event, free_task, lose_event_line
 from libetrace.events cimport ETRACE_EV_UPID, ETRACE_MAX_DATA, ETRACE_N_EVENTS
 from libetrace.forms cimport (
-    NO_CODE, Tag, Values, find_code, forms, parse_arguments,
+    Tag, Values, find_code, forms, parse_arguments,
 )
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
 from libetrace.names cimport NO_NAME, names_add, names_find
 from libetrace.records cimport READING, UNSEEN, Stray
 from libetrace.report cimport (
-    BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, UNKNOWN_TAG, WRONG_UPID, report_add,
+    BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, WRONG_UPID, report_add,
 )
 from libetrace.scan cimport (
     etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash, etrace_hash64, etrace_load16,
@@ -27,6 +27,9 @@ from libetrace.types cimport INT64_MAX, UINT32_MAX, u8, u32, u64
 
 cdef extern from "etrace/events.h" nogil:
     const char *ETRACE_FIRST_LINE
+
+cdef extern from "<string.h>" nogil:
+    void *memmem(const void *where, size_t len, const void *what, size_t what_len)
 
 cdef extern from *:
     """
@@ -188,16 +191,18 @@ cdef Task *new_task(Chunk *chunk, s64 upid) noexcept nogil:
 # `CPU:n [LOST m EVENTS]`, which the kernel puts between lines.
 cdef bint read_lost(Chunk *chunk, const char *line, const char *end) noexcept nogil:
     cdef u64 number
-    if end - line < 4 or memcmp(line, b"CPU:", 4):
-        return False
-    line += 4
-    if etrace_decimal(&line, &number) <= 0 or end - line < 7 or memcmp(line, b" [LOST ", 7):
-        return False
-    line += 7
-    if etrace_decimal(&line, &number) <= 0 or end - line != 8 or memcmp(line, b" EVENTS]", 8):
-        return False
-    report_add(&chunk.report, LOST_EVENTS, chunk.n_lines, number)
-    return True
+    while True:
+        line = <const char *>memmem(line, end - line, b"CPU:", 4)
+        if line == NULL:
+            return False
+        line += 4
+        if etrace_decimal(&line, &number) <= 0 or end - line < 7 or memcmp(line, b" [LOST ", 7):
+            continue
+        line += 7
+        if etrace_decimal(&line, &number) <= 0 or end - line < 8 or memcmp(line, b" EVENTS]", 8):
+            continue
+        report_add(&chunk.report, LOST_EVENTS, chunk.n_lines, number)
+        return True
 
 
 # A line without a prefix.
@@ -260,13 +265,6 @@ cdef inline bint read_like_before(Reader *reader, Prefix *prefix) noexcept nogil
     return True
 
 
-cdef inline void note_time(Chunk *chunk, s64 upid, s64 time) noexcept nogil:
-    if time > chunk.max_time:
-        chunk.max_time = time
-    if time < chunk.min_time and upid:
-        chunk.min_time = time
-
-
 cdef int read_event(Reader *reader, u32 code, Prefix *prefix) noexcept nogil:
     cdef Chunk *chunk = reader.chunk
     cdef Head *head = &reader.head
@@ -313,9 +311,6 @@ cdef int read_string(Reader *reader, u32 code, const char *text, const char *end
     cdef Task *task = reader.head.task
     cdef Stray stray
     reader.at = end + 1
-    if code == NO_CODE:
-        report_add(&chunk.report, UNKNOWN_TAG, chunk.n_lines, 1)
-        return 0
     if task.assembly.state != UNSEEN:
         return add_line(chunk, task, code, text, end, chunk.n_lines)
     stray.task = task
@@ -334,7 +329,6 @@ cdef int read_line(Reader *reader) noexcept nogil:
         status = read_head(reader, &prefix)
         if status <= 0:
             return status
-    note_time(reader.chunk, reader.head.upid, prefix.time)
     code = forms.codes[etrace_load16(prefix.text)]
     if code == reader.head.task.assembly.expected and reader.head.task.assembly.state == READING:
         if reader.head.task.assembly.next < ETRACE_MAX_DATA and not reader.head.task.assembly.has_text:
@@ -358,8 +352,6 @@ cdef int read_chunk(Chunk *chunk) noexcept nogil:
     reader.chunk = chunk
     reader.at = chunk.begin
     reader.end = chunk.end
-    chunk.min_time = INT64_MAX
-    chunk.max_time = -1
     while reader.at < reader.end:
         if read_line(&reader) < 0:
             return -1

@@ -10,6 +10,10 @@ cdef enum:
     DEAD = 255  # kind of an event that a problem has cost
     CLOEXEC = 4  # in Event.access, beside the access bits 0 to 2
     REOPENS_PIPE = 8  # Open of /dev/fd/N and the like
+    BY_EXEC = 16  # Close that belongs to the New_proc after it
+    IS_HALF = 32  # of a pair whose other half is missing
+    IS_REFUSED = 64  # SchedFork of a child that had a parent already
+    GOES_ON = 128  # UPID of the same group as the one before
     ACCESS = 3
     MAX_CHUNKS = 0xffff
     N_KINDS = 32
@@ -76,7 +80,6 @@ cdef struct Assembly:
     bint has_text  # a string has begun
     bint in_parts  # as TAG[n]
     bint is_continued  # between Cont and Cont_end
-    bint after_string  # the line before completed a string
     u32 part  # number of the next part or item
     u32 absent
     u32 sizes[ETRACE_MAX_DATA]
@@ -93,6 +96,7 @@ cdef struct Task:
     Event *first
     Event *last
     bint is_unsorted
+    bint begins_with_upid  # its first line but for strays
     Assembly assembly
 
 
@@ -107,11 +111,9 @@ cdef struct Chunk:
     const char *begin
     const char *end  # after a newline, or the end of the trace
     u16 number
-    bint is_first  # its first line may be the trace's
+    bint is_first  # of a file
     u64 first_line  # lines before the chunk
     u64 n_lines
-    s64 min_time
-    s64 max_time
     u64 n_events[N_KINDS]
     Arena *arena
     Names *names

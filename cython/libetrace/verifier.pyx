@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""One pass over the events of a process: what is out of order is sorted, what lacks its other half goes.
+"""One pass over the events of a process: what is out of order is sorted, halves of pairs are marked.
 
 Leaves a chain of live events, the commands of the executions, the forks, and the list of events that
 the pass over pipes has to look at, which is short.
@@ -8,14 +8,14 @@ the pass over pipes has to look at, which is short.
 from libc.stdlib cimport free, malloc, qsort
 
 from libetrace.events cimport (
-    ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_EXIT, ETRACE_EV_LINK_FAILED, ETRACE_EV_LINK_FROM,
+    ETRACE_EV_CLOSE, ETRACE_EV_COMM, ETRACE_EV_DUP, ETRACE_EV_EXIT, ETRACE_EV_LINK_FAILED, ETRACE_EV_LINK_FROM,
     ETRACE_EV_LINK_TO, ETRACE_EV_LINKAT_FROM, ETRACE_EV_MOUNT, ETRACE_EV_MOUNT_FAILED,
     ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_RENAME2FROM,
     ETRACE_EV_RENAME_FAILED, ETRACE_EV_RENAME_FROM, ETRACE_EV_RENAME_TO, ETRACE_EV_SCHED_FORK,
     ETRACE_EV_SYS_CLONE, ETRACE_EV_SYS_CLONE_FAILED, ETRACE_EV_UMOUNT, ETRACE_EV_UMOUNT_FAILED,
 )
 from libetrace.memory cimport Buffer, arena_take, buffer_add, buffer_free
-from libetrace.records cimport DEAD, REOPENS_PIPE, Event, Program
+from libetrace.records cimport BY_EXEC, DEAD, IS_HALF, REOPENS_PIPE, Event, Program
 from libetrace.report cimport NO_FOLLOWER, NO_LEADER, report_add
 from libetrace.scan cimport etrace_take
 from libetrace.trace cimport Claim, Process, Worker, compare_events, event_line
@@ -75,44 +75,40 @@ cdef bint needs_follower(u8 kind) noexcept nogil:
                     ETRACE_EV_LINK_FROM, ETRACE_EV_LINKAT_FROM)
 
 
-cdef void remove(Trace *trace, Worker *worker, Event *event, int problem) noexcept nogil:
+cdef void note_half(Trace *trace, Worker *worker, Event *event, int problem) noexcept nogil:
     report_add(&worker.report, problem, event_line(trace, event), 1)
-    event.kind = DEAD
+    event.access |= IS_HALF
 
 
-# Chains the live events again, less those whose other half is missing.
-cdef void verify_pairs(Trace *trace, Worker *worker, Process *process) noexcept nogil:
-    cdef Event *event = process.first
-    cdef Event *following
-    cdef Event *before = NULL  # last event kept, and the one kept before it
-    cdef Event *earlier = NULL
-    process.first = NULL
-    while event != NULL:
-        following = event.next
-        if event.kind == DEAD:
-            pass
-        elif needs_leader(event.kind) and (before == NULL or not leads(before.kind, event.kind)):
-            remove(trace, worker, event, NO_LEADER)
+# Chains the live events.
+cdef void drop_dead(Process *process) noexcept nogil:
+    cdef Event **link = &process.first
+    process.last = NULL
+    while link[0] != NULL:
+        if link[0].kind == DEAD:
+            link[0] = link[0].next
         else:
-            if before != NULL and needs_follower(before.kind) \
-                    and not leads(before.kind, event.kind):
-                remove(trace, worker, before, NO_FOLLOWER)
-                before = earlier
-            if before == NULL:
-                process.first = event
-            else:
-                before.next = event
-            earlier = before
-            before = event
-        event = following
-    if before != NULL and needs_follower(before.kind):
-        remove(trace, worker, before, NO_FOLLOWER)
-        before = earlier
-    if before == NULL:
-        process.first = NULL
-    else:
-        before.next = NULL
-    process.last = before
+            process.last = link[0]
+            link = &link[0].next
+
+
+# Marks events whose other half does not stand beside them.
+cdef inline void verify_pair(Trace *trace, Worker *worker, Event *event,
+                             const Event *before) noexcept nogil:
+    if needs_follower(event.kind):
+        if event.next == NULL or not leads(event.kind, event.next.kind):
+            note_half(trace, worker, event, NO_FOLLOWER)
+    elif needs_leader(event.kind):
+        if before == NULL or not leads(before.kind, event.kind):
+            note_half(trace, worker, event, NO_LEADER)
+
+
+# Marks the Close events that are an exec's: right before it, with its stamp.
+cdef void note_exec(Event *run, const Event *program) noexcept nogil:
+    while run != program:
+        if run.time == program.time and run.kind == ETRACE_EV_CLOSE:
+            run.access |= BY_EXEC
+        run = run.next
 
 
 cdef int add_claim(Trace *trace, Worker *worker, Process *process, Event *event,
@@ -153,7 +149,7 @@ cdef inline bint touches_pipes(const Event *event, u64 *clean) noexcept nogil:
         was_clean = is_clean(clean[0], event.fd) and is_clean(clean[0], event.fd2)
         clean[0] = with_bit(clean[0], event.fd2, is_clean(clean[0], event.fd))
         return not was_clean
-    return event.kind in (ETRACE_EV_SCHED_FORK, ETRACE_EV_NEW_PROC)
+    return event.kind in (ETRACE_EV_SCHED_FORK, ETRACE_EV_NEW_PROC, ETRACE_EV_EXIT)
 
 
 # Executions, forks and the events of pipes, in order.
@@ -161,9 +157,18 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
                  Buffer *pipe_events) noexcept nogil:
     cdef Event *event = process.first
     cdef Event *before = NULL
+    cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
     cdef u64 clean = 0
     while event != NULL:
         process.n_events += 1
+        verify_pair(trace, worker, event, before)
+        if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM):
+            if run == NULL or run.time != event.time:
+                run = event
+        else:
+            if event.kind == ETRACE_EV_NEW_PROC and run != NULL:
+                note_exec(run, event)
+            run = NULL
         if event.kind == ETRACE_EV_NEW_PROC:
             process.n_programs += 1
             if buffer_add(programs, &event.payload.program, sizeof(Program *)) < 0:
@@ -183,9 +188,10 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
 
 cdef int verify_process(Trace *trace, Worker *worker, Process *process, Buffer *programs,
                         Buffer *pipe_events) noexcept nogil:
-    if process.is_unsorted and sort_events(process) < 0:
+    if process.is_unsorted and process.upid and process.first != NULL \
+            and sort_events(process) < 0:
         return -1
-    verify_pairs(trace, worker, process)
+    drop_dead(process)
     programs.len = 0
     pipe_events.len = 0
     if collect(trace, worker, process, programs, pipe_events) < 0:
