@@ -14,7 +14,7 @@ from libetrace.events cimport (
 )
 from libetrace.memory cimport buffer_add
 from libetrace.names cimport NO_NAME
-from libetrace.records cimport ACCESS, IS_HALF
+from libetrace.records cimport ACCESS
 from libetrace.scan cimport etrace_hash64
 
 cdef enum:
@@ -200,46 +200,38 @@ cdef int open_file(Trace *trace, Descriptors *table, u32 process,
     return descriptors_add(table, &file)
 
 
-# A record of a path that was not opened: renamed, linked. `event` named it, `time` is when.
+# A record of a path that was not opened: renamed, linked.
 cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
-               u32 name, u8 access, s64 time) noexcept nogil:
+               u32 name, u8 access) noexcept nogil:
     cdef u64 rank
     if name == NO_NAME:
         return 0
     rank = ranks_of(trace, event)[name]
-    return make_record(table, process, index, rank << 32 | rank, access, time, 0)
+    return make_record(table, process, index, rank << 32 | rank, access, event.time, 0)
 
 
-cdef int touch_source(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
-                      const Event *before) noexcept nogil:
-    return touch(trace, table, process, index, before, before.payload.name.first, READ, event.time)
-
-
-cdef int touch_target(Trace *trace, Descriptors *table, u32 process, u32 index,
-                      const Event *event) noexcept nogil:
-    return touch(trace, table, process, index, event, event.payload.name.first, WRITE, event.time)
+cdef int touch_path(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                    u8 access) noexcept nogil:
+    return touch(trace, table, process, index, event, event.payload.name.first, access)
 
 
 # A rename or a link that succeeded: its second half, and the first half before it.
 cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                     const Event *before) noexcept nogil:
-    if event.access & IS_HALF:
-        return 0
     if event.kind == ETRACE_EV_RENAME_TO:
-        if touch_source(trace, table, process, index, event, before) < 0:
+        if touch_path(trace, table, process, index, before, READ) < 0:
             return -1
-        return touch_target(trace, table, process, index, event)
-    if touch_target(trace, table, process, index, event) < 0:
+        return touch_path(trace, table, process, index, event, WRITE)
+    if touch_path(trace, table, process, index, event, WRITE) < 0:
         return -1
-    return touch_source(trace, table, process, index, event, before)
+    return touch_path(trace, table, process, index, before, READ)
 
 
 cdef int apply_symlink(Trace *trace, Descriptors *table, u32 process, u32 index,
                        const Event *event) noexcept nogil:
-    if touch(trace, table, process, index, event, event.payload.name.second, READ,
-             event.time) < 0:
+    if touch(trace, table, process, index, event, event.payload.name.second, READ) < 0:
         return -1
-    return touch_target(trace, table, process, index, event)
+    return touch_path(trace, table, process, index, event, WRITE)
 
 
 cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,

@@ -15,7 +15,7 @@ from libetrace.events cimport (
     ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE,
 )
 from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
-from libetrace.records cimport IS_REFUSED, Event
+from libetrace.records cimport IS_CLONE, Event
 from libetrace.scan cimport (
     etrace_copy, etrace_put_decimal, etrace_put_text,
 )
@@ -80,7 +80,7 @@ cdef int add_fork(Builder *builder, const Event *event, const Event *before) noe
     cdef char *to
     if buffer_reserve(&builder.forks, FIXED_BYTES) < 0:
         return -1
-    if before != NULL and before.kind == ETRACE_EV_SYS_CLONE:
+    if event.access & IS_CLONE:
         flags = <u64>before.payload.number
     to = builder.forks.data + builder.forks.len
     to = etrace_put_text(to, b'{"p":' if builder.forks.len == begin else b',{"p":')
@@ -116,7 +116,7 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
             if start_execution(builder, event.time, event.payload.program) < 0:
                 return -1
         elif event.kind == ETRACE_EV_SCHED_FORK:
-            if not event.access & IS_REFUSED and add_fork(builder, event, before) < 0:
+            if add_fork(builder, event, before) < 0:
                 return -1
         elif not is_grouped and apply_event(builder.trace, &builder.table, number, index, event,
                                             before) < 0:

@@ -12,7 +12,7 @@ from libetrace.forms cimport FIRST_DATA, forms
 from libetrace.json cimport json_number, json_text, json_unsigned
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.names cimport NO_NAME
-from libetrace.records cimport GOES_ON, Event, MountCall
+from libetrace.records cimport GOES_ON, HAS_FAILED, Event, MountCall
 from libetrace.report cimport NO_ENVIRONMENT, report_add
 from libetrace.trace cimport (
     NO_PROCESS, Path, Process, compare_events, event_line, find_process,
@@ -117,10 +117,6 @@ cdef int write_environment(Trace *trace, Buffer *out) noexcept nogil:
     return status if status < 0 else json_text(out, b"}\n")
 
 
-cdef bint is_failure(const Event *event) noexcept nogil:
-    return event != NULL and event.kind in (ETRACE_EV_MOUNT_FAILED, ETRACE_EV_UMOUNT_FAILED)
-
-
 cdef int collect_mounts(Trace *trace, u32 number, Buffer *entries) noexcept nogil:
     cdef MountEntry entry
     cdef const Event *event = trace.processes[number].first
@@ -131,7 +127,7 @@ cdef int collect_mounts(Trace *trace, u32 number, Buffer *entries) noexcept nogi
             entry.index += 1
         elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT):
             entry.event = event
-            entry.is_ok = not is_failure(event.next)
+            entry.is_ok = not event.access & HAS_FAILED
             if buffer_add(entries, &entry, sizeof(entry)) < 0:
                 return -1
         event = event.next

@@ -10,13 +10,13 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libetrace.assembly cimport add_line, finish_event, waits_for_variable
 from libetrace.forms cimport find_code
 from libetrace.memory cimport Buffer, buffer_free, buffer_reserve
-from libetrace.records cimport GOES_ON, IS_REFUSED, UNSEEN, Chunk, Event, Program, Stray, Task
+from libetrace.records cimport DEAD, GOES_ON, UNSEEN, Chunk, Event, Program, Stray, Task
 from libetrace.report cimport (
     CUT_OFF, INCOMPLETE, SECOND_PARENT, STRAY_STRING, report_add, report_merge,
 )
 from libetrace.scan cimport etrace_find_newline, etrace_hash64
 from libetrace.trace cimport (
-    CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, event_line, find_process,
+    CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line, find_process,
 )
 from libetrace.types cimport INT64_MAX, UINT32_MAX, s64, u32, u64
 from libc.string cimport memset
@@ -25,6 +25,7 @@ cdef enum:
     UNKNOWN = 0
     ON_PATH = 1
     KNOWN = 2
+    HAS_DEAD = 3
 
 
 cdef int compare_upids(const void *a, const void *b) noexcept nogil:
@@ -135,11 +136,16 @@ cdef int join_tasks(Trace *trace, Chunk *chunk, Buffer *processes) noexcept nogi
     return 0
 
 
-cdef void number_lines(Trace *trace) noexcept nogil:
+cdef void join_lines(Trace *trace) noexcept nogil:
+    cdef Chunk *chunk
     cdef u32 i
+    trace.start = INT64_MAX
     for i in range(trace.n_chunks):
-        trace.chunks[i].first_line = trace.n_lines
-        trace.n_lines += trace.chunks[i].n_lines
+        chunk = &trace.chunks[i]
+        chunk.first_line = trace.n_lines
+        trace.n_lines += chunk.n_lines
+        trace.start = min(trace.start, chunk.min_time)
+        trace.end = max(trace.end, chunk.max_time)
 
 
 # No event goes on in another file.
@@ -173,7 +179,7 @@ cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
 cdef int join_processes(Trace *trace) noexcept nogil:
     cdef Buffer processes
     memset(&processes, 0, sizeof(processes))
-    number_lines(trace)
+    join_lines(trace)
     if join_chunks(trace, &processes) < 0:
         buffer_free(&processes)
         trace.processes = NULL
@@ -191,11 +197,12 @@ cdef u64 count_claims(Trace *trace) noexcept nogil:
     return n
 
 
-# The earlier of two claims to a child stays.
+# The earlier of two claims to a child stays; the other costs its event.
 cdef Claim *settle(Trace *trace, Claim *a, Claim *b) noexcept nogil:
     cdef Claim *loser = b if compare_events(a.event, b.event) < 0 else a
     report_add(&trace.report, SECOND_PARENT, event_line(trace, loser.event), 1)
-    loser.event.access |= IS_REFUSED
+    loser.event.kind = DEAD
+    trace.processes[loser.parent].mark = HAS_DEAD
     return b if loser == a else a
 
 
@@ -294,18 +301,6 @@ cdef void join_groups(Trace *trace) noexcept nogil:
             processes[a].next_in_group = i - 1
 
 
-# The smallest and the largest stamp.
-cdef void find_times(Trace *trace) noexcept nogil:
-    cdef const Process *process
-    cdef u32 i
-    trace.start = INT64_MAX
-    for i in range(trace.n_processes):
-        process = &trace.processes[i]
-        if process.upid != 0 and process.first != NULL:
-            trace.start = min(trace.start, process.first.time)
-            trace.end = max(trace.end, process.last.time)
-
-
 cdef int number_executions(Trace *trace) noexcept nogil:
     cdef u64 n = 0
     cdef u32 i
@@ -327,12 +322,15 @@ cdef int number_executions(Trace *trace) noexcept nogil:
 
 cdef int join_families(Trace *trace) noexcept nogil:
     cdef u32 i
-    find_times(trace)
     for i in range(trace.n_processes):
         trace.processes[i].parent = NO_PROCESS
         trace.processes[i].mark = UNKNOWN
     if join_parents(trace) < 0 or number_executions(trace) < 0:
         return -1
+    for i in range(trace.n_processes):
+        if trace.processes[i].mark == HAS_DEAD:
+            drop_dead(&trace.processes[i])
+        trace.processes[i].mark = UNKNOWN
     for i in range(trace.n_processes):
         inherit(trace, i)
     join_groups(trace)

@@ -335,14 +335,10 @@ cdef int start(Pipes *pipes, u32 process, Table *shared) noexcept nogil:
 cdef int note_user(Pipes *pipes, u32 process, const View *view, int end,
                    bint executes) noexcept nogil:
     cdef const Member *member = &pipes.members[process]
-    cdef const Pipe *pipe = pipe_of(pipes, view.pipe)
     cdef User user
     if not is_alone(view, end) and view.alone_until[end] <= member.since:
         return 0
     if executes and not member.index and view.n[end]:
-        return 0
-    if pipe.process == process and pipe.index == member.index and not pipe.is_copied[end] \
-            and pipe.is_handed_on[end]:
         return 0
     user.pipe = view.pipe
     user.execution = pipes.trace.processes[process].first_execution + member.index
@@ -492,24 +488,25 @@ cdef void free_tables(Pipes *pipes) noexcept nogil:
         pipes.tables = older
 
 
-# A member of several leaves the table after its last event; one on its own at the end of its steps.
-cdef int take_steps(Pipes *pipes, u32 group, const Buffer *steps, bint is_several) noexcept nogil:
+# Those that no Exit has ended hold what they hold to the end.
+cdef int end_members(Pipes *pipes, u32 group) noexcept nogil:
+    cdef u32 number = group
+    while number != NO_PROCESS:
+        if start(pipes, number, NULL) < 0 or end_execution(pipes, number, False) < 0:
+            return -1
+        number = pipes.trace.processes[number].next_in_group
+    return 0
+
+
+cdef int take_steps(Pipes *pipes, u32 group, const Buffer *steps) noexcept nogil:
     cdef const Step *step = <const Step *>steps.data
-    cdef Process *processes = pipes.trace.processes
     cdef size_t i
     for i in range(steps.len / sizeof(Step)):
         if take_step(pipes, step[i].process, step[i].event) < 0:
             return -1
-        if is_several and step[i].event == processes[step[i].process].last \
-                and end_process(pipes, step[i].process) < 0:
-            return -1
         if pipes.work > pipes.budget:
             return 0
-    if is_several:
-        return 0
-    if start(pipes, group, NULL) < 0:
-        return -1
-    return end_process(pipes, group)
+    return end_members(pipes, group)
 
 
 cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
@@ -519,7 +516,7 @@ cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
     process.mark = 1
     if group_steps(pipes.trace, group, not is_several, steps) < 0:
         return -1
-    status = take_steps(pipes, group, steps, is_several)
+    status = take_steps(pipes, group, steps)
     free_tables(pipes)
     return status
 
@@ -581,6 +578,13 @@ cdef size_t run_of(const User *users, size_t at, size_t n) noexcept nogil:
     return end
 
 
+# Whether the execution made the end for a child, known only after the child has been followed.
+cdef inline bint only_hands_on(Pipes *pipes, const User *user, int end) noexcept nogil:
+    cdef const Pipe *pipe = pipe_of(pipes, user.pipe)
+    return (pipe.is_handed_on[end] and not pipe.is_copied[end]
+            and user.execution == pipes.trace.processes[pipe.process].first_execution + pipe.index)
+
+
 # Every writer of a pipe with every reader of it.
 cdef int cross(Pipes *pipes, const User *readers, size_t n_readers, const User *writers,
                size_t n_writers, Buffer *edges) noexcept nogil:
@@ -591,7 +595,11 @@ cdef int cross(Pipes *pipes, const User *readers, size_t n_readers, const User *
     if pipes.work > pipes.budget:
         return 0
     for i in range(n_writers):
+        if only_hands_on(pipes, &writers[i], WRITE_END):
+            continue
         for j in range(n_readers):
+            if only_hands_on(pipes, &readers[j], READ_END):
+                continue
             edge.writer = writers[i].execution
             edge.reader = readers[j].execution
             if edge.writer != edge.reader and buffer_add(edges, &edge, sizeof(edge)) < 0:

@@ -265,6 +265,13 @@ cdef inline bint read_like_before(Reader *reader, Prefix *prefix) noexcept nogil
     return True
 
 
+cdef inline void note_time(Chunk *chunk, s64 upid, s64 time) noexcept nogil:
+    if time > chunk.max_time:
+        chunk.max_time = time
+    if time < chunk.min_time and upid:
+        chunk.min_time = time
+
+
 cdef int read_event(Reader *reader, u32 code, Prefix *prefix) noexcept nogil:
     cdef Chunk *chunk = reader.chunk
     cdef Head *head = &reader.head
@@ -329,6 +336,7 @@ cdef int read_line(Reader *reader) noexcept nogil:
         status = read_head(reader, &prefix)
         if status <= 0:
             return status
+    note_time(reader.chunk, reader.head.upid, prefix.time)
     code = forms.codes[etrace_load16(prefix.text)]
     if code == reader.head.task.assembly.expected and reader.head.task.assembly.state == READING:
         if reader.head.task.assembly.next < ETRACE_MAX_DATA and not reader.head.task.assembly.has_text:
@@ -352,6 +360,8 @@ cdef int read_chunk(Chunk *chunk) noexcept nogil:
     reader.chunk = chunk
     reader.at = chunk.begin
     reader.end = chunk.end
+    chunk.min_time = INT64_MAX
+    chunk.max_time = -1
     while reader.at < reader.end:
         if read_line(&reader) < 0:
             return -1

@@ -11,8 +11,8 @@ cdef enum:
     CLOEXEC = 4  # in Event.access, beside the access bits 0 to 2
     REOPENS_PIPE = 8  # Open of /dev/fd/N and the like
     BY_EXEC = 16  # Close that belongs to the New_proc after it
-    IS_HALF = 32  # of a pair whose other half is missing
-    IS_REFUSED = 64  # SchedFork of a child that had a parent already
+    HAS_FAILED = 32  # Mount, Umount: the failure is the event after it
+    IS_CLONE = 64  # SchedFork: the event before it is its SysClone
     GOES_ON = 128  # UPID of the same group as the one before
     ACCESS = 3
     MAX_CHUNKS = 0xffff
@@ -115,6 +115,8 @@ cdef struct Chunk:
     u64 first_line  # lines before the chunk
     u64 n_lines
     u64 n_events[N_KINDS]
+    s64 min_time  # of its lines, those of upid 0 left out
+    s64 max_time
     Arena *arena
     Names *names
     u32 **ranks  # of those names among the paths, once they are known

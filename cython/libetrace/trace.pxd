@@ -106,4 +106,6 @@ cdef struct Trace:
 
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil
 cdef u64 event_line(const Trace *trace, const Event *event) noexcept nogil
+# Takes dead events out of the chain and counts the others.
+cdef void drop_dead(Process *process) noexcept nogil
 cdef int compare_events(const Event *a, const Event *b) noexcept nogil

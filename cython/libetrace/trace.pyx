@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Questions that several passes ask of the whole trace."""
+from libetrace.records cimport DEAD
 from libetrace.scan cimport etrace_hash64
 
 
@@ -28,3 +29,16 @@ cdef int compare_events(const Event *a, const Event *b) noexcept nogil:
     if a.line != b.line:
         return -1 if a.line < b.line else 1
     return 0
+
+
+cdef void drop_dead(Process *process) noexcept nogil:
+    cdef Event **link = &process.first
+    process.last = NULL
+    process.n_events = 0
+    while link[0] != NULL:
+        if link[0].kind == DEAD:
+            link[0] = link[0].next
+        else:
+            process.last = link[0]
+            process.n_events += 1
+            link = &link[0].next

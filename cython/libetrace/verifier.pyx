@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""One pass over the events of a process: what is out of order is sorted, halves of pairs are marked.
+"""One pass over the events of a process: what is out of order is sorted, halves of pairs go.
 
 Leaves a chain of live events, the commands of the executions, the forks, and the list of events that
 the pass over pipes has to look at, which is short.
@@ -15,10 +15,10 @@ from libetrace.events cimport (
     ETRACE_EV_SYS_CLONE, ETRACE_EV_SYS_CLONE_FAILED, ETRACE_EV_UMOUNT, ETRACE_EV_UMOUNT_FAILED,
 )
 from libetrace.memory cimport Buffer, arena_take, buffer_add, buffer_free
-from libetrace.records cimport BY_EXEC, DEAD, IS_HALF, REOPENS_PIPE, Event, Program
+from libetrace.records cimport BY_EXEC, DEAD, HAS_FAILED, IS_CLONE, REOPENS_PIPE, Event, Program
 from libetrace.report cimport NO_FOLLOWER, NO_LEADER, report_add
 from libetrace.scan cimport etrace_take
-from libetrace.trace cimport Claim, Process, Worker, compare_events, event_line
+from libetrace.trace cimport Claim, Process, Worker, compare_events, drop_dead, event_line
 from libetrace.types cimport s32, s64, u8, u32, u64
 from libc.string cimport memcpy, memset
 
@@ -75,32 +75,46 @@ cdef bint needs_follower(u8 kind) noexcept nogil:
                     ETRACE_EV_LINK_FROM, ETRACE_EV_LINKAT_FROM)
 
 
-cdef void note_half(Trace *trace, Worker *worker, Event *event, int problem) noexcept nogil:
-    report_add(&worker.report, problem, event_line(trace, event), 1)
-    event.access |= IS_HALF
-
-
-# Chains the live events.
-cdef void drop_dead(Process *process) noexcept nogil:
-    cdef Event **link = &process.first
-    process.last = NULL
-    while link[0] != NULL:
-        if link[0].kind == DEAD:
-            link[0] = link[0].next
-        else:
-            process.last = link[0]
-            link = &link[0].next
-
-
-# Marks events whose other half does not stand beside them.
-cdef inline void verify_pair(Trace *trace, Worker *worker, Event *event,
-                             const Event *before) noexcept nogil:
+# Whether the event lacks the other half that it needs; `problem` says which.
+cdef inline bint is_half(u8 before, const Event *event, int *problem) noexcept nogil:
     if needs_follower(event.kind):
-        if event.next == NULL or not leads(event.kind, event.next.kind):
-            note_half(trace, worker, event, NO_FOLLOWER)
-    elif needs_leader(event.kind):
-        if before == NULL or not leads(before.kind, event.kind):
-            note_half(trace, worker, event, NO_LEADER)
+        problem[0] = NO_FOLLOWER
+        return event.next == NULL or not leads(event.kind, event.next.kind)
+    problem[0] = NO_LEADER
+    return needs_leader(event.kind) and not leads(before, event.kind)
+
+
+# What an event's neighbours say of it.
+cdef inline void note_neighbours(u8 before, Event *event) noexcept nogil:
+    if event.kind == ETRACE_EV_SCHED_FORK and before == ETRACE_EV_SYS_CLONE:
+        event.access |= IS_CLONE
+    elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT) and event.next != NULL:
+        if event.next.kind == (<u8>ETRACE_EV_MOUNT_FAILED if event.kind == ETRACE_EV_MOUNT
+                               else <u8>ETRACE_EV_UMOUNT_FAILED):
+            event.access |= HAS_FAILED
+
+
+# Looks at pairs among the live events, then takes the halves out.
+cdef void verify_pairs(Trace *trace, Worker *worker, Process *process) noexcept nogil:
+    cdef Event *event
+    cdef u8 before = DEAD
+    cdef u8 kind
+    cdef bint has_halves = False
+    cdef int problem = 0
+    drop_dead(process)
+    event = process.first
+    while event != NULL:
+        kind = event.kind
+        if is_half(before, event, &problem):
+            report_add(&worker.report, problem, event_line(trace, event), 1)
+            event.kind = DEAD
+            has_halves = True
+        else:
+            note_neighbours(before, event)
+        before = kind
+        event = event.next
+    if has_halves:
+        drop_dead(process)
 
 
 # Marks the Close events that are an exec's: right before it, with its stamp.
@@ -117,7 +131,7 @@ cdef int add_claim(Trace *trace, Worker *worker, Process *process, Event *event,
     claim.child = event.payload.number
     claim.event = event
     claim.flags = 0
-    if before != NULL and before.kind == ETRACE_EV_SYS_CLONE:
+    if event.access & IS_CLONE:
         claim.flags = <u64>before.payload.number
     claim.parent = <u32>(process - trace.processes)
     claim.index = process.n_programs
@@ -160,8 +174,6 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
     cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
     cdef u64 clean = 0
     while event != NULL:
-        process.n_events += 1
-        verify_pair(trace, worker, event, before)
         if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM):
             if run == NULL or run.time != event.time:
                 run = event
@@ -191,7 +203,7 @@ cdef int verify_process(Trace *trace, Worker *worker, Process *process, Buffer *
     if process.is_unsorted and process.upid and process.first != NULL \
             and sort_events(process) < 0:
         return -1
-    drop_dead(process)
+    verify_pairs(trace, worker, process)
     programs.len = 0
     pipe_events.len = 0
     if collect(trace, worker, process, programs, pipe_events) < 0:
