@@ -60,7 +60,6 @@ class Joined:
     before: Event | None
     after: Event | None
     execution: Execution
-    is_whole: bool  #: false for half of a pair, which happened but means nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +88,33 @@ class OpenFile:
 
 @dataclass(slots=True)
 class Forks:
-    """Who forked whom."""
+    """Who forked whom, and the forks of children that have a parent already."""
 
     parent: dict[int, Execution] = field(default_factory=dict)
     children: dict[Execution, list[Entry]] = field(default_factory=lambda: defaultdict(list))
-    refused: list[Problem] = field(default_factory=list)
+    refused: list[Event] = field(default_factory=list)
 
 
 def parse(inputs: list[bytes]) -> Parsed:
     """Parse a trace given as one or several files."""
     reading = reference_reader.read(inputs)
-    joined = {upid: join(events) for upid, events in reading.events.items()}
-    in_time = sorted((j for each in joined.values() for j in each), key=lambda j: j.event.order)
+    whole = {upid: without_lone_halves(events) for upid, events in reading.events.items()}
+    in_time = sorted(
+        (joined for events in whole.values() for joined in join(events)),
+        key=lambda joined: joined.event.order,
+    )
     forks = find_forks(in_time)
-    entries = build_entries(joined, in_time, forks)
-    halves = [Problem(j.event.place, "half of a pair") for j in in_time if not j.is_whole]
-    problems = reading.problems + halves + forks.refused
-    return Parsed(entries, environment(reading), mounts(in_time), problems, reading.n_lost)
+    kept = [joined for joined in in_time if joined.event not in forks.refused]
+    entries = build_entries(kept, forks, reading)
+    problems = list(reading.problems)
+    problems += (
+        Problem(event.place, "half of a pair")
+        for upid, events in reading.events.items()
+        for event in events
+        if event not in whole[upid]
+    )
+    problems += (Problem(event.place, "has a parent already") for event in forks.refused)
+    return Parsed(entries, environment(reading), mounts(kept), problems, reading.n_lost)
 
 
 def parse_one(trace: bytes) -> Parsed:
@@ -122,18 +131,21 @@ def join(events: list[Event]) -> list[Joined]:
     neighbours = zip([None, *events[:-1]], events, [*events[1:], None], strict=True)
     for before, event, after in neighbours:
         index += event.tag == "New_proc"
-        whole = is_whole(before, event, after)
-        out.append(Joined(event, before, after, (event.upid, index), whole))
+        out.append(Joined(event, before, after, (event.upid, index)))
     return out
 
 
-def is_whole(before: Event | None, event: Event, after: Event | None) -> bool:
-    """Tell whether an event stands next to the other half that it needs."""
-    if event.tag in FROM:
-        return after is not None and after.tag in FROM[event.tag]
-    if event.tag in AFTER:
-        return before is not None and before.tag in AFTER[event.tag]
-    return True
+def without_lone_halves(events: list[Event]) -> list[Event]:
+    """Leave out the halves that do not stand next to their other half."""
+    kept: list[Event] = []
+    for event in events:
+        before = kept[-1].tag if kept else ""
+        if event.tag in AFTER and before not in AFTER[event.tag]:
+            continue
+        if before in FROM and event.tag not in FROM[before]:
+            kept.pop()
+        kept.append(event)
+    return kept[:-1] if kept and kept[-1].tag in FROM else kept
 
 
 def clone_flags(joined: Joined) -> int:
@@ -153,41 +165,41 @@ def find_forks(in_time: list[Joined]) -> Forks:
             continue
         child = joined.event.numbers["pid"]
         if child in forks.parent:
-            forks.refused.append(Problem(joined.event.place, f"{child} has a parent already"))
+            forks.refused.append(joined.event)
             continue
         forks.parent[child] = joined.execution
         forks.children[joined.execution].append({"p": child, "f": clone_flags(joined)})
     return forks
 
 
-def build_entries(
-    joined: dict[int, list[Joined]], in_time: list[Joined], forks: Forks
-) -> list[Entry]:
+def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list[Entry]:
     """Return the entries in order of upid and index."""
-    times = [j.event.time_ns for j in in_time]
-    records = find_records(in_time, forks)
-    links = reference_pipes.pipe_links(pipe_steps(joined, in_time, forks))
+    by_upid: dict[int, list[Joined]] = defaultdict(list)
+    for joined in in_time:
+        by_upid[joined.event.upid].append(joined)
+    records = find_records(in_time)
+    links = reference_pipes.pipe_links(pipe_steps(by_upid, in_time))
     argvs = {j.execution: j.event.argv for j in in_time if j.event.tag == "New_proc"}
     stats: dict[bytes, tuple[int, int]] = {}
     entries = []
-    for upid, events in sorted(joined.items()):
-        for entry in process_entries(upid, events, times):
+    for upid, events in sorted(by_upid.items()):
+        for entry in process_entries(upid, events, reading):
             execution = (upid, entry["x"])
             parent = forks.parent.get(upid, (-1, 0))
             entry["r"] = execution_value(parent)
             entry["c"] = forks.children[execution]
             entry["v"] = [text(argument) for argument in find_argv(execution, argvs, forks)]
-            readers = [reader for reader in links.get(execution, []) if reader[0] in joined]
+            readers = [reader for reader in links.get(execution, []) if reader[0] in by_upid]
             entry["i"] = [execution_value(reader) for reader in readers]
             entry["o"] = [file_value(r, stats) for r in merge_records(records[execution])]
             entries.append({key: entry[key] for key in "pxsebwvcriu!o" if key in entry})
     return entries
 
 
-def process_entries(upid: int, events: list[Joined], times: list[int]) -> list[Entry]:
+def process_entries(upid: int, events: list[Joined], reading: Reading) -> list[Entry]:
     """Return the entries of one upid with the keys that follow from its events alone."""
     n_executions = events[-1].execution[1] + 1
-    base_ns, end_ns = min(times), max(times)
+    base_ns, end_ns = min(reading.process_stamps), max(reading.stamps)
     exits = [j.event for j in events if j.event.tag == "Exit"]
     starts = [
         next(j.event.time_ns for j in events if j.execution[1] >= index)
@@ -233,7 +245,7 @@ def find_argv(
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def find_records(in_time: list[Joined], forks: Forks) -> dict[Execution, list[Record]]:
+def find_records(in_time: list[Joined]) -> dict[Execution, list[Record]]:
     """Return the uses of files by each execution, in the order in which they were made."""
     records: dict[Execution, list[Record]] = defaultdict(list)
     tables: dict[int, dict[int, OpenFile]] = {}
@@ -260,7 +272,7 @@ def find_records(in_time: list[Joined], forks: Forks) -> dict[Execution, list[Re
                 table[numbers["fd"]] = opens[-1]
             case "New_proc":
                 tables[event.upid] = dict(table)
-            case "SchedFork" if is_first_claim(joined, forks):
+            case "SchedFork":
                 child = numbers["pid"]
                 if clone_flags(joined) & CLONE_FILES and child not in seen:
                     tables[child] = table
@@ -268,12 +280,6 @@ def find_records(in_time: list[Joined], forks: Forks) -> dict[Execution, list[Re
         if not file.is_ended:
             records[file.execution].append(file.record(last_ns[file.opened.upid]))
     return records
-
-
-def is_first_claim(joined: Joined, forks: Forks) -> bool:
-    """Tell whether this SchedFork is the one that made its child."""
-    place = joined.event.place
-    return joined.event.tag == "SchedFork" and all(p.place != place for p in forks.refused)
 
 
 def replaced_descriptors(event: Event) -> list[int]:
@@ -291,16 +297,17 @@ def replaced_descriptors(event: Event) -> list[int]:
 
 def immediate_records(joined: Joined) -> list[Record]:
     """Return the records of renames and links, which have no end."""
-    event, strings = joined.event, joined.event.strings
-    uses: list[tuple[bytes, int]] = []
-    if joined.is_whole and joined.before and event.tag == "RenameTo":
-        uses = [(joined.before.strings["RF"], READ), (strings["RT"], WRITE)]
-    elif joined.is_whole and joined.before and event.tag == "LinkTo":
-        uses = [(strings["LT"], WRITE), (joined.before.strings["LF"], READ)]
+    event, before = joined.event, joined.before
+    now_ns, strings = event.time_ns, event.strings
+    uses: list[tuple[bytes, int, int]] = []
+    if event.tag == "RenameTo" and before:
+        uses = [(before.strings["RF"], READ, before.time_ns), (strings["RT"], WRITE, now_ns)]
+    elif event.tag == "LinkTo" and before:
+        uses = [(strings["LT"], WRITE, now_ns), (before.strings["LF"], READ, before.time_ns)]
     elif event.tag == "Symlink":
-        target = [(strings["SR"], READ)] if "SR" in strings else []
-        uses = [*target, (strings["SL"], WRITE)]
-    return [Record(path, path, event.time_ns, 0, access) for path, access in uses]
+        target = [(strings["SR"], READ, now_ns)] if "SR" in strings else []
+        uses = [*target, (strings["SL"], WRITE, now_ns)]
+    return [Record(path, path, begin_ns, 0, access) for path, access, begin_ns in uses]
 
 
 def merge_records(records: Iterable[Record]) -> list[Record]:
@@ -338,11 +345,11 @@ def file_state(path: bytes) -> tuple[int, int]:
 # ---- pipes, environment, mounts ------------------------------------------------------------------
 
 
-def pipe_steps(joined: dict[int, list[Joined]], in_time: list[Joined], forks: Forks) -> list[Step]:
+def pipe_steps(by_upid: dict[int, list[Joined]], in_time: list[Joined]) -> list[Step]:
     """Return the events as steps; the Closes of an exec are part of the exec."""
     closed_by: dict[tuple[int, int], tuple[int, ...]] = {}
     swallowed: set[tuple[int, int]] = set()
-    for events in joined.values():
+    for events in by_upid.values():
         run: list[Event] = []
         for j in events:
             if j.event.tag == "New_proc":
@@ -357,7 +364,6 @@ def pipe_steps(joined: dict[int, list[Joined]], in_time: list[Joined], forks: Fo
         Step(j.event, j.execution, clone_flags(j), closed_by.get(j.event.place, ()))
         for j in in_time
         if j.event.place not in swallowed
-        and (j.event.tag != "SchedFork" or is_first_claim(j, forks))
     ]
 
 

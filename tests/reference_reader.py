@@ -81,6 +81,8 @@ class Reading:
     events: dict[int, list[Event]] = field(default_factory=dict)
     environment: list[EnvironmentGroup] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)  #: of all lines
+    process_stamps: list[int] = field(default_factory=list)  #: of all lines but the environment's
     n_lost: int = 0
 
 
@@ -128,6 +130,9 @@ def read(inputs: list[bytes]) -> Reading:
     for line in heapq.merge(*files, key=lambda line: line.time_ns):
         by_upid.setdefault(line.upid, []).append(line)
         positions[line.place] = len(positions)
+        reading.stamps.append(line.time_ns)
+        if line.upid != ENVIRONMENT_UPID:
+            reading.process_stamps.append(line.time_ns)
     for upid, lines in by_upid.items():
         if upid == ENVIRONMENT_UPID:
             read_environment(Cursor(lines), reading)

@@ -30,9 +30,6 @@ EXPLAINED = {
     "jobserver": 42,
     # u: a New_proc on another CPU than index 0 ran on; the ancestor counts it for index 0 too.
     "cpu of the exec": 1,
-    # e: a process without Exit lives until the last event; the ancestor takes the last line, which
-    # is of the environment that was written after the session.
-    "end of the environment": 2,
     # !: the ancestor says 0 for processes whose Exit was never seen; they have no status.
     "no exit status": 2,
 }
@@ -64,8 +61,6 @@ def explain(key: str, ours: Entry, theirs: Entry) -> str:
         return "jobserver"
     if key == "u" and ours["x"] == 0 and mine == theirs["u"][:-1]:
         return "cpu of the exec"
-    if key == "e" and "!" not in ours and ours["e"] < theirs["e"]:
-        return "end of the environment"
     if key == "!" and mine is None and other == 0:
         return "no exit status"
     return f"{ours['p']},{ours['x']}: {key}: ours {mine!r}, the ancestor's {other!r}"
@@ -96,17 +91,6 @@ def test_every_difference_from_the_ancestor_is_explained(
         for difference in differences(entry, ancestor[entry["p"], entry["x"]])
     )
     assert found == EXPLAINED
-
-
-def test_ends_differ_by_the_time_from_the_last_event_to_the_last_line(
-    parsed: Products, ancestor: dict[tuple[int, int], Entry]
-) -> None:
-    gaps = {
-        ancestor[e["p"], e["x"]]["e"] - e["e"]
-        for e in parsed.entries
-        if e["e"] != ancestor[e["p"], e["x"]]["e"]
-    }
-    assert gaps == {11_304_990}
 
 
 def test_mode_and_size_are_what_lstat_says_on_this_machine(parsed: Products) -> None:
