@@ -128,7 +128,7 @@ def parse_one(trace: bytes) -> Parsed:
 def join(events: list[Event]) -> list[Joined]:
     """Give each event its neighbours and its execution."""
     out, index = [], 0
-    neighbours = zip([None, *events[:-1]], events, [*events[1:], None], strict=True)
+    neighbours = zip([None, *events], events, [*events[1:], None], strict=False)
     for before, event, after in neighbours:
         index += event.tag == "New_proc"
         out.append(Joined(event, before, after, (event.upid, index)))
