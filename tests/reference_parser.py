@@ -98,14 +98,23 @@ class Forks:
 def parse(inputs: list[bytes]) -> Parsed:
     """Parse a trace given as one or several files."""
     reading = reference_reader.read(inputs)
-    joined = {upid: join(events) for upid, events in reading.events.items()}
-    in_time = sorted((j for each in joined.values() for j in each), key=lambda j: j.event.order)
+    whole = {upid: without_lone_halves(events) for upid, events in reading.events.items()}
+    in_time = sorted(
+        (joined for events in whole.values() for joined in join(events)),
+        key=lambda joined: joined.event.order,
+    )
     forks = find_forks(in_time)
-    lost = {event.place for event in lone_halves(joined) + forks.refused}
-    in_time = [j for j in in_time if j.event.place not in lost]
-    entries = build_entries(in_time, forks, reading)
-    problems = reading.problems + [Problem(place, "is as if not there") for place in sorted(lost)]
-    return Parsed(entries, environment(reading), mounts(in_time), problems, reading.n_lost)
+    kept = [joined for joined in in_time if joined.event not in forks.refused]
+    entries = build_entries(kept, forks, reading)
+    problems = list(reading.problems)
+    problems += (
+        Problem(event.place, "half of a pair")
+        for upid, events in reading.events.items()
+        for event in events
+        if event not in whole[upid]
+    )
+    problems += (Problem(event.place, "has a parent already") for event in forks.refused)
+    return Parsed(entries, environment(reading), mounts(kept), problems, reading.n_lost)
 
 
 def parse_one(trace: bytes) -> Parsed:
@@ -119,30 +128,24 @@ def parse_one(trace: bytes) -> Parsed:
 def join(events: list[Event]) -> list[Joined]:
     """Give each event its neighbours and its execution."""
     out, index = [], 0
-    neighbours = zip([None, *events[:-1]], events, [*events[1:], None], strict=True)
+    neighbours = zip([None, *events], events, [*events[1:], None], strict=False)
     for before, event, after in neighbours:
         index += event.tag == "New_proc"
         out.append(Joined(event, before, after, (event.upid, index)))
     return out
 
 
-def lone_halves(joined: dict[int, list[Joined]]) -> list[Event]:
-    """Return the events that need another half and do not stand next to it."""
-    return [
-        j.event
-        for events in joined.values()
-        for j in events
-        if not is_whole(j.before, j.event, j.after)
-    ]
-
-
-def is_whole(before: Event | None, event: Event, after: Event | None) -> bool:
-    """Tell whether an event stands next to the other half that it needs, if it needs one."""
-    if event.tag in FROM:
-        return after is not None and after.tag in FROM[event.tag]
-    if event.tag in AFTER:
-        return before is not None and before.tag in AFTER[event.tag]
-    return True
+def without_lone_halves(events: list[Event]) -> list[Event]:
+    """Leave out the halves that do not stand next to their other half."""
+    kept: list[Event] = []
+    for event in events:
+        before = kept[-1].tag if kept else ""
+        if event.tag in AFTER and before not in AFTER[event.tag]:
+            continue
+        if before in FROM and event.tag not in FROM[before]:
+            kept.pop()
+        kept.append(event)
+    return kept[:-1] if kept and kept[-1].tag in FROM else kept
 
 
 def clone_flags(joined: Joined) -> int:

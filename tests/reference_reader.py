@@ -7,6 +7,7 @@ each upid's lines by a cursor that raises at the first line that is not what it 
 
 from __future__ import annotations
 
+import heapq
 import re
 import sys
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ class Event:
     """One whole event. Stamp, CPU and place are those of its own line."""
 
     place: tuple[int, int]
+    position: int  #: among all lines, after files were merged
     upid: int
     cpu: int
     time_ns: int
@@ -51,9 +53,9 @@ class Event:
     argv: tuple[bytes, ...] = ()
 
     @property
-    def order(self) -> tuple[int, tuple[int, int]]:
+    def order(self) -> tuple[int, int]:
         """Where the event stands among those of all upids."""
-        return self.time_ns, self.place
+        return self.time_ns, self.position
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +124,20 @@ class Cursor:
 def read(inputs: list[bytes]) -> Reading:
     """Read whole files in the order given."""
     reading = Reading()
-    for number, content in enumerate(inputs):
-        by_upid: dict[int, list[Line]] = {}
-        for line in split_lines(number, content, reading):
-            by_upid.setdefault(line.upid, []).append(line)
-            reading.stamps.append(line.time_ns)
-            if line.upid != ENVIRONMENT_UPID:
-                reading.process_stamps.append(line.time_ns)
-        for upid, lines in by_upid.items():
-            if upid == ENVIRONMENT_UPID:
-                read_environment(Cursor(lines), reading)
-            else:
-                read_events(Cursor(lines), reading)
+    files = [split_lines(number, content, reading) for number, content in enumerate(inputs)]
+    by_upid: dict[int, list[Line]] = {}
+    positions: dict[tuple[int, int], int] = {}
+    for line in heapq.merge(*files, key=lambda line: line.time_ns):
+        by_upid.setdefault(line.upid, []).append(line)
+        positions[line.place] = len(positions)
+        reading.stamps.append(line.time_ns)
+        if line.upid != ENVIRONMENT_UPID:
+            reading.process_stamps.append(line.time_ns)
+    for upid, lines in by_upid.items():
+        if upid == ENVIRONMENT_UPID:
+            read_environment(Cursor(lines), reading)
+        else:
+            read_events(Cursor(lines), positions, reading)
     for events in reading.events.values():
         events.sort(key=lambda event: event.time_ns)  # stable
     return reading
@@ -166,28 +170,29 @@ def split_prefix(place: tuple[int, int], raw: bytes) -> Line | None:
         return None
     upid, cpu, seconds, nanoseconds = (int(group) for group in match.groups())
     time_ns = seconds * 10**9 + nanoseconds
-    fits = upid < 2**63 and cpu < 2**32 and nanoseconds < 10**9 and time_ns < 2**63
+    fits = upid < 2**63 and cpu < 2**32 and nanoseconds < 10**9 and seconds < 2**63 // 10**9
     return Line(place, upid, cpu, time_ns, raw[match.end() :]) if fits else None
 
 
-def read_events(cursor: Cursor, reading: Reading) -> None:
+def read_events(cursor: Cursor, positions: dict[tuple[int, int], int], reading: Reading) -> None:
     """Read the events of one upid; a broken one costs itself."""
     while cursor.at < len(cursor.lines):
         line = cursor.take()
         try:
-            event = read_event(line, cursor)
+            event = read_event(line, positions[line.place], cursor)
         except BrokenError as error:
             reading.problems.append(Problem(line.place, str(error)))
         else:
             reading.events.setdefault(line.upid, []).append(event)
 
 
-def read_event(line: Line, cursor: Cursor) -> Event:
+def read_event(line: Line, position: int, cursor: Cursor) -> Event:
     """Read the event whose own line is `line` and whose strings come next."""
     tag, numbers, sizes = read_arguments(line.data)
     strings = {name: read_string(cursor, name.encode(), size) for name, size in sizes.items()}
     argv = read_argv(cursor, numbers["argsize"]) if tag == "New_proc" else ()
-    return Event(line.place, line.upid, line.cpu, line.time_ns, tag, numbers, strings, argv)
+    head = (line.place, position, line.upid, line.cpu, line.time_ns)
+    return Event(*head, tag, numbers, strings, argv)
 
 
 def read_arguments(data: bytes) -> tuple[str, dict[str, int], dict[str, int]]:
