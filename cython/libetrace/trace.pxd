@@ -36,7 +36,8 @@ cdef struct Process:
     u8 mark  # of whichever pass is at work
     bint is_unsorted
     bint has_exit
-    bint shares_files  # with its parent
+    bint inherits  # descriptors: the fork comes before its first event
+    bint shares_files  # the table itself
 
 
 # A distinct string in all threads together; in order of bytes.
