@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What parsing costs: a Lua build's trace scaled 200 times against md5sum, and growth up to 3 GB."""
+"""What parsing costs: a Lua build's trace scaled 200 times against md5sum; growth to 3 GB."""
 
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import scale
 from paired import Candidate, Figure
 
 SAMPLE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "lua.nfsdb.xz"
-CACHE = Path(tempfile.gettempdir()) / "etrace-bench"
+CACHE = Path(__file__).resolve().parents[1] / "build" / "bench"
 N_COPIES = 200
 GROWTH = (2, 20, 200, 2000)
 MEGA = 1e6
@@ -23,7 +22,7 @@ MAX_CPU_RATIO, MIN_SPEEDUP, MAX_PEAK_RATIO = 1.2, 1.6, 1.5
 
 def scaled(n_copies: int) -> Path:
     """Return the sample scaled, made when it is not there yet."""
-    CACHE.mkdir(exist_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
     target = CACHE / f"lua-{n_copies}.nfsdb"
     if not target.exists():
         pending = target.with_suffix(".tmp")
@@ -40,7 +39,8 @@ def parse_with(trace: Path, jobs: int) -> Candidate:
         for path in CACHE.glob("out*.json"):
             path.unlink()
 
-    command = [Path(sys.executable).parent / "etrace_parser", "-j", str(jobs), trace, output]
+    program = Path(sys.executable).parent / "etrace_parser"
+    command = [str(program), "-j", str(jobs), str(trace), str(output)]
     return Candidate(f"etrace_parser -j{jobs}", command, prepare=remove_output)
 
 
@@ -65,7 +65,8 @@ def speedup(rounds: int) -> float:
 def verdict(name: str, value: float, limit: float, at_most: bool) -> str:
     """Say whether a figure keeps its promise."""
     kept = value <= limit if at_most else value >= limit
-    return f"{'ok  ' if kept else 'MISS'} {name}: {value:.2f} ({'at most' if at_most else 'at least'} {limit})"
+    bound = f"{'at most' if at_most else 'at least'} {limit}"
+    return f"{'ok  ' if kept else 'MISS'} {name}: {value:.2f} ({bound})"
 
 
 def growth(copies: Sequence[int], rounds: int) -> str:

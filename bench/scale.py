@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scale a trace: N copies of it, one after the other, as one build.
 
-Copy k has every upid shifted by k * 2^32 and every stamp moved on by k times the length of the trace;
-its root is forked by the root of the first copy. Upid 0 stays 0.
+Copy k has every upid shifted by k * 2^32 and every stamp moved on by k times the length of the
+trace; its root is forked by the root of the first copy. Upid 0 stays 0.
 
     python bench/scale.py tests/golden/lua.nfsdb.xz 200 /tmp/lua-200.nfsdb
 """
@@ -36,7 +36,9 @@ class Line:
 
 def read_trace(path: Path) -> bytes:
     if path.suffix == ".zst":
-        return subprocess.run(["zstd", "-dcq", str(path)], check=True, stdout=subprocess.PIPE).stdout
+        return subprocess.run(
+            ["zstd", "-dcq", str(path)], check=True, stdout=subprocess.PIPE
+        ).stdout
     if path.suffix == ".xz":
         return lzma.decompress(path.read_bytes())
     return path.read_bytes()

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
-import signal
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from etrace import __version__
-from etrace.errors import EtraceError
+from etrace.cli.ending import guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +36,6 @@ a first trace:
   etrace_parser .nfsdb .nfsdb.json
   etrace summary
 """
-
-
-def fail(program: str, error: EtraceError) -> int:
-    """Tell the user about an error and what to do; returns the exit status."""
-    sys.stderr.write(f"{program}: error: {error.message}\n")
-    if error.hint:
-        sys.stderr.write(f"  hint: {error.hint}\n")
-    return error.status
-
-
-def guarded(program: str, body: Callable[[], int]) -> int:
-    """Run a command's body; every EtraceError becomes a message and a status."""
-    try:
-        return body()
-    except EtraceError as error:
-        return fail(program, error)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{program}: interrupted\n")
-        return 128 + signal.SIGINT
-    except BrokenPipeError:  # `| head`: nobody wants the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
 
 
 def _top_parser() -> argparse.ArgumentParser:
@@ -105,4 +80,4 @@ def etrace_parser(argv: list[str] | None = None) -> int:
     """`etrace_parser INPUT... OUTPUT`."""
     from etrace.cli import parser
 
-    return guarded("etrace_parser", lambda: int(parser.main(argv)))
+    return parser.main(argv)

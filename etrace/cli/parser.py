@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, NoReturn
 
-from etrace.errors import EtraceError
+from etrace.cli.ending import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,9 @@ PROGRESS_AFTER_S = 1.0
 MEGA = 1e6
 
 EPILOG = """\
-exit status: 0 clean; 2 parts of the trace were left out, as told on standard error (or wrong usage);
-1 nothing usable, or the input cannot be read or the output not be written. The output appears whole
-or not at all. What the keys mean: docs/nfsdb-json.md.
+exit status: 0 clean; 2 parts of the trace were left out, as told on standard error (or wrong
+usage); 1 nothing usable, or the input cannot be read or the output not be written. The output
+appears whole or not at all. What the keys mean: docs/nfsdb-json.md.
 """
 
 
@@ -50,7 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
                         help="threads (default: one for each CPU)")  # fmt: skip
     parser.add_argument("--stats", action="store_true", help="print what was counted")
     parser.add_argument("--split", type=positive, default=0, metavar="BYTES",
-                        help="break an entry into several when the paths of its files exceed BYTES")  # fmt: skip
+                        help="break entries with more BYTES of paths into several")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="no progress, no list of problems")
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - "
@@ -96,14 +96,6 @@ def print_problems(report: ParseReport) -> None:
         print(f"{PROGRAM}: {problem}", file=sys.stderr)
 
 
-def fail(error: EtraceError) -> int:
-    """Print an error and its hint; return the exit status."""
-    print(f"{PROGRAM}: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"{PROGRAM}: hint: {error.hint}", file=sys.stderr)
-    return error.status
-
-
 def run(args: argparse.Namespace) -> int:
     """Parse, then report."""
     from etrace.parse import parse_trace
@@ -137,11 +129,4 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = make_parser().parse_args(argv)
     signal.signal(signal.SIGTERM, stop)
-    try:
-        return run(args)
-    except EtraceError as error:
-        return fail(error)
-    except MemoryError:
-        return fail(EtraceError("not enough memory", "use fewer jobs (-j) or a larger machine"))
-    except KeyboardInterrupt:
-        return EXIT_SIGNAL + signal.SIGINT
+    return guarded(PROGRAM, lambda: run(args))

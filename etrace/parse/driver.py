@@ -33,7 +33,7 @@ class NothingUsableError(EtraceError):
 
 
 def count_jobs(jobs: int) -> int:
-    """Number of threads: as asked, or one for each CPU that this process may use."""
+    """Return the number of threads: as asked, or one for each CPU that this process may use."""
     return min(jobs or len(os.sched_getaffinity(0)), MAX_JOBS)
 
 
@@ -85,12 +85,13 @@ def parse_trace(
 ) -> ParseReport:
     """Parse a trace into `output` (X.json) and X.env.json and X.mounts.json beside it.
 
-    `inputs` are .nfsdb files, directories of parts or `-`; several are merged by time. `jobs` threads
-    (0: one for each CPU). `split` breaks entries whose files have paths of more bytes than that into
-    several (0: never). `progress(done, total)` is called with bytes now and then.
+    `inputs` are .nfsdb files, directories of parts or `-`; several are merged by time. `jobs` is
+    the number of threads (0: one for each CPU). `split` breaks entries whose files have paths of
+    more bytes than that into several (0: never). `progress(done, total)` is called with bytes now
+    and then.
 
-    The files appear whole or not at all. Raises EtraceError when an input cannot be read or an output
-    not be written, NothingUsableError when the trace holds no event.
+    The files appear whole or not at all. Raises EtraceError when an input cannot be read or an
+    output not be written, NothingUsableError when the trace holds no event.
     """
     started = time.monotonic()
     source, names = open_trace(inputs)

@@ -24,8 +24,8 @@ ZSTD_SUFFIX = ".zst"
 def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[str]]:
     """Open a trace made of one or several inputs, merged by time.
 
-    Returns the trace and the names of its parts, in order. `-` is standard input; a directory stands
-    for its files. Raises EtraceError when one cannot be read.
+    Returns the trace and the names of its parts, in order. `-` is standard input; a directory
+    stands for its files. Raises EtraceError when one cannot be read.
     """
     names = [name for given in inputs for name in expand(os.fspath(given))]
     if not names:

@@ -44,7 +44,7 @@ def open_pending(path: Path) -> int:
 
 @contextmanager
 def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
-    """Give descriptors to write the three files to; they get their names when the block succeeds."""
+    """Give descriptors of the three files; they get their names when the block succeeds."""
     targets = output_files(output.resolve())
     for target in targets:
         check_output(target)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from etrace.cli import main
+from etrace.cli.ending import guarded
 from etrace.errors import CaptureError, EtraceError, UsageError
 
 #: modules that `etrace --help` must not import: they make it slow
@@ -65,7 +66,7 @@ def test_an_error_becomes_a_message_a_hint_and_a_status(
     def body() -> int:
         raise error("it broke", "mend it")
 
-    assert main.guarded("etrace", body) == status
+    assert guarded("etrace", body) == status
     assert capsys.readouterr().err == "etrace: error: it broke\n  hint: mend it\n"
 
 
@@ -73,5 +74,5 @@ def test_an_interrupt_ends_with_130(capsys: pytest.CaptureFixture[str]) -> None:
     def body() -> int:
         raise KeyboardInterrupt
 
-    assert main.guarded("etrace", body) == 130
+    assert guarded("etrace", body) == 130
     assert capsys.readouterr().err == "etrace: interrupted\n"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from etrace.cli.parser import main
 from etrace.parse.outputs import output_files
 
@@ -83,8 +84,10 @@ def test_salvage_exits_2_and_names_the_line_and_the_cost(
     assert main([str(trace), str(output)]) == 2
     err = capfd.readouterr().err
     assert err.splitlines() == [
-        "etrace_parser: 1 events whose strings are not those that their arguments announce "
-        f"({trace}:4): the events are left out"
+        (
+            "etrace_parser: 1 events whose strings are not those that their arguments announce "
+            f"({trace}:4): the events are left out"
+        )
     ]
     assert entries(output)[1]["o"] == []
     assert entries(output)[1]["!"] == 7
@@ -125,8 +128,8 @@ def test_an_input_that_is_not_there_is_named_with_a_hint(
     missing = tmp_path / "missing.nfsdb"
     assert main([str(missing), str(output)]) == 1
     message, hint = capfd.readouterr().err.splitlines()
-    assert message == f"etrace_parser: cannot read {missing}: No such file or directory"
-    assert hint.startswith("etrace_parser: hint: ")
+    assert message == f"etrace_parser: error: cannot read {missing}: No such file or directory"
+    assert hint.startswith("  hint: ")
 
 
 @pytest.mark.parametrize("target", ["/dev/null", "."])
@@ -151,7 +154,7 @@ def test_a_full_disk_is_an_error_that_leaves_no_file(
     real_open = os.open
 
     def open_full(path: Any, flags: int, mode: int = 0o777) -> int:
-        name = "/dev/full" if str(path).endswith(".nfsdb.json.%d.tmp" % os.getpid()) else path
+        name = "/dev/full" if str(path).endswith(f".nfsdb.json.{os.getpid()}.tmp") else path
         return real_open(name, flags & ~os.O_CREAT if name == "/dev/full" else flags, mode)
 
     monkeypatch.setattr(os, "open", open_full)

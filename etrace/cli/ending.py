@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How every command ends: errors as messages with a hint, and the exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+from etrace.errors import EtraceError
+
+
+def fail(program: str, error: EtraceError) -> int:
+    """Tell the user about an error and what to do; returns the exit status."""
+    sys.stderr.write(f"{program}: error: {error.message}\n")
+    if error.hint:
+        sys.stderr.write(f"  hint: {error.hint}\n")
+    return error.status
+
+
+def guarded(program: str, body: Callable[[], int]) -> int:
+    """Run a command's body; every EtraceError becomes a message and a status."""
+    try:
+        return body()
+    except EtraceError as error:
+        return fail(program, error)
+    except MemoryError:
+        return fail(program, EtraceError("not enough memory", "give it a larger machine"))
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted\n")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:  # `| head`: nobody wants the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
