@@ -52,6 +52,7 @@ cdef void start_text(Assembly *assembly, const char *bytes, size_t len) noexcept
     assembly.text.len = len
     assembly.text.is_spilled = False
     assembly.has_text = True
+    assembly.is_closed = False
 
 
 cdef void drop_text(Assembly *assembly) noexcept nogil:
@@ -301,7 +302,7 @@ cdef int begin_event(Chunk *chunk, Task *task, u32 code, const Values *values, s
 cdef int add_continuation(Chunk *chunk, Task *task, const char *text,
                           const char *end) noexcept nogil:
     cdef Assembly *assembly = &task.assembly
-    if not assembly.has_text or (assembly.expected == ARGUMENTS
+    if not assembly.has_text or assembly.is_closed or (assembly.expected == ARGUMENTS
                                  and <size_t>(end - text) + 1 > assembly.arguments_left):
         return lose(chunk, task, BAD_STRING)
     if assembly.expected == ARGUMENTS:
@@ -317,6 +318,7 @@ cdef int end_continuation(Chunk *chunk, Task *task) noexcept nogil:
     if not assembly.is_continued:
         return lose(chunk, task, BAD_STRING)
     assembly.is_continued = False
+    assembly.is_closed = True
     if assembly.in_parts or assembly.expected in (ARGUMENTS, VARIABLE):
         return 0
     return end_string(chunk, task)
@@ -330,6 +332,7 @@ cdef int add_part(Chunk *chunk, Task *task, u64 number, const char *text,
         return lose(chunk, task, BAD_STRING)
     assembly.part += 1
     assembly.in_parts = True
+    assembly.is_closed = False
     if assembly.has_text:
         return append_text(&assembly.text, text, end - text)
     start_text(assembly, text, end - text)
@@ -346,6 +349,7 @@ cdef int add_argument(Chunk *chunk, Task *task, u64 number, const char *text,
     if size > assembly.arguments_left:
         return lose(chunk, task, BAD_STRING)
     assembly.arguments_left -= <u32>size
+    assembly.is_closed = False
     if not is_new:
         return append_text(&assembly.text, text, end - text)
     if end_argument(assembly) < 0:
@@ -401,7 +405,7 @@ cdef bint ends_variable(const Assembly *assembly, u32 code, const char *text) no
     if assembly.expected != VARIABLE or not assembly.has_text or assembly.is_continued:
         return False
     if code == CONT:
-        return False
+        return assembly.is_closed
     return code != VARIABLE or text[forms.tags[code].len] != c'[' or starts_with_0(text)
 
 

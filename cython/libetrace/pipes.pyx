@@ -45,6 +45,7 @@ cdef struct View:
     u32 pipe
     u32 n[2]  # descriptors of each end
     u64 alone_until[2]  # step at which an end was last held without the other
+    u64 changed  # step of the last change
 
 
 cdef struct Table:
@@ -133,8 +134,12 @@ cdef inline bint is_alone(const View *view, int end) noexcept nogil:
     return view.n[end] > 0 and view.n[1 - end] == 0
 
 
+# Before a change: what the step found counts, what it passes through does not.
 cdef void note_alone(const Pipes *pipes, View *view) noexcept nogil:
     cdef int end
+    if view.changed == pipes.step:
+        return
+    view.changed = pipes.step
     for end in range(2):
         if is_alone(view, end):
             view.alone_until[end] = pipes.step
@@ -146,6 +151,7 @@ cdef int hold(Pipes *pipes, Table *table, const Held *held) noexcept nogil:
     if view == NULL:
         memset(&fresh, 0, sizeof(fresh))
         fresh.pipe = held.pipe
+        fresh.changed = pipes.step
         if buffer_add(&table.views, &fresh, sizeof(fresh)) < 0:
             return -1
         view = <View *>(table.views.data + table.views.len - sizeof(View))
@@ -195,19 +201,11 @@ cdef int make_pipe(Pipes *pipes, Table *table, u32 process, const Event *event) 
     held.closed_by = 0
     held.fd = event.fd
     held.end = READ_END
-    return hold_pair(pipes, table, &held, event.fd2)
-
-
-# Both ends appear at once: at no time is one of them alone.
-cdef int hold_pair(Pipes *pipes, Table *table, Held *held, s32 write_fd) noexcept nogil:
-    if held.fd != write_fd and hold(pipes, table, held) < 0:
+    if event.fd != event.fd2 and hold(pipes, table, &held) < 0:
         return -1
-    held.fd = write_fd
+    held.fd = event.fd2
     held.end = WRITE_END
-    if hold(pipes, table, held) < 0:
-        return -1
-    (<View *>(table.views.data + table.views.len - sizeof(View))).alone_until[READ_END] = 0
-    return 0
+    return hold(pipes, table, &held)
 
 
 # Who copies an end uses it: the execution that made it, or the child that it was made for.
@@ -403,7 +401,7 @@ cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
                 and hold(pipes, member.table, &held[i]) < 0:
             return -1
     note_jobservers(pipes, member.table)
-    member.since = pipes.step  # what was alone only meanwhile was never alone
+    member.since = pipes.step
     pipes.step += 1
     if not old.n_members:
         old.held.len = 0

@@ -80,6 +80,7 @@ cdef struct Assembly:
     bint has_text  # a string has begun
     bint in_parts  # as TAG[n]
     bint is_continued  # between Cont and Cont_end
+    bint is_closed  # right after Cont_end
     u32 part  # number of the next part or item
     u32 absent
     u32 sizes[ETRACE_MAX_DATA]
