@@ -232,6 +232,7 @@ cdef int join_parents(Trace *trace) noexcept nogil:
     cdef Claim **slots
     cdef Claim *claims
     cdef u64 i
+    cdef u32 number
     cdef u32 worker
     while n_slots < 2 * n:
         n_slots *= 2
@@ -242,6 +243,9 @@ cdef int join_parents(Trace *trace) noexcept nogil:
         claims = <Claim *>trace.workers[worker].claims.data
         for i in range(trace.workers[worker].claims.len / sizeof(Claim)):
             put_claim(trace, slots, n_slots - 1, &claims[i])
+    for number in range(trace.n_processes):
+        if trace.processes[number].mark == HAS_DEAD:
+            drop_dead(&trace.processes[number])
     for i in range(n_slots):
         if slots[i] != NULL:
             take_parent(trace, slots[i])
@@ -329,8 +333,6 @@ cdef int join_families(Trace *trace) noexcept nogil:
     if join_parents(trace) < 0 or number_executions(trace) < 0:
         return -1
     for i in range(trace.n_processes):
-        if trace.processes[i].mark == HAS_DEAD:
-            drop_dead(&trace.processes[i])
         trace.processes[i].mark = UNKNOWN
     for i in range(trace.n_processes):
         inherit(trace, i)
