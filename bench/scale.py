@@ -4,12 +4,13 @@
 Copy k has every upid shifted by k * 2^32 and every stamp moved on by k times the length of the trace;
 its root is forked by the root of the first copy. Upid 0 stays 0.
 
-    python bench/scale.py lua.nfsdb.zst 200 /tmp/lua-200.nfsdb
+    python bench/scale.py tests/golden/lua.nfsdb.xz 200 /tmp/lua-200.nfsdb
 """
 
 from __future__ import annotations
 
 import argparse
+import lzma
 import re
 import subprocess
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ class Line:
 def read_trace(path: Path) -> bytes:
     if path.suffix == ".zst":
         return subprocess.run(["zstd", "-dcq", str(path)], check=True, stdout=subprocess.PIPE).stdout
+    if path.suffix == ".xz":
+        return lzma.decompress(path.read_bytes())
     return path.read_bytes()
 
 
@@ -69,7 +72,7 @@ def fork_of_root(root: Line, copy: int, length_ns: int) -> bytes:
 
 
 def scale(source: Path, n_copies: int, target: Path) -> None:
-    """Write `n_copies` of the trace `source` (may be .zst) to `target`."""
+    """Write `n_copies` of the trace `source` (may be .zst or .xz) to `target`."""
     first, *rest = read_trace(source).splitlines()
     lines = [parse_line(text) for text in rest]
     stamps = [line.time_ns for line in lines]

@@ -222,7 +222,8 @@ cdef void take_parent(Trace *trace, const Claim *claim) noexcept nogil:
     child.parent = claim.parent
     child.parent_index = claim.index
     child.fork_event = claim.event
-    child.shares_files = claim.flags & CLONE_FILES != 0
+    child.inherits = child.first != NULL and compare_events(claim.event, child.first) < 0
+    child.shares_files = child.inherits and claim.flags & CLONE_FILES != 0
 
 
 cdef int join_parents(Trace *trace) noexcept nogil:

@@ -18,7 +18,7 @@ from libetrace.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.records cimport BY_EXEC, CLOEXEC, REOPENS_PIPE, Event
 from libetrace.report cimport TOO_MANY_PIPES, report_add
 from libetrace.scan cimport etrace_decimal
-from libetrace.trace cimport NO_PROCESS, Edge, Path, Process, Trace, compare_events, find_process
+from libetrace.trace cimport NO_PROCESS, Edge, Path, Process, Trace, find_process
 from libetrace.types cimport s32, u8, u32, u64
 from libc.string cimport memcmp
 
@@ -441,7 +441,7 @@ cdef int fork_table(Pipes *pipes, Table *table, u32 process, const Event *event)
         return 0
     made = &pipes.trace.processes[child]
     member = &pipes.members[child]
-    if made.n_events == 0 or compare_events(made.first, event) < 0:
+    if not made.inherits:
         return 0
     if add_offers(pipes, table, process, member) < 0:
         return -1
@@ -513,7 +513,6 @@ cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
     cdef Process *process = &pipes.trace.processes[group]
     cdef bint is_several = process.next_in_group != NO_PROCESS
     cdef int status
-    process.mark = 1
     if group_steps(pipes.trace, group, not is_several, steps) < 0:
         return -1
     status = take_steps(pipes, group, steps)
@@ -521,42 +520,43 @@ cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
     return status
 
 
-# Groups in an order in which the fork comes before what it made; circles of forks come last.
-cdef int take_groups(Pipes *pipes, Buffer *steps) noexcept nogil:
-    cdef Process *processes = pipes.trace.processes
-    cdef u32 group
-    cdef u32 i
-    cdef int round_
-    for round_ in range(2):
-        for i in range(pipes.trace.n_processes):
-            if processes[i].mark or processes[i].group != i:
-                continue
-            if round_ == 0 and has_outer_parent(pipes.trace, i):
-                continue
-            if take_group(pipes, i, steps) < 0:
-                return -1
-            while pipes.waiting.len and pipes.work <= pipes.budget:
-                pipes.waiting.len -= sizeof(u32)
-                group = processes[(<u32 *>(pipes.waiting.data + pipes.waiting.len))[0]].group
-                if not processes[group].mark and take_group(pipes, group, steps) < 0:
-                    return -1
-                if not pipes.waiting.len:
-                    pipes.snapshots.len = 0
-            if pipes.work > pipes.budget:
-                return 0
-    return 0
-
-
-# Whether any member was forked by a process of another group.
+# Whether some member begins with a copy of another group's table.
 cdef bint has_outer_parent(const Trace *trace, u32 group) noexcept nogil:
     cdef u32 number = group
     cdef const Process *process
     while number != NO_PROCESS:
         process = &trace.processes[number]
-        if process.parent != NO_PROCESS and trace.processes[process.parent].group != group:
+        if process.inherits and trace.processes[process.parent].group != group:
             return True
         number = process.next_in_group
     return False
+
+
+# A group and those that it has forked, and so on.
+cdef int take_tree(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
+    cdef Process *processes = pipes.trace.processes
+    if take_group(pipes, group, steps) < 0:
+        return -1
+    while pipes.waiting.len and pipes.work <= pipes.budget:
+        pipes.waiting.len -= sizeof(u32)
+        group = processes[(<u32 *>(pipes.waiting.data + pipes.waiting.len))[0]].group
+        if take_group(pipes, group, steps) < 0:
+            return -1
+    pipes.snapshots.len = 0
+    pipes.offers.len = 0
+    return 0
+
+
+# Who inherits comes after the fork in time, so that every group hangs from one without a parent.
+cdef int take_groups(Pipes *pipes, Buffer *steps) noexcept nogil:
+    cdef u32 i
+    for i in range(pipes.trace.n_processes):
+        if pipes.work > pipes.budget:
+            return 0
+        if pipes.trace.processes[i].group == i and not has_outer_parent(pipes.trace, i) \
+                and take_tree(pipes, i, steps) < 0:
+            return -1
+    return 0
 
 
 cdef int compare_users(const void *a, const void *b) noexcept nogil:
@@ -690,7 +690,6 @@ cdef int link_pipes(Trace *trace) noexcept nogil:
     cdef Buffer edges
     cdef size_t size = (<size_t>trace.n_processes + 1) * sizeof(Member)
     cdef int status
-    cdef u32 i
     memset(&pipes, 0, sizeof(pipes))
     memset(&steps, 0, sizeof(steps))
     memset(&edges, 0, sizeof(edges))
@@ -701,8 +700,6 @@ cdef int link_pipes(Trace *trace) noexcept nogil:
     if pipes.members == NULL:
         return -1
     memset(pipes.members, 0, size)
-    for i in range(trace.n_processes):
-        trace.processes[i].mark = 0
     status = link_all(&pipes, &steps, &edges)
     free_pipes(&pipes)
     buffer_free(&steps)

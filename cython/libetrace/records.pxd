@@ -111,7 +111,9 @@ cdef struct Chunk:
     const char *begin
     const char *end  # after a newline, or the end of the trace
     u16 number
-    bint is_first  # of a file
+    u32 input
+    bint is_first  # of its input
+    bint is_mapped
     u64 first_line  # lines before the chunk
     u64 n_lines
     u64 n_events[N_KINDS]

@@ -9,6 +9,7 @@ from libetrace.types cimport s64, u8, u32, u64
 cdef enum:
     NO_PROCESS = 0xffffffff
     MAX_THREADS = 64
+    MAX_INPUTS = 4096
     CLONE_FILES = 0x400
 
 
@@ -35,7 +36,8 @@ cdef struct Process:
     u8 mark  # of whichever pass is at work
     bint is_unsorted
     bint has_exit
-    bint shares_files  # with its parent
+    bint inherits  # descriptors: the fork comes before its first event
+    bint shares_files  # the table itself
 
 
 # A distinct string in all threads together; in order of bytes.
@@ -74,9 +76,15 @@ cdef struct Worker:
     Buffer json  # of its paths
 
 
-cdef struct Trace:
+# One file of a trace; ETRACE_PAD readable bytes follow it.
+cdef struct Input:
     const char *data
     size_t size
+    bint is_mapped  # from a file
+
+
+cdef struct Trace:
+    u64 size  # bytes of all inputs
     Chunk *chunks
     u32 n_chunks
     u32 n_workers
@@ -101,7 +109,6 @@ cdef struct Trace:
     u64 n_lines
     Report report
     bint no_stat
-    bint is_mapped  # `data` is a file's
     u64 n_kinds_seen[N_KINDS]  # events by kind
 
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil
