@@ -137,15 +137,17 @@ def join(events: list[Event]) -> list[Joined]:
 
 def without_lone_halves(events: list[Event]) -> list[Event]:
     """Leave out the halves that do not stand next to their other half."""
-    kept: list[Event] = []
-    for event in events:
-        before = kept[-1].tag if kept else ""
-        if event.tag in AFTER and before not in AFTER[event.tag]:
-            continue
-        if before in FROM and event.tag not in FROM[before]:
-            kept.pop()
-        kept.append(event)
-    return kept[:-1] if kept and kept[-1].tag in FROM else kept
+    neighbours = zip([None, *events], events, [*events[1:], None], strict=False)
+    return [event for before, event, after in neighbours if is_whole(before, event, after)]
+
+
+def is_whole(before: Event | None, event: Event, after: Event | None) -> bool:
+    """Tell whether an event stands next to the other half that it needs, if it needs one."""
+    if event.tag in FROM:
+        return after is not None and after.tag in FROM[event.tag]
+    if event.tag in AFTER:
+        return before is not None and before.tag in AFTER[event.tag]
+    return True
 
 
 def clone_flags(joined: Joined) -> int:

@@ -170,7 +170,7 @@ def split_prefix(place: tuple[int, int], raw: bytes) -> Line | None:
         return None
     upid, cpu, seconds, nanoseconds = (int(group) for group in match.groups())
     time_ns = seconds * 10**9 + nanoseconds
-    fits = upid < 2**63 and cpu < 2**32 and nanoseconds < 10**9 and seconds < 2**63 // 10**9
+    fits = upid < 2**63 and cpu < 2**32 and nanoseconds < 10**9 and time_ns < 2**63
     return Line(place, upid, cpu, time_ns, raw[match.end() :]) if fits else None
 
 

@@ -307,6 +307,11 @@ def test_a_file_opened_over_a_pipes_end_replaces_it(run: Parse) -> None:
     assert readers(run(t)) == {}
 
 
+def test_a_pipe_over_both_ends_of_another_is_one_step(run: Parse) -> None:
+    t = TraceBuilder().pipe(SHELL, 0, 1).fork(SHELL, LEFT).pipe(SHELL, 0, 1).close(LEFT, 1)
+    assert readers(run(t)) == {}
+
+
 def test_threads_share_their_pipes(run: Parse) -> None:
     t = TraceBuilder().pipe(SHELL, 3, 4).fork(SHELL, LEFT, CLONE_FILES | 17).fork(SHELL, RIGHT)
     t.close(LEFT, 4).close(RIGHT, 3).exec(RIGHT, "/bin/right")
