@@ -4,16 +4,15 @@
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from libetrace.scan cimport ETRACE_PAD
+from libetrace.scan cimport ETRACE_BLOCK_BYTES, ETRACE_PAD
 
 cdef enum:
-    BLOCK_BYTES = 1 << 20
     FIRST_BYTES = 256
 
 
 cdef void *arena_new_block(Arena *arena, size_t size) noexcept nogil:
     cdef size_t head = (sizeof(Block) + 7) & ~<size_t>7
-    cdef size_t total = BLOCK_BYTES
+    cdef size_t total = ETRACE_BLOCK_BYTES
     cdef Block *block
     if size > (<size_t>1 << 62):
         return NULL

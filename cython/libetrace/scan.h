@@ -15,6 +15,9 @@
 #include <emmintrin.h>
 #endif
 
+#ifndef ETRACE_BLOCK_BYTES /* the fuzzer takes small ones: each object apart, and 1 MiB costs ASan */
+#define ETRACE_BLOCK_BYTES (1 << 20)
+#endif
 #define ETRACE_PAD 64
 #define ETRACE_DIGITS_MAX 20 /* of a u64 */
 

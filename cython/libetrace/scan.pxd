@@ -3,6 +3,7 @@
 from libetrace.types cimport u8, u16, u32, u64
 
 cdef extern from "scan.h" nogil:
+    enum: ETRACE_BLOCK_BYTES
     enum: ETRACE_PAD
     enum: ETRACE_DIGITS_MAX
     u16 etrace_load16(const char *at)

@@ -102,7 +102,9 @@ def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = 
 def build_modules(out: Path) -> Path:
     """Build libetrace with coverage and sanitizers; return the folder to import it from."""
     build = out / "modules"
-    flags = " ".join(["-g", "-fsanitize=fuzzer-no-link", *PARSER_SANITIZE])
+    flags = " ".join(
+        ["-g", "-DETRACE_BLOCK_BYTES=1", "-fsanitize=fuzzer-no-link", *PARSER_SANITIZE]
+    )
     if not (build / "build.ninja").exists():
         run_build(
             ["meson", "setup", str(build), str(TOP), "-Db_lundef=false"],
