@@ -14,7 +14,7 @@ from libetrace.forms cimport (
     Tag, Values, find_code, forms, parse_arguments,
 )
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
-from libetrace.names cimport NO_NAME, Names, names_add, names_find
+from libetrace.names cimport NO_NAME, names_add, names_find
 from libetrace.records cimport READING, UNSEEN, Stray
 from libetrace.report cimport (
     BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, WRONG_UPID, report_add,
@@ -39,7 +39,6 @@ cdef extern from *:
 
 cdef enum:
     NS_PER_SECOND = 1000000000
-    MAX_SECONDS = 9223372036  # that fit into 63 bits of nanoseconds
     FIRST_SLOTS = 64
     HEAD_BYTES_MAX = 48  # of the ETRACE_PAD that a comparison may read too much
 
@@ -85,7 +84,7 @@ cdef bint parse_numbers(const char *at, Prefix *prefix) noexcept nogil:
         at += 1
     if numbers[0] > <u64>INT64_MAX or numbers[1] > UINT32_MAX or numbers[3] >= NS_PER_SECOND:
         return False
-    if numbers[2] > MAX_SECONDS or numbers[2] * NS_PER_SECOND + numbers[3] > <u64>INT64_MAX:
+    if numbers[2] >= <u64>INT64_MAX / NS_PER_SECOND:
         return False
     prefix.text = at
     prefix.upid = <s64>numbers[0]
@@ -130,6 +129,16 @@ cdef bint find_prefix(const char *line, const char *end, Prefix *prefix) noexcep
             return parse_numbers(numbers, prefix)
         at += 1
     return False
+
+
+cdef const char *parse_prefix(const char *line, const char *end, s64 *upid,
+                              s64 *time) noexcept nogil:
+    cdef Prefix prefix
+    if end == line or line[0] == c'#' or not find_prefix(line, end, &prefix):
+        return NULL
+    upid[0] = prefix.upid
+    time[0] = prefix.time
+    return prefix.text
 
 
 cdef Task *find_task(Chunk *chunk, s64 upid) noexcept nogil:
@@ -229,7 +238,7 @@ cdef int read_head(Reader *reader, Prefix *prefix) noexcept nogil:
             return -1
     head.bytes = line
     head.len = prefix.fraction - line
-    if head.len > HEAD_BYTES_MAX or prefix.seconds_ns == <s64>MAX_SECONDS * NS_PER_SECOND:
+    if head.len > HEAD_BYTES_MAX:
         head.len = 0
     head.upid = prefix.upid
     head.cpu = prefix.cpu
