@@ -39,6 +39,7 @@ cdef extern from *:
 
 cdef enum:
     NS_PER_SECOND = 1000000000
+    MAX_SECONDS = 9223372036  # that fit into 63 bits of nanoseconds
     FIRST_SLOTS = 64
     HEAD_BYTES_MAX = 48  # of the ETRACE_PAD that a comparison may read too much
 
@@ -84,7 +85,7 @@ cdef bint parse_numbers(const char *at, Prefix *prefix) noexcept nogil:
         at += 1
     if numbers[0] > <u64>INT64_MAX or numbers[1] > UINT32_MAX or numbers[3] >= NS_PER_SECOND:
         return False
-    if numbers[2] >= <u64>INT64_MAX / NS_PER_SECOND:
+    if numbers[2] > MAX_SECONDS or numbers[2] * NS_PER_SECOND + numbers[3] > <u64>INT64_MAX:
         return False
     prefix.text = at
     prefix.upid = <s64>numbers[0]
@@ -238,7 +239,7 @@ cdef int read_head(Reader *reader, Prefix *prefix) noexcept nogil:
             return -1
     head.bytes = line
     head.len = prefix.fraction - line
-    if head.len > HEAD_BYTES_MAX:
+    if head.len > HEAD_BYTES_MAX or prefix.seconds_ns == <s64>MAX_SECONDS * NS_PER_SECOND:
         head.len = 0
     head.upid = prefix.upid
     head.cpu = prefix.cpu
