@@ -73,6 +73,9 @@ class Backend(Protocol):
     def description(self) -> str:
         """One line for people."""
 
+    def obstacle(self) -> Probe | None:
+        """Return what certainly stands in the way, found at no cost; None when nothing is known."""
+
     def probe(self) -> Probe:
         """Try the backend on a trivial command."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from etrace.capture import registry
 from etrace.capture.backend import Probe
+from etrace.capture.ptrace import status_field
 
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 YAMA_MEANING = {
@@ -46,14 +47,6 @@ class Finding:
     probe: Probe
 
 
-def _status_field(name: str) -> str:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return value.strip()
-    return "unknown"
-
-
 def _yama() -> str:
     if not YAMA.exists():
         return "not in this kernel (nothing forbidden)"
@@ -65,11 +58,11 @@ def facts() -> Iterator[Fact]:
     """Yield what decides whether a build can be traced here."""
     yield Fact("kernel", f"{platform.release()} {platform.machine()}")
     yield Fact("user", "root" if os.geteuid() == 0 else f"uid {os.geteuid()}, not root")
-    yield Fact("capabilities", f"0x{_status_field('CapEff')}")
+    yield Fact("capabilities", f"0x{status_field('CapEff')}")
     yield Fact("yama ptrace_scope", _yama())
-    seccomp = _status_field("Seccomp")
+    seccomp = status_field("Seccomp")
     yield Fact("seccomp", SECCOMP_MEANING.get(seccomp, seccomp))
-    tracer = _status_field("TracerPid")
+    tracer = status_field("TracerPid")
     yield Fact(
         "traced by",
         "nobody" if tracer == "0" else f"process {tracer}: a process has one tracer only",

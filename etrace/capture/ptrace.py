@@ -33,6 +33,23 @@ def program() -> Path:
     return path
 
 
+def status_field(name: str) -> str:
+    """Return a field of /proc/self/status, empty when there is none."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    return ""
+
+
+def process_name(pid: str) -> str:
+    """Return the name of a process, `unknown` when it is gone or hidden."""
+    try:
+        return Path("/proc", pid, "comm").read_text().strip()
+    except OSError:
+        return "unknown"
+
+
 def arguments(options: Options, status_fd: int | None) -> list[str]:
     """Options of etrace-ptrace for these capture options."""
     flags = {
@@ -122,14 +139,28 @@ class PtraceBackend:
     name = "ptrace"
     description = "ptrace + seccomp-BPF, no rights needed"
 
+    def obstacle(self) -> Probe | None:
+        """See Backend.obstacle: this process has a tracer already, or the program is missing."""
+        try:
+            program()
+        except CaptureError as error:
+            return Probe(False, error.message, error.hint)
+        tracer = status_field("TracerPid")
+        if tracer in ("0", ""):
+            return None
+        return Probe(
+            False,
+            f"this process is traced already, by process {tracer} ({process_name(tracer)})",
+            "a process has one tracer only: run etrace around the outermost command, alone",
+        )
+
     def probe(self) -> Probe:
         """Trace `true` and look for its New_proc."""
         import tempfile  # noqa: PLC0415  a capture does not need it, and starts the faster
 
-        try:
-            argv0 = str(program())
-        except CaptureError as error:
-            return Probe(False, error.message, error.hint)
+        if (obstacle := self.obstacle()) is not None:
+            return obstacle
+        argv0 = str(program())
         with tempfile.TemporaryDirectory(prefix="etrace-probe-") as directory:
             trace = Path(directory) / "trace"
             options = Options(trace, Path(directory) / "stats")

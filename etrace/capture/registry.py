@@ -19,16 +19,18 @@ def names() -> list[str]:
 def choose(name: str) -> Backend:
     """Return the backend of that name; for `auto` the first that works.
 
-    CaptureError, with every backend's reason, when none works.
+    The last one is not tried first: it says itself, and better, what stands in its way. What is
+    certain to fail is refused before anything is written: CaptureError with every reason.
     """
     if name != AUTO:
-        return next(b for b in BACKENDS if b.name == name)
-    reasons = []
+        return _willing(next(b for b in BACKENDS if b.name == name))
     for backend in BACKENDS[:-1]:
-        probe = backend.probe()
-        if probe.works:
+        if backend.probe().works:
             return backend
-        reasons.append(f"{backend.name}: {probe.reason}")
-    if BACKENDS:
-        return BACKENDS[-1]  # it says itself, and better, what stands in its way
-    raise CaptureError("no backend works here: " + "; ".join(reasons), "etrace doctor says more")
+    return _willing(BACKENDS[-1])
+
+
+def _willing(backend: Backend) -> Backend:
+    if (obstacle := backend.obstacle()) is not None:
+        raise CaptureError(obstacle.reason, obstacle.hint)
+    return backend

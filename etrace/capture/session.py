@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +17,30 @@ STATS = ".nfsdb.stats"
 OLD_SUFFIX = ".old"
 
 
+def _is_being_written(trace: Path) -> bool:
+    """Whether a tracer holds the lock of its trace (etrace-ptrace takes it, flock(2))."""
+    with trace.open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def prepare(directory: Path) -> tuple[Path, Path, bool]:
     """Make `directory` ready for a capture: (trace, stats, whether an older trace was put aside).
 
     CaptureError when nothing can be written there.
     """
-    trace, stats = directory / TRACE, directory / STATS
     try:
+        directory = directory.absolute()
         directory.mkdir(parents=True, exist_ok=True)
+        trace, stats = directory / TRACE, directory / STATS
         aside = trace.exists()
+        if aside and _is_being_written(trace):
+            raise CaptureError(
+                f"{trace}: another capture is writing it", "give this one a directory with -o"
+            )
         for path in (trace, stats):
             if path.exists():
                 path.replace(path.with_name(path.name + OLD_SUFFIX))
@@ -35,7 +51,7 @@ def prepare(directory: Path) -> tuple[Path, Path, bool]:
         ) from error
     if not os.access(directory, os.W_OK | os.X_OK):
         raise CaptureError(f"{directory}: not writable", "give another directory with -o")
-    return trace.absolute(), stats.absolute(), aside
+    return trace, stats, aside
 
 
 def capture(

@@ -11,11 +11,17 @@ from collections.abc import Callable
 from etrace.errors import EtraceError
 
 
+def tell(text: str) -> None:
+    """Print on standard error; nothing when the user closed it (`2>&-`)."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+
+
 def fail(program: str, error: EtraceError) -> int:
     """Tell the user about an error and what to do; returns the exit status."""
-    sys.stderr.write(f"{program}: error: {error.message}\n")
+    tell(f"{program}: error: {error.message}\n")
     if error.hint:
-        sys.stderr.write(f"  hint: {error.hint}\n")
+        tell(f"  hint: {error.hint}\n")
     return error.status
 
 
@@ -28,7 +34,7 @@ def guarded(program: str, body: Callable[[], int]) -> int:
     except MemoryError:
         return fail(program, EtraceError("not enough memory", "give it a larger machine"))
     except KeyboardInterrupt:
-        sys.stderr.write(f"{program}: interrupted\n")
+        tell(f"{program}: interrupted\n")
         return 128 + signal.SIGINT
     except BrokenPipeError:  # `| head`: nobody wants the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

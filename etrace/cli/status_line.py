@@ -27,7 +27,11 @@ def region(first: int, last: int) -> str:
 
 def wanted() -> bool:
     """Whether standard error is a terminal that understands the sequences."""
-    return sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
+    return (
+        sys.stderr is not None
+        and sys.stderr.isatty()
+        and os.environ.get("TERM", "dumb") not in ("dumb", "")
+    )
 
 
 class StatusLine:

@@ -32,6 +32,15 @@ class NothingUsableError(EtraceError):
         self.report = report
 
 
+def check_distinct(names: Sequence[str], target: Path) -> None:
+    """Refuse to replace a trace by what is made of it."""
+    for name in names:
+        if name != "-" and target.exists() and target.samefile(name):
+            raise EtraceError(
+                f"{target} is an input and the output", "name another file to write: X.json"
+            )
+
+
 def count_jobs(jobs: int) -> int:
     """Return the number of threads: as asked, or one for each CPU that this process may use."""
     return min(jobs or len(os.sched_getaffinity(0)), MAX_JOBS)
@@ -86,8 +95,9 @@ def parse_trace(
     output not be written, NothingUsableError when the trace holds no event.
     """
     started = time.monotonic()
-    source, names = open_trace(inputs)
     target = Path(output)
+    source, names = open_trace(inputs)
+    check_distinct(names, target)
     try:
         with pending_files(target) as fds:
             counts = native.parse(

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 ZSTD_SUFFIX = ".zst"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+TRACE = ".nfsdb"
+FIRST_LINE = b"INITCWD="
+EVENT_LINE = re.compile(rb"[^\n]*?\d+,\d+,\d+,\d+!")
+HEAD_BYTES = 4096
 
 
 def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[str]]:
@@ -40,14 +45,29 @@ def natural_key(path: Path) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
 
 
+def is_trace(path: Path) -> bool:
+    """Tell a trace by its first bytes from what else lies in a directory: stats, databases."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return True  # open_input() says what is wrong with it
+    return head.startswith((FIRST_LINE, ZSTD_MAGIC)) or EVENT_LINE.match(head) is not None
+
+
 def expand(name: str) -> list[str]:
-    """List the files that an input stands for."""
+    """List the files that an input stands for: of a directory the trace or the parts in it."""
     path = Path(name)
     if name == STDIN or not path.is_dir():
         return [name]
-    parts = sorted((part for part in path.iterdir() if part.is_file()), key=natural_key)
+    if (path / TRACE).is_file():
+        return [str(path / TRACE)]
+    files = (part for part in path.iterdir() if part.is_file() and is_trace(part))
+    parts = sorted(files, key=natural_key)
     if not parts:
-        raise EtraceError(f"{name}: the directory is empty", "it should hold the parts of a trace")
+        raise EtraceError(
+            f"{name}: no trace in this directory", "it should hold .nfsdb or its parts"
+        )
     return [str(part) for part in parts]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,9 +34,13 @@ def check_output(output: Path) -> None:
 
 
 def open_pending(path: Path) -> int:
-    """Make an empty file that only this process writes."""
+    """Make an empty file that only this process writes.
+
+    O_EXCL: in a directory of somebody else, a link that waits under the name is not followed.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        return os.open(path, flags, 0o666)
     except OSError as error:
         raise EtraceError(
             f"cannot write {path.parent}: {error.strerror}", "choose another place for the output"
@@ -48,10 +53,14 @@ def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
     targets = output_files(output.resolve())
     for target in targets:
         check_output(target)
-    pending = [path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in targets]
+    word = secrets.token_hex(4)
+    pending: list[Path] = []
     fds: list[int] = []
     try:
-        fds.extend(open_pending(path) for path in pending)
+        for target in targets:
+            path = target.with_name(f".{target.name}.{word}.tmp")
+            fds.append(open_pending(path))
+            pending.append(path)
         yield fds[0], fds[1], fds[2]
         # The database last: who sees a new one sees its side files too.
         for path, target in reversed(list(zip(pending, targets, strict=True))):

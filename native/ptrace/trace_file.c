@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ static struct {
 /* Root does not follow a link that somebody else may have put where the trace goes. */
 void trace_open(const char *path)
 {
-	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY;
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
 
 	if (geteuid() == 0)
 		flags |= O_NOFOLLOW;
@@ -39,6 +40,10 @@ void trace_open(const char *path)
 		die("cannot write the trace '%s': %s%s", path, strerror(errno),
 		    errno == ELOOP ? " (as root a symbolic link is not followed: name its target)"
 				   : "");
+	if (flock(file.fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		die("cannot write the trace '%s': another capture is writing it", path);
+	if (ftruncate(file.fd, 0) < 0 && errno != EINVAL) /* EINVAL: a pipe, /dev/full */
+		die("cannot write the trace '%s': %s", path, strerror(errno));
 	file.path = path;
 	etrace_out_init(&file.out, must_alloc(INITIAL_BYTES), INITIAL_BYTES);
 }
@@ -161,14 +166,19 @@ void trace_put(const struct etrace_prefix *prefix, enum etrace_event event, cons
 	} while (!trace_end());
 }
 
+/* A newline would end the line: it is written as \012, as the kernel does in /proc/mounts. */
 void trace_put_initial_cwd(const char *cwd)
 {
-	size_t len = strlen(cwd);
-
 	memcpy(file.out.buf, ETRACE_FIRST_LINE, sizeof(ETRACE_FIRST_LINE) - 1);
 	file.out.len = sizeof(ETRACE_FIRST_LINE) - 1;
-	memcpy(file.out.buf + file.out.len, cwd, len);
-	file.out.len += len;
+	for (; *cwd; cwd++) {
+		if (*cwd == '\n') {
+			memcpy(file.out.buf + file.out.len, "\\012", 4);
+			file.out.len += 4;
+		} else {
+			file.out.buf[file.out.len++] = *cwd;
+		}
+	}
 	file.out.buf[file.out.len++] = '\n';
 	counters.lines++;
 	trace_flush();

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -154,8 +155,9 @@ def test_a_full_disk_is_an_error_that_leaves_no_file(
     real_open = os.open
 
     def open_full(path: Any, flags: int, mode: int = 0o777) -> int:
-        name = "/dev/full" if str(path).endswith(f".nfsdb.json.{os.getpid()}.tmp") else path
-        return real_open(name, flags & ~os.O_CREAT if name == "/dev/full" else flags, mode)
+        if re.fullmatch(r"\.t\.nfsdb\.json\.\w+\.tmp", Path(path).name):
+            return real_open("/dev/full", os.O_WRONLY)
+        return real_open(path, flags, mode)
 
     monkeypatch.setattr(os, "open", open_full)
     assert main([str(trace), str(output)]) == 1
@@ -359,3 +361,29 @@ def run_on_terminal(command: list[str]) -> bytes:
         assert child.wait() == 0
     os.close(leader)
     return shown
+
+
+def test_of_a_directory_of_etrace_run_the_trace_is_read(trace: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    directory.mkdir()
+    (directory / ".nfsdb").write_bytes(trace.read_bytes())
+    (directory / ".nfsdb.old").write_bytes(trace.read_bytes())
+    (directory / ".nfsdb.stats").write_text("{}")
+    assert main([str(directory), str(tmp_path / "a.json")]) == 0
+    assert main([str(trace), str(tmp_path / "b.json")]) == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def test_of_a_directory_of_parts_only_traces_are_read(trace: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "parts"
+    directory.mkdir()
+    (directory / "part_0").write_bytes(trace.read_bytes())
+    (directory / "notes.txt").write_text("no trace")
+    assert main([str(directory), str(tmp_path / "a.json")]) == 0
+
+
+def test_an_input_is_not_overwritten(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = trace.read_bytes()
+    assert main([str(trace), str(trace)]) == 1
+    assert "is an input and the output" in capsys.readouterr().err
+    assert trace.read_bytes() == before

@@ -7,11 +7,11 @@ import argparse
 import os
 import resource
 import signal
-import sys
 from pathlib import Path
 
 from etrace.capture import registry, session
 from etrace.capture.backend import Backend, Options, Outcome, Progress
+from etrace.cli.ending import tell
 from etrace.cli.figures import count, size
 from etrace.errors import UsageError
 
@@ -81,7 +81,7 @@ def _report(outcome: Outcome, options: Options) -> None:
     if not stats:
         return
     shown = os.path.relpath(options.trace)
-    sys.stderr.write(
+    tell(
         f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
         f" and {count(stats['opens'], 'open')} in {stats['duration_ns'] / 1e9:.1f} s"
         f" -> {shown} ({size(stats['bytes'])})\n"
@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     backend = registry.choose(args.backend)
     trace, stats, aside = session.prepare(args.output)
     if aside and not args.quiet:
-        sys.stderr.write(f"etrace: the older trace is now {trace.name}{session.OLD_SUFFIX}\n")
+        tell(f"etrace: the older trace is now {trace.name}{session.OLD_SUFFIX}\n")
     options = Options(trace, stats, args.env, args.mounts, args.thread_names, args.wait_all)
     outcome = _capture(backend, command, options, args.quiet)
     if not args.quiet:

@@ -11,7 +11,7 @@
 #define ETRACE_UPID_PID_BITS 22 /* bits: low bits of a upid that hold the kernel's pid; the rest is a sequence number */
 #define ETRACE_SIGNAL_STATUS_BASE 128 /* status: added to the signal number in Exit when a signal ended the process */
 
-#define ETRACE_FIRST_LINE "INITCWD=" /* first line of a trace: working directory of the traced command */
+#define ETRACE_FIRST_LINE "INITCWD=" /* first line of a trace: working directory of the traced command, a newline in it as \012 */
 #define ETRACE_CONT "Cont" /* text after a newline inside a string */
 #define ETRACE_CONT_END "Cont_end" /* ends a group of Cont lines */
 #define ETRACE_END_SUFFIX "_end" /* after a tag: ends a string that was printed in numbered parts */

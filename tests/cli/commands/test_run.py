@@ -187,3 +187,52 @@ def test_sigterm_reaches_the_command(tmp_path: Path) -> None:
     process.terminate()
     assert process.stdout.read() == "asked\n"
     assert process.wait() == 3
+
+
+def test_a_run_inside_a_run_is_refused_and_harms_no_trace(tmp_path: Path) -> None:
+    inner = f"{ETRACE} run -o {tmp_path} -- true; echo inner $?"
+    done = run(tmp_path, "-q", shell=inner)
+    assert done.stdout == "inner 125\n"
+    assert "traced already" in done.stderr
+    assert not (tmp_path / ".nfsdb.old").exists()
+    assert b"!Exit|" in (tmp_path / ".nfsdb").read_bytes()
+
+
+def test_a_second_run_in_the_same_directory_is_refused(tmp_path: Path) -> None:
+    first = subprocess.Popen(
+        [ETRACE, "run", "-q", "-o", tmp_path, "--", "sh", "-c", "echo up; read line"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert first.stdin is not None
+    assert first.stdout is not None
+    assert first.stdout.readline() == "up\n"
+    second = run(tmp_path, shell="true")
+    assert second.returncode == 125
+    assert "another capture is writing it" in second.stderr
+    first.stdin.close()
+    assert first.wait() == 1
+    assert b"!Exit|status=1" in (tmp_path / ".nfsdb").read_bytes()
+
+
+def test_closed_standard_streams_do_not_stop_a_build(tmp_path: Path) -> None:
+    command = f"{ETRACE} run -o {tmp_path} -- touch {tmp_path}/made <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+    assert (tmp_path / "made").exists()
+
+
+def test_a_deleted_working_directory_is_an_error_with_a_hint(tmp_path: Path) -> None:
+    command = f"mkdir {tmp_path}/gone; cd {tmp_path}/gone; rmdir ../gone; {ETRACE} run -- true"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert "hint:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_newline_in_the_working_directory_does_not_break_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "a\nb").mkdir()
+    subprocess.run([ETRACE, "run", "-q", "--", "true"], cwd=tmp_path / "a\nb", check=True)
+    first, second, *_ = (tmp_path / "a\nb" / ".nfsdb").read_bytes().splitlines()
+    assert first == b"INITCWD=" + os.fsencode(tmp_path) + rb"/a\012b"
+    assert b"!" in second
