@@ -17,7 +17,6 @@ class Counts(TypedDict):
     paths: int
     pipe_links: int
     problems: list[tuple[int, list[int]]]
-    part_lines: list[int]
 
 def parse(
     source: Source,

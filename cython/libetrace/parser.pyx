@@ -22,7 +22,7 @@ from libetrace.passes cimport N_PASSES, is_threaded, run_pass, trace_free, trace
 from libetrace.report cimport N_PROBLEM_LINES, N_PROBLEMS
 from libetrace.scan cimport etrace_peek
 from libetrace.source cimport Source
-from libetrace.trace cimport MAX_THREADS, Input, Trace
+from libetrace.trace cimport MAX_THREADS, Trace
 from libetrace.types cimport u32, u64
 
 cdef extern from "<pthread.h>" nogil:
@@ -210,47 +210,22 @@ cdef int write_side_file(Trace *trace, int fd, bint is_environment, list texts) 
     return 0
 
 
-cdef list list_part_lines(const Trace *trace, size_t n_parts):
-    cdef u32 i
-    lines = [0] * n_parts
-    for i in range(trace.n_chunks):
-        lines[trace.chunks[i].input] += trace.chunks[i].n_lines
-    return lines
-
-
-# The memory stays that of `sources`.
-cdef Input *make_inputs(list sources) except NULL:
-    cdef Input *inputs = <Input *>calloc(len(sources) + 1, sizeof(Input))
-    cdef Source part
-    cdef size_t i = 0
-    if inputs == NULL:
-        raise MemoryError
-    for part in sources:
-        inputs[i].data = part.data
-        inputs[i].size = part.size
-        inputs[i].is_mapped = part.is_mapped
-        i += 1
-    return inputs
-
-
 cdef tuple parse_source(Source source, tuple fds, u32 n_workers, u64 split, progress,
                         size_t chunk_bytes, bint stat):
-    cdef list parts = [source] if source.parts is None else source.parts
-    cdef Input *inputs = make_inputs(parts)
     cdef Trace *trace = <Trace *>calloc(1, sizeof(Trace))
     cdef Output output
     cdef int number
     cdef list texts = []
     if trace == NULL:
-        free(inputs)
         raise MemoryError
     memset(&output, 0, sizeof(output))
     output.fd = fds[0]
     output.split_bytes = split
     try:
-        if trace_init(trace, inputs, <u32>len(parts), n_workers, chunk_bytes) < 0:
+        if trace_init(trace, source.data, source.size, n_workers, chunk_bytes) < 0:
             raise MemoryError
         trace.no_stat = not stat
+        trace.is_mapped = source.is_mapped
         for number in range(N_PASSES):
             run_crew(trace, &output, number, progress)
             check(trace, &output)
@@ -258,14 +233,11 @@ cdef tuple parse_source(Source source, tuple fds, u32 n_workers, u64 split, prog
         write_side_file(trace, fds[2], False, texts)
         if fds[0] < 0:
             texts.insert(0, output.text.data[:output.text.len])
-        counts = make_counts(trace, &output)
-        counts["part_lines"] = list_part_lines(trace, len(parts))
-        return counts, texts
+        return make_counts(trace, &output), texts
     finally:
         output_free(&output, trace)
         trace_free(trace)
         free(trace)
-        free(inputs)
 
 
 def parse(Source source not None, tuple outputs not None, *, u32 jobs, u64 split=0, progress=None,

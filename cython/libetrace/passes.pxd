@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The passes over a trace, in order.
 from libetrace.builder cimport Output
-from libetrace.trace cimport Input, Trace
+from libetrace.trace cimport Trace
 from libetrace.types cimport u32
 
 cdef enum:
@@ -10,7 +10,7 @@ cdef enum:
 # One pass: -1 when there is no memory (or output.error says more).
 ctypedef int (*Pass)(Trace *trace, Output *output, unsigned int worker) noexcept nogil
 
-cdef int trace_init(Trace *trace, const Input *inputs, u32 n_inputs, u32 n_workers,
+cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
                     size_t chunk_bytes) noexcept nogil
 cdef void trace_free(Trace *trace) noexcept nogil
 cdef bint is_threaded(int number) noexcept nogil

@@ -19,7 +19,7 @@ from libetrace.reader cimport free_chunk, read_chunk
 from libetrace.records cimport MAX_CHUNKS, N_KINDS, Chunk
 from libetrace.report cimport report_merge
 from libetrace.scan cimport ETRACE_PAD, etrace_add, etrace_find_newline, etrace_take
-from libetrace.trace cimport MAX_INPUTS, Input, Worker
+from libetrace.trace cimport Worker
 from libetrace.types cimport u16, u32, u64
 from libetrace.verifier cimport verify_processes
 
@@ -62,7 +62,7 @@ cdef int read_pass(Trace *trace, Output *output, unsigned int worker) noexcept n
         if read_chunk(chunk) < 0:
             return -1
         etrace_add(&trace.done_bytes, chunk.end - chunk.begin)
-        if chunk.is_mapped:
+        if trace.is_mapped:
             drop_pages(chunk.begin, chunk.end)
     return 0
 
@@ -135,60 +135,44 @@ cdef u64 make_seed() noexcept nogil:
     return <u64>now.tv_sec * NS_PER_SECOND + <u64>now.tv_nsec ^ <u64>&now
 
 
-# Cuts one input at line ends.
-cdef void cut_input(Trace *trace, const Input *input_, u32 number, size_t chunk_bytes) noexcept nogil:
-    cdef const char *at = input_.data
-    cdef const char *end = input_.data + input_.size
+# Cuts the trace at line ends.
+cdef int cut_chunks(Trace *trace, size_t chunk_bytes) noexcept nogil:
+    cdef const char *at = trace.data
+    cdef const char *end = trace.data + trace.size
     cdef Chunk *chunk
+    if not chunk_bytes:
+        chunk_bytes = CHUNK_BYTES
+    if trace.size / chunk_bytes >= MAX_CHUNKS - 1:
+        chunk_bytes = trace.size / (MAX_CHUNKS - 1) + 1
+    trace.chunks = <Chunk *>calloc(trace.size / chunk_bytes + 1, sizeof(Chunk))
+    if trace.chunks == NULL:
+        return -1
     while at < end:
         chunk = &trace.chunks[trace.n_chunks]
         chunk.number = <u16>trace.n_chunks
-        chunk.input = number
-        chunk.is_first = at == input_.data
-        chunk.is_mapped = input_.is_mapped
+        chunk.is_first = trace.n_chunks == 0
         chunk.begin = at
-        if <size_t>(end - at) > chunk_bytes:
-            at = etrace_find_newline(at + chunk_bytes - 1, end) + 1
-        else:
-            at = end
+        at = end if <size_t>(end - at) <= chunk_bytes else \
+            etrace_find_newline(at + chunk_bytes - 1, end) + 1
         if at > end:
             at = end
         chunk.end = at
         trace.n_chunks += 1
-
-
-cdef int cut_chunks(Trace *trace, const Input *inputs, u32 n_inputs,
-                    size_t chunk_bytes) noexcept nogil:
-    cdef u64 n_chunks = n_inputs
-    cdef u32 i
-    if n_inputs > MAX_INPUTS:
-        return -1
-    if not chunk_bytes:
-        chunk_bytes = CHUNK_BYTES
-    if trace.size / chunk_bytes >= MAX_CHUNKS - MAX_INPUTS:
-        chunk_bytes = trace.size / (MAX_CHUNKS - MAX_INPUTS) + 1
-    for i in range(n_inputs):
-        n_chunks += inputs[i].size / chunk_bytes
-    trace.chunks = <Chunk *>calloc(n_chunks + 1, sizeof(Chunk))
-    if trace.chunks == NULL:
-        return -1
-    for i in range(n_inputs):
-        cut_input(trace, &inputs[i], i, chunk_bytes)
     return 0
 
 
-cdef int trace_init(Trace *trace, const Input *inputs, u32 n_inputs, u32 n_workers,
+cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
                     size_t chunk_bytes) noexcept nogil:
     cdef u32 i
     memset(trace, 0, sizeof(trace[0]))
+    trace.data = data
+    trace.size = size
     trace.seed = make_seed()
     trace.n_workers = n_workers
-    for i in range(n_inputs):
-        trace.size += inputs[i].size
     for i in range(n_workers):
         if names_init(&trace.workers[i].names, trace.seed) < 0:
             return -1
-    return cut_chunks(trace, inputs, n_inputs, chunk_bytes)
+    return cut_chunks(trace, chunk_bytes)
 
 
 cdef void trace_free(Trace *trace) noexcept nogil:
@@ -223,7 +207,6 @@ cdef int run_all(Trace *trace, Output *output) noexcept nogil:
 cdef int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) noexcept nogil:
     cdef Trace *trace = <Trace *>calloc(1, sizeof(Trace))
     cdef char *copy = <char *>calloc(1, size + ETRACE_PAD)
-    cdef Input whole
     cdef Buffer text
     cdef Output output
     cdef int status = -1
@@ -233,10 +216,7 @@ cdef int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) 
     if trace != NULL and copy != NULL:
         if size:
             memcpy(copy, data, size)
-        whole.data = copy
-        whole.size = size
-        whole.is_mapped = False
-        status = trace_init(trace, &whole, 1, 1, chunk_bytes)
+        status = trace_init(trace, copy, size, 1, chunk_bytes)
         trace.no_stat = True
         if status == 0:
             status = run_all(trace, &output)

@@ -110,10 +110,10 @@ cdef int join_paths(Trace *trace) noexcept nogil:
     return 0
 
 
-# Only of absolute paths that the system can be asked for: no null byte inside.
+# What has a null byte inside is no path that the system can be asked for.
 cdef void look_up(Path *path) noexcept nogil:
     cdef stat_result result
-    if not path.len or path.bytes[0] != c'/' or memchr(path.bytes, 0, path.len) != NULL:
+    if memchr(path.bytes, 0, path.len) != NULL:
         return
     if lstat(path.bytes, &result) < 0:
         return

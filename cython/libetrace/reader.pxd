@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lines of a chunk into events.
+from libetrace.memory cimport Arena
+from libetrace.names cimport Names
 from libetrace.records cimport Chunk, Task
 from libetrace.types cimport s64
 
@@ -8,3 +10,5 @@ cdef int read_chunk(Chunk *chunk) noexcept nogil
 cdef void free_chunk(Chunk *chunk) noexcept nogil
 # The task of a upid, NULL when it has none in this chunk.
 cdef Task *find_task(Chunk *chunk, s64 upid) noexcept nogil
+# Text after the prefix of a line and its stamp; NULL when it has none.
+cdef const char *parse_prefix(const char *line, const char *end, s64 *upid, s64 *time) noexcept nogil

@@ -14,7 +14,7 @@ from libetrace.forms cimport (
     Tag, Values, find_code, forms, parse_arguments,
 )
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
-from libetrace.names cimport NO_NAME, Names, names_add, names_find
+from libetrace.names cimport NO_NAME, names_add, names_find
 from libetrace.records cimport READING, UNSEEN, Stray
 from libetrace.report cimport (
     BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, WRONG_UPID, report_add,
@@ -130,6 +130,16 @@ cdef bint find_prefix(const char *line, const char *end, Prefix *prefix) noexcep
             return parse_numbers(numbers, prefix)
         at += 1
     return False
+
+
+cdef const char *parse_prefix(const char *line, const char *end, s64 *upid,
+                              s64 *time) noexcept nogil:
+    cdef Prefix prefix
+    if end == line or line[0] == c'#' or not find_prefix(line, end, &prefix):
+        return NULL
+    upid[0] = prefix.upid
+    time[0] = prefix.time
+    return prefix.text
 
 
 cdef Task *find_task(Chunk *chunk, s64 upid) noexcept nogil:

@@ -112,9 +112,7 @@ cdef struct Chunk:
     const char *begin
     const char *end  # after a newline, or the end of the trace
     u16 number
-    u32 input
-    bint is_first  # of its input
-    bint is_mapped
+    bint is_first  # of a file
     u64 first_line  # lines before the chunk
     u64 n_lines
     u64 n_events[N_KINDS]

@@ -8,5 +8,5 @@ cdef class Source:
     cdef void *map
     cdef size_t map_size
     cdef bint is_mapped
-    cdef readonly list parts  # of a merge, else None
+    cdef list parts  # of a merge
 

@@ -9,7 +9,6 @@ from libetrace.types cimport s64, u8, u32, u64
 cdef enum:
     NO_PROCESS = 0xffffffff
     MAX_THREADS = 64
-    MAX_INPUTS = 4096
     CLONE_FILES = 0x400
 
 
@@ -76,15 +75,9 @@ cdef struct Worker:
     Buffer json  # of its paths
 
 
-# One file of a trace; ETRACE_PAD readable bytes follow it.
-cdef struct Input:
+cdef struct Trace:
     const char *data
     size_t size
-    bint is_mapped  # from a file
-
-
-cdef struct Trace:
-    u64 size  # bytes of all inputs
     Chunk *chunks
     u32 n_chunks
     u32 n_workers
@@ -109,6 +102,7 @@ cdef struct Trace:
     u64 n_lines
     Report report
     bint no_stat
+    bint is_mapped  # `data` is a file's
     u64 n_kinds_seen[N_KINDS]  # events by kind
 
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil

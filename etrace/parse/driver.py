@@ -46,20 +46,12 @@ def count_jobs(jobs: int) -> int:
     return min(jobs or len(os.sched_getaffinity(0)), MAX_JOBS)
 
 
-def find_place(line: int, part_lines: Sequence[int], names: Sequence[str]) -> tuple[str, int]:
-    """Turn a line of all parts together into a part's name and a line of it."""
-    for name, n_lines in zip(names, part_lines, strict=True):
-        if line <= n_lines:
-            return name, line
-        line -= n_lines
-    raise AssertionError(f"line {line} beyond the last part")
-
-
-def name_problems(counts: native.Counts, names: Sequence[str]) -> list[Problem]:
+def name_problems(counts: native.Counts, source: Source, names: Sequence[str]) -> list[Problem]:
     """Put words and places to the problems that the native parser counted."""
-    part_lines = counts["part_lines"]
+    wanted = sorted({line for _, lines in counts["problems"] for line in lines})
+    places = dict(zip(wanted, source.locate(wanted), strict=True))
     return [
-        Problem(KINDS[name], count, tuple(find_place(line, part_lines, names) for line in lines))
+        Problem(KINDS[name], count, tuple((names[places[n][0]], places[n][1]) for n in lines))
         for name, (count, lines) in zip(native.PROBLEMS, counts["problems"], strict=True)
         if count
     ]
@@ -80,7 +72,7 @@ def make_report(
         paths=counts["paths"],
         pipe_links=counts["pipe_links"],
         seconds=seconds,
-        problems=tuple(name_problems(counts, names)),
+        problems=tuple(name_problems(counts, source, names)),
     )
 
 
