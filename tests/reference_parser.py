@@ -98,21 +98,14 @@ class Forks:
 def parse(inputs: list[bytes]) -> Parsed:
     """Parse a trace given as one or several files."""
     reading = reference_reader.read(inputs)
-    whole = {upid: without_lone_halves(events) for upid, events in reading.events.items()}
-    in_time = sorted(
-        (joined for events in whole.values() for joined in join(events)),
-        key=lambda joined: joined.event.order,
-    )
+    joined = [each for events in reading.events.values() for each in join(events)]
+    halves = [each.event for each in joined if not is_whole(each)]
+    in_time = sorted(filter(is_whole, joined), key=lambda each: each.event.order)
     forks = find_forks(in_time)
-    kept = [joined for joined in in_time if joined.event not in forks.refused]
+    kept = [each for each in in_time if each.event not in forks.refused]
     entries = build_entries(kept, forks, reading)
     problems = list(reading.problems)
-    problems += (
-        Problem(event.place, "half of a pair")
-        for upid, events in reading.events.items()
-        for event in events
-        if event not in whole[upid]
-    )
+    problems += (Problem(event.place, "half of a pair") for event in halves)
     problems += (Problem(event.place, "has a parent already") for event in forks.refused)
     return Parsed(entries, environment(reading), mounts(kept), problems, reading.n_lost)
 
@@ -135,18 +128,13 @@ def join(events: list[Event]) -> list[Joined]:
     return out
 
 
-def without_lone_halves(events: list[Event]) -> list[Event]:
-    """Leave out the halves that do not stand next to their other half."""
-    neighbours = zip([None, *events], events, [*events[1:], None], strict=False)
-    return [event for before, event, after in neighbours if is_whole(before, event, after)]
-
-
-def is_whole(before: Event | None, event: Event, after: Event | None) -> bool:
+def is_whole(joined: Joined) -> bool:
     """Tell whether an event stands next to the other half that it needs, if it needs one."""
-    if event.tag in FROM:
-        return after is not None and after.tag in FROM[event.tag]
-    if event.tag in AFTER:
-        return before is not None and before.tag in AFTER[event.tag]
+    before, tag, after = joined.before, joined.event.tag, joined.after
+    if tag in FROM:
+        return after is not None and after.tag in FROM[tag]
+    if tag in AFTER:
+        return before is not None and before.tag in AFTER[tag]
     return True
 
 
