@@ -7,7 +7,6 @@ cdef extern from "scan.h" nogil:
     enum: ETRACE_PAD
     enum: ETRACE_DIGITS_MAX
     enum: ETRACE_GROWN_BLOCK_BYTES
-    void *etrace_allocate(size_t size)
     u16 etrace_load16(const char *at)
     u64 etrace_load64(const char *at)
     bint etrace_equal(const char *a, const char *b, size_t len)
@@ -21,6 +20,7 @@ cdef extern from "scan.h" nogil:
     size_t etrace_utf8_length(const char *at, size_t len)
     char *etrace_put_decimal(char *to, u64 value)
     char *etrace_put_text(char *to, const char *text)
+    void etrace_prefetch(const void *at)
     u64 etrace_take(u64 *counter)
     u64 etrace_peek(const u64 *counter)
     void etrace_add(u64 *counter, u64 n)
