@@ -9,7 +9,7 @@ export PYTHON
 
 BIN := $(VENV)/bin
 SOURCES := $(shell find etrace cython native kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
-	meson.build $(wildcard meson.options) pyproject.toml
+	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test pytest sanitize lint format bench generate debug fuzz clean
@@ -39,7 +39,7 @@ pytest: build ## the tests but those of sanitize; PYTEST_ARGS chooses
 sanitize: build ## the tests of capture on C programs built with ASan and UBSan
 	@build-aux/setup test $(VENV)
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
-		meson setup build/sanitize -Db_sanitize=address,undefined -Db_lundef=false \
+		meson setup build/sanitize -Dstrict=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
 		ninja -C build/sanitize native/ptrace/etrace-ptrace >/dev/null
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
@@ -72,7 +72,7 @@ debug: ## build with every check on into .venv-debug, and run the tests on it
 
 fuzz: build ## ten million runs of the fuzzers
 	@build-aux/setup fuzz $(VENV)
-	$(BIN)/python tests/fuzz/run.py
+	$(BIN)/python tests/fuzz/run.py --runs 10000000 --seconds 7200
 
 clean: ## remove everything that was made
 	rm -rf build .venv .venv-debug .mypy_cache .ruff_cache .pytest_cache .hypothesis

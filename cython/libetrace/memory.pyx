@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Memory of the parser's nogil code: an arena and a growing array. Nothing here is seen by Python."""
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
-from libetrace.scan cimport ETRACE_BLOCK_BYTES, ETRACE_PAD
+from libetrace.scan cimport ETRACE_BLOCK_BYTES, ETRACE_GROWN_BLOCK_BYTES, ETRACE_PAD, etrace_allocate
 
 cdef enum:
     FIRST_BYTES = 256
@@ -12,13 +12,13 @@ cdef enum:
 
 cdef void *arena_new_block(Arena *arena, size_t size) noexcept nogil:
     cdef size_t head = (sizeof(Block) + 7) & ~<size_t>7
-    cdef size_t total = ETRACE_BLOCK_BYTES
+    cdef size_t total = ETRACE_GROWN_BLOCK_BYTES if arena.block != NULL else ETRACE_BLOCK_BYTES
     cdef Block *block
     if size > (<size_t>1 << 62):
         return NULL
     if head + size > total:
         total = head + size
-    block = <Block *>malloc(total + ETRACE_PAD)
+    block = <Block *>etrace_allocate(total + ETRACE_PAD)
     if block == NULL:
         return NULL
     block.older = arena.block

@@ -6,7 +6,7 @@ The rules are in docs/nfsdb-json.md. A table of descriptors is simulated once, f
 it; of each pipe it knows until when it held one end without the other. Tables hold a handful of
 pipes, so they are searched from end to end; a trace that makes them long is given up (and told of).
 """
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
 from libetrace.events cimport (
@@ -81,7 +81,7 @@ cdef struct Member:
     Table *table
     u64 since  # step
     u32 index
-    bint is_started
+    bint has_ended
     u32 inherited  # position and number of what the fork left for it in Pipes.snapshots
     u32 n_inherited
     u32 offers  # the same, in Pipes.offers
@@ -96,7 +96,8 @@ cdef struct Pipes:
     Buffer snapshots  # Held
     Buffer offers  # Offer
     Buffer waiting  # groups whose fork has been seen
-    Table *tables
+    Table *tables  # of the group at hand
+    Table *spare
     u64 step
     u64 work
     u64 budget
@@ -288,12 +289,19 @@ cdef int close_fd(Pipes *pipes, Table *table, u32 process, const Event *event) n
     return 0
 
 
+# An empty table: one that is done with, if there is any.
 cdef Table *new_table(Pipes *pipes, u32 owner) noexcept nogil:
-    cdef Table *table = <Table *>malloc(sizeof(Table))
-    if table == NULL:
-        return NULL
-    memset(table, 0, sizeof(Table))
+    cdef Table *table = pipes.spare
+    if table != NULL:
+        pipes.spare = table.older
+        table.held.len = table.views.len = 0
+        table.is_shared = False
+    else:
+        table = <Table *>calloc(1, sizeof(Table))
+        if table == NULL:
+            return NULL
     table.owner = owner
+    table.n_members = 1
     table.older = pipes.tables
     pipes.tables = table
     return table
@@ -310,12 +318,12 @@ cdef int fill_table(Pipes *pipes, Table *table, const Held *held, size_t n) noex
 # The first event of a process, or the fork that shares its parent's table.
 cdef int start(Pipes *pipes, u32 process, Table *shared) noexcept nogil:
     cdef Member *member = &pipes.members[process]
-    if member.is_started:
+    if member.table != NULL:
         return 0
-    member.is_started = True
     member.table = shared
     if shared != NULL:
         shared.is_shared = True
+        shared.n_members += 1
     else:
         member.table = new_table(pipes, process)
         if member.table == NULL:
@@ -324,7 +332,7 @@ cdef int start(Pipes *pipes, u32 process, Table *shared) noexcept nogil:
                 pipes, member.table, <Held *>pipes.snapshots.data + member.inherited,
                 member.n_inherited) < 0:
             return -1
-    member.table.n_members += 1
+    member.n_inherited = 0
     member.since = pipes.step
     pipes.step += 1
     return 0
@@ -371,10 +379,8 @@ cdef int end_process(Pipes *pipes, u32 process) noexcept nogil:
     if end_execution(pipes, process, False) < 0:
         return -1
     member.table.n_members -= 1
-    member.table = new_table(pipes, process)
-    if member.table == NULL:
-        return -1
-    member.table.n_members = 1
+    member.table = NULL
+    member.has_ended = True
     return 0
 
 
@@ -395,7 +401,6 @@ cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     if member.table == NULL:
         return -1
     old.n_members -= 1
-    member.table.n_members = 1
     for i in range(old.held.len / sizeof(Held)):
         if not held[i].is_cloexec and held[i].closed_by != process + 1 \
                 and hold(pipes, member.table, &held[i]) < 0:
@@ -476,22 +481,33 @@ cdef int take_step(Pipes *pipes, u32 process, const Event *event) noexcept nogil
     return 0
 
 
-cdef void free_tables(Pipes *pipes) noexcept nogil:
+cdef void free_tables(Table **tables) noexcept nogil:
     cdef Table *older
+    while tables[0] != NULL:
+        older = tables[0].older
+        buffer_free(&tables[0].held)
+        buffer_free(&tables[0].views)
+        free(tables[0])
+        tables[0] = older
+
+
+# The tables of a group that has been followed are for the next one.
+cdef void spare_tables(Pipes *pipes) noexcept nogil:
+    cdef Table *table
     while pipes.tables != NULL:
-        older = pipes.tables.older
-        buffer_free(&pipes.tables.held)
-        buffer_free(&pipes.tables.views)
-        free(pipes.tables)
-        pipes.tables = older
+        table = pipes.tables
+        pipes.tables = table.older
+        table.older = pipes.spare
+        pipes.spare = table
 
 
 # Those that no Exit has ended hold what they hold to the end.
 cdef int end_members(Pipes *pipes, u32 group) noexcept nogil:
     cdef u32 number = group
     while number != NO_PROCESS:
-        if start(pipes, number, NULL) < 0 or end_execution(pipes, number, False) < 0:
-            return -1
+        if not pipes.members[number].has_ended or pipes.members[number].table != NULL:
+            if start(pipes, number, NULL) < 0 or end_execution(pipes, number, False) < 0:
+                return -1
         number = pipes.trace.processes[number].next_in_group
     return 0
 
@@ -514,7 +530,7 @@ cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
     if group_steps(pipes.trace, group, not is_several, steps) < 0:
         return -1
     status = take_steps(pipes, group, steps)
-    free_tables(pipes)
+    spare_tables(pipes)
     return status
 
 
@@ -672,7 +688,8 @@ cdef u64 count_events(const Trace *trace) noexcept nogil:
 
 
 cdef void free_pipes(Pipes *pipes) noexcept nogil:
-    free_tables(pipes)
+    free_tables(&pipes.tables)
+    free_tables(&pipes.spare)
     free(pipes.members)
     buffer_free(&pipes.pipes)
     buffer_free(&pipes.users[READ_END])

@@ -85,9 +85,10 @@ cdef inline bint is_half(u8 before, const Event *event, int *problem) noexcept n
 
 
 # What an event's neighbours say of it.
-cdef inline void note_neighbours(u8 before, Event *event) noexcept nogil:
-    if event.kind == ETRACE_EV_SCHED_FORK and before == ETRACE_EV_SYS_CLONE:
-        event.access |= IS_CLONE
+cdef inline void note_neighbours(const Event *before, Event *event) noexcept nogil:
+    if event.kind == ETRACE_EV_SCHED_FORK:
+        if before != NULL and before.kind == ETRACE_EV_SYS_CLONE:
+            event.access |= IS_CLONE
     elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT) and event.next != NULL:
         if event.next.kind == (<u8>ETRACE_EV_MOUNT_FAILED if event.kind == ETRACE_EV_MOUNT
                                else <u8>ETRACE_EV_UMOUNT_FAILED):
@@ -109,8 +110,6 @@ cdef void verify_pairs(Trace *trace, Worker *worker, Process *process) noexcept 
             report_add(&worker.report, problem, event_line(trace, event), 1)
             event.kind = DEAD
             has_halves = True
-        else:
-            note_neighbours(before, event)
         before = kind
         event = event.next
     if has_halves:
@@ -174,6 +173,7 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
     cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
     cdef u64 clean = 0
     while event != NULL:
+        note_neighbours(before, event)
         if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM):
             if run == NULL or run.time != event.time:
                 run = event

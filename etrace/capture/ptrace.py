@@ -83,19 +83,30 @@ def read_stats(path: Path) -> dict[str, Any]:
     return raw if isinstance(raw, dict) else {}
 
 
+def _from_terminal() -> bool:
+    """Whether a SIGINT now is a key: then every process of the foreground group has got it."""
+    try:
+        with open("/dev/tty", "rb", buffering=0) as terminal:  # noqa: PTH123  no Path in a handler
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
-def _signals_for(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Leave the terminal's signals to the build and hand on the others, while it runs."""
+def _signals_for(children: list[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """Leave the keys of the terminal to the build and hand on all other signals, while it runs."""
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        process.send_signal(number)
+        for process in children:
+            process.send_signal(number)
 
-    def ignore(_number: int, _frame: FrameType | None) -> None:
-        return
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if not _from_terminal():
+            forward(number, frame)
 
     wanted = {
-        signal.SIGINT: ignore,
-        signal.SIGQUIT: ignore,
+        signal.SIGINT: interrupt,
+        signal.SIGQUIT: interrupt,
         signal.SIGTERM: forward,
         signal.SIGHUP: forward,
     }
@@ -181,19 +192,19 @@ class PtraceBackend:
     ) -> Outcome:
         """Trace `command`; see Backend.run."""
         argv0 = str(program())
-        if on_progress is None:
-            process = _start([argv0, *arguments(options, None), "--", *command], None)
-            with _signals_for(process):
+        children: list[subprocess.Popen[bytes]] = []
+        with _signals_for(children):
+            if on_progress is None:
+                process = _start([argv0, *arguments(options, None), "--", *command], None)
+                children.append(process)
                 process.wait()
-        else:
-            reader, writer = os.pipe()
-            try:
+            else:
+                reader, writer = os.pipe()
                 process = _start([argv0, *arguments(options, writer), "--", *command], writer)
+                children.append(process)
                 os.close(writer)
-                with _signals_for(process):
-                    _follow(reader, on_progress)
-                    process.wait()
-            finally:
+                _follow(reader, on_progress)
+                process.wait()
                 os.close(reader)
         code = process.returncode
         return Outcome(code if code >= 0 else 128 - code, max(-code, 0), read_stats(options.stats))

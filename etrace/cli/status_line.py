@@ -2,7 +2,8 @@
 """A status line at the foot of the terminal that leaves the build's output alone.
 
 The last row is taken out of the scrolling region (DECSTBM, as apt does it), so that what the build
-prints scrolls above it. Sequences: ECMA-48 and the VT100 manual.
+prints scrolls above it. Sequences: ECMA-48 and the VT100 manual. In the background, and while the
+job is stopped, the terminal belongs to somebody else: nothing is drawn, the row is given back.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import signal
 import sys
 import time
 from types import FrameType, TracebackType
-from typing import Self
+from typing import Any, Self
 
 SAVE, RESTORE = "\x1b7", "\x1b8"
 CLEAR_ROW, CLEAR_BELOW = "\x1b[2K", "\x1b[0J"
@@ -27,25 +28,34 @@ def region(first: int, last: int) -> str:
 
 def wanted() -> bool:
     """Whether standard error is a terminal that understands the sequences."""
-    return (
-        sys.stderr is not None
-        and sys.stderr.isatty()
-        and os.environ.get("TERM", "dumb") not in ("dumb", "")
-    )
+    if sys.stderr is None or not sys.stderr.isatty():
+        return False
+    return os.environ.get("TERM", "dumb") not in ("dumb", "")
+
+
+def in_foreground() -> bool:
+    """Whether the terminal of standard error belongs to this job now."""
+    try:
+        return os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
+    except OSError:
+        return False
 
 
 class StatusLine:
     """Context manager: `show(text)` replaces the row, leaving restores the terminal."""
 
     def __init__(self) -> None:
-        self._rows = 0
+        self._rows = 0  #: 0 while the row is not taken
         self._columns = 0
         self._started = time.monotonic()
-        self._old_handler: signal.Handlers | object = signal.SIG_DFL
+        self._old: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
-        self._old_handler = signal.getsignal(signal.SIGWINCH)
-        signal.signal(signal.SIGWINCH, self._on_resize)
+        handlers = {signal.SIGWINCH: self._on_resize, signal.SIGTSTP: self._on_stop}
+        self._old = {number: signal.getsignal(number) for number in handlers}
+        for number, handler in handlers.items():
+            if self._old[number] is not signal.SIG_IGN:
+                signal.signal(number, handler)
         self._take_row()
         return self
 
@@ -55,7 +65,8 @@ class StatusLine:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        signal.signal(signal.SIGWINCH, self._old_handler)  # type: ignore[arg-type]
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
         self._give_back()
 
     @property
@@ -64,11 +75,15 @@ class StatusLine:
         return time.monotonic() - self._started
 
     def show(self, text: str) -> None:
-        """Print `text` in the row, cut to its width."""
-        if self._rows < MIN_ROWS:
+        """Print `text` in the row, cut to its width; nothing while in the background."""
+        if not in_foreground():
+            self._rows = 0
             return
-        cut = text[: self._columns].ljust(self._columns)
-        self._write(f"{SAVE}\x1b[{self._rows};1H{REVERSE}{cut}{PLAIN}{RESTORE}")
+        if not self._rows:
+            self._take_row()
+        if self._rows:
+            cut = text[: self._columns].ljust(self._columns)
+            self._write(f"{SAVE}\x1b[{self._rows};1H{REVERSE}{cut}{PLAIN}{RESTORE}")
 
     def _write(self, text: str) -> None:
         try:
@@ -77,19 +92,29 @@ class StatusLine:
             self._rows = 0  # the terminal went away; the build goes on
 
     def _take_row(self) -> None:
+        if not in_foreground():
+            return
         try:
-            self._columns, self._rows = os.get_terminal_size(sys.stderr.fileno())
+            self._columns, rows = os.get_terminal_size(sys.stderr.fileno())
         except OSError:
-            self._rows = 0
-        if self._rows >= MIN_ROWS:
+            return
+        if rows >= MIN_ROWS:
+            self._rows = rows
             # a newline first: the text of the last row moves up rather than being written over
-            self._write(f"\n{SAVE}{region(1, self._rows - 1)}{RESTORE}\x1b[1A")
+            self._write(f"\n{SAVE}{region(1, rows - 1)}{RESTORE}\x1b[1A")
 
     def _give_back(self) -> None:
-        if self._rows >= MIN_ROWS:
+        if self._rows and in_foreground():
             row = self._rows
             self._write(f"{SAVE}{region(1, row)}\x1b[{row};1H{CLEAR_ROW}{RESTORE}{CLEAR_BELOW}")
+        self._rows = 0
 
     def _on_resize(self, _number: int, _frame: FrameType | None) -> None:
         self._give_back()
         self._take_row()
+
+    def _on_stop(self, number: int, _frame: FrameType | None) -> None:
+        self._give_back()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # stops here; the next show() takes the row again
+        signal.signal(number, self._on_stop)

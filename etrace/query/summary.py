@@ -169,9 +169,11 @@ class _Graph:
 def _kind(path: str) -> str | None:
     """Return `executable`, `shared object` or `archive` for a file that is one now; else None."""
     try:
+        if not Path(path).is_file():  # a FIFO would be waited for
+            return None
         with Path(path).open("rb") as stream:
             head = stream.read(ELF_TYPE_OFFSET + 2)
-    except OSError:
+    except (OSError, ValueError):
         return None
     if head.startswith(AR_MAGIC):
         return "archive"

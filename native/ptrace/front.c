@@ -4,8 +4,9 @@
  * outlive the command (compiler daemons) need their tracer as long as they live, since without one
  * every filtered call fails with ENOSYS; the front can end when the command ends.
  *
- * SIGINT and SIGQUIT come from the terminal to the whole group, the build included: both processes
- * ignore them. SIGTERM and SIGHUP are handed to the command; the second one kills the whole build.
+ * SIGINT and SIGQUIT from the terminal reach the whole group, the build included: both processes
+ * ignore them. Sent by a process (`kill -INT`, as CI runners do) they are handed to the command.
+ * SIGTERM and SIGHUP are handed to it too; the second one kills the whole build.
  */
 #include "front.h"
 
@@ -53,6 +54,31 @@ static void hand_on(int signal)
 	}
 }
 
+/* The kernel's own signals (SI_KERNEL: a key of the terminal) have reached the command already. */
+static void hand_on_interrupt(int signal, siginfo_t *info, void *context)
+{
+	static u64 last_time;
+	u64 now = monotonic_ns();
+
+	(void)context;
+	if (info->si_code > 0 || !*root || now - last_time <= SAME_WISH_NS)
+		return;
+	last_time = now;
+	kill(*root, signal);
+}
+
+static void set_interrupt(int signal)
+{
+	struct sigaction action;
+
+	if (signals_was_ignored(signal))
+		return;
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = hand_on_interrupt;
+	action.sa_flags = SA_SIGINFO;
+	sigaction(signal, &action, NULL);
+}
+
 static void wake(int signal)
 {
 	(void)signal;
@@ -65,6 +91,8 @@ static void set_front_signals(void)
 	signals_set(SIGTERM, hand_on);
 	if (!signals_was_ignored(SIGHUP))
 		signals_set(SIGHUP, hand_on);
+	set_interrupt(SIGINT);
+	set_interrupt(SIGQUIT);
 }
 
 /* The tracer stopped itself because the command was stopped from the terminal: so does the job. */

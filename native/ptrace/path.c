@@ -10,6 +10,7 @@
  */
 #include "path.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,11 @@ static void refresh(struct task *task)
 	replace(&fs->root, len > 1 ? text : "");
 	proc_name(name, task->tid, "cwd");
 	len = read_link(name, text);
+	if (len < 0 && errno == ENAMETOOLONG) { /* more than any call can name */
+		counters.unresolved_paths++;
+		replace(&fs->cwd, "(unreachable)");
+		return;
+	}
 	if (len < 0) { /* the task is gone: keep what is known, ask again next time */
 		if (!fs->cwd)
 			replace(&fs->cwd, "/");

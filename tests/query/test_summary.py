@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -101,3 +102,9 @@ def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know() -> No
     assert [(e.binary, argv) for e, argv in page.slowest] == [
         ("/usr/lib/gcc/12/cc1", ("gcc", "-c", "a.c"))
     ]
+
+
+def test_a_fifo_that_the_build_left_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    entries = [entry(1, 1, "/usr/bin/tool", [opened(tmp_path / "fifo", 1, 1)])]
+    assert summary.products(summary.executions_of(entries)) == []

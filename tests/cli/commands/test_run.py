@@ -236,3 +236,35 @@ def test_a_newline_in_the_working_directory_does_not_break_the_first_line(tmp_pa
     first, second, *_ = (tmp_path / "a\nb" / ".nfsdb").read_bytes().splitlines()
     assert first == b"INITCWD=" + os.fsencode(tmp_path) + rb"/a\012b"
     assert b"!" in second
+
+
+def test_an_interrupt_sent_by_a_process_reaches_the_command(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [ETRACE, "run", "-q", "-o", tmp_path, "--", "sh", "-c", "echo up; sleep 60"],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGINT)  # to etrace alone, as a CI runner does
+    subprocess.run(["pkill", "-INT", "-s", str(process.pid), "-x", "sleep"], check=False)
+    assert process.wait(timeout=30) == -signal.SIGINT
+
+
+def test_a_stopped_job_gives_the_terminal_back(tmp_path: Path) -> None:
+    shell = Terminal(["/bin/bash", "--norc", "-i"])
+    command = f"{ETRACE} run -o {tmp_path} -- sh -c 'echo up; sleep 2; echo end'"
+    os.write(shell.fd, f"{command}\n".encode())
+    seen = b""
+    while b" etrace  0:0" not in seen:
+        seen += os.read(shell.fd, 4096)
+    os.write(shell.fd, b"\x1a")
+    while b"Stopped" not in seen:
+        seen += os.read(shell.fd, 4096)
+    assert seen.rindex(b"\x1b[1;10r") > seen.rindex(b"\x1b[1;9r")  # all rows scroll again
+    os.write(shell.fd, b"fg; echo status $?; exit\n")
+    rest = shell.read()
+    assert b"\x1b[1;9r" in rest
+    assert b"end" in rest
+    assert b"status 0" in rest

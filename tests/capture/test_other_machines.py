@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tracer's C compiles for the machines whose system call numbers it knows."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from backends import need_tool
+
+TOP = Path(__file__).resolve().parents[2]
+SOURCES = sorted((TOP / "native" / "ptrace").glob("*.c")) + sorted(
+    (TOP / "native" / "format").glob("*.c")
+)
+ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_it_compiles_for_arm64(source: Path) -> None:
+    need_tool("clang", "clang")
+    assert ARM64_HEADERS.is_dir(), "no arm64 headers: apt-get install libc6-dev-arm64-cross"
+    includes = [f"-I{TOP}/kmod/include", f"-I{TOP}/native/format", f"-isystem{ARM64_HEADERS}"]
+    flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-std=gnu11"]
+    done = subprocess.run(
+        ["clang", "--target=aarch64-linux-gnu", *flags, *includes, source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
