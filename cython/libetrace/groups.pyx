@@ -13,6 +13,7 @@ from libetrace.descriptors cimport (
 )
 from libetrace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK
 from libetrace.memory cimport buffer_add, buffer_free
+from libetrace.scan cimport etrace_prefetch
 from libetrace.trace cimport NO_PROCESS, Process, compare_events, find_process
 from libetrace.types cimport s64, u64
 from libc.string cimport memset
@@ -50,6 +51,7 @@ cdef int member_steps(const Process *process, u32 number, bint pipes_only,
     if pipes_only:
         for i in range(process.n_pipe_events):
             step.event = process.pipe_events[i]
+            etrace_prefetch(step.event)  # few and far between
             if buffer_add(steps, &step, sizeof(step)) < 0:
                 return -1
         return 0

@@ -304,6 +304,11 @@ static inline char *etrace_put_text(char *to, const char *text)
 	return to + len;
 }
 
+static inline void etrace_prefetch(const void *at)
+{
+	__builtin_prefetch(at);
+}
+
 /* Counter shared by threads. */
 static inline uint64_t etrace_take(uint64_t *counter)
 {

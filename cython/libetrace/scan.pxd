@@ -21,6 +21,7 @@ cdef extern from "scan.h" nogil:
     size_t etrace_utf8_length(const char *at, size_t len)
     char *etrace_put_decimal(char *to, u64 value)
     char *etrace_put_text(char *to, const char *text)
+    void etrace_prefetch(const void *at)
     u64 etrace_take(u64 *counter)
     u64 etrace_peek(const u64 *counter)
     void etrace_add(u64 *counter, u64 n)

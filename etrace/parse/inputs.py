@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +87,8 @@ def open_input(name: str) -> Source:
 
 def open_zstd(name: str) -> Source:
     """Decompress with the zstd command."""
+    import subprocess  # noqa: PLC0415  slow to import, seldom needed
+
     try:
         with subprocess.Popen(["zstd", "-dcq", "--", name], stdout=subprocess.PIPE) as child:
             assert child.stdout is not None

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +52,7 @@ def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
     targets = output_files(output.resolve())
     for target in targets:
         check_output(target)
-    word = secrets.token_hex(4)
+    word = os.urandom(4).hex()
     pending: list[Path] = []
     fds: list[int] = []
     try:
