@@ -169,14 +169,15 @@ def fuzz(name: str, out: Path, limits: Limits) -> Figures:
     if target.dictionary:
         command.append(f"-dict={HERE / target.dictionary}")
     began = time.monotonic()
-    done = subprocess.run(
-        [*command, str(found), str(HERE / "corpus" / name)],
-        capture_output=True, check=False, env=environment(out),
-    )  # fmt: skip
-    log = done.stderr.decode(errors="replace")
-    (out / f"{name}.log").write_text(log)
+    log_path = out / f"{name}.log"
+    with log_path.open("wb") as log_file:
+        done = subprocess.run(
+            [*command, str(found), str(HERE / "corpus" / name)],
+            stdout=log_file, stderr=log_file, check=False, env=environment(out),
+        )  # fmt: skip
+    log = log_path.read_text(errors="replace")
     if done.returncode:
-        raise FuzzError(f"{name} did not survive, see {out}/{name}.log:\n{log[-4000:]}")
+        raise FuzzError(f"{name} did not survive, see {log_path}:\n{log[-4000:]}")
     return figures(log, time.monotonic() - began)
 
 
