@@ -13,6 +13,9 @@ from libetrace.parser import PROBLEMS
 from libetrace.parser import parse as parse_source
 from libetrace.source import Source
 
+from etrace.parse import ProblemKind, parse_trace
+from etrace.parse.driver import NothingUsableError
+
 Entry = dict[str, Any]
 NOT_A_PROBLEM = PROBLEMS.index("lost-events")
 
@@ -35,12 +38,17 @@ class Products:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How to parse: threads, and bytes of the pieces that they share (0: as the parser likes)."""
+    """How to parse: threads, bytes of the pieces that they share (0: as the parser likes).
+
+    `whole` goes through `etrace.parse` as the command does, with files that appear whole.
+    """
 
     jobs: int = 1
     chunk_bytes: int = 0
+    whole: bool = False
 
 
+WHOLE = Way(jobs=2, whole=True)
 WAYS = [Way(), Way(jobs=2), Way(chunk_bytes=1), Way(chunk_bytes=50), Way(jobs=2, chunk_bytes=300)]
 
 
@@ -51,12 +59,36 @@ def parse_by_reference(inputs: list[bytes]) -> Products:
     return Products(raw, parsed.env, parsed.mounts, bool(parsed.problems))
 
 
-def parse(inputs: list[bytes], directory: Path, way: Way = WAYS[0]) -> Products:
-    """Parse with libetrace; its files go to `directory`."""
+def parse(inputs: list[bytes], directory: Path, way: Way = WHOLE) -> Products:
+    """Parse with etrace; its files go to `directory`."""
+    output = directory / "db.json"
+    has_problems = (parse_files if way.whole else parse_natively)(inputs, output, way)
+    env, mounts = (output.with_suffix(f".{name}.json") for name in ("env", "mounts"))
+    return Products(
+        output.read_bytes(), json.loads(env.read_bytes()), json.loads(mounts.read_bytes()),
+        has_problems,
+    )  # fmt: skip
+
+
+def parse_files(inputs: list[bytes], output: Path, way: Way) -> bool:
+    """Parse with `etrace.parse`; a trace without events gives empty files here."""
+    paths = [output.with_name(f"part{number}.nfsdb") for number in range(len(inputs))]
+    for path, content in zip(paths, inputs, strict=True):
+        path.write_bytes(content)
+    try:
+        report = parse_trace(paths, output, jobs=way.jobs)
+    except NothingUsableError as error:
+        report = error.report
+        for suffix, text in ((".json", "[\n]\n"), (".env.json", "{}"), (".mounts.json", "[]")):
+            output.with_suffix(suffix).write_text(text)
+    return any(problem.kind is not ProblemKind.LOST_EVENTS for problem in report.problems)
+
+
+def parse_natively(inputs: list[bytes], output: Path, way: Way) -> bool:
+    """Parse with libetrace itself, which takes the size of the chunks that threads share."""
     sources = [Source.from_bytes(content) for content in inputs]
     source = sources[0] if len(sources) == 1 else Source.merge(sources)
-    paths = [directory / name for name in ("db.json", "db.env.json", "db.mounts.json")]
-    files = [path.open("wb") for path in paths]
+    files = [output.with_suffix(end).open("wb") for end in (".json", ".env.json", ".mounts.json")]
     try:
         main, env, mounts = (file.fileno() for file in files)
         counts = parse_source(
@@ -67,5 +99,4 @@ def parse(inputs: list[bytes], directory: Path, way: Way = WAYS[0]) -> Products:
             file.close()
     problems = [count for count, _ in counts["problems"]]
     problems[NOT_A_PROBLEM] = 0
-    raw, env_raw, mounts_raw = (path.read_bytes() for path in paths)
-    return Products(raw, json.loads(env_raw), json.loads(mounts_raw), any(problems))
+    return any(problems)

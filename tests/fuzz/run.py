@@ -35,10 +35,14 @@ class FuzzError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A fuzz target: how it is built, the longest input worth trying, words of its language."""
+    """A fuzz target: how it is built, the longest input worth trying, words of its language.
+
+    `runs` is how many executions `make fuzz` asks of it.
+    """
 
     build: Callable[[Path], Path]
     max_len: int
+    runs: int = 1_000_000
     dictionary: str = ""
 
 
@@ -91,9 +95,15 @@ def build_format(out: Path) -> Path:
 
 def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = None) -> None:
     """Run one command of a build; what it printed is the error."""
-    environment = {**os.environ, **(env or {})}
+    beside = str(Path(sys.executable).parent)  # meson, ninja and cython of the same environment
+    path = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
     done = subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        command,
+        cwd=cwd,
+        env={**os.environ, "PATH": path, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise FuzzError(f"{' '.join(command[:3])} ... failed:\n{done.stdout}{done.stderr}")
@@ -135,7 +145,7 @@ def build_parser(out: Path) -> Path:
 
 TARGETS = {
     "format": Target(build_format, max_len=400),
-    "parser": Target(build_parser, max_len=2000, dictionary="parser.dict"),
+    "parser": Target(build_parser, max_len=2000, runs=10_000_000, dictionary="parser.dict"),
 }
 
 
@@ -159,14 +169,15 @@ def fuzz(name: str, out: Path, limits: Limits) -> Figures:
     if target.dictionary:
         command.append(f"-dict={HERE / target.dictionary}")
     began = time.monotonic()
-    done = subprocess.run(
-        [*command, str(found), str(HERE / "corpus" / name)],
-        capture_output=True, check=False, env=environment(out),
-    )  # fmt: skip
-    log = done.stderr.decode(errors="replace")
-    (out / f"{name}.log").write_text(log)
+    log_path = out / f"{name}.log"
+    with log_path.open("wb") as log_file:
+        done = subprocess.run(
+            [*command, str(found), str(HERE / "corpus" / name)],
+            stdout=log_file, stderr=log_file, check=False, env=environment(out),
+        )  # fmt: skip
+    log = log_path.read_text(errors="replace")
     if done.returncode:
-        raise FuzzError(f"{name} did not survive, see {out}/{name}.log:\n{log[-4000:]}")
+        raise FuzzError(f"{name} did not survive, see {log_path}:\n{log[-4000:]}")
     return figures(log, time.monotonic() - began)
 
 
@@ -195,15 +206,16 @@ def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", choices=sorted(TARGETS), nargs="*", help="default: all")
-    parser.add_argument("--runs", type=int, default=1_000_000, help="executions of each target")
-    parser.add_argument("--seconds", type=int, default=3600, help="longest time for each target")
+    parser.add_argument("--runs", type=int, help="executions of each target")
+    parser.add_argument("--seconds", type=int, default=7200, help="longest time for each target")
     parser.add_argument("--input-seconds", type=int, default=5, help="longest time for one input")
     parser.add_argument("--rss-mb", type=int, default=1024, help="most memory")
     parser.add_argument("--build", type=Path, default=TOP / "build" / "fuzz", help="directory")
     args = parser.parse_args()
-    limits = Limits(args.runs, args.seconds, args.input_seconds, args.rss_mb)
     try:
         for name in args.target or sorted(TARGETS):
+            runs = args.runs or TARGETS[name].runs
+            limits = Limits(runs, args.seconds, args.input_seconds, args.rss_mb)
             print(f"{name}: {fuzz(name, args.build.resolve(), limits)}", flush=True)
     except FuzzError as error:
         print(f"fuzz: {error}", file=sys.stderr)

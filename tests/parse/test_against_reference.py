@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import lzma
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import event_streams
 import pytest
 from hypothesis import HealthCheck, example, given, settings
-from parsing import WAYS, Products, parse, parse_by_reference
+from parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
@@ -25,11 +26,11 @@ THOROUGH = settings(
 )
 
 
-def check(inputs: list[bytes]) -> None:
-    """Compare all ways to parse with the reference."""
+def check(inputs: list[bytes], ways: Sequence[Way] = WAYS) -> None:
+    """Compare ways to parse with the reference."""
     expected = parse_by_reference(inputs)
     with tempfile.TemporaryDirectory() as directory:
-        for way in WAYS:
+        for way in ways:
             assert shown(parse(inputs, Path(directory), way)) == shown(expected), way
 
 
@@ -49,6 +50,12 @@ def test_whole_traces_give_the_same(inputs: list[bytes]) -> None:
 @given(event_streams.inputs(event_streams.OUT_OF_ORDER))
 def test_traces_with_stamps_out_of_order_give_the_same(inputs: list[bytes]) -> None:
     check(inputs)
+
+
+@settings(THOROUGH, max_examples=50)
+@given(event_streams.damaged())
+def test_the_command_gives_the_same_as_the_native_parser(inputs: list[bytes]) -> None:
+    check(inputs, [WHOLE])
 
 
 @THOROUGH
