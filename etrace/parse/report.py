@@ -87,7 +87,7 @@ class Problem:
         places = ", ".join(f"{name}:{line}" for name, line in self.places)
         more = ", ..." if self.count > len(self.places) and self.places else ""
         where = f" ({places}{more})" if places else ""
-        return f"{self.count} {self.kind.what}{where}: {self.kind.cost}"
+        return f"{self.count} x {self.kind.what}{where}: {self.kind.cost}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shutil
 import signal
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from etrace.capture import registry, session
 from etrace.capture.backend import Backend, Options, Outcome, Progress
 from etrace.cli.ending import tell
 from etrace.cli.figures import count, size
-from etrace.errors import UsageError
+from etrace.errors import NoSuchCommandError, UsageError
 
 EPILOG = """\
 The exit status is that of the command; 128+N when signal N ended it; 125 when the capture failed,
@@ -108,6 +109,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f"unknown option {command[0]}", "options go before `--`: etrace run --help"
         )
+    if shutil.which(command[0], mode=os.F_OK) is None:  # before an older trace is put aside
+        where = "" if "/" in command[0] else " in PATH"
+        raise NoSuchCommandError(f"cannot run {command[0]!r}: no such command{where}")
     backend = registry.choose(args.backend)
     trace, stats, aside = session.prepare(args.output)
     if aside and not args.quiet:

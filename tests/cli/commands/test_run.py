@@ -72,8 +72,11 @@ def test_an_older_trace_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_not_there_is_127(tmp_path: Path) -> None:
+    run(tmp_path, shell="exit 0")
+    before = (tmp_path / ".nfsdb").read_bytes()
     done = run(tmp_path, "--", "no-such-command-here")
     assert done.returncode == 127
+    assert (tmp_path / ".nfsdb").read_bytes() == before  # a slip of the hand costs no trace
     assert "no-such-command-here" in done.stderr
 
 
