@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Memory of the parser's nogil code: an arena and a growing array. Nothing here is seen by Python."""
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from libetrace.scan cimport ETRACE_BLOCK_BYTES, ETRACE_GROWN_BLOCK_BYTES, ETRACE_PAD, etrace_allocate
+from libetrace.scan cimport ETRACE_BLOCK_BYTES, ETRACE_GROWN_BLOCK_BYTES, ETRACE_PAD
 
 cdef enum:
     FIRST_BYTES = 256
@@ -18,7 +18,7 @@ cdef void *arena_new_block(Arena *arena, size_t size) noexcept nogil:
         return NULL
     if head + size > total:
         total = head + size
-    block = <Block *>etrace_allocate(total + ETRACE_PAD)
+    block = <Block *>malloc(total + ETRACE_PAD)
     if block == NULL:
         return NULL
     block.older = arena.block

@@ -10,37 +10,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-#define ETRACE_HUGE_PAGE ((size_t)2 << 20)
 
 /* Blocks of an arena: the first one, those after it. */
 #ifdef ETRACE_BLOCK_BYTES /* the fuzzer takes small ones: each object apart, and 1 MiB costs ASan */
 #define ETRACE_GROWN_BLOCK_BYTES ETRACE_BLOCK_BYTES
 #else
 #define ETRACE_BLOCK_BYTES (1 << 18)
-#define ETRACE_GROWN_BLOCK_BYTES (ETRACE_HUGE_PAGE - ETRACE_PAD)
+#define ETRACE_GROWN_BLOCK_BYTES (1 << 20)
 #endif
 #define ETRACE_PAD 64
 #define ETRACE_DIGITS_MAX 20 /* of a u64 */
-
-/* Memory for free(); of the size of a huge page, one where the system has them. */
-static inline void *etrace_allocate(size_t size)
-{
-	void *memory;
-
-	if (size != ETRACE_HUGE_PAGE)
-		return malloc(size);
-	memory = aligned_alloc(ETRACE_HUGE_PAGE, size);
-	if (memory)
-		madvise(memory, size, MADV_HUGEPAGE); /* only faster: may fail */
-	return memory;
-}
 
 static inline uint16_t etrace_load16(const char *at)
 {

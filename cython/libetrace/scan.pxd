@@ -7,7 +7,6 @@ cdef extern from "scan.h" nogil:
     enum: ETRACE_PAD
     enum: ETRACE_DIGITS_MAX
     enum: ETRACE_GROWN_BLOCK_BYTES
-    void *etrace_allocate(size_t size)
     u16 etrace_load16(const char *at)
     u64 etrace_load64(const char *at)
     bint etrace_equal(const char *a, const char *b, size_t len)
