@@ -169,7 +169,8 @@ def from_strace(prefix: Path, cwd: bytes) -> Tasks:
         pids.add(int(file.suffix[1:]))
         for line in file.read_text().splitlines():
             call = CALL.match(line)
-            if call and CALL_KIND.get(call[1]) == "fork":
+            # `?`: interrupted by a signal, and made again
+            if call and CALL_KIND.get(call[1]) == "fork" and call[3] != "?":
                 children.add(int(call[3]))
     (root,) = pids - children
     tasks: Tasks = {}

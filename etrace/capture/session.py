@@ -36,6 +36,8 @@ def prepare(directory: Path) -> tuple[Path, Path, bool]:
         directory = directory.absolute()
         directory.mkdir(parents=True, exist_ok=True)
         trace, stats = directory / TRACE, directory / STATS
+        if trace.exists() and not trace.is_file():
+            raise CaptureError(f"{trace}: not a regular file", "remove it, or give -o")
         aside = trace.exists()
         if aside and _is_being_written(trace):
             raise CaptureError(

@@ -25,10 +25,16 @@ def fail(program: str, error: EtraceError) -> int:
     return error.status
 
 
+def _flushed(status: int) -> int:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return status
+
+
 def guarded(program: str, body: Callable[[], int]) -> int:
     """Run a command's body; every EtraceError becomes a message and a status."""
     try:
-        return body()
+        return _flushed(body())
     except EtraceError as error:
         return fail(program, error)
     except MemoryError:
@@ -39,3 +45,6 @@ def guarded(program: str, body: Callable[[], int]) -> int:
     except BrokenPipeError:  # `| head`: nobody wants the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return fail(program, EtraceError(f"{where}{error.strerror}", "is the disk full?"))

@@ -33,6 +33,7 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */
 #define TICK_US 250000
+#define ORPHAN_NS 100000000u /* a parent's event follows its child's first stop at once */
 #define GRACE_NS 1000000000u /* for what ends a moment after the command, such as `tee` */
 
 enum { KILL_ASKED = 1, KILLING };
@@ -43,6 +44,7 @@ static volatile sig_atomic_t kill_asked;
 static volatile sig_atomic_t front_gone;
 
 static pid_t front_pid;
+static bool orphans_asked;
 static pid_t root_pid;
 static bool root_stopped;
 static bool root_ended;
@@ -282,7 +284,8 @@ static void on_stop(struct task *task, int status)
 
 /*
  * A task whose parent was killed between the making and the telling has no parent's event to wait
- * for: it shows by a parent that is not traced. It goes on with an unknown origin.
+ * for. It goes on with an unknown origin. Mostly it shows by a parent that is not traced; one that
+ * a traced subreaper took over shows by having waited for long while nothing else is to be done.
  */
 static pid_t parent_of(pid_t tid)
 {
@@ -302,16 +305,43 @@ static pid_t parent_of(pid_t tid)
 	return parent;
 }
 
+static void begin_orphan(struct task *task)
+{
+	bool ended = task->state == TASK_ENDED_EARLY;
+
+	counters.orphans++;
+	task_set_state(task, TASK_RUNNING);
+	task_begin(task, NULL, 0);
+	if (ended) {
+		end_task(task, task->wait_status);
+		return;
+	}
+	process_list_descriptors(task);
+	go_on_from_event_stop(task, WSTOPSIG(task->wait_status));
+}
+
 static void adopt(struct task *task, void *context)
 {
 	(void)context;
-	if (task->state == TASK_PARKED && !task_find(parent_of(task->tid))) {
-		counters.orphans++;
-		task_set_state(task, TASK_RUNNING);
-		task_begin(task, NULL, 0);
-		process_list_descriptors(task);
-		go_on_from_event_stop(task, WSTOPSIG(task->wait_status));
-	}
+	if (task->state == TASK_PARKED && !task_find(parent_of(task->tid)))
+		begin_orphan(task);
+}
+
+static void adopt_late(struct task *task, void *context)
+{
+	const u64 *now = context;
+
+	if (is_waiting(task) && *now - task->waits_since > ORPHAN_NS)
+		begin_orphan(task);
+}
+
+/* Called when no report of any task is left. */
+static void look_for_orphans(void)
+{
+	u64 now = monotonic_ns();
+
+	orphans_asked = false;
+	task_for_each(adopt_late, &now);
 }
 
 static void on_end(struct task *task, int status)
@@ -330,6 +360,7 @@ static void on_end(struct task *task, int status)
 static void wait_for_parent(struct task *task, int status)
 {
 	task->wait_status = status;
+	task->waits_since = monotonic_ns();
 	task_set_state(task, WIFSTOPPED(status) ? TASK_PARKED : TASK_ENDED_EARLY);
 }
 
@@ -363,6 +394,7 @@ static void kill_task(struct task *task, void *context)
 static void on_tick(void)
 {
 	ticked = 0;
+	orphans_asked = task_parked_count() > 0;
 	trace_flush();
 	report_status();
 	if (kill_asked) { /* and again by the next tick, for those that were born since */
@@ -395,12 +427,15 @@ enum loop_end loop_run(pid_t root)
 	while (task_count()) {
 		bool may_stop = stop_asked && root_stopped;
 		int status;
-		pid_t tid = waitpid(-1, &status, __WALL | (may_stop ? WNOHANG : 0));
+		bool idle_matters = may_stop || orphans_asked;
+		pid_t tid = waitpid(-1, &status, __WALL | (idle_matters ? WNOHANG : 0));
 
 		if (tid > 0)
 			on_report(tid, status);
-		else if (tid == 0)
+		else if (tid == 0 && may_stop)
 			stop_with_command();
+		else if (tid == 0)
+			look_for_orphans();
 		else if (errno != EINTR)
 			break;
 		if (ticked || kill_asked == KILL_ASKED)

@@ -46,6 +46,7 @@ struct task {
 	s64 upid;
 	enum task_state state;
 	int wait_status; /* of the stop or end that waits for the parent's fork */
+	u64 waits_since; /* when that stop or end came */
 	u32 cpu; /* where it was seen last */
 
 	enum call call; /* waits for the exit of this call */

@@ -26,6 +26,8 @@ static struct {
 	struct etrace_out out;
 	size_t event_start; /* of the event being put: what lies before it is whole */
 	u64 n_buffered; /* whole events in the buffer */
+	size_t *ends; /* of each of them */
+	size_t n_ends_max;
 } file = { .fd = -1 };
 
 /* Root does not follow a link that somebody else may have put where the trace goes. */
@@ -33,8 +35,15 @@ void trace_open(const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
 
-	if (geteuid() == 0)
+	struct stat st;
+
+	if (geteuid() == 0) {
 		flags |= O_NOFOLLOW;
+		if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+			unlink(path);
+			flags |= O_EXCL; /* nor is a hard link put there in the meantime */
+		}
+	}
 	file.fd = open(path, flags, 0644);
 	if (file.fd < 0)
 		die("cannot write the trace '%s': %s%s", path, strerror(errno),
@@ -70,6 +79,32 @@ static size_t write_all(const char *text, size_t len)
 	return done;
 }
 
+static u64 lines_in(const char *text, size_t len)
+{
+	const char *end = text + len;
+	u64 n = 0;
+
+	for (; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+		n++;
+	return n;
+}
+
+/* Of `done` bytes that were written keep the whole events; a file can be cut, a pipe cannot. */
+static void keep_whole_events(size_t done)
+{
+	u64 n_kept = 0;
+	size_t kept = 0;
+
+	while (n_kept < file.n_buffered && file.ends[n_kept] <= done)
+		kept = file.ends[n_kept++];
+	counters.bytes += kept;
+	if (ftruncate(file.fd, (off_t)counters.bytes) < 0)
+		counters.bytes += done - kept;
+	counters.events -= file.n_buffered - n_kept;
+	counters.lost += file.n_buffered - n_kept;
+	counters.lines -= lines_in(file.out.buf + kept, file.out.len - kept);
+}
+
 /* Only between events: what is buffered are whole events. */
 void trace_flush(void)
 {
@@ -80,11 +115,7 @@ void trace_flush(void)
 	done = write_all(file.out.buf, file.out.len);
 	if (done < file.out.len) {
 		fail(errno);
-		/* no event cut in two at the end; of no use, and refused, on a pipe */
-		if (ftruncate(file.fd, (off_t)counters.bytes) < 0)
-			counters.bytes += done;
-		counters.events -= file.n_buffered;
-		counters.lost += file.n_buffered;
+		keep_whole_events(done);
 	} else {
 		counters.bytes += done;
 	}
@@ -124,14 +155,13 @@ struct etrace_out *trace_piece(void)
 	return &file.out;
 }
 
-static void count_lines(const char *text, size_t len)
+static void note_end(void)
 {
-	const char *end = text + len;
-
-	while ((text = memchr(text, '\n', (size_t)(end - text)))) {
-		counters.lines++;
-		text++;
+	if (file.n_buffered == file.n_ends_max) {
+		file.n_ends_max = file.n_ends_max ? file.n_ends_max * 2 : 1024;
+		file.ends = must_realloc(file.ends, file.n_ends_max * sizeof(*file.ends));
 	}
+	file.ends[file.n_buffered++] = file.out.len;
 }
 
 bool trace_end(void)
@@ -150,8 +180,9 @@ bool trace_end(void)
 		return false;
 	}
 	counters.events++;
-	file.n_buffered++;
-	count_lines(file.out.buf + file.event_start, file.out.len - file.event_start);
+	note_end();
+	counters.lines += lines_in(file.out.buf + file.event_start,
+				   file.out.len - file.event_start);
 	if (file.out.len >= FLUSH_BYTES)
 		trace_flush();
 	return true;

@@ -363,3 +363,37 @@ def test_a_pid_that_is_used_again_gives_another_upid(backend: Backend, folder: P
     }
     assert len(upids) == 20
     assert {upid & ((1 << trace_lines.UPID_PID_BITS) - 1) for upid in upids} == {301}
+
+
+@pytest.mark.parametrize("adopter", ["init", "subreaper"])
+def test_children_of_killed_forkers_are_not_waited_for(
+    backend: Backend, adopter: str, folder: Path
+) -> None:
+    program = folder / "orphans"
+    source = Path(__file__).resolve().parents[1] / "data" / "orphans.c"
+    subprocess.run(["gcc", "-O1", "-o", program, source], check=True)
+    command = backend.command(
+        folder / "trace", [program, "60", *([adopter] if adopter == "subreaper" else [])], ()
+    )
+    done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    trace_lines.parse((folder / "trace").read_bytes())
+
+
+def test_a_disk_that_fills_up_keeps_every_whole_event(backend: Backend, folder: Path) -> None:
+    need_root()
+    small = folder / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", small], check=True)
+    try:
+        script = "for i in $(seq 100); do /bin/true; done"
+        command = backend.command(small / "trace", ["sh", "-c", script], ())
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=120, check=False)
+        assert done.returncode == FAILED
+        assert b"No space left" in done.stderr
+        trace = (small / "trace").read_bytes()
+    finally:
+        subprocess.run(["umount", small], check=True)
+    assert len(trace) > 32 << 10
+    assert trace.endswith(b"\n")
+    trace_lines.parse(trace)

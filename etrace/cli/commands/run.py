@@ -78,7 +78,7 @@ def _capture(backend: Backend, command: list[str], options: Options, quiet: bool
 
 def _report(outcome: Outcome, options: Options) -> None:
     stats = outcome.stats
-    if not stats:
+    if not stats.get("executions"):
         return
     shown = os.path.relpath(options.trace)
     tell(

@@ -7,6 +7,7 @@ import argparse
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -76,9 +77,16 @@ def text(page: Summary, width: int) -> Iterator[str]:
         yield "  the build left no binary behind"
 
 
+def shown(line: str) -> str:
+    """Return a line as a terminal may have it: no control characters, nothing it cannot print."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c) & 0xFF:02x}" for c in line)
+    encoding = sys.stdout.encoding or "ascii"
+    return plain.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `etrace summary`."""
     width = shutil.get_terminal_size((100, 24)).columns
     for line in text(summary.from_json(args.json), width):
-        print(line.encode(errors="surrogateescape").decode(errors="replace"))
+        print(shown(line))
     return 0

@@ -240,7 +240,7 @@ def test_a_newline_in_the_working_directory_does_not_break_the_first_line(tmp_pa
 
 def test_an_interrupt_sent_by_a_process_reaches_the_command(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [ETRACE, "run", "-q", "-o", tmp_path, "--", "sh", "-c", "echo up; sleep 60"],
+        [ETRACE, "run", "-q", "-o", tmp_path, "--", "sh", "-c", "echo up; exec sleep 60"],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -248,7 +248,6 @@ def test_an_interrupt_sent_by_a_process_reaches_the_command(tmp_path: Path) -> N
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGINT)  # to etrace alone, as a CI runner does
-    subprocess.run(["pkill", "-INT", "-s", str(process.pid), "-x", "sleep"], check=False)
     assert process.wait(timeout=30) == -signal.SIGINT
 
 
