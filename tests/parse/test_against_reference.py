@@ -8,6 +8,7 @@ there was anything to report. Each trace is parsed on one thread, on two, and in
 from __future__ import annotations
 
 import lzma
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
 THOROUGH = settings(
     max_examples=400,
     deadline=None,
+    derandomize="CI" in os.environ,  # new examples are for people, a red CI is for changes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
