@@ -100,7 +100,10 @@ def parse(inputs: list[bytes]) -> Parsed:
     reading = reference_reader.read(inputs)
     joined = [each for events in reading.events.values() for each in join(events)]
     halves = [each.event for each in joined if not is_whole(each)]
-    in_time = sorted(filter(is_whole, joined), key=lambda each: each.event.order)
+    in_time = sorted(
+        (each for events in reading.events.values() for each in join(without_halves(events))),
+        key=lambda each: each.event.order,
+    )
     forks = find_forks(in_time)
     kept = [each for each in in_time if each.event not in forks.refused]
     entries = build_entries(kept, forks, reading)
@@ -126,6 +129,11 @@ def join(events: list[Event]) -> list[Joined]:
         index += event.tag == "New_proc"
         out.append(Joined(event, before, after, (event.upid, index)))
     return out
+
+
+def without_halves(events: list[Event]) -> list[Event]:
+    """Leave out the halves that do not stand next to their other half."""
+    return [joined.event for joined in join(events) if is_whole(joined)]
 
 
 def is_whole(joined: Joined) -> bool:

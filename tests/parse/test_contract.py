@@ -350,6 +350,14 @@ def test_mounts_are_in_order_of_time_with_what_is_present(run: Parse) -> None:
     assert not products.has_problems
 
 
+def test_a_lone_half_between_an_umount_and_its_failure_is_as_if_not_there(run: Parse) -> None:
+    t = TraceBuilder().at(T0).umount(SHELL, "/m").event(SHELL, "SysClone", flags=17)
+    t.umount(SHELL, None, ok=False)
+    products = run(t)
+    assert [mount["ok"] for mount in products.mounts] == [False]
+    assert products.has_problems
+
+
 # ---- lines and problems --------------------------------------------------------------------------
 
 
