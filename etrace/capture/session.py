@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One capture of one command: where its files go, and that an older trace there is not lost."""
+"""Where the files of a capture go, and that an older trace there is not lost."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
 from pathlib import Path
 
-from etrace.capture.backend import Backend, Options, Outcome, Progress
 from etrace.errors import CaptureError
 
 TRACE = ".nfsdb"
@@ -54,13 +52,3 @@ def prepare(directory: Path) -> tuple[Path, Path, bool]:
     if not os.access(directory, os.W_OK | os.X_OK):
         raise CaptureError(f"{directory}: not writable", "give another directory with -o")
     return trace, stats, aside
-
-
-def capture(
-    backend: Backend,
-    command: list[str],
-    options: Options,
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Outcome:
-    """Trace one command with one backend; what it wrote stays whatever happens."""
-    return backend.run(command, options, on_progress)

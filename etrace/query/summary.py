@@ -19,7 +19,6 @@ from etrace.errors import EtraceError
 
 ACCESS = 0x3
 READ = 0
-NS_PER_SECOND = 1_000_000_000
 ELF_MAGIC = b"\x7fELF"
 AR_MAGIC = (b"!<arch>\n", b"!<thin>\n")
 ELF_TYPE_OFFSET, ET_REL = 16, 1

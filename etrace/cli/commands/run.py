@@ -70,11 +70,9 @@ def _capture(backend: Backend, command: list[str], options: Options, quiet: bool
     from etrace.cli import status_line
 
     if quiet or not status_line.wanted():
-        return session.capture(backend, command, options)
+        return backend.run(command, options, None)
     with status_line.StatusLine() as line:
-        return session.capture(
-            backend, command, options, lambda p: line.show(status_text(p, line.elapsed))
-        )
+        return backend.run(command, options, lambda p: line.show(status_text(p, line.elapsed)))
 
 
 def _report(outcome: Outcome, options: Options) -> None:
