@@ -123,15 +123,19 @@ void etrace_put_line(struct etrace_out *out, const struct etrace_prefix *prefix,
 	put_char(out, '\n');
 }
 
-/*
- * `text` from right after its tag to the end of its group of Cont lines. `bar` says whether the
- * Cont_end that closes the group, if there is one, carries its bar.
- */
+/* What put_text() needs to know besides the text: how its group of Cont lines begins and ends. */
+struct group {
+	bool in_cont; /* the line before was of the same group */
+	bool open; /* so is the line after */
+	bool bar; /* the Cont_end that closes the group, if there is one, carries its bar */
+};
+
+/* `text` from right after its tag, or after `Cont|`, to the end of its group of Cont lines. */
 static void put_text(struct etrace_out *out, const struct etrace_prefix *prefix, const char *text,
-		     size_t len, bool bar)
+		     size_t len, struct group group)
 {
 	const char *end = text + len;
-	bool continued = false;
+	bool continued = group.in_cont;
 
 	for (;;) {
 		const char *newline = len ? memchr(text, '\n', (size_t)(end - text)) : NULL;
@@ -144,37 +148,51 @@ static void put_text(struct etrace_out *out, const struct etrace_prefix *prefix,
 		start_line(out, prefix, LITERAL(ETRACE_CONT "|"));
 		text = newline + 1;
 	}
-	if (continued) {
+	if (continued && !group.open) {
 		start_line(out, prefix, LITERAL(ETRACE_CONT_END));
-		if (bar)
+		if (group.bar)
 			put_char(out, '|');
 		put_char(out, '\n');
 	}
 }
 
-static void put_numbered(struct etrace_out *out, const struct etrace_prefix *prefix,
-			 enum etrace_data tag, u32 index, const char *text, size_t len, bool bar)
+static void put_tag(struct etrace_out *out, const struct etrace_prefix *prefix,
+		    const struct etrace_data_def *def, bool numbered, u32 index)
 {
-	const struct etrace_data_def *def = &etrace_data_defs[tag];
-
 	start_line(out, prefix, def->tag, def->tag_len);
+	if (!numbered) {
+		put_char(out, '|');
+		return;
+	}
 	put_char(out, '[');
 	put_number(out, index, true);
 	put_char(out, ']');
-	put_text(out, prefix, text, len, bar);
+}
+
+void etrace_put_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
+		      enum etrace_data tag, u32 index, const char *text, size_t len,
+		      struct etrace_part part)
+{
+	const struct etrace_data_def *def = &etrace_data_defs[tag];
+	bool end_line = part.last && part.numbered && def->numbering == ETRACE_NUMBERING_STRING;
+
+	if (part.in_cont)
+		start_line(out, prefix, LITERAL(ETRACE_CONT "|"));
+	else
+		put_tag(out, prefix, def, part.numbered, index);
+	put_text(out, prefix, text, len,
+		 (struct group){ .in_cont = part.in_cont, .open = part.open, .bar = !end_line });
+	if (end_line) {
+		start_line(out, prefix, def->tag, def->tag_len);
+		put(out, LITERAL(ETRACE_END_SUFFIX "\n"));
+	}
 }
 
 void etrace_put_part(struct etrace_out *out, const struct etrace_prefix *prefix,
 		     enum etrace_data tag, u32 index, const char *text, size_t len, bool last)
 {
-	const struct etrace_data_def *def = &etrace_data_defs[tag];
-	bool end_line = last && def->numbering == ETRACE_NUMBERING_STRING;
-
-	put_numbered(out, prefix, tag, index, text, len, !end_line);
-	if (end_line) {
-		start_line(out, prefix, def->tag, def->tag_len);
-		put(out, LITERAL(ETRACE_END_SUFFIX "\n"));
-	}
+	etrace_put_piece(out, prefix, tag, index, text, len,
+			 (struct etrace_part){ .numbered = true, .last = last });
 }
 
 /* Cut `text` into parts; `step` is what the number grows by from part to part. */
@@ -196,15 +214,10 @@ static void put_parts(struct etrace_out *out, const struct etrace_prefix *prefix
 void etrace_put_string(struct etrace_out *out, const struct etrace_prefix *prefix,
 		       enum etrace_data tag, const char *text, size_t len)
 {
-	const struct etrace_data_def *def = &etrace_data_defs[tag];
-
-	if (len >= ETRACE_PART_BYTES) {
+	if (len >= ETRACE_PART_BYTES)
 		put_parts(out, prefix, tag, 0, 1, text, len);
-		return;
-	}
-	start_line(out, prefix, def->tag, def->tag_len);
-	put_char(out, '|');
-	put_text(out, prefix, text, len, true);
+	else
+		etrace_put_piece(out, prefix, tag, 0, text, len, (struct etrace_part){});
 }
 
 void etrace_put_item(struct etrace_out *out, const struct etrace_prefix *prefix,
@@ -235,6 +248,11 @@ void etrace_put_event(struct etrace_out *out, const struct etrace_prefix *prefix
 		if (data[i].text)
 			etrace_put_string(out, prefix, (enum etrace_data)def->data[i],
 					  data[i].text, data[i].len);
+}
+
+u32 etrace_n_strings(enum etrace_event event)
+{
+	return etrace_event_defs[event].n_data;
 }
 
 size_t etrace_string_bound(const struct etrace_prefix *prefix, size_t len, size_t n_newlines)

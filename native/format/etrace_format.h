@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
@@ -74,6 +76,25 @@ void etrace_put_string(struct etrace_out *out, const struct etrace_prefix *prefi
  */
 void etrace_put_part(struct etrace_out *out, const struct etrace_prefix *prefix,
 		     enum etrace_data tag, u32 index, const char *text, size_t len, bool last);
+
+/* How a piece of text lies in its string. */
+struct etrace_part {
+	bool numbered; /* `TAG[index]`, else `TAG|` */
+	bool in_cont; /* begins right after a newline of the part: `Cont|` instead of the tag */
+	bool open; /* the part goes on in the next piece, after a newline that is in neither */
+	bool last; /* the string ends here: `TAG_end` when numbered and the tag has one */
+};
+
+/*
+ * Part of a part, for callers that cut at newlines because a part's text would be too long for
+ * them. Printing the pieces of a string one after the other gives the lines of the whole.
+ */
+void etrace_put_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
+		      enum etrace_data tag, u32 index, const char *text, size_t len,
+		      struct etrace_part part);
+
+/* How many strings an event can have. */
+u32 etrace_n_strings(enum etrace_event event);
 
 /* One item of a list, such as argument `index` of A: numbered with `index` whatever its length. */
 void etrace_put_item(struct etrace_out *out, const struct etrace_prefix *prefix,

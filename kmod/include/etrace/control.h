@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * Generic netlink family `etrace`: how user space drives the kernel module. One session at a time;
+ * it belongs to the socket that started it and ends when that socket is closed.
+ *
+ * START	ROOT_PID or CGROUP, OPTIONS, INSTANCE	-> SESSION, ROOT_UPID. Needs CAP_SYS_ADMIN in the
+ *		initial user namespace. Makes the ftrace instance when it is not there and enables the
+ *		event in it. -EBUSY while a session runs.
+ * STOP		[SESSION]		-> what STATUS gives, after the last record was committed. Any
+ *		privileged caller may stop. The records stay readable; the instance is released.
+ * STATUS				-> STATE, SESSION, ... and all counters. The last session's after STOP.
+ *
+ * Multicast group `events`: NOTIFY with NOTICE, SESSION.
+ */
+#ifndef ETRACE_CONTROL_H
+#define ETRACE_CONTROL_H
+
+#define ETRACE_GENL_NAME "etrace"
+#define ETRACE_GENL_VERSION 1
+#define ETRACE_GENL_GROUP "events"
+
+#define ETRACE_INSTANCE_DEFAULT "etrace" /* below tracefs/instances */
+#define ETRACE_INSTANCE_BYTES 64 /* longest name, with its null byte */
+#define ETRACE_TRACE_SYSTEM "etrace" /* events/etrace/etrace_record in the instance */
+
+enum etrace_command {
+	ETRACE_CMD_UNSPEC,
+	ETRACE_CMD_START,
+	ETRACE_CMD_STOP,
+	ETRACE_CMD_STATUS,
+	ETRACE_CMD_NOTIFY, /* multicast only */
+};
+
+enum etrace_attribute {
+	ETRACE_ATTR_UNSPEC,
+	ETRACE_ATTR_PAD,
+	ETRACE_ATTR_ROOT_PID, /* u32, in the caller's pid namespace; any thread of the process */
+	ETRACE_ATTR_CGROUP, /* string, path below the cgroup2 mount, "/..." */
+	ETRACE_ATTR_OPTIONS, /* u32, ETRACE_OPTION_* */
+	ETRACE_ATTR_INSTANCE, /* string */
+	ETRACE_ATTR_SESSION, /* u32, counts up from 1 since the module was loaded */
+	ETRACE_ATTR_ROOT_UPID, /* u64 */
+	ETRACE_ATTR_STATE, /* u32, enum etrace_state */
+	ETRACE_ATTR_NOTICE, /* u32, enum etrace_notice */
+	ETRACE_ATTR_COUNTERS, /* nested: u64 each, the attribute type is enum etrace_counter + 1 */
+	ETRACE_ATTR_MISSING_PROBE, /* string, repeated: a function that could not be probed */
+	ETRACE_ATTR_STARTED_NS, /* u64, CLOCK_MONOTONIC */
+	ETRACE_ATTR_OWNER_PID, /* u32, process whose socket owns the session */
+	ETRACE_N_ATTRIBUTES,
+};
+
+enum etrace_state {
+	ETRACE_STATE_IDLE, /* no session since the module was loaded */
+	ETRACE_STATE_RUNNING,
+	ETRACE_STATE_STOPPED,
+};
+
+enum etrace_notice {
+	ETRACE_NOTICE_LOSS = 1, /* the first record was lost */
+	ETRACE_NOTICE_ROOT_EXITED,
+	ETRACE_NOTICE_EMPTY, /* no traced task is left */
+	ETRACE_NOTICE_STOPPED, /* by STOP or because its owner went */
+};
+
+#define ETRACE_OPTION_THREAD_NAMES 0x1 /* Comm */
+#define ETRACE_OPTION_ENVIRONMENT 0x2 /* UPID, Env */
+#define ETRACE_OPTION_MOUNTS 0x4 /* Mount, Umount */
+#define ETRACE_OPTION_ISOLATE 0x8 /* untraced tasks pay nothing; refused when others watch syscalls */
+#define ETRACE_OPTION_OPEN_ONCE 0x10 /* leave out a read-only open repeated by the same execution */
+#define ETRACE_OPTION_DESCENDANTS 0x20 /* also what the root has started before */
+#define ETRACE_OPTIONS_ALL 0x3f
+
+/* Since the session's start; LIVE is a level. */
+enum etrace_counter {
+	ETRACE_COUNT_EVENTS, /* written whole */
+	ETRACE_COUNT_RECORDS, /* committed */
+	ETRACE_COUNT_LOST_EVENTS, /* at least one record could not be written */
+	ETRACE_COUNT_LOST_RECORDS,
+	ETRACE_COUNT_LIVE, /* traced tasks now */
+	ETRACE_COUNT_TASKS, /* ever traced */
+	ETRACE_COUNT_UNTRACKED, /* tasks left out for want of memory */
+	ETRACE_COUNT_UNREAD_STRINGS, /* user memory that could not be read */
+	ETRACE_COUNT_UNRESOLVED_PATHS, /* too long, or gone before they were looked at */
+	ETRACE_COUNT_RACES, /* descriptor reused before it could be looked at */
+	ETRACE_COUNT_NO_MEMORY, /* events cut or left out for want of memory */
+	ETRACE_COUNT_IO_URING, /* io_uring_setup by traced tasks */
+	ETRACE_COUNT_PASSED_FDS, /* descriptors received by SCM_RIGHTS or pidfd_getfd: calls that may have */
+	ETRACE_COUNT_NEW_MOUNT_API, /* fsopen, move_mount, ... */
+	ETRACE_COUNT_FOREIGN_ROOT, /* tasks whose root directory is not init's: inside paths */
+	ETRACE_COUNT_SUPPRESSED_OPENS, /* by OPEN_ONCE */
+	ETRACE_N_COUNTERS,
+};
+
+#endif /* ETRACE_CONTROL_H */

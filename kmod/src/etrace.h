@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the parts of the module share. Files: main.c (load, unload), session.c (start, stop),
+ * control.c (netlink), task_set.c, emit.c (records), hooks.c (probes), syscall.c + syscall_table.c
+ * (sys_exit), process.c (fork, exec, exit, comm), path.c + names.c (LSM path hooks).
+ */
+#ifndef ETRACE_H
+#define ETRACE_H
+
+#include <linux/list.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+
+#include "compat.h"
+#include "etrace/control.h"
+#include "etrace_record.h"
+
+/* ---- counters: per CPU, any context ---- */
+struct etrace_counters {
+	u64 n[ETRACE_N_COUNTERS];
+};
+
+extern struct etrace_counters __percpu *etrace_counters;
+
+static inline void etrace_count(enum etrace_counter counter)
+{
+	this_cpu_inc(etrace_counters->n[counter]);
+}
+
+/* ---- the traced tasks ---- */
+
+/* State that hooks keep between two probes of one system call; owned by path.c and process.c. */
+struct etrace_names;
+struct etrace_exec;
+
+/*
+ * One traced task. Found under rcu_read_lock(); changed only by the task itself, except `refs`.
+ * The task holds one reference until its own sched_process_exit, pending task_work holds another.
+ */
+struct etrace_task {
+	struct hlist_node node;
+	struct rcu_head rcu;
+	struct task_struct *task; /* key; no reference held */
+	s64 upid;
+	refcount_t refs;
+	struct etrace_names *names;
+	struct etrace_exec *exec;
+};
+
+/* Under rcu_read_lock(). NULL when the task is not traced. No lock, no memory barrier. */
+struct etrace_task *etrace_task_find(struct task_struct *task);
+/* From the fork probe: the child is traced from now on. NULL without memory (counted). Atomic. */
+struct etrace_task *etrace_task_add(struct task_struct *task);
+/* From the exit probe of `entry->task` itself: not found from now on. Atomic. */
+void etrace_task_remove(struct etrace_task *entry);
+void etrace_task_get(struct etrace_task *entry);
+void etrace_task_put(struct etrace_task *entry); /* frees names, exec with the last reference */
+
+/* ---- the session ---- */
+extern u32 etrace_options; /* ETRACE_OPTION_* of the running session */
+
+/* CLOCK_MONOTONIC; the time of an event. */
+u64 etrace_now(void);
+
+/* ---- emission ---- */
+
+/*
+ * One event of whole strings as one record, or as many as its text needs. Preemption may be on or
+ * off; never sleeps. The strings must stay as they are during the call (no user memory).
+ */
+void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
+		 const struct etrace_text *data);
+
+/*
+ * An event put together piece by piece, or several lines with one time stamp that belong together
+ * (Close ... Close, Comm, New_proc; RenameFrom, RenameTo). Pieces gather in `buf` and go out as
+ * records. May sleep between calls if the caller may.
+ */
+struct etrace_stream {
+	s64 upid;
+	u64 time_ns;
+	u16 cpu; /* of the first piece: all lines of an event show one */
+	u16 flags; /* of the next record */
+	bool lost;
+	size_t len; /* bytes in buf */
+	size_t text; /* bound of the bytes of text that buf will make */
+	struct etrace_prefix prefix; /* for the bound */
+	char buf[ETRACE_RECORD_BYTES_MAX] __aligned(8);
+};
+
+void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns);
+/* The event's line and its strings, cut as needed. */
+void etrace_stream_event(struct etrace_stream *stream, enum etrace_event event, const s64 *values,
+			 const struct etrace_text *data);
+/*
+ * Bytes of item `index` of a list (A) or of a variable (Env: index counts parts, so the caller
+ * passes the number of the first part). Long items may come in several calls: all but the last of a
+ * multiple of ETRACE_PART_BYTES. Returns the number of parts written.
+ */
+u32 etrace_stream_item(struct etrace_stream *stream, enum etrace_data tag, u32 index,
+		       const char *text, size_t len);
+void etrace_stream_end_of_args(struct etrace_stream *stream);
+/* Write out what is left. */
+void etrace_stream_end(struct etrace_stream *stream);
+
+/*
+ * Per-CPU scratch: disables preemption until put. One user at a time on a CPU (task context only).
+ * `path` and `other` take a path of PATH_MAX and its directory; `stream` is for streams that do
+ * not sleep.
+ */
+struct etrace_scratch {
+	char path[PATH_MAX];
+	char other[2 * PATH_MAX];
+	char third[PATH_MAX];
+	struct etrace_stream stream;
+};
+
+struct etrace_scratch *etrace_scratch_get(void);
+void etrace_scratch_put(struct etrace_scratch *scratch);
+
+/* ---- task_work ---- */
+
+/*
+ * Run `work` in `current` before it returns to user space; it may sleep there. The caller holds a
+ * reference of its etrace_task for it; unloading waits until none is pending. -errno when the task
+ * is past that point (exiting).
+ */
+struct callback_head;
+int etrace_work_add(struct callback_head *work, void (*function)(struct callback_head *work));
+void etrace_work_done(void); /* last thing that `function` calls */
+
+/* ---- hooks ---- */
+
+/*
+ * Register all probes; those that this kernel lacks are reported by etrace_hooks_missing(). Process
+ * context. unregister returns after the last probe has returned (task_work may still be pending).
+ */
+int etrace_hooks_register(u32 options);
+void etrace_hooks_unregister(void);
+/* Name of the nth function that could not be probed, NULL after the last. */
+const char *etrace_hooks_missing(unsigned int n);
+/* From etrace_task_put(): free what hooks hung on the entry. Any context. */
+void etrace_hooks_forget(struct etrace_task *entry);
+
+#endif /* ETRACE_H */

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * Records -> text lines; etrace_record.h says what a record is. Every length is checked against the
+ * payload, whoever wrote it. Context: any.
+ */
+#include "etrace_record.h"
+
+#ifdef __KERNEL__
+#include <linux/string.h>
+#else
+#include <string.h>
+#endif
+
+/* Bounds of the piece at hand: header, values and lengths are read from `at`, nothing behind `end`. */
+struct cursor {
+	const char *at;
+	const char *end;
+};
+
+static bool take(struct cursor *cursor, void *to, size_t bytes)
+{
+	if ((size_t)(cursor->end - cursor->at) < bytes)
+		return false;
+	memcpy(to, cursor->at, bytes);
+	cursor->at += bytes;
+	return true;
+}
+
+static bool take_texts(struct cursor *cursor, struct etrace_text *data, u32 n, bool line_only)
+{
+	u32 lengths[ETRACE_MAX_DATA + 1];
+	u32 i;
+
+	/* an odd number of lengths is followed by four bytes of padding */
+	if (!take(cursor, lengths, (n + (n & 1)) * sizeof(u32)))
+		return false;
+	for (i = 0; i < n; i++) {
+		data[i].len = lengths[i] == ETRACE_ABSENT ? 0 : lengths[i];
+		data[i].text = lengths[i] == ETRACE_ABSENT ? NULL : cursor->at;
+		if (line_only)
+			continue;
+		if ((size_t)(cursor->end - cursor->at) < data[i].len)
+			return false;
+		cursor->at += data[i].len;
+	}
+	return true;
+}
+
+static bool put_event_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
+			    const struct etrace_piece *piece, struct cursor body)
+{
+	struct etrace_text data[ETRACE_MAX_DATA] = {};
+	s64 values[ETRACE_MAX_VALUES] = {};
+	bool line_only = piece->flags & ETRACE_PIECE_LINE_ONLY;
+
+	if (piece->what >= ETRACE_N_EVENTS || piece->n_values > ETRACE_MAX_VALUES)
+		return false;
+	if (!take(&body, values, piece->n_values * sizeof(s64)) ||
+	    !take_texts(&body, data, etrace_n_strings((enum etrace_event)piece->what), line_only))
+		return false;
+	if (line_only)
+		etrace_put_line(out, prefix, (enum etrace_event)piece->what, values, data);
+	else
+		etrace_put_event(out, prefix, (enum etrace_event)piece->what, values, data);
+	return true;
+}
+
+static bool put_text_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
+			   const struct etrace_piece *piece, struct cursor body)
+{
+	if (piece->what >= ETRACE_N_DATA || (size_t)(body.end - body.at) < piece->bytes)
+		return false;
+	etrace_put_piece(out, prefix, (enum etrace_data)piece->what, piece->index, body.at,
+			 piece->bytes,
+			 (struct etrace_part){
+				 .numbered = piece->flags & ETRACE_PIECE_NUMBERED,
+				 .in_cont = piece->flags & ETRACE_PIECE_IN_CONT,
+				 .open = piece->flags & ETRACE_PIECE_OPEN,
+				 .last = piece->flags & ETRACE_PIECE_END,
+			 });
+	return true;
+}
+
+static bool put_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
+		      const struct etrace_piece *piece, struct cursor body)
+{
+	switch (piece->kind) {
+	case ETRACE_PIECE_EVENT:
+		return put_event_piece(out, prefix, piece, body);
+	case ETRACE_PIECE_TEXT:
+		return put_text_piece(out, prefix, piece, body);
+	case ETRACE_PIECE_END_OF_ARGS:
+		etrace_put_end_of_args(out, prefix);
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool etrace_record_text(struct etrace_out *out, const struct etrace_prefix *prefix,
+			const void *payload, size_t len)
+{
+	const char *at = payload;
+	const char *end = at + len;
+
+	while (at < end) {
+		struct etrace_piece piece;
+		struct cursor body = { at, end };
+
+		if (!take(&body, &piece, sizeof(piece)) || piece.size < sizeof(piece) ||
+		    piece.size > (size_t)(end - at))
+			return false;
+		body.end = at + piece.size;
+		if (!put_piece(out, prefix, &piece, body))
+			return false;
+		at += piece.size;
+	}
+	return true;
+}
