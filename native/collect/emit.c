@@ -8,6 +8,9 @@
 #include "output.h"
 #include "pool.h"
 
+#define SECOND_NS 1000000000u
+#define PREFIXES 256
+
 static u64 last_time_ns; /* of the events that went out: the latest */
 
 /* A clone puts its SysClone right before its SchedFork; a fork has none. */
@@ -55,14 +58,37 @@ static void count_record(const struct held_record *record)
 	}
 }
 
+/* Events of a task often follow each other within a second on one CPU: most prefixes differ little. */
+static const struct etrace_prefix *prefix_of(const struct held_record *record)
+{
+	static struct {
+		s64 upid;
+		u64 sec;
+		u32 cpu;
+		struct etrace_prefix prefix;
+	} cache[PREFIXES], *found;
+	u64 sec = record->time_ns / SECOND_NS;
+
+	found = &cache[(u64)record->upid % PREFIXES];
+	if (found->prefix.len && found->upid == record->upid && found->sec == sec &&
+	    found->cpu == record->cpu) {
+		etrace_prefix_set_nsec(&found->prefix, (u32)(record->time_ns - sec * SECOND_NS));
+		return &found->prefix;
+	}
+	found->upid = record->upid;
+	found->sec = sec;
+	found->cpu = record->cpu;
+	etrace_prefix_init(&found->prefix, record->upid, record->cpu, record->time_ns);
+	return &found->prefix;
+}
+
 static bool put_records(const struct held_record *records, size_t n)
 {
-	struct etrace_prefix prefix;
+	const struct etrace_prefix *prefix = prefix_of(records);
 	size_t i;
 
-	etrace_prefix_init(&prefix, records->upid, records->cpu, records->time_ns);
 	for (i = 0; i < n; i++)
-		if (!etrace_record_text(output_text(), &prefix, records[i].payload,
+		if (!etrace_record_text(output_text(), prefix, records[i].payload,
 					records[i].payload_bytes))
 			return false;
 	return true;

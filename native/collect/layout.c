@@ -116,13 +116,16 @@ static struct field field_at(const struct text *text, const char *name)
 	refuse(text, name);
 }
 
-static struct field sized(const struct text *text, const char *name, u32 bytes)
+/* The offset of a field of a record, which then reaches to its end at least. */
+static u32 sized(struct page_layout *layout, const struct text *text, const char *name, u32 bytes)
 {
 	struct field field = field_at(text, name);
 
 	if (field.bytes != bytes || field.offset > 4096)
 		refuse(text, name);
-	return field;
+	if (layout->record_bytes < field.offset + bytes)
+		layout->record_bytes = field.offset + bytes;
+	return field.offset;
 }
 
 static void read_page_header(struct page_layout *layout, int instance, const char *name)
@@ -142,31 +145,18 @@ static void read_page_header(struct page_layout *layout, int instance, const cha
 		refuse(&text, "data");
 }
 
-static u32 end_of(struct field field)
-{
-	return field.offset + field.bytes;
-}
-
 static void read_record_format(struct page_layout *layout, int instance, const char *name)
 {
 	struct text text = { .file = EVENT_DIR "format", .instance = name };
-	size_t i;
 
 	read_text(&text, instance);
-	layout->common_type = sized(&text, "common_type", sizeof(u16));
-	layout->upid = sized(&text, "upid", sizeof(s64));
-	layout->time_ns = sized(&text, "time_ns", sizeof(u64));
-	layout->cpu = sized(&text, "cpu", sizeof(u16));
-	layout->flags = sized(&text, "flags", sizeof(u16));
-	layout->payload = sized(&text, "payload", sizeof(u32));
-
-	const struct field fields[] = { layout->upid, layout->time_ns, layout->cpu, layout->flags,
-					layout->payload };
-
-	layout->record_bytes = end_of(layout->common_type);
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (end_of(fields[i]) > layout->record_bytes)
-			layout->record_bytes = end_of(fields[i]);
+	layout->record_bytes = 0;
+	layout->common_type = sized(layout, &text, "common_type", sizeof(u16));
+	layout->upid = sized(layout, &text, "upid", sizeof(s64));
+	layout->time_ns = sized(layout, &text, "time_ns", sizeof(u64));
+	layout->cpu = sized(layout, &text, "cpu", sizeof(u16));
+	layout->flags = sized(layout, &text, "flags", sizeof(u16));
+	layout->payload = sized(layout, &text, "payload", sizeof(u32));
 }
 
 static void read_record_type(struct page_layout *layout, int instance, const char *name)

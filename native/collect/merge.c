@@ -252,10 +252,13 @@ static void gather(const struct held_record *record)
 	}
 }
 
-/* A later event of the same task: what was not written before it never will be. */
+/*
+ * A later event of the same task: what was not written before it never will be. Lines of the
+ * environment have upid 0, whatever the task.
+ */
 static void give_up_before(s64 upid, u64 time_ns)
 {
-	size_t i = merge.n_gatherings;
+	size_t i = upid ? merge.n_gatherings : 0;
 
 	while (i--) {
 		struct gathering *event = &merge.gatherings[i];

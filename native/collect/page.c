@@ -36,39 +36,44 @@ static u32 load_u32(const char *at)
 	return value;
 }
 
-static u64 load(const char *base, struct field field)
+static u64 load_u64(const char *at)
 {
-	u64 wide;
-	u16 narrow;
+	u64 value;
 
-	switch (field.bytes) {
-	case sizeof(u64):
-		memcpy(&wide, base + field.offset, sizeof(wide));
-		return wide;
-	case sizeof(u32):
-		return load_u32(base + field.offset);
-	default:
-		memcpy(&narrow, base + field.offset, sizeof(narrow));
-		return narrow;
-	}
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static u16 load_u16(const char *at)
+{
+	u16 value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* A `long` of the kernel. */
+static u64 load_long(const char *at, u32 bytes)
+{
+	return bytes == sizeof(u64) ? load_u64(at) : load_u32(at);
 }
 
 static void note_missed(struct page_cursor *cursor, u64 commit, size_t bytes)
 {
-	struct field stored = { .offset = cursor->end, .bytes = cursor->layout->commit.bytes };
+	u32 stored_bytes = cursor->layout->commit.bytes;
 
 	cursor->missed = commit & MISSED_EVENTS;
 	cursor->n_missed = 0;
 	if (cursor->missed && (commit & MISSED_STORED) && !cursor->cut &&
-	    bytes - cursor->end >= stored.bytes)
-		cursor->n_missed = load(cursor->page, stored);
+	    bytes - cursor->end >= stored_bytes)
+		cursor->n_missed = load_long(cursor->page + cursor->end, stored_bytes);
 }
 
 void page_begin(struct page_cursor *cursor, const struct page_layout *layout, const char *page,
 		size_t bytes)
 {
 	bool has_header = bytes >= layout->data_offset;
-	u64 commit = has_header ? load(page, layout->commit) : 0;
+	u64 commit = has_header ? load_long(page + layout->commit.offset, layout->commit.bytes) : 0;
 	u64 end = layout->data_offset + (commit & COMMIT_MASK);
 
 	cursor->layout = layout;
@@ -84,20 +89,20 @@ static enum page_result read_record(const struct page_layout *layout, const char
 {
 	u32 location, offset, len;
 
-	if (bytes < layout->common_type.offset + layout->common_type.bytes ||
-	    load(entry, layout->common_type) != layout->type)
+	if (bytes < layout->common_type + sizeof(u16) ||
+	    load_u16(entry + layout->common_type) != layout->type)
 		return PAGE_FOREIGN;
 	if (bytes < layout->record_bytes)
 		return PAGE_BAD_RECORD;
-	location = (u32)load(entry, layout->payload);
+	location = load_u32(entry + layout->payload);
 	offset = location & 0xffff;
 	len = location >> 16;
 	if (offset + len > bytes)
 		return PAGE_BAD_RECORD;
-	record->time_ns = load(entry, layout->time_ns);
-	record->upid = (s64)load(entry, layout->upid);
-	record->cpu = (u16)load(entry, layout->cpu);
-	record->flags = (u16)load(entry, layout->flags);
+	record->time_ns = load_u64(entry + layout->time_ns);
+	record->upid = (s64)load_u64(entry + layout->upid);
+	record->cpu = load_u16(entry + layout->cpu);
+	record->flags = load_u16(entry + layout->flags);
 	record->payload = entry + offset;
 	record->payload_bytes = (u16)len;
 	return PAGE_RECORD;

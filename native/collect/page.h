@@ -18,7 +18,7 @@ struct page_layout {
 	struct field commit; /* of the page */
 	u32 type; /* number of the trace event */
 	u32 record_bytes; /* of an entry up to the end of the last field read here */
-	struct field common_type, upid, time_ns, cpu, flags, payload; /* of an entry */
+	u32 common_type, upid, time_ns, cpu, flags, payload; /* offsets in an entry; sizes are checked */
 };
 
 struct record_view {
