@@ -21,13 +21,20 @@
 
 #define ETRACE_RECORD_MORE 0x1 /* further records of this event follow */
 #define ETRACE_RECORD_CONTINUES 0x2 /* records of this event came before */
+/*
+ * flags >> SHIFT: number of the record in its event, from 0, wrapping. The task may have been on
+ * another CPU when it wrote the next record: a reader of several buffers puts the event together
+ * by it, and sees what is missing.
+ */
+#define ETRACE_RECORD_NUMBER_SHIFT 2
+#define ETRACE_RECORD_NUMBER_MASK 0x3fff
 
 /* The fields of the trace event `etrace_record` behind the common ones; see its `format` file. */
 struct etrace_record {
 	s64 upid;
 	u64 time_ns; /* CLOCK_MONOTONIC */
 	u16 cpu;
-	u16 flags; /* ETRACE_RECORD_* */
+	u16 flags; /* ETRACE_RECORD_*, number << ETRACE_RECORD_NUMBER_SHIFT */
 	u32 payload; /* __data_loc: offset from the start of the entry, length << 16 */
 };
 
