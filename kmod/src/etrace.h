@@ -129,7 +129,8 @@ struct etrace_stream {
 	u32 session; /* that it was begun in */
 	u32 n_events;
 	u16 cpu; /* of the first piece: all lines of an event show one */
-	u16 flags; /* of the next record */
+	u16 n_records; /* so far: the number of the next one */
+	bool continues;
 	bool lost;
 	struct etrace_split split;
 };
