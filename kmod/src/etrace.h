@@ -38,6 +38,14 @@ static inline void etrace_count(enum etrace_counter counter)
 struct etrace_names;
 struct etrace_exec;
 
+/* A system call of a traced task that has returned. */
+struct etrace_call {
+	u64 args[6];
+	s64 result;
+	u64 time_ns; /* set when work is deferred: the time of the event */
+	u8 kind; /* enum etrace_call_kind */
+};
+
 /*
  * One traced task. Found under rcu_read_lock(); changed only by the task itself, except `refs` and
  * what task_set.c guards. The set holds one reference until the task's own sched_process_exit or
@@ -49,6 +57,9 @@ struct etrace_task {
 	s64 upid;
 	struct etrace_names *names;
 	struct etrace_exec *exec;
+	struct callback_head work; /* never pending twice: it runs before the next call */
+	struct etrace_call deferred; /* what `work` is about */
+	bool foreign_root; /* counted */
 	u32 session;
 	bool root; /* a thread of the root process */
 	refcount_t refs;
@@ -155,10 +166,11 @@ void etrace_stream_end(struct etrace_stream *stream);
  * `path` and `other` take a path of PATH_MAX and its directory; `stream` is for streams that do
  * not sleep.
  */
+#define ETRACE_PATH_BYTES (PATH_MAX + 16) /* with the kernel's " (deleted)" */
 struct etrace_scratch {
-	char path[PATH_MAX];
+	char path[ETRACE_PATH_BYTES];
 	char other[2 * PATH_MAX];
-	char third[PATH_MAX];
+	char third[ETRACE_PATH_BYTES];
 	struct etrace_stream stream;
 };
 
@@ -192,5 +204,7 @@ void etrace_hooks_unregister(void);
 const char *etrace_hooks_missing(unsigned int n);
 /* From etrace_task_put(): free what hooks hung on the entry. Any context. */
 void etrace_hooks_forget(struct etrace_task *entry);
+/* When the module goes, after the last task_work: free the memory kept for task_work. */
+void etrace_hooks_deinit(void);
 
 #endif /* ETRACE_H */

@@ -88,6 +88,7 @@ enum etrace_counter {
 	ETRACE_COUNT_NEW_MOUNT_API, /* fsopen, move_mount, ... */
 	ETRACE_COUNT_FOREIGN_ROOT, /* tasks whose root directory is not init's: inside paths */
 	ETRACE_COUNT_SUPPRESSED_OPENS, /* by OPEN_ONCE */
+	ETRACE_COUNT_MISSED_PROBES, /* calls that a kprobe had no time for; known after STOP */
 	ETRACE_N_COUNTERS,
 };
 
