@@ -6,8 +6,10 @@
 #ifndef ETRACE_COMPAT_H
 #define ETRACE_COMPAT_H
 
+#include <linux/fs_struct.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
+#include <linux/seqlock.h>
 #include <linux/thread_info.h>
 #include <linux/trace.h>
 #include <linux/trace_events.h>
@@ -38,11 +40,10 @@ static inline void etrace_ring_buffer_commit(struct trace_buffer *buffer,
 }
 
 /*
- * Linux 5.11 (524666cb5de7): the bit which makes system calls of a task pass the tracepoints has
- * moved from the flags of the architecture's thread_info to those of the generic entry code; an
- * architecture that does not use the generic entry code keeps it where it was.
+ * Linux 5.11 (524666cb5de7): the bit which makes system calls of a task pass the tracepoints is
+ * reached by other functions; where it lies depends on the architecture.
  */
-#ifdef CONFIG_GENERIC_ENTRY
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 static inline void etrace_syscall_tracepoints_set(struct task_struct *task)
 {
 	set_task_syscall_work(task, SYSCALL_TRACEPOINT);
@@ -76,5 +77,28 @@ static inline void etrace_synchronize_tasks(void)
 	synchronize_rcu();
 #endif
 }
+
+/*
+ * Working directory without a reference, under rcu_read_lock(). fs_struct had a spinlock and a
+ * sequence counter, and has a seqlock_t in Linux 7.2: that begins with the same counter.
+ */
+static inline void etrace_cwd_rcu(struct fs_struct *fs, struct path *path)
+{
+	seqcount_spinlock_t *count = (seqcount_spinlock_t *)&fs->seq;
+	unsigned int seq;
+
+	BUILD_BUG_ON(offsetof(seqlock_t, seqcount));
+	do {
+		seq = read_seqcount_begin(count);
+		*path = fs->pwd;
+	} while (read_seqcount_retry(count, seq));
+}
+
+/* Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)
+#else
+#define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task)
+#endif
 
 #endif /* ETRACE_COMPAT_H */
