@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tracing a cgroup (version 2): its members, those of the cgroups below, and everything that is moved
- * or cloned into it. What is traced stays so when it leaves. The probe runs with interrupts off,
- * under locks of the cgroup core.
+ * Tracing a cgroup (version 2): its members, those of the cgroups below, and everything that is
+ * moved or cloned into it. What is traced stays so when it leaves. The probe runs with interrupts
+ * off, under locks of the cgroup core.
  */
 #include <linux/cgroup.h>
 #include <linux/sched/signal.h>

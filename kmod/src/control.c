@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Generic netlink family `etrace`; include/etrace/control.h describes it. Only the initial network
- * namespace reaches it. START and STOP want CAP_SYS_ADMIN of the initial user namespace from both the
- * caller and whoever opened the socket. Process context.
+ * namespace reaches it. START and STOP want CAP_SYS_ADMIN of the initial user namespace from both
+ * the caller and whoever opened the socket. Process context.
  */
 #include <linux/module.h>
 #include <linux/netlink.h>

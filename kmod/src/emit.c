@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events -> records in the ring buffer of the session's ftrace instance. Context: whatever the
- * caller is in, atomic included; nothing here sleeps, faults or locks. The ring buffer is written to
+ * caller is in, atomic included; nothing here sleeps, faults or locks. The ring buffer is written
  * directly: what the tracing core does around it (filters, triggers, stack traces) costs 200
  * instructions a record and has no use here.
  */
@@ -195,19 +195,18 @@ void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *valu
 /* ---- the instance ---- */
 
 /*
- * The instance's ring buffer is private to ftrace, but each reservation tells it. Nothing remains of
- * this one.
+ * The instance's ring buffer is private to ftrace, but each reservation tells it. Nothing remains
+ * of this one.
  */
 static int find_buffer(struct trace_event_file *file)
 {
-	struct ring_buffer_event *event;
+	struct trace_event_buffer buffer;
 
-	target.type = (u16)file->event_call->event.type;
-	event = trace_event_buffer_lock_reserve(&target.buffer, file, target.type,
-						sizeof(struct etrace_entry), 0);
-	if (!event)
+	if (!trace_event_buffer_reserve(&buffer, file, sizeof(struct etrace_entry)))
 		return -ENOSPC;
-	ring_buffer_discard_commit(target.buffer, event);
+	ring_buffer_discard_commit(buffer.buffer, buffer.event);
+	target.buffer = buffer.buffer;
+	target.type = (u16)file->event_call->event.type;
 	return 0;
 }
 

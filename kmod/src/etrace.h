@@ -85,8 +85,8 @@ static __always_inline struct etrace_task *etrace_task_find(const struct task_st
 }
 
 /*
- * The task is traced from now on; its entry, whether it is new or not. NULL without memory (counted)
- * and for a task that is ending. From the fork probe when the parent is traced, or when
+ * The task is traced from now on; its entry, whether it is new or not. NULL without memory
+ * (counted) and for a task that is ending. From the fork probe when the parent is traced, or when
  * etrace_cgroup_holds(child). Atomic.
  */
 struct etrace_task *etrace_task_add(struct task_struct *task);
@@ -98,7 +98,7 @@ void etrace_task_remove(struct etrace_task *entry);
 void etrace_task_get(struct etrace_task *entry);
 void etrace_task_put(struct etrace_task *entry); /* frees names, exec with the last reference */
 
-/* Does this session trace a cgroup that `task` is in? For the fork probe: clone3 CLONE_INTO_CGROUP. */
+/* Does the session trace a cgroup that `task` is in? For the fork probe: CLONE_INTO_CGROUP. */
 bool etrace_cgroup_holds(struct task_struct *task);
 
 /* ---- the session ---- */
@@ -106,8 +106,8 @@ extern u32 etrace_options; /* ETRACE_OPTION_* of the running session */
 extern u32 etrace_session; /* its number; 0 when none runs */
 
 /*
- * False when the session that traced this task is over. STOP waits a while for task_work, but not for
- * ever (a debugger may hold a task before it runs): work asks right before it emits.
+ * False when the session that traced this task is over. STOP waits a while for task_work, but not
+ * for ever (a debugger may hold a task before it runs): work asks right before it emits.
  */
 static inline bool etrace_task_live(const struct etrace_task *entry)
 {

@@ -3,7 +3,8 @@
  * The kernel makes every task's system calls pass its tracepoints while anybody watches sys_exit.
  * Taking the bit away from untraced tasks makes their system calls cost what they cost without us;
  * children inherit it from their parent. While it lasts others (perf trace, bpf) see the traced
- * tasks only. A fork that races with a walk keeps the wrong bit: it stays slow, or unseen by others.
+ * tasks only. A fork that races with a walk keeps the wrong bit: it stays slow, or unseen by
+ * others.
  * Process context.
  */
 #include <linux/sched/signal.h>

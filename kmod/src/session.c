@@ -84,7 +84,7 @@ static int add_roots(const struct etrace_session_request *request, const char **
 	if (request->cgroup) {
 		err = etrace_cgroup_begin(request->cgroup);
 		if (err)
-			*reason = "no such cgroup of version 2: give its path below the mount, /...";
+			*reason = "no such cgroup of version 2: give its path below the mount, /";
 	} else {
 		err = etrace_roots_add_process(request->root, &session.root_upid);
 		if (err)

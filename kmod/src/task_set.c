@@ -105,8 +105,8 @@ struct etrace_task *etrace_task_add(struct task_struct *task)
 		return NULL;
 	etrace_isolate_task(task);
 	/*
-	 * Its exit probe may have looked for the entry before it was there. An exiting task sets the
-	 * flag long before the probe, so either we see the flag or the probe sees the entry.
+	 * Its exit probe may have looked for the entry before it was there. An exiting task sets
+	 * the flag long before the probe: either we see the flag or the probe sees the entry.
 	 */
 	smp_mb();
 	if (READ_ONCE(task->flags) & PF_EXITING) {

@@ -26,7 +26,8 @@ int etrace_work_init(void)
 	return 0;
 }
 #else
-static typeof(&task_work_add) add_task_work;
+static int (*add_task_work)(struct task_struct *task, struct callback_head *work,
+			    enum task_work_notify_mode notify);
 
 /* Where task_work_add() is not exported a kprobe, set and removed at once, tells its address. */
 int etrace_work_init(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * Events -> the payloads of records (etrace_record.h says what a record is), cut so that neither a
- * payload nor its text is longer than a record's may be. The text of the records one after the other
- * is what etrace_put_event() prints of the events. Used by the kernel module; in user space by the
- * tests. Context: any, atomic included.
+ * payload nor its text is longer than a record's may be. The text of the records one after the
+ * other is what etrace_put_event() prints of the events. Used by the kernel module; in user space
+ * by the tests. Context: any, atomic included.
  */
 #ifndef ETRACE_SPLIT_H
 #define ETRACE_SPLIT_H
