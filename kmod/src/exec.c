@@ -247,7 +247,10 @@ static void put_new_proc(struct etrace_task *entry, struct etrace_exec *exec, u6
 	etrace_stream_end(stream);
 }
 
-/* One event for each variable: those of several tasks do not mix. */
+/*
+ * One event for each variable, with a stamp of its own: a reader puts the records of an event together
+ * by upid and stamp, and the upid of these is 0.
+ */
 static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrace_scratch *space)
 {
 	struct etrace_stream *stream = &space->stream;
@@ -259,7 +262,7 @@ static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrac
 
 	while (reader_next(&reader, &piece, &last)) {
 		if (!part) {
-			etrace_stream_begin(stream, 0, time_ns);
+			etrace_stream_begin(stream, 0, time_ns++);
 			etrace_stream_event(stream, ETRACE_EV_UPID, &entry->upid, NULL);
 		}
 		part += etrace_stream_item(stream, ETRACE_DATA_ENV, part, piece.text, piece.len);
