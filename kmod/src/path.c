@@ -85,8 +85,8 @@ struct etrace_text etrace_cwd_text(char *buf, size_t size)
 }
 
 /*
- * Most strings, without what strncpy_from_user() does for all: hardened usercopy takes a lock of the
- * whole machine to look up the per-CPU memory that is written. -EFAULT: to be read by the other.
+ * Most strings, without what strncpy_from_user() does for all: hardened usercopy takes a lock of
+ * the whole machine to look up the per-CPU memory that is written. -EFAULT: for the other to read.
  */
 static long quick_string(char *to, const char __user *from)
 {
@@ -156,7 +156,7 @@ static int directory_text(int dirfd, char *buf, size_t size, struct etrace_text 
 	return 0;
 }
 
-/* The string is in the second half of `buf`; the kernel writes the directory to the end of the first. */
+/* The string is in the second half of `buf`, the directory is written to the end of the first. */
 static int put_directory(int dirfd, char *buf, struct etrace_text *text)
 {
 	struct etrace_text dir;
@@ -213,7 +213,8 @@ static struct etrace_text look_up_parent(char *name, char *buf)
 
 	if (slash > name)
 		*slash = '\0';
-	dir = look_up(!slash ? "." : slash == name ? "/" : name, LOOKUP_FOLLOW | LOOKUP_DIRECTORY, buf);
+	dir = look_up(!slash ? "." : slash == name ? "/" : name, LOOKUP_FOLLOW | LOOKUP_DIRECTORY,
+		      buf);
 	if (!dir.text || dir.len + 1 + len >= ETRACE_PATH_BYTES)
 		return (struct etrace_text){ NULL, 0 };
 	if (dir.len == 1) /* the root directory */
@@ -242,7 +243,7 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, unsigned int lookup, b
 		return (struct etrace_text){ NULL, 0 };
 	strip_slashes(name, len);
 	text.len = strlen(name);
-	/* below the working directory the kernel looks by itself, whatever the length of its path */
+	/* below the working directory the kernel looks by itself, however long its path is */
 	if (name[0] != '/' && (dirfd != AT_FDCWD || !text.len)) {
 		if (put_directory(dirfd, scratch, &text))
 			return (struct etrace_text){ NULL, 0 };
