@@ -14,8 +14,8 @@ ZSTD_SUFFIX = ".zst"
 
 
 def report(stats: dict[str, Any], trace: Path) -> None:
-    """Tell the counts of a capture and the next command; nothing when it saw no program."""
-    if not stats.get("executions"):
+    """Tell the counts of a capture and the next command; nothing when they are not known."""
+    if not stats.get("executions") or "duration_ns" not in stats:
         return
     shown = os.path.relpath(trace)
     seconds = stats["duration_ns"] / NS_PER_SECOND

@@ -14,7 +14,6 @@ import os
 import select
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
@@ -22,6 +21,7 @@ from typing import NoReturn
 from etrace.errors import CaptureError
 
 NOT_FOUND, NOT_EXECUTABLE, ETRACE_FAILED = 127, 126, 125
+STDERR = 2
 GO = signal.SIGUSR1
 #: the held child looks this often whether etrace is still there
 CHECK_S = 1
@@ -109,9 +109,8 @@ def _become(argv: list[str], mask: set[int | signal.Signals], parent: int) -> No
         reason = os.strerror(error.errno or 0)
         if error.errno == errno.ENOENT and os.path.exists(path):  # noqa: PTH110  may be any bytes
             status, reason = NOT_EXECUTABLE, "the interpreter it names is missing"
-        if sys.stderr is not None:
-            sys.stderr.write(f"etrace: cannot run {argv[0]!r}: {reason}\n")
-            sys.stderr.flush()
+        with contextlib.suppress(OSError):  # closed by the user
+            os.write(STDERR, os.fsencode(f"etrace: cannot run '{argv[0]}': {reason}\n"))
     finally:
         os._exit(status)
 

@@ -153,8 +153,8 @@ class Instance:
     def _write(self, name: str, value: str) -> None:
         path = self.path / name
         try:
-            # not Path.write_text: tracefs files are neither created nor truncated
-            fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            # not Path.write_text, which would make the file where there is none
+            fd = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
             try:
                 os.write(fd, value.encode())
             finally:

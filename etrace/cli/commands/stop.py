@@ -20,7 +20,8 @@ module unloaded if `etrace start` had loaded it. A session that died (its collec
 cleaned up alike; what it captured is kept.
 
 exit status: 0 the trace is complete; 2 events are lost, as told (or wrong usage); 1 no session
-runs; 125 the session could not be ended. Interrupted while it waits, it has undone nothing: run it again.
+runs; 125 the session could not be ended. Interrupted while it waits, it has undone nothing: run it
+again.
 """
 
 
