@@ -165,9 +165,7 @@ def exec_event(upid: int, time_ns: int, cpu: int, argv: Sequence[bytes], per_rec
         for number, argument in enumerate(argv)
     ]
     payloads = [event_piece("New_proc", values)]
-    payloads += [
-        b"".join(items[at : at + per_record]) for at in range(0, len(items), per_record)
-    ]
+    payloads += [b"".join(items[at : at + per_record]) for at in range(0, len(items), per_record)]
     payloads[-1] += end_of_args()
     head = oracle.prefix(upid, cpu, time_ns)
     lines = oracle.exec_lines(head, values, list(argv))

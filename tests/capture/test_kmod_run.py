@@ -83,7 +83,9 @@ def test_the_command_gets_what_etrace_got_and_nothing_more(
     show = "ls /proc/$$/fd; grep -E 'Sig(Blk|Ign)' /proc/self/status"
     out = tmp_path / "out"
     run(machine, tmp_path, "sh", "-c", f"{{ {show}; }} > {out}")
-    plain = subprocess.run(["sh", "-c", f"{{ {show}; }} > {out}.plain"], check=True, close_fds=False)
+    plain = subprocess.run(
+        ["sh", "-c", f"{{ {show}; }} > {out}.plain"], check=True, close_fds=False
+    )
     assert plain.returncode == 0
     lines = out.read_text().splitlines()
     expected = (tmp_path / "out.plain").read_text().splitlines()

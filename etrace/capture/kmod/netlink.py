@@ -70,10 +70,10 @@ def message_class() -> type[Any]:
     return Message
 
 
-def refusal(code: int, what: str) -> CaptureError:
-    """Return the error of a request that the kernel refused with `code`."""
+def refusal(code: int, what: str, said: str = "") -> CaptureError:
+    """Return the error of a request that the kernel refused with `code`, for the reason it `said`."""
     reason, hint = REASONS.get(code, (os.strerror(code), "`etrace doctor` and dmesg may say more"))
-    return CaptureError(f"{what}: {reason}", hint)
+    return CaptureError(f"{what}: {said or reason}", hint)
 
 
 def _attribute(reply: Any, attribute: Attribute) -> int:
@@ -115,7 +115,7 @@ class NetlinkControl:
 
         self._refused = NetlinkError
         self._message = message_class()
-        self._socket = GenericNetlinkSocket()
+        self._socket = GenericNetlinkSocket(ext_ack=True)
         self._socket.module_err_level = "debug"  # a missing family is told below
         try:
             self._socket.bind(FAMILY, self._message)
@@ -141,7 +141,9 @@ class NetlinkControl:
                 )
             )
         except self._refused as error:
-            raise refusal(error.code, what) from error
+            said = error.args[-1]  # NLMSGERR_ATTR_MSG; what errno means when the kernel sent none
+            given = said if said != os.strerror(error.code) else ""
+            raise refusal(error.code, what, str(given)) from error
 
     def _one(
         self, command: Command, attributes: Iterable[tuple[Attribute, int | str]], what: str

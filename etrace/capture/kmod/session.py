@@ -373,12 +373,20 @@ def _stop_kernel(host: Host, state: State) -> tuple[Status, list[str]]:
         with contextlib.closing(host.connect()) as control:
             status = control.status()
             if status.phase is Phase.RUNNING and status.session == state.session:
-                status = control.stop(state.session)
+                status = _stop_or_see(control, state.session)
     except CaptureError as error:  # the session ends with its collector then
         return ending.NOTHING, [f"the kernel's counts are unknown: {error.message}"]
     if status.session != state.session:
         return ending.NOTHING, ["another session ran since: the kernel's counts are unknown"]
     return status, []
+
+
+def _stop_or_see(control: Control, session: int) -> Status:
+    """Stop the session; when it ends this very moment because its collector died, see how."""
+    try:
+        return control.stop(session)
+    except CaptureError:
+        return control.status()
 
 
 def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
