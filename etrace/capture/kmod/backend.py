@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from etrace.capture.backend import Options, Outcome, Probe, Progress
-from etrace.capture.kmod.host import Host, real
 from etrace.errors import CaptureError, EtraceError
+
+if TYPE_CHECKING:
+    from etrace.capture.kmod.host import Host
 
 
 class KmodBackend:
@@ -23,6 +26,8 @@ class KmodBackend:
     @property
     def host(self) -> Host:
         """The machine, looked at when first needed."""
+        from etrace.capture.kmod.host import real  # noqa: PLC0415  a start without it is faster
+
         return self._host or real()
 
     def obstacle(self) -> Probe | None:
