@@ -428,11 +428,13 @@ def test_a_link_put_there_during_the_session_gains_nothing(
     target = tmp_path / "secret"
     target.write_text("of root")
     begin(machine, public, owner=NOBODY)
-    (public / ".nfsdb.stats").symlink_to(target)
-    with pytest.raises(CaptureError, match="not a regular file"):
-        session.end(machine.host, ignore)
+    for name in (".nfsdb", ".nfsdb.stats", ".nfsdb.old"):
+        (public / name).symlink_to(target)
+    session.end(machine.host, ignore)
     assert target.read_text() == "of root"
-    assert (public / ".nfsdb.capturing").exists()  # what was captured is kept
+    assert (public / ".nfsdb").read_text().startswith("INITCWD=")
+    assert not (public / ".nfsdb").is_symlink()
+    assert (public / ".nfsdb.old").is_symlink()  # what was there before, itself
     assert machine.changes() == []
 
 

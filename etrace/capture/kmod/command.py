@@ -42,6 +42,7 @@ class Command:
 
     def __init__(self, argv: list[str]) -> None:
         """Fork; the child waits for release()."""
+        self.name = argv[0].rpartition("/")[2]
         parent = os.getpid()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
         try:

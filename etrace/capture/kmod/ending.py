@@ -25,7 +25,8 @@ LARGER = 4
 class Evidence:
     """All that was counted when a session ended.
 
-    `collected` is what the collector wrote last; `whole` says that it ended by itself.
+    `collected` is what the collector wrote last; `whole` says that it ended by itself. It counts
+    the processes that others made; `n_roots` were there before.
     """
 
     status: Status
@@ -35,6 +36,7 @@ class Evidence:
     whole: bool
     buffer_kib: int
     remarks: tuple[str, ...] = ()
+    n_roots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,7 @@ def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
         "schema": SCHEMA,
         "backend": BACKEND,
         **evidence.collected,
+        "processes": int(evidence.collected.get("processes", 0)) + evidence.n_roots,
         "lost": sum(loss.n for loss in found),
         "losses": [{"n": loss.n, "reason": loss.reason} for loss in found],
         "kernel": evidence.status.named_counters(),

@@ -37,7 +37,10 @@ TYPES = {
 }  # what is not here is a u32
 
 REASONS = {
-    errno.EBUSY: ("a session runs already", "see `etrace status`; end it: sudo etrace stop"),
+    errno.EBUSY: (
+        "a session runs already",
+        "see `etrace status`; if none runs, leave out --isolate",
+    ),
     errno.EPERM: (
         "the kernel did not permit it",
         "it needs root (CAP_SYS_ADMIN) outside of any container",
@@ -71,7 +74,7 @@ def message_class() -> type[Any]:
 
 
 def refusal(code: int, what: str, said: str = "") -> CaptureError:
-    """Return the error of a request that the kernel refused with `code`, for the reason it `said`."""
+    """Return the error of a request that the kernel refused with `code`, saying `said`."""
     reason, hint = REASONS.get(code, (os.strerror(code), "`etrace doctor` and dmesg may say more"))
     return CaptureError(f"{what}: {said or reason}", hint)
 

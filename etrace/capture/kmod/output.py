@@ -7,6 +7,7 @@ While it is written the trace is `.nfsdb.capturing`; `.nfsdb` and `.nfsdb.stats`
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ class Output:
                 os.close(fd)
 
     def create(self) -> int:
-        """Make the file that the trace is written into; return its descriptor.
+        """Make the file that the trace is written into; return its descriptor, locked.
 
         One that a crash left there is kept under another name first.
         """
@@ -60,7 +61,9 @@ class Output:
             if _find(fd, CAPTURING):
                 self._refuse_when_written(fd, CAPTURING)
                 os.rename(CAPTURING, PARTIAL, src_dir_fd=fd, dst_dir_fd=fd)
-            return os.open(CAPTURING, NEW_FILE, MODE, dir_fd=fd)
+            file = os.open(CAPTURING, NEW_FILE, MODE, dir_fd=fd)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
 
     def left_over(self) -> bool:
         """Whether an unfinished trace lies there."""
@@ -77,9 +80,9 @@ class Output:
     def publish(self, name: str) -> bool:
         """Give the finished trace its name; return whether an older one was put aside."""
         with self._opened() as fd:
-            aside = _find(fd, name)
+            aside = _exists(fd, name)
             for old in (name, STATS):
-                if _find(fd, old):
+                if _exists(fd, old):  # a link too: it is renamed, not followed
                     os.rename(old, old + OLD_SUFFIX, src_dir_fd=fd, dst_dir_fd=fd)
             os.rename(CAPTURING, name, src_dir_fd=fd, dst_dir_fd=fd)
             return aside
@@ -139,12 +142,20 @@ def _identity(fd: int) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _find(directory: int, name: str) -> bool:
-    """Whether a regular file of that name is there; CaptureError when something else is."""
+def _exists(directory: int, name: str) -> bool:
+    """Whether anything of that name is there."""
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return False
+    return True
+
+
+def _find(directory: int, name: str) -> bool:
+    """Whether a regular file of that name is there; CaptureError when something else is."""
+    if not _exists(directory, name):
+        return False
+    found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     if not stat.S_ISREG(found.st_mode):
         raise CaptureError(f"{name}: not a regular file", "remove it, or give -o")
     return True

@@ -29,7 +29,7 @@ TRACE_INCOMPLETE = 125
 N_NAMED = 5
 
 
-def plan(options: Options, root_pid: int) -> session.Plan:
+def plan(options: Options, root: Command) -> session.Plan:
     """Return the session that these capture options ask for."""
     wanted = {
         Option.ENVIRONMENT: options.env,
@@ -42,7 +42,8 @@ def plan(options: Options, root_pid: int) -> session.Plan:
     return session.Plan(
         directory=options.trace.parent,
         owner=myself(),
-        root_pid=root_pid,
+        root_pid=root.pid,
+        root_name=root.name,
         options=flags,
         driver=process.identify(os.getpid()),
     )
@@ -58,7 +59,7 @@ def trace(
     remarks: list[str] = []
     with contextlib.closing(Command(command)) as held:
         try:
-            state = session.begin(host, plan(options, held.pid), remarks.append)
+            state = session.begin(host, plan(options, held), remarks.append)
             return _Run(host, options, held, state, on_progress, remarks).run()
         finally:
             held.kill()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import os
 import time
@@ -39,11 +38,15 @@ KIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to trace (a root process or a cgroup) and where to. `driver`: see State."""
+    """What to trace (a root process or a cgroup) and where to. `driver`: see State.
+
+    `root_name` is what to call the root, when not as it is called now.
+    """
 
     directory: Path
     owner: Owner
     root_pid: int = 0
+    root_name: str = ""
     cgroup: str = ""
     options: Option = Option.NONE
     zstd: bool = False
@@ -56,7 +59,7 @@ class Plan:
         """What is traced, in words."""
         if self.cgroup:
             return f"cgroup {self.cgroup}"
-        return f"process {self.root_pid} ({process.name(self.root_pid)})"
+        return f"process {self.root_pid} ({self.root_name or process.name(self.root_pid)})"
 
     @property
     def trace_name(self) -> str:
@@ -154,6 +157,7 @@ class _Beginning:
             reader = self.start_collector(program, output, control, instance)
             state = State(
                 root=plan.root,
+                root_pid=plan.root_pid,
                 started=time.time(),
                 output=output,
                 trace_name=plan.trace_name,
@@ -196,7 +200,6 @@ class _Beginning:
         with contextlib.ExitStack() as opened:
             trace = opened.enter_context(_closing(output.create()))
             self.undo.callback(output.discard)
-            fcntl.flock(trace, fcntl.LOCK_EX)  # for as long as the collector has it open
             self.undo.callback(states.clear)
             stats, progress, log = (
                 opened.enter_context(_closing(states.create(path)))
@@ -279,7 +282,15 @@ def look(host: Host) -> View:
     state = host.states.read()
     status = kernel_status(host)
     collected = collector.read_counts(host.states.progress) if state else {}
-    return View(state, state is not None and is_running(state), status, collected)
+    running = state is not None and (is_running(state) or _owns(state, status))
+    return View(state, running, status, collected)
+
+
+def _owns(state: State, status: Status | None) -> bool:
+    """Whether the kernel runs this session; it knows that when processes of others are hidden."""
+    if status is None or status.phase is not Phase.RUNNING:
+        return False
+    return status.session == state.session
 
 
 def kernel_status(host: Host) -> Status | None:
@@ -362,6 +373,7 @@ def _gather(host: Host, state: State, instance: Instance, tell: Tell, check: Che
         whole=whole,
         buffer_kib=state.buffer_kib,
         remarks=tuple(remarks),
+        n_roots=1 if state.root_pid else 0,
     )
 
 

@@ -34,11 +34,13 @@ PAUSE_S = 0.05
 class State:
     """A session: who traces what into which file, and what was changed for it.
 
+    `root` is for people; `root_pid` is 0 when a control group is traced.
     `driver` is the `etrace run` that will end it, None for `etrace start`; `session` is 0 until
     the kernel gave it a number; `started` is in seconds since 1970.
     """
 
     root: str
+    root_pid: int
     started: float
     output: Output
     trace_name: str

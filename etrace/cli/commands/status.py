@@ -88,6 +88,11 @@ def rows(view: View) -> list[tuple[str, str]]:
     return found
 
 
+def printable(text: str) -> str:
+    """Return text that any terminal takes; a path may hold bytes that are no text."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `etrace status`."""
     view = session.look(host.real())
@@ -98,5 +103,5 @@ def run(args: argparse.Namespace) -> int:
         table = rows(view)
         width = max((len(name) for name, _ in table), default=0)
         for name, value in table:
-            print(f"  {name:<{width}}  {value}")
+            print(f"  {name:<{width}}  {printable(value)}")
     return EXIT_RUNS if view.running else EXIT_NONE

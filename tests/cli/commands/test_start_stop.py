@@ -46,7 +46,7 @@ def test_start_status_stop(machine: Machine, tmp_path: Path, capsys: Captured) -
     assert out.index("lost events") < out.index("  events")
     assert etrace(["stop"]) == 0
     err = capsys.readouterr().err
-    assert "3 processes, 2 programs and 40 opens in 1.0 s -> out/.nfsdb (5.0 kB)" in err
+    assert "4 processes, 2 programs and 40 opens in 1.0 s -> out/.nfsdb (5.0 kB)" in err
     assert "next: etrace_parser out/.nfsdb out/.nfsdb.json" in err
     assert machine.changes() == []
     assert etrace(["stop"]) == 1
@@ -64,6 +64,17 @@ def test_status_is_machine_readable(machine: Machine, tmp_path: Path, capsys: Ca
     assert set(found["counters"]) == {counter.name.lower() for counter in Counter}
     assert found["collected"]["opens"] == 40
     etrace(["stop", "-q"])
+
+
+def test_a_directory_that_is_no_text_is_shown(
+    machine: Machine, tmp_path: Path, capsys: Captured
+) -> None:
+    directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    etrace(["start", "-q", "--pid", str(os.getpid()), "-o", str(directory)])
+    assert etrace(["status"]) == 0
+    assert "\N{REPLACEMENT CHARACTER}/.nfsdb.capturing" in capsys.readouterr().out
+    assert etrace(["stop", "-q"]) == 0
+    assert (directory / ".nfsdb").exists()
 
 
 def test_a_loss_is_exit_status_2_with_figures_and_a_hint(
