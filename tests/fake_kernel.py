@@ -33,7 +33,8 @@ signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
 number = lambda name: int(args[name])
 if behaviour().get("refuses"):
     sys.exit("etrace_cat: " + behaviour()["refuses"])
-os.write(number("--output-fd"), b"INITCWD=" + os.fsencode(args["--cwd"]) + b"\\n")
+if "--cwd" in args:
+    os.write(number("--output-fd"), b"INITCWD=" + os.fsencode(args["--cwd"]) + b"\\n")
 counts = dict(processes=3, live=1, executions=2, opens=40, bytes=5000, records=10, lost=0)
 os.write(number("--status-fd"), json.dumps(counts).encode() + b"\\n")
 os.write(number("--ready-fd"), b"\\n")
@@ -43,6 +44,7 @@ if behaviour().get("hangs"):
     time.sleep(100)
 os.write(number("--output-fd"), behaviour().get("trace", "4194305,0,1,0!Exit|status=0\\n").encode())
 stats = counts | dict(events=10, lines=20, threads=0, duration_ns=10**9, ended="stopped")
+stats["records"] = behaviour().get("records", 10)
 stats |= behaviour().get("stats", {{}})
 os.write(number("--stats-fd"), json.dumps(stats).encode())
 """

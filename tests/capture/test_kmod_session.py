@@ -318,11 +318,41 @@ def test_a_killed_collector_loses_nothing_that_was_written(
     machine.kernel.counters = {Counter.RECORDS: 25}
     kill(machine)
     assert not session.look(machine.host).running
+    with (tmp_path / ".nfsdb.capturing").open("a") as trace:
+        trace.write("4194305,0,1,0!Close|fd=3\n4194305,0,1,0!Clo")
+    machine.behave(records=12)
     ending = session.end(machine.host, ignore)
     assert not ending.whole
     assert ending.stats["ended"] == "collector-died"
-    assert ending.lost == 15  # 25 in the buffers, 10 in the collector's last counts
-    assert (tmp_path / ".nfsdb").read_text().startswith("INITCWD=")
+    assert ending.lost == 3  # of 25 written 10 are in the last counts, 12 were read afterwards
+    assert "12 records it left were read now" in ending.warnings[0]
+    lines = (tmp_path / ".nfsdb").read_text().splitlines()
+    assert lines[1:] == ["4194305,0,1,0!Close|fd=3", "4194305,0,1,0!Exit|status=0"]
+    assert machine.changes() == []
+
+
+def test_a_compressed_trace_is_kept_as_the_dead_collector_left_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path, zstd=True)
+    machine.kernel.counters = {Counter.RECORDS: 25}
+    kill(machine)
+    assert session.end(machine.host, ignore).lost == 15
+    assert (tmp_path / ".nfsdb.zst").read_text().startswith("INITCWD=")
+
+
+def test_what_a_dead_collector_left_cannot_be_written_over_a_link(
+    machine: Machine, public: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "secret"
+    target.write_text("of root")
+    begin(machine, public, owner=NOBODY)
+    kill(machine)
+    (public / ".nfsdb.capturing").unlink()
+    (public / ".nfsdb.capturing").symlink_to(target)
+    ending = session.end(machine.host, ignore)
+    assert "what it left was not read" in ending.warnings[0]
+    assert target.read_text() == "of root"
     assert machine.changes() == []
 
 

@@ -57,7 +57,7 @@ class Descriptors:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the records come from, and the working directory that the trace names."""
+    """Where the records come from, and the working directory that the trace names if any."""
 
     tracefs: Path
     instance: str
@@ -69,7 +69,8 @@ def arguments(fds: Descriptors, ready: int, source: Source) -> list[str]:
     """Return the options of etrace_cat."""
     out = ["--output-fd", str(fds.trace), "--stats-fd", str(fds.stats)]
     out += ["--status-fd", str(fds.progress), "--ready-fd", str(ready), "--keep-fd", str(fds.keep)]
-    out += ["--tracefs", str(source.tracefs), "--instance", source.instance, "--cwd", source.cwd]
+    out += ["--tracefs", str(source.tracefs), "--instance", source.instance]
+    out += ["--cwd", source.cwd] if source.cwd else []
     return [*out, "--zstd"] if source.zstd else out
 
 

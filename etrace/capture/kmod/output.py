@@ -18,10 +18,13 @@ from etrace.capture.kmod.owner import Owner, acting_as
 from etrace.capture.session import OLD_SUFFIX, STATS, TRACE, is_being_written
 from etrace.errors import CaptureError
 
+ZSTD_SUFFIX = ".zst"
 CAPTURING = TRACE + ".capturing"
 #: what a machine that crashed left of a capture
 PARTIAL = TRACE + ".partial"
 MODE = 0o644
+#: no line is as long: a path is 4096 bytes at most, and cut into parts of 900
+TAIL_BYTES = 1 << 16
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -63,6 +66,18 @@ class Output:
                 os.rename(CAPTURING, PARTIAL, src_dir_fd=fd, dst_dir_fd=fd)
             file = os.open(CAPTURING, NEW_FILE, MODE, dir_fd=fd)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+
+    def reopen(self) -> int:
+        """Open the unfinished trace at the end of its last whole line; return its descriptor."""
+        with self._opened() as fd:
+            flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            file = os.open(CAPTURING, flags, dir_fd=fd)
+            try:
+                _cut_half_line(file)
+            except BaseException:
+                os.close(file)
+                raise
             return file
 
     def left_over(self) -> bool:
@@ -135,6 +150,13 @@ def _errors_of(directory: Path) -> Iterator[None]:
         raise CaptureError(
             f"{where}: {error.strerror}", "give a directory you can write to with -o"
         ) from error
+
+
+def _cut_half_line(fd: int) -> None:
+    size = os.fstat(fd).st_size
+    start = max(size - TAIL_BYTES, 0)
+    tail = os.pread(fd, size - start, start)
+    os.ftruncate(fd, start + tail.rfind(b"\n") + 1)
 
 
 def _identity(fd: int) -> tuple[int, int]:

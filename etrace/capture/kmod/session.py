@@ -12,7 +12,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,14 @@ from etrace.capture.kmod import collector, ending, process
 from etrace.capture.kmod.control import INSTANCE, Control, Option, Phase, Request, Status
 from etrace.capture.kmod.ending import Ending, Evidence
 from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.output import PARTIAL, Output, open_output
+from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, open_output
 from etrace.capture.kmod.owner import Owner
+from etrace.capture.kmod.rescue import rescue
 from etrace.capture.kmod.state import State
 from etrace.capture.kmod.tracefs import BufferCounts, Instance
 from etrace.capture.session import STATS, TRACE
 from etrace.errors import CaptureError, EtraceError
 
-ZSTD_SUFFIX = ".zst"
 DEFAULT_BUFFER_KIB = 4096
 #: all buffers together take no more than this part of the memory unless asked for
 MEMORY_SHARE = 32
@@ -198,11 +198,12 @@ class _Beginning:
         if output.left_over():
             self.tell(f"an unfinished trace lies in {output.directory}; it is now {PARTIAL}")
         with contextlib.ExitStack() as opened:
-            trace = opened.enter_context(_closing(output.create()))
+            trace = output.create()
+            opened.callback(os.close, trace)
             self.undo.callback(output.discard)
             self.undo.callback(states.clear)
             stats, progress, log = (
-                opened.enter_context(_closing(states.create(path)))
+                opened.enter_context(states.created(path))
                 for path in (states.collector_stats, states.progress, states.collector_log)
             )
             fds = collector.Descriptors(trace, stats, progress, log, control.fileno())
@@ -244,14 +245,6 @@ def _refuse_foreign_session(control: Control) -> None:
             "that etrace did not start",
             "end that process",
         )
-
-
-@contextlib.contextmanager
-def _closing(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 # ---- look
@@ -362,8 +355,12 @@ def _gather(host: Host, state: State, instance: Instance, tell: Tell, check: Che
     whole = was_running and ended and bool(collected)
     if not whole:
         said = collector.last_words(states.collector_log)
-        remarks.append(f"the collector died{': ' + said if said else ''}")
-        collected = collected or collector.read_counts(states.progress)
+        if ended:
+            collected, remark = rescue(host, state)
+        else:
+            collected = collector.read_counts(states.progress)
+            remark = "the collector went no further and was killed"
+        remarks.append(f"{remark}{'; it said: ' + said if said else ''}")
     exists = instance.exists
     return Evidence(
         status=status,

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod.output import Output
+from etrace.capture.kmod.output import ZSTD_SUFFIX, Output
 from etrace.capture.kmod.owner import Owner
 from etrace.capture.kmod.process import Process
 from etrace.errors import CaptureError
@@ -50,6 +50,11 @@ class State:
     driver: Process | None = None
     session: int = 0
     loaded_module: bool = False
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the trace is."""
+        return self.trace_name.endswith(ZSTD_SUFFIX)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as session.json holds it."""
@@ -135,6 +140,15 @@ class StateDirectory:
         fd = os.open(path, flags, 0o644)
         os.fchmod(fd, 0o644)
         return fd
+
+    @contextlib.contextmanager
+    def created(self, path: Path) -> Iterator[int]:
+        """Make one of the files here anew, open inside the block."""
+        fd = self.create(path)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
     def read(self) -> State | None:
         """Return the session; None when there is none."""

@@ -113,7 +113,10 @@ mkdir $HOME_/user
 chown 65534:65534 $HOME_/user
 step start-user 0 env SUDO_UID=65534 SUDO_GID=65534 $start -o $HOME_/user --zstd
 step stop-user 0 etrace stop
-ls -ln $HOME_/user >"$OUT/user.ls"
+ls -lan $HOME_/user >"$OUT/user.ls"
+for file in .nfsdb.zst .nfsdb.stats; do
+	step owner$file 0 test "$(stat -c %u:%g $HOME_/user/$file)" = 65534:65534
+done
 unchanged user
 
 cat "$OUT/steps"
