@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program was loaded -> Close (close-on-exec), Comm, New_proc and its strings, Env. A kprobe notes
- * the descriptors that are about to be closed, the tracepoint the names and the file (both atomic);
- * task_work resolves and prints, before the first instruction of the new program. An execution that
- * fails behind the point of no return prints nothing: the task dies of it.
+ * A program was loaded -> Close (close-on-exec), Comm, New_proc and strings, Env. A kprobe notes
+ * which descriptors are about to be closed, the tracepoint names and file (atomic); task_work
+ * resolves and prints, before the first instruction of the new program. An execution that fails
+ * behind the point of no return prints nothing: the task dies of it.
  */
 #include <linux/binfmts.h>
 #include <linux/fdtable.h>
@@ -15,8 +15,11 @@
 
 /* ---- before the task may sleep ---- */
 
-void etrace_exec_free(struct etrace_exec *exec)
+void etrace_exec_free(struct etrace_task *entry)
 {
+	struct etrace_exec *exec = entry->exec;
+
+	entry->exec = NULL;
 	if (!exec)
 		return;
 	if (exec->file)
@@ -47,7 +50,7 @@ static struct etrace_exec *new_exec(struct etrace_task *entry, const struct fdta
 		return NULL;
 	}
 	memset(exec, 0, sizeof(*exec));
-	etrace_exec_free(entry->exec); /* of one that failed */
+	etrace_exec_free(entry); /* of one that failed */
 	entry->exec = exec;
 	return exec;
 }
@@ -191,8 +194,8 @@ static bool reader_fill(struct reader *reader)
 }
 
 /*
- * The next string, or a piece of it when it is too long for the buffer: of whole parts, and never the
- * end of the string. `last`: the string ends with it.
+ * The next string, or a piece of it when it is too long for the buffer: of whole parts, and never
+ * the end of the string. `last`: the string ends with it.
  */
 static bool reader_next(struct reader *reader, struct etrace_text *piece, bool *last)
 {
@@ -227,7 +230,7 @@ static void put_arguments(struct etrace_stream *stream, struct reader *reader)
 	etrace_stream_end_of_args(stream);
 }
 
-static void put_new_proc(struct etrace_task *entry, struct etrace_exec *exec, u64 time_ns,
+static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *exec, u64 time_ns,
 			 struct etrace_scratch *space)
 {
 	struct etrace_stream *stream = &space->stream;
@@ -247,7 +250,10 @@ static void put_new_proc(struct etrace_task *entry, struct etrace_exec *exec, u6
 	etrace_stream_end(stream);
 }
 
-/* One event for each variable: those of several tasks do not mix. */
+/*
+ * One event for each variable, with a stamp of its own: a reader puts the records of an event
+ * together by upid and stamp, and the upid of these is 0.
+ */
 static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrace_scratch *space)
 {
 	struct etrace_stream *stream = &space->stream;
@@ -259,7 +265,7 @@ static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrac
 
 	while (reader_next(&reader, &piece, &last)) {
 		if (!part) {
-			etrace_stream_begin(stream, 0, time_ns);
+			etrace_stream_begin(stream, 0, time_ns++);
 			etrace_stream_event(stream, ETRACE_EV_UPID, &entry->upid, NULL);
 		}
 		part += etrace_stream_item(stream, ETRACE_DATA_ENV, part, piece.text, piece.len);
@@ -285,12 +291,10 @@ static void count_foreign_root(struct etrace_task *entry)
 void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space)
 {
-	struct etrace_exec *exec = entry->exec;
-
-	entry->exec = NULL;
 	count_foreign_root(entry);
-	put_new_proc(entry, exec, call->time_ns, space);
+	etrace_opens_free(entry);
+	put_new_proc(entry, entry->exec, call->time_ns, space);
 	if (etrace_options & ETRACE_OPTION_ENVIRONMENT)
 		put_environment(entry, call->time_ns, space);
-	etrace_exec_free(exec);
+	etrace_exec_free(entry);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo, Symlink
- * and the failed forms. The names are those of the dentries that the kernel hands to its security
- * hooks, so nothing is looked up a second time; a call that fails before the hook, or whose hook
- * could not be probed, is looked up in task_work. Context: kprobes (atomic, the directories are
- * locked), sys_exit (atomic), task_work.
+ * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
+ * Symlink and the failed forms. The names are those of the dentries that the kernel hands to its
+ * security hooks, so nothing is looked up twice; names of a call that fails before the hook, or
+ * whose hook could not be probed, are looked up in task_work. Context: kprobes (atomic, the
+ * directories are locked), sys_exit (atomic), task_work.
  */
 #include <linux/fcntl.h>
 #include <linux/namei.h>
@@ -35,7 +35,7 @@ void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
 		names->text[i] = (struct etrace_text){ texts[i].text ? copy : NULL, texts[i].len };
 		bytes += texts[i].len;
 	}
-	kfree(entry->names); /* a call begun again */
+	etrace_names_free(entry); /* of a call begun again */
 	entry->names = names;
 }
 
@@ -48,6 +48,12 @@ struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_ca
 		return names;
 	kfree(names);
 	return NULL;
+}
+
+void etrace_names_free(struct etrace_task *entry)
+{
+	kfree(entry->names);
+	entry->names = NULL;
 }
 
 static struct etrace_text dentry_text(struct vfsmount *mnt, struct dentry *dentry, char *buf,
@@ -212,7 +218,7 @@ void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *ca
 	if (call->result == 0)
 		etrace_defer(entry, call);
 	else
-		kfree(etrace_names_take(entry, call->kind));
+		etrace_names_free(entry);
 }
 
 static void put_symlink(struct etrace_task *entry, const struct etrace_call *call,
