@@ -36,14 +36,15 @@ pytest: build ## the tests but those of sanitize; PYTEST_ARGS chooses
 	@build-aux/setup test $(VENV)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-sanitize: build ## the tests of capture on C programs built with ASan and UBSan
+sanitize: build ## the tests of capture and collect on C programs built with ASan and UBSan
 	@build-aux/setup test $(VENV)
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
 		meson setup build/sanitize -Dstrict=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
-		ninja -C build/sanitize native/ptrace/etrace-ptrace >/dev/null
+		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat >/dev/null
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
-		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow' tests/capture
+		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
+		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow' tests/capture tests/collect
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)
