@@ -417,7 +417,7 @@ static int command_run(char **argv)
 	wait_until_empty(&genl, arguments.drain_seconds);
 	status = ask(&genl, ETRACE_CMD_STOP, report);
 	print_status(&status, report);
-	fprintf(report, "exit %d\n", code);
+	fprintf(report, "ended_ns %" PRIu64 "\nexit %d\n", now_ns(), code);
 	fflush(report);
 	return code;
 }

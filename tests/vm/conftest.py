@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests of a test run: each kernel is booted once and runs all phases that its tests ask for.
+
+A test marked `phase("events", "pipe", ...)` has the guest run guest/events.sh with those arguments
+before it looks at the files that the phase left. ETRACE_KERNELS chooses the kernels (kernels.py).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+
+import pytest
+from vm import kernels, machine
+from vm.rig import BUILD, Guest, prepare, wanted
+
+KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what needs a guest once for each kernel that was asked for."""
+    if "guest" in metafunc.fixturenames:
+        metafunc.parametrize("guest", KERNELS, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def guest(request: pytest.FixtureRequest) -> Guest:
+    """Boot the kernel and run the phases of all selected tests."""
+    kernel = kernels.find(request.param)
+    work = BUILD / kernel.name
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    started = time.monotonic()
+    prepare(kernel, work)
+    prepared = time.monotonic()
+    phases = wanted(request.session.items, request.param)
+    ran = machine.run(kernel, work, "phases.sh", *phases, boot=machine.Boot(seconds=2400))
+    ended = time.monotonic()
+    print(
+        f"\n{kernel.release}: prepared in {prepared - started:.0f} s, ran {ended - prepared:.0f} s"
+    )
+    print(ran.stdout)
+    return Guest(kernel, work, ran)
