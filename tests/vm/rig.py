@@ -58,3 +58,9 @@ def prepare(kernel: kernels.Kernel, work: Path) -> None:
         f"{name} {head_value(SOURCES / (Path(name).name + '.c'), 'options')}" for name in names
     ]
     (work / "programs.list").write_text("".join(f"{line}\n" for line in lines))
+
+
+def numbers(path: Path) -> dict[str, int]:
+    """Read the lines `name value` of a file whose values are numbers."""
+    words = (line.partition(" ") for line in path.read_text().splitlines())
+    return {name: int(value) for name, _, value in words if value.isdigit()}

@@ -4,33 +4,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trace_lines
 from event_programs import programs
 from vm.machine import complaints
-from vm.rig import Guest
+from vm.rig import Guest, numbers
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(3000)]
 PIPE = ("events", "pipe", "programs.list", "out/pipe")
 COLLECTOR = ("events", "collector", "programs.list", "out/collector")
 
 
-def counters(path: Path) -> Iterator[tuple[str, int]]:
-    """Read the `name value` lines of ectl whose values are numbers."""
-    for line in path.read_text().splitlines():
-        name, _, value = line.partition(" ")
-        if value.isdigit():
-            yield name, int(value)
-
-
 def check(guest: Guest, folder: Path, program: str, head: bytes) -> None:
     """Compare what one program said with its trace."""
     name = program.replace("/", "-")
     assert (folder / f"{name}.stderr").read_text() == ""
-    counts = dict(counters(folder / f"{name}.counters"))
+    counts = numbers(folder / f"{name}.counters")
     text = (folder / f"{name}.trace").read_bytes()
     trace = trace_lines.parse(head + text)
     trace_lines.check_stamps(trace, counts["started_ns"], counts["ended_ns"])

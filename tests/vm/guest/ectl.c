@@ -262,15 +262,21 @@ static struct status start(struct genl *genl, const struct arguments *arguments)
 	return status;
 }
 
+static int wait_for(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) != pid)
+		if (errno != EINTR)
+			fail("waitpid", -errno);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 /* The session is the socket's: keep it open until the session stops. */
 static void own(struct genl *genl)
 {
 	struct status status = { 0 };
 
-	setsid();
-	freopen("/dev/null", "r+", stdin);
-	freopen("/dev/null", "w", stdout);
-	freopen("/dev/null", "w", stderr);
 	while (status.notice != ETRACE_NOTICE_STOPPED) {
 		int command = genl_next_notice(genl, -1, read_status, &status);
 
@@ -280,24 +286,44 @@ static void own(struct genl *genl)
 	exit(0);
 }
 
+/* In the process that stays; says on `ready` that the session runs. */
+static void start_and_own(const struct arguments *arguments, int ready)
+{
+	struct genl genl = connect_module();
+	int error = genl_join(&genl);
+	struct status status;
+
+	if (error)
+		fail("group " ETRACE_GENL_GROUP, error);
+	status = start(&genl, arguments);
+	printf("session %" PRIu32 "\nroot_upid %" PRIu64 "\n", status.session, status.root_upid);
+	fflush(stdout);
+	setsid();
+	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr) ||
+	    write(ready, "\n", 1) != 1)
+		exit(FAILED);
+	close(ready);
+	own(&genl);
+}
+
 static int command_start(char **argv)
 {
 	struct arguments arguments = read_arguments(argv);
-	struct genl genl = connect_module();
-	struct status status;
-	int error;
+	int ready[2];
+	char byte;
+	pid_t pid;
 
 	if (!arguments.cgroup && !arguments.root_pid)
 		usage();
-	error = genl_join(&genl);
-	if (error)
-		fail("group " ETRACE_GENL_GROUP, error);
-	status = start(&genl, &arguments);
-	printf("session %" PRIu32 "\nroot_upid %" PRIu64 "\n", status.session, status.root_upid);
-	fflush(stdout);
-	if (fork() == 0)
-		own(&genl);
-	return 0;
+	if (pipe(ready))
+		fail("pipe", -errno);
+	pid = fork();
+	if (pid < 0)
+		fail("fork", -errno);
+	if (!pid)
+		start_and_own(&arguments, ready[1]);
+	close(ready[1]);
+	return read(ready[0], &byte, 1) == 1 ? 0 : wait_for(pid);
 }
 
 static int command_stop(char **argv)
@@ -362,16 +388,6 @@ static pid_t prepare(char **command)
 	if (waitpid(pid, &status, WUNTRACED) != pid || !WIFSTOPPED(status))
 		fail("the command did not get to its start", -ECHILD);
 	return pid;
-}
-
-static int wait_for(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) != pid)
-		if (errno != EINTR)
-			fail("waitpid", -errno);
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static uint64_t now_ns(void)
