@@ -28,12 +28,13 @@ CONSOLE = "console.log"
 N_LAST_LINES = 60
 # What a kernel prints when it is hurt; none of these is in a boot of a kernel under test.
 COMPLAINT = re.compile(
-    r"BUG:|BUG at|WARNING:|Oops|KASAN|UBSAN|KCSAN|kmemleak: \d+ new|DEBUG_LOCKS|"
+    r"BUG:|BUG at|BUG \w+ \(|WARNING:|Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
     r"possible (circular|recursive|irq)|inconsistent lock|held lock|suspicious RCU|"
     r"detected stalls|self-detected stall|rcu_tasks grace period|soft lockup|hard LOCKUP|"
     r"INFO: task|unable to handle|general protection|invalid opcode|stack-protector|refcount_t|"
-    r"list_(add|del) corruption|Call Trace|Kernel panic|scheduling while atomic|sleeping function called|"
-    r"ODEBUG|page allocation failure|trace_printk\(\) being used|possible memory leak"
+    r"list_(add|del) corruption|Kernel panic|scheduling while atomic|sleeping function called|"
+    r"page allocation failure|still has objects|kmemleak: \d+ new|possible memory leak|"
+    r"trace_printk\(\) being used"
 )
 
 
