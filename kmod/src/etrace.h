@@ -7,15 +7,18 @@
 #ifndef ETRACE_H
 #define ETRACE_H
 
-#include <linux/list.h>
+#include <linux/hash.h>
 #include <linux/percpu.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
+#include <linux/timekeeping.h>
 
 #include "compat.h"
 #include "etrace/control.h"
 #include "etrace_record.h"
+#include "etrace_split.h"
 
 /* ---- counters: per CPU, any context ---- */
 struct etrace_counters {
@@ -35,34 +38,87 @@ static inline void etrace_count(enum etrace_counter counter)
 struct etrace_names;
 struct etrace_exec;
 
+/* A system call of a traced task that has returned. */
+struct etrace_call {
+	u64 args[6];
+	s64 result;
+	u64 time_ns; /* set when work is deferred: the time of the event */
+	u8 kind; /* enum etrace_call_kind */
+};
+
 /*
- * One traced task. Found under rcu_read_lock(); changed only by the task itself, except `refs`.
- * The task holds one reference until its own sched_process_exit, pending task_work holds another.
+ * One traced task. Found under rcu_read_lock(); changed only by the task itself, except `refs` and
+ * what task_set.c guards. The set holds one reference until the task's own sched_process_exit or
+ * the session's end, pending task_work holds another.
  */
 struct etrace_task {
 	struct hlist_node node;
-	struct rcu_head rcu;
 	struct task_struct *task; /* key; no reference held */
 	s64 upid;
-	refcount_t refs;
 	struct etrace_names *names;
 	struct etrace_exec *exec;
+	struct callback_head work; /* never pending twice: it runs before the next call */
+	struct etrace_call deferred; /* what `work` is about */
+	bool foreign_root; /* counted */
+	u32 session;
+	bool root; /* a thread of the root process */
+	refcount_t refs;
+	struct rcu_head rcu;
 };
 
-/* Under rcu_read_lock(). NULL when the task is not traced. No lock, no memory barrier. */
-struct etrace_task *etrace_task_find(struct task_struct *task);
-/* From the fork probe: the child is traced from now on. NULL without memory (counted). Atomic. */
+#define ETRACE_TASK_HASH_BITS 12
+extern struct hlist_head etrace_task_hash[1 << ETRACE_TASK_HASH_BITS];
+
+/*
+ * Under rcu_read_lock(). NULL when the task is not traced. No lock, no memory barrier. Every system
+ * call of every task pays for it unless the session is isolated.
+ */
+static __always_inline struct etrace_task *etrace_task_find(const struct task_struct *task)
+{
+	struct etrace_task *entry;
+
+	hlist_for_each_entry_rcu(entry, &etrace_task_hash[hash_ptr(task, ETRACE_TASK_HASH_BITS)],
+				 node)
+		if (entry->task == task)
+			return entry;
+	return NULL;
+}
+
+/*
+ * The task is traced from now on; its entry, whether it is new or not. NULL without memory
+ * (counted) and for a task that is ending. From the fork probe when the parent is traced, or when
+ * etrace_cgroup_holds(child). Atomic.
+ */
 struct etrace_task *etrace_task_add(struct task_struct *task);
-/* From the exit probe of `entry->task` itself: not found from now on. Atomic. */
+/*
+ * From the exit probe of `entry->task` itself, after its Exit: not found from now on. Atomic. The
+ * caller stays under rcu_read_lock() or holds a reference while it uses `entry`.
+ */
 void etrace_task_remove(struct etrace_task *entry);
 void etrace_task_get(struct etrace_task *entry);
 void etrace_task_put(struct etrace_task *entry); /* frees names, exec with the last reference */
 
+/* Does the session trace a cgroup that `task` is in? For the fork probe: CLONE_INTO_CGROUP. */
+bool etrace_cgroup_holds(struct task_struct *task);
+
 /* ---- the session ---- */
 extern u32 etrace_options; /* ETRACE_OPTION_* of the running session */
+extern u32 etrace_session; /* its number; 0 when none runs */
 
-/* CLOCK_MONOTONIC; the time of an event. */
-u64 etrace_now(void);
+/*
+ * False when the session that traced this task is over. STOP waits a while for task_work, but not
+ * for ever (a debugger may hold a task before it runs): work asks right before it emits.
+ */
+static inline bool etrace_task_live(const struct etrace_task *entry)
+{
+	return entry->session == READ_ONCE(etrace_session);
+}
+
+/* The time of an event. */
+static inline u64 etrace_now(void)
+{
+	return ktime_get_ns(); /* CLOCK_MONOTONIC; the fast variant may step back */
+}
 
 /* ---- emission ---- */
 
@@ -81,13 +137,13 @@ void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *valu
 struct etrace_stream {
 	s64 upid;
 	u64 time_ns;
+	u32 session; /* that it was begun in */
+	u32 n_events;
 	u16 cpu; /* of the first piece: all lines of an event show one */
-	u16 flags; /* of the next record */
+	u16 n_records; /* so far: the number of the next one */
+	bool continues;
 	bool lost;
-	size_t len; /* bytes in buf */
-	size_t text; /* bound of the bytes of text that buf will make */
-	struct etrace_prefix prefix; /* for the bound */
-	char buf[ETRACE_RECORD_BYTES_MAX] __aligned(8);
+	struct etrace_split split;
 };
 
 void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns);
@@ -110,10 +166,11 @@ void etrace_stream_end(struct etrace_stream *stream);
  * `path` and `other` take a path of PATH_MAX and its directory; `stream` is for streams that do
  * not sleep.
  */
+#define ETRACE_PATH_BYTES (PATH_MAX + 16) /* with the kernel's " (deleted)" */
 struct etrace_scratch {
-	char path[PATH_MAX];
+	char path[ETRACE_PATH_BYTES];
 	char other[2 * PATH_MAX];
-	char third[PATH_MAX];
+	char third[ETRACE_PATH_BYTES];
 	struct etrace_stream stream;
 };
 
@@ -133,6 +190,10 @@ void etrace_work_done(void); /* last thing that `function` calls */
 
 /* ---- hooks ---- */
 
+struct tracepoint;
+/* Tracepoint `name` of the kernel itself, NULL when it has none. Process context. */
+struct tracepoint *etrace_tracepoint_find(const char *name);
+
 /*
  * Register all probes; those that this kernel lacks are reported by etrace_hooks_missing(). Process
  * context. unregister returns after the last probe has returned (task_work may still be pending).
@@ -143,5 +204,7 @@ void etrace_hooks_unregister(void);
 const char *etrace_hooks_missing(unsigned int n);
 /* From etrace_task_put(): free what hooks hung on the entry. Any context. */
 void etrace_hooks_forget(struct etrace_task *entry);
+/* When the module goes, after the last task_work: free the memory kept for task_work. */
+void etrace_hooks_deinit(void);
 
 #endif /* ETRACE_H */

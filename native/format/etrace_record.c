@@ -11,7 +11,7 @@
 #include <string.h>
 #endif
 
-/* Bounds of the piece at hand: header, values and lengths are read from `at`, nothing behind `end`. */
+/* Bounds of the piece at hand: what is read starts at `at`, nothing is read behind `end`. */
 struct cursor {
 	const char *at;
 	const char *end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Binary records of the kernel module: what lies in the ring buffer, and how it becomes text. Shared
- * by the module (text at read time of trace_pipe) and etrace_cat (raw pages). Host byte order: a
- * record is read on the machine that wrote it.
+ * Binary records of the kernel module: what lies in the ring buffer, and how it becomes text.
+ * Shared by the module (text at read time of trace_pipe) and etrace_cat (raw pages). Host byte
+ * order: a record is read on the machine that wrote it.
  *
  * One event is one record, or several when its text would not fit; all of them carry the time, CPU
  * and upid of the event, all but the last ETRACE_RECORD_MORE, all but the first
@@ -21,21 +21,28 @@
 
 #define ETRACE_RECORD_MORE 0x1 /* further records of this event follow */
 #define ETRACE_RECORD_CONTINUES 0x2 /* records of this event came before */
+/*
+ * flags >> SHIFT: number of the record in its event, from 0, wrapping. The task may have been on
+ * another CPU when it wrote the next record: a reader of several buffers puts the event together
+ * by it, and sees what is missing.
+ */
+#define ETRACE_RECORD_NUMBER_SHIFT 2
+#define ETRACE_RECORD_NUMBER_MASK 0x3fff
 
 /* The fields of the trace event `etrace_record` behind the common ones; see its `format` file. */
 struct etrace_record {
 	s64 upid;
 	u64 time_ns; /* CLOCK_MONOTONIC */
 	u16 cpu;
-	u16 flags; /* ETRACE_RECORD_* */
+	u16 flags; /* ETRACE_RECORD_*, number << ETRACE_RECORD_NUMBER_SHIFT */
 	u32 payload; /* __data_loc: offset from the start of the entry, length << 16 */
 };
 
 enum etrace_piece_kind {
 	/*
 	 * An event: n_values s64, then one u32 length for each string that the event can have
-	 * (ETRACE_ABSENT: it has not), padding to 8, then the bytes of all strings in one run unless
-	 * ETRACE_PIECE_LINE_ONLY.
+	 * (ETRACE_ABSENT: it has not), padding to 8, then the bytes of all strings in one run
+	 * unless ETRACE_PIECE_LINE_ONLY.
 	 */
 	ETRACE_PIECE_EVENT = 1,
 	ETRACE_PIECE_TEXT, /* `bytes` bytes of the string `what` (enum etrace_data) */
@@ -49,7 +56,7 @@ enum etrace_piece_kind {
 /* flags of ETRACE_PIECE_TEXT */
 #define ETRACE_PIECE_NUMBERED 0x1 /* `TAG[index]`, else `TAG|` */
 #define ETRACE_PIECE_IN_CONT 0x2 /* begins right after a newline of its part: no tag, Cont */
-#define ETRACE_PIECE_OPEN 0x4 /* its part goes on in the next piece after a newline, which is in neither */
+#define ETRACE_PIECE_OPEN 0x4 /* goes on in the next piece after a newline, which is in neither */
 #define ETRACE_PIECE_END 0x8 /* last part of the string: `TAG_end` where the tag has one */
 
 struct etrace_piece {

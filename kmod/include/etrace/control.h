@@ -3,12 +3,15 @@
  * Generic netlink family `etrace`: how user space drives the kernel module. One session at a time;
  * it belongs to the socket that started it and ends when that socket is closed.
  *
- * START	ROOT_PID or CGROUP, OPTIONS, INSTANCE	-> SESSION, ROOT_UPID. Needs CAP_SYS_ADMIN in the
- *		initial user namespace. Makes the ftrace instance when it is not there and enables the
- *		event in it. -EBUSY while a session runs.
- * STOP		[SESSION]		-> what STATUS gives, after the last record was committed. Any
- *		privileged caller may stop. The records stay readable; the instance is released.
- * STATUS				-> STATE, SESSION, ... and all counters. The last session's after STOP.
+ * START: ROOT_PID or CGROUP, OPTIONS, INSTANCE -> SESSION, ROOT_UPID, MISSING_PROBE. Needs
+ *	CAP_SYS_ADMIN in the initial user namespace. Makes the ftrace instance when it is not there;
+ *	the event need not be enabled in it. -EBUSY while a session runs or, with ISOLATE, when
+ *	others watch system calls; -ENOSPC when tracing_on of the instance is 0 or its buffer full.
+ *	The error's message (extack) says which in words.
+ * STOP: [SESSION] -> what STATUS gives, after the last record was committed. Any privileged caller
+ *	may stop. The records stay readable; the instance is released. -ENOENT when none runs.
+ * STATUS -> STATE, SESSION, OPTIONS, INSTANCE, ... and all counters, the last session's after STOP.
+ *	For everybody.
  *
  * Multicast group `events`: NOTIFY with NOTICE, SESSION.
  */
@@ -65,7 +68,7 @@ enum etrace_notice {
 #define ETRACE_OPTION_THREAD_NAMES 0x1 /* Comm */
 #define ETRACE_OPTION_ENVIRONMENT 0x2 /* UPID, Env */
 #define ETRACE_OPTION_MOUNTS 0x4 /* Mount, Umount */
-#define ETRACE_OPTION_ISOLATE 0x8 /* untraced tasks pay nothing; refused when others watch syscalls */
+#define ETRACE_OPTION_ISOLATE 0x8 /* untraced tasks pay nothing; see START */
 #define ETRACE_OPTION_OPEN_ONCE 0x10 /* leave out a read-only open repeated by the same execution */
 #define ETRACE_OPTION_DESCENDANTS 0x20 /* also what the root has started before */
 #define ETRACE_OPTIONS_ALL 0x3f
@@ -84,10 +87,11 @@ enum etrace_counter {
 	ETRACE_COUNT_RACES, /* descriptor reused before it could be looked at */
 	ETRACE_COUNT_NO_MEMORY, /* events cut or left out for want of memory */
 	ETRACE_COUNT_IO_URING, /* io_uring_setup by traced tasks */
-	ETRACE_COUNT_PASSED_FDS, /* descriptors received by SCM_RIGHTS or pidfd_getfd: calls that may have */
+	ETRACE_COUNT_PASSED_FDS, /* calls that may have received some: SCM_RIGHTS, pidfd_getfd */
 	ETRACE_COUNT_NEW_MOUNT_API, /* fsopen, move_mount, ... */
 	ETRACE_COUNT_FOREIGN_ROOT, /* tasks whose root directory is not init's: inside paths */
 	ETRACE_COUNT_SUPPRESSED_OPENS, /* by OPEN_ONCE */
+	ETRACE_COUNT_MISSED_PROBES, /* calls that a kprobe had no time for; known after STOP */
 	ETRACE_N_COUNTERS,
 };
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Differences between kernel releases, 5.10 to 7.2: the only file that looks at a version. Each
+ * branch names the first release that has it, and why.
+ */
+#ifndef ETRACE_COMPAT_H
+#define ETRACE_COMPAT_H
+
+#include <linux/fs_struct.h>
+#include <linux/ring_buffer.h>
+#include <linux/sched.h>
+#include <linux/seqlock.h>
+#include <linux/thread_info.h>
+#include <linux/trace.h>
+#include <linux/trace_events.h>
+#include <linux/version.h>
+
+/*
+ * Linux 6.8 (d23569979ca1): an instance may have the events of named systems only. Without, it gets
+ * a directory for each event of the kernel.
+ */
+static inline struct trace_array *etrace_trace_array_get(const char *name)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+	return trace_array_get_by_name(name, "etrace");
+#else
+	return trace_array_get_by_name(name);
+#endif
+}
+
+/* Linux 6.3 (04aabc32fb20): ring_buffer_unlock_commit() has lost the event argument. */
+static inline void etrace_ring_buffer_commit(struct trace_buffer *buffer,
+					     struct ring_buffer_event *event)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	ring_buffer_unlock_commit(buffer);
+#else
+	ring_buffer_unlock_commit(buffer, event);
+#endif
+}
+
+/*
+ * Linux 5.11 (524666cb5de7): the bit which makes system calls of a task pass the tracepoints is
+ * reached by other functions; where it lies depends on the architecture.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+static inline void etrace_syscall_tracepoints_set(struct task_struct *task)
+{
+	set_task_syscall_work(task, SYSCALL_TRACEPOINT);
+}
+
+static inline void etrace_syscall_tracepoints_clear(struct task_struct *task)
+{
+	clear_task_syscall_work(task, SYSCALL_TRACEPOINT);
+}
+#else
+static inline void etrace_syscall_tracepoints_set(struct task_struct *task)
+{
+	set_tsk_thread_flag(task, TIF_SYSCALL_TRACEPOINT);
+}
+
+static inline void etrace_syscall_tracepoints_clear(struct task_struct *task)
+{
+	clear_tsk_thread_flag(task, TIF_SYSCALL_TRACEPOINT);
+}
+#endif
+
+/*
+ * Exported to modules since Linux 5.12 or so; Kbuild looks. Without it synchronize_rcu() does where
+ * the kernel is not preemptible, as Debian's 5.10 is.
+ */
+static inline void etrace_synchronize_tasks(void)
+{
+#ifdef ETRACE_RCU_TASKS_EXPORTED
+	synchronize_rcu_tasks();
+#else
+	synchronize_rcu();
+#endif
+}
+
+/*
+ * Working directory without a reference, under rcu_read_lock(). fs_struct had a spinlock and a
+ * sequence counter, and has a seqlock_t in Linux 7.2: that begins with the same counter.
+ */
+static inline void etrace_cwd_rcu(struct fs_struct *fs, struct path *path)
+{
+	seqcount_spinlock_t *count = (seqcount_spinlock_t *)&fs->seq;
+	unsigned int seq;
+
+	BUILD_BUG_ON(offsetof(seqlock_t, seqcount));
+	do {
+		seq = read_seqcount_begin(count);
+		*path = fs->pwd;
+	} while (read_seqcount_retry(count, seq));
+}
+
+/* Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)
+#else
+#define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task)
+#endif
+
+#endif /* ETRACE_COMPAT_H */

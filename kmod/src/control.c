@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Generic netlink family `etrace`; include/etrace/control.h describes it. Only the initial network
+ * namespace reaches it. START and STOP want CAP_SYS_ADMIN of the initial user namespace from both
+ * the caller and whoever opened the socket. Process context.
+ */
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <linux/pid.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <net/genetlink.h>
+#include <net/net_namespace.h>
+
+#include "control.h"
+#include "etrace.h"
+#include "session.h"
+
+static struct genl_family family;
+
+static const struct nla_policy policy[ETRACE_N_ATTRIBUTES] = {
+	[ETRACE_ATTR_ROOT_PID] = { .type = NLA_U32 },
+	[ETRACE_ATTR_CGROUP] = { .type = NLA_NUL_STRING, .len = PATH_MAX - 1 },
+	[ETRACE_ATTR_OPTIONS] = { .type = NLA_U32 },
+	[ETRACE_ATTR_INSTANCE] = { .type = NLA_NUL_STRING, .len = ETRACE_INSTANCE_BYTES - 1 },
+	[ETRACE_ATTR_SESSION] = { .type = NLA_U32 },
+};
+
+/* ---- answers ---- */
+
+static int put_u64(struct sk_buff *skb, int attribute, u64 value)
+{
+	return nla_put_u64_64bit(skb, attribute, value, ETRACE_ATTR_PAD);
+}
+
+static int put_counters(struct sk_buff *skb, const u64 *counters)
+{
+	struct nlattr *nest = nla_nest_start(skb, ETRACE_ATTR_COUNTERS);
+	int i;
+
+	if (!nest)
+		return -EMSGSIZE;
+	for (i = 0; i < ETRACE_N_COUNTERS; i++)
+		if (nla_put(skb, i + 1, sizeof(u64), &counters[i]))
+			return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int put_missing_probes(struct sk_buff *skb)
+{
+	const char *name;
+	unsigned int n;
+
+	for (n = 0; (name = etrace_hooks_missing(n)); n++)
+		if (nla_put_string(skb, ETRACE_ATTR_MISSING_PROBE, name))
+			return -EMSGSIZE;
+	return 0;
+}
+
+static int put_status(struct sk_buff *skb, const struct etrace_session_status *status)
+{
+	if (nla_put_u32(skb, ETRACE_ATTR_STATE, status->state))
+		return -EMSGSIZE;
+	if (status->state == ETRACE_STATE_IDLE)
+		return 0;
+	if (nla_put_u32(skb, ETRACE_ATTR_SESSION, status->number) ||
+	    nla_put_u32(skb, ETRACE_ATTR_OPTIONS, status->options) ||
+	    nla_put_u32(skb, ETRACE_ATTR_OWNER_PID, status->owner_pid) ||
+	    nla_put_string(skb, ETRACE_ATTR_INSTANCE, status->instance) ||
+	    put_u64(skb, ETRACE_ATTR_ROOT_UPID, status->root_upid) ||
+	    put_u64(skb, ETRACE_ATTR_STARTED_NS, status->started_ns) ||
+	    put_counters(skb, status->counters) || put_missing_probes(skb))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int answer(struct genl_info *info, u8 command,
+		  int (*put)(struct sk_buff *skb, const struct etrace_session_status *status))
+{
+	struct etrace_session_status status;
+	struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	void *header;
+
+	if (!skb)
+		return -ENOMEM;
+	etrace_session_status(&status);
+	header = genlmsg_put_reply(skb, info, &family, 0, command);
+	if (!header || put(skb, &status)) {
+		nlmsg_free(skb);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return genlmsg_reply(skb, info);
+}
+
+static int put_started(struct sk_buff *skb, const struct etrace_session_status *status)
+{
+	if (nla_put_u32(skb, ETRACE_ATTR_SESSION, status->number) ||
+	    put_u64(skb, ETRACE_ATTR_ROOT_UPID, status->root_upid))
+		return -EMSGSIZE;
+	return put_missing_probes(skb);
+}
+
+/* ---- commands ---- */
+
+static int check_allowed(struct sk_buff *skb, struct genl_info *info)
+{
+	if (netlink_capable(skb, CAP_SYS_ADMIN))
+		return 0;
+	NL_SET_ERR_MSG(info->extack, "needs CAP_SYS_ADMIN in the initial user namespace");
+	return -EPERM;
+}
+
+static bool is_instance_name(const char *name)
+{
+	return *name && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
+}
+
+static struct task_struct *get_task(u32 pid)
+{
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = pid_task(find_vpid((int)pid), PIDTYPE_PID);
+	if (task)
+		get_task_struct(task);
+	rcu_read_unlock();
+	return task;
+}
+
+static int read_request(struct genl_info *info, struct etrace_session_request *request)
+{
+	struct nlattr **attributes = info->attrs;
+
+	request->owner_portid = info->snd_portid;
+	request->instance = ETRACE_INSTANCE_DEFAULT;
+	if (attributes[ETRACE_ATTR_INSTANCE])
+		request->instance = nla_data(attributes[ETRACE_ATTR_INSTANCE]);
+	if (attributes[ETRACE_ATTR_OPTIONS])
+		request->options = nla_get_u32(attributes[ETRACE_ATTR_OPTIONS]);
+	if (attributes[ETRACE_ATTR_CGROUP])
+		request->cgroup = nla_data(attributes[ETRACE_ATTR_CGROUP]);
+	if (!is_instance_name(request->instance))
+		NL_SET_ERR_MSG(info->extack, "INSTANCE must be the name of one directory");
+	else if (request->options & ~(u32)ETRACE_OPTIONS_ALL)
+		NL_SET_ERR_MSG(info->extack, "OPTIONS has a bit that this module does not know");
+	else if (!request->cgroup == !attributes[ETRACE_ATTR_ROOT_PID])
+		NL_SET_ERR_MSG(info->extack, "give either ROOT_PID or CGROUP");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int start(struct genl_info *info, const struct etrace_session_request *request)
+{
+	const char *reason = NULL;
+	int err = etrace_session_start(request, &reason);
+
+	if (err && info->extack)
+		info->extack->_msg = reason; /* not built of a literal here */
+	return err;
+}
+
+static int do_start(struct sk_buff *skb, struct genl_info *info)
+{
+	struct etrace_session_request request = {};
+	int err = check_allowed(skb, info);
+
+	if (!err)
+		err = read_request(info, &request);
+	if (err)
+		return err;
+	if (!request.cgroup) {
+		request.root = get_task(nla_get_u32(info->attrs[ETRACE_ATTR_ROOT_PID]));
+		if (!request.root) {
+			NL_SET_ERR_MSG(info->extack, "no process ROOT_PID in your pid namespace");
+			return -ESRCH;
+		}
+	}
+	err = start(info, &request);
+	if (request.root)
+		put_task_struct(request.root);
+	return err ?: answer(info, ETRACE_CMD_START, put_started);
+}
+
+static int do_stop(struct sk_buff *skb, struct genl_info *info)
+{
+	const struct nlattr *number = info->attrs[ETRACE_ATTR_SESSION];
+	int err = check_allowed(skb, info);
+
+	if (!err)
+		err = etrace_session_stop(number ? nla_get_u32(number) : 0);
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG(info->extack, "no such session runs");
+	return err ?: answer(info, ETRACE_CMD_STOP, put_status);
+}
+
+static int do_status(struct sk_buff *skb, struct genl_info *info)
+{
+	return answer(info, ETRACE_CMD_STATUS, put_status);
+}
+
+static const struct genl_small_ops operations[] = {
+	{ .cmd = ETRACE_CMD_START, .flags = GENL_ADMIN_PERM, .doit = do_start },
+	{ .cmd = ETRACE_CMD_STOP, .flags = GENL_ADMIN_PERM, .doit = do_stop },
+	{ .cmd = ETRACE_CMD_STATUS, .doit = do_status },
+};
+
+static const struct genl_multicast_group groups[] = {
+	{ .name = ETRACE_GENL_GROUP },
+};
+
+static struct genl_family family __ro_after_init = {
+	.name = ETRACE_GENL_NAME,
+	.version = ETRACE_GENL_VERSION,
+	.module = THIS_MODULE,
+	.parallel_ops = true, /* the session has its own lock, and STOP may take seconds */
+	.maxattr = ETRACE_N_ATTRIBUTES - 1,
+	.policy = policy,
+	.small_ops = operations,
+	.n_small_ops = ARRAY_SIZE(operations),
+	.mcgrps = groups,
+	.n_mcgrps = ARRAY_SIZE(groups),
+};
+
+/* ---- notices ---- */
+
+void etrace_control_notify(u32 session, enum etrace_notice notice)
+{
+	struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	void *header;
+
+	if (!skb)
+		return;
+	header = genlmsg_put(skb, 0, 0, &family, 0, ETRACE_CMD_NOTIFY);
+	if (!header || nla_put_u32(skb, ETRACE_ATTR_NOTICE, notice) ||
+	    nla_put_u32(skb, ETRACE_ATTR_SESSION, session)) {
+		nlmsg_free(skb);
+		return;
+	}
+	genlmsg_end(skb, header);
+	genlmsg_multicast(&family, skb, 0, 0, GFP_KERNEL);
+}
+
+/* ---- the owner ---- */
+
+static int socket_event(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct netlink_notify *notify = data;
+
+	if (event == NETLINK_URELEASE && notify->protocol == NETLINK_GENERIC &&
+	    net_eq(notify->net, &init_net))
+		etrace_session_owner_gone(notify->portid);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block socket_notifier = { .notifier_call = socket_event };
+
+int etrace_control_register(void)
+{
+	int err = netlink_register_notifier(&socket_notifier);
+
+	if (err)
+		return err;
+	err = genl_register_family(&family);
+	if (err)
+		netlink_unregister_notifier(&socket_notifier);
+	return err;
+}
+
+void etrace_control_unregister(void)
+{
+	genl_unregister_family(&family);
+	netlink_unregister_notifier(&socket_notifier);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Second looks that may sleep: strings whose page was not in memory, names that must be looked up,
+ * executions. Context: task_work of the task, before it returns to user space or dies of a signal.
+ *
+ * Its buffers are those of the probes' scratch. One set a CPU is kept from one use to the next: a
+ * new one is some 20 kB, which kernels that clear memory on allocation would clear at each execution.
+ */
+#include <linux/mm.h>
+
+#include "hooks.h"
+
+static void (*const functions[ETRACE_N_CALLS])(struct etrace_task *entry,
+					       const struct etrace_call *call,
+					       struct etrace_scratch *space) = {
+	[ETRACE_CALL_OPEN] = etrace_work_open,
+	[ETRACE_CALL_OPENAT] = etrace_work_open,
+	[ETRACE_CALL_OPENAT2] = etrace_work_open,
+	[ETRACE_CALL_CREAT] = etrace_work_open,
+	[ETRACE_CALL_PIPE] = etrace_work_pipe,
+	[ETRACE_CALL_PIPE2] = etrace_work_pipe,
+	[ETRACE_CALL_RENAME] = etrace_work_pair,
+	[ETRACE_CALL_RENAMEAT] = etrace_work_pair,
+	[ETRACE_CALL_RENAMEAT2] = etrace_work_pair,
+	[ETRACE_CALL_LINK] = etrace_work_pair,
+	[ETRACE_CALL_LINKAT] = etrace_work_pair,
+	[ETRACE_CALL_SYMLINK] = etrace_work_symlink,
+	[ETRACE_CALL_SYMLINKAT] = etrace_work_symlink,
+	[ETRACE_CALL_CLONE3] = etrace_work_clone,
+	[ETRACE_CALL_MOUNT] = etrace_work_mount,
+	[ETRACE_CALL_OLDUMOUNT] = etrace_work_umount,
+	[ETRACE_CALL_UMOUNT2] = etrace_work_umount,
+	[ETRACE_CALL_EXECVE] = etrace_work_exec,
+};
+
+static DEFINE_PER_CPU(struct etrace_scratch *, spare_space);
+
+static struct etrace_scratch *get_space(void)
+{
+	struct etrace_scratch *space = this_cpu_xchg(spare_space, NULL);
+
+	if (!space)
+		space = kvmalloc(sizeof(*space), GFP_KERNEL);
+	return space;
+}
+
+static void put_space(struct etrace_scratch *space)
+{
+	kvfree(this_cpu_xchg(spare_space, space));
+}
+
+void etrace_hooks_deinit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kvfree(per_cpu(spare_space, cpu));
+		per_cpu(spare_space, cpu) = NULL;
+	}
+}
+
+static void look_again(struct etrace_task *entry)
+{
+	const struct etrace_call *call = &entry->deferred;
+	struct etrace_scratch *space;
+
+	if (current->flags & PF_EXITING) { /* its files and memory are gone */
+		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
+		return;
+	}
+	space = get_space();
+	if (!space) {
+		etrace_count(ETRACE_COUNT_NO_MEMORY);
+		return;
+	}
+	functions[call->kind](entry, call, space);
+	put_space(space);
+}
+
+static void run(struct callback_head *work)
+{
+	struct etrace_task *entry = container_of(work, struct etrace_task, work);
+
+	if (etrace_task_live(entry))
+		look_again(entry);
+	etrace_hooks_forget(entry); /* what was kept for a look that was not taken */
+	etrace_task_put(entry);
+	etrace_work_done();
+}
+
+void etrace_defer(struct etrace_task *entry, const struct etrace_call *call)
+{
+	entry->deferred = *call;
+	entry->deferred.time_ns = etrace_now();
+	etrace_task_get(entry);
+	if (!etrace_work_add(&entry->work, run))
+		return;
+	etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
+	etrace_task_put(entry);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events -> records in the ring buffer of the session's ftrace instance. Context: whatever the
+ * caller is in, atomic included; nothing here sleeps, faults or locks. The ring buffer is written
+ * directly: what the tracing core does around it (filters, triggers, stack traces) costs 200
+ * instructions a record and has no use here.
+ */
+#include <linux/ring_buffer.h>
+#include <linux/trace_events.h>
+
+#include "etrace.h"
+#include "notice.h"
+#include "record.h"
+#include "scratch.h"
+
+struct etrace_counters __percpu *etrace_counters;
+
+/* Where records go. Set while a session runs. */
+struct target {
+	struct trace_buffer *buffer;
+	u16 type; /* of our trace event */
+};
+
+static struct target target;
+static struct target __rcu *current_target;
+
+/* A record between reserve and commit: preemption is off. */
+struct reserved {
+	struct trace_buffer *buffer;
+	struct ring_buffer_event *event;
+	struct etrace_entry *entry;
+};
+
+static bool reserve(struct reserved *reserved, size_t payload_bytes)
+{
+	const struct target *to = rcu_dereference(current_target);
+	struct etrace_entry *entry;
+
+	if (unlikely(!to))
+		return false;
+	reserved->buffer = to->buffer;
+	reserved->event = ring_buffer_lock_reserve(to->buffer, sizeof(*entry) + payload_bytes);
+	if (unlikely(!reserved->event))
+		return false;
+	entry = ring_buffer_event_data(reserved->event);
+	entry->ent = (struct trace_entry){ .type = to->type, .pid = current->pid };
+	entry->record.payload = (u32)(sizeof(*entry) | payload_bytes << 16);
+	reserved->entry = entry;
+	return true;
+}
+
+static void commit(const struct reserved *reserved)
+{
+	etrace_ring_buffer_commit(reserved->buffer, reserved->event);
+	etrace_count(ETRACE_COUNT_RECORDS);
+}
+
+static void count_lost_record(void)
+{
+	etrace_count(ETRACE_COUNT_LOST_RECORDS);
+	etrace_notice_loss();
+}
+
+/* ---- streams ---- */
+
+static bool write_record(struct etrace_stream *stream, u16 flags)
+{
+	const struct etrace_split *split = &stream->split;
+	struct reserved reserved;
+	struct etrace_record *record;
+
+	if (!reserve(&reserved, split->len))
+		return false;
+	record = &reserved.entry->record;
+	record->upid = stream->upid;
+	record->time_ns = stream->time_ns;
+	record->cpu = stream->cpu;
+	record->flags = flags;
+	memcpy(reserved.entry->payload, split->buf, split->len);
+	commit(&reserved);
+	return true;
+}
+
+/* After the first loss the rest of the event is of no use to a reader: it counts as lost too. */
+static void stream_write(struct etrace_split *split, bool more)
+{
+	struct etrace_stream *stream = container_of(split, struct etrace_stream, split);
+	u16 number = stream->n_records++ & ETRACE_RECORD_NUMBER_MASK;
+	u16 flags = (u16)(number << ETRACE_RECORD_NUMBER_SHIFT);
+
+	if (more)
+		flags |= ETRACE_RECORD_MORE;
+	if (stream->continues)
+		flags |= ETRACE_RECORD_CONTINUES;
+	stream->continues = true;
+	if (stream->session != READ_ONCE(etrace_session))
+		return;
+	rcu_read_lock();
+	if (stream->lost || !write_record(stream, flags)) {
+		stream->lost = true;
+		count_lost_record();
+	}
+	rcu_read_unlock();
+}
+
+void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns)
+{
+	stream->upid = upid;
+	stream->time_ns = time_ns;
+	stream->session = READ_ONCE(etrace_session);
+	stream->n_events = 0;
+	stream->cpu = (u16)raw_smp_processor_id();
+	stream->n_records = 0;
+	stream->continues = false;
+	stream->lost = false;
+	etrace_split_begin(&stream->split, stream_write);
+}
+
+void etrace_stream_event(struct etrace_stream *stream, enum etrace_event event, const s64 *values,
+			 const struct etrace_text *data)
+{
+	stream->n_events++;
+	etrace_split_event(&stream->split, event, values, data);
+}
+
+u32 etrace_stream_item(struct etrace_stream *stream, enum etrace_data tag, u32 index,
+		       const char *text, size_t len)
+{
+	return etrace_split_item(&stream->split, tag, index, text, len);
+}
+
+void etrace_stream_end_of_args(struct etrace_stream *stream)
+{
+	etrace_split_end_of_args(&stream->split);
+}
+
+void etrace_stream_end(struct etrace_stream *stream)
+{
+	etrace_split_end(&stream->split);
+	if (stream->session == READ_ONCE(etrace_session))
+		this_cpu_add(etrace_counters->n[stream->lost ? ETRACE_COUNT_LOST_EVENTS :
+								ETRACE_COUNT_EVENTS],
+			     stream->n_events);
+}
+
+/* ---- single events ---- */
+
+static void emit_in_pieces(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
+			   const struct etrace_text *data)
+{
+	struct etrace_stream *stream = etrace_emit_stream_get();
+
+	etrace_stream_begin(stream, upid, time_ns);
+	etrace_stream_event(stream, event, values, data);
+	etrace_stream_end(stream);
+	etrace_emit_stream_put();
+}
+
+static bool emit_whole(s64 upid, u64 time_ns, size_t bytes, enum etrace_event event,
+		       const s64 *values, const struct etrace_text *data)
+{
+	struct reserved reserved;
+	struct etrace_record *record;
+
+	if (unlikely(!reserve(&reserved, bytes))) {
+		etrace_count(ETRACE_COUNT_LOST_EVENTS);
+		count_lost_record();
+		return true;
+	}
+	record = &reserved.entry->record;
+	record->upid = upid;
+	record->time_ns = time_ns;
+	record->cpu = (u16)raw_smp_processor_id();
+	record->flags = 0;
+	if (unlikely(!etrace_put_whole(reserved.entry->payload, bytes, event, values, data))) {
+		ring_buffer_discard_commit(reserved.buffer, reserved.event);
+		return false;
+	}
+	commit(&reserved);
+	etrace_count(ETRACE_COUNT_EVENTS);
+	return true;
+}
+
+void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
+		 const struct etrace_text *data)
+{
+	size_t bytes = etrace_whole_bytes(event, data);
+
+	rcu_read_lock();
+	if (unlikely(!bytes || !emit_whole(upid, time_ns, bytes, event, values, data)))
+		emit_in_pieces(upid, time_ns, event, values, data);
+	rcu_read_unlock();
+}
+
+/* ---- the instance ---- */
+
+/*
+ * The instance's ring buffer is private to ftrace, but each reservation tells it. Nothing remains
+ * of this one.
+ */
+static int find_buffer(struct trace_event_file *file)
+{
+	struct trace_event_buffer buffer;
+
+	if (!trace_event_buffer_reserve(&buffer, file, sizeof(struct etrace_entry)))
+		return -ENOSPC;
+	ring_buffer_discard_commit(buffer.buffer, buffer.event);
+	target.buffer = buffer.buffer;
+	target.type = (u16)file->event_call->event.type;
+	return 0;
+}
+
+int etrace_emit_open(const char *instance)
+{
+	struct trace_event_file *file =
+		trace_get_event_file(instance, ETRACE_TRACE_SYSTEM, "etrace_record");
+	int err;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	err = find_buffer(file);
+	trace_put_event_file(file); /* or the module would hold itself; the instance keeps it */
+	if (!err)
+		rcu_assign_pointer(current_target, &target);
+	return err;
+}
+
+void etrace_emit_close(void)
+{
+	RCU_INIT_POINTER(current_target, NULL);
+	synchronize_rcu();
+}

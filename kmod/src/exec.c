@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program was loaded -> Close (close-on-exec), Comm, New_proc and its strings, Env. A kprobe notes
+ * the descriptors that are about to be closed, the tracepoint the names and the file (both atomic);
+ * task_work resolves and prints, before the first instruction of the new program. An execution that
+ * fails behind the point of no return prints nothing: the task dies of it.
+ */
+#include <linux/binfmts.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "hooks.h"
+
+/* ---- before the task may sleep ---- */
+
+void etrace_exec_free(struct etrace_exec *exec)
+{
+	if (!exec)
+		return;
+	if (exec->file)
+		fput(exec->file);
+	if (exec->dir)
+		fput(exec->dir);
+	kfree(exec->filename);
+	kfree(exec);
+}
+
+static unsigned long closing_bits(const struct fdtable *fdt, unsigned int word)
+{
+	return fdt->open_fds[word] & fdt->close_on_exec[word];
+}
+
+static struct etrace_exec *new_exec(struct etrace_task *entry, const struct fdtable *fdt)
+{
+	unsigned int n_words = fdt ? fdt->max_fds / BITS_PER_LONG : 0;
+	struct etrace_exec *exec;
+	unsigned int n = 0;
+	unsigned int i;
+
+	for (i = 0; i < n_words; i++)
+		n += hweight_long(closing_bits(fdt, i));
+	exec = kmalloc(struct_size(exec, closed, n), GFP_ATOMIC | __GFP_NOWARN);
+	if (!exec) {
+		etrace_count(ETRACE_COUNT_NO_MEMORY);
+		return NULL;
+	}
+	memset(exec, 0, sizeof(*exec));
+	etrace_exec_free(entry->exec); /* of one that failed */
+	entry->exec = exec;
+	return exec;
+}
+
+/* The table is the task's own by now: nobody changes it. */
+static void keep_closed(struct etrace_exec *exec, const struct fdtable *fdt)
+{
+	unsigned int word;
+	unsigned long bits;
+
+	for (word = 0; word < fdt->max_fds / BITS_PER_LONG; word++)
+		for (bits = closing_bits(fdt, word); bits; bits &= bits - 1)
+			exec->closed[exec->n_closed++] = word * BITS_PER_LONG + __ffs(bits);
+}
+
+static struct file *execveat_directory(void)
+{
+	struct pt_regs *regs = task_pt_regs(current);
+	u64 args[6];
+
+	if (etrace_call_kind(regs) != ETRACE_CALL_EXECVEAT)
+		return NULL;
+	etrace_read_arguments(regs, args);
+	return (int)args[0] < 0 ? NULL : fget_raw(args[0]);
+}
+
+int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct files_struct *files = (struct files_struct *)regs_get_kernel_argument(regs, 0);
+	struct etrace_task *entry;
+	struct etrace_exec *exec;
+	struct fdtable *fdt;
+
+	rcu_read_lock();
+	entry = etrace_task_find(current);
+	if (entry) {
+		fdt = files_fdtable(files);
+		exec = new_exec(entry, fdt);
+		if (exec) {
+			keep_closed(exec, fdt);
+			exec->dir = execveat_directory();
+		}
+	}
+	rcu_read_unlock();
+	return 0;
+}
+
+/* Both names in one piece of memory. */
+static void keep_names(struct etrace_exec *exec, const struct linux_binprm *bprm)
+{
+	bool script = bprm->interp != bprm->filename;
+	size_t len = strlen(bprm->filename) + 1;
+	size_t interp_len = script ? strlen(bprm->interp) + 1 : 0;
+
+	exec->filename = kmalloc(len + interp_len, GFP_ATOMIC | __GFP_NOWARN);
+	if (!exec->filename) { /* the path of the loaded file stands for both */
+		etrace_count(ETRACE_COUNT_NO_MEMORY);
+		return;
+	}
+	memcpy(exec->filename, bprm->filename, len);
+	if (script) {
+		memcpy(exec->filename + len, bprm->interp, interp_len);
+		exec->interp = exec->filename + len;
+	}
+	if (exec->dir && !bprm->fdpath) { /* the descriptor was not used: the name was absolute */
+		fput(exec->dir);
+		exec->dir = NULL;
+	}
+}
+
+void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
+		    struct linux_binprm *bprm)
+{
+	struct etrace_call call = { .kind = ETRACE_CALL_EXECVE };
+	struct etrace_task *entry;
+	struct etrace_exec *exec;
+
+	rcu_read_lock();
+	entry = etrace_task_find(task);
+	if (entry) {
+		exec = entry->exec ?: new_exec(entry, NULL);
+		if (exec) {
+			exec->file = get_file(bprm->file);
+			keep_names(exec, bprm);
+			etrace_defer(entry, &call);
+		}
+	}
+	rcu_read_unlock();
+}
+
+/* ---- in task_work ---- */
+
+static void put_closed(struct etrace_stream *stream, const struct etrace_exec *exec)
+{
+	unsigned int i;
+
+	for (i = 0; i < exec->n_closed; i++) {
+		s64 fd = exec->closed[i];
+
+		etrace_stream_event(stream, ETRACE_EV_CLOSE, &fd, NULL);
+	}
+}
+
+static void put_comm(struct etrace_stream *stream)
+{
+	struct etrace_text name = { current->comm, strnlen(current->comm, TASK_COMM_LEN) };
+
+	if (etrace_options & ETRACE_OPTION_THREAD_NAMES)
+		etrace_stream_event(stream, ETRACE_EV_COMM, NULL, &name);
+}
+
+/* The strings of a list in the task's memory, read piece by piece. */
+struct reader {
+	u64 at; /* what is read next */
+	u64 end;
+	char *buf;
+	size_t held; /* bytes in buf */
+	size_t used; /* of these */
+};
+
+#define READER_BYTES (2 * PATH_MAX)
+
+static bool reader_fill(struct reader *reader)
+{
+	size_t n;
+
+	reader->held -= reader->used;
+	memmove(reader->buf, reader->buf + reader->used, reader->held);
+	reader->used = 0;
+	n = min_t(u64, READER_BYTES - reader->held, reader->end - reader->at);
+	if (!n)
+		return false;
+	cond_resched();
+	if (etrace_user_bytes(reader->buf + reader->held, reader->at, n, ETRACE_SLEEP)) {
+		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+		return false;
+	}
+	reader->at += n;
+	reader->held += n;
+	return true;
+}
+
+/*
+ * The next string, or a piece of it when it is too long for the buffer: of whole parts, and never the
+ * end of the string. `last`: the string ends with it.
+ */
+static bool reader_next(struct reader *reader, struct etrace_text *piece, bool *last)
+{
+	do {
+		const char *start = reader->buf + reader->used;
+		size_t len = reader->held - reader->used;
+		const char *end = memchr(start, '\0', len);
+
+		*last = end;
+		if (end)
+			len = end - start;
+		else
+			len = len ? (len - 1) / ETRACE_PART_BYTES * ETRACE_PART_BYTES : 0;
+		*piece = (struct etrace_text){ start, len };
+		reader->used += len + *last;
+		if (end || len)
+			return true;
+	} while (reader_fill(reader));
+	return false;
+}
+
+static void put_arguments(struct etrace_stream *stream, struct reader *reader)
+{
+	struct etrace_text piece;
+	u32 index = 0;
+	bool last;
+
+	while (reader_next(reader, &piece, &last)) {
+		etrace_stream_item(stream, ETRACE_DATA_A, index, piece.text, piece.len);
+		index += last;
+	}
+	etrace_stream_end_of_args(stream);
+}
+
+static void put_new_proc(struct etrace_task *entry, struct etrace_exec *exec, u64 time_ns,
+			 struct etrace_scratch *space)
+{
+	struct etrace_stream *stream = &space->stream;
+	struct mm_struct *mm = current->mm;
+	struct reader reader = { mm->arg_start, mm->arg_end, space->other };
+	struct etrace_text data[3];
+	s64 argsize = reader.end - reader.at;
+
+	etrace_exec_names(exec, space, &data[0], &data[1]);
+	/* names may stand in the first half of `other` */
+	data[2] = etrace_cwd_text(space->other + PATH_MAX, PATH_MAX);
+	etrace_stream_begin(stream, entry->upid, time_ns);
+	put_closed(stream, exec);
+	put_comm(stream);
+	etrace_stream_event(stream, ETRACE_EV_NEW_PROC, &argsize, data);
+	put_arguments(stream, &reader);
+	etrace_stream_end(stream);
+}
+
+/* One event for each variable: those of several tasks do not mix. */
+static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrace_scratch *space)
+{
+	struct etrace_stream *stream = &space->stream;
+	struct mm_struct *mm = current->mm;
+	struct reader reader = { mm->env_start, mm->env_end, space->other };
+	struct etrace_text piece;
+	bool last = true;
+	u32 part = 0;
+
+	while (reader_next(&reader, &piece, &last)) {
+		if (!part) {
+			etrace_stream_begin(stream, 0, time_ns);
+			etrace_stream_event(stream, ETRACE_EV_UPID, &entry->upid, NULL);
+		}
+		part += etrace_stream_item(stream, ETRACE_DATA_ENV, part, piece.text, piece.len);
+		if (last) {
+			etrace_stream_end(stream);
+			part = 0;
+		}
+	}
+	if (part)
+		etrace_stream_end(stream);
+}
+
+/* Once a task: its paths are those of a container or chroot. */
+static void count_foreign_root(struct etrace_task *entry)
+{
+	if (entry->foreign_root ||
+	    READ_ONCE(current->fs->root.dentry) == READ_ONCE(init_task.fs->root.dentry))
+		return;
+	entry->foreign_root = true;
+	etrace_count(ETRACE_COUNT_FOREIGN_ROOT);
+}
+
+void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space)
+{
+	struct etrace_exec *exec = entry->exec;
+
+	entry->exec = NULL;
+	count_foreign_root(entry);
+	put_new_proc(entry, exec, call->time_ns, space);
+	if (etrace_options & ETRACE_OPTION_ENVIRONMENT)
+		put_environment(entry, call->time_ns, space);
+	etrace_exec_free(exec);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The probes: tracepoints, found by name because the kernel exports none of these, and kprobes on
+ * functions that have no tracepoint. A kernel without one of the functions is traced without it, and
+ * STATUS names it; one without the tracepoints is not traced. Context: process, START and STOP.
+ */
+#include <linux/kprobes.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+#include <trace/events/sched.h>
+#include <trace/events/syscalls.h>
+#include <trace/events/task.h>
+
+#include "hooks.h"
+
+/* ---- tracepoints ---- */
+
+static const struct tracepoint_probe {
+	const char *name;
+	void *function;
+	u32 option; /* that asks for it, or 0 */
+} tracepoint_probes[] = {
+	/* first what takes tasks out of the set, last what puts them in */
+	{ "sched_process_exit", etrace_on_exit },
+	{ "sched_process_exec", etrace_on_exec },
+	{ "task_rename", etrace_on_rename, ETRACE_OPTION_THREAD_NAMES },
+	{ "sys_exit", etrace_on_sys_exit },
+	{ "sched_process_fork", etrace_on_fork },
+};
+
+static struct tracepoint *registered[ARRAY_SIZE(tracepoint_probes)];
+
+/* The compiler compares our probes with the kernel's prototypes. */
+static inline void check_prototypes(void)
+{
+	check_trace_callback_type_sys_exit(etrace_on_sys_exit);
+	check_trace_callback_type_sched_process_fork(etrace_on_fork);
+	check_trace_callback_type_sched_process_exec(etrace_on_exec);
+	check_trace_callback_type_sched_process_exit(etrace_on_exit);
+	check_trace_callback_type_task_rename(etrace_on_rename);
+}
+
+static int register_tracepoint(unsigned int i)
+{
+	const struct tracepoint_probe *probe = &tracepoint_probes[i];
+	struct tracepoint *tracepoint = etrace_tracepoint_find(probe->name);
+	int err;
+
+	if (!tracepoint) {
+		pr_err("etrace: this kernel has no tracepoint %s\n", probe->name);
+		return -ENOENT;
+	}
+	err = tracepoint_probe_register(tracepoint, probe->function, NULL);
+	if (err) {
+		pr_err("etrace: tracepoint %s cannot be probed (%d)\n", probe->name, err);
+		return err;
+	}
+	registered[i] = tracepoint;
+	return 0;
+}
+
+static void unregister_tracepoints(void)
+{
+	unsigned int i = ARRAY_SIZE(tracepoint_probes);
+
+	while (i--) {
+		if (registered[i])
+			tracepoint_probe_unregister(registered[i], tracepoint_probes[i].function,
+						    NULL);
+		registered[i] = NULL;
+	}
+	tracepoint_synchronize_unregister();
+}
+
+static int register_tracepoints(u32 options)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(tracepoint_probes); i++) {
+		if (tracepoint_probes[i].option & ~options)
+			continue;
+		err = register_tracepoint(i);
+		if (err) {
+			unregister_tracepoints();
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* ---- kprobes ---- */
+
+static const struct kprobe_definition {
+	const char *symbol;
+	kprobe_pre_handler_t handler;
+	u32 option;
+} kprobe_definitions[] = {
+	{ "security_path_rename", etrace_on_path_rename },
+	{ "security_path_link", etrace_on_path_link },
+	{ "security_path_symlink", etrace_on_path_symlink },
+	{ "do_close_on_exec", etrace_on_close_on_exec },
+#if defined(CONFIG_X86_64)
+	{ "__x64_sys_close_range", etrace_on_close_range },
+#ifdef CONFIG_IA32_EMULATION
+	{ "__ia32_sys_close_range", etrace_on_close_range },
+#endif
+#elif defined(CONFIG_ARM64)
+	{ "__arm64_sys_close_range", etrace_on_close_range },
+#else
+#error "etrace does not know what this architecture calls its close_range: add it here"
+#endif
+	{ "scm_detach_fds", etrace_on_detach_fds },
+	{ "security_sb_mount", etrace_on_sb_mount, ETRACE_OPTION_MOUNTS },
+	{ "security_sb_umount", etrace_on_sb_umount, ETRACE_OPTION_MOUNTS },
+};
+
+static struct kprobe kprobes[ARRAY_SIZE(kprobe_definitions)];
+static struct kprobe *active[ARRAY_SIZE(kprobe_definitions)];
+static unsigned int n_active;
+static const char *missing[ARRAY_SIZE(kprobe_definitions)];
+static unsigned int n_missing;
+
+static void register_kprobe_of(unsigned int i)
+{
+	const struct kprobe_definition *definition = &kprobe_definitions[i];
+	int err;
+
+	kprobes[i] = (struct kprobe){
+		.symbol_name = definition->symbol,
+		.pre_handler = definition->handler,
+	};
+	err = register_kprobe(&kprobes[i]);
+	if (!err) {
+		active[n_active++] = &kprobes[i];
+		return;
+	}
+	pr_warn("etrace: %s cannot be probed (%d)\n", definition->symbol, err);
+	missing[n_missing++] = definition->symbol;
+}
+
+static void register_kprobes_for(u32 options)
+{
+	unsigned int i;
+
+	n_active = 0;
+	n_missing = 0;
+	for (i = 0; i < ARRAY_SIZE(kprobe_definitions); i++)
+		if (!(kprobe_definitions[i].option & ~options))
+			register_kprobe_of(i);
+}
+
+static void unregister_all_kprobes(void)
+{
+	unsigned long n_missed = 0;
+	unsigned int i;
+
+	unregister_kprobes(active, n_active);
+	for (i = 0; i < n_active; i++)
+		n_missed += active[i]->nmissed;
+	n_active = 0;
+	this_cpu_add(etrace_counters->n[ETRACE_COUNT_MISSED_PROBES], n_missed);
+}
+
+const char *etrace_hooks_missing(unsigned int n)
+{
+	return n < n_missing ? missing[n] : NULL;
+}
+
+/* ---- both ---- */
+
+int etrace_hooks_register(u32 options)
+{
+	int err;
+
+	check_prototypes();
+	register_kprobes_for(options);
+	err = register_tracepoints(options);
+	if (err)
+		unregister_all_kprobes();
+	return err;
+}
+
+void etrace_hooks_unregister(void)
+{
+	unregister_tracepoints();
+	unregister_all_kprobes();
+}
+
+void etrace_hooks_forget(struct etrace_task *entry)
+{
+	kfree(entry->names);
+	entry->names = NULL;
+	etrace_exec_free(entry->exec);
+	entry->exec = NULL;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of hooks share: probes, the call at hand, strings of paths, deferred work. */
+#ifndef ETRACE_HOOKS_H
+#define ETRACE_HOOKS_H
+
+#include <linux/fs.h>
+#include <linux/kprobes.h>
+
+#include "etrace.h"
+#include "syscall_table.h"
+
+struct linux_binprm;
+
+/* ---- syscall.c ---- */
+
+/* Probe of the raw tracepoint sys_exit. */
+void etrace_on_sys_exit(void *data, struct pt_regs *regs, long result);
+
+/* Arguments of the call that `current` stands in. */
+void etrace_read_arguments(struct pt_regs *regs, u64 args[6]);
+
+/*
+ * The traced task that `current` is, if the call it stands in is one of kinds [first, last], for
+ * kprobes inside calls. Under rcu_read_lock().
+ */
+struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last);
+
+/* The kernel begins the call again after a signal: it has not ended. */
+bool etrace_call_restarts(s64 result);
+
+/*
+ * One handler for each kind of call. At the exit they are atomic. `entry` is of current; what the
+ * call looks like is in `call`.
+ */
+void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_dup(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_fcntl(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_clone(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_umount(struct etrace_task *entry, const struct etrace_call *call);
+
+/* ---- deferred.c ---- */
+
+/* Look at the call again where it may sleep, before the task returns to user space. Atomic. */
+void etrace_defer(struct etrace_task *entry, const struct etrace_call *call);
+
+/* The second look. May sleep; `space` is this work's own. */
+void etrace_work_open(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space);
+void etrace_work_pipe(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space);
+void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space);
+void etrace_work_symlink(struct etrace_task *entry, const struct etrace_call *call,
+			 struct etrace_scratch *space);
+void etrace_work_clone(struct etrace_task *entry, const struct etrace_call *call,
+		       struct etrace_scratch *space);
+void etrace_work_mount(struct etrace_task *entry, const struct etrace_call *call,
+		       struct etrace_scratch *space);
+void etrace_work_umount(struct etrace_task *entry, const struct etrace_call *call,
+			struct etrace_scratch *space);
+void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space);
+
+/* ---- path.c ---- */
+
+/* A file of current's descriptor. Without `counted` nobody else can close it before current does. */
+struct etrace_file {
+	struct file *file; /* NULL: no such descriptor */
+	bool counted;
+};
+
+struct etrace_file etrace_file_get(int fd);
+void etrace_file_put(struct etrace_file file);
+
+/* Absent strings have a NULL text. */
+static inline struct etrace_text etrace_text_of(const char *string)
+{
+	return (struct etrace_text){ string, string ? strlen(string) : 0 };
+}
+
+/*
+ * The path below current's root as the kernel prints it, without its mark of a deleted file, in
+ * `buf` and ended by a null byte. Absent and counted when it does not fit. Atomic; under
+ * rcu_read_lock() when the caller holds no reference.
+ */
+struct etrace_text etrace_path_text(const struct path *path, char *buf, size_t size);
+
+/* Of the working directory. Atomic. */
+struct etrace_text etrace_cwd_text(char *buf, size_t size);
+
+/* How a string of user memory is read. */
+enum etrace_access {
+	ETRACE_ATOMIC, /* only what is in memory, else -EFAULT */
+	ETRACE_SLEEP,
+};
+
+/* Copy a string of less than PATH_MAX bytes with its null byte; its length or -errno. */
+long etrace_user_string(char *to, u64 address, enum etrace_access access);
+/* Copy bytes; 0 or -EFAULT. */
+int etrace_user_bytes(void *to, u64 address, size_t n, enum etrace_access access);
+
+/*
+ * A path as the task gave it, made absolute by putting the directory before it, in `buf` of
+ * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is no descriptor.
+ */
+int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access access,
+		     struct etrace_text *text);
+
+/*
+ * The file that a path of the task leads to now: absolute, directories resolved, the last component
+ * as `lookup` says (0 or LOOKUP_FOLLOW), in `buf` of ETRACE_PATH_BYTES. Where there is no such file
+ * but its directory exists and `or_new` is set, the name it would have; else absent. `scratch` of
+ * 2 * PATH_MAX bytes is used on the way. Sleeps.
+ */
+struct etrace_text etrace_resolve(int dirfd, u64 address, unsigned int lookup, bool or_new,
+				  char *scratch, char *buf);
+
+/* ---- names.c, mount.c ---- */
+
+/* Strings of a call that an LSM hook of the kernel saw; kept from there to the call's exit. */
+struct etrace_names {
+	u8 kind; /* of the call */
+	struct etrace_text text[3]; /* in `bytes`; source or target string, destination, type */
+	char bytes[];
+};
+
+/* Keep copies of three strings, any of them absent. Atomic; counted when memory is short. */
+void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
+		       const struct etrace_text *texts);
+/* What was kept for this call, the caller's to kfree(); NULL when its hook was not reached. */
+struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_call_kind kind);
+
+int etrace_on_path_rename(struct kprobe *probe, struct pt_regs *regs);
+int etrace_on_path_link(struct kprobe *probe, struct pt_regs *regs);
+int etrace_on_path_symlink(struct kprobe *probe, struct pt_regs *regs);
+int etrace_on_sb_mount(struct kprobe *probe, struct pt_regs *regs);
+int etrace_on_sb_umount(struct kprobe *probe, struct pt_regs *regs);
+
+/* ---- descriptor.c ---- */
+
+int etrace_on_close_range(struct kprobe *probe, struct pt_regs *regs);
+int etrace_on_detach_fds(struct kprobe *probe, struct pt_regs *regs);
+
+/* ---- process.c ---- */
+
+void etrace_on_fork(void *data, struct task_struct *parent, struct task_struct *child);
+void etrace_on_rename(void *data, struct task_struct *task, const char *comm);
+ETRACE_EXIT_PROBE(etrace_on_exit);
+
+/* ---- exec.c, exec_name.c ---- */
+
+/* What is known of an execution before its task may sleep. */
+struct etrace_exec {
+	struct file *file; /* the program that was loaded; NULL until it was */
+	struct file *dir; /* execveat: the directory or file that its descriptor was, or NULL */
+	char *filename; /* as asked for; NULL without memory */
+	const char *interp; /* what a script names instead, in `filename`'s memory, or NULL */
+	unsigned int n_closed;
+	int closed[]; /* descriptors that the execution closed, ascending */
+};
+
+int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs);
+void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
+		    struct linux_binprm *bprm);
+void etrace_exec_free(struct etrace_exec *exec);
+
+/* The paths PI (in space->path) and PP (in space->third); space->other is used on the way. Sleeps. */
+void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *space,
+		       struct etrace_text *interpreter, struct etrace_text *program);
+
+#endif /* ETRACE_HOOKS_H */

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Loading and unloading. Process context. Nothing is probed and no instance made before START. */
+#include <linux/module.h>
+
+#include "control.h"
+#include "etrace.h"
+#include "record.h"
+#include "scratch.h"
+#include "session.h"
+#include "work.h"
+
+static int __init etrace_init(void)
+{
+	int err = etrace_work_init();
+
+	if (err)
+		return err;
+	etrace_text_init();
+	etrace_counters = alloc_percpu(struct etrace_counters);
+	if (!etrace_counters)
+		return -ENOMEM;
+	err = etrace_scratch_init();
+	if (err)
+		goto free_counters;
+	err = etrace_control_register();
+	if (err)
+		goto free_scratch;
+	return 0;
+
+free_scratch:
+	etrace_scratch_deinit();
+free_counters:
+	free_percpu(etrace_counters);
+	return err;
+}
+
+/* No session runs: it would pin the module. */
+static void __exit etrace_exit(void)
+{
+	etrace_control_unregister();
+	etrace_session_quiesce();
+	etrace_hooks_deinit();
+	etrace_scratch_deinit();
+	free_percpu(etrace_counters);
+}
+
+module_init(etrace_init);
+module_exit(etrace_exit);
+MODULE_DESCRIPTION("etrace: event lines of a traced process tree, by ftrace");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo, Symlink
+ * and the failed forms. The names are those of the dentries that the kernel hands to its security
+ * hooks, so nothing is looked up a second time; a call that fails before the hook, or whose hook
+ * could not be probed, is looked up in task_work. Context: kprobes (atomic, the directories are
+ * locked), sys_exit (atomic), task_work.
+ */
+#include <linux/fcntl.h>
+#include <linux/namei.h>
+#include <linux/slab.h>
+
+#include "hooks.h"
+
+/* ---- what a hook saw, kept until the call ends ---- */
+
+void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
+		       const struct etrace_text *texts)
+{
+	struct etrace_names *names;
+	size_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names->text); i++)
+		bytes += texts[i].len;
+	names = kmalloc(struct_size(names, bytes, bytes), GFP_ATOMIC | __GFP_NOWARN);
+	if (!names) /* its end looks the names up instead */
+		return;
+	names->kind = kind;
+	bytes = 0;
+	for (i = 0; i < ARRAY_SIZE(names->text); i++) {
+		char *copy = names->bytes + bytes;
+
+		memcpy(copy, texts[i].text, texts[i].len);
+		names->text[i] = (struct etrace_text){ texts[i].text ? copy : NULL, texts[i].len };
+		bytes += texts[i].len;
+	}
+	kfree(entry->names); /* a call begun again */
+	entry->names = names;
+}
+
+struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_call_kind kind)
+{
+	struct etrace_names *names = entry->names;
+
+	entry->names = NULL;
+	if (!names || names->kind == kind)
+		return names;
+	kfree(names);
+	return NULL;
+}
+
+static struct etrace_text dentry_text(struct vfsmount *mnt, struct dentry *dentry, char *buf,
+				      size_t size)
+{
+	struct path path = { .mnt = mnt, .dentry = dentry };
+
+	return etrace_path_text(&path, buf, size);
+}
+
+/* Source and destination lie on one mount: the calls fail otherwise, before the hooks. */
+static void keep_pair(struct etrace_task *entry, struct vfsmount *mnt, struct dentry *from,
+		      struct dentry *to)
+{
+	struct etrace_scratch *space = etrace_scratch_get();
+	struct etrace_text texts[3] = {};
+
+	texts[0] = dentry_text(mnt, from, space->path, sizeof(space->path));
+	texts[1] = dentry_text(mnt, to, space->third, sizeof(space->third));
+	if (texts[0].text && texts[1].text)
+		etrace_names_keep(entry, etrace_call_kind(task_pt_regs(current)), texts);
+	etrace_scratch_put(space);
+}
+
+int etrace_on_path_rename(struct kprobe *probe, struct pt_regs *regs)
+{
+	const struct path *old_dir = (const struct path *)regs_get_kernel_argument(regs, 0);
+	struct dentry *old_dentry = (struct dentry *)regs_get_kernel_argument(regs, 1);
+	struct dentry *new_dentry = (struct dentry *)regs_get_kernel_argument(regs, 3);
+	struct etrace_task *entry;
+
+	rcu_read_lock();
+	entry = etrace_task_in_call(ETRACE_CALL_RENAME, ETRACE_CALL_RENAMEAT2);
+	if (entry)
+		keep_pair(entry, old_dir->mnt, old_dentry, new_dentry);
+	rcu_read_unlock();
+	return 0;
+}
+
+int etrace_on_path_link(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct dentry *old_dentry = (struct dentry *)regs_get_kernel_argument(regs, 0);
+	const struct path *new_dir = (const struct path *)regs_get_kernel_argument(regs, 1);
+	struct dentry *new_dentry = (struct dentry *)regs_get_kernel_argument(regs, 2);
+	struct etrace_task *entry;
+
+	rcu_read_lock();
+	entry = etrace_task_in_call(ETRACE_CALL_LINK, ETRACE_CALL_LINKAT);
+	if (entry)
+		keep_pair(entry, new_dir->mnt, old_dentry, new_dentry);
+	rcu_read_unlock();
+	return 0;
+}
+
+static void keep_symlink(struct etrace_task *entry, const struct path *dir, struct dentry *dentry,
+			 const char *target)
+{
+	struct etrace_scratch *space = etrace_scratch_get();
+	struct etrace_text texts[3] = { etrace_text_of(target) };
+
+	texts[1] = dentry_text(dir->mnt, dentry, space->path, sizeof(space->path));
+	if (texts[1].text)
+		etrace_names_keep(entry, etrace_call_kind(task_pt_regs(current)), texts);
+	etrace_scratch_put(space);
+}
+
+int etrace_on_path_symlink(struct kprobe *probe, struct pt_regs *regs)
+{
+	const struct path *dir = (const struct path *)regs_get_kernel_argument(regs, 0);
+	struct dentry *dentry = (struct dentry *)regs_get_kernel_argument(regs, 1);
+	const char *target = (const char *)regs_get_kernel_argument(regs, 2);
+	struct etrace_task *entry;
+
+	rcu_read_lock();
+	entry = etrace_task_in_call(ETRACE_CALL_SYMLINK, ETRACE_CALL_SYMLINKAT);
+	if (entry)
+		keep_symlink(entry, dir, dentry, target);
+	rcu_read_unlock();
+	return 0;
+}
+
+/* ---- rename and link ---- */
+
+static const struct {
+	u8 from;
+	u8 to;
+	u8 failed;
+} pair_events[ETRACE_N_CALLS] = {
+	[ETRACE_CALL_RENAME] = { ETRACE_EV_RENAME_FROM, ETRACE_EV_RENAME_TO,
+				 ETRACE_EV_RENAME_FAILED },
+	[ETRACE_CALL_RENAMEAT] = { ETRACE_EV_RENAME_FROM, ETRACE_EV_RENAME_TO,
+				   ETRACE_EV_RENAME_FAILED },
+	[ETRACE_CALL_RENAMEAT2] = { ETRACE_EV_RENAME2FROM, ETRACE_EV_RENAME_TO,
+				    ETRACE_EV_RENAME_FAILED },
+	[ETRACE_CALL_LINK] = { ETRACE_EV_LINK_FROM, ETRACE_EV_LINK_TO, ETRACE_EV_LINK_FAILED },
+	[ETRACE_CALL_LINKAT] = { ETRACE_EV_LINKAT_FROM, ETRACE_EV_LINK_TO, ETRACE_EV_LINK_FAILED },
+};
+
+/* Source and destination, or source and failure, or failure alone. */
+static void put_pair(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
+		     const struct etrace_text *texts, struct etrace_stream *stream)
+{
+	s64 flags = (u32)call->args[4]; /* of renameat2 and linkat, the only events to print them */
+
+	if (call->result == 0 && !(texts[0].text && texts[1].text)) {
+		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
+		return;
+	}
+	etrace_stream_begin(stream, entry->upid, time_ns);
+	if (texts[0].text)
+		etrace_stream_event(stream, pair_events[call->kind].from, &flags, &texts[0]);
+	if (call->result == 0)
+		etrace_stream_event(stream, pair_events[call->kind].to, NULL, &texts[1]);
+	else
+		etrace_stream_event(stream, pair_events[call->kind].failed, NULL, NULL);
+	etrace_stream_end(stream);
+}
+
+void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
+{
+	struct etrace_names *names = etrace_names_take(entry, call->kind);
+	struct etrace_scratch *space;
+
+	if (!names) {
+		etrace_defer(entry, call);
+		return;
+	}
+	space = etrace_scratch_get();
+	put_pair(entry, call, etrace_now(), names->text, &space->stream);
+	etrace_scratch_put(space);
+	kfree(names);
+}
+
+static unsigned int source_lookup(const struct etrace_call *call)
+{
+	if (call->kind == ETRACE_CALL_LINKAT && call->args[4] & AT_SYMLINK_FOLLOW)
+		return LOOKUP_FOLLOW;
+	return 0;
+}
+
+void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space)
+{
+	bool at = call->kind != ETRACE_CALL_RENAME && call->kind != ETRACE_CALL_LINK;
+	bool renamed = call->result == 0 && call->kind <= ETRACE_CALL_RENAMEAT2;
+	const u64 *args = call->args;
+	struct etrace_text texts[3] = {};
+
+	texts[0] = etrace_resolve(at ? (int)args[0] : AT_FDCWD, args[at ? 1 : 0],
+				  source_lookup(call), renamed, space->other, space->path);
+	if (call->result == 0)
+		texts[1] = etrace_resolve(at ? (int)args[2] : AT_FDCWD, args[at ? 3 : 1], 0, false,
+					  space->other, space->third);
+	put_pair(entry, call, call->time_ns, texts, &space->stream);
+}
+
+/* ---- symlink ---- */
+
+/* What the target leads to must be looked up: always in task_work. */
+void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *call)
+{
+	if (call->result == 0)
+		etrace_defer(entry, call);
+	else
+		kfree(etrace_names_take(entry, call->kind));
+}
+
+static void put_symlink(struct etrace_task *entry, const struct etrace_call *call,
+			const struct etrace_text *target, const struct etrace_text *link,
+			const struct etrace_text *resolved)
+{
+	struct etrace_text data[3] = { *target, *resolved, *link };
+
+	etrace_emit(entry->upid, call->time_ns, ETRACE_EV_SYMLINK, NULL, data);
+}
+
+static struct etrace_text follow(const char *name, char *buf)
+{
+	struct etrace_text text = { NULL, 0 };
+	struct path path;
+
+	if (kern_path(name, LOOKUP_FOLLOW, &path))
+		return text;
+	text = etrace_path_text(&path, buf, ETRACE_PATH_BYTES);
+	path_put(&path);
+	return text;
+}
+
+/* The hook was missed: the link is there, so it can be looked up. */
+static void put_missed_symlink(struct etrace_task *entry, const struct etrace_call *call,
+			       struct etrace_scratch *space)
+{
+	bool at = call->kind == ETRACE_CALL_SYMLINKAT;
+	struct etrace_text target, link, resolved;
+	long len;
+
+	link = etrace_resolve(at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1], 0, false,
+			      space->other, space->path);
+	if (!link.text) {
+		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
+		return;
+	}
+	resolved = follow(link.text, space->third);
+	len = etrace_user_string(space->other, call->args[0], ETRACE_SLEEP);
+	if (len < 0) {
+		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+		return;
+	}
+	target = (struct etrace_text){ space->other, len };
+	put_symlink(entry, call, &target, &link, &resolved);
+}
+
+void etrace_work_symlink(struct etrace_task *entry, const struct etrace_call *call,
+			 struct etrace_scratch *space)
+{
+	struct etrace_names *names = etrace_names_take(entry, call->kind);
+	struct etrace_text resolved;
+
+	if (!names) {
+		put_missed_symlink(entry, call, space);
+		return;
+	}
+	memcpy(space->path, names->text[1].text, names->text[1].len);
+	space->path[names->text[1].len] = '\0';
+	resolved = follow(space->path, space->third);
+	put_symlink(entry, call, &names->text[0], &names->text[1], &resolved);
+	kfree(names);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Notices to the listeners of the multicast group. Probes raise them in atomic context; a workqueue
+ * sends them.
+ */
+#include <linux/bitops.h>
+#include <linux/workqueue.h>
+
+#include "control.h"
+#include "notice.h"
+
+static unsigned long raised; /* bits: enum etrace_notice */
+static unsigned long told;
+static u32 session;
+
+static void send_raised(struct work_struct *work)
+{
+	unsigned int notice;
+
+	for (notice = ETRACE_NOTICE_LOSS; notice <= ETRACE_NOTICE_STOPPED; notice++)
+		if (test_and_clear_bit(notice, &raised))
+			etrace_control_notify(session, notice);
+}
+
+static DECLARE_WORK(send_work, send_raised);
+
+void etrace_notice(enum etrace_notice notice)
+{
+	set_bit(notice, &raised);
+	schedule_work(&send_work);
+}
+
+void etrace_notice_loss(void)
+{
+	if (!test_bit(ETRACE_NOTICE_LOSS, &told) && !test_and_set_bit(ETRACE_NOTICE_LOSS, &told))
+		etrace_notice(ETRACE_NOTICE_LOSS);
+}
+
+void etrace_notice_reset(u32 new_session)
+{
+	session = new_session;
+	told = 0;
+}
+
+void etrace_notice_flush(void)
+{
+	flush_work(&send_work);
+}

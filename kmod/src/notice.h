@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the module tells its listeners by itself. */
+#ifndef ETRACE_NOTICE_H
+#define ETRACE_NOTICE_H
+
+#include "etrace/control.h"
+
+/* Multicast `notice` of the running session from a workqueue. Any context, locks held or not. */
+void etrace_notice(enum etrace_notice notice);
+/* ETRACE_NOTICE_LOSS, once a session. Any context. */
+void etrace_notice_loss(void);
+/* A new session: nothing has been told yet. */
+void etrace_notice_reset(u32 session);
+/* Send what is waiting, now. Process context. */
+void etrace_notice_flush(void);
+
+#endif /* ETRACE_NOTICE_H */

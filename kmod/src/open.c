@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's own
+ * string. Context: sys_exit, atomic; once more in task_work when a page of the string is missing.
+ */
+#include <linux/fcntl.h>
+#include <linux/openat2.h>
+
+#include "hooks.h"
+
+struct open_arguments {
+	int dirfd;
+	u64 name;
+	u64 flags;
+	u64 mode;
+};
+
+static int read_how(u64 address, struct open_arguments *open, enum etrace_access access)
+{
+	struct open_how how;
+	int err = etrace_user_bytes(&how, address, sizeof(how), access);
+
+	if (err)
+		return err;
+	open->flags = how.flags;
+	open->mode = how.mode;
+	return 0;
+}
+
+static int read_arguments(const struct etrace_call *call, struct open_arguments *open,
+			  enum etrace_access access)
+{
+	const u64 *args = call->args;
+
+	switch (call->kind) {
+	case ETRACE_CALL_OPEN:
+		*open = (struct open_arguments){ AT_FDCWD, args[0], (u32)args[1], (u32)args[2] };
+		return 0;
+	case ETRACE_CALL_CREAT:
+		*open = (struct open_arguments){ AT_FDCWD, args[0], O_CREAT | O_WRONLY | O_TRUNC,
+						 (u32)args[1] };
+		return 0;
+	case ETRACE_CALL_OPENAT:
+		*open = (struct open_arguments){ (int)args[0], args[1], (u32)args[2],
+						 (u32)args[3] };
+		return 0;
+	default:
+		*open = (struct open_arguments){ (int)args[0], args[1], 0, 0 };
+		return read_how(args[2], open, access);
+	}
+}
+
+/* Absent when another thread has closed the descriptor already. */
+static struct etrace_text opened_path(int fd, char *buf)
+{
+	struct etrace_file file = etrace_file_get(fd);
+	struct etrace_text text = { NULL, 0 };
+
+	if (file.file)
+		text = etrace_path_text(&file.file->f_path, buf, ETRACE_PATH_BYTES);
+	else
+		etrace_count(ETRACE_COUNT_RACES);
+	etrace_file_put(file);
+	return text;
+}
+
+/* -EFAULT: nothing was printed, and it may be tried again where it can sleep. */
+static int put_open(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
+		    struct etrace_scratch *space, enum etrace_access access)
+{
+	struct open_arguments open;
+	struct etrace_text data[2];
+	s64 values[3];
+	int unread = read_arguments(call, &open, access);
+
+	if (!unread)
+		unread = etrace_user_path(open.dirfd, open.name, space->other, access, &data[1]);
+	if (unread == -EFAULT && access == ETRACE_ATOMIC)
+		return unread;
+	data[0] = opened_path(call->result, space->path);
+	if (unread) {
+		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+		data[1] = data[0];
+	}
+	if (!data[0].text)
+		data[0] = data[1];
+	if (!data[0].text)
+		return 0;
+	/* the call reads no mode otherwise: whatever the register held */
+	if (!(open.flags & (O_CREAT | __O_TMPFILE)))
+		open.mode = 0;
+	values[0] = open.flags;
+	values[1] = open.mode;
+	values[2] = call->result;
+	etrace_emit(entry->upid, time_ns, ETRACE_EV_OPEN, values, data);
+	return 0;
+}
+
+void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)
+{
+	struct etrace_scratch *space;
+	int err;
+
+	if (call->result < 0)
+		return;
+	space = etrace_scratch_get();
+	err = put_open(entry, call, etrace_now(), space, ETRACE_ATOMIC);
+	etrace_scratch_put(space);
+	if (unlikely(err))
+		etrace_defer(entry, call);
+}
+
+void etrace_work_open(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space)
+{
+	put_open(entry, call, call->time_ns, space, ETRACE_SLEEP);
+}

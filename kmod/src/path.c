@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Paths as text: of files and directories from the kernel's own objects, and of what the task gave
+ * from its memory. Context: atomic but for what says that it sleeps. All paths are those below the
+ * root directory of the task.
+ */
+#include <linux/dcache.h>
+#include <linux/fdtable.h>
+#include <linux/file.h>
+#include <linux/namei.h>
+#include <linux/uaccess.h>
+
+#include "hooks.h"
+
+#define DELETED " (deleted)"
+#define DELETED_LEN (sizeof(DELETED) - 1)
+#define UNREACHABLE "(unreachable)" /* instead of a directory whose path is too long */
+
+/*
+ * The rule of the kernel's own fdget(): a table of descriptors that only this task uses cannot
+ * change while it is looked at.
+ */
+struct etrace_file etrace_file_get(int fd)
+{
+	struct files_struct *files = current->files;
+
+	if (fd < 0)
+		return (struct etrace_file){ NULL, false };
+	if (likely(atomic_read(&files->count) == 1))
+		return (struct etrace_file){ files_lookup_fd_raw(files, fd), false };
+	return (struct etrace_file){ fget_raw(fd), true };
+}
+
+void etrace_file_put(struct etrace_file file)
+{
+	if (file.counted && file.file)
+		fput(file.file);
+}
+
+static bool has_own_name(const struct dentry *dentry)
+{
+	return dentry->d_op && dentry->d_op->d_dname;
+}
+
+/* Files that never had a name (memfd) are marked as well. */
+static bool is_marked(const struct path *path, const struct etrace_text *text)
+{
+	if (text->len <= DELETED_LEN ||
+	    memcmp(text->text + text->len - DELETED_LEN, DELETED, DELETED_LEN))
+		return false;
+	return d_unlinked(path->dentry) || has_own_name(path->dentry);
+}
+
+struct etrace_text etrace_path_text(const struct path *path, char *buf, size_t size)
+{
+	struct etrace_text text = { d_path(path, buf, size), 0 };
+
+	if (IS_ERR(text.text)) {
+		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
+		return (struct etrace_text){ NULL, 0 };
+	}
+	text.len = unlikely(has_own_name(path->dentry)) ? strlen(text.text) :
+							  (size_t)(buf + size - 1 - text.text);
+	if (unlikely(is_marked(path, &text))) {
+		text.len -= DELETED_LEN;
+		buf[text.text + text.len - buf] = '\0';
+	}
+	return text;
+}
+
+struct etrace_text etrace_cwd_text(char *buf, size_t size)
+{
+	struct etrace_text text;
+	struct path cwd;
+
+	rcu_read_lock();
+	etrace_cwd_rcu(current->fs, &cwd);
+	text = etrace_path_text(&cwd, buf, size);
+	rcu_read_unlock();
+	if (!text.text)
+		text = etrace_text_of(UNREACHABLE);
+	return text;
+}
+
+long etrace_user_string(char *to, u64 address, enum etrace_access access)
+{
+	long len;
+
+	if (access == ETRACE_ATOMIC)
+		pagefault_disable();
+	len = strncpy_from_user(to, u64_to_user_ptr(address), PATH_MAX);
+	if (access == ETRACE_ATOMIC)
+		pagefault_enable();
+	return len < PATH_MAX ? len : -ENAMETOOLONG;
+}
+
+int etrace_user_bytes(void *to, u64 address, size_t n, enum etrace_access access)
+{
+	unsigned long left;
+
+	if (access == ETRACE_ATOMIC)
+		pagefault_disable();
+	left = copy_from_user(to, u64_to_user_ptr(address), n);
+	if (access == ETRACE_ATOMIC)
+		pagefault_enable();
+	return left ? -EFAULT : 0;
+}
+
+static int directory_text(int dirfd, char *buf, size_t size, struct etrace_text *text)
+{
+	struct etrace_file dir;
+
+	if (dirfd == AT_FDCWD) {
+		*text = etrace_cwd_text(buf, size);
+		return 0;
+	}
+	dir = etrace_file_get(dirfd);
+	if (!dir.file)
+		return -EBADF;
+	*text = etrace_path_text(&dir.file->f_path, buf, size);
+	etrace_file_put(dir);
+	if (!text->text)
+		*text = etrace_text_of(UNREACHABLE);
+	return 0;
+}
+
+/* The string is in the second half of `buf`; the kernel writes the directory to the end of the first. */
+static int put_directory(int dirfd, char *buf, struct etrace_text *text)
+{
+	struct etrace_text dir;
+	char *start;
+	int err = directory_text(dirfd, buf, PATH_MAX, &dir);
+
+	if (err)
+		return err;
+	if (!text->len) {
+		*text = dir;
+		return 0;
+	}
+	start = buf + PATH_MAX - 1 - dir.len;
+	if (start != dir.text)
+		memmove(start, dir.text, dir.len);
+	buf[PATH_MAX - 1] = '/';
+	*text = (struct etrace_text){ start, dir.len + 1 + text->len };
+	return 0;
+}
+
+int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access access,
+		     struct etrace_text *text)
+{
+	char *name = buf + PATH_MAX;
+	long len = etrace_user_string(name, address, access);
+
+	if (len < 0)
+		return len;
+	*text = (struct etrace_text){ name, len };
+	return name[0] == '/' ? 0 : put_directory(dirfd, buf, text);
+}
+
+/* ---- lookups ---- */
+
+static struct etrace_text look_up(const char *name, unsigned int lookup, char *buf)
+{
+	struct etrace_text text;
+	struct path path;
+
+	if (kern_path(name, lookup, &path))
+		return (struct etrace_text){ NULL, 0 };
+	text = etrace_path_text(&path, buf, ETRACE_PATH_BYTES);
+	path_put(&path);
+	return text;
+}
+
+/* The directory of `name`, looked up, with the last component behind it. */
+static struct etrace_text look_up_parent(char *name, char *buf)
+{
+	char *slash = strrchr(name, '/');
+	const char *last = slash ? slash + 1 : name;
+	size_t len = strlen(last);
+	struct etrace_text dir;
+
+	if (slash > name)
+		*slash = '\0';
+	dir = look_up(!slash ? "." : slash == name ? "/" : name, LOOKUP_FOLLOW | LOOKUP_DIRECTORY, buf);
+	if (!dir.text || dir.len + 1 + len >= ETRACE_PATH_BYTES)
+		return (struct etrace_text){ NULL, 0 };
+	if (dir.len == 1) /* the root directory */
+		dir.len = 0;
+	memmove(buf, dir.text, dir.len);
+	buf[dir.len] = '/';
+	memcpy(buf + dir.len + 1, last, len + 1);
+	return (struct etrace_text){ buf, dir.len + 1 + len };
+}
+
+/* Calls that take a last component as it is do so with slashes behind it too. */
+static void strip_slashes(char *name, size_t len)
+{
+	while (len > 1 && name[len - 1] == '/')
+		name[--len] = '\0';
+}
+
+struct etrace_text etrace_resolve(int dirfd, u64 address, unsigned int lookup, bool or_new,
+				  char *scratch, char *buf)
+{
+	char *name = scratch + PATH_MAX;
+	long len = etrace_user_string(name, address, ETRACE_SLEEP);
+	struct etrace_text text = { name, len };
+
+	if (len < 0)
+		return (struct etrace_text){ NULL, 0 };
+	strip_slashes(name, len);
+	text.len = strlen(name);
+	/* below the working directory the kernel looks by itself, whatever the length of its path */
+	if (name[0] != '/' && (dirfd != AT_FDCWD || !text.len)) {
+		if (put_directory(dirfd, scratch, &text))
+			return (struct etrace_text){ NULL, 0 };
+		name = scratch + (text.text - scratch);
+	}
+	text = look_up(name, lookup, buf);
+	if (!text.text && or_new)
+		text = look_up_parent(name, buf);
+	return text;
+}

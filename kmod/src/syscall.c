@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The raw tracepoint sys_exit: from a call that has returned to the handler of its kind. Context:
+ * the task, atomic (preemption is off before Linux 6.13). Every system call of every task comes
+ * here: the order of the tests is that of their costs, and nothing comes before them.
+ */
+#include "hooks.h"
+
+static void count_io_uring(struct etrace_task *entry, const struct etrace_call *call)
+{
+	if (call->result >= 0)
+		etrace_count(ETRACE_COUNT_IO_URING);
+}
+
+static void count_passed(struct etrace_task *entry, const struct etrace_call *call)
+{
+	if (call->result >= 0)
+		etrace_count(ETRACE_COUNT_PASSED_FDS);
+}
+
+static void count_mount(struct etrace_task *entry, const struct etrace_call *call)
+{
+	if (call->result >= 0)
+		etrace_count(ETRACE_COUNT_NEW_MOUNT_API);
+}
+
+static void (*const handlers[ETRACE_N_CALLS_AT_EXIT])(struct etrace_task *entry,
+						      const struct etrace_call *call) = {
+	[ETRACE_CALL_OPEN] = etrace_exit_open,
+	[ETRACE_CALL_OPENAT] = etrace_exit_open,
+	[ETRACE_CALL_OPENAT2] = etrace_exit_open,
+	[ETRACE_CALL_CREAT] = etrace_exit_open,
+	[ETRACE_CALL_CLOSE] = etrace_exit_close,
+	[ETRACE_CALL_PIPE] = etrace_exit_pipe,
+	[ETRACE_CALL_PIPE2] = etrace_exit_pipe,
+	[ETRACE_CALL_DUP] = etrace_exit_dup,
+	[ETRACE_CALL_DUP3] = etrace_exit_dup,
+	[ETRACE_CALL_FCNTL] = etrace_exit_fcntl,
+	[ETRACE_CALL_RENAME] = etrace_exit_pair,
+	[ETRACE_CALL_RENAMEAT] = etrace_exit_pair,
+	[ETRACE_CALL_RENAMEAT2] = etrace_exit_pair,
+	[ETRACE_CALL_LINK] = etrace_exit_pair,
+	[ETRACE_CALL_LINKAT] = etrace_exit_pair,
+	[ETRACE_CALL_SYMLINK] = etrace_exit_symlink,
+	[ETRACE_CALL_SYMLINKAT] = etrace_exit_symlink,
+	[ETRACE_CALL_CLONE] = etrace_exit_clone,
+	[ETRACE_CALL_CLONE3] = etrace_exit_clone,
+	[ETRACE_CALL_MOUNT] = etrace_exit_mount,
+	[ETRACE_CALL_OLDUMOUNT] = etrace_exit_umount,
+	[ETRACE_CALL_UMOUNT2] = etrace_exit_umount,
+	[ETRACE_CALL_IO_URING_SETUP] = count_io_uring,
+	[ETRACE_CALL_PIDFD_GETFD] = count_passed,
+	[ETRACE_CALL_NEW_MOUNT_API] = count_mount,
+};
+
+void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
+{
+	unsigned long words[6];
+	unsigned int i;
+
+	syscall_get_arguments(current, regs, words);
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		args[i] = words[i];
+}
+
+/* Of its own, so that the path of all other calls saves no registers. */
+static noinline void exit_call(struct pt_regs *regs, long result, enum etrace_call_kind kind)
+{
+	struct etrace_task *entry;
+	struct etrace_call call;
+
+	rcu_read_lock();
+	entry = etrace_task_find(current);
+	if (entry) {
+		etrace_read_arguments(regs, call.args);
+		call.result = result;
+		call.kind = kind;
+		handlers[kind](entry, &call);
+	}
+	rcu_read_unlock();
+}
+
+void etrace_on_sys_exit(void *data, struct pt_regs *regs, long result)
+{
+	enum etrace_call_kind kind = etrace_call_kind(regs);
+
+	if (likely(kind - 1u >= ETRACE_N_CALLS_AT_EXIT - 1u))
+		return;
+	exit_call(regs, result, kind);
+}
+
+struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last)
+{
+	struct etrace_task *entry = etrace_task_find(current);
+	enum etrace_call_kind kind;
+
+	if (!entry)
+		return NULL;
+	kind = etrace_call_kind(task_pt_regs(current));
+	return kind >= first && kind <= last ? entry : NULL;
+}
+
+/* ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK: include/linux/errno.h */
+bool etrace_call_restarts(s64 result)
+{
+	return result == -ERESTARTNOINTR;
+}

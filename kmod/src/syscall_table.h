@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From a system call's number to what the hooks do with it. */
+#ifndef ETRACE_SYSCALL_TABLE_H
+#define ETRACE_SYSCALL_TABLE_H
+
+#include <linux/compat.h>
+#include <linux/nospec.h>
+#include <linux/sched.h>
+#include <asm/syscall.h>
+
+enum etrace_call_kind {
+	ETRACE_CALL_NONE,
+	/* looked at when they return */
+	ETRACE_CALL_OPEN,
+	ETRACE_CALL_OPENAT,
+	ETRACE_CALL_OPENAT2,
+	ETRACE_CALL_CREAT,
+	ETRACE_CALL_CLOSE,
+	ETRACE_CALL_PIPE,
+	ETRACE_CALL_PIPE2,
+	ETRACE_CALL_DUP, /* dup and dup2 */
+	ETRACE_CALL_DUP3,
+	ETRACE_CALL_FCNTL,
+	ETRACE_CALL_RENAME,
+	ETRACE_CALL_RENAMEAT,
+	ETRACE_CALL_RENAMEAT2,
+	ETRACE_CALL_LINK,
+	ETRACE_CALL_LINKAT,
+	ETRACE_CALL_SYMLINK,
+	ETRACE_CALL_SYMLINKAT,
+	ETRACE_CALL_CLONE,
+	ETRACE_CALL_CLONE3,
+	ETRACE_CALL_MOUNT,
+	ETRACE_CALL_OLDUMOUNT,
+	ETRACE_CALL_UMOUNT2,
+	ETRACE_CALL_IO_URING_SETUP,
+	ETRACE_CALL_PIDFD_GETFD,
+	ETRACE_CALL_NEW_MOUNT_API,
+	ETRACE_N_CALLS_AT_EXIT,
+	/* looked at by other probes while they run */
+	ETRACE_CALL_EXECVE = ETRACE_N_CALLS_AT_EXIT,
+	ETRACE_CALL_EXECVEAT,
+	ETRACE_CALL_CLOSE_RANGE,
+	ETRACE_N_CALLS,
+};
+
+#define ETRACE_NATIVE_CALLS 560 /* x32 has some of its own behind 512 */
+#define ETRACE_COMPAT_CALLS 480
+
+extern const u8 etrace_native_calls[ETRACE_NATIVE_CALLS];
+#ifdef CONFIG_COMPAT
+extern const u8 etrace_compat_calls[ETRACE_COMPAT_CALLS];
+#endif
+
+/* Whether the call that `current` stands in is one of the 32-bit table. */
+static __always_inline bool etrace_in_compat_call(void)
+{
+#if defined(CONFIG_X86)
+	return in_ia32_syscall();
+#elif defined(CONFIG_COMPAT)
+	return is_compat_task();
+#else
+	return false;
+#endif
+}
+
+static __always_inline enum etrace_call_kind etrace_call_kind(struct pt_regs *regs)
+{
+	unsigned int nr = syscall_get_nr(current, regs);
+
+#ifdef CONFIG_COMPAT
+	if (unlikely(etrace_in_compat_call())) {
+		if (nr >= ETRACE_COMPAT_CALLS)
+			return ETRACE_CALL_NONE;
+		return etrace_compat_calls[array_index_nospec(nr, ETRACE_COMPAT_CALLS)];
+	}
+#endif
+#ifdef __X32_SYSCALL_BIT
+	nr &= ~(unsigned int)__X32_SYSCALL_BIT;
+#endif
+	if (unlikely(nr >= ETRACE_NATIVE_CALLS))
+		return ETRACE_CALL_NONE;
+	return etrace_native_calls[array_index_nospec(nr, ETRACE_NATIVE_CALLS)];
+}
+
+#endif /* ETRACE_SYSCALL_TABLE_H */
