@@ -15,7 +15,12 @@
 #endif
 
 #define NSEC_PER_SECOND 1000000000u
-#define DECIMAL_MAX 21 /* digits of a u64 and a sign */
+#define DECIMAL_MAX 20 /* digits of a u64, or of an s64 and its sign */
+#define NAME_BYTES_MAX 16 /* of a tag or of an argument's name with its '=' */
+
+/* The longest line without text: prefix, tag, arguments with a comma each, bar and line end. */
+#define LINE_MAX                                                                                  \
+	(ETRACE_PREFIX_MAX + NAME_BYTES_MAX + ETRACE_MAX_ARGS * (NAME_BYTES_MAX + DECIMAL_MAX + 1) + 2)
 
 #define LINE_END_BYTES 1
 #define LITERAL(text) (text), (sizeof(text) - 1)
@@ -36,35 +41,130 @@ static void put_char(struct etrace_out *out, char c)
 	out->len++;
 }
 
-/* Decimal digits of `value` at the end of `digits`; returns their start. */
-static char *to_decimal(char digits[DECIMAL_MAX], u64 value, bool negative)
+/*
+ * Lines are made without looking at the room left: right in the buffer while a longest line fits,
+ * else in `scratch`, from where end_line() copies what fits. It saves half of all instructions.
+ */
+static char *begin_line(const struct etrace_out *out, char scratch[LINE_MAX])
 {
-	char *at = digits + DECIMAL_MAX;
-
-	do {
-		*--at = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	if (negative)
-		*--at = '-';
-	return at;
+	if (out->len <= out->size && out->size - out->len >= LINE_MAX)
+		return out->buf + out->len;
+	return scratch;
 }
 
-static void put_number(struct etrace_out *out, s64 value, bool is_unsigned)
+static void end_line(struct etrace_out *out, const char *line, const char *end)
 {
-	bool negative = !is_unsigned && value < 0;
-	u64 magnitude = negative ? 0 - (u64)value : (u64)value;
-	char digits[DECIMAL_MAX];
-	char *start = to_decimal(digits, magnitude, negative);
-
-	put(out, start, (size_t)(digits + DECIMAL_MAX - start));
+	if (out->len <= out->size && line == out->buf + out->len)
+		out->len += (size_t)(end - line);
+	else
+		put(out, line, (size_t)(end - line));
 }
 
-static void start_line(struct etrace_out *out, const struct etrace_prefix *prefix,
-		       const char *tag, size_t tag_len)
+/* Short texts: a call of memcpy() costs more than the copy. The two halves may overlap. */
+static inline char *append(char *at, const char *text, size_t len)
 {
-	put(out, prefix->text, prefix->len);
-	put(out, tag, tag_len);
+	if (len >= 8 && len <= 16) {
+		memcpy(at, text, 8);
+		memcpy(at + len - 8, text + len - 8, 8);
+	} else if (len >= 4 && len < 8) {
+		memcpy(at, text, 4);
+		memcpy(at + len - 4, text + len - 4, 4);
+	} else if (len >= 2 && len < 4) {
+		memcpy(at, text, 2);
+		memcpy(at + len - 2, text + len - 2, 2);
+	} else if (len == 1) {
+		*at = *text;
+	} else {
+		memcpy(at, text, len);
+	}
+	return at + len;
+}
+
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930"
+				  "31323334353637383940414243444546474849505152535455565758596061"
+				  "62636465666768697071727374757677787980818283848586878889909192"
+				  "93949596979899";
+
+static const u64 powers_of_ten[] = {
+	0, /* so that zero has one digit */
+	10,
+	100,
+	1000,
+	10000,
+	100000,
+	1000000,
+	10000000,
+	100000000,
+	1000000000,
+	10000000000,
+	100000000000,
+	1000000000000,
+	10000000000000,
+	100000000000000,
+	1000000000000000,
+	10000000000000000,
+	100000000000000000,
+	1000000000000000000,
+	10000000000000000000u,
+};
+
+/* 1233 / 4096 is just above log10(2): from bits to digits, one too few at most. */
+static inline u32 count_digits(u64 value)
+{
+	u32 bits = 64 - (u32)__builtin_clzll(value | 1);
+	u32 digits = bits * 1233 >> 12;
+
+	return digits + (value >= powers_of_ten[digits]);
+}
+
+static char *append_long_decimal(char *at, u64 value)
+{
+	char *end = at + count_digits(value);
+	char *digit = end;
+	u32 last;
+
+	while (value >= 10000) {
+		u32 four = (u32)(value % 10000);
+
+		digit -= 4;
+		memcpy(digit, digit_pairs + 2 * (four / 100), 2);
+		memcpy(digit + 2, digit_pairs + 2 * (four % 100), 2);
+		value /= 10000;
+	}
+	for (last = (u32)value; last >= 10; last /= 100) {
+		digit -= 2;
+		memcpy(digit, digit_pairs + 2 * (last % 100), 2);
+	}
+	if (digit > at)
+		*at = (char)('0' + last);
+	return end;
+}
+
+static inline char *append_decimal(char *at, u64 value)
+{
+	if (value >= 100)
+		return append_long_decimal(at, value);
+	if (value >= 10) {
+		memcpy(at, digit_pairs + 2 * value, 2);
+		return at + 2;
+	}
+	*at = (char)('0' + value);
+	return at + 1;
+}
+
+static char *append_number(char *at, s64 value, bool is_unsigned)
+{
+	if (is_unsigned || value >= 0)
+		return append_decimal(at, (u64)value);
+	*at++ = '-';
+	return append_decimal(at, 0 - (u64)value);
+}
+
+/* The whole array is copied, in a few wide moves; what follows overwrites the rest of it. */
+static inline char *append_prefix(char *at, const struct etrace_prefix *prefix)
+{
+	memcpy(at, prefix->text, ETRACE_PREFIX_MAX);
+	return at + prefix->len;
 }
 
 static u64 split_seconds(u64 time_ns, u32 *nsec)
@@ -77,96 +177,112 @@ static u64 split_seconds(u64 time_ns, u32 *nsec)
 #endif
 }
 
+void etrace_prefix_set_nsec(struct etrace_prefix *prefix, u32 nsec)
+{
+	char *at = append_decimal(prefix->text + prefix->nsec_at, nsec);
+
+	*at++ = '!';
+	prefix->len = (u32)(at - prefix->text);
+}
+
+/* At most 20 + 10 + 11 + 9 digits and 4 marks: always fits. */
 void etrace_prefix_init(struct etrace_prefix *prefix, s64 upid, u32 cpu, u64 time_ns)
 {
-	struct etrace_out out;
+	char *at = prefix->text;
 	u32 nsec;
 	u64 sec = split_seconds(time_ns, &nsec);
 
-	etrace_out_init(&out, prefix->text, sizeof(prefix->text));
-	put_number(&out, upid, false);
-	put_char(&out, ',');
-	put_number(&out, cpu, true);
-	put_char(&out, ',');
-	put_number(&out, (s64)sec, true);
-	put_char(&out, ',');
-	put_number(&out, nsec, true);
-	put_char(&out, '!');
-	prefix->len = (u32)out.len; /* at most 20 + 10 + 11 + 9 digits and 4 marks: always fits */
+	memset(prefix->text, 0, sizeof(prefix->text));
+	at = append_number(at, upid, false);
+	*at++ = ',';
+	at = append_decimal(at, cpu);
+	*at++ = ',';
+	at = append_decimal(at, sec);
+	*at++ = ',';
+	prefix->nsec_at = (u32)(at - prefix->text);
+	etrace_prefix_set_nsec(prefix, nsec);
+}
+
+/* The arguments; those whose string is absent are left out. */
+static char *append_args(char *at, const struct etrace_event_def *def, const s64 *values,
+			 const struct etrace_text *data)
+{
+	const struct etrace_arg_def *arg = def->args;
+	const struct etrace_arg_def *end = arg + def->n_args;
+	bool first = true;
+
+	for (; arg < end; arg++) {
+		if (arg->size_of >= 0 && !data[arg->size_of].text)
+			continue;
+		if (!first)
+			*at++ = ',';
+		first = false;
+		at = append(at, arg->name, arg->name_len);
+		if (arg->size_of >= 0)
+			at = append_decimal(at, data[arg->size_of].len);
+		else
+			at = append_number(at, *values++, arg->is_unsigned);
+	}
+	return at;
 }
 
 void etrace_put_line(struct etrace_out *out, const struct etrace_prefix *prefix,
 		     enum etrace_event event, const s64 *values, const struct etrace_text *data)
 {
 	const struct etrace_event_def *def = &etrace_event_defs[event];
-	bool first = true;
-	u32 i;
+	char scratch[LINE_MAX];
+	char *line = begin_line(out, scratch);
+	char *at = append(append_prefix(line, prefix), def->tag, def->tag_len);
 
-	start_line(out, prefix, def->tag, def->tag_len);
-	put_char(out, '|');
-	if (def->bare)
-		put_number(out, values[0], false);
-	for (i = 0; i < def->n_args; i++) {
-		const struct etrace_arg_def *arg = &def->args[i];
+	*at++ = '|';
+	at = def->bare ? append_number(at, values[0], false) : append_args(at, def, values, data);
+	*at++ = '\n';
+	end_line(out, line, at);
+}
 
-		if (arg->size_of >= 0 && !data[arg->size_of].text)
-			continue;
-		if (!first)
-			put_char(out, ',');
-		first = false;
-		put(out, arg->name, arg->name_len);
-		if (arg->size_of >= 0)
-			put_number(out, (s64)data[arg->size_of].len, true);
-		else
-			put_number(out, *values++, arg->is_unsigned);
+/* Text that ends a line whose beginning was made at `line`, up to `at`. */
+static void end_line_with(struct etrace_out *out, const char *line, char *at, const char *text,
+			  size_t len)
+{
+	if (out->len <= out->size && line == out->buf + out->len &&
+	    len < out->size - out->len - (size_t)(at - line)) {
+		memcpy(at, text, len);
+		at[len] = '\n';
+		out->len += (size_t)(at - line) + len + LINE_END_BYTES;
+		return;
 	}
+	end_line(out, line, at);
+	put(out, text, len);
 	put_char(out, '\n');
 }
 
-/* What put_text() needs to know besides the text: how its group of Cont lines begins and ends. */
-struct group {
-	bool in_cont; /* the line before was of the same group */
-	bool open; /* so is the line after */
-	bool bar; /* the Cont_end that closes the group, if there is one, carries its bar */
-};
-
-/* `text` from right after its tag, or after `Cont|`, to the end of its group of Cont lines. */
-static void put_text(struct etrace_out *out, const struct etrace_prefix *prefix, const char *text,
-		     size_t len, struct group group)
+/* A line of a fixed beginning and `text`. */
+static void put_plain_line(struct etrace_out *out, const struct etrace_prefix *prefix,
+			   const char *tag, size_t tag_len, const char *text, size_t len)
 {
-	const char *end = text + len;
-	bool continued = group.in_cont;
+	char scratch[LINE_MAX];
+	char *line = begin_line(out, scratch);
 
-	for (;;) {
-		const char *newline = len ? memchr(text, '\n', (size_t)(end - text)) : NULL;
-
-		put(out, text, (size_t)((newline ? newline : end) - text));
-		put_char(out, '\n');
-		if (!newline)
-			break;
-		continued = true;
-		start_line(out, prefix, LITERAL(ETRACE_CONT "|"));
-		text = newline + 1;
-	}
-	if (continued && !group.open) {
-		start_line(out, prefix, LITERAL(ETRACE_CONT_END));
-		if (group.bar)
-			put_char(out, '|');
-		put_char(out, '\n');
-	}
+	end_line_with(out, line, append(append_prefix(line, prefix), tag, tag_len), text, len);
 }
 
-static void put_tag(struct etrace_out *out, const struct etrace_prefix *prefix,
-		    const struct etrace_data_def *def, bool numbered, u32 index)
+/* The line that begins a string or a part of it. */
+static void put_first_line(struct etrace_out *out, const struct etrace_prefix *prefix,
+			   const struct etrace_data_def *def, bool numbered, u32 index,
+			   const char *text, size_t len)
 {
-	start_line(out, prefix, def->tag, def->tag_len);
-	if (!numbered) {
-		put_char(out, '|');
-		return;
+	char scratch[LINE_MAX];
+	char *line = begin_line(out, scratch);
+	char *at = append(append_prefix(line, prefix), def->tag, def->tag_len);
+
+	if (numbered) {
+		*at++ = '[';
+		at = append_decimal(at, index);
+		*at++ = ']';
+	} else {
+		*at++ = '|';
 	}
-	put_char(out, '[');
-	put_number(out, index, true);
-	put_char(out, ']');
+	end_line_with(out, line, at, text, len);
 }
 
 void etrace_put_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
@@ -175,17 +291,27 @@ void etrace_put_piece(struct etrace_out *out, const struct etrace_prefix *prefix
 {
 	const struct etrace_data_def *def = &etrace_data_defs[tag];
 	bool end_line = part.last && part.numbered && def->numbering == ETRACE_NUMBERING_STRING;
+	bool continued = part.in_cont;
+	const char *end = text + len;
+	const char *newline = len ? memchr(text, '\n', len) : NULL;
+	size_t line_len = newline ? (size_t)(newline - text) : len;
 
 	if (part.in_cont)
-		start_line(out, prefix, LITERAL(ETRACE_CONT "|"));
+		put_plain_line(out, prefix, LITERAL(ETRACE_CONT "|"), text, line_len);
 	else
-		put_tag(out, prefix, def, part.numbered, index);
-	put_text(out, prefix, text, len,
-		 (struct group){ .in_cont = part.in_cont, .open = part.open, .bar = !end_line });
-	if (end_line) {
-		start_line(out, prefix, def->tag, def->tag_len);
-		put(out, LITERAL(ETRACE_END_SUFFIX "\n"));
+		put_first_line(out, prefix, def, part.numbered, index, text, line_len);
+	while (newline) {
+		text = newline + 1;
+		newline = memchr(text, '\n', (size_t)(end - text));
+		line_len = (size_t)((newline ? newline : end) - text);
+		put_plain_line(out, prefix, LITERAL(ETRACE_CONT "|"), text, line_len);
+		continued = true;
 	}
+	/* what closes a group of Cont lines; its bar is missing right before the end line */
+	if (continued && !part.open)
+		put_plain_line(out, prefix, LITERAL(ETRACE_CONT_END), "|", !end_line);
+	if (end_line)
+		put_plain_line(out, prefix, def->tag, def->tag_len, LITERAL(ETRACE_END_SUFFIX));
 }
 
 void etrace_put_part(struct etrace_out *out, const struct etrace_prefix *prefix,
@@ -234,7 +360,7 @@ void etrace_put_env(struct etrace_out *out, const struct etrace_prefix *prefix, 
 
 void etrace_put_end_of_args(struct etrace_out *out, const struct etrace_prefix *prefix)
 {
-	start_line(out, prefix, LITERAL(ETRACE_END_OF_ARGS "|\n"));
+	put_plain_line(out, prefix, LITERAL(ETRACE_END_OF_ARGS), LITERAL("|"));
 }
 
 void etrace_put_event(struct etrace_out *out, const struct etrace_prefix *prefix,

@@ -43,6 +43,7 @@ struct etrace_text {
 #define ETRACE_PREFIX_MAX 64
 struct etrace_prefix {
 	u32 len;
+	u32 nsec_at; /* where the digits of timen begin */
 	char text[ETRACE_PREFIX_MAX];
 };
 
@@ -54,6 +55,9 @@ static inline void etrace_out_init(struct etrace_out *out, char *buf, size_t siz
 }
 
 void etrace_prefix_init(struct etrace_prefix *prefix, s64 upid, u32 cpu, u64 time_ns);
+
+/* Another event of the same task, CPU and second: a third of the work. `nsec` is below a second. */
+void etrace_prefix_set_nsec(struct etrace_prefix *prefix, u32 nsec);
 
 /*
  * The event's own line. `values` are the numbers that are not sizes, in the order of the comment

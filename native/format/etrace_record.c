@@ -26,17 +26,22 @@ static bool take(struct cursor *cursor, void *to, size_t bytes)
 	return true;
 }
 
+/* The `n` strings: their lengths, padding where these are an odd number, the bytes in one run. */
 static bool take_texts(struct cursor *cursor, struct etrace_text *data, u32 n, bool line_only)
 {
-	u32 lengths[ETRACE_MAX_DATA + 1];
+	const char *lengths = cursor->at;
+	size_t lengths_bytes = (n + (n & 1)) * sizeof(u32);
 	u32 i;
 
-	/* an odd number of lengths is followed by four bytes of padding */
-	if (!take(cursor, lengths, (n + (n & 1)) * sizeof(u32)))
+	if ((size_t)(cursor->end - cursor->at) < lengths_bytes)
 		return false;
+	cursor->at += lengths_bytes;
 	for (i = 0; i < n; i++) {
-		data[i].len = lengths[i] == ETRACE_ABSENT ? 0 : lengths[i];
-		data[i].text = lengths[i] == ETRACE_ABSENT ? NULL : cursor->at;
+		u32 len;
+
+		memcpy(&len, lengths + i * sizeof(len), sizeof(len));
+		data[i].len = len == ETRACE_ABSENT ? 0 : len;
+		data[i].text = len == ETRACE_ABSENT ? NULL : cursor->at;
 		if (line_only)
 			continue;
 		if ((size_t)(cursor->end - cursor->at) < data[i].len)
@@ -46,22 +51,36 @@ static bool take_texts(struct cursor *cursor, struct etrace_text *data, u32 n, b
 	return true;
 }
 
+/* Values that the piece does not give are zero. */
+static bool take_values(struct cursor *cursor, s64 values[ETRACE_MAX_VALUES], u32 n)
+{
+	u32 i;
+
+	if (n > ETRACE_MAX_VALUES || (size_t)(cursor->end - cursor->at) < n * sizeof(s64))
+		return false;
+	for (i = 0; i < ETRACE_MAX_VALUES; i++)
+		values[i] = 0;
+	for (i = 0; i < n; i++)
+		memcpy(&values[i], cursor->at + i * sizeof(s64), sizeof(s64));
+	cursor->at += n * sizeof(s64);
+	return true;
+}
+
 static bool put_event_piece(struct etrace_out *out, const struct etrace_prefix *prefix,
 			    const struct etrace_piece *piece, struct cursor body)
 {
-	struct etrace_text data[ETRACE_MAX_DATA] = {};
-	s64 values[ETRACE_MAX_VALUES] = {};
+	enum etrace_event event = (enum etrace_event)piece->what;
+	struct etrace_text data[ETRACE_MAX_DATA];
+	s64 values[ETRACE_MAX_VALUES];
 	bool line_only = piece->flags & ETRACE_PIECE_LINE_ONLY;
 
-	if (piece->what >= ETRACE_N_EVENTS || piece->n_values > ETRACE_MAX_VALUES)
-		return false;
-	if (!take(&body, values, piece->n_values * sizeof(s64)) ||
-	    !take_texts(&body, data, etrace_n_strings((enum etrace_event)piece->what), line_only))
+	if (piece->what >= ETRACE_N_EVENTS || !take_values(&body, values, piece->n_values) ||
+	    !take_texts(&body, data, etrace_n_strings(event), line_only))
 		return false;
 	if (line_only)
-		etrace_put_line(out, prefix, (enum etrace_event)piece->what, values, data);
+		etrace_put_line(out, prefix, event, values, data);
 	else
-		etrace_put_event(out, prefix, (enum etrace_event)piece->what, values, data);
+		etrace_put_event(out, prefix, event, values, data);
 	return true;
 }
 

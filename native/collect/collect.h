@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all parts of the collector share: options, counters, messages. One process with one thread,
+ * so each part keeps its state in static variables; what several parts need is here.
+ */
+#ifndef ETRACE_COLLECT_H
+#define ETRACE_COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "etrace_record.h"
+
+#define STATUS_LOSS 2
+#define STATUS_USAGE 2
+#define STATUS_ETRACE_FAILED 125
+
+struct options {
+	const char *tracefs; /* NULL: where it is mounted */
+	const char *instance; /* below its `instances` */
+	const char *raw; /* a saved instance instead of a live one */
+	const char *source; /* a text file or pipe to copy instead */
+	const char *output; /* NULL: output_fd */
+	int output_fd;
+	const char *cwd; /* of the first line; NULL: no such line */
+	const char *stats;
+	int stats_fd; /* these four: -1 when not asked for */
+	int status_fd;
+	int ready_fd;
+	int keep_fd;
+	int zstd; /* these two are set by getopt_long() */
+	int verbose;
+	u64 memory; /* bytes of records held back at most */
+};
+
+/* Everything that the stats and the closing messages say. */
+struct counters {
+	u64 events;
+	u64 lines;
+	u64 bytes; /* of text */
+	u64 written; /* bytes of the file: fewer than `bytes` when compressed */
+	u64 lost; /* sum of the four below that say so, and of what was overwritten */
+	u64 unwritten; /* lost: events for which the output had no room */
+	u64 malformed; /* lost: events whose record makes no sense */
+	u64 no_room; /* lost: events of several records given up for want of memory */
+	u64 damaged; /* lost: pages of which a part could not be read */
+	u64 overwritten; /* lost: records that the ring buffer wrote over */
+	u64 dropped; /* records that the ring buffer had no room for; the module counts them as well */
+	u64 incomplete; /* events of several records of which some never came: left out */
+	u64 unordered; /* events that are later in the output than their time says */
+	u64 records;
+	u64 foreign; /* records of other trace events in the same instance */
+	u64 pages;
+	u64 rounds;
+	u64 processes;
+	u64 threads;
+	u64 executions;
+	u64 opens;
+	u64 exits;
+};
+
+extern struct options options;
+extern struct counters counters;
+
+u64 monotonic_ns(void);
+
+/* Message on stderr, with `etrace_cat: ` before it. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* say() and exit with STATUS_ETRACE_FAILED. */
+void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* realloc that does not fail: a collector without memory ends, and says so. */
+void *must_realloc(void *old, size_t size);
+
+#endif /* ETRACE_COLLECT_H */

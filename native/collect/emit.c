@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whole events -> lines in the output, counted on the way. */
+#include <linux/sched.h>
+#include <string.h>
+
+#include "collect.h"
+#include "merge.h"
+#include "output.h"
+#include "pool.h"
+
+#define SECOND_NS 1000000000u
+#define PREFIXES 256
+
+static u64 last_time_ns; /* of the events that went out: the latest */
+
+/* A clone puts its SysClone right before its SchedFork; a fork has none. */
+static void count_piece(const struct etrace_piece *piece, const s64 *value, bool *thread)
+{
+	switch (piece->what) {
+	case ETRACE_EV_SYS_CLONE:
+		*thread = *value & CLONE_THREAD;
+		break;
+	case ETRACE_EV_SCHED_FORK:
+		counters.threads += *thread;
+		counters.processes += !*thread;
+		*thread = false;
+		break;
+	case ETRACE_EV_NEW_PROC:
+		counters.executions++;
+		break;
+	case ETRACE_EV_OPEN:
+		counters.opens++;
+		break;
+	case ETRACE_EV_EXIT:
+		counters.exits++;
+		break;
+	}
+}
+
+/* The payload is well-formed: its text was made. */
+static void count_record(const struct held_record *record)
+{
+	const char *at = record->payload;
+	const char *end = at + record->payload_bytes;
+	bool thread = false;
+
+	while (at < end) {
+		struct etrace_piece piece;
+		s64 value = 0;
+
+		memcpy(&piece, at, sizeof(piece));
+		if (piece.kind == ETRACE_PIECE_EVENT) {
+			if (piece.n_values)
+				memcpy(&value, at + sizeof(piece), sizeof(value));
+			count_piece(&piece, &value, &thread);
+		}
+		at += piece.size;
+	}
+}
+
+/* Events of a task often follow each other within a second on one CPU: most prefixes differ little. */
+static const struct etrace_prefix *prefix_of(const struct held_record *record)
+{
+	static struct {
+		s64 upid;
+		u64 sec;
+		u32 cpu;
+		struct etrace_prefix prefix;
+	} cache[PREFIXES], *found;
+	u64 sec = record->time_ns / SECOND_NS;
+
+	found = &cache[(u64)record->upid % PREFIXES];
+	if (found->prefix.len && found->upid == record->upid && found->sec == sec &&
+	    found->cpu == record->cpu) {
+		etrace_prefix_set_nsec(&found->prefix, (u32)(record->time_ns - sec * SECOND_NS));
+		return &found->prefix;
+	}
+	found->upid = record->upid;
+	found->sec = sec;
+	found->cpu = record->cpu;
+	etrace_prefix_init(&found->prefix, record->upid, record->cpu, record->time_ns);
+	return &found->prefix;
+}
+
+static bool put_records(const struct held_record *records, size_t n)
+{
+	const struct etrace_prefix *prefix = prefix_of(records);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!etrace_record_text(output_text(), prefix, records[i].payload,
+					records[i].payload_bytes))
+			return false;
+	return true;
+}
+
+/* Put the event, twice when the buffer must be emptied first; false when a record is malformed. */
+static bool put_event(const struct held_record *records, size_t n)
+{
+	do {
+		output_begin();
+		if (!put_records(records, n)) {
+			output_cancel();
+			return false;
+		}
+	} while (!output_end());
+	return true;
+}
+
+void emit_event(const struct held_record *records, size_t n)
+{
+	size_t i;
+
+	if (records->time_ns < last_time_ns)
+		counters.unordered++;
+	else
+		last_time_ns = records->time_ns;
+	if (put_event(records, n)) {
+		for (i = 0; i < n; i++)
+			count_record(&records[i]);
+	} else {
+		if (!counters.malformed++)
+			say("cpu %u: an event of task %lld makes no sense: it is left out; please "
+			    "report", records->cpu, (long long)records->upid);
+	}
+	for (i = 0; i < n; i++)
+		page_put(records[i].page);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ftrace instance that is read, or its saved copy. */
+#ifndef ETRACE_COLLECT_INSTANCE_H
+#define ETRACE_COLLECT_INSTANCE_H
+
+#include "etrace_format.h"
+
+struct page_layout;
+
+/* One CPU's ring buffer. */
+struct cpu_buffer {
+	int fd;
+	u32 number;
+	u64 bytes; /* its capacity */
+};
+
+/* What the kernel counts for one CPU since the buffer was made or emptied. */
+struct cpu_losses {
+	u64 overwritten;
+	u64 dropped;
+};
+
+/* Open the directory that the options name and read the layout; ends the program with a reason. */
+void instance_open(struct page_layout *layout);
+
+/* Open the buffers of all possible CPUs, ordered by number; ends the program with a reason. */
+size_t instance_open_buffers(struct cpu_buffer **buffers);
+
+/* Zeros where the file is missing (a saved instance). */
+struct cpu_losses instance_losses(u32 cpu);
+
+/* Percentage of a buffer that wakes a poll(); 0: any record does, or not known. */
+unsigned int instance_wake_percent(void);
+
+/* For messages. */
+const char *instance_name(void);
+
+#endif /* ETRACE_COLLECT_INSTANCE_H */

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Writer of the trace. Events gather in one buffer and go out whole, in large writes. The first write
+ * error (a full disk) ends the writing, not the collecting: from there on events are counted as
+ * unwritten, and the file is cut behind the last whole event.
+ */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect.h"
+#include "compress.h"
+
+#define BUFFER_BYTES (1u << 20)
+#define FLUSH_BYTES (256u << 10) /* a write of this size costs little next to what gathers it */
+#define COMPRESS_BYTES (960u << 10) /* a frame each: larger ones are smaller in sum */
+#define COMPRESS_NS 1000000000u
+#define EVENTS_MAX (64u << 10) /* of a buffer */
+
+static struct {
+	int fd;
+	int error;
+	const char *name;
+	off_t start; /* where our text begins in the file; -1: not a file that can be cut */
+	struct etrace_out out;
+	size_t event_start; /* of the event being put: what lies before it is whole */
+	size_t n_events; /* whole events in the buffer */
+	size_t ends[EVENTS_MAX]; /* of each of them */
+	u64 flushed_ns;
+} output = { .fd = -1 };
+
+static void open_file(void)
+{
+	/* root must not follow or overwrite what somebody else has put there */
+	output.fd = open(options.output,
+			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
+	if (output.fd < 0 && errno == EEXIST)
+		die("'%s' exists already: remove it or name another file", options.output);
+	if (output.fd < 0)
+		die("cannot write '%s': %s", options.output, strerror(errno));
+	output.name = options.output;
+}
+
+static void find_start(void)
+{
+	struct stat st;
+	int flags = fcntl(output.fd, F_GETFL);
+
+	if (fstat(output.fd, &st) < 0 || flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		die("cannot write %s: it is not open for writing", output.name);
+	output.start = -1;
+	if (S_ISREG(st.st_mode))
+		output.start = flags & O_APPEND ? st.st_size : lseek(output.fd, 0, SEEK_CUR);
+}
+
+void output_open(void)
+{
+	if (options.output) {
+		open_file();
+	} else {
+		output.fd = options.output_fd;
+		output.name = options.output_fd == STDOUT_FILENO ? "the standard output" :
+								   "the descriptor of --output-fd";
+	}
+	find_start();
+	if (options.zstd)
+		compress_init();
+	etrace_out_init(&output.out, must_realloc(NULL, BUFFER_BYTES), BUFFER_BYTES);
+	output.flushed_ns = monotonic_ns();
+}
+
+/* Bytes that went out; fewer than `len` when that failed, with errno. */
+static size_t write_all(const char *text, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = write(output.fd, text + done, len - done);
+
+		if (n < 0 && errno != EINTR)
+			break;
+		if (n > 0)
+			done += (size_t)n;
+	}
+	return done;
+}
+
+/* Bytes of at most 16 lanes of 8 bits are summed before they overflow: the compiler uses vectors. */
+static u64 count_lines(const char *text, size_t len)
+{
+	u64 n = 0;
+
+	while (len) {
+		size_t part = len < 192 ? len : 192;
+		unsigned char found = 0;
+		size_t i;
+
+		for (i = 0; i < part; i++)
+			found += text[i] == '\n';
+		n += found;
+		text += part;
+		len -= part;
+	}
+	return n;
+}
+
+/* Text of `len` bytes holding `n_events` whole events is in the file. */
+static void account(size_t len, size_t n_events)
+{
+	counters.bytes += len;
+	counters.lines += count_lines(output.out.buf, len);
+	counters.events += n_events;
+}
+
+/* Of `done` bytes keep the whole events; a file can be cut, a pipe cannot. */
+static void keep_whole_events(size_t done)
+{
+	size_t n_kept = 0, kept = 0;
+
+	while (!options.zstd && n_kept < output.n_events && output.ends[n_kept] <= done)
+		kept = output.ends[n_kept++];
+	account(kept, n_kept);
+	counters.unwritten += output.n_events - n_kept;
+	if (output.start < 0 ||
+	    ftruncate(output.fd, output.start + (off_t)(counters.written + kept)) < 0)
+		kept = done;
+	counters.written += kept;
+}
+
+static void fail(int error, size_t done)
+{
+	output.error = error;
+	keep_whole_events(done);
+	say("cannot write %s: %s; %" PRIu64 " bytes with %" PRIu64 " whole events are kept, events "
+	    "from here on are lost%s", output.name, strerror(error), counters.written,
+	    counters.events, error == ENOSPC ? ": make room before the next build" : "");
+}
+
+static void write_buffer(void)
+{
+	const char *text = output.out.buf;
+	size_t len = output.out.len, done;
+
+	if (options.zstd)
+		text = compress(text, &len);
+	done = write_all(text, len);
+	if (done < len) {
+		fail(errno, done);
+	} else {
+		counters.written += done;
+		account(output.out.len, output.n_events);
+	}
+	output.flushed_ns = monotonic_ns();
+}
+
+/* Only between events: what is buffered are whole events. */
+void output_flush(bool now)
+{
+	size_t enough = options.zstd ? COMPRESS_BYTES : 1;
+
+	if (!now && output.out.len < enough &&
+	    (!output.out.len || monotonic_ns() - output.flushed_ns < COMPRESS_NS))
+		return;
+	if (output.out.len && !output.error)
+		write_buffer();
+	output.n_events = 0;
+	output.out.len = 0;
+}
+
+void output_begin(void)
+{
+	output.event_start = output.out.len;
+}
+
+struct etrace_out *output_text(void)
+{
+	return &output.out;
+}
+
+void output_cancel(void)
+{
+	output.out.len = output.event_start;
+}
+
+static void grow(size_t needed)
+{
+	while (output.out.size < needed)
+		output.out.size *= 2;
+	output.out.buf = must_realloc(output.out.buf, output.out.size);
+}
+
+bool output_end(void)
+{
+	size_t needed = output.out.len - output.event_start;
+
+	if (output.error) {
+		counters.unwritten++;
+		output_cancel();
+		return true;
+	}
+	if (output.out.len > output.out.size) {
+		output_cancel();
+		output_flush(true);
+		grow(needed);
+		return false;
+	}
+	output.ends[output.n_events++] = output.out.len;
+	if (output.out.len >= (options.zstd ? COMPRESS_BYTES : FLUSH_BYTES) ||
+	    output.n_events == EVENTS_MAX)
+		output_flush(true);
+	return true;
+}
+
+static void append(const char *text, size_t len)
+{
+	struct etrace_out *out = &output.out;
+
+	if (out->len <= out->size && len <= out->size - out->len)
+		memcpy(out->buf + out->len, text, len);
+	out->len += len;
+}
+
+void output_put_line(const char *text, size_t len)
+{
+	do {
+		output_begin();
+		append(text, len);
+	} while (!output_end());
+}
+
+static void put_escaped(char c)
+{
+	if (c == '\n')
+		append("\\012", 4); /* as the kernel does in /proc/mounts */
+	else
+		append(&c, 1);
+}
+
+void output_put_initial_cwd(const char *cwd)
+{
+	append(ETRACE_FIRST_LINE, strlen(ETRACE_FIRST_LINE));
+	for (; *cwd; cwd++)
+		put_escaped(*cwd);
+	append("\n", 1);
+	if (output.out.len > output.out.size)
+		die("--cwd: this name is too long");
+	output_flush(true);
+}
+
+void output_close(void)
+{
+	output_flush(true);
+	if (close(output.fd) < 0 && !output.error)
+		fail(errno, 0);
+	free(output.out.buf);
+}
+
+int output_error(void)
+{
+	return output.error;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Per-CPU buffers -> held records. */
+#ifndef ETRACE_COLLECT_READER_H
+#define ETRACE_COLLECT_READER_H
+
+#include "etrace_format.h"
+
+/* Open every buffer; ends the program with a reason. */
+void reader_open(void);
+
+/*
+ * Read all that was written before `now_ns` into merge.c; returns the largest share of its buffer
+ * that a CPU had, in percent.
+ */
+unsigned int reader_round(u64 now_ns);
+
+/* Of a saved instance: the next stretch of time; false at the end. `*now_ns` is its end. */
+bool reader_replay(u64 *now_ns);
+
+/* Sleep until a buffer is quite full, the interval has passed or a signal has come. */
+void reader_wait(u64 interval_ns);
+
+/* Count what the kernel lost since the last call, and say so. */
+void reader_check_losses(void);
+
+/* How much a signal asks: 0 nothing, 1 the end after draining, more: the end at once. */
+extern volatile int stop_requests;
+
+#endif /* ETRACE_COLLECT_READER_H */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What the collector says about itself: progress for --status-fd, messages on stderr, the stats.
+ * Whatever was not collected is counted and said in words.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect.h"
+#include "output.h"
+#include "report.h"
+
+#define STATUS_INTERVAL_NS 450000000u /* about twice a second, whatever the round */
+#define WARNINGS_MAX 16
+#define WARNING_MAX 300
+
+static char warnings[WARNINGS_MAX][WARNING_MAX];
+static size_t n_warnings;
+static u64 start_ns;
+
+struct counters counters;
+
+u64 monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
+}
+
+static void say_args(const char *format, va_list args)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), format, args);
+	dprintf(STDERR_FILENO, "etrace_cat: %s\n", text); /* one write: others write here too */
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_args(format, args);
+	va_end(args);
+}
+
+void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say_args(format, args);
+	va_end(args);
+	exit(STATUS_ETRACE_FAILED);
+}
+
+void *must_realloc(void *old, size_t size)
+{
+	void *new = realloc(old, size ? size : 1);
+
+	if (!new)
+		die("out of memory (%zu bytes)", size);
+	return new;
+}
+
+void report_start(void)
+{
+	start_ns = monotonic_ns();
+}
+
+static u64 lost(void)
+{
+	counters.lost = counters.unwritten + counters.malformed + counters.no_room +
+			counters.damaged + counters.overwritten;
+	return counters.lost;
+}
+
+bool report_lossy(void)
+{
+	return lost() || counters.dropped || counters.incomplete;
+}
+
+static size_t format_status(char *text, size_t size)
+{
+	u64 started = counters.processes + counters.threads;
+	u64 live = started > counters.exits ? started - counters.exits : 0;
+
+	return (size_t)snprintf(text, size,
+				"{\"processes\":%" PRIu64 ",\"live\":%" PRIu64
+				",\"executions\":%" PRIu64 ",\"opens\":%" PRIu64
+				",\"bytes\":%" PRIu64 ",\"records\":%" PRIu64
+				",\"lost\":%" PRIu64 ",\"dropped_records\":%" PRIu64 "}\n",
+				counters.processes, live, counters.executions, counters.opens,
+				counters.bytes, counters.records, lost(), counters.dropped);
+}
+
+/* In a file the line replaces the one before, elsewhere lines follow each other. */
+static bool write_status(const char *text, size_t len)
+{
+	struct pollfd writable = { .fd = options.status_fd, .events = POLLOUT };
+	struct stat st;
+
+	if (fstat(options.status_fd, &st) == 0 && S_ISREG(st.st_mode))
+		return pwrite(options.status_fd, text, len, 0) == (ssize_t)len &&
+		       ftruncate(options.status_fd, (off_t)len) == 0;
+	if (poll(&writable, 1, 0) != 1 || !(writable.revents & POLLOUT))
+		return true; /* a reader that does not read must not stop the collecting */
+	return write(options.status_fd, text, len) == (ssize_t)len;
+}
+
+void report_status(bool now)
+{
+	static u64 last_ns;
+	u64 now_ns = monotonic_ns();
+	char text[512];
+
+	if (options.status_fd < 0 || (!now && now_ns - last_ns < STATUS_INTERVAL_NS))
+		return;
+	last_ns = now_ns;
+	if (!write_status(text, format_status(text, sizeof(text))))
+		options.status_fd = -1; /* nobody reads it any more */
+}
+
+static void warn_count(u64 n, const char *what)
+{
+	if (!n)
+		return;
+	snprintf(warnings[n_warnings], WARNING_MAX, "%" PRIu64 " %s", n, what);
+	say("%s", warnings[n_warnings++]);
+}
+
+static void collect_warnings(void)
+{
+	warn_count(counters.dropped, "record(s) lost: the ring buffer was full");
+	warn_count(counters.overwritten, "record(s) lost at least: the ring buffer wrote over them");
+	warn_count(counters.unwritten, "event(s) lost: the output could not be written");
+	warn_count(counters.incomplete, "event(s) left out: some of their records were lost");
+	warn_count(counters.no_room, "event(s) lost: too many records waited for others");
+	warn_count(counters.malformed, "record(s) lost: they make no sense");
+	warn_count(counters.damaged, "page(s) of the ring buffer damaged, their rest is lost");
+}
+
+static void put_counters(FILE *file)
+{
+	const struct {
+		const char *key;
+		u64 value;
+	} counts[] = {
+		{ "events", counters.events },
+		{ "lines", counters.lines },
+		{ "bytes", counters.bytes },
+		{ "written_bytes", counters.written },
+		{ "lost", lost() },
+		{ "processes", counters.processes },
+		{ "threads", counters.threads },
+		{ "executions", counters.executions },
+		{ "opens", counters.opens },
+		{ "records", counters.records },
+		{ "dropped_records", counters.dropped },
+		{ "overwritten_records", counters.overwritten },
+		{ "incomplete_events", counters.incomplete },
+		{ "unwritten_events", counters.unwritten },
+		{ "given_up_events", counters.no_room },
+		{ "malformed_records", counters.malformed },
+		{ "damaged_pages", counters.damaged },
+		{ "foreign_records", counters.foreign },
+		{ "unordered_events", counters.unordered },
+		{ "pages", counters.pages },
+		{ "rounds", counters.rounds },
+		{ "duration_ns", monotonic_ns() - start_ns },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		fprintf(file, ",\"%s\":%" PRIu64, counts[i].key, counts[i].value);
+}
+
+/* The messages are ours and hold nothing that JSON would want escaped. */
+static void put_stats(FILE *file)
+{
+	size_t i;
+
+	fputs("{\"schema\":1,\"backend\":\"kmod\"", file);
+	put_counters(file);
+	fprintf(file, ",\"ended\":\"%s\"", output_error() ? "write-error" : "stopped");
+	if (output_error())
+		fprintf(file, ",\"error\":\"%s\"", strerror(output_error()));
+	fputs(",\"warnings\":[", file);
+	for (i = 0; i < n_warnings; i++)
+		fprintf(file, "%s\"%s\"", i ? "," : "", warnings[i]);
+	fputs("]}\n", file);
+}
+
+static void write_stats_fd(void)
+{
+	FILE *file = fdopen(options.stats_fd, "w");
+
+	if (file)
+		put_stats(file);
+	if (!file || fclose(file) != 0)
+		say("cannot write the stats: %s", strerror(errno));
+}
+
+/* The file appears whole or not at all, and no link that lies there is followed. */
+static void write_stats_file(void)
+{
+	char *temporary;
+	FILE *file;
+	int fd;
+
+	if (asprintf(&temporary, "%s.%d.tmp", options.stats, getpid()) < 0)
+		die("out of memory");
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (file)
+		put_stats(file);
+	if (!file || fclose(file) != 0 || rename(temporary, options.stats) < 0) {
+		say("cannot write the stats '%s': %s", options.stats, strerror(errno));
+		if (fd >= 0)
+			unlink(temporary);
+	}
+	free(temporary);
+}
+
+void report_end(void)
+{
+	collect_warnings();
+	report_status(true);
+	if (options.stats)
+		write_stats_file();
+	if (options.stats_fd >= 0)
+		write_stats_fd();
+}
