@@ -31,7 +31,7 @@ struct reserved {
 	struct etrace_entry *entry;
 };
 
-static bool reserve(struct reserved *reserved, size_t payload_bytes)
+static inline bool reserve(struct reserved *reserved, size_t payload_bytes)
 {
 	const struct target *to = rcu_dereference(current_target);
 	struct etrace_entry *entry;
@@ -49,7 +49,7 @@ static bool reserve(struct reserved *reserved, size_t payload_bytes)
 	return true;
 }
 
-static void commit(const struct reserved *reserved)
+static inline void commit(const struct reserved *reserved)
 {
 	etrace_ring_buffer_commit(reserved->buffer, reserved->event);
 	etrace_count(ETRACE_COUNT_RECORDS);
@@ -156,13 +156,17 @@ static void emit_in_pieces(s64 upid, u64 time_ns, enum etrace_event event, const
 	etrace_emit_stream_put();
 }
 
-static bool emit_whole(s64 upid, u64 time_ns, size_t bytes, enum etrace_event event,
-		       const s64 *values, const struct etrace_text *data)
+/* False: nothing was written, the text may be too long for one record. */
+static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
+			      const struct etrace_text *data)
 {
+	struct etrace_whole whole;
 	struct reserved reserved;
 	struct etrace_record *record;
 
-	if (unlikely(!reserve(&reserved, bytes))) {
+	if (unlikely(!etrace_whole_init(&whole, event, data)))
+		return false;
+	if (unlikely(!reserve(&reserved, whole.bytes))) {
 		etrace_count(ETRACE_COUNT_LOST_EVENTS);
 		count_lost_record();
 		return true;
@@ -172,7 +176,7 @@ static bool emit_whole(s64 upid, u64 time_ns, size_t bytes, enum etrace_event ev
 	record->time_ns = time_ns;
 	record->cpu = (u16)raw_smp_processor_id();
 	record->flags = 0;
-	if (unlikely(!etrace_put_whole(reserved.entry->payload, bytes, event, values, data))) {
+	if (unlikely(!etrace_whole_put(&whole, reserved.entry->payload, event, values, data))) {
 		ring_buffer_discard_commit(reserved.buffer, reserved.event);
 		return false;
 	}
@@ -184,10 +188,8 @@ static bool emit_whole(s64 upid, u64 time_ns, size_t bytes, enum etrace_event ev
 void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
 		 const struct etrace_text *data)
 {
-	size_t bytes = etrace_whole_bytes(event, data);
-
 	rcu_read_lock();
-	if (unlikely(!bytes || !emit_whole(upid, time_ns, bytes, event, values, data)))
+	if (unlikely(!emit_whole(upid, time_ns, event, values, data)))
 		emit_in_pieces(upid, time_ns, event, values, data);
 	rcu_read_unlock();
 }

@@ -34,30 +34,8 @@
 /* Newlines of one piece of a part: its text then fits into a record of its own. */
 #define PIECE_NEWLINES_MAX 32
 
-struct event_size {
-	u32 n_values;
-	size_t head; /* up to the strings */
-	size_t strings;
-};
-
-static struct event_size size_of_event(enum etrace_event event, const struct etrace_text *data)
-{
-	const struct etrace_event_def *def = &etrace_event_defs[event];
-	struct event_size size = {};
-	u32 i;
-
-	/* every string has its size among the arguments; the others are values */
-	size.n_values = (u32)(def->bare + def->n_args - def->n_data);
-	size.head = sizeof(struct etrace_piece) + size.n_values * sizeof(s64) +
-		    ALIGNED(def->n_data * sizeof(u32));
-	for (i = 0; i < def->n_data; i++)
-		if (data[i].text)
-			size.strings += data[i].len;
-	return size;
-}
-
 /* Non-zero when one of the eight bytes is a newline. */
-static u64 newline_in(u64 word)
+static inline u64 newline_in(u64 word)
 {
 	const u64 ones = 0x0101010101010101u;
 	u64 zero_where_newline = word ^ (ones * '\n');
@@ -65,7 +43,7 @@ static u64 newline_in(u64 word)
 	return (zero_where_newline - ones) & ~zero_where_newline & (ones << 7);
 }
 
-static u64 copy_word(char *to, const char *from)
+static inline __attribute__((always_inline)) u64 copy_word(char *to, const char *from)
 {
 	u64 word;
 
@@ -78,82 +56,95 @@ static u64 copy_word(char *to, const char *from)
  * Copy and look for newlines in one go; non-zero when there is one. Paths are short: this is less
  * work than memcpy() and memchr().
  */
-static u64 copy_text(char *to, const char *from, size_t len)
+static inline __attribute__((always_inline)) u64 copy_text(char *to, const char *from, size_t len)
 {
+	const char *last;
+	char *last_to;
 	u64 newlines = 0;
-	size_t i;
 
 	if (len < WORD) {
-		for (i = 0; i < len; i++) {
-			newlines |= from[i] == '\n';
-			to[i] = from[i];
+		for (; len; len--) {
+			newlines |= *from == '\n';
+			*to++ = *from++;
 		}
 		return newlines;
 	}
-	for (i = 0; i + WORD <= len; i += WORD)
-		newlines |= copy_word(to + i, from + i);
-	if (i < len)
-		newlines |= copy_word(to + len - WORD, from + len - WORD);
-	return newlines;
+	last = from + len - WORD;
+	last_to = to + len - WORD;
+	for (; from < last; from += WORD, to += WORD)
+		newlines |= copy_word(to, from);
+	return newlines | copy_word(last_to, last);
 }
 
-/* The piece's header, values and lengths; returns where the strings go. */
-static char *put_head(char *at, enum etrace_event event, const s64 *values,
-		      const struct etrace_text *data, struct event_size size, u8 flags)
+bool etrace_whole_init(struct etrace_whole *whole, enum etrace_event event,
+		       const struct etrace_text *data)
 {
 	const struct etrace_event_def *def = &etrace_event_defs[event];
-	size_t strings = flags & ETRACE_PIECE_LINE_ONLY ? 0 : size.strings;
+	size_t strings = 0;
+	u32 i;
+
+	/* every string has its size among the arguments; the others are values */
+	whole->n_values = (u8)(def->bare + def->n_args - def->n_data);
+	whole->n_strings = def->n_data;
+	whole->head = (u32)(sizeof(struct etrace_piece) + whole->n_values * sizeof(s64) +
+			    ALIGNED(def->n_data * sizeof(u32)));
+	for (i = 0; i < def->n_data; i++)
+		if (data[i].text)
+			strings += data[i].len;
+	whole->bytes = whole->head + (u32)ALIGNED(strings);
+	return strings <= WHOLE_STRINGS_MAX;
+}
+
+/* The piece's header and values; returns where the lengths of the strings go. */
+static inline u32 *put_values(const struct etrace_whole *whole, char *at, u8 flags,
+			      enum etrace_event event, const s64 *values)
+{
 	struct etrace_piece *piece = (struct etrace_piece *)at;
-	char *value = (char *)(piece + 1);
-	u32 *length = (u32 *)(value + size.n_values * sizeof(s64));
 	u32 i;
 
 	piece->kind = ETRACE_PIECE_EVENT;
 	piece->what = (u8)event;
 	piece->flags = flags;
-	piece->n_values = (u8)size.n_values;
-	piece->bytes = (u32)strings;
+	piece->n_values = whole->n_values;
+	piece->bytes = 0;
 	piece->index = 0;
-	piece->size = (u32)(size.head + ALIGNED(strings));
-	for (i = 0; i < size.n_values; i++) /* a record is 4-byte aligned only */
-		memcpy(value + i * sizeof(s64), &values[i], sizeof(s64));
-	for (i = 0; i < def->n_data; i++)
-		length[i] = data[i].text ? (u32)data[i].len : ETRACE_ABSENT;
-	if (i & 1)
-		length[i] = 0;
-	return at + size.head;
+	piece->size = whole->bytes;
+	at += sizeof(*piece);
+	for (i = 0; i < whole->n_values; i++, at += sizeof(s64)) /* 4-byte aligned only */
+		memcpy(at, &values[i], sizeof(s64));
+	return (u32 *)at;
 }
 
 /* Zero the last word of a piece before its bytes are copied: no stale memory in the padding. */
-static void clear_padding(char *end)
+static inline void clear_padding(char *end)
 {
-	memset(end - WORD, 0, WORD);
+	const u64 zero = 0;
+
+	memcpy(end - WORD, &zero, WORD);
 }
 
-size_t etrace_whole_bytes(enum etrace_event event, const struct etrace_text *data)
+bool etrace_whole_put(const struct etrace_whole *whole, void *payload, enum etrace_event event,
+		      const s64 *values, const struct etrace_text *data)
 {
-	struct event_size size = size_of_event(event, data);
-
-	return size.strings <= WHOLE_STRINGS_MAX ? size.head + ALIGNED(size.strings) : 0;
-}
-
-bool etrace_put_whole(void *payload, size_t bytes, enum etrace_event event, const s64 *values,
-		      const struct etrace_text *data)
-{
-	struct event_size size = size_of_event(event, data);
-	u32 n_data = etrace_event_defs[event].n_data;
+	char *at = (char *)payload + whole->head;
 	u64 newlines = 0;
-	char *at;
+	u32 *lengths;
 	u32 i;
 
-	clear_padding((char *)payload + bytes);
-	at = put_head(payload, event, values, data, size, 0);
-	for (i = 0; i < n_data; i++) {
-		if (!data[i].text)
+	clear_padding((char *)payload + whole->bytes);
+	lengths = put_values(whole, payload, 0, event, values);
+	if (whole->n_strings & 1)
+		lengths[whole->n_strings] = 0;
+	for (i = 0; i < whole->n_strings; i++) {
+		if (!data[i].text) {
+			lengths[i] = ETRACE_ABSENT;
 			continue;
+		}
+		lengths[i] = (u32)data[i].len;
 		newlines |= copy_text(at, data[i].text, data[i].len);
 		at += data[i].len;
 	}
+	((struct etrace_piece *)payload)->bytes = (u32)(at - (char *)payload) - whole->head;
 	return !newlines;
 }
 
@@ -312,15 +303,27 @@ static void put_string(struct etrace_split *split, enum etrace_data tag, struct 
 	}
 }
 
-static void put_event_in_pieces(struct etrace_split *split, enum etrace_event event,
-				const s64 *values, const struct etrace_text *data)
+/* The line alone: the lengths of its strings, and no bytes. */
+static void put_line(struct etrace_split *split, struct etrace_whole whole,
+		     enum etrace_event event, const s64 *values, const struct etrace_text *data)
 {
-	const struct etrace_event_def *def = &etrace_event_defs[event];
-	struct event_size size = size_of_event(event, data);
-	char *at = take_room(split, size.head, line_text(event));
+	char *at = take_room(split, whole.head, line_text(event));
+	u32 *lengths;
 	u32 i;
 
-	put_head(at, event, values, data, size, ETRACE_PIECE_LINE_ONLY);
+	whole.bytes = whole.head;
+	clear_padding(at + whole.head);
+	lengths = put_values(&whole, at, ETRACE_PIECE_LINE_ONLY, event, values);
+	for (i = 0; i < whole.n_strings; i++)
+		lengths[i] = data[i].text ? (u32)data[i].len : ETRACE_ABSENT;
+}
+
+static void put_strings(struct etrace_split *split, enum etrace_event event,
+			const struct etrace_text *data)
+{
+	const struct etrace_event_def *def = &etrace_event_defs[event];
+	u32 i;
+
 	for (i = 0; i < def->n_data; i++)
 		if (data[i].text)
 			put_string(split, (enum etrace_data)def->data[i], data[i]);
@@ -329,13 +332,16 @@ static void put_event_in_pieces(struct etrace_split *split, enum etrace_event ev
 void etrace_split_event(struct etrace_split *split, enum etrace_event event, const s64 *values,
 			const struct etrace_text *data)
 {
-	size_t bytes = etrace_whole_bytes(event, data);
-	size_t text = bytes ? event_text(event, data) : 0;
+	struct etrace_whole whole;
+	bool short_enough = etrace_whole_init(&whole, event, data);
+	size_t text = short_enough ? event_text(event, data) : 0;
 
-	if (bytes && text <= ETRACE_RECORD_TEXT_MAX)
-		etrace_put_whole(take_room(split, bytes, text), bytes, event, values, data);
-	else
-		put_event_in_pieces(split, event, values, data);
+	if (short_enough && text <= ETRACE_RECORD_TEXT_MAX) {
+		etrace_whole_put(&whole, take_room(split, whole.bytes, text), event, values, data);
+		return;
+	}
+	put_line(split, whole, event, values, data);
+	put_strings(split, event, data);
 }
 
 u32 etrace_split_item(struct etrace_split *split, enum etrace_data tag, u32 index,

@@ -179,17 +179,19 @@ static bool has_newline(const struct event *event)
 /* The quick way, where it applies. */
 static void check_whole(struct event event)
 {
-	size_t bytes = etrace_whole_bytes(event.kind, event.data);
-	char *payload = malloc(bytes + 1);
+	struct etrace_whole whole;
+	bool short_enough = etrace_whole_init(&whole, event.kind, event.data);
+	char *payload = malloc(whole.bytes);
 
 	need(payload, "no memory");
-	if (bytes && etrace_put_whole(payload, bytes, event.kind, event.values, event.data)) {
+	if (short_enough &&
+	    etrace_whole_put(&whole, payload, event.kind, event.values, event.data)) {
 		need(!has_newline(&event), "a newline went unnoticed");
 		etrace_put_event(&expected, &prefix, event.kind, event.values, event.data);
-		read_record(payload, bytes);
+		read_record(payload, whole.bytes);
 		compare();
 	} else {
-		need(bytes ? has_newline(&event) :
+		need(short_enough ? has_newline(&event) :
 			     event.data[0].len + event.data[1].len + event.data[2].len > 2000,
 		     "a short event does not go whole");
 	}

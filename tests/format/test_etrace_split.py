@@ -63,7 +63,7 @@ def test_records_of_random_events_print_as_the_events_do(split_check: Path, seed
         ),
         ("#define PIECE_NEWLINES_MAX 32", "#define PIECE_NEWLINES_MAX 90", "too long"),
         ("? newline : end;", "? newline + 1 : end;", "another"),
-        ("newlines |= copy_word(to + len", "copy_word(to + len", "newline went unnoticed"),
+        ("last = from + len - WORD;", "last = from + len - WORD - 1;", "another text"),
     ],
 )
 def test_the_check_notices_a_broken_rule(
