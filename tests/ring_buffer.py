@@ -213,13 +213,15 @@ def page(
 
 def pages(entries: Iterable[bytes], *, page_bytes: int = PAGE_BYTES) -> bytes:
     """Return entries in as few pages as they need; the rest of a page is padding or nothing."""
-    out, held = b"", b""
+    out, held = [], b""
     for item in entries:
         if len(held) + len(item) > page_bytes - HEADER_BYTES:
-            out += page(_with_padding(held, page_bytes), page_bytes=page_bytes)
+            out.append(page(_with_padding(held, page_bytes), page_bytes=page_bytes))
             held = b""
         held += item
-    return out + page(held, page_bytes=page_bytes) if held else out
+    if held:
+        out.append(page(held, page_bytes=page_bytes))
+    return b"".join(out)
 
 
 def _with_padding(held: bytes, page_bytes: int) -> bytes:

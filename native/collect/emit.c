@@ -37,12 +37,13 @@ static void count_piece(const struct etrace_piece *piece, const s64 *value, bool
 	}
 }
 
-/* The payload is well-formed: its text was made. */
-static void count_record(const struct held_record *record)
+/* The number of events in a record whose payload is well-formed: its text was made. */
+static size_t count_record(const struct held_record *record)
 {
 	const char *at = record->payload;
 	const char *end = at + record->payload_bytes;
 	bool thread = false;
+	size_t n = 0;
 
 	while (at < end) {
 		struct etrace_piece piece;
@@ -53,9 +54,11 @@ static void count_record(const struct held_record *record)
 			if (piece.n_values)
 				memcpy(&value, at + sizeof(piece), sizeof(value));
 			count_piece(&piece, &value, &thread);
+			n++;
 		}
 		at += piece.size;
 	}
+	return n;
 }
 
 /* Events of a task often follow each other within a second on one CPU: most prefixes differ little. */
@@ -94,17 +97,25 @@ static bool put_records(const struct held_record *records, size_t n)
 	return true;
 }
 
-/* Put the event, twice when the buffer must be emptied first; false when a record is malformed. */
-static bool put_event(const struct held_record *records, size_t n)
+/* Put the events, twice when the buffer must be emptied first. */
+static void put_event(const struct held_record *records, size_t n)
 {
-	do {
+	size_t n_events = 0, i;
+
+	output_begin();
+	if (!put_records(records, n)) {
+		output_cancel();
+		if (!counters.malformed++)
+			say("cpu %u: an event of task %lld makes no sense: it is left out; please "
+			    "report", records->cpu, (long long)records->upid);
+		return;
+	}
+	for (i = 0; i < n; i++)
+		n_events += count_record(&records[i]);
+	while (!output_end(n_events)) {
 		output_begin();
-		if (!put_records(records, n)) {
-			output_cancel();
-			return false;
-		}
-	} while (!output_end());
-	return true;
+		put_records(records, n);
+	}
 }
 
 void emit_event(const struct held_record *records, size_t n)
@@ -115,14 +126,7 @@ void emit_event(const struct held_record *records, size_t n)
 		counters.unordered++;
 	else
 		last_time_ns = records->time_ns;
-	if (put_event(records, n)) {
-		for (i = 0; i < n; i++)
-			count_record(&records[i]);
-	} else {
-		if (!counters.malformed++)
-			say("cpu %u: an event of task %lld makes no sense: it is left out; please "
-			    "report", records->cpu, (long long)records->upid);
-	}
+	put_event(records, n);
 	for (i = 0; i < n; i++)
 		page_put(records[i].page);
 }

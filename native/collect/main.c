@@ -41,8 +41,8 @@
 #include "etrace/control.h"
 
 #define MS 1000000u
-#define HOLD_NS (100u * MS) /* from an event's time to its place in the output */
-#define PATIENCE_NS (1000u * MS) /* for the rest of an event of several records */
+#define HOLD_NS (500u * MS) /* from an event's time to its place in the output */
+#define PATIENCE_NS (2000u * MS) /* for the rest of an event of several records */
 #define INTERVAL_MIN_NS (1u * MS)
 #define INTERVAL_MAX_NS (100u * MS)
 #define WANTED_PERCENT 10 /* of the fullest buffer, between two rounds */

@@ -21,7 +21,13 @@
 #define FLUSH_BYTES (256u << 10) /* a write of this size costs little next to what gathers it */
 #define COMPRESS_BYTES (960u << 10) /* a frame each: larger ones are smaller in sum */
 #define COMPRESS_NS 1000000000u
-#define EVENTS_MAX (64u << 10) /* of a buffer */
+#define UNITS_MAX (64u << 10) /* of a buffer */
+
+/* Text that stays whole: of one event or of several that belong together. */
+struct unit {
+	size_t end; /* of its text in the buffer */
+	size_t n_events;
+};
 
 static struct {
 	int fd;
@@ -29,9 +35,10 @@ static struct {
 	const char *name;
 	off_t start; /* where our text begins in the file; -1: not a file that can be cut */
 	struct etrace_out out;
-	size_t event_start; /* of the event being put: what lies before it is whole */
-	size_t n_events; /* whole events in the buffer */
-	size_t ends[EVENTS_MAX]; /* of each of them */
+	size_t unit_start; /* of the unit being put: what lies before it is whole */
+	struct unit units[UNITS_MAX]; /* whole ones in the buffer */
+	size_t n_units;
+	size_t n_events; /* of them all */
 	u64 flushed_ns;
 } output = { .fd = -1 };
 
@@ -121,10 +128,12 @@ static void account(size_t len, size_t n_events)
 /* Of `done` bytes keep the whole events; a file can be cut, a pipe cannot. */
 static void keep_whole_events(size_t done)
 {
-	size_t n_kept = 0, kept = 0;
+	size_t n_kept = 0, kept = 0, i;
 
-	while (!options.zstd && n_kept < output.n_events && output.ends[n_kept] <= done)
-		kept = output.ends[n_kept++];
+	for (i = 0; !options.zstd && i < output.n_units && output.units[i].end <= done; i++) {
+		kept = output.units[i].end;
+		n_kept += output.units[i].n_events;
+	}
 	account(kept, n_kept);
 	counters.unwritten += output.n_events - n_kept;
 	if (output.start < 0 ||
@@ -169,13 +178,14 @@ void output_flush(bool now)
 		return;
 	if (output.out.len && !output.error)
 		write_buffer();
+	output.n_units = 0;
 	output.n_events = 0;
 	output.out.len = 0;
 }
 
 void output_begin(void)
 {
-	output.event_start = output.out.len;
+	output.unit_start = output.out.len;
 }
 
 struct etrace_out *output_text(void)
@@ -185,7 +195,7 @@ struct etrace_out *output_text(void)
 
 void output_cancel(void)
 {
-	output.out.len = output.event_start;
+	output.out.len = output.unit_start;
 }
 
 static void grow(size_t needed)
@@ -195,12 +205,12 @@ static void grow(size_t needed)
 	output.out.buf = must_realloc(output.out.buf, output.out.size);
 }
 
-bool output_end(void)
+bool output_end(size_t n_events)
 {
-	size_t needed = output.out.len - output.event_start;
+	size_t needed = output.out.len - output.unit_start;
 
 	if (output.error) {
-		counters.unwritten++;
+		counters.unwritten += n_events;
 		output_cancel();
 		return true;
 	}
@@ -210,9 +220,10 @@ bool output_end(void)
 		grow(needed);
 		return false;
 	}
-	output.ends[output.n_events++] = output.out.len;
+	output.units[output.n_units++] = (struct unit){ output.out.len, n_events };
+	output.n_events += n_events;
 	if (output.out.len >= (options.zstd ? COMPRESS_BYTES : FLUSH_BYTES) ||
-	    output.n_events == EVENTS_MAX)
+	    output.n_units == UNITS_MAX)
 		output_flush(true);
 	return true;
 }
@@ -231,7 +242,7 @@ void output_put_line(const char *text, size_t len)
 	do {
 		output_begin();
 		append(text, len);
-	} while (!output_end());
+	} while (!output_end(1));
 }
 
 static void put_escaped(char c)

@@ -12,12 +12,13 @@ void output_open(void);
 void output_put_initial_cwd(const char *cwd);
 
 /*
- * An event: begin, put any text into what output_text() returns, end. When the end says false there
- * was not room enough: put all of it once more. output_cancel() instead of the end leaves it out.
+ * Events that belong together: begin, put any text into what output_text() returns, end. When the
+ * end says false there was not room enough: put all of it once more. output_cancel() instead of the
+ * end leaves it out.
  */
 void output_begin(void);
 struct etrace_out *output_text(void);
-bool output_end(void);
+bool output_end(size_t n_events);
 void output_cancel(void);
 
 /* A line that was formatted elsewhere, as an event. */

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etrace_cat under test: where it is, how it is run and what it left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VARIABLE = "ETRACE_CAT"
+
+
+def program() -> Path:
+    """Return etrace_cat; a missing one fails the test with what to do about it."""
+    named = os.environ.get(VARIABLE)
+    installed = Path(sysconfig.get_path("platlib")) / "etrace" / "libexec" / "etrace_cat"
+    path = Path(named) if named else installed
+    if not path.is_file():
+        pytest.fail(f"{path} is missing: run `make build`, or set {VARIABLE} to a build")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a run left: status, output, messages and the stats."""
+
+    status: int
+    text: bytes
+    messages: str
+    stats: dict[str, Any]
+
+
+def replay(instance: Path, *options: str | Path) -> Collected:
+    """Print a saved instance."""
+    return collect("--raw", instance, *options)
+
+
+def collect(*options: str | Path, pass_fds: Sequence[int] = ()) -> Collected:
+    """Run etrace_cat to its end."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end) as stats:
+        try:
+            done = subprocess.run(
+                [program(), "--stats-fd", str(write_end), *options],
+                capture_output=True,
+                check=False,
+                pass_fds=[write_end, *pass_fds],
+                timeout=120,
+            )
+        finally:
+            os.close(write_end)
+        text = stats.read()
+    counters = json.loads(text) if text else {}
+    return Collected(done.returncode, done.stdout, done.stderr.decode(), counters)
