@@ -13,7 +13,7 @@ import time
 
 import pytest
 from vm import kernels, machine
-from vm.rig import BUILD, Guest, prepare, wanted
+from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
 KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
 
@@ -32,9 +32,11 @@ def guest(request: pytest.FixtureRequest) -> Guest:
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     started = time.monotonic()
-    prepare(kernel, work)
-    prepared = time.monotonic()
     phases = wanted(request.session.items, request.param)
+    prepare(kernel, work)
+    if any(phase.startswith("build:") for phase in phases):
+        prepare_builds(work)
+    prepared = time.monotonic()
     ran = machine.run(kernel, work, "phases.sh", *phases, boot=machine.Boot(seconds=2400))
     ended = time.monotonic()
     print(

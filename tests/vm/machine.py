@@ -76,6 +76,8 @@ def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None =
     """
     boot = boot or Boot()
     shutil.copytree(GUEST, work / "guest", dirs_exist_ok=True)
+    (work / "bin").mkdir(exist_ok=True)
+    shutil.copy(_busybox(), work / "bin")
     (work / MARKER).unlink(missing_ok=True)
     command = _command(kernel, work, [script, *args], boot)
     with (work / CONSOLE).open("wb") as console, (work / "stdout").open("wb") as stdout:
@@ -107,6 +109,13 @@ def _vng() -> Path:
         if path and Path(path).exists():
             return Path(path)
     raise MachineError("vng is missing: pip install virtme-ng (dependency group vm)")
+
+
+def _busybox() -> Path:
+    path = Path("/bin/busybox")
+    if not path.exists():
+        raise MachineError("busybox is missing: apt-get install busybox-static")
+    return path
 
 
 def _wait(command: Sequence[str], stdout: int, stderr: int, seconds: float) -> str:

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import sources
+import strace_log
+from backends import BACKENDS, need_tool
 from event_programs import SOURCES, build_programs, head_value, programs
 from vm import kernels, machine
 from vm.archive import run
@@ -49,7 +53,7 @@ def wanted(items: Iterable[pytest.Item], kernel: str) -> list[str]:
 
 
 def prepare(kernel: kernels.Kernel, work: Path) -> None:
-    """Put the module, the programs of tests/events and those of the guest into the work folder."""
+    """Put the module, the programs of tests/events, those of the guest and sources into `work`."""
     kernels.build_module(kernel, work)
     build_programs(work / "programs")
     run("make", "-s", "-j2", "-C", machine.GUEST, f"OUT={work}/bin")
@@ -58,6 +62,16 @@ def prepare(kernel: kernels.Kernel, work: Path) -> None:
         f"{name} {head_value(SOURCES / (Path(name).name + '.c'), 'options')}" for name in names
     ]
     (work / "programs.list").write_text("".join(f"{line}\n" for line in lines))
+
+
+def prepare_builds(work: Path) -> None:
+    """Put what guest/build.sh builds, and its tracers, into `work`."""
+    shutil.copytree(TOP / "tests" / "data" / "tiny_build", work / "sources" / "tiny_build")
+    sources.fetch("tree", work / "unpacked").rename(work / "sources" / "tree")
+    need_tool("strace", "strace")
+    options = [*strace_log.OPTIONS, "-e", f"trace={strace_log.CALLS}"]
+    (work / "strace.options").write_text("\n".join(options))
+    (work / "ptrace.path").write_text(str(BACKENDS[0].path()))
 
 
 def numbers(path: Path) -> dict[str, int]:

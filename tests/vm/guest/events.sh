@@ -1,50 +1,46 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# events.sh pipe|collector LIST OUT: runs each program that LIST names (`MODE/NAME OPTION...`) under
-# the module; leaves in OUT what it printed, its trace and its counters. pipe reads trace_pipe
-# after the session, collector lets etrace_cat read while it runs.
+# events.sh pipe|collector: runs the programs that programs.list names (`MODE/NAME OPTION...`) under
+# the module, those with the same options in one session. Leaves in out/HOW what each printed and its
+# status, and SESSION.trace and SESSION.counters; pipe reads trace_pipe after the session, collector
+# lets etrace_cat read while it runs.
 set -u
 . "$WORK/guest/session.sh"
-how=$1 list=$2 out=$3
+how=$1 out=$WORK/out/$1
 # a file system of the guest's own: 9p has no O_TMPFILE and no open of deleted files
 folders=/run/etrace-events
 mkdir -p "$out" $folders
 mount -t tmpfs none $folders || die "no tmpfs"
+cp -r programs $folders || die "no room"
 
-run_program() { # NAME PROGRAM OPTION...
-	name=$1 program=$2
-	shift 2
-	mkdir -p "$folders/$name"
-	cd "$folders/$name" || die "no folder"
-	ectl run "$@" -- "$program" >"$out/$name.expected" 2>"$out/$name.stderr" 3>"$out/$name.counters"
-	cd "$WORK" || die "no work folder"
+run_programs() { # SESSION OPTION...
+	session=$1
+	shift
+	ectl run "$@" -- busybox sh ./guest/programs.sh \
+		"$out/$session.list" $folders "$out" \
+		2>"$out/$session.stderr" 3>"$out/$session.counters"
 }
 
 traced_by_pipe() {
-	run_program "$@"
+	run_programs "$@"
 	drain "$INSTANCE/trace_pipe" >"$out/$1.trace"
 }
 
 traced_by_collector() {
-	fifo=$folders/ready
-	mkfifo "$fifo"
-	etrace_cat --tracefs $TRACEFS --instance etrace --ready-fd 4 -o "$out/$1.trace" \
-		2>"$out/$1.collector" 4>"$fifo" &
-	collector=$!
-	read -r _ <"$fifo" || die "etrace_cat is not ready: $(cat "$out/$1.collector")"
-	rm "$fifo"
-	run_program "$@"
-	kill -TERM $collector
-	wait $collector
-	echo "collector $?" >>"$out/$1.counters"
+	begin_collector "$out/$1.trace" --cwd /
+	run_programs "$@"
+	end_collector
 }
 
 load_module
-make_instance 4096
-while read -r program options; do
+make_instance 8192
+cut -s -d' ' -f2- programs.list | sort -u | while read -r options; do
+	session=session$(echo "$options" | tr ' ' -)
+	awk -v options="$options" '{ program = $1; $1 = ""; sub(/^ /, "") } $0 == options { print program }' \
+		programs.list >"$out/$session.list"
 	# shellcheck disable=SC2086 # the options are words
-	traced_by_"$how" "$(echo "$program" | tr / -)" "$WORK/programs/$program" $options
-done <"$list"
+	traced_by_"$how" "$session" $options
+done || exit 1
 remove_instance
 unload_module
 umount $folders

@@ -15,7 +15,7 @@ unload_module() {
 	[ ! -d /sys/module/etrace ] || rmmod etrace || die "rmmod failed"
 }
 
-# make_instance KILOBYTES: per CPU. Drops the oldest reader's view: new records are lost and counted.
+# make_instance KILOBYTES: per CPU. What does not fit is lost and counted, nothing is overwritten.
 make_instance() {
 	[ -d "$INSTANCE" ] || mkdir "$INSTANCE" || die "no instance"
 	echo 0 >"$INSTANCE/options/overwrite"
@@ -27,4 +27,21 @@ make_instance() {
 
 remove_instance() {
 	[ ! -d "$INSTANCE" ] || rmdir "$INSTANCE" || die "the instance is still held"
+}
+
+# begin_collector FILE OPTION...: etrace_cat reads the instance into FILE until end_collector.
+begin_collector() {
+	collected=$1
+	shift
+	mkfifo /run/etrace-ready
+	"$BIN/etrace_cat" --tracefs "$TRACEFS" --instance etrace --ready-fd 4 -o "$collected" "$@" \
+		4>/run/etrace-ready &
+	collector=$!
+	read -r _ </run/etrace-ready || die "etrace_cat is not ready"
+	rm /run/etrace-ready
+}
+
+end_collector() {
+	kill -TERM $collector
+	wait $collector || die "etrace_cat ended with $?"
 }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# stress.sh OUT SCALE LOOPS: storms under sessions, SCALE times as long as the shortest; LOOPS rounds
-# of start/stop and of insmod/rmmod under load. Leaves in OUT for each part what the module counted
+# stress.sh SCALE LOOPS: storms under sessions, SCALE times as long as the shortest; LOOPS rounds
+# of start/stop and of insmod/rmmod under load. Leaves in out/stress for each part what the module counted
 # (NAME.counters), what the ring buffer counted (NAME.ring) and what was read (NAME.trace).
 # tests/vm/test_stress.py says what must hold.
 set -u
 . "$WORK/guest/session.sh"
-out=$WORK/$1 scale=$2 loops=$3
+out=$WORK/out/stress scale=$1 loops=$2
 folder=/run/etrace-stress
 mkdir -p "$out" $folder
 mount -t tmpfs none $folder || die "no tmpfs"
@@ -57,7 +57,7 @@ load() { # a load that goes on until end_load; its pid in $load
 }
 
 end_load() { # setsid(1) forks only if it must: the load leads its own process group
-	kill -KILL -- "-$load"
+	kill -KILL "-$load"
 	wait "$load" 2>/dev/null
 }
 
@@ -75,7 +75,7 @@ memories() {
 	follow memories
 	mkdir -p memories
 	cd memories || die "no folder"
-	traced memories unshare -m stress_memory huge_arguments "$((2 * scale))" many_arguments "$scale" \
+	traced memories /usr/bin/unshare -m stress_memory huge_arguments "$((2 * scale))" many_arguments "$scale" \
 		long_paths "$((2 * scale))" wild_pointers "$((5 * scale))" races "$((2 * scale))"
 	cd $folder || die "no folder"
 	finish memories
