@@ -342,6 +342,8 @@ void etrace_put_string(struct etrace_out *out, const struct etrace_prefix *prefi
 {
 	if (len >= ETRACE_PART_BYTES)
 		put_parts(out, prefix, tag, 0, 1, text, len);
+	else if (!len || !memchr(text, '\n', len)) /* nearly all strings */
+		put_first_line(out, prefix, &etrace_data_defs[tag], false, 0, text, len);
 	else
 		etrace_put_piece(out, prefix, tag, 0, text, len, (struct etrace_part){});
 }

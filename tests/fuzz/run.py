@@ -93,6 +93,20 @@ def build_format(out: Path) -> Path:
     return program
 
 
+def build_collect(out: Path) -> Path:
+    """Build the target of etrace_cat: pages of the ring buffer to text."""
+    program = out / "fuzz_collect"
+    folders = [TOP / "native/collect", TOP / "native/format", TOP / "kmod/include"]
+    names = ["collect/page.c", "collect/merge.c", "collect/pool.c",
+             "format/etrace_format.c", "format/etrace_record.c"]  # fmt: skip
+    sources = [HERE / "fuzz_collect.c", *(TOP / "native" / name for name in names)]
+    run_build(
+        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
+         *(f"-I{folder}" for folder in folders), "-o", str(program), *map(str, sources)]
+    )  # fmt: skip
+    return program
+
+
 def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = None) -> None:
     """Run one command of a build; what it printed is the error."""
     beside = str(Path(sys.executable).parent)  # meson, ninja and cython of the same environment
@@ -144,6 +158,7 @@ def build_parser(out: Path) -> Path:
 
 
 TARGETS = {
+    "collect": Target(build_collect, max_len=2048),
     "format": Target(build_format, max_len=400),
     "parser": Target(build_parser, max_len=2000, runs=10_000_000, dictionary="parser.dict"),
 }

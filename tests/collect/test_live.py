@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A collection that runs: the CPUs of a make-believe tracefs are pipes that the test writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import pytest
+from collector import collect, program
+from ring_buffer import Event, Instance, entry, exec_event, page, plain_event
+
+N_CPUS = 3
+
+
+def now_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def close(cpu: int, time_ns: int | None = None, upid: int = 1 << 22 | 5) -> Event:
+    return plain_event(upid, time_ns or now_ns(), cpu, "Close", {"fd": cpu})
+
+
+def content(*events: Event) -> bytes:
+    return page(b"".join(entry(data) for event in events for data in event.records()))
+
+
+class Live:
+    """A running etrace_cat and the pipes that it takes for ring buffers."""
+
+    def __init__(self, tracefs: Path, options: list[str], stack: ExitStack) -> None:
+        instance = Instance(tracefs / "instances/etrace")
+        instance.write_description()
+        self.instance = instance.path
+        for number in range(N_CPUS):
+            os.mkfifo(instance.cpu(number) / "trace_pipe_raw")
+        self.out = tracefs / "out"
+        self.stats_path = tracefs / "stats"
+        ready_read, ready_write = os.pipe()
+        self.process = stack.enter_context(
+            subprocess.Popen(
+                [program(), "--tracefs", tracefs, "-o", self.out, "--stats", self.stats_path,
+                 "--ready-fd", str(ready_write), *options],
+                stderr=subprocess.PIPE, pass_fds=[ready_write],
+            )
+        )  # fmt: skip
+        stack.callback(self.process.kill)
+        os.close(ready_write)
+        with os.fdopen(ready_read, "rb") as ready:
+            assert ready.read() == b"\n", self.messages()  # and then closed
+        self.cpus: list[IO[bytes]] = [
+            stack.enter_context((instance.cpu(n) / "trace_pipe_raw").open("wb", buffering=0))
+            for n in range(N_CPUS)
+        ]
+
+    def messages(self) -> str:
+        assert self.process.stderr
+        return self.process.stderr.read().decode()
+
+    def write(self, cpu: int, *events: Event) -> None:
+        self.cpus[cpu].write(content(*events))
+
+    def end(self, number: int = signal.SIGTERM) -> bytes:
+        self.process.send_signal(number)
+        assert self.process.wait(30) in {0, 2}
+        return self.out.read_bytes()
+
+    def wait_for(self, text: bytes) -> None:
+        deadline = time.monotonic() + 30
+        while self.out.read_bytes() != text:
+            assert time.monotonic() < deadline, self.out.read_bytes()
+            time.sleep(0.01)
+
+    def stats(self) -> dict[str, int]:
+        loaded: dict[str, int] = json.loads(self.stats_path.read_text())
+        return loaded
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with ExitStack() as stack:
+        yield Live(tmp_path, [], stack)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_after_what_was_written_before(live: Live, number: int) -> None:
+    events = [close(at % N_CPUS) for at in range(30)]
+    for event in events:
+        live.write(event.cpu, event)
+    assert live.end(number) == b"".join(event.lines for event in events)
+    assert live.process.returncode == 0
+    assert live.stats()["records"] == 30
+
+
+def test_an_idle_cpu_holds_nothing_back(live: Live) -> None:
+    first, second = close(0), close(0)
+    live.write(0, second, first)
+    live.wait_for(first.lines + second.lines)  # while the others have written nothing
+
+
+def test_a_cpu_that_is_late_still_comes_first(live: Live) -> None:
+    early = close(1)
+    time.sleep(0.01)
+    late = close(0)
+    live.write(0, late)
+    time.sleep(0.2)  # several rounds, within the hold-back
+    live.write(1, early)
+    live.wait_for(early.lines + late.lines)
+
+
+def test_an_event_whose_records_come_one_by_one_is_whole(live: Live) -> None:
+    event = exec_event(1 << 22 | 9, now_ns(), 0, [b"cc", b"x" * 900], per_record=1)
+    records = event.records()
+    live.cpus[0].write(page(entry(records[0])))
+    time.sleep(0.7)  # longer than the hold-back: the rest is awaited
+    between = close(1)
+    live.write(1, between)
+    for number, record in enumerate(records[1:]):
+        live.cpus[(number + 1) % N_CPUS].write(page(entry(record)))
+    live.wait_for(event.lines + between.lines)
+
+
+def test_an_unfinished_event_is_left_out_at_the_end(live: Live) -> None:
+    event = exec_event(1 << 22 | 9, now_ns(), 0, [b"cc", b"x" * 900], per_record=1)
+    live.cpus[0].write(page(entry(event.records()[0])))
+    after = close(1)
+    live.write(1, after)
+    assert live.end() == after.lines
+    assert live.process.returncode == 2
+    assert live.stats()["incomplete_events"] == 1
+
+
+def test_a_page_that_comes_in_pieces_is_put_together(live: Live) -> None:
+    event = close(2)
+    raw = content(event)
+    live.cpus[2].write(raw[:30])
+    time.sleep(0.15)
+    live.cpus[2].write(raw[30:])
+    live.wait_for(event.lines)
+
+
+def test_a_killed_collector_leaves_the_lines_that_it_wrote(live: Live) -> None:
+    event = close(0)
+    live.write(0, event)
+    live.wait_for(event.lines)
+    live.process.kill()
+    assert live.out.read_bytes() == event.lines
+
+
+def test_a_second_collector_is_refused(live: Live, tmp_path: Path) -> None:
+    done = collect("--tracefs", tmp_path)
+    assert done.status == 125
+    assert "another etrace_cat reads" in done.messages
+
+
+def test_dropped_records_are_said_while_it_runs_and_counted(live: Live) -> None:
+    stats = live.instance / "per_cpu/cpu1/stats"
+    stats.write_text("entries: 0\noverrun: 0\ndropped events: 17\nread events: 0\n")
+    assert live.process.stderr
+    assert b"cpu 1: 17 record(s) were lost" in live.process.stderr.readline()
+    live.end()
+    assert live.process.returncode == 2
+    assert (live.stats()["dropped_records"], live.stats()["lost"]) == (17, 0)
+
+
+def test_hanging_up_does_not_end_it(live: Live) -> None:
+    live.process.send_signal(signal.SIGHUP)
+    event = close(0)
+    live.write(0, event)
+    live.wait_for(event.lines)
+
+
+def test_a_kept_descriptor_is_open_until_the_end(tmp_path: Path) -> None:
+    """The owner of the session is a socket: it must close when the collector goes, not before."""
+    read_end, write_end = os.pipe()
+    with ExitStack() as stack, os.fdopen(read_end, "rb") as watched:
+        os.set_inheritable(write_end, True)
+        keep = ["--keep-fd", str(write_end)]
+        with pytest.MonkeyPatch.context() as patch:
+            popen = subprocess.Popen
+            patch.setattr(
+                subprocess, "Popen",
+                lambda *a, pass_fds, **k: popen(*a, pass_fds=[*pass_fds, write_end], **k),
+            )  # fmt: skip
+            live = Live(tmp_path, keep, stack)
+        os.close(write_end)
+        os.set_blocking(read_end, False)
+        time.sleep(0.2)
+        assert watched.read() is None  # open, and nothing in it
+        live.end()
+        os.set_blocking(read_end, True)
+        assert watched.read() == b""
+
+
+def test_status_lines_come_while_it_runs(tmp_path: Path) -> None:
+    status = tmp_path / "status"
+    with ExitStack() as stack, status.open("wb") as file:
+        os.set_inheritable(file.fileno(), True)
+        with pytest.MonkeyPatch.context() as patch:
+            popen = subprocess.Popen
+            patch.setattr(
+                subprocess, "Popen",
+                lambda *a, pass_fds, **k: popen(*a, pass_fds=[*pass_fds, file.fileno()], **k),
+            )  # fmt: skip
+            live = Live(tmp_path, ["--status-fd", str(file.fileno())], stack)
+        event = close(0)
+        live.write(0, event)
+        live.wait_for(event.lines)
+        deadline = time.monotonic() + 30
+        while not json.loads(status.read_text() or "{}").get("records"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
