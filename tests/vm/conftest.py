@@ -2,19 +2,23 @@
 """The guests of a test run: each kernel is booted once and runs all phases that its tests ask for.
 
 A test marked `phase("events", "pipe", ...)` has the guest run guest/events.sh with those arguments
-before it looks at the files that the phase left. ETRACE_KERNELS chooses the kernels (kernels.py).
+before it looks at the files that the phase left. ETRACE_KERNELS chooses the kernels (kernels.py),
+ETRACE_VM_SECONDS how long a guest may run.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import time
+from collections.abc import Iterator
 
 import pytest
 from vm import kernels, machine
 from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
+SECONDS = float(os.environ.get("ETRACE_VM_SECONDS", "1200"))
 KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
 
 
@@ -25,8 +29,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def guest(request: pytest.FixtureRequest) -> Guest:
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """Boot the kernel and run the phases of all selected tests."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / f"{request.param}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pytest.fail(f"another run tests kernel {request.param} in {BUILD}: wait for its end")
+        yield boot(request)
+
+
+def boot(request: pytest.FixtureRequest) -> Guest:
+    """Prepare a work folder, boot, and return what was left."""
     kernel = kernels.find(request.param)
     work = BUILD / kernel.name
     shutil.rmtree(work, ignore_errors=True)
@@ -37,7 +52,7 @@ def guest(request: pytest.FixtureRequest) -> Guest:
     if any(phase.startswith("build:") for phase in phases):
         prepare_builds(work)
     prepared = time.monotonic()
-    ran = machine.run(kernel, work, "phases.sh", *phases, boot=machine.Boot(seconds=2400))
+    ran = machine.run(kernel, work, "phases.sh", *phases, boot=machine.Boot(seconds=SECONDS))
     ended = time.monotonic()
     print(
         f"\n{kernel.release}: prepared in {prepared - started:.0f} s, ran {ended - prepared:.0f} s"
