@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * close, close_range, pipe, pipe2, dup, dup2, dup3, fcntl(F_DUPFD*) -> Close, Pipe, Dup; descriptors
- * received in messages are counted. Context: sys_exit and kprobes, atomic; pipe once more in
+ * close, close_range, pipe, pipe2, dup, dup2, dup3, fcntl(F_DUPFD*) -> Close, Pipe, Dup; messages
+ * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; pipe once more in
  * task_work when the page of its result is missing.
  */
 #include <linux/fcntl.h>
@@ -17,11 +17,22 @@ static void put_close(struct etrace_task *entry, u64 time_ns, int fd)
 	etrace_emit(entry->upid, time_ns, ETRACE_EV_CLOSE, &value, NULL);
 }
 
-/* Only these errors leave the descriptor open; ENOSYS: a filter answered in the kernel's place. */
+static bool is_open(int fd)
+{
+	struct etrace_file file = etrace_file_get(fd);
+
+	etrace_file_put(file);
+	return file.file;
+}
+
+/* EINTR, EIO and the like free the descriptor too; a seccomp filter's answer does not. */
 void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call)
 {
-	if (call->result != -EBADF && call->result != -ENOSYS)
-		put_close(entry, etrace_now(), (int)call->args[0]);
+	int fd = (int)call->args[0];
+
+	if (call->result < 0 && (call->result == -EBADF || is_open(fd)))
+		return;
+	put_close(entry, etrace_now(), fd);
 }
 
 /* Before the call: which descriptors it closes cannot be told afterwards. */

@@ -15,7 +15,7 @@
 
 struct etrace_counters __percpu *etrace_counters;
 
-/* Where records go. Set while a session runs. */
+/* Where records go. Set while a session runs; read with preemption off, which RCU waits for. */
 struct target {
 	struct trace_buffer *buffer;
 	u16 type; /* of our trace event */
@@ -33,7 +33,7 @@ struct reserved {
 
 static inline bool reserve(struct reserved *reserved, size_t payload_bytes)
 {
-	const struct target *to = rcu_dereference(current_target);
+	const struct target *to = rcu_dereference_sched(current_target);
 	struct etrace_entry *entry;
 
 	if (unlikely(!to))
@@ -95,12 +95,12 @@ static void stream_write(struct etrace_split *split, bool more)
 	stream->continues = true;
 	if (stream->session != READ_ONCE(etrace_session))
 		return;
-	rcu_read_lock();
+	preempt_disable_notrace();
 	if (stream->lost || !write_record(stream, flags)) {
 		stream->lost = true;
 		count_lost_record();
 	}
-	rcu_read_unlock();
+	preempt_enable_notrace();
 }
 
 void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns)
@@ -188,10 +188,10 @@ static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, co
 void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
 		 const struct etrace_text *data)
 {
-	rcu_read_lock();
+	preempt_disable_notrace();
 	if (unlikely(!emit_whole(upid, time_ns, event, values, data)))
 		emit_in_pieces(upid, time_ns, event, values, data);
-	rcu_read_unlock();
+	preempt_enable_notrace();
 }
 
 /* ---- the instance ---- */

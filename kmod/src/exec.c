@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program was loaded -> Close (close-on-exec), Comm, New_proc and its strings, Env. A kprobe notes
- * the descriptors that are about to be closed, the tracepoint the names and the file (both atomic);
- * task_work resolves and prints, before the first instruction of the new program. An execution that
- * fails behind the point of no return prints nothing: the task dies of it.
+ * A program was loaded -> Close (close-on-exec), Comm, New_proc and strings, Env. A kprobe notes
+ * which descriptors are about to be closed, the tracepoint names and file (atomic); task_work
+ * resolves and prints, before the first instruction of the new program. An execution that fails
+ * behind the point of no return prints nothing: the task dies of it.
  */
 #include <linux/binfmts.h>
 #include <linux/fdtable.h>
@@ -191,8 +191,8 @@ static bool reader_fill(struct reader *reader)
 }
 
 /*
- * The next string, or a piece of it when it is too long for the buffer: of whole parts, and never the
- * end of the string. `last`: the string ends with it.
+ * The next string, or a piece of it when it is too long for the buffer: of whole parts, and never
+ * the end of the string. `last`: the string ends with it.
  */
 static bool reader_next(struct reader *reader, struct etrace_text *piece, bool *last)
 {
@@ -247,7 +247,10 @@ static void put_new_proc(struct etrace_task *entry, struct etrace_exec *exec, u6
 	etrace_stream_end(stream);
 }
 
-/* One event for each variable: those of several tasks do not mix. */
+/*
+ * One event for each variable, with a stamp of its own: a reader puts the records of an event
+ * together by upid and stamp, and the upid of these is 0.
+ */
 static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrace_scratch *space)
 {
 	struct etrace_stream *stream = &space->stream;
@@ -259,7 +262,7 @@ static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrac
 
 	while (reader_next(&reader, &piece, &last)) {
 		if (!part) {
-			etrace_stream_begin(stream, 0, time_ns);
+			etrace_stream_begin(stream, 0, time_ns++);
 			etrace_stream_event(stream, ETRACE_EV_UPID, &entry->upid, NULL);
 		}
 		part += etrace_stream_item(stream, ETRACE_DATA_ENV, part, piece.text, piece.len);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * PI and PP of an execution: the names under which a program was asked for and found, directories
- * resolved, the last symlink kept (compilers look at it: ccache, clang++, busybox). Links of /proc and
- * /dev/fd name nothing that lasts: what they lead to stands instead. A name is believed only if it
- * leads to the very file that the kernel loaded. Context: task_work, sleeps.
+ * resolved, the last symlink kept (compilers look at it: ccache, clang++, busybox). Links of /proc
+ * and /dev/fd name nothing that lasts: what they lead to stands instead. A name is believed only if
+ * it leads to the very file that the kernel loaded. Context: task_work, sleeps.
  */
 #include <linux/fcntl.h>
 #include <linux/magic.h>
@@ -11,14 +11,14 @@
 
 #include "hooks.h"
 
-#define FD_DIRECTORY "/dev/fd/" /* what execveat puts before a name that it was given a directory for */
+#define FD_DIRECTORY "/dev/fd/" /* with a descriptor: what execveat puts before its name */
 
 static bool is_proc_link(const struct dentry *dentry)
 {
 	return dentry->d_sb->s_magic == PROC_SUPER_MAGIC;
 }
 
-/* In `path` the link, or what it leads to when that says more. False when it does not lead to `file`. */
+/* Puts what a link of /proc leads to into `path`. False when the link does not lead to `file`. */
 static bool check_link(const char *name, const struct file *file, struct path *path)
 {
 	struct path target;
@@ -88,8 +88,8 @@ static struct etrace_text script_name(const char *name, struct etrace_scratch *s
 }
 
 /*
- * The name that was asked for. By a descriptor it begins with /dev/fd/N, which the execution may have
- * closed: the path of what the descriptor was takes its place.
+ * The name that was asked for. By a descriptor it begins with /dev/fd/N, which the execution may
+ * have closed: the path of what the descriptor was takes its place.
  */
 static const char *asked_name(const struct etrace_exec *exec, char *buf, size_t size)
 {

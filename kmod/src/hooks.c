@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The probes: tracepoints, found by name because the kernel exports none of these, and kprobes on
- * functions that have no tracepoint. A kernel without one of the functions is traced without it, and
- * STATUS names it; one without the tracepoints is not traced. Context: process, START and STOP.
+ * functions that have no tracepoint. A kernel without one of the functions is traced without it,
+ * and STATUS names it; one without the tracepoints is not traced. Context: process, START and STOP.
  */
 #include <linux/kprobes.h>
 #include <linux/slab.h>

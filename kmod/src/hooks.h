@@ -68,7 +68,7 @@ void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
 
 /* ---- path.c ---- */
 
-/* A file of current's descriptor. Without `counted` nobody else can close it before current does. */
+/* File of a descriptor of current. Not `counted`: nobody else can close it before current does. */
 struct etrace_file {
 	struct file *file; /* NULL: no such descriptor */
 	bool counted;
@@ -169,7 +169,7 @@ void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm);
 void etrace_exec_free(struct etrace_exec *exec);
 
-/* The paths PI (in space->path) and PP (in space->third); space->other is used on the way. Sleeps. */
+/* The paths PI and PP; `path`, `third` and the first half of `other` of space hold them. Sleeps. */
 void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *space,
 		       struct etrace_text *interpreter, struct etrace_text *program);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * mount, umount, umount2 -> Mount, Umount and their failed forms, with the option for mounts. The
- * strings are those that the kernel hands to its security hooks; a call that fails before the hook is
- * looked up in task_work. The newer calls (fsopen, move_mount) have no event: they are counted.
+ * strings are those that the kernel hands to its security hooks; a call that fails before the hook
+ * is looked up in task_work. The newer calls (fsopen, move_mount) have no event: they are counted.
  * Context: kprobes and sys_exit (atomic), task_work.
  */
 #include <linux/fcntl.h>

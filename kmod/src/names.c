@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo, Symlink
- * and the failed forms. The names are those of the dentries that the kernel hands to its security
- * hooks, so nothing is looked up a second time; a call that fails before the hook, or whose hook
- * could not be probed, is looked up in task_work. Context: kprobes (atomic, the directories are
- * locked), sys_exit (atomic), task_work.
+ * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
+ * Symlink and the failed forms. The names are those of the dentries that the kernel hands to its
+ * security hooks, so nothing is looked up twice; names of a call that fails before the hook, or
+ * whose hook could not be probed, are looked up in task_work. Context: kprobes (atomic, the
+ * directories are locked), sys_exit (atomic), task_work.
  */
 #include <linux/fcntl.h>
 #include <linux/namei.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's own
- * string. Context: sys_exit, atomic; once more in task_work when a page of the string is missing.
+ * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's
+ * own string. Context: sys_exit, atomic; once more in task_work when a page of the string is not in
+ * memory.
  */
 #include <linux/fcntl.h>
 #include <linux/openat2.h>

@@ -2,36 +2,56 @@
 /*
  * Memory for one CPU's probe at a time: paths and streams are too long for the stack, and probes do
  * not allocate. Task context; preemption is off between get and put.
+ *
+ * Not from alloc_percpu(): that may be vmalloc memory, where each strncpy_from_user() of a hardened
+ * kernel takes a global lock to look for the area that it writes to.
  */
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/slab.h>
+#include <linux/topology.h>
 
 #include "etrace.h"
 #include "scratch.h"
 
-static struct etrace_scratch __percpu *scratches;
-static struct etrace_stream __percpu *streams;
+struct cpu_memory {
+	struct etrace_scratch scratch; /* of a probe */
+	struct etrace_stream stream; /* of etrace_emit(), which a probe calls with strings in scratch */
+};
+
+static DEFINE_PER_CPU(struct cpu_memory *, cpu_memory);
 
 int etrace_scratch_init(void)
 {
-	scratches = alloc_percpu(struct etrace_scratch);
-	streams = alloc_percpu(struct etrace_stream);
-	if (scratches && streams)
-		return 0;
-	etrace_scratch_deinit();
-	return -ENOMEM;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct cpu_memory *memory =
+			kmalloc_node(sizeof(*memory), GFP_KERNEL, cpu_to_node(cpu));
+
+		if (!memory) {
+			etrace_scratch_deinit();
+			return -ENOMEM;
+		}
+		per_cpu(cpu_memory, cpu) = memory;
+	}
+	return 0;
 }
 
 void etrace_scratch_deinit(void)
 {
-	free_percpu(streams);
-	free_percpu(scratches);
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		kfree(per_cpu(cpu_memory, cpu));
+		per_cpu(cpu_memory, cpu) = NULL;
+	}
 }
 
 struct etrace_scratch *etrace_scratch_get(void)
 {
 	preempt_disable();
-	return this_cpu_ptr(scratches);
+	return &__this_cpu_read(cpu_memory)->scratch;
 }
 
 void etrace_scratch_put(struct etrace_scratch *scratch)
@@ -42,7 +62,7 @@ void etrace_scratch_put(struct etrace_scratch *scratch)
 struct etrace_stream *etrace_emit_stream_get(void)
 {
 	preempt_disable();
-	return this_cpu_ptr(streams);
+	return &__this_cpu_read(cpu_memory)->stream;
 }
 
 void etrace_emit_stream_put(void)

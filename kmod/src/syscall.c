@@ -55,12 +55,8 @@ static void (*const handlers[ETRACE_N_CALLS_AT_EXIT])(struct etrace_task *entry,
 
 void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
 {
-	unsigned long words[6];
-	unsigned int i;
-
-	syscall_get_arguments(current, regs, words);
-	for (i = 0; i < ARRAY_SIZE(words); i++)
-		args[i] = words[i];
+	BUILD_BUG_ON(sizeof(unsigned long) != sizeof(u64));
+	syscall_get_arguments(current, regs, (unsigned long *)args);
 }
 
 /* Of its own, so that the path of all other calls saves no registers. */

@@ -45,9 +45,12 @@ static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 {
 	struct trace_seq *seq = &iter->seq;
 	struct etrace_out out;
+	size_t room;
 	char *buf;
-	size_t room = seq_buf_get_buf(&seq->seq, &buf);
 
+	if (!seq->seq.size) /* a reader of `trace`: ftrace's own functions do so at their first use */
+		trace_seq_init(seq);
+	room = seq_buf_get_buf(&seq->seq, &buf);
 	etrace_out_init(&out, buf, room);
 	if (!put_entry(&out, (const struct etrace_entry *)iter->ent, (size_t)iter->ent_size))
 		pr_warn_once("etrace: a record of %d bytes is damaged: please report\n",
