@@ -52,7 +52,12 @@ def run(*command: str | Path, cwd: Path | None = None, stdin: bytes | None = Non
     return done.stdout.decode(errors="replace")
 
 
-PACKAGE_OF = {"chroot": "coreutils", "depmod": "kmod", "unshare": "util-linux"}
+PACKAGE_OF = {
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "chroot": "coreutils",
+    "depmod": "kmod",
+    "unshare": "util-linux",
+}
 
 
 def tool(name: str) -> Path:
@@ -71,15 +76,17 @@ class Suite:
         self.architecture = architecture
         self.folder = cache() / "apt" / (name + architecture)
 
-    def _entry(self) -> sources.Entry:
-        """Return the archive of the machine's main suite, asked for this one instead."""
-        codename = sources.entries()[0]
-        return replace(codename, suites=(self.name,))
+    def _entries(self) -> list[sources.Entry]:
+        """Return the machine's archives, or for another suite the first, asked for that one."""
+        found = sources.entries()
+        if any(self.name in entry.suites for entry in found):
+            return found
+        return [replace(found[0], suites=(self.name,))]
 
     @property
     def uri(self) -> str:
         """Return the archive's address."""
-        return self._entry().uris[0]
+        return self._entries()[0].uris[0]
 
     def _apt(self, program: str, *args: str, cwd: Path | None = None) -> str:
         parts = self.folder / "sources"
@@ -89,10 +96,8 @@ class Suite:
             self.folder / "cache/archives/partial",
         ):
             folder.mkdir(parents=True, exist_ok=True)
-        entry = self._entry().as_deb_src().replace("deb-src", "deb", 1)
-        if self.architecture:
-            entry += f"Architectures: {self.architecture}\n"
-        (parts / "suite.sources").write_text(entry)
+        entries = [entry.as_deb_src().replace("deb-src", "deb", 1) for entry in self._entries()]
+        (parts / "suite.sources").write_text("\n".join(entries))
         options = {
             "Dir::Etc::SourceList": "/dev/null",
             "Dir::Etc::SourceParts": str(parts),
@@ -105,7 +110,8 @@ class Suite:
             "APT::Update::Error-Mode": "any",
         }
         if self.architecture:
-            options["APT::Architectures::"] = self.architecture
+            options["APT::Architecture"] = self.architecture
+            options["APT::Architectures"] = self.architecture
         flags = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
         return run(program, "-q", *flags, *args, cwd=cwd)
 

@@ -3,7 +3,8 @@
 
 A test marked `phase("events", "pipe", ...)` has the guest run guest/events.sh with those arguments
 before it looks at the files that the phase left. ETRACE_KERNELS chooses the kernels (kernels.py),
-ETRACE_VM_SECONDS how long a guest may run.
+ETRACE_VM_SECONDS how long a guest may run; with ETRACE_VM_REUSE=1 the files of the last run are
+looked at again.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     """Prepare a work folder, boot, and return what was left."""
     kernel = kernels.find(request.param)
     work = BUILD / kernel.name
+    if os.environ.get("ETRACE_VM_REUSE"):
+        return Guest(kernel, work, machine.left(work))
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     started = time.monotonic()

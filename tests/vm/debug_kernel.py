@@ -16,11 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from vm.archive import ArchiveError, Suite, cache, locked, run, tool
+from vm import kernel_source
+from vm.archive import ArchiveError, cache, locked, run, tool
 
 CONFIG = Path(__file__).resolve().parent / "debug.config"
-SUITE = "bookworm"
-SOURCE = "linux-source-6.1"
 # What kbuild needs besides a compiler: package and a file of it.
 NEEDED = {
     "flex": "/usr/bin/flex",
@@ -31,30 +30,11 @@ NEEDED = {
 }
 
 
-def source_tree() -> Path:
-    """Return Debian's kernel source, unpacked; its scripts/ has checkpatch.pl."""
-    with locked("source"):
-        tree = cache() / SOURCE
-        if not tree.is_dir():
-            package = cache() / "source-package"
-            suite = Suite(SUITE)
-            suite.update()
-            suite.unpack([SOURCE], package)
-            part = tree.with_name(f"{SOURCE}.part")
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
-            archive = package / "usr/src" / f"{SOURCE}.tar.xz"
-            run("tar", "-xf", archive, "-C", part, "--strip-components=1")
-            shutil.rmtree(package)
-            part.rename(tree)
-    return tree
-
-
 def build() -> Path:
     """Return the build folder of the debug kernel, built if it is not there yet."""
     _check_needed()
     digest = hashlib.sha256(CONFIG.read_bytes()).hexdigest()[:12]
-    source = source_tree()
+    source = kernel_source.tree()
     with locked("debug"):
         done = cache() / f"debug-{digest}"
         if not done.is_dir():

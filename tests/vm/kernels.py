@@ -23,11 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vm import debug_kernel
-from vm.archive import ArchiveError, Suite, cache, locked, run
+from vm.archive import ArchiveError, Suite, cache, locked, run, tool
 
 TOP = Path(__file__).resolve().parents[2]
 SUITES = {"5.10": "bullseye", "6.12": "trixie", "7.2": "sid"}
 MACHINE = "6.1"
+SUITE_OF_MACHINE = "bookworm"
 HEADERS = "linux-headers-"
 IMAGE = "vmlinuz-"
 
@@ -135,6 +136,31 @@ def _unpack_image(suite: Suite, path: Path) -> None:
 def build_module(kernel: Kernel, into: Path, *variables: str) -> Path:
     """Build the tree's module for `kernel`; return it, copied into the folder `into`."""
     return _build(kernel, ("kmod", "native/format"), "etrace", into, *variables)
+
+
+def build_for_arm64(into: Path) -> Path:
+    """Cross-build the tree's module for arm64's kernel of the machine's release."""
+    machine = _of_machine()
+    release = machine.release.replace("amd64", "arm64")
+    headers = cache() / "headers" / release
+    with locked("headers"):
+        _made(headers, lambda path: _unpack_headers(machine.release, release, path))
+    kernel = Kernel("arm64", release, Path(), headers / "usr/src" / (HEADERS + release))
+    return build_module(
+        kernel, into, "CC=aarch64-linux-gnu-gcc", "CROSS_COMPILE=aarch64-linux-gnu-"
+    )
+
+
+def _unpack_headers(ours: str, release: str, path: Path) -> None:
+    """Unpack another architecture's headers; the tools in them are this machine's."""
+    tool("aarch64-linux-gnu-gcc")
+    suite = Suite(SUITE_OF_MACHINE, release.rpartition("-")[2])
+    suite.update()
+    suite.unpack([HEADERS + release], path)
+    for name in ("scripts", "tools"):
+        link = path / "usr/src" / (HEADERS + release) / name
+        link.unlink()
+        link.symlink_to((Path("/usr/src") / (HEADERS + ours) / name).resolve())
 
 
 def build_control(kernel: Kernel, into: Path) -> Path:

@@ -82,15 +82,23 @@ def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None =
     command = _command(kernel, work, [script, *args], boot)
     with (work / CONSOLE).open("wb") as console, (work / "stdout").open("wb") as stdout:
         how = _wait(command, stdout.fileno(), console.fileno(), boot.seconds)
-    said = (work / "stdout").read_text(errors="replace")
-    log = (work / CONSOLE).read_text(errors="replace")
-    marker = work / MARKER
-    if how or not marker.exists():
+    if how or not (work / MARKER).exists():
+        said = (work / "stdout").read_text(errors="replace")
+        log = (work / CONSOLE).read_text(errors="replace")
         raise MachineError(
             f"{kernel.release}: {script} did not end: {how or 'no marker'}\n"
             f"--- its last output\n{_last(said)}\n--- console ({work / CONSOLE})\n{_last(log)}"
         )
-    return Ran(int(marker.read_text()), said, log)
+    return left(work)
+
+
+def left(work: Path) -> Ran:
+    """Return what the last guest left in `work`, without running it again."""
+    return Ran(
+        int((work / MARKER).read_text()),
+        (work / "stdout").read_text(errors="replace"),
+        (work / CONSOLE).read_text(errors="replace"),
+    )
 
 
 def _command(kernel: Kernel, work: Path, script: Sequence[str], boot: Boot) -> list[str]:

@@ -29,21 +29,38 @@ def session(folder: Path, name: str) -> tuple[trace_lines.Trace, dict[str, int]]
     return trace, counts
 
 
+def of_program(trace: trace_lines.Trace, path: bytes) -> trace_lines.Trace:
+    """Return the lines of the task that began with `path`, its descendants and their variables."""
+    first: dict[int, bytes] = {}
+    for line in trace.lines:
+        if line.data.startswith(b"PI|"):
+            first.setdefault(line.upid, line.data)
+    root = next(upid for upid, data in first.items() if data == b"PI|" + path)
+    names = trace_lines.name_tasks(trace, root)
+    kept = []
+    wanted = False
+    for line in trace.lines:
+        if line.upid == 0 and line.data.startswith(b"UPID|"):
+            wanted = int(line.data.removeprefix(b"UPID|")) in names
+        if line.upid in names or (line.upid == 0 and wanted):
+            kept.append(line)
+    return trace_lines.Trace(trace.cwd, kept)
+
+
 def check(guest: Guest, folder: Path, program: str) -> None:
     """Compare what one program said with its session's trace."""
     name = program.replace("/", "-")
     options = head_value(SOURCES / f"{Path(program).name}.c", "options")
-    trace, counts = session(folder, "session" + options.replace(" ", "-"))
+    whole, counts = session(folder, "session" + options.replace(" ", "-"))
     assert (folder / f"{name}.stderr").read_text() == ""
     printed = (folder / f"{name}.expected").read_bytes()
     path = PROGRAMS + program.encode()
+    trace = of_program(whole, path)
     diff = trace_lines.compare_run(printed, trace, path)
     if diff:
         pytest.fail(diff, pytrace=False)
     status = numbers(folder / f"{name}.status")["exit"]
-    tasks = trace_lines.name_tasks(trace, trace.program(path))
-    ends = [line.data for line in trace.lines if line.upid in tasks]
-    assert b"Exit|status=%d" % status in ends
+    assert b"Exit|status=%d" % status in [line.data for line in trace.lines]
     assert [counts[n] for n in ("lost_events", "lost_records", "live", "untracked")] == [0] * 4
 
 

@@ -51,7 +51,11 @@ static const char *const counter_names[ETRACE_N_COUNTERS] = {
 	[ETRACE_COUNT_NEW_MOUNT_API] = "new_mount_api",
 	[ETRACE_COUNT_FOREIGN_ROOT] = "foreign_root",
 	[ETRACE_COUNT_SUPPRESSED_OPENS] = "suppressed_opens",
+	[ETRACE_COUNT_MISSED_PROBES] = "missed_probes",
 };
+
+_Static_assert(sizeof(counter_names) / sizeof(*counter_names) == ETRACE_COUNT_MISSED_PROBES + 1,
+	       "a counter has no name");
 
 static const char *const state_names[] = {
 	[ETRACE_STATE_IDLE] = "idle",

@@ -7,17 +7,18 @@
 set -u
 . "$WORK/guest/session.sh"
 how=$1 out=$WORK/out/$1
-# a file system of the guest's own: 9p has no O_TMPFILE and no open of deleted files
+# a file system of the guest's own: 9p has no O_TMPFILE, no open of deleted files, and is slow
 folders=/run/etrace-events
 mkdir -p "$out" $folders
 mount -t tmpfs none $folders || die "no tmpfs"
 cp -r programs $folders || die "no room"
+mkdir $folders/out
 
 run_programs() { # SESSION OPTION...
 	session=$1
 	shift
 	ectl run "$@" -- busybox sh ./guest/programs.sh \
-		"$out/$session.list" $folders "$out" \
+		"$out/$session.list" $folders \
 		2>"$out/$session.stderr" 3>"$out/$session.counters"
 }
 
@@ -41,6 +42,7 @@ cut -s -d' ' -f2- programs.list | sort -u | while read -r options; do
 	# shellcheck disable=SC2086 # the options are words
 	traced_by_"$how" "$session" $options
 done || exit 1
+cp $folders/out/* "$out" || die "no results"
 remove_instance
 unload_module
 umount $folders
