@@ -37,14 +37,15 @@ pytest: build ## the tests but those of sanitize and test-vm; PYTEST_ARGS choose
 	@build-aux/setup test $(VENV)
 	$(BIN)/pytest -m 'not vm' $(PYTEST_ARGS)
 
-sanitize: build ## the tests of capture on C programs built with ASan and UBSan
+sanitize: build ## the tests of capture and collect on C programs built with ASan and UBSan
 	@build-aux/setup test $(VENV)
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
 		meson setup build/sanitize -Dstrict=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
-		ninja -C build/sanitize native/ptrace/etrace-ptrace >/dev/null
+		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat >/dev/null
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
-		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture
+		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
+		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
 
 test-vm: build ## the kernel module in this Debian's kernel under emulation
 	@build-aux/setup vm $(VENV)

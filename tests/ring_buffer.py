@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ftrace instance in files: pages of the kernel's ring buffer with records of the module.
 
-Written from Linux's kernel/trace/ring_buffer.c and native/format/etrace_record.h, to test etrace_cat
-without a kernel. `Instance(DIR)` lays out what `--tracefs` and `--raw` read.
+Written from Linux's kernel/trace/ring_buffer.c and native/format/etrace_record.h, to test
+etrace_cat without a kernel. `Instance(DIR)` lays out what `--tracefs` and `--raw` read.
 """
 
 from __future__ import annotations
@@ -165,9 +165,7 @@ def exec_event(upid: int, time_ns: int, cpu: int, argv: Sequence[bytes], per_rec
         for number, argument in enumerate(argv)
     ]
     payloads = [event_piece("New_proc", values)]
-    payloads += [
-        b"".join(items[at : at + per_record]) for at in range(0, len(items), per_record)
-    ]
+    payloads += [b"".join(items[at : at + per_record]) for at in range(0, len(items), per_record)]
     payloads[-1] += end_of_args()
     head = oracle.prefix(upid, cpu, time_ns)
     lines = oracle.exec_lines(head, values, list(argv))

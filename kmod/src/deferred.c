@@ -83,7 +83,8 @@ static void run(struct callback_head *work)
 
 	if (etrace_task_live(entry))
 		look_again(entry);
-	etrace_hooks_forget(entry); /* what was kept for a look that was not taken */
+	etrace_names_free(entry); /* what was kept for a look that was not taken */
+	etrace_exec_free(entry);
 	etrace_task_put(entry);
 	etrace_work_done();
 }

@@ -43,6 +43,11 @@ void etrace_exit_clone(struct etrace_task *entry, const struct etrace_call *call
 void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_umount(struct etrace_task *entry, const struct etrace_call *call);
 
+/* Before the first open of a session. */
+void etrace_opens_init(void);
+/* Forget which files were opened: a new program begins, or the task has ended. */
+void etrace_opens_free(struct etrace_task *entry);
+
 /* ---- deferred.c ---- */
 
 /* Look at the call again where it may sleep, before the task returns to user space. Atomic. */
@@ -135,6 +140,8 @@ void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
 /* What was kept for this call, the caller's to kfree(); NULL when its hook was not reached. */
 struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_call_kind kind);
 
+void etrace_names_free(struct etrace_task *entry);
+
 int etrace_on_path_rename(struct kprobe *probe, struct pt_regs *regs);
 int etrace_on_path_link(struct kprobe *probe, struct pt_regs *regs);
 int etrace_on_path_symlink(struct kprobe *probe, struct pt_regs *regs);
@@ -167,7 +174,7 @@ struct etrace_exec {
 int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs);
 void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm);
-void etrace_exec_free(struct etrace_exec *exec);
+void etrace_exec_free(struct etrace_task *entry);
 
 /* The paths PI and PP; `path`, `third` and the first half of `other` of space hold them. Sleeps. */
 void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *space,

@@ -35,7 +35,7 @@ void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
 		names->text[i] = (struct etrace_text){ texts[i].text ? copy : NULL, texts[i].len };
 		bytes += texts[i].len;
 	}
-	kfree(entry->names); /* a call begun again */
+	etrace_names_free(entry); /* of a call begun again */
 	entry->names = names;
 }
 
@@ -48,6 +48,12 @@ struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_ca
 		return names;
 	kfree(names);
 	return NULL;
+}
+
+void etrace_names_free(struct etrace_task *entry)
+{
+	kfree(entry->names);
+	entry->names = NULL;
 }
 
 static struct etrace_text dentry_text(struct vfsmount *mnt, struct dentry *dentry, char *buf,
@@ -212,7 +218,7 @@ void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *ca
 	if (call->result == 0)
 		etrace_defer(entry, call);
 	else
-		kfree(etrace_names_take(entry, call->kind));
+		etrace_names_free(entry);
 }
 
 static void put_symlink(struct etrace_task *entry, const struct etrace_call *call,

@@ -40,7 +40,7 @@ static struct {
 	size_t n_units;
 	size_t n_events; /* of them all */
 	u64 flushed_ns;
-} output = { .fd = -1 };
+} output;
 
 static void open_file(void)
 {

@@ -10,6 +10,9 @@
 #include <linux/string.h>
 #else
 #include <string.h>
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
 #endif
 
 #define WORD 8u
@@ -43,7 +46,7 @@ static inline u64 newline_in(u64 word)
 	return (zero_where_newline - ones) & ~zero_where_newline & (ones << 7);
 }
 
-static inline __attribute__((always_inline)) u64 copy_word(char *to, const char *from)
+static __always_inline u64 copy_word(char *to, const char *from)
 {
 	u64 word;
 
@@ -56,7 +59,7 @@ static inline __attribute__((always_inline)) u64 copy_word(char *to, const char 
  * Copy and look for newlines in one go; non-zero when there is one. Paths are short: this is less
  * work than memcpy() and memchr().
  */
-static inline __attribute__((always_inline)) u64 copy_text(char *to, const char *from, size_t len)
+static __always_inline u64 copy_text(char *to, const char *from, size_t len)
 {
 	const char *last;
 	char *last_to;

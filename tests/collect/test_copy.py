@@ -24,14 +24,16 @@ def test_a_file_is_copied(tmp_path: Path) -> None:
 def test_a_pipe_is_copied_until_a_signal(tmp_path: Path) -> None:
     fifo = tmp_path / "trace_pipe"
     os.mkfifo(fifo)
-    with subprocess.Popen([program(), fifo], stdout=subprocess.PIPE) as process:
-        with fifo.open("wb", buffering=0) as pipe:
-            pipe.write(b"one\ntwo\n")
-            assert process.stdout
-            assert process.stdout.readline() == b"one\n"
-            pipe.write(b"three\n")
-            process.send_signal(signal.SIGINT)
-            assert process.stdout.read() == b"two\nthree\n"
+    with (
+        subprocess.Popen([program(), fifo], stdout=subprocess.PIPE) as process,
+        fifo.open("wb", buffering=0) as pipe,
+    ):
+        pipe.write(b"one\ntwo\n")
+        assert process.stdout
+        assert process.stdout.readline() == b"one\n"
+        pipe.write(b"three\n")
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == b"two\nthree\n"
     assert process.returncode == 0
 
 
@@ -52,4 +54,4 @@ def test_help_names_every_option() -> None:
     done = subprocess.run([program(), "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     for option in ("--tracefs", "--raw", "--zstd", "--cwd", "--keep-fd", "--memory", "--status-fd"):
-        assert f"  {option}" in done.stdout or f"{option} " in done.stdout
+        assert f"  {option}" in done.stdout

@@ -35,7 +35,7 @@ def content(*events: Event) -> bytes:
 class Live:
     """A running etrace_cat and the pipes that it takes for ring buffers."""
 
-    def __init__(self, tracefs: Path, options: list[str], stack: ExitStack) -> None:
+    def __init__(self, tracefs: Path, stack: ExitStack, option: str = "", fd: int = -1) -> None:
         instance = Instance(tracefs / "instances/etrace")
         instance.write_description()
         self.instance = instance.path
@@ -44,11 +44,12 @@ class Live:
         self.out = tracefs / "out"
         self.stats_path = tracefs / "stats"
         ready_read, ready_write = os.pipe()
+        extra = [option, str(fd)] if option else []
         self.process = stack.enter_context(
             subprocess.Popen(
                 [program(), "--tracefs", tracefs, "-o", self.out, "--stats", self.stats_path,
-                 "--ready-fd", str(ready_write), *options],
-                stderr=subprocess.PIPE, pass_fds=[ready_write],
+                 "--ready-fd", str(ready_write), *extra],
+                stderr=subprocess.PIPE, pass_fds=[ready_write, *([fd] if option else [])],
             )
         )  # fmt: skip
         stack.callback(self.process.kill)
@@ -86,7 +87,7 @@ class Live:
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
     with ExitStack() as stack:
-        yield Live(tmp_path, [], stack)
+        yield Live(tmp_path, stack)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -181,15 +182,7 @@ def test_a_kept_descriptor_is_open_until_the_end(tmp_path: Path) -> None:
     """The owner of the session is a socket: it must close when the collector goes, not before."""
     read_end, write_end = os.pipe()
     with ExitStack() as stack, os.fdopen(read_end, "rb") as watched:
-        os.set_inheritable(write_end, True)
-        keep = ["--keep-fd", str(write_end)]
-        with pytest.MonkeyPatch.context() as patch:
-            popen = subprocess.Popen
-            patch.setattr(
-                subprocess, "Popen",
-                lambda *a, pass_fds, **k: popen(*a, pass_fds=[*pass_fds, write_end], **k),
-            )  # fmt: skip
-            live = Live(tmp_path, keep, stack)
+        live = Live(tmp_path, stack, "--keep-fd", write_end)
         os.close(write_end)
         os.set_blocking(read_end, False)
         time.sleep(0.2)
@@ -202,14 +195,7 @@ def test_a_kept_descriptor_is_open_until_the_end(tmp_path: Path) -> None:
 def test_status_lines_come_while_it_runs(tmp_path: Path) -> None:
     status = tmp_path / "status"
     with ExitStack() as stack, status.open("wb") as file:
-        os.set_inheritable(file.fileno(), True)
-        with pytest.MonkeyPatch.context() as patch:
-            popen = subprocess.Popen
-            patch.setattr(
-                subprocess, "Popen",
-                lambda *a, pass_fds, **k: popen(*a, pass_fds=[*pass_fds, file.fileno()], **k),
-            )  # fmt: skip
-            live = Live(tmp_path, ["--status-fd", str(file.fileno())], stack)
+        live = Live(tmp_path, stack, "--status-fd", file.fileno())
         event = close(0)
         live.write(0, event)
         live.wait_for(event.lines)

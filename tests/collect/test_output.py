@@ -7,11 +7,11 @@ import json
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from collector import collect, program, replay
+from event_lines import Value
 from ring_buffer import Event, Instance, exec_event, plain_event
 
 START = 72_100_000_000  # all times have as many digits
@@ -20,7 +20,7 @@ TOP = Path(__file__).parents[2]
 
 def events(n: int) -> list[Event]:
     name = b"/usr/include/x86_64-linux-gnu/bits/types.h"
-    values = {"FN": name, "FO": name, "flags": 524288, "mode": 0, "fd": 3}
+    values: dict[str, Value] = {"FN": name, "FO": name, "flags": 524288, "mode": 0, "fd": 3}
     return [plain_event(1 << 22 | 7, START + at, 0, "Open", values) for at in range(n)]
 
 
@@ -29,7 +29,7 @@ def lines(of: list[Event]) -> bytes:
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> Iterator[Path]:
+def instance(tmp_path: Path) -> Path:
     made = Instance(tmp_path / "instance")
     made.add_events(0, events(4000))
     return made.write()
@@ -72,7 +72,8 @@ def test_a_descriptor_that_cannot_be_written_is_refused(instance: Path) -> None:
                        pass_fds=[file.fileno()])  # fmt: skip
     assert done.status == 125
     assert "not open for writing" in done.messages
-    assert "--output-fd 99: not an open descriptor" in replay(instance, "--output-fd", "99").messages
+    done = replay(instance, "--output-fd", "99")
+    assert "--output-fd 99: not an open descriptor" in done.messages
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,9 @@ def test_the_first_line_tells_the_working_directory(
     assert done.stats["events"] == 4000
 
 
-def limited(instance: Path, out: Path, size: int, *options: str) -> subprocess.CompletedProcess[str]:
+def limited(
+    instance: Path, out: Path, size: int, *options: str
+) -> subprocess.CompletedProcess[str]:
     """Run with a limit on the size of files: writing fails in the middle, as on a full disk."""
     return subprocess.run(
         [program(), "--raw", instance, "-o", out, "--stats", out.with_suffix(".stats"), *options],
@@ -193,8 +196,8 @@ def with_zstd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(folder: Path, defines: list[str], libraries: list[str]) -> Path:
     out = folder / "etrace_cat"
-    sources = [*sorted((TOP / "native/collect").glob("*.c")),
-               *(TOP / "native/format" / name for name in ("etrace_format.c", "etrace_record.c"))]  # fmt: skip
+    formatter = [TOP / f"native/format/{name}.c" for name in ("etrace_format", "etrace_record")]
+    sources = [*sorted((TOP / "native/collect").glob("*.c")), *formatter]
     done = subprocess.run(
         ["gcc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", '-DETRACE_VERSION="test"', *defines,
          f"-I{TOP}/native/format", f"-I{TOP}/kmod/include", *sources, "-o", out, *libraries],

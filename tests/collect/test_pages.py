@@ -185,18 +185,22 @@ def broken(path: Path, file: str, text: str) -> Path:
 EVENT_DIR = "events/etrace/etrace_record"
 
 
+SMALL_COMMIT = header_page().replace("commit;\toffset:8;\tsize:8", "commit;\toffset:8;\tsize:2")
+WIDE_CPU = FORMAT.replace("u16 cpu;\toffset:24;\tsize:2", "u32 cpu;\toffset:24;\tsize:4")
+
+
 @pytest.mark.parametrize(
     ("file", "text", "named"),
     [
         ("events/header_page", "nothing", "data"),
         ("events/header_page", header_page().replace("size:4080", "size:1"), "data"),
-        ("events/header_page", header_page().replace("commit;\toffset:8;\tsize:8", "commit;\toffset:8;\tsize:2"), "commit"),
+        ("events/header_page", SMALL_COMMIT, "commit"),
         ("events/header_event", "type_len : 6 bits", "type_len"),
         (f"{EVENT_DIR}/format", FORMAT.replace("time_ns", "clock"), "time_ns"),
-        (f"{EVENT_DIR}/format", FORMAT.replace("u16 cpu;\toffset:24;\tsize:2", "u32 cpu;\toffset:24;\tsize:4"), "cpu"),
+        (f"{EVENT_DIR}/format", WIDE_CPU, "cpu"),
         (f"{EVENT_DIR}/id", "", "number"),
     ],
-)  # fmt: skip
+)
 def test_a_layout_that_is_not_understood_is_refused_by_its_name(
     tmp_path: Path, file: str, text: str, named: str
 ) -> None:
