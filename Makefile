@@ -12,7 +12,8 @@ SOURCES := $(shell find etrace cython native kmod/include -type f ! -name '*.pyc
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test pytest sanitize lint format bench generate debug fuzz clean
+.PHONY: help build module install-module demo test pytest sanitize test-vm test-stress test-kernels test-kasan lint format bench \
+	bench-kernel generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -26,15 +27,22 @@ $(VENV)/.built: $(SOURCES) build-aux/setup
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
 	@touch $@
 
+module: ## build the kernel module for the running kernel
+	@build-aux/setup module $(VENV)
+	$(MAKE) -C kmod modules
+
+install-module: ## as root: put it where `etrace start` and modprobe find it
+	$(MAKE) -C kmod modules_install
+
 demo: build ## trace, parse and summarise the build of a real C project
 	@build-aux/setup demo $(VENV)
 	@$(BIN)/python demo/run.py
 
-test: pytest sanitize ## all tests
+test: pytest sanitize test-vm ## all tests
 
-pytest: build ## the tests but those of sanitize; PYTEST_ARGS chooses
+pytest: build ## the tests but those of sanitize and test-vm; PYTEST_ARGS chooses
 	@build-aux/setup test $(VENV)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -m 'not vm' $(PYTEST_ARGS)
 
 sanitize: build ## the tests of capture and collect on C programs built with ASan and UBSan
 	@build-aux/setup test $(VENV)
@@ -44,7 +52,30 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat >/dev/null
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
 		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
-		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow' tests/capture tests/collect
+		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
+
+test-vm: build ## the kernel module in this Debian's kernel under emulation
+	@build-aux/setup vm $(VENV)
+	$(BIN)/pytest -m 'vm and not kasan' $(PYTEST_ARGS) tests/vm
+
+test-stress: build ## storms and 500 rounds of loading and starting, in the same kernel
+	@build-aux/setup vm $(VENV)
+	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py
+
+test-kernels: build ## the module in Linux 5.10, 6.1, 6.12 and 7.2; root; fetches 500 MB once
+	@build-aux/setup vm $(VENV)
+	ETRACE_KERNELS=5.10,6.1,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
+		tests/vm/test_control.py tests/vm/test_stress.py
+
+test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes
+	@build-aux/setup kasan $(VENV)
+	PYTHONPATH=tests nice $(BIN)/python -m vm.debug_kernel
+	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_debug_kernel.py \
+		tests/vm/test_events.py tests/vm/test_control.py tests/vm/test_stress.py
+
+bench-kernel: build ## what the module costs, in instructions
+	@build-aux/setup vm $(VENV)
+	PYTHONPATH=tests $(BIN)/python bench/kernel.py
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)

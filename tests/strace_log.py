@@ -8,8 +8,10 @@ links and symlinks the last names, for the oracle does not resolve directories.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from trace_lines import Event, Line, Trace, events
@@ -185,6 +187,18 @@ def from_trace(trace: Trace, names: dict[int, str]) -> Tasks:
         if line.upid in lines:
             lines[line.upid].append(line)
     return {name: list(_facts(list(events(lines[upid])), names)) for upid, name in names.items()}
+
+
+def difference(seen: Tasks, captured: Tasks, name: str) -> str:
+    """Return a unified diff of both, from the first exec of the first task on; its first part."""
+    diff = difflib.unified_diff(_shown(seen), _shown(captured), "strace", name, lineterm="", n=4)
+    return "\n".join(islice(diff, 200))
+
+
+def _shown(tasks: Tasks) -> list[str]:
+    first = next(i for i, fact in enumerate(tasks["1"]) if fact[0] == "exec")
+    kept = {**tasks, "1": tasks["1"][first:]}
+    return [f"{name}: {fact}" for name in sorted(kept) for fact in kept[name]]
 
 
 def _facts(task: list[Event], names: dict[int, str]) -> Iterator[Fact]:

@@ -45,12 +45,14 @@ class Outcome:
 
     `status` is the exit status of the command, or of the backend when that failed (125);
     `signal` is the signal that ended the command, 0 when none did; `stats` is the content of the
-    stats file, empty when the backend could not write one.
+    stats file, empty when the backend could not write one; `remarks` are for people, those that the
+    backend has not told them already.
     """
 
     status: int
     signal: int
     stats: dict[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

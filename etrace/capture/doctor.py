@@ -14,6 +14,8 @@ from pathlib import Path
 
 from etrace.capture import registry
 from etrace.capture.backend import Probe
+from etrace.capture.kmod import findings, host
+from etrace.capture.kmod.findings import Check
 from etrace.capture.ptrace import status_field
 
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -67,6 +69,11 @@ def facts() -> Iterator[Fact]:
         "traced by",
         "nobody" if tracer == "0" else f"process {tracer}: a process has one tracer only",
     )
+
+
+def kernel_module() -> Iterator[Check]:
+    """Yield what the kernel module needs, and whether it has it here."""
+    return findings.examine(host.real(), findings.Kernel())
 
 
 def examine() -> list[Finding]:

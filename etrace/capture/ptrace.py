@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import etrace
+from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Probe, Progress
 from etrace.errors import CaptureError
 
@@ -81,44 +79,6 @@ def read_stats(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return raw if isinstance(raw, dict) else {}
-
-
-def _from_terminal() -> bool:
-    """Whether a SIGINT now is a key: then every process of the foreground group has got it."""
-    try:
-        with open("/dev/tty", "rb", buffering=0) as terminal:  # noqa: PTH123  no Path in a handler
-            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
-    except OSError:
-        return False
-
-
-@contextlib.contextmanager
-def _signals_for(children: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Leave the keys of the terminal to the build and hand on all other signals, while it runs."""
-
-    def forward(number: int, _frame: FrameType | None) -> None:
-        for process in children:
-            process.send_signal(number)
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        if not _from_terminal():
-            forward(number, frame)
-
-    wanted = {
-        signal.SIGINT: interrupt,
-        signal.SIGQUIT: interrupt,
-        signal.SIGTERM: forward,
-        signal.SIGHUP: forward,
-    }
-    old = {n: signal.getsignal(n) for n in wanted}
-    try:
-        for number, handler in wanted.items():
-            if old[number] is not signal.SIG_IGN:
-                signal.signal(number, handler)
-        yield
-    finally:
-        for number, before in old.items():
-            signal.signal(number, before)
 
 
 def _follow(fd: int, on_progress: Callable[[Progress], None]) -> None:
@@ -193,7 +153,12 @@ class PtraceBackend:
         """Trace `command`; see Backend.run."""
         argv0 = str(program())
         children: list[subprocess.Popen[bytes]] = []
-        with _signals_for(children):
+
+        def hand_on(number: int) -> None:
+            for process in children:
+                process.send_signal(number)
+
+        with signals.forwarded(hand_on):
             if on_progress is None:
                 process = _start([argv0, *arguments(options, None), "--", *command], None)
                 children.append(process)

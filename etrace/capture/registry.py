@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from etrace.capture.backend import Backend
+from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.ptrace import PtraceBackend
 from etrace.errors import CaptureError
 
 AUTO = "auto"
-BACKENDS: tuple[Backend, ...] = (PtraceBackend(),)
+BACKENDS: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
 
 
 def names() -> list[str]:

@@ -15,13 +15,18 @@ STATS = ".nfsdb.stats"
 OLD_SUFFIX = ".old"
 
 
-def _is_being_written(trace: Path) -> bool:
-    """Whether a tracer holds the lock of its trace (etrace-ptrace takes it, flock(2))."""
-    with trace.open("rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+def is_being_written(trace: Path, dir_fd: int | None = None) -> bool:
+    """Whether a tracer holds the lock of its trace (every backend takes it, flock(2)).
+
+    A relative path is one below the directory of `dir_fd`.
+    """
+    fd = os.open(trace, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
     return False
 
 
@@ -37,7 +42,7 @@ def prepare(directory: Path) -> tuple[Path, Path, bool]:
         if trace.exists() and not trace.is_file():
             raise CaptureError(f"{trace}: not a regular file", "remove it, or give -o")
         aside = trace.exists()
-        if aside and _is_being_written(trace):
+        if aside and is_being_written(trace):
             raise CaptureError(
                 f"{trace}: another capture is writing it", "give this one a directory with -o"
             )

@@ -23,6 +23,9 @@ class Command:
 
 COMMANDS = (
     Command("run", "etrace.cli.commands.run", "trace a command and everything it starts"),
+    Command("start", "etrace.cli.commands.start", "trace by the kernel module from now on (root)"),
+    Command("status", "etrace.cli.commands.status", "does a session run, has it lost anything"),
+    Command("stop", "etrace.cli.commands.stop", "end the session and write its trace (root)"),
     Command("summary", "etrace.cli.commands.summary", "what a parsed build did, on one page"),
     Command(
         "doctor",

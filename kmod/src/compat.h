@@ -15,13 +15,15 @@
 #include <linux/trace_events.h>
 #include <linux/version.h>
 
+#define ETRACE_LINUX_SINCE(major, minor) (KERNEL_VERSION(major, minor, 0) <= LINUX_VERSION_CODE)
+
 /*
  * Linux 6.8 (d23569979ca1): an instance may have the events of named systems only. Without, it gets
  * a directory for each event of the kernel.
  */
 static inline struct trace_array *etrace_trace_array_get(const char *name)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#if ETRACE_LINUX_SINCE(6, 8)
 	return trace_array_get_by_name(name, "etrace");
 #else
 	return trace_array_get_by_name(name);
@@ -32,7 +34,7 @@ static inline struct trace_array *etrace_trace_array_get(const char *name)
 static inline void etrace_ring_buffer_commit(struct trace_buffer *buffer,
 					     struct ring_buffer_event *event)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#if ETRACE_LINUX_SINCE(6, 3)
 	ring_buffer_unlock_commit(buffer);
 #else
 	ring_buffer_unlock_commit(buffer, event);
@@ -43,7 +45,7 @@ static inline void etrace_ring_buffer_commit(struct trace_buffer *buffer,
  * Linux 5.11 (524666cb5de7): the bit which makes system calls of a task pass the tracepoints is
  * reached by other functions; where it lies depends on the architecture.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#if ETRACE_LINUX_SINCE(5, 11)
 static inline void etrace_syscall_tracepoints_set(struct task_struct *task)
 {
 	set_task_syscall_work(task, SYSCALL_TRACEPOINT);
@@ -95,7 +97,7 @@ static inline void etrace_cwd_rcu(struct fs_struct *fs, struct path *path)
 }
 
 /* Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#if ETRACE_LINUX_SINCE(6, 16)
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)
 #else
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task)

@@ -3,8 +3,8 @@
  * Second looks that may sleep: strings whose page was not in memory, names that must be looked up,
  * executions. Context: task_work of the task, before it returns to user space or dies of a signal.
  *
- * Its buffers are those of the probes' scratch. One set a CPU is kept from one use to the next: they
- * are some 20 kB, which kernels that clear new memory would clear at each execution.
+ * Its buffers are those of the probes' scratch. One set a CPU is kept from one use to the next:
+ * they are some 20 kB, which kernels that clear new memory would clear at each execution.
  */
 #include <linux/mm.h>
 
@@ -83,7 +83,8 @@ static void run(struct callback_head *work)
 
 	if (etrace_task_live(entry))
 		look_again(entry);
-	etrace_hooks_forget(entry); /* what was kept for a look that was not taken */
+	etrace_names_free(entry); /* what was kept for a look that was not taken */
+	etrace_exec_free(entry);
 	etrace_task_put(entry);
 	etrace_work_done();
 }

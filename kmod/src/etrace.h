@@ -37,6 +37,7 @@ static inline void etrace_count(enum etrace_counter counter)
 /* State that hooks keep between two probes of one system call; owned by path.c and process.c. */
 struct etrace_names;
 struct etrace_exec;
+struct etrace_opens;
 
 /* A system call of a traced task that has returned. */
 struct etrace_call {
@@ -57,6 +58,7 @@ struct etrace_task {
 	s64 upid;
 	struct etrace_names *names;
 	struct etrace_exec *exec;
+	struct etrace_opens *opens; /* ETRACE_OPTION_OPEN_ONCE */
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	struct etrace_call deferred; /* what `work` is about */
 	bool foreign_root; /* counted */

@@ -15,8 +15,11 @@
 
 /* ---- before the task may sleep ---- */
 
-void etrace_exec_free(struct etrace_exec *exec)
+void etrace_exec_free(struct etrace_task *entry)
 {
+	struct etrace_exec *exec = entry->exec;
+
+	entry->exec = NULL;
 	if (!exec)
 		return;
 	if (exec->file)
@@ -47,7 +50,7 @@ static struct etrace_exec *new_exec(struct etrace_task *entry, const struct fdta
 		return NULL;
 	}
 	memset(exec, 0, sizeof(*exec));
-	etrace_exec_free(entry->exec); /* of one that failed */
+	etrace_exec_free(entry); /* of one that failed */
 	entry->exec = exec;
 	return exec;
 }
@@ -227,7 +230,7 @@ static void put_arguments(struct etrace_stream *stream, struct reader *reader)
 	etrace_stream_end_of_args(stream);
 }
 
-static void put_new_proc(struct etrace_task *entry, struct etrace_exec *exec, u64 time_ns,
+static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *exec, u64 time_ns,
 			 struct etrace_scratch *space)
 {
 	struct etrace_stream *stream = &space->stream;
@@ -288,12 +291,10 @@ static void count_foreign_root(struct etrace_task *entry)
 void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space)
 {
-	struct etrace_exec *exec = entry->exec;
-
-	entry->exec = NULL;
 	count_foreign_root(entry);
-	put_new_proc(entry, exec, call->time_ns, space);
+	etrace_opens_free(entry);
+	put_new_proc(entry, entry->exec, call->time_ns, space);
 	if (etrace_options & ETRACE_OPTION_ENVIRONMENT)
 		put_environment(entry, call->time_ns, space);
-	etrace_exec_free(exec);
+	etrace_exec_free(entry);
 }

@@ -5,7 +5,6 @@
  * and STATUS names it; one without the tracepoints is not traced. Context: process, START and STOP.
  */
 #include <linux/kprobes.h>
-#include <linux/slab.h>
 #include <linux/tracepoint.h>
 #include <trace/events/sched.h>
 #include <trace/events/syscalls.h>
@@ -174,6 +173,7 @@ int etrace_hooks_register(u32 options)
 	int err;
 
 	check_prototypes();
+	etrace_opens_init();
 	register_kprobes_for(options);
 	err = register_tracepoints(options);
 	if (err)
@@ -189,8 +189,7 @@ void etrace_hooks_unregister(void)
 
 void etrace_hooks_forget(struct etrace_task *entry)
 {
-	kfree(entry->names);
-	entry->names = NULL;
-	etrace_exec_free(entry->exec);
-	entry->exec = NULL;
+	etrace_names_free(entry);
+	etrace_exec_free(entry);
+	etrace_opens_free(entry);
 }

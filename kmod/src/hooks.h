@@ -43,6 +43,11 @@ void etrace_exit_clone(struct etrace_task *entry, const struct etrace_call *call
 void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_umount(struct etrace_task *entry, const struct etrace_call *call);
 
+/* Before the first open of a session. */
+void etrace_opens_init(void);
+/* Forget which files were opened: a new program begins, or the task has ended. */
+void etrace_opens_free(struct etrace_task *entry);
+
 /* ---- deferred.c ---- */
 
 /* Look at the call again where it may sleep, before the task returns to user space. Atomic. */
@@ -111,6 +116,9 @@ int etrace_user_bytes(void *to, u64 address, size_t n, enum etrace_access access
 int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access access,
 		     struct etrace_text *text);
 
+/* The same in `buf` of ETRACE_PATH_BYTES; absent when it cannot be had. Sleeps. */
+struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
+
 /*
  * The file that a path of the task leads to now: absolute, directories resolved, the last component
  * as `lookup` says (0 or LOOKUP_FOLLOW), in `buf` of ETRACE_PATH_BYTES. Where there is no such file
@@ -134,6 +142,8 @@ void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
 		       const struct etrace_text *texts);
 /* What was kept for this call, the caller's to kfree(); NULL when its hook was not reached. */
 struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_call_kind kind);
+
+void etrace_names_free(struct etrace_task *entry);
 
 int etrace_on_path_rename(struct kprobe *probe, struct pt_regs *regs);
 int etrace_on_path_link(struct kprobe *probe, struct pt_regs *regs);
@@ -167,7 +177,7 @@ struct etrace_exec {
 int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs);
 void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm);
-void etrace_exec_free(struct etrace_exec *exec);
+void etrace_exec_free(struct etrace_task *entry);
 
 /* The paths PI and PP; `path`, `third` and the first half of `other` of space hold them. Sleeps. */
 void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *space,

@@ -36,13 +36,14 @@ void etrace_notice_loss(void)
 		etrace_notice(ETRACE_NOTICE_LOSS);
 }
 
-void etrace_notice_reset(u32 new_session)
-{
-	session = new_session;
-	told = 0;
-}
-
 void etrace_notice_flush(void)
 {
 	flush_work(&send_work);
+}
+
+void etrace_notice_reset(u32 new_session)
+{
+	etrace_notice_flush(); /* those of the last one bear its number */
+	session = new_session;
+	told = 0;
 }

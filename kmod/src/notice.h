@@ -9,7 +9,7 @@
 void etrace_notice(enum etrace_notice notice);
 /* ETRACE_NOTICE_LOSS, once a session. Any context. */
 void etrace_notice_loss(void);
-/* A new session: nothing has been told yet. */
+/* A new session: nothing has been told yet. Process context. */
 void etrace_notice_reset(u32 session);
 /* Send what is waiting, now. Process context. */
 void etrace_notice_flush(void);

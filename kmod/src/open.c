@@ -5,7 +5,11 @@
  * memory.
  */
 #include <linux/fcntl.h>
+#include <linux/log2.h>
 #include <linux/openat2.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
 
 #include "hooks.h"
 
@@ -51,6 +55,58 @@ static int read_arguments(const struct etrace_call *call, struct open_arguments 
 	}
 }
 
+/* ---- opens that were seen before ---- */
+
+#define N_OPENS 128
+
+/*
+ * What an execution has opened to read, by the hash of both paths; of two in one place the later
+ * one stays. A program that makes another path of the same hash would have to guess the key.
+ */
+struct etrace_opens {
+	u64 hashes[N_OPENS]; /* 0: none */
+};
+
+static siphash_key_t key;
+
+void etrace_opens_init(void)
+{
+	get_random_bytes(&key, sizeof(key));
+}
+
+static u64 hash_paths(const struct etrace_text *data)
+{
+	return (siphash(data[0].text, data[0].len, &key) ^
+		rol64(siphash(data[1].text, data[1].len, &key), 1)) | 1;
+}
+
+static bool is_repeated(struct etrace_task *entry, u64 flags, const struct etrace_text *data)
+{
+	bool repeated;
+	u64 *place;
+	u64 hash;
+
+	if ((flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH)) != O_RDONLY)
+		return false;
+	if (!entry->opens)
+		entry->opens = kzalloc(sizeof(*entry->opens), GFP_ATOMIC | __GFP_NOWARN);
+	if (!entry->opens)
+		return false;
+	hash = hash_paths(data);
+	place = &entry->opens->hashes[hash_64(hash, ilog2(N_OPENS))];
+	repeated = *place == hash;
+	*place = hash;
+	return repeated;
+}
+
+void etrace_opens_free(struct etrace_task *entry)
+{
+	kfree(entry->opens);
+	entry->opens = NULL;
+}
+
+/* ---- Open ---- */
+
 /* Absent when another thread has closed the descriptor already. */
 static struct etrace_text opened_path(int fd, char *buf)
 {
@@ -87,6 +143,10 @@ static int put_open(struct etrace_task *entry, const struct etrace_call *call, u
 		data[0] = data[1];
 	if (!data[0].text)
 		return 0;
+	if (etrace_options & ETRACE_OPTION_OPEN_ONCE && is_repeated(entry, open.flags, data)) {
+		etrace_count(ETRACE_COUNT_SUPPRESSED_OPENS);
+		return 0;
+	}
 	/* the call reads no mode otherwise: whatever the register held */
 	if (!(open.flags & (O_CREAT | __O_TMPFILE)))
 		open.mode = 0;

@@ -16,7 +16,7 @@
 
 struct cpu_memory {
 	struct etrace_scratch scratch; /* of a probe */
-	struct etrace_stream stream; /* of etrace_emit(), which a probe calls with strings in scratch */
+	struct etrace_stream stream; /* of etrace_emit(), whose strings may be in scratch */
 };
 
 static DEFINE_PER_CPU(struct cpu_memory *, cpu_memory);

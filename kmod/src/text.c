@@ -48,7 +48,7 @@ static enum print_line_t print_record(struct trace_iterator *iter, int flags,
 	size_t room;
 	char *buf;
 
-	if (!seq->seq.size) /* a reader of `trace`: ftrace's own functions do so at their first use */
+	if (!seq->seq.size) /* of `trace`: ftrace's own functions do so at first use */
 		trace_seq_init(seq);
 	room = seq_buf_get_buf(&seq->seq, &buf);
 	etrace_out_init(&out, buf, room);

@@ -12,25 +12,21 @@
 #include <linux/tracepoint.h>
 
 TRACE_EVENT(etrace_record,
-	TP_PROTO(s64 upid, u64 time_ns, u16 cpu, u16 flags, const u8 *payload, u32 len),
-	TP_ARGS(upid, time_ns, cpu, flags, payload, len),
-	TP_STRUCT__entry(
-		__field(s64, upid)
-		__field(u64, time_ns)
-		__field(u16, cpu)
-		__field(u16, flags)
-		__dynamic_array(u8, payload, len)
-	),
-	TP_fast_assign(
-		__entry->upid = upid;
-		__entry->time_ns = time_ns;
-		__entry->cpu = cpu;
-		__entry->flags = flags;
-		memcpy(__get_dynamic_array(payload), payload, len);
-	),
-	TP_printk("upid=%lld time=%llu cpu=%u flags=%u payload=%d bytes",
-		  __entry->upid, __entry->time_ns, __entry->cpu, __entry->flags,
-		  __get_dynamic_array_len(payload))
+	    TP_PROTO(s64 upid, u64 time_ns, u16 cpu, u16 flags, const u8 *payload, u32 len),
+	    TP_ARGS(upid, time_ns, cpu, flags, payload, len),
+	    TP_STRUCT__entry(__field(s64, upid)
+			     __field(u64, time_ns)
+			     __field(u16, cpu)
+			     __field(u16, flags)
+			     __dynamic_array(u8, payload, len)),
+	    TP_fast_assign(__entry->upid = upid;
+			   __entry->time_ns = time_ns;
+			   __entry->cpu = cpu;
+			   __entry->flags = flags;
+			   memcpy(__get_dynamic_array(payload), payload, len);),
+	    TP_printk("upid=%lld time=%llu cpu=%u flags=%u payload=%d bytes",
+		      __entry->upid, __entry->time_ns, __entry->cpu, __entry->flags,
+		      __get_dynamic_array_len(payload))
 );
 
 #endif /* ETRACE_TRACE_H */

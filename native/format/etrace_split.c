@@ -43,7 +43,7 @@ static inline u64 newline_in(u64 word)
 	return (zero_where_newline - ones) & ~zero_where_newline & (ones << 7);
 }
 
-static inline __attribute__((always_inline)) u64 copy_word(char *to, const char *from)
+static inline u64 copy_word(char *to, const char *from)
 {
 	u64 word;
 
@@ -56,7 +56,7 @@ static inline __attribute__((always_inline)) u64 copy_word(char *to, const char 
  * Copy and look for newlines in one go; non-zero when there is one. Paths are short: this is less
  * work than memcpy() and memchr().
  */
-static inline __attribute__((always_inline)) u64 copy_text(char *to, const char *from, size_t len)
+static inline u64 copy_text(char *to, const char *from, size_t len)
 {
 	const char *last;
 	char *last_to;

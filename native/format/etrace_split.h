@@ -34,7 +34,7 @@ struct etrace_split {
 	void (*write)(struct etrace_split *split, bool more);
 	size_t len;
 	size_t text; /* bound of the bytes of text that buf makes, whatever the prefix */
-	char buf[ETRACE_RECORD_BYTES_MAX] __attribute__((aligned(8)));
+	char buf[ETRACE_RECORD_BYTES_MAX];
 };
 
 static inline void etrace_split_begin(struct etrace_split *split,
@@ -50,8 +50,8 @@ void etrace_split_event(struct etrace_split *split, enum etrace_event event, con
 			const struct etrace_text *data);
 /*
  * Item `index` of a list (A), or a variable (Env: `index` is the number of its first part). A long
- * one may come in several calls, all but the last of a multiple of ETRACE_PART_BYTES and none empty.
- * Returns the number of parts.
+ * one may come in several calls, all but the last of a multiple of ETRACE_PART_BYTES and none
+ * empty. Returns the number of parts.
  */
 u32 etrace_split_item(struct etrace_split *split, enum etrace_data tag, u32 index,
 		      const char *text, size_t len);

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -14,34 +12,10 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from _pytest.mark import ParameterSet
-from backends import BACKENDS, Backend, capture, need_root, need_tool
+from backends import BACKENDS, Backend, capture, need_root
+from event_programs import SOURCES, build_programs, head_value, programs
 
-SOURCES = Path(__file__).resolve().parent.parent / "events"
 NOBODY = 65534
-
-
-def head_value(source: Path, key: str) -> str:
-    """Return what the comment at the head of a program says behind `key:`."""
-    match = re.search(rf"^ \* {key}: (.*)$", source.read_text(), re.MULTILINE)
-    return match[1] if match else ""
-
-
-def programs(*, root: bool = True) -> list[ParameterSet]:
-    """Return every program in each of its modes, those that need root only if asked for."""
-    found = []
-    for source in sorted(SOURCES.glob("*.c")):
-        if source.stem == "expect":
-            continue
-        needs_root = head_value(source, "needs") == "root"
-        if needs_root and not root:
-            continue
-        marks = [pytest.mark.root] if needs_root else []
-        for mode in ("64", "32"):
-            if head_value(source, "only") in ("", mode):
-                name = f"{mode}/{source.stem}"
-                found.append(pytest.param(name, marks=marks, id=f"{source.stem}-{mode}"))
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -56,19 +30,7 @@ def public() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def built(public: Path) -> Path:
     """Build all programs as 64-bit and 32-bit static binaries; return their folder."""
-    need_tool("make", "make")
-    need_tool("gcc", "gcc")
-    done = subprocess.run(
-        ["make", "-s", "-j2", "-C", SOURCES, f"OUT={public}/programs"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        pytest.fail(
-            "tests/events does not build; 32-bit static programs need `apt-get install "
-            f"gcc-multilib` (or lib32gcc-*-dev and libc6-dev-i386):\n{done.stderr}"
-        )
+    build_programs(public / "programs")
     return public / "programs"
 
 

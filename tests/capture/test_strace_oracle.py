@@ -6,12 +6,10 @@ strace is the oracle: it reads the same calls by code of other people.
 
 from __future__ import annotations
 
-import difflib
 import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -43,20 +41,10 @@ def assert_same(folder: Path, prepare: Prepare, backend: Backend) -> strace_log.
     trace = trace_lines.parse(run.trace.read_bytes())
     names = trace_lines.name_tasks(trace, trace.roots()[0])
     captured = strace_log.from_trace(trace, names)
-    diff = difflib.unified_diff(
-        shown(seen), shown(captured), "strace", backend.name, lineterm="", n=4
-    )
-    text = "\n".join(islice(diff, 200))
-    if text:
-        pytest.fail(text, pytrace=False)
+    diff = strace_log.difference(seen, captured, backend.name)
+    if diff:
+        pytest.fail(diff, pytrace=False)
     return seen
-
-
-def shown(tasks: strace_log.Tasks) -> list[str]:
-    """Return the facts of all tasks, one a line, from the first exec of the first task on."""
-    first = next(i for i, fact in enumerate(tasks["1"]) if fact[0] == "exec")
-    kept = {**tasks, "1": tasks["1"][first:]}
-    return [f"{name}: {fact}" for name in sorted(kept) for fact in kept[name]]
 
 
 def kinds(tasks: strace_log.Tasks) -> set[object]:

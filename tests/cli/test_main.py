@@ -49,7 +49,10 @@ def test_an_unknown_command_is_a_usage_error_that_names_the_known_ones(
     with pytest.raises(SystemExit) as ended:
         main.etrace(["rnu"])
     assert ended.value.code == 2
-    assert "no command 'rnu'; there are: run, summary, doctor" in capsys.readouterr().err
+    assert (
+        "no command 'rnu'; there are: run, start, status, stop, summary, doctor"
+        in capsys.readouterr().err
+    )
 
 
 def test_no_command_prints_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

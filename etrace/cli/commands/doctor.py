@@ -29,4 +29,11 @@ def run(_args: argparse.Namespace) -> int:
             print(f"      because: {finding.probe.reason}")
             if finding.probe.hint:
                 print(f"      do this: {finding.probe.hint}")
+    print("\nwhat the kernel module needs")
+    checks = list(doctor.kernel_module())
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        print(f"  {check.name:<{width}}  {check.value}")
+        if not check.holds:
+            print(f"      do this: {check.hint}")
     return 0 if any(f.probe.works for f in findings) else 1

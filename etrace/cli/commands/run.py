@@ -12,6 +12,7 @@ from pathlib import Path
 
 from etrace.capture import registry, session
 from etrace.capture.backend import Backend, Options, Outcome, Progress
+from etrace.cli.captured import report
 from etrace.cli.ending import tell
 from etrace.cli.figures import count, size
 from etrace.errors import NoSuchCommandError, UsageError
@@ -75,19 +76,6 @@ def _capture(backend: Backend, command: list[str], options: Options, quiet: bool
         return backend.run(command, options, lambda p: line.show(status_text(p, line.elapsed)))
 
 
-def _report(outcome: Outcome, options: Options) -> None:
-    stats = outcome.stats
-    if not stats.get("executions"):
-        return
-    shown = os.path.relpath(options.trace)
-    tell(
-        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
-        f" and {count(stats['opens'], 'open')} in {stats['duration_ns'] / 1e9:.1f} s"
-        f" -> {shown} ({size(stats['bytes'])})\n"
-        f"etrace: next: etrace_parser {shown} {shown}.json\n"
-    )
-
-
 def _end_like(outcome: Outcome) -> int:
     """End as the command ended: by the same signal, so that a shell sees no difference."""
     if outcome.signal:
@@ -116,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
         tell(f"etrace: the older trace is now {trace.name}{session.OLD_SUFFIX}\n")
     options = Options(trace, stats, args.env, args.mounts, args.thread_names, args.wait_all)
     outcome = _capture(backend, command, options, args.quiet)
+    for remark in outcome.remarks:
+        tell(f"etrace: {remark}\n")
     if not args.quiet:
-        _report(outcome, options)
+        report(outcome.stats, options.trace)
     return _end_like(outcome)

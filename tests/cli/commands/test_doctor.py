@@ -17,6 +17,15 @@ def test_a_working_backend_is_shown_with_the_facts() -> None:
     assert "yama ptrace_scope" in done.stdout
 
 
+def test_what_the_kernel_module_needs_is_shown_with_what_to_do() -> None:
+    done = subprocess.run([ETRACE, "doctor"], capture_output=True, text=True, check=False)
+    _, _, needs = done.stdout.partition("what the kernel module needs\n")
+    names = ["rights", "module", "lockdown", "secure boot", "module signatures"]
+    assert all(f"\n  {name} " in "\n" + needs for name in names), needs
+    if "none for kernel" in needs:
+        assert "do this: build and install it for this kernel" in needs
+
+
 def test_under_another_tracer_it_says_so_and_fails(tmp_path: Path) -> None:
     # strace holds the only tracer's place of every process it follows
     done = subprocess.run(

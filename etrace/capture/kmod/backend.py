@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel module as a backend of `etrace run`: does it work here, and trace a command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from etrace.capture.backend import Options, Outcome, Probe, Progress
+from etrace.errors import CaptureError, EtraceError
+
+if TYPE_CHECKING:
+    from etrace.capture.kmod.host import Host
+
+
+class KmodBackend:
+    """The kernel module: the cheapest way, for root."""
+
+    name = "kmod"
+    description = "kernel module over ftrace, for root: the cheapest"
+
+    def __init__(self, host: Host | None = None) -> None:
+        self._host = host
+
+    @property
+    def host(self) -> Host:
+        """The machine, looked at when first needed."""
+        from etrace.capture.kmod.host import real  # noqa: PLC0415  a start without it is faster
+
+        return self._host or real()
+
+    def obstacle(self) -> Probe | None:
+        """See Backend.obstacle: no root, no module, no collector, a session already."""
+        if os.geteuid() != 0:
+            return Probe(False, "the kernel module needs root", "sudo etrace run ...")
+        host = self.host
+        try:
+            if not host.modules.source():
+                return Probe(
+                    False,
+                    "there is no etrace.ko for this kernel",
+                    "build and install it: docs/capture-kmod-control.md",
+                )
+            host.tracefs.mount()
+            host.collector()
+            return self._session_obstacle(host)
+        except CaptureError as error:
+            return Probe(False, error.message, error.hint)
+
+    def _session_obstacle(self, host: Host) -> Probe | None:
+        from etrace.capture.kmod import session  # noqa: PLC0415  a start without it is faster
+
+        state = host.states.read()
+        if state is None or not session.is_running(state):
+            return None
+        return Probe(
+            False,
+            f"a session runs already: {state.root}, since {session.clock(state.started)}",
+            "end it: sudo etrace stop",
+        )
+
+    def probe(self) -> Probe:
+        """Load the module and ask it."""
+        if (obstacle := self.obstacle()) is not None:
+            return obstacle
+        from etrace.capture.kmod import session  # noqa: PLC0415  a start without it is faster
+
+        try:
+            session.attempt_to_load(self.host)
+        except EtraceError as error:
+            return Probe(False, error.message, error.hint)
+        return Probe(True, "the module was loaded and answered")
+
+    def run(
+        self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None
+    ) -> Outcome:
+        """Trace `command`; see Backend.run."""
+        from etrace.capture.kmod.run import trace  # noqa: PLC0415  a start without it is faster
+
+        return trace(self.host, command, options, on_progress)

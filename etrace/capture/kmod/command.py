@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command of `etrace run`: forked, held until the kernel traces it, waited for.
+
+The child opens nothing and closes what the command will not get before it is traced, so that the
+trace begins with the command: no Close lines of etrace's own descriptors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import select
+import shutil
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from etrace.errors import CaptureError
+
+NOT_FOUND, NOT_EXECUTABLE, ETRACE_FAILED = 127, 126, 125
+STDERR = 2
+GO = signal.SIGUSR1
+#: the held child looks this often whether etrace is still there
+CHECK_S = 1
+#: signals that Python ignores and a command expects to have their default
+PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended; `signal` is 0 when it exited."""
+
+    status: int
+    signal: int
+
+
+class Command:
+    """A child that waits to become a command."""
+
+    def __init__(self, argv: list[str]) -> None:
+        """Fork; the child waits for release()."""
+        self.name = argv[0].rpartition("/")[2]
+        parent = os.getpid()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
+        try:
+            self.pid = os.fork()
+            if self.pid == 0:
+                _become(argv, before, parent)
+        except OSError as error:
+            raise CaptureError(
+                f"cannot start the command: {error.strerror}", "end other processes"
+            ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._fd = os.pidfd_open(self.pid)
+        self._ended: Ended | None = None
+
+    def release(self) -> None:
+        """Let the child execute the command."""
+        self.send(GO)
+
+    def send(self, number: int) -> None:
+        """Send a signal to the command; nothing when it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._fd, number)
+
+    def wait(self, tick_s: float, on_tick: Callable[[], None]) -> Ended:
+        """Wait for the command to end; call `on_tick` every `tick_s` seconds meanwhile."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        while not poll.poll(tick_s * 1000):
+            on_tick()
+        return self._reap()
+
+    def kill(self) -> None:
+        """End a child that shall not run after all."""
+        if self._ended is None:
+            self.send(signal.SIGKILL)
+            self._reap()
+
+    def close(self) -> None:
+        """Close what it takes to watch it."""
+        os.close(self._fd)
+
+    def _reap(self) -> Ended:
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        self._ended = Ended(code, 0) if code >= 0 else Ended(128 - code, -code)
+        return self._ended
+
+
+def _become(argv: list[str], mask: set[int | signal.Signals], parent: int) -> NoReturn:
+    """Wait for GO, then execute; never returns, whatever happens: it is a copy of etrace."""
+    status, path = ETRACE_FAILED, argv[0]
+    try:
+        _close_on_exec_now()
+        path = _locate(argv[0])
+        while not signal.sigtimedwait({GO}, CHECK_S):
+            if os.getppid() != parent:
+                os._exit(ETRACE_FAILED)
+        for number in PYTHON_IGNORES:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.execv(path, argv)  # noqa: S606  the user's command
+    except OSError as error:
+        status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
+        reason = os.strerror(error.errno or 0)
+        if error.errno == errno.ENOENT and os.path.exists(path):  # noqa: PTH110  may be any bytes
+            status, reason = NOT_EXECUTABLE, "the interpreter it names is missing"
+        with contextlib.suppress(OSError):  # closed by the user
+            os.write(STDERR, os.fsencode(f"etrace: cannot run '{argv[0]}': {reason}\n"))
+    finally:
+        os._exit(status)
+
+
+def _locate(name: str) -> str:
+    """Return the file that a shell would execute; the name itself when there is none."""
+    return name if "/" in name else shutil.which(name) or shutil.which(name, mode=os.F_OK) or name
+
+
+def _close_on_exec_now() -> None:
+    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208  numbers, not paths
+        with contextlib.suppress(OSError):  # the one that listed them
+            if fcntl.fcntl(int(entry), fcntl.F_GETFD) & fcntl.FD_CLOEXEC:
+                os.close(int(entry))

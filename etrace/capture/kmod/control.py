@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel module is asked and what it answers: kmod/include/etrace/control.h in Python.
+
+The numbers are those of the header; a test reads the header and compares. How they travel is
+netlink.py's matter, so that everything else works on any `Control`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+from typing import Protocol
+
+FAMILY = "etrace"
+VERSION = 1
+INSTANCE = "etrace"
+
+
+class Command(IntEnum):
+    """enum etrace_command."""
+
+    UNSPEC = 0
+    START = 1
+    STOP = 2
+    STATUS = 3
+    NOTIFY = 4
+
+
+class Attribute(IntEnum):
+    """enum etrace_attribute."""
+
+    UNSPEC = 0
+    PAD = 1
+    ROOT_PID = 2
+    CGROUP = 3
+    OPTIONS = 4
+    INSTANCE = 5
+    SESSION = 6
+    ROOT_UPID = 7
+    STATE = 8
+    NOTICE = 9
+    COUNTERS = 10
+    MISSING_PROBE = 11
+    STARTED_NS = 12
+    OWNER_PID = 13
+
+
+class Phase(IntEnum):
+    """enum etrace_state."""
+
+    IDLE = 0
+    RUNNING = 1
+    STOPPED = 2
+
+
+class Option(IntFlag):
+    """ETRACE_OPTION_*."""
+
+    NONE = 0
+    THREAD_NAMES = 0x1
+    ENVIRONMENT = 0x2
+    MOUNTS = 0x4
+    ISOLATE = 0x8
+    OPEN_ONCE = 0x10
+    DESCENDANTS = 0x20
+
+
+class Counter(IntEnum):
+    """enum etrace_counter."""
+
+    EVENTS = 0
+    RECORDS = 1
+    LOST_EVENTS = 2
+    LOST_RECORDS = 3
+    LIVE = 4
+    TASKS = 5
+    UNTRACKED = 6
+    UNREAD_STRINGS = 7
+    UNRESOLVED_PATHS = 8
+    RACES = 9
+    NO_MEMORY = 10
+    IO_URING = 11
+    PASSED_FDS = 12
+    NEW_MOUNT_API = 13
+    FOREIGN_ROOT = 14
+    SUPPRESSED_OPENS = 15
+    MISSED_PROBES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What START asks for: one root process or one cgroup (a path below the cgroup2 mount)."""
+
+    root_pid: int = 0
+    cgroup: str = ""
+    options: Option = Option.NONE
+    instance: str = INSTANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the module says; counters are those of the running or of the last session."""
+
+    phase: Phase
+    session: int = 0
+    root_pid: int = 0
+    owner_pid: int = 0
+    started_ns: int = 0
+    options: Option = Option.NONE
+    counters: Mapping[Counter, int] = field(default_factory=dict)
+    missing_probes: tuple[str, ...] = ()
+
+    def count(self, counter: Counter) -> int:
+        """Return a counter, 0 when the module does not have it."""
+        return self.counters.get(counter, 0)
+
+    def named_counters(self) -> dict[str, int]:
+        """Return the counters by their names in lower case, as stats and JSON show them."""
+        return {c.name.lower(): self.count(c) for c in Counter}
+
+
+class Control(Protocol):
+    """A connection to the module; the session ends when its last descriptor is closed."""
+
+    def start(self, request: Request) -> int:
+        """Start a session; return its number. CaptureError with the reason."""
+
+    def stop(self, session: int) -> Status:
+        """End that session after its last record was committed; return its counters."""
+
+    def status(self) -> Status:
+        """Return what runs, or what ran last."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that owns the session."""
+
+    def close(self) -> None:
+        """Close it here."""

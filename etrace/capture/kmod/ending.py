@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session amounts to: the collector's counts and the kernel's, and what was lost, in words.
+
+A record is lost where it could not be written (the module counts it), where the ring buffer threw
+it away (its own counts), or between the buffer and the file (written by the module, not read by
+the collector).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etrace.capture.kmod.control import Counter, Phase, Status
+from etrace.capture.kmod.tracefs import BufferCounts
+
+BACKEND = "kmod"
+SCHEMA = 1
+STOPPED = "stopped"
+LARGER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that was counted when a session ended.
+
+    `collected` is what the collector wrote last; `whole` says that it ended by itself. It counts
+    the processes that others made; `n_roots` were there before.
+    """
+
+    status: Status
+    buffers: BufferCounts
+    changed_options: tuple[str, ...]
+    collected: dict[str, Any]
+    whole: bool
+    buffer_kib: int
+    remarks: tuple[str, ...] = ()
+    n_roots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A number of events (or of records, where nobody can tell) and why they are missing."""
+
+    n: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a session ended. `trace` is where the finished trace is.
+
+    `whole` is false when the collector did not end by itself: the trace may be cut.
+    """
+
+    trace: Path
+    aside: bool
+    stats: dict[str, Any]
+    losses: tuple[Loss, ...]
+    warnings: tuple[str, ...]
+    hint: str = ""
+    whole: bool = True
+
+    @property
+    def lost(self) -> int:
+        """Events lost in all."""
+        return sum(loss.n for loss in self.losses)
+
+
+def losses(evidence: Evidence) -> tuple[Loss, ...]:
+    """Return what is missing and why."""
+    status, collected = evidence.status, evidence.collected
+    overrun = evidence.buffers.overrun
+    unread = max(status.count(Counter.RECORDS) - int(collected.get("records", 0)), 0)
+    found = [
+        Loss(
+            max(status.count(Counter.LOST_EVENTS), _dropped_unseen(evidence)),
+            f"the buffers were full ({evidence.buffer_kib} KiB a CPU)",
+        ),
+        Loss(overrun, "another tool let the buffers overwrite what was not read yet"),
+        Loss(max(unread, int(collected.get("lost", 0))) - overrun, _collector_reason(evidence)),
+        Loss(status.count(Counter.UNTRACKED), "the kernel had no memory to follow a process"),
+        Loss(status.count(Counter.NO_MEMORY), "the kernel had no memory for an event"),
+    ]
+    return tuple(loss for loss in found if loss.n > 0)
+
+
+def _dropped_unseen(evidence: Evidence) -> int:
+    """Return how many records the ring buffer refused without the module knowing."""
+    return evidence.buffers.dropped - evidence.status.count(Counter.LOST_RECORDS)
+
+
+def _collector_reason(evidence: Evidence) -> str:
+    if error := evidence.collected.get("error"):
+        return f"the trace could not be written: {error}"
+    if not evidence.whole:
+        return "the collector died or was killed: the trace ends there"
+    return "they were not read from the buffers"
+
+
+WARNINGS = {
+    Counter.UNREAD_STRINGS: "string(s) of traced programs could not be read",
+    Counter.UNRESOLVED_PATHS: "path(s) could not be resolved: too long, or gone before",
+    Counter.RACES: "descriptor(s) were reused by another thread before they could be looked at",
+    Counter.IO_URING: "use(s) of io_uring: files opened through it are not in the trace",
+    Counter.PASSED_FDS: "call(s) may have received descriptors of others: those have no event",
+    Counter.MISSED_PROBES: "call(s) of rename, link or mount came while another was looked at",
+    Counter.NEW_MOUNT_API: "use(s) of the newer mount calls (fsopen, move_mount): no Mount",
+}
+
+
+def warnings(evidence: Evidence) -> tuple[str, ...]:
+    """Return in words what the trace does not show, beside losses."""
+    status = evidence.status
+    found = [f"{n} {text}" for c, text in WARNINGS.items() if (n := status.count(c))]
+    if status.missing_probes:
+        found.append(
+            f"this kernel lacks {', '.join(status.missing_probes)}: "
+            "paths of renames, links or mounts are looked up again, or missing"
+        )
+    if evidence.changed_options:
+        changed = ", ".join(evidence.changed_options)
+        found.append(f"another tool set {changed} while the session ran")
+    return (*evidence.remarks, *found)
+
+
+def hint(evidence: Evidence) -> str:
+    """Return what to do against the loss."""
+    if evidence.status.count(Counter.LOST_EVENTS):
+        return f"give larger buffers: etrace start --buffer-size {evidence.buffer_kib * LARGER}"
+    return "trace the build again" if losses(evidence) else ""
+
+
+def _ended(evidence: Evidence, by: str) -> str:
+    if not evidence.whole:
+        return "collector-died"
+    ended = str(evidence.collected.get("ended", STOPPED))
+    return by if ended == STOPPED else ended
+
+
+def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
+    """Return what `.nfsdb.stats` holds: the collector's counts, then the sums over everything."""
+    found = losses(evidence)
+    return {
+        "schema": SCHEMA,
+        "backend": BACKEND,
+        **evidence.collected,
+        "processes": int(evidence.collected.get("processes", 0)) + evidence.n_roots,
+        "lost": sum(loss.n for loss in found),
+        "losses": [{"n": loss.n, "reason": loss.reason} for loss in found],
+        "kernel": evidence.status.named_counters(),
+        "missing_probes": list(evidence.status.missing_probes),
+        "buffer_kib": evidence.buffer_kib,
+        "buffer_overrun": evidence.buffers.overrun,
+        "buffer_dropped": evidence.buffers.dropped,
+        "warnings": list(warnings(evidence)),
+        **more,
+        "ended": _ended(evidence, more.get("ended", STOPPED)),
+    }
+
+
+NOTHING = Status(Phase.IDLE)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between this machine and the kernel module, for `etrace doctor`.
+
+Facts come from kernel_lockdown(7), proc(5), capabilities(7) and the kernel's module signing page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from etrace.capture.kmod import module
+from etrace.capture.kmod.host import Host
+from etrace.errors import CaptureError
+
+BUILD_HINT = "build and install it for this kernel: docs/capture-kmod-control.md"
+SIGN_HINT = "sign it with a key the machine trusts (mokutil --import), or switch secure boot off"
+CONFIG_HINT = "take a kernel that has it (Debian's have), or trace without: etrace run"
+CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_MODULE": 16, "CAP_SYS_ADMIN": 21}
+NEEDED_CONFIG = ("MODULES", "KPROBES", "FTRACE_SYSCALLS", "SECURITY_PATH")
+EFI_HEADER_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One condition, what it is here, and what to do when it does not hold."""
+
+    name: str
+    value: str
+    holds: bool
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Where the kernel tells about itself; tests put their own there."""
+
+    lockdown: Path = Path("/sys/kernel/security/lockdown")
+    sig_enforce: Path = Path("/sys/module/module/parameters/sig_enforce")
+    efi_variables: Path = Path("/sys/firmware/efi/efivars")
+    config: Path = Path("/boot") / f"config-{module.release()}"
+    packed_config: Path = Path("/proc/config.gz")
+    status: Path = Path("/proc/self/status")
+    uid_map: Path = Path("/proc/self/uid_map")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def lockdown(kernel: Kernel) -> Check:
+    """Return whether the kernel is locked down against its administrator."""
+    text = _text(kernel.lockdown)
+    mode = text.partition("[")[2].partition("]")[0] or "none"
+    holds = mode == "none"
+    hint = (
+        "tracefs and kprobes are closed: switch secure boot off, or boot without lockdown="
+        if mode == "confidentiality"
+        else SIGN_HINT
+    )
+    return Check("lockdown", mode, holds, "" if holds else hint)
+
+
+def secure_boot(kernel: Kernel) -> Check:
+    """Return whether the firmware checks signatures; lockdown says what that forbids."""
+    variables = list(kernel.efi_variables.glob("SecureBoot-*"))
+    if not variables:
+        return Check("secure boot", "no", True)
+    on = variables[0].read_bytes()[EFI_HEADER_BYTES:] == b"\x01"
+    return Check("secure boot", "on" if on else "off", not on, SIGN_HINT if on else "")
+
+
+def signatures(kernel: Kernel) -> Check:
+    """Return whether unsigned modules are refused."""
+    enforced = _text(kernel.sig_enforce) == "Y"
+    value = "signed modules only" if enforced else "unsigned modules too"
+    return Check("module signatures", value, not enforced, SIGN_HINT if enforced else "")
+
+
+def capabilities(kernel: Kernel) -> Check:
+    """Return whether this process has the rights, and has them outside of a user namespace."""
+    fields = dict(
+        line.split(":\t", 1) for line in _text(kernel.status).splitlines() if ":\t" in line
+    )
+    held = int(fields.get("CapEff", "0"), 16)
+    missing = [name for name, bit in CAPABILITIES.items() if not held >> bit & 1]
+    if missing:
+        return Check("rights", f"without {', '.join(missing)}", False, "sudo etrace ...")
+    if _text(kernel.uid_map).split() != ["0", "0", "4294967295"]:
+        return Check(
+            "rights", "root of a user namespace only", False, "run it outside of the container"
+        )
+    return Check("rights", "all that are needed", True)
+
+
+def configuration(kernel: Kernel) -> Check:
+    """Return whether the kernel was built with what the module uses."""
+    text = _text(kernel.config)
+    if not text and kernel.packed_config.exists():
+        import gzip  # noqa: PLC0415  seldom needed
+
+        text = gzip.decompress(kernel.packed_config.read_bytes()).decode(errors="replace")
+    if not text:
+        return Check("kernel options", "unknown: no /boot/config, no /proc/config.gz", True)
+    lines = set(text.splitlines())
+    missing = [f"CONFIG_{o}" for o in NEEDED_CONFIG if f"CONFIG_{o}=y" not in lines]
+    if missing:
+        return Check("kernel options", f"without {', '.join(missing)}", False, CONFIG_HINT)
+    return Check("kernel options", "all that are needed", True)
+
+
+def module_file(host: Host) -> Check:
+    """Return where the module is, or which kernel one that was found was built for."""
+    if source := host.modules.source():
+        return Check("module", source, True)
+    for path in module.candidates():
+        if built := module.built_for(path):
+            return Check("module", f"{path} is for kernel {built}", False, BUILD_HINT)
+    return Check("module", f"none for kernel {module.release()}", False, BUILD_HINT)
+
+
+def tracefs(host: Host) -> Check:
+    """Return where tracefs is mounted."""
+    try:
+        return Check("tracefs", str(host.tracefs.mount()), True)
+    except CaptureError as error:
+        return Check("tracefs", error.message, False, error.hint)
+
+
+def collector(host: Host) -> Check:
+    """Return where the collector is."""
+    try:
+        return Check("collector", str(host.collector()), True)
+    except CaptureError as error:
+        return Check("collector", error.message, False, error.hint)
+
+
+def examine(host: Host, kernel: Kernel) -> Iterator[Check]:
+    """Yield every condition of capture by the module."""
+    yield capabilities(kernel)
+    yield module_file(host)
+    for check in (lockdown, secure_boot, signatures, configuration):
+        yield check(kernel)
+    yield tracefs(host)
+    yield collector(host)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a capture in their directory, always reached with the rights of their owner.
+
+While it is written the trace is `.nfsdb.capturing`; `.nfsdb` and `.nfsdb.stats` appear whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from etrace.capture.kmod.owner import Owner, acting_as
+from etrace.capture.session import OLD_SUFFIX, STATS, TRACE, is_being_written
+from etrace.errors import CaptureError
+
+ZSTD_SUFFIX = ".zst"
+CAPTURING = TRACE + ".capturing"
+#: what a machine that crashed left of a capture
+PARTIAL = TRACE + ".partial"
+MODE = 0o644
+#: no line is as long: a path is 4096 bytes at most, and cut into parts of 900
+TAIL_BYTES = 1 << 16
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A directory that a capture writes into. `identity` is its device and inode."""
+
+    directory: Path
+    owner: Owner
+    identity: tuple[int, int]
+
+    @property
+    def capturing(self) -> Path:
+        """Where the trace is while it is written."""
+        return self.directory / CAPTURING
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        with acting_as(self.owner), _errors_of(self.directory):
+            fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                if _identity(fd) != self.identity:
+                    raise CaptureError(
+                        f"{self.directory}: another directory has taken its place",
+                        f"the trace is {CAPTURING} in the one that was there when it began",
+                    )
+                yield fd
+            finally:
+                os.close(fd)
+
+    def create(self) -> int:
+        """Make the file that the trace is written into; return its descriptor, locked.
+
+        One that a crash left there is kept under another name first.
+        """
+        with self._opened() as fd:
+            if _find(fd, CAPTURING):
+                self._refuse_when_written(fd, CAPTURING)
+                os.rename(CAPTURING, PARTIAL, src_dir_fd=fd, dst_dir_fd=fd)
+            file = os.open(CAPTURING, NEW_FILE, MODE, dir_fd=fd)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+
+    def reopen(self) -> int:
+        """Open the unfinished trace at the end of its last whole line; return its descriptor."""
+        with self._opened() as fd:
+            flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            file = os.open(CAPTURING, flags, dir_fd=fd)
+            try:
+                _cut_half_line(file)
+            except BaseException:
+                os.close(file)
+                raise
+            return file
+
+    def left_over(self) -> bool:
+        """Whether an unfinished trace lies there."""
+        with self._opened() as fd:
+            return _find(fd, CAPTURING)
+
+    def check(self, names: tuple[str, ...]) -> None:
+        """Refuse what publish() could not replace: directories, a trace that is being written."""
+        with self._opened() as fd:
+            for name in names:
+                if _find(fd, name):
+                    self._refuse_when_written(fd, name)
+
+    def publish(self, name: str) -> bool:
+        """Give the finished trace its name; return whether an older one was put aside."""
+        with self._opened() as fd:
+            aside = _exists(fd, name)
+            for old in (name, STATS):
+                if _exists(fd, old):  # a link too: it is renamed, not followed
+                    os.rename(old, old + OLD_SUFFIX, src_dir_fd=fd, dst_dir_fd=fd)
+            os.rename(CAPTURING, name, src_dir_fd=fd, dst_dir_fd=fd)
+            return aside
+
+    def write_stats(self, content: bytes) -> None:
+        """Write the stats file; it appears whole or not at all."""
+        temporary = f"{STATS}.{os.getpid()}.tmp"
+        with self._opened() as fd:
+            file = os.open(temporary, NEW_FILE, MODE, dir_fd=fd)
+            try:
+                with open(file, "wb") as stream:  # noqa: PTH123  a descriptor
+                    stream.write(content)
+                os.rename(temporary, STATS, src_dir_fd=fd, dst_dir_fd=fd)
+            except BaseException:
+                os.unlink(temporary, dir_fd=fd)
+                raise
+
+    def discard(self) -> None:
+        """Remove the unfinished trace."""
+        with self._opened() as fd, contextlib.suppress(FileNotFoundError):
+            os.unlink(CAPTURING, dir_fd=fd)
+
+    def _refuse_when_written(self, fd: int, name: str) -> None:
+        if is_being_written(Path(name), dir_fd=fd):
+            raise CaptureError(
+                f"{self.directory / name}: another capture is writing it",
+                "give this one a directory with -o",
+            )
+
+
+def open_output(directory: Path, owner: Owner) -> Output:
+    """Return the directory for a capture, made when it is not there."""
+    directory = directory.absolute()
+    with acting_as(owner), _errors_of(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            identity = _identity(fd)
+        finally:
+            os.close(fd)
+    return Output(directory, owner, identity)
+
+
+@contextlib.contextmanager
+def _errors_of(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = directory / os.fsdecode(error.filename) if error.filename else directory
+        raise CaptureError(
+            f"{where}: {error.strerror}", "give a directory you can write to with -o"
+        ) from error
+
+
+def _cut_half_line(fd: int) -> None:
+    size = os.fstat(fd).st_size
+    start = max(size - TAIL_BYTES, 0)
+    tail = os.pread(fd, size - start, start)
+    os.ftruncate(fd, start + tail.rfind(b"\n") + 1)
+
+
+def _identity(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
+
+
+def _exists(directory: int, name: str) -> bool:
+    """Whether anything of that name is there."""
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _find(directory: int, name: str) -> bool:
+    """Whether a regular file of that name is there; CaptureError when something else is."""
+    if not _exists(directory, name):
+        return False
+    found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    if not stat.S_ISREG(found.st_mode):
+        raise CaptureError(f"{name}: not a regular file", "remove it, or give -o")
+    return True

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes as proc(5) shows them: which one is meant, is it the same still, whose child is it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from etrace.errors import UsageError
+
+PROC = Path("/proc")
+#: what stands between a shell and an etrace started with other rights
+INTERMEDIATES = frozenset({"sudo", "doas", "su", "pkexec", "runuser", "etrace"})
+COMM_MAX = 15
+INIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that no other one can be taken for: its number and when it began (clock ticks)."""
+
+    pid: int
+    start_ticks: int
+
+    def is_alive(self) -> bool:
+        """Whether it still runs; a zombie does not."""
+        fields = _stat(self.pid)
+        return fields is not None and int(fields[19]) == self.start_ticks and fields[0] != "Z"
+
+    def open(self) -> int | None:
+        """Return a pidfd; None when it has ended."""
+        try:
+            fd = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return None
+        if not self.is_alive():  # asked after the pidfd: it is for this very process, or for none
+            os.close(fd)
+            return None
+        return fd
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Fields of /proc/PID/stat from the state on; the name before them may hold anything."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def identify(pid: int) -> Process | None:
+    """Return the process that has this number now."""
+    fields = _stat(pid)
+    return None if fields is None else Process(pid, int(fields[19]))
+
+
+def parent(pid: int) -> int:
+    """Return the parent's number; 0 when there is none to be seen."""
+    fields = _stat(pid)
+    return 0 if fields is None else int(fields[1])
+
+
+def name(pid: int) -> str:
+    """Return the name of a process, `unknown` when it is gone."""
+    try:
+        return (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")
+    except OSError:
+        return "unknown"
+
+
+def working_directory(pid: int) -> str:
+    """Return the working directory of a process, / when it cannot be seen."""
+    try:
+        return os.readlink(PROC / str(pid) / "cwd")  # noqa: PTH115  a path is bytes, not a Path
+    except OSError:
+        return "/"
+
+
+def calling_shell() -> int:
+    """Return the nearest ancestor that is not there only to give etrace its rights."""
+    pid = os.getppid()
+    while pid > INIT and name(pid) in INTERMEDIATES:
+        pid = parent(pid)
+    if pid <= INIT:
+        raise UsageError(
+            "there is no shell to trace: etrace was not started from one",
+            "say what to trace: --pid PID or --cgroup PATH",
+        )
+    return pid
+
+
+def is_leader(pid: int) -> bool:
+    """Whether a process, not only one of its threads, has this number."""
+    try:
+        status = (PROC / str(pid) / "status").read_text(errors="replace")
+    except OSError:
+        return False
+    return f"\nTgid:\t{pid}\n" in status

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After a collector died: the kernel's buffers still hold what it had not read.
+
+Another collector reads that to the end of the trace, behind the last whole line. What the dead one
+had read but not written (it holds events for a tenth of a second to order them) is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any
+
+from etrace.capture.kmod import collector
+from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.state import State
+from etrace.errors import CaptureError
+
+#: counts of both collectors that add up; what only one of them knows is left out
+SUMS = ("processes", "executions", "opens", "bytes", "records", "lost")
+UNKNOWN = ("events", "lines", "duration_ns", "ended", "warnings")
+
+
+def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
+    """Read what is left; return the counts of both collectors and a remark in words.
+
+    A compressed trace cannot be continued: a frame is missing its end.
+    """
+    before = collector.read_counts(host.states.progress)
+    if state.is_compressed or not host.tracefs.instance(state.instance).exists:
+        return before, "the collector died"
+    try:
+        after = _collect(host, state)
+    except CaptureError as error:
+        return before, f"the collector died; what it left was not read: {error.message}"
+    sums = {key: int(before.get(key, 0)) + int(after.get(key, 0)) for key in SUMS}
+    counts = {**after, **sums}
+    for key in UNKNOWN:
+        counts.pop(key, None)
+    return counts, f"the collector died; {after.get('records', 0):,} records it left were read now"
+
+
+def _collect(host: Host, state: State) -> dict[str, Any]:
+    states = host.states
+    with contextlib.ExitStack() as opened:
+        trace = state.output.reopen()
+        opened.callback(os.close, trace)
+        stats, progress, log = (
+            opened.enter_context(states.created(path))
+            for path in (states.collector_stats, states.progress, states.collector_log)
+        )
+        source = collector.Source(host.tracefs.mount(), state.instance, cwd="")
+        descriptors = collector.Descriptors(trace, stats, progress, log, keep=log)
+        reader = collector.start(
+            host.collector(), descriptors, source, states.collector_log, lambda: None
+        )
+    collector.stop(reader, states.progress, lambda _text: None, lambda: None)
+    return collector.read_counts(states.collector_stats)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One traced command: a session whose root is its process, from before the exec to the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from etrace.capture import signals
+from etrace.capture.backend import Options, Outcome, Progress
+from etrace.capture.kmod import collector, process, session, survivors
+from etrace.capture.kmod.command import Command, Ended
+from etrace.capture.kmod.control import Control, Counter, Option
+from etrace.capture.kmod.ending import Ending
+from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.owner import myself
+from etrace.capture.kmod.state import State
+from etrace.errors import CaptureError
+
+TICK_S = 0.45
+#: how long processes that outlive the command are recorded (docs/capture-ptrace.md: the same rule)
+SURVIVAL_S = 1.0
+SURVIVAL_TICK_S = 0.05
+TRACE_INCOMPLETE = 125
+N_NAMED = 5
+
+
+def plan(options: Options, root: Command) -> session.Plan:
+    """Return the session that these capture options ask for."""
+    wanted = {
+        Option.ENVIRONMENT: options.env,
+        Option.MOUNTS: options.mounts,
+        Option.THREAD_NAMES: options.thread_names,
+    }
+    flags = Option.NONE
+    for flag, on in wanted.items():
+        flags |= flag if on else Option.NONE
+    return session.Plan(
+        directory=options.trace.parent,
+        owner=myself(),
+        root_pid=root.pid,
+        root_name=root.name,
+        options=flags,
+        driver=process.identify(os.getpid()),
+    )
+
+
+def trace(
+    host: Host,
+    command: list[str],
+    options: Options,
+    on_progress: Callable[[Progress], None] | None,
+) -> Outcome:
+    """Trace `command` until it ends, and what outlives it for a second more."""
+    remarks: list[str] = []
+    with contextlib.closing(Command(command)) as held:
+        try:
+            state = session.begin(host, plan(options, held), remarks.append)
+            return _Run(host, options, held, state, on_progress, remarks).run()
+        finally:
+            held.kill()
+
+
+@dataclass(slots=True)
+class _Run:
+    """A command whose session runs."""
+
+    host: Host
+    options: Options
+    command: Command
+    state: State
+    on_progress: Callable[[Progress], None] | None
+    remarks: list[str]
+    ended: Ended | None = None
+    hurried: bool = field(default=False)
+
+    def run(self) -> Outcome:
+        """Let the command run; end the session in every case."""
+        began = time.monotonic_ns()
+        more: dict[str, Any] = {"ended": "interrupted"}
+        with signals.forwarded(self.hand_on):
+            try:
+                with contextlib.closing(self.host.connect()) as control:
+                    self.command.release()
+                    self.ended = self.command.wait(TICK_S, lambda: self.show(control))
+                    more = {
+                        "ended": "signal" if self.ended.signal else "exit",
+                        "exit_status": 0 if self.ended.signal else self.ended.status,
+                        "signal": self.ended.signal,
+                        "duration_ns": time.monotonic_ns() - began,
+                    }
+                    n_alive = self.wait_for_survivors(control)
+            finally:
+                ending = session.end_own(self.host, self.state, self.remarks.append, more)
+        return self.outcome(ending, self.ended, n_alive)
+
+    def hand_on(self, number: int) -> None:
+        """Handle a signal: the command's; after its end, to wait no longer."""
+        if self.ended is None:
+            self.command.send(number)
+        else:
+            self.hurried = True
+
+    def show(self, control: Control) -> None:
+        """Report progress."""
+        if self.on_progress is None:
+            return
+        live = live_tasks(control)
+        if (counts := collector.progress(self.host.states.progress, live)) is not None:
+            self.on_progress(counts)
+
+    def wait_for_survivors(self, control: Control) -> int:
+        """Wait until no traced task is left, or long enough; return how many are."""
+        give_up = time.monotonic() + SURVIVAL_S
+        while n_alive := live_tasks(control):
+            late = time.monotonic() > give_up and not self.options.wait_all
+            if late or self.hurried or not session.is_running(self.state):
+                break
+            time.sleep(SURVIVAL_TICK_S)
+        return n_alive
+
+    def outcome(self, ending: Ending, ended: Ended, n_alive: int) -> Outcome:
+        """Return the command's status with all that is to be said."""
+        if n_alive and (names := survivors.names(ending.trace)):
+            shown = ", ".join(names[:N_NAMED]) + (", ..." if len(names) > N_NAMED else "")
+            self.remarks.append(
+                f"{len(names)} process(es) outlive the command and go on unrecorded: {shown}; "
+                "--wait-all waits for them"
+            )
+        self.remarks += [f"{loss.n:,} event(s) are lost: {loss.reason}" for loss in ending.losses]
+        self.remarks += ending.warnings
+        status = TRACE_INCOMPLETE if ending.lost and not ended.status else ended.status
+        return Outcome(status, ended.signal, ending.stats, tuple(self.remarks))
+
+
+def live_tasks(control: Control) -> int:
+    """Return how many traced tasks there are now; 0 when the module does not say."""
+    try:
+        return control.status().count(Counter.LIVE)
+    except CaptureError:
+        return 0

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of the running session between two commands: /run/etrace.
+
+`session.json` is there from before the session starts until it was taken apart, so that whatever
+dies in between, the next command knows what to clean. `lock` is held while a command works on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etrace.capture.kmod.output import ZSTD_SUFFIX, Output
+from etrace.capture.kmod.owner import Owner
+from etrace.capture.kmod.process import Process
+from etrace.errors import CaptureError
+
+DIRECTORY = Path("/run/etrace")
+SCHEMA = 1
+LOCK_S = 10.0
+PAUSE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A session: who traces what into which file, and what was changed for it.
+
+    `root` is for people; `root_pid` is 0 when a control group is traced.
+    `driver` is the `etrace run` that will end it, None for `etrace start`; `session` is 0 until
+    the kernel gave it a number; `started` is in seconds since 1970.
+    """
+
+    root: str
+    root_pid: int
+    started: float
+    output: Output
+    trace_name: str
+    instance: str
+    buffer_kib: int
+    collector: Process
+    driver: Process | None = None
+    session: int = 0
+    loaded_module: bool = False
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the trace is."""
+        return self.trace_name.endswith(ZSTD_SUFFIX)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as session.json holds it."""
+        raw = dataclasses.asdict(self)
+        raw["output"]["directory"] = str(self.output.directory)
+        return {"schema": SCHEMA, **raw}
+
+
+def _from_json(raw: dict[str, Any]) -> State:
+    if raw.pop("schema") != SCHEMA:
+        raise ValueError("another version wrote it")
+    output = raw.pop("output")
+    owner = output["owner"]
+    return State(
+        output=Output(
+            Path(output["directory"]),
+            Owner(owner["uid"], owner["gid"], tuple(owner["groups"])),
+            (output["identity"][0], output["identity"][1]),
+        ),
+        collector=Process(**raw.pop("collector")),
+        driver=Process(**driver) if (driver := raw.pop("driver")) else None,
+        **raw,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StateDirectory:
+    """The directory; only root writes it, everybody may read it."""
+
+    path: Path = DIRECTORY
+
+    @property
+    def session_file(self) -> Path:
+        """What `State` is kept in."""
+        return self.path / "session.json"
+
+    @property
+    def progress(self) -> Path:
+        """Where the collector keeps its counts while it runs."""
+        return self.path / "progress"
+
+    @property
+    def collector_stats(self) -> Path:
+        """Where the collector writes its stats when it ends."""
+        return self.path / "collector.stats"
+
+    @property
+    def collector_log(self) -> Path:
+        """What the collector says."""
+        return self.path / "collector.log"
+
+    def make(self) -> None:
+        """Make it; CaptureError when something that root did not make is in its place."""
+        try:
+            with contextlib.suppress(FileExistsError):
+                self.path.mkdir(mode=0o755)
+                self.path.chmod(0o755)  # whatever the umask is
+            found = self.path.lstat()
+        except OSError as error:
+            raise CaptureError(f"{self.path}: {error.strerror}", "run it as root") from error
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            raise CaptureError(
+                f"{self.path}: not a directory that only root can write", "remove it"
+            )
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only command that starts or stops a session."""
+        self.make()
+        fd = os.open(
+            self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        try:
+            _lock(fd)
+            yield
+        finally:
+            os.close(fd)
+
+    def create(self, path: Path) -> int:
+        """Make one of the files here anew; return its descriptor."""
+        path.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(path, flags, 0o644)
+        os.fchmod(fd, 0o644)
+        return fd
+
+    @contextlib.contextmanager
+    def created(self, path: Path) -> Iterator[int]:
+        """Make one of the files here anew, open inside the block."""
+        fd = self.create(path)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def read(self) -> State | None:
+        """Return the session; None when there is none."""
+        try:
+            return _from_json(json.loads(self.session_file.read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise CaptureError(
+                f"{self.session_file}: unreadable: {error}",
+                "end the process etrace_cat if one runs, then remove the file",
+            ) from error
+
+    def write(self, state: State) -> None:
+        """Replace what is known; a reader sees the old or the new, whole."""
+        temporary = self.path / "session.json.tmp"
+        with open(self.create(temporary), "w", encoding="ascii") as file:  # noqa: PTH123
+            json.dump(state.to_json(), file)
+        temporary.replace(self.session_file)
+
+    def clear(self) -> None:
+        """Forget the session."""
+        for path in (self.session_file, self.progress, self.collector_stats, self.collector_log):
+            path.unlink(missing_ok=True)
+
+
+def _lock(fd: int) -> None:
+    give_up = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > give_up:
+                raise CaptureError(
+                    "another etrace is starting or stopping a session", "wait for it, then retry"
+                ) from error
+            time.sleep(PAUSE_S)
+        else:
+            return

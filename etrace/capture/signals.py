@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What signals do while a build is traced, and while the machine is being changed for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+EXIT_SIGNAL = 128
+
+
+def from_terminal() -> bool:
+    """Whether a SIGINT now is a key: then every process of the foreground group has got it."""
+    try:
+        with open("/dev/tty", "rb", buffering=0) as terminal:  # noqa: PTH123  no Path in a handler
+            return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def forwarded(send: Callable[[int], None]) -> Iterator[None]:
+    """Leave the keys of the terminal to the build, hand on other signals, inside the block."""
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        send(number)
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if not from_terminal():
+            forward(number, frame)
+
+    wanted = {
+        signal.SIGINT: interrupt,
+        signal.SIGQUIT: interrupt,
+        signal.SIGTERM: forward,
+        signal.SIGHUP: forward,
+    }
+    old = {n: signal.getsignal(n) for n in wanted}
+    try:
+        for number, handler in wanted.items():
+            if old[number] is not signal.SIG_IGN:
+                signal.signal(number, handler)
+        yield
+    finally:
+        for number, before in old.items():
+            signal.signal(number, before)
+
+
+class Deferred:
+    """Signals that came but were not acted upon."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def remember(self, number: int, _frame: FrameType | None) -> None:
+        """Handle a signal: later."""
+        self.number = number
+
+    def check(self) -> None:
+        """Act on what came: KeyboardInterrupt, or the exit status that a shell gives the signal."""
+        if self.number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.number:
+            raise SystemExit(EXIT_SIGNAL + self.number)
+
+
+@contextlib.contextmanager
+def deferred() -> Iterator[Deferred]:
+    """Let signals wait for Deferred.check() inside the block, so that no step is done by half."""
+    pending = Deferred()
+    old = {n: signal.getsignal(n) for n in ENDING}
+    try:
+        for number, before in old.items():
+            if before is not signal.SIG_IGN:
+                signal.signal(number, pending.remember)
+        yield pending
+    finally:
+        for number, before in old.items():
+            signal.signal(number, before)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One command traced by the kernel module, on a fake machine: held, released, waited for, ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from backends import need_root
+from fake_kernel import FakeControl, Machine, make_machine
+
+from etrace.capture.backend import Options, Outcome, Progress
+from etrace.capture.kmod import session
+from etrace.capture.kmod.backend import KmodBackend
+from etrace.capture.kmod.control import Counter, Option, Request
+from etrace.capture.kmod.owner import myself
+from etrace.errors import CaptureError
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    need_root()
+    made = make_machine(tmp_path / "machine")
+    yield made
+    for pid in made.collectors():
+        os.kill(pid, signal.SIGKILL)
+
+
+def run(machine: Machine, directory: Path, *command: str, **more: bool) -> Outcome:
+    options = Options(directory / ".nfsdb", directory / ".nfsdb.stats", **more)
+    return KmodBackend(machine.host).run(list(command), options, None)
+
+
+@pytest.mark.parametrize("status", [0, 1, 125, 255])
+def test_the_status_of_the_command_is_handed_on(
+    machine: Machine, tmp_path: Path, status: int
+) -> None:
+    outcome = run(machine, tmp_path, "sh", "-c", f"exit {status}")
+    assert (outcome.status, outcome.signal) == (status, 0)
+    stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
+    assert (stats["ended"], stats["exit_status"], stats["signal"]) == ("exit", status, 0)
+    assert (tmp_path / ".nfsdb").exists()
+    assert machine.changes() == []
+
+
+def test_a_signal_of_the_command_is_handed_on(machine: Machine, tmp_path: Path) -> None:
+    outcome = run(machine, tmp_path, "sh", "-c", "kill -SEGV $$")
+    assert (outcome.status, outcome.signal) == (128 + signal.SIGSEGV, signal.SIGSEGV)
+    assert outcome.stats["ended"] == "signal"
+
+
+def test_the_command_runs_only_once_it_is_traced(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "mark"
+    start = FakeControl.start
+    seen = []
+
+    def slow(control: FakeControl, request: Request) -> int:
+        time.sleep(0.2)
+        seen.append((mark.exists(), request.root_pid, request.options))
+        return start(control, request)
+
+    monkeypatch.setattr(FakeControl, "start", slow)
+    run(machine, tmp_path, "sh", "-c", f"echo $$ > {mark}", env=True, thread_names=True)
+    assert seen == [(False, int(mark.read_text()), Option.ENVIRONMENT | Option.THREAD_NAMES)]
+
+
+def test_the_command_gets_what_etrace_got_and_nothing_more(
+    machine: Machine, tmp_path: Path
+) -> None:
+    show = "ls /proc/$$/fd; grep -E 'Sig(Blk|Ign)' /proc/self/status"
+    out = tmp_path / "out"
+    run(machine, tmp_path, "sh", "-c", f"{{ {show}; }} > {out}")
+    plain = subprocess.run(
+        ["sh", "-c", f"{{ {show}; }} > {out}.plain"], check=True, close_fds=False
+    )
+    assert plain.returncode == 0
+    lines = out.read_text().splitlines()
+    expected = (tmp_path / "out.plain").read_text().splitlines()
+    assert lines == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no-such-command-here", (127, "No such file")),
+        ("/etc", (126, "Permission denied")),
+        ("./lost", (126, "the interpreter it names is missing")),
+    ],
+)
+def test_a_command_that_cannot_run_is_126_or_127(
+    machine: Machine,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    told: tuple[int, str],
+) -> None:
+    status, text = told
+    with contextlib.chdir(tmp_path):
+        lost = Path("lost")
+        lost.write_text("#!/no/such/interpreter\n")
+        lost.chmod(0o755)
+        assert run(machine, tmp_path, name).status == status
+    assert text in capfd.readouterr().err
+    assert machine.changes() == []
+
+
+def test_a_session_that_cannot_start_runs_no_command(machine: Machine, tmp_path: Path) -> None:
+    machine.kernel.refusal = "refused"
+    with pytest.raises(CaptureError, match="refused"):
+        run(machine, tmp_path, "touch", str(tmp_path / "mark"))
+    assert not (tmp_path / "mark").exists()
+    assert machine.changes() == []
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_progress_is_shown_while_the_command_runs(machine: Machine, tmp_path: Path) -> None:
+    machine.kernel.counters[Counter.LIVE] = 0
+    seen: list[Progress] = []
+    options = Options(tmp_path / ".nfsdb", tmp_path / ".nfsdb.stats")
+    KmodBackend(machine.host).run(["sleep", "1"], options, seen.append)
+    assert seen[0] == Progress(processes=3, live=0, executions=2, opens=40, n_bytes=5000)
+
+
+def test_survivors_are_waited_for_a_second_then_named(machine: Machine, tmp_path: Path) -> None:
+    machine.kernel.counters[Counter.LIVE] = 1
+    machine.behave(trace=f"9,0,1,0!SchedFork|pid={1 << 22 | os.getpid()}\n")
+    began = time.monotonic()
+    outcome = run(machine, tmp_path, "true")
+    assert 1 <= time.monotonic() - began < 3
+    (remark,) = outcome.remarks
+    assert f"({os.getpid()})" in remark
+    assert "--wait-all" in remark
+
+
+def test_wait_all_waits_for_the_last(machine: Machine, tmp_path: Path) -> None:
+    machine.kernel.counters[Counter.LIVE] = 1
+    timer = threading.Timer(1.5, machine.kernel.counters.update, [{Counter.LIVE: 0}])
+    timer.start()
+    began = time.monotonic()
+    assert run(machine, tmp_path, "true", wait_all=True).remarks == ()
+    assert time.monotonic() - began >= 1.5
+    timer.join()
+
+
+def test_a_signal_ends_the_wait_for_survivors(machine: Machine, tmp_path: Path) -> None:
+    machine.kernel.counters[Counter.LIVE] = 1
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    assert run(machine, tmp_path, "true", wait_all=True).status == 0
+    timer.join()
+    assert machine.changes() == []
+
+
+def test_a_signal_goes_to_the_command(machine: Machine, tmp_path: Path) -> None:
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    outcome = run(machine, tmp_path, "sh", "-c", "trap 'exit 7' TERM; sleep 3 & wait")
+    timer.join()
+    assert outcome.status == 7
+    assert machine.changes() == []
+
+
+def test_a_loss_makes_a_good_build_fail(machine: Machine, tmp_path: Path) -> None:
+    machine.kernel.counters[Counter.LOST_EVENTS] = 1234
+    outcome = run(machine, tmp_path, "true")
+    assert outcome.status == 125
+    assert "1,234 event(s) are lost" in outcome.remarks[0]
+    assert run(machine, tmp_path, "sh", "-c", "exit 3").status == 3
+
+
+def test_a_killed_collector_does_not_stop_the_build(machine: Machine, tmp_path: Path) -> None:
+    def kill() -> None:
+        (pid,) = machine.collectors()
+        os.kill(pid, signal.SIGKILL)
+
+    timer = threading.Timer(0.7, kill)
+    timer.start()
+    outcome = run(machine, tmp_path, "sh", "-c", "sleep 1.5; exit 4")
+    timer.join()
+    assert outcome.status == 4
+    assert outcome.stats["ended"] == "collector-died"
+    assert any("collector died" in remark for remark in outcome.remarks)
+    assert machine.changes() == []
+
+
+def test_the_backend_is_refused_to_others_than_root_at_no_cost(machine: Machine) -> None:
+    program = (
+        "import os, time\n"
+        "from etrace.capture.kmod.backend import KmodBackend\n"
+        "os.seteuid(65534)\n"
+        "began = time.monotonic(); probe = KmodBackend().probe()\n"
+        "assert not probe.works and 'root' in probe.reason, probe\n"
+        "assert time.monotonic() - began < 0.05\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_the_backend_is_probed_by_loading_the_module(machine: Machine) -> None:
+    backend = KmodBackend(machine.host)
+    assert backend.probe().works
+    assert machine.modules.loads == 1
+    assert machine.changes() == []
+    machine.modules.refusal = "Key was rejected by service"
+    assert "Key was rejected" in backend.probe().reason
+
+
+def test_what_stands_in_the_way_is_found_without_loading(machine: Machine, tmp_path: Path) -> None:
+    backend = KmodBackend(machine.host)
+    machine.modules.available = False
+    obstacle = backend.obstacle()
+    assert obstacle is not None
+    assert "no etrace.ko" in obstacle.reason
+    machine.modules.available = True
+    assert backend.obstacle() is None
+    plan = session.Plan(tmp_path, myself(), root_pid=os.getpid())
+    session.begin(machine.host, plan, list[str]().append)
+    obstacle = backend.obstacle()
+    assert obstacle is not None
+    assert "a session runs already" in obstacle.reason
+    session.end(machine.host, list[str]().append)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of tests/events: which there are, what their heads say, and how they are built."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+from backends import need_tool
+
+SOURCES = Path(__file__).resolve().parent / "events"
+
+
+def head_value(source: Path, key: str) -> str:
+    """Return what the comment at the head of a program says behind `key:`."""
+    match = re.search(rf"^ \* {key}: (.*)$", source.read_text(), re.MULTILINE)
+    return match[1] if match else ""
+
+
+def programs(*, root: bool = True) -> list[ParameterSet]:
+    """Return every program in each of its modes, those that need root only if asked for."""
+    found = []
+    for source in sorted(SOURCES.glob("*.c")):
+        if source.stem == "expect":
+            continue
+        needs_root = head_value(source, "needs") == "root"
+        if needs_root and not root:
+            continue
+        marks = [pytest.mark.root] if needs_root else []
+        for mode in ("64", "32"):
+            if head_value(source, "only") in ("", mode):
+                name = f"{mode}/{source.stem}"
+                found.append(pytest.param(name, marks=marks, id=f"{source.stem}-{mode}"))
+    return found
+
+
+def build_programs(out: Path) -> None:
+    """Build all programs as static binaries: out/64/NAME and out/32/NAME."""
+    need_tool("make", "make")
+    need_tool("gcc", "gcc")
+    done = subprocess.run(
+        ["make", "-s", "-j2", "-C", SOURCES, f"OUT={out}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.fail(
+            "tests/events does not build; 32-bit static programs need `apt-get install "
+            f"gcc-multilib` (or lib32gcc-*-dev and libc6-dev-i386):\n{done.stderr}"
+        )

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests of a test run: each kernel is booted once and runs all phases that its tests ask for.
+
+A test marked `phase("events", "pipe", ...)` has the guest run guest/events.sh with those arguments
+before it looks at the files that the phase left. ETRACE_KERNELS chooses the kernels (kernels.py),
+ETRACE_VM_SECONDS how long a guest may run; with ETRACE_VM_REUSE=1 the files of the last run are
+looked at again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+
+import pytest
+from vm import kernels, machine
+from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
+
+SECONDS = float(os.environ.get("ETRACE_VM_SECONDS", "1200"))
+KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what needs a guest once for each kernel that was asked for."""
+    if "guest" in metafunc.fixturenames:
+        metafunc.parametrize("guest", KERNELS, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """Boot the kernel and run the phases of all selected tests."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with (BUILD / f"{request.param}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pytest.fail(f"another run tests kernel {request.param} in {BUILD}: wait for its end")
+        yield boot(request)
+
+
+def boot(request: pytest.FixtureRequest) -> Guest:
+    """Prepare a work folder, boot, and return what was left."""
+    kernel = kernels.find(request.param)
+    work = BUILD / kernel.name
+    if os.environ.get("ETRACE_VM_REUSE"):
+        return Guest(kernel, work, machine.left(work))
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    started = time.monotonic()
+    phases = wanted(request.session.items, request.param)
+    prepare(kernel, work)
+    if any(phase.startswith("build:") for phase in phases):
+        prepare_builds(work)
+    prepared = time.monotonic()
+    ran = machine.run(kernel, work, "phases.sh", *phases, boot=machine.Boot(seconds=SECONDS))
+    ended = time.monotonic()
+    print(
+        f"\n{kernel.release}: prepared in {prepared - started:.0f} s, ran {ended - prepared:.0f} s"
+    )
+    print(ran.stdout)
+    return Guest(kernel, work, ran)

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# In the guest: README's way through the kernel module, by the real commands over pyroute2, and what
+# goes wrong on it. WORK holds etrace.ko and python.tar (tests/vm/python_tree.sh): Python in memory,
+# because reading a thousand small files over 9p takes minutes.
+# Leaves in WORK/cli: the traces, their databases, what the commands said, and `steps` (name, status).
+set -u
+WORK=${WORK:-$1}
+OUT=$WORK/cli
+HOME_=/run/etrace-guest # only root can write it: a module is loaded from nowhere else
+rm -rf "$OUT"
+mkdir -p "$OUT" $HOME_
+tar -xf "$WORK/python.tar" -C $HOME_ || exit 1
+install -m 0644 "$WORK/etrace.ko" $HOME_/etrace.ko
+export PYTHONHOME=$HOME_/python PYTHONDONTWRITEBYTECODE=1
+PYTHON=$HOME_/python/bin/python3
+cat >$HOME_/etrace <<EOF
+#!$PYTHON -s
+import sys
+from etrace.cli.main import etrace
+sys.exit(etrace())
+EOF
+cat >$HOME_/etrace_parser <<EOF
+#!$PYTHON -s
+import sys
+from etrace.cli.main import etrace_parser
+sys.exit(etrace_parser())
+EOF
+chmod 0755 $HOME_/etrace $HOME_/etrace_parser
+export PATH=$HOME_:$PATH
+
+# step NAME EXPECTED COMMAND...: run it, keep what it said, note its status.
+step() {
+	name=$1 expected=$2
+	shift 2
+	began=$(cut -d' ' -f1 /proc/uptime)
+	"$@" >"$OUT/$name.out" 2>"$OUT/$name.err"
+	status=$?
+	echo "$name $status $expected $began $(cut -d' ' -f1 /proc/uptime)" >>"$OUT/steps"
+	if [ $status != "$expected" ]; then
+		echo "FAILED $name: status $status instead of $expected"
+		tail -n 20 "$OUT/$name.out" "$OUT/$name.err"
+		failed=1
+	fi
+}
+
+# unchanged NAME: nothing of a session is left.
+unchanged() {
+	left=$(ls -A /run/etrace | grep -v '^lock$')
+	[ ! -d /sys/kernel/tracing/instances/etrace ] || left="$left instance"
+	[ ! -d /sys/module/etrace ] || left="$left module"
+	echo "$1-unchanged $([ -z "$left" ] && echo 0 || echo 1) 0 $left" >>"$OUT/steps"
+	[ -z "$left" ] || { echo "FAILED $1: left: $left"; failed=1; }
+}
+
+failed=0
+start="etrace start --module $HOME_/etrace.ko --buffer-size 2048"
+project=$HOME_/project
+mkdir $project
+printf 'all: hello\nhello: hello.o\n\tgcc -o $@ $<\n%%.o: %%.c\n\tgcc -c -o $@ $<\n' >$project/Makefile
+printf '#include <stddef.h>\nint main(void) { return (int)offsetof(struct { int a; }, a); }\n' \
+	>$project/hello.c
+cd $project || exit 1
+
+step doctor 0 etrace doctor
+step status-before 1 etrace status
+
+# what README says, in the directory of the project
+step start 0 $start
+step status 0 etrace status
+step status-json 0 etrace status --json
+step second 125 $start -o /run/other
+make >"$OUT/make.out" 2>&1 || { echo "FAILED make"; failed=1; }
+step stop 0 etrace stop
+step parser 0 etrace_parser .nfsdb .nfsdb.json
+unchanged stop
+cp .nfsdb .nfsdb.stats .nfsdb.json "$OUT/"
+
+# the same build as one command
+make -s clean 2>/dev/null || rm -f hello hello.o
+insmod $HOME_/etrace.ko
+step run 0 etrace run --backend kmod -o "$HOME_/run" -- make
+step run-status 7 etrace run --backend kmod -o "$HOME_/run7" -- sh -c 'exit 7'
+rmmod etrace
+unchanged run
+cp "$HOME_/run/.nfsdb" "$OUT/run.nfsdb"
+cp "$HOME_/run/.nfsdb.stats" "$OUT/run.nfsdb.stats"
+
+# a collector that is killed: its trace is kept
+step start-killed 0 $start -o "$HOME_/killed"
+/bin/true
+kill -KILL "$(pidof etrace_cat)"
+step status-killed 1 etrace status
+step stop-killed 2 etrace stop
+unchanged killed
+head -n 1 "$HOME_/killed/.nfsdb" >"$OUT/killed.first"
+
+# buffers that overflow: told in figures
+step start-loss 0 $start -o "$HOME_/loss" --buffer-size 64
+kill -STOP "$(pidof etrace_cat)"
+i=0
+while [ $i -lt 300 ]; do
+	/bin/true
+	i=$((i + 1))
+done
+kill -CONT "$(pidof etrace_cat)"
+step stop-loss 2 etrace stop
+unchanged loss
+cp "$HOME_/loss/.nfsdb.stats" "$OUT/loss.nfsdb.stats"
+
+# through sudo: the files are the user's
+mkdir $HOME_/user
+chown 65534:65534 $HOME_/user
+step start-user 0 env SUDO_UID=65534 SUDO_GID=65534 $start -o $HOME_/user --zstd
+step stop-user 0 etrace stop
+ls -lan $HOME_/user >"$OUT/user.ls"
+for file in .nfsdb.zst .nfsdb.stats; do
+	step owner$file 0 test "$(stat -c %u:%g $HOME_/user/$file)" = 65534:65534
+done
+unchanged user
+
+cat "$OUT/steps"
+[ $failed = 0 ] && echo "cli session: passed"
+exit $failed

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's source of the kernel: for the debug kernel, and for checkpatch.pl, in no other package.
+
+PYTHONPATH=tests python3 -m vm.kernel_source    prints the path of checkpatch.pl
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from vm.archive import ArchiveError, Suite, cache, locked, run
+
+SUITE = "bookworm"
+PACKAGE = "linux-source-6.1"
+CHECKPATCH = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
+
+
+def tree() -> Path:
+    """Return the whole source, unpacked: 1.4 GB."""
+    return _unpacked(PACKAGE)
+
+
+def checkpatch() -> Path:
+    """Return checkpatch.pl beside the files that it reads."""
+    names = [f"{PACKAGE}/scripts/{name}" for name in CHECKPATCH]
+    return _unpacked("checkpatch", *names) / "scripts" / CHECKPATCH[0]
+
+
+def _unpacked(name: str, *members: str) -> Path:
+    """Return the folder `name` of the cache with `members` of the source, or all of it."""
+    with locked("source"):
+        folder = cache() / name
+        if not folder.is_dir():
+            part = folder.with_name(f"{name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            run("tar", "-xf", _archive(), "-C", part, "--strip-components=1", *members)
+            part.rename(folder)
+    return folder
+
+
+def _archive() -> Path:
+    package = cache() / "source-package"
+    if not package.is_dir():
+        suite = Suite(SUITE)
+        suite.update()
+        part = package.with_name("source-package.part")
+        suite.unpack([PACKAGE], part)
+        part.rename(package)
+    return package / "usr/src" / f"{PACKAGE}.tar.xz"
+
+
+def main() -> int:
+    """Run as a program; see the head of this file."""
+    try:
+        print(checkpatch())
+    except (ArchiveError, OSError) as error:
+        print(f"kernel_source.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

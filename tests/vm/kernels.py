@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels that the module is tested on, each with headers and toolchain of its own.
+
+6.1 is this machine's: Debian 12's packages linux-image-amd64 and linux-headers-amd64. The others
+come from their Debian suites: a build root with the suite's own compiler and headers (headers of
+6.12 want gcc 14, objtool of 7.2 a newer glibc than the machine's) and the unpacked image package.
+Made once, below archive.cache(); remove a folder there to have it made anew.
+
+    PYTHONPATH=tests python3 -m vm.kernels prepare 5.10 6.12 7.2
+    PYTHONPATH=tests python3 -m vm.kernels build 6.12 OUT
+
+The last builds the tree's module for a kernel and puts it into OUT.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vm import debug_kernel
+from vm.archive import ArchiveError, Suite, cache, locked, run, tool
+
+TOP = Path(__file__).resolve().parents[2]
+SUITES = {"5.10": "bullseye", "6.12": "trixie", "7.2": "sid"}
+MACHINE = "6.1"
+SUITE_OF_MACHINE = "bookworm"
+HEADERS = "linux-headers-"
+IMAGE = "vmlinuz-"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that can be booted and that modules can be built for."""
+
+    name: str
+    release: str  # as uname -r says
+    image: Path
+    headers: Path  # as seen in `root`
+    root: Path = Path("/")  # where its compiler lives
+
+    def build(self, tree: Path, folder: str, *variables: str) -> str:
+        """Build the modules of `folder` of `tree`, which lies below `root`."""
+        inside = Path("/") / tree.relative_to(self.root)
+        make = ["make", "-C", str(self.headers), f"M={inside / folder}", *variables, "modules"]
+        if self.root == Path("/"):
+            return run(*make)
+        # objtool of 7.2 reads /proc; a mount namespace of its own leaves none behind
+        script = 'mount -t proc none "$1/proc" && exec chroot "$@"'
+        return run("unshare", "-m", "sh", "-c", script, "sh", self.root, *make)
+
+
+def find(name: str) -> Kernel:
+    """Return the kernel called `name`, fetched if it is not there yet."""
+    if name == MACHINE:
+        return _of_machine()
+    if name == "debug":
+        return _debug()
+    if name not in SUITES:
+        known = ", ".join([MACHINE, *SUITES, "debug"])
+        raise ArchiveError(f"no kernel is called {name!r}: known are {known}")
+    return _of_suite(name, SUITES[name])
+
+
+def _debug() -> Kernel:
+    folder = debug_kernel.build()
+    release = (folder / "include/config/kernel.release").read_text().strip()
+    return Kernel("debug", release, folder / "arch/x86/boot/bzImage", folder)
+
+
+def _of_machine() -> Kernel:
+    releases = {
+        p.name.removeprefix(HEADERS) for p in Path("/usr/src").glob(f"{HEADERS}6.1.*-amd64")
+    }
+    for release in sorted(releases, key=_numbers, reverse=True):
+        image = Path("/boot") / (IMAGE + release)
+        if image.exists():
+            return Kernel(MACHINE, release, image, Path("/usr/src") / (HEADERS + release))
+    raise ArchiveError(
+        "no 6.1 kernel with its headers here: "
+        "apt-get install linux-image-amd64 linux-headers-amd64 (Debian 12)"
+    )
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(word) for word in release.replace("-", ".").split(".") if word.isdigit()]
+
+
+def _of_suite(name: str, suite_name: str) -> Kernel:
+    suite = Suite(suite_name)
+    with locked(suite_name):
+        root = _made(cache() / "roots" / suite_name, lambda path: _make_root(suite, path))
+        (headers,) = (root / "usr/src").glob(f"{HEADERS}*-amd64")
+        release = headers.name.removeprefix(HEADERS)
+        images = _made(cache() / "images" / release, lambda path: _unpack_image(suite, path))
+    return Kernel(name, release, images / "boot" / (IMAGE + release),
+                  Path("/usr/src") / headers.name, root)  # fmt: skip
+
+
+def _made(path: Path, make: Callable[[Path], None]) -> Path:
+    """Return `path`, made whole or not at all."""
+    if not path.is_dir():
+        part = path.with_name(path.name + ".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        make(part)
+        part.rename(path)
+    return path
+
+
+def _make_root(suite: Suite, path: Path) -> None:
+    suite.bootstrap(["make", "gcc", "linux-headers-amd64"], path)
+
+
+def _unpack_image(suite: Suite, path: Path) -> None:
+    """Lay out boot/ and lib/modules/ as virtme-ng looks for them."""
+    release = path.name.removesuffix(".part")
+    suite.update()
+    image = f"linux-image-{release}"
+    # since 7.x the image package is empty and depends on linux-binary-, linux-modules-, linux-base-
+    parts = [p for p in suite.depends(image) if p.startswith("linux-") and p.endswith(release)]
+    suite.unpack([image, *parts], path)
+    if not (path / "lib").exists():
+        (path / "lib").symlink_to("usr/lib")
+    run("depmod", "-b", path, release)
+    (path / "boot").mkdir(exist_ok=True)
+    target = path / "boot" / (IMAGE + release)
+    if not target.exists():
+        target.hardlink_to(path / "lib/modules" / release / "vmlinuz")
+
+
+def build_module(kernel: Kernel, into: Path, *variables: str) -> Path:
+    """Build the tree's module for `kernel`; return it, copied into the folder `into`."""
+    return _build(kernel, ("kmod", "native/format"), "etrace", into, *variables)
+
+
+def build_for_arm64(into: Path) -> Path:
+    """Cross-build the tree's module for arm64's kernel of the machine's release."""
+    machine = _of_machine()
+    release = machine.release.replace("amd64", "arm64")
+    headers = cache() / "headers" / release
+    with locked("headers"):
+        _made(headers, lambda path: _unpack_headers(machine.release, release, path))
+    kernel = Kernel("arm64", release, Path(), headers / "usr/src" / (HEADERS + release))
+    return build_module(
+        kernel, into, "CC=aarch64-linux-gnu-gcc", "CROSS_COMPILE=aarch64-linux-gnu-"
+    )
+
+
+def _unpack_headers(ours: str, release: str, path: Path) -> None:
+    """Unpack another architecture's headers; the tools in them are this machine's."""
+    tool("aarch64-linux-gnu-gcc")
+    suite = Suite(SUITE_OF_MACHINE, release.rpartition("-")[2])
+    suite.update()
+    suite.unpack([HEADERS + release], path)
+    for name in ("scripts", "tools"):
+        link = path / "usr/src" / (HEADERS + release) / name
+        link.unlink()
+        link.symlink_to((Path("/usr/src") / (HEADERS + ours) / name).resolve())
+
+
+def build_control(kernel: Kernel, into: Path) -> Path:
+    """Build the module that complains on request."""
+    return _build(kernel, ("tests/vm/guest",), "complain", into)
+
+
+def _build(kernel: Kernel, parts: tuple[str, ...], name: str, into: Path, *variables: str) -> Path:
+    """Build the module `name` of the first of `parts` in a copy of all of them."""
+    with _module_tree(kernel) as path:
+        tree = Path(path)
+        for part in parts:
+            shutil.copytree(TOP / part, tree / part, ignore=shutil.ignore_patterns("*.o", "*.ko"))
+        said = kernel.build(tree, parts[0], *variables)
+        # modpost only warns of a symbol that the kernel does not have
+        for word in ("warning:", "WARNING:", "undefined!"):
+            if word in said:
+                raise ArchiveError(
+                    f"{name}.ko does not build cleanly for {kernel.release}:\n{said}"
+                )
+        return Path(shutil.copy(tree / parts[0] / f"{name}.ko", into))
+
+
+def _module_tree(kernel: Kernel) -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(
+        prefix="etrace-module-", dir=None if kernel.root == Path("/") else kernel.root / "tmp"
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Run as a program; see the head of this file."""
+    try:
+        if argv[:1] == ["prepare"] and len(argv) > 1:
+            for name in argv[1:]:
+                print(name, find(name).release, flush=True)
+        elif argv[:1] == ["build"] and len(argv) == 3:
+            Path(argv[2]).mkdir(parents=True, exist_ok=True)
+            print(build_module(find(argv[1]), Path(argv[2])))
+        else:
+            print("usage: kernels.py prepare KERNEL... | build KERNEL OUT", file=sys.stderr)
+            return os.EX_USAGE
+    except (ArchiveError, OSError) as error:
+        print(f"kernels.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boots a kernel under QEMU's software emulation and runs a script of tests/vm/guest in it.
+
+virtme-ng gives the guest this machine's files read-only and one work folder to write to: results
+are files there. KVM is never used: a device may exist and still not run a stock kernel. The guest
+is trusted only as far as its last line: the marker that entry.sh writes when the script has ended.
+Everything the kernel said is kept in `console.log` and searched for complaints.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vm.kernels import Kernel
+
+GUEST = Path(__file__).resolve().parent / "guest"
+MARKER = "ended"
+CONSOLE = "console.log"
+N_LAST_LINES = 60
+# What a kernel prints when it is hurt; none of these is in a boot of a kernel under test.
+COMPLAINT = re.compile(
+    r"BUG:|BUG at|BUG \w+ \(|WARNING:|Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
+    r"possible (circular|recursive|irq)|inconsistent lock|held lock|suspicious RCU|"
+    r"detected stalls|self-detected stall|rcu_tasks grace period|soft lockup|hard LOCKUP|"
+    r"INFO: task|unable to handle|general protection|invalid opcode|stack-protector|refcount_t|"
+    r"list_(add|del) corruption|Kernel panic|scheduling while atomic|sleeping function called|"
+    r"page allocation failure|still has objects|kmemleak: \d+ new|possible memory leak|"
+    r"trace_printk\(\) being used"
+)
+
+
+class MachineError(Exception):
+    """The guest did not do what it was booted for; the message shows what it said last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """How a guest is made; the defaults suit every test but measurements."""
+
+    cpus: int = 2
+    memory: str = "1G"
+    append: tuple[str, ...] = ()  # to the kernel's command line
+    qemu: tuple[str, ...] = ()
+    seconds: float = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a guest left."""
+
+    status: int  # of the script
+    stdout: str
+    console: str
+
+
+def complaints(console: str) -> list[str]:
+    """Return each line in which the kernel complained, with what follows it."""
+    lines = console.splitlines()
+    hits = [i for i, line in enumerate(lines) if COMPLAINT.search(line)]
+    return ["\n".join(lines[max(0, i - 1) : i + 12]) for i in hits]
+
+
+def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None = None) -> Ran:
+    """Boot `kernel`, run guest/`script` with `args` in `work`; return what it said.
+
+    Fails when the guest did not reach the script's end; the script's own status is the caller's.
+    """
+    boot = boot or Boot()
+    shutil.copytree(GUEST, work / "guest", dirs_exist_ok=True)
+    (work / "bin").mkdir(exist_ok=True)
+    shutil.copy(_busybox(), work / "bin")
+    (work / MARKER).unlink(missing_ok=True)
+    command = _command(kernel, work, [script, *args], boot)
+    with (work / CONSOLE).open("wb") as console, (work / "stdout").open("wb") as stdout:
+        how = _wait(command, stdout.fileno(), console.fileno(), boot.seconds)
+    if how or not (work / MARKER).exists():
+        said = (work / "stdout").read_text(errors="replace")
+        log = (work / CONSOLE).read_text(errors="replace")
+        raise MachineError(
+            f"{kernel.release}: {script} did not end: {how or 'no marker'}\n"
+            f"--- its last output\n{_last(said)}\n--- console ({work / CONSOLE})\n{_last(log)}"
+        )
+    return left(work)
+
+
+def left(work: Path) -> Ran:
+    """Return what the last guest left in `work`, without running it again."""
+    return Ran(
+        int((work / MARKER).read_text()),
+        (work / "stdout").read_text(errors="replace"),
+        (work / CONSOLE).read_text(errors="replace"),
+    )
+
+
+def _command(kernel: Kernel, work: Path, script: Sequence[str], boot: Boot) -> list[str]:
+    inside = [f"{work}/guest/entry.sh", str(work), *script]
+    command = [
+        str(_vng()), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--user", "root",
+        f"--rwdir={work}", "--memory", boot.memory, "--cpus", str(boot.cpus),
+    ]  # fmt: skip
+    command += [f"--append={word}" for word in ("oops=panic", *boot.append)]
+    command += [f"--qemu-opts={word}" for word in boot.qemu]
+    return [*command, "--", shlex.join(inside)]
+
+
+def _vng() -> Path:
+    for path in (Path(sys.executable).parent / "vng", shutil.which("vng")):
+        if path and Path(path).exists():
+            return Path(path)
+    raise MachineError("vng is missing: pip install virtme-ng (dependency group vm)")
+
+
+def _busybox() -> Path:
+    path = Path("/bin/busybox")
+    if not path.exists():
+        raise MachineError("busybox is missing: apt-get install busybox-static")
+    return path
+
+
+def _wait(command: Sequence[str], stdout: int, stderr: int, seconds: float) -> str:
+    """Run to the end; return why it was ended before, or nothing."""
+    if not shutil.which("qemu-system-x86_64"):
+        raise MachineError("qemu-system-x86_64 is missing: apt-get install qemu-system-x86")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # vng is a script of env python3
+    started = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+        env={**os.environ, "PATH": path}, start_new_session=True,
+    )  # fmt: skip
+    try:
+        started.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return f"still running after {seconds:.0f} s"
+    finally:
+        if started.poll() is None:
+            os.killpg(started.pid, signal.SIGKILL)
+            started.wait()
+    return ""
+
+
+def _last(text: str) -> str:
+    return "\n".join(text.splitlines()[-N_LAST_LINES:])

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a guest is given, programs and module, and what it leaves: the files of its phases."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import sources
+import strace_log
+from backends import BACKENDS, need_tool
+from event_programs import SOURCES, build_programs, head_value, programs
+from vm import kernels, machine
+from vm.archive import run
+
+TOP = Path(__file__).resolve().parents[2]
+BUILD = TOP / "build" / "vm"
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A guest that has run; what it left lies in `work`."""
+
+    kernel: kernels.Kernel
+    work: Path
+    ran: machine.Ran
+
+    def phase(self, *words: str) -> Path:
+        """Return the log of a phase; fail when the phase did."""
+        label = "-".join(words)
+        log = self.work / "out" / f"{label}.log"
+        status = self.work / "out" / f"{label}.status"
+        if not status.exists():
+            pytest.fail(f"the guest did not run phase {label}")
+        if status.read_text() != "0\n":
+            text = log.read_text(errors="replace")[-4000:]
+            pytest.fail(f"phase {label} failed ({status.read_text().strip()}):\n{text}")
+        return log
+
+
+def wanted(items: Iterable[pytest.Item], kernel: str) -> list[str]:
+    """Return the phases that the tests on `kernel` name, each once, in order of appearance."""
+    found: dict[str, None] = {}
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec and callspec.params.get("guest") == kernel:
+            for mark in item.iter_markers("phase"):
+                found[":".join(mark.args)] = None
+    return list(found)
+
+
+def prepare(kernel: kernels.Kernel, work: Path) -> None:
+    """Put the module, the programs of tests/events, those of the guest and sources into `work`."""
+    kernels.build_module(kernel, work)
+    build_programs(work / "programs")
+    run("make", "-s", "-j2", "-C", machine.GUEST, f"OUT={work}/bin")
+    names = [str(program.values[0]) for program in programs()]
+    lines = [
+        f"{name} {head_value(SOURCES / (Path(name).name + '.c'), 'options')}" for name in names
+    ]
+    (work / "programs.list").write_text("".join(f"{line}\n" for line in lines))
+
+
+def prepare_builds(work: Path) -> None:
+    """Put what guest/build.sh builds, and its tracers, into `work`."""
+    shutil.copytree(TOP / "tests" / "data" / "tiny_build", work / "sources" / "tiny_build")
+    sources.fetch("tree", work / "unpacked").rename(work / "sources" / "tree")
+    need_tool("strace", "strace")
+    options = [*strace_log.OPTIONS, "-e", f"trace={strace_log.CALLS}"]
+    (work / "strace.options").write_text("\n".join(options))
+    (work / "ptrace.path").write_text(str(BACKENDS[0].path()))
+
+
+def numbers(path: Path) -> dict[str, int]:
+    """Read the lines `name value` of a file whose values are numbers."""
+    words = (line.partition(" ") for line in path.read_text().splitlines())
+    return {name: int(value) for name, _, value in words if value.isdigit()}

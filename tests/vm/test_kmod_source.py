@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module's source under the kernel's own checkers, and built for another architecture."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from vm import kernel_source, kernels
+from vm.archive import tool
+
+KMOD = kernels.TOP / "kmod"
+# What checkpatch says of the kernel's own files, and does not fit these.
+ALLOWED = {
+    # the one place that looks at the version, for the module is not part of one kernel
+    "src/compat.h": ["LINUX_VERSION_CODE", "CONSTANT_COMPARISON"],
+    # laid out as the kernel's own TRACE_EVENTs
+    "src/trace.h": ["PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE"],
+    # rendered from events.toml, which has sentences
+    "include/etrace/events.h": ["LONG_LINE", "LONG_LINE_COMMENT"],
+}
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_sparse_has_nothing_to_say(tmp_path: Path) -> None:
+    tool("sparse")
+    # C=2: every file; what sparse says is a warning of the build, which build_module refuses
+    kernels.build_module(kernels.find(kernels.MACHINE), tmp_path, "C=2")
+
+
+def test_the_module_builds_for_arm64(tmp_path: Path) -> None:
+    built = kernels.build_for_arm64(tmp_path)
+    assert built.read_bytes()[18:20] == b"\xb7\0"  # e_machine: EM_AARCH64
+
+
+@pytest.mark.parametrize("file", sorted(KMOD.rglob("*.[ch]")), ids=lambda p: p.name)
+def test_checkpatch_has_nothing_to_say(file: Path) -> None:
+    options = ["--no-tree", "--strict", "--terse", "--max-line-length=100"]
+    options += [f"--ignore={kind}" for kind in ALLOWED.get(str(file.relative_to(KMOD)), [])]
+    command: list[str | Path] = [kernel_source.checkpatch(), *options, "-f", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout + done.stderr == ""
+    assert done.returncode == 0
