@@ -52,8 +52,9 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     started = time.monotonic()
     phases = wanted(request.session.items, request.param)
     prepare(kernel, work)
-    if any(phase.startswith("build:") for phase in phases):
-        prepare_builds(work)
+    builds = [phase.removeprefix("build:") for phase in phases if phase.startswith("build:")]
+    if builds:
+        prepare_builds(work, builds)
     if any(phase.startswith("cli_session") for phase in phases):
         python_tree.pack(work / "python.tar")
     prepared = time.monotonic()
