@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real builds traced by the module: as strace sees the same run, and as the ptrace backend does.
 
-tests/data/tiny_build has pipes, links and renames; `tree` is a small package of Debian's, of which an
-emulated machine takes minutes.
+tests/data/tiny_build has pipes, links and renames; `tree` is a small package of Debian's, which takes
+an emulated machine minutes.
 """
 
 from __future__ import annotations
