@@ -56,11 +56,12 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 
 test-vm: build ## the kernel module in this Debian's kernel under emulation
 	@build-aux/setup vm $(VENV)
-	$(BIN)/pytest -m 'vm and not kasan' $(PYTEST_ARGS) tests/vm
+	$(BIN)/pytest -m 'vm and not kasan and not slow' $(PYTEST_ARGS) tests/vm
 
-test-stress: build ## storms and 500 rounds of loading and starting, in the same kernel
+test-stress: build ## storms, 500 rounds of loading and starting, a longer build and CLI session
 	@build-aux/setup vm $(VENV)
-	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py
+	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
+		tests/vm/test_build.py tests/vm/test_cli.py
 
 test-kernels: build ## the module in Linux 5.10, 6.1, 6.12 and 7.2; root; fetches 500 MB once
 	@build-aux/setup vm $(VENV)

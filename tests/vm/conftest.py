@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from vm import kernels, machine
+from vm import kernels, machine, python_tree
 from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
 SECONDS = float(os.environ.get("ETRACE_VM_SECONDS", "1200"))
@@ -52,10 +52,15 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     started = time.monotonic()
     phases = wanted(request.session.items, request.param)
     prepare(kernel, work)
-    if any(phase.startswith("build:") for phase in phases):
-        prepare_builds(work)
+    builds = [phase.removeprefix("build:") for phase in phases if phase.startswith("build:")]
+    if builds:
+        prepare_builds(work, builds)
+    if any(phase.startswith("cli_session") for phase in phases):
+        python_tree.pack(work / "python.tar")
     prepared = time.monotonic()
-    ran = machine.run(kernel, work, "phases.sh", *phases, boot=machine.Boot(seconds=SECONDS))
+    ran = machine.run(
+        kernel, work, "phases.sh", *phases, boot=machine.Boot(memory="2G", seconds=SECONDS)
+    )
     ended = time.monotonic()
     print(
         f"\n{kernel.release}: prepared in {prepared - started:.0f} s, ran {ended - prepared:.0f} s"

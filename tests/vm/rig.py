@@ -64,10 +64,18 @@ def prepare(kernel: kernels.Kernel, work: Path) -> None:
     (work / "programs.list").write_text("".join(f"{line}\n" for line in lines))
 
 
-def prepare_builds(work: Path) -> None:
-    """Put what guest/build.sh builds, and its tracers, into `work`."""
-    shutil.copytree(TOP / "tests" / "data" / "tiny_build", work / "sources" / "tiny_build")
-    sources.fetch("tree", work / "unpacked").rename(work / "sources" / "tree")
+def prepare_builds(work: Path, names: Iterable[str]) -> None:
+    """Put what guest/build.sh builds, and its tracers, into `work`.
+
+    A name is that of a folder of tests/data, or of a Debian package.
+    """
+    (work / "sources").mkdir()
+    for name in names:
+        ours = TOP / "tests" / "data" / name
+        if ours.is_dir():
+            shutil.copytree(ours, work / "sources" / name)
+        else:
+            sources.fetch(name, work / "unpacked").rename(work / "sources" / name)
     need_tool("strace", "strace")
     options = [*strace_log.OPTIONS, "-e", f"trace={strace_log.CALLS}"]
     (work / "strace.options").write_text("\n".join(options))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real builds traced by the module: as strace sees the same run, and as the ptrace backend does.
 
-`tree` is a small package of Debian's, tests/data/tiny_build has pipes, links and renames as well.
+tests/data/tiny_build has pipes, links and renames; `tree` is a small package of Debian's, which takes
+an emulated machine minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ pytestmark = [pytest.mark.vm, pytest.mark.timeout(3000)]
 MAKE = b"/usr/bin/make"
 FOLDER = b"/run/etrace-build/work"
 BUILDS = [
-    pytest.param(name, marks=pytest.mark.phase("build", name)) for name in ("tiny_build", "tree")
+    pytest.param("tiny_build", marks=pytest.mark.phase("build", "tiny_build")),
+    pytest.param("tree", marks=[pytest.mark.slow, pytest.mark.phase("build", "tree")]),
 ]
 Entry = dict[str, Any]
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: README's way through the kernel module, by the real commands over pyroute2, and what
-# goes wrong on it. WORK holds etrace.ko and python.tar (tests/vm/python_tree.sh): Python in memory,
+# goes wrong on it. WORK holds etrace.ko and python.tar (tests/vm/python_tree.py): Python in memory,
 # because reading a thousand small files over 9p takes minutes.
+# cli_session.sh [short]: README's way alone, or all of it.
 # Leaves in WORK/cli: the traces, their databases, what the commands said, and `steps` (name, status).
 set -u
-WORK=${WORK:-$1}
+extent=${1:-all}
 OUT=$WORK/cli
 HOME_=/run/etrace-guest # only root can write it: a module is loaded from nowhere else
 rm -rf "$OUT"
@@ -75,6 +76,7 @@ step stop 0 etrace stop
 step parser 0 etrace_parser .nfsdb .nfsdb.json
 unchanged stop
 cp .nfsdb .nfsdb.stats .nfsdb.json "$OUT/"
+[ "$extent" = all ] || exit $failed
 
 # the same build as one command
 make -s clean 2>/dev/null || rm -f hello hello.o

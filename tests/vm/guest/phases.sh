@@ -7,7 +7,7 @@ mkdir -p out
 for phase; do
 	name=${phase%%:*}
 	arguments=$(echo "${phase#"$name"}" | tr : ' ')
-	label=$(echo "$phase" | tr -c 'a-zA-Z0-9.\n' -)
+	label=$(echo "$phase" | tr -c 'a-zA-Z0-9_.\n' -)
 	echo "etrace-phase $label" >/dev/kmsg
 	start=$(cut -d' ' -f1 /proc/uptime)
 	# shellcheck disable=SC2086 # the arguments are words

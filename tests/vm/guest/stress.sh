@@ -22,7 +22,7 @@ memory() { # NAME: what the kernel holds that it cannot give back
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
 	sleep 2
-	{ grep -E '^(MemAvailable|SUnreclaim):' /proc/meminfo && cat /proc/slabinfo; } >"$out/$1.memory"
+	cat /proc/meminfo /proc/slabinfo >"$out/$1.memory"
 }
 
 begin() { # KILOBYTES: an empty instance, its counters at 0
@@ -83,7 +83,7 @@ memories() {
 
 # Nobody reads; the buffer is small: what does not fit is counted, and no task waits.
 stalled() {
-	begin 64
+	begin 16
 	traced stalled stress_tasks exec "$((100 * scale))" fork "$((10 * scale))"
 	finish stalled
 }
@@ -168,6 +168,7 @@ load_module
 storms
 remove_instance
 unload_module
+rm -rf ${folder:?}/*
 memory before
 
 load_module
@@ -178,6 +179,7 @@ for part in storms memories stalled killed_reader hotplug start_stop reload kill
 done
 remove_instance
 unload_module
+rm -rf ${folder:?}/*
 memory after
 cd /
 umount $folder
