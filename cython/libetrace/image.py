@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database image `.nfsdb.img`: columns in one file, mapped, not read (docs/image.md).
+
+A file is the magic, the schema version, the length of a JSON header, the header, and then the
+columns, each at a multiple of 64 bytes from the start of the data. The header names every table and
+column with dtype, unit, offset and length, so a reader needs nothing but this file. All numbers are
+little endian.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAGIC = b"ETRACEDB"
+#: a reader refuses what is newer than it; raised when a column changes its meaning
+SCHEMA_VERSION = 1
+ALIGNMENT = 64
+HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
+#: dtype -> (struct code, bytes of an element)
+DTYPES = {
+    "<u8": ("Q", 8),
+    "<i8": ("q", 8),
+    "<u4": ("I", 4),
+    "<i4": ("i", 4),
+    "<u2": ("H", 2),
+    "<i2": ("h", 2),
+    "|u1": ("B", 1),
+    "|i1": ("b", 1),
+}
+HINT = "make it again: cas cache"
+
+
+class ImageError(Exception):
+    """A file is not an image, is damaged, or is of a newer schema. `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str = HINT) -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """What the header says of a column; `offset` from the start of the data, `length` in elements."""
+
+    dtype: str
+    unit: str
+    meaning: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of an open image: one-dimensional views by column, without a copy.
+
+    A column `X.start` has one element more than the table has rows: row i owns the elements
+    [start[i], start[i + 1]) of the table that its meaning names.
+    """
+
+    name: str
+    n_rows: int
+    columns: Mapping[str, memoryview]
+    infos: Mapping[str, ColumnInfo]
+
+    def __getitem__(self, column: str) -> memoryview:
+        return self.columns[column]
+
+    def span(self, column: str, row: int) -> range:
+        """Return the rows that `row` owns through the column `X.start`."""
+        start = self.columns[column]
+        return range(start[row], start[row + 1])
+
+
+@dataclass(slots=True)
+class Image:
+    """An open image. Views stay valid until it is closed; a replaced file is not noticed."""
+
+    path: Path
+    schema: int
+    attributes: Mapping[str, Any]
+    tables: Mapping[str, Table]
+    _map: mmap.mmap = field(repr=False)
+
+    def __getitem__(self, table: str) -> Table:
+        return self.tables[table]
+
+    @property
+    def n_strings(self) -> int:
+        """How many different strings there are."""
+        return self.tables["strings"].n_rows
+
+    def string(self, row: int) -> bytes:
+        """Return the bytes of a string; strings are sorted as bytes."""
+        strings = self.tables["strings"]
+        start = strings.columns["start"]
+        return bytes(strings.columns["bytes"][start[row] : start[row + 1]])
+
+    def find_string(self, text: bytes) -> int:
+        """Return the row of a string, -1 when the image does not hold it. (log n comparisons)"""
+        low, high = 0, self.n_strings
+        while low < high:
+            middle = (low + high) // 2
+            if self.string(middle) < text:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < self.n_strings and self.string(low) == text else -1
+
+    def path_string(self, path: int) -> bytes:
+        """Return the bytes of a row of `paths`."""
+        return self.string(self.tables["paths"].columns["string"][path])
+
+    def find_path(self, path: bytes) -> int:
+        """Return the row in `paths` of a path, -1 when nothing opened it."""
+        string = self.find_string(path)
+        if string < 0:
+            return -1
+        strings = self.tables["paths"].columns["string"]
+        low, high = 0, len(strings)  # paths are sorted by string, and strings as bytes
+        while low < high:
+            middle = (low + high) // 2
+            if strings[middle] < string:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(strings) and strings[low] == string else -1
+
+    def close(self) -> None:
+        """Give the mapping back; all views must be released before."""
+        self.tables = {}
+        with contextlib.suppress(BufferError):
+            self._map.close()
+
+
+def _align(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT
+
+
+# ---- reading ----
+
+
+def _read_head(path: Path, data: memoryview) -> tuple[int, dict[str, Any], int]:
+    if len(data) < HEAD.size or bytes(data[: len(MAGIC)]) != MAGIC:
+        raise ImageError(f"{path}: not a database image")
+    _, schema, n_header, n_file = HEAD.unpack_from(data)
+    if schema > SCHEMA_VERSION:
+        raise ImageError(
+            f"{path}: schema {schema}, and this etrace reads up to {SCHEMA_VERSION}",
+            "take a newer etrace, or make the image again: cas cache",
+        )
+    if schema < SCHEMA_VERSION:
+        raise ImageError(f"{path}: schema {schema} is older than {SCHEMA_VERSION}")
+    if n_file != len(data) or HEAD.size + n_header > n_file:
+        raise ImageError(f"{path}: {len(data)} bytes, and its head says {n_file}: cut off?")
+    try:
+        header = json.loads(bytes(data[HEAD.size : HEAD.size + n_header]))
+    except ValueError as error:
+        raise ImageError(f"{path}: byte {HEAD.size}: damaged header: {error}") from error
+    return schema, header, _align(HEAD.size + n_header)
+
+
+def _column(path: Path, data: memoryview, start: int, name: str, raw: Any) -> tuple[ColumnInfo, memoryview]:
+    info = ColumnInfo(raw["dtype"], raw["unit"], raw["meaning"], raw["offset"], raw["length"])
+    code, n_bytes = DTYPES[info.dtype]
+    begin = start + info.offset
+    end = begin + info.length * n_bytes
+    if info.offset < 0 or info.length < 0 or end > len(data) or info.offset % ALIGNMENT:
+        raise ImageError(f"{path}: column {name} lies outside the file")
+    return info, data[begin:end].cast(code)
+
+
+def _table(path: Path, data: memoryview, start: int, raw: Any) -> Table:
+    infos, columns = {}, {}
+    for column in raw["columns"]:
+        name = column["name"]
+        infos[name], columns[name] = _column(path, data, start, f"{raw['name']}.{name}", column)
+        wanted = raw["rows"] + name.endswith(("start",))
+        if len(columns[name]) != wanted and (raw["name"], name) != ("strings", "bytes"):
+            raise ImageError(f"{path}: column {raw['name']}.{name} has {len(columns[name])} rows")
+    return Table(raw["name"], raw["rows"], columns, infos)
+
+
+def open_image(path: str | os.PathLike[str]) -> Image:
+    """Map an image. ImageError when it is none, is damaged or of another schema; OSError."""
+    path = Path(path)
+    with path.open("rb") as stream:
+        n_bytes = os.fstat(stream.fileno()).st_size
+        if n_bytes < HEAD.size:
+            raise ImageError(f"{path}: not a database image")
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    data = memoryview(mapped)
+    schema, header, start = _read_head(path, data)
+    try:
+        tables = {raw["name"]: _table(path, data, start, raw) for raw in header["tables"]}
+        return Image(path, schema, header["attributes"], tables, mapped)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ImageError(f"{path}: damaged header: {error!r}") from error
+
+
+# ---- writing ----
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column to write: any object with the buffer protocol, of the bytes of `dtype` elements."""
+
+    name: str
+    dtype: str
+    data: Any
+    unit: str = ""
+    meaning: str = ""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the whole column."""
+        return memoryview(self.data).nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table to write."""
+
+    name: str
+    n_rows: int
+    columns: Sequence[NewColumn]
+
+
+def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
+    out, offset = [], 0
+    for table in tables:
+        columns = []
+        for c in table.columns:
+            length, rest = divmod(c.n_bytes, DTYPES[c.dtype][1])
+            if rest:
+                raise ValueError(f"{table.name}.{c.name}: {c.n_bytes} bytes are no {c.dtype}")
+            columns.append({"name": c.name, "dtype": c.dtype, "unit": c.unit,
+                            "meaning": c.meaning, "offset": offset, "length": length})
+            offset = _align(offset + c.n_bytes)
+        out.append({"name": table.name, "rows": table.n_rows, "columns": columns})
+    return out, offset
+
+
+def _pieces(attributes: Mapping[str, Any], tables: Sequence[NewTable]) -> Iterator[Any]:
+    described, n_data = _describe(tables)
+    header = json.dumps({"attributes": dict(attributes), "tables": described}).encode()
+    start = _align(HEAD.size + len(header))
+    yield HEAD.pack(MAGIC, SCHEMA_VERSION, len(header), start + n_data)
+    yield header
+    yield bytes(start - HEAD.size - len(header))
+    for table in tables:
+        for column in table.columns:
+            yield memoryview(column.data).cast("B") if column.n_bytes else b""
+            yield bytes(_align(column.n_bytes) - column.n_bytes)
+
+
+def write_image(
+    path: str | os.PathLike[str], attributes: Mapping[str, Any], tables: Sequence[NewTable]
+) -> None:
+    """Write an image whole: under a temporary name beside `path`, then renamed. OSError."""
+    path = Path(path)
+    fd, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+    try:
+        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
+            for piece in _pieces(attributes, tables):
+                stream.write(piece)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(temporary).unlink()
+        raise
+
+
+def _umask() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    return 0o022
