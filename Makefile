@@ -12,7 +12,7 @@ SOURCES := $(shell find etrace cython native kmod/include -type f ! -name '*.pyc
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test pytest sanitize test-vm test-stress test-kernels test-kasan lint format bench \
+.PHONY: help build module install-module demo test pytest sanitize test-vm test-stress test-kernels test-kasan lint format bench \
 	bench-kernel generate debug fuzz clean
 
 help: ## list the targets
@@ -26,6 +26,13 @@ $(VENV)/.built: $(SOURCES) build-aux/setup
 		$(addprefix -Csetup-args=,$(SETUP_ARGS)) . 2>&1 | { grep -v '^WARNING: Location' || true; }
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
 	@touch $@
+
+module: ## build the kernel module for the running kernel
+	@build-aux/setup module $(VENV)
+	$(MAKE) -C kmod modules
+
+install-module: ## as root: put it where `etrace start` and modprobe find it
+	$(MAKE) -C kmod modules_install
 
 demo: build ## trace, parse and summarise the build of a real C project
 	@build-aux/setup demo $(VENV)

@@ -3,8 +3,8 @@
  * Second looks that may sleep: strings whose page was not in memory, names that must be looked up,
  * executions. Context: task_work of the task, before it returns to user space or dies of a signal.
  *
- * Its buffers are those of the probes' scratch. One set a CPU is kept from one use to the next: they
- * are some 20 kB, which kernels that clear new memory would clear at each execution.
+ * Its buffers are those of the probes' scratch. One set a CPU is kept from one use to the next:
+ * they are some 20 kB, which kernels that clear new memory would clear at each execution.
  */
 #include <linux/mm.h>
 

@@ -207,6 +207,11 @@ static int find_buffer(struct trace_event_file *file)
 	if (!trace_event_buffer_reserve(&buffer, file, sizeof(struct etrace_entry)))
 		return -ENOSPC;
 	ring_buffer_discard_commit(buffer.buffer, buffer.event);
+	/*
+	 * When the module goes, ftrace empties the instances that may hold records of its events: a
+	 * new event may get our type's number, and would be asked to print what we wrote.
+	 */
+	set_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &file->flags);
 	target.buffer = buffer.buffer;
 	target.type = (u16)file->event_call->event.type;
 	return 0;

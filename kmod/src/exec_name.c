@@ -52,18 +52,32 @@ static struct etrace_text look_up(const char *name, const struct file *file, cha
 	return text;
 }
 
+/* The file may be renamed meanwhile: its old name lasts as long as the lock. */
+static bool may_be_path_of(const char *name, const struct file *file)
+{
+	bool same;
+
+	rcu_read_lock();
+	same = !strcmp(kbasename(name),
+		       (const char *)READ_ONCE(file->f_path.dentry->d_name.name));
+	rcu_read_unlock();
+	return same && name[0] == '/';
+}
+
 /* The most frequent case needs no lookup: the name is the path of the file itself. */
 static struct etrace_text loaded_name(const char *name, const struct file *file, char *buf)
 {
-	struct etrace_text text = etrace_path_text(&file->f_path, buf, ETRACE_PATH_BYTES);
-	struct etrace_text found;
+	struct etrace_text text;
 
-	if (!name || (text.text && !strcmp(name, text.text)))
-		return text;
-	found = look_up(name, file, buf);
-	if (found.text)
-		return found;
-	return etrace_path_text(&file->f_path, buf, ETRACE_PATH_BYTES);
+	if (!name || may_be_path_of(name, file)) {
+		text = etrace_path_text(&file->f_path, buf, ETRACE_PATH_BYTES);
+		if (!name || (text.text && !strcmp(name, text.text)))
+			return text;
+	}
+	text = look_up(name, file, buf);
+	if (!text.text)
+		text = etrace_path_text(&file->f_path, buf, ETRACE_PATH_BYTES);
+	return text;
 }
 
 /* Of a script, whose file is closed by now: as given when it is not there any more. */

@@ -116,6 +116,9 @@ int etrace_user_bytes(void *to, u64 address, size_t n, enum etrace_access access
 int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access access,
 		     struct etrace_text *text);
 
+/* The same in `buf` of ETRACE_PATH_BYTES; absent when it cannot be had. Sleeps. */
+struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
+
 /*
  * The file that a path of the task leads to now: absolute, directories resolved, the last component
  * as `lookup` says (0 or LOOKUP_FOLLOW), in `buf` of ETRACE_PATH_BYTES. Where there is no such file

@@ -100,12 +100,8 @@ static struct etrace_text mount_point(u64 address, struct etrace_scratch *space)
 
 	if (text.text)
 		return text;
-	if (!etrace_user_path(AT_FDCWD, address, space->other, ETRACE_SLEEP, &text) &&
-	    text.len < sizeof(space->path)) {
-		memcpy(space->path, text.text, text.len);
-		return (struct etrace_text){ space->path, text.len };
-	}
-	return etrace_text_of("");
+	text = etrace_given_path(AT_FDCWD, address, space->other, space->path);
+	return text.text ? text : etrace_text_of("");
 }
 
 void etrace_work_mount(struct etrace_task *entry, const struct etrace_call *call,

@@ -187,6 +187,15 @@ void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
 	kfree(names);
 }
 
+/* A name of a call that has succeeded: as given, where its path is longer than any can be. */
+static struct etrace_text find_name(int dirfd, u64 address, unsigned int lookup,
+				    char *scratch, char *buf)
+{
+	struct etrace_text text = etrace_resolve(dirfd, address, lookup, true, scratch, buf);
+
+	return text.text ? text : etrace_given_path(dirfd, address, scratch, buf);
+}
+
 static unsigned int source_lookup(const struct etrace_call *call)
 {
 	if (call->kind == ETRACE_CALL_LINKAT && call->args[4] & AT_SYMLINK_FOLLOW)
@@ -198,15 +207,19 @@ void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space)
 {
 	bool at = call->kind != ETRACE_CALL_RENAME && call->kind != ETRACE_CALL_LINK;
-	bool renamed = call->result == 0 && call->kind <= ETRACE_CALL_RENAMEAT2;
 	const u64 *args = call->args;
+	int from_dir = at ? (int)args[0] : AT_FDCWD;
+	int to_dir = at ? (int)args[2] : AT_FDCWD;
+	unsigned int lookup = source_lookup(call);
 	struct etrace_text texts[3] = {};
 
-	texts[0] = etrace_resolve(at ? (int)args[0] : AT_FDCWD, args[at ? 1 : 0],
-				  source_lookup(call), renamed, space->other, space->path);
-	if (call->result == 0)
-		texts[1] = etrace_resolve(at ? (int)args[2] : AT_FDCWD, args[at ? 3 : 1], 0, false,
-					  space->other, space->third);
+	if (call->result == 0) {
+		texts[0] = find_name(from_dir, args[at], lookup, space->other, space->path);
+		texts[1] = find_name(to_dir, args[at ? 3 : 1], 0, space->other, space->third);
+	} else {
+		texts[0] = etrace_resolve(from_dir, args[at], lookup, false, space->other,
+					  space->path);
+	}
 	put_pair(entry, call, call->time_ns, texts, &space->stream);
 }
 
@@ -250,8 +263,8 @@ static void put_missed_symlink(struct etrace_task *entry, const struct etrace_ca
 	struct etrace_text target, link, resolved;
 	long len;
 
-	link = etrace_resolve(at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1], 0, false,
-			      space->other, space->path);
+	link = find_name(at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1], 0,
+			 space->other, space->path);
 	if (!link.text) {
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return;

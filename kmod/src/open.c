@@ -60,8 +60,8 @@ static int read_arguments(const struct etrace_call *call, struct open_arguments 
 #define N_OPENS 128
 
 /*
- * What an execution has opened to read, by the hash of both paths; of two in one place the later one
- * stays. A program that makes another path of the same hash would have to guess the key.
+ * What an execution has opened to read, by the hash of both paths; of two in one place the later
+ * one stays. A program that makes another path of the same hash would have to guess the key.
  */
 struct etrace_opens {
 	u64 hashes[N_OPENS]; /* 0: none */

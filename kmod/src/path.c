@@ -189,6 +189,18 @@ int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access acces
 	return name[0] == '/' ? 0 : put_directory(dirfd, buf, text);
 }
 
+struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf)
+{
+	struct etrace_text text;
+
+	if (etrace_user_path(dirfd, address, scratch, ETRACE_SLEEP, &text) ||
+	    text.len >= ETRACE_PATH_BYTES)
+		return (struct etrace_text){ NULL, 0 };
+	memcpy(buf, text.text, text.len);
+	buf[text.len] = '\0';
+	return (struct etrace_text){ buf, text.len };
+}
+
 /* ---- lookups ---- */
 
 static struct etrace_text look_up(const char *name, unsigned int lookup, char *buf)

@@ -55,8 +55,14 @@ static void (*const handlers[ETRACE_N_CALLS_AT_EXIT])(struct etrace_task *entry,
 
 void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
 {
+	unsigned int i;
+
 	BUILD_BUG_ON(sizeof(unsigned long) != sizeof(u64));
 	syscall_get_arguments(current, regs, (unsigned long *)args);
+	if (likely(!etrace_in_compat_call()))
+		return;
+	for (i = 0; i < 6; i++) /* the call does not look at more: int 0x80 leaves it as it was */
+		args[i] = (u32)args[i];
 }
 
 /* Of its own, so that the path of all other calls saves no registers. */

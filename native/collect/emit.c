@@ -61,7 +61,7 @@ static size_t count_record(const struct held_record *record)
 	return n;
 }
 
-/* Events of a task often follow each other within a second on one CPU: most prefixes differ little. */
+/* Events of a task follow each other within a second on one CPU: most prefixes differ little. */
 static const struct etrace_prefix *prefix_of(const struct held_record *record)
 {
 	static struct {

@@ -92,10 +92,11 @@ static const char help[] =
 	"\n"
 	"Print what the etrace kernel module writes into its ftrace instance, as event lines in\n"
 	"the order of time, until SIGINT or SIGTERM; what was written before then still comes.\n"
-	"With --raw print a saved instance, with FILE copy the lines of a trace_pipe or file.\n"
+	"With FILE copy the lines of a trace_pipe or file.\n"
 	"\n"
 	"  --tracefs DIR     where tracefs is mounted (default: where it is)\n"
 	"  --instance NAME   below DIR/instances (default: etrace)\n"
+	"  --raw DIR         print a saved instance instead (docs/etrace_cat.md)\n"
 	"  -o, --output FILE write there; it must not exist (default: standard output)\n"
 	"  --output-fd N     write to an open descriptor\n"
 	"  --zstd            compress, in frames of a megabyte or a second\n"
@@ -118,14 +119,15 @@ static void fail_usage(void)
 	exit(STATUS_USAGE);
 }
 
-static int parse_fd(const char *option, const char *text, bool inherit)
+/* Nobody else gets the descriptor. */
+static int parse_fd(const char *option, const char *text)
 {
 	char *end;
 	long fd = strtol(text, &end, 10);
 
 	if (*text == '\0' || *end || fd < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
 		die("%s %s: not an open descriptor", option, text);
-	if (!inherit && fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
 		die("%s %s: %s", option, text, strerror(errno));
 	return (int)fd;
 }
@@ -153,43 +155,62 @@ static void print_version(void)
 	exit(0);
 }
 
-static void take_option(int option)
+/* The options that are a descriptor; false for others. */
+static bool take_fd(int option)
+{
+	static const struct {
+		int option;
+		const char *name;
+		int *fd;
+	} fds[] = {
+		{ OPTION_OUTPUT_FD, "--output-fd", &options.output_fd },
+		{ OPTION_STATS_FD, "--stats-fd", &options.stats_fd },
+		{ OPTION_STATUS_FD, "--status-fd", &options.status_fd },
+		{ OPTION_READY_FD, "--ready-fd", &options.ready_fd },
+		{ OPTION_KEEP_FD, "--keep-fd", &options.keep_fd },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (fds[i].option == option) {
+			*fds[i].fd = parse_fd(fds[i].name, optarg);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The options that are kept as they are; false for others. */
+static bool take_text(int option)
 {
 	switch (option) {
-	case 0: /* a flag, set already */
-		break;
 	case OPTION_TRACEFS:
 		options.tracefs = optarg;
-		break;
-	case OPTION_INSTANCE:
-		options.instance = parse_instance(optarg);
-		break;
+		return true;
 	case OPTION_RAW:
 		options.raw = optarg;
-		break;
+		return true;
 	case OPTION_OUTPUT:
 		options.output = optarg;
-		break;
-	case OPTION_OUTPUT_FD:
-		options.output_fd = parse_fd("--output-fd", optarg, false);
-		break;
+		return true;
 	case OPTION_CWD:
 		options.cwd = optarg;
-		break;
+		return true;
 	case OPTION_STATS:
 		options.stats = optarg;
-		break;
-	case OPTION_STATS_FD:
-		options.stats_fd = parse_fd("--stats-fd", optarg, false);
-		break;
-	case OPTION_STATUS_FD:
-		options.status_fd = parse_fd("--status-fd", optarg, false);
-		break;
-	case OPTION_READY_FD:
-		options.ready_fd = parse_fd("--ready-fd", optarg, false);
-		break;
-	case OPTION_KEEP_FD:
-		options.keep_fd = parse_fd("--keep-fd", optarg, false);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void take_option(int option)
+{
+	if (option == 0 || take_fd(option) || take_text(option))
+		return; /* 0: a flag, set already */
+	switch (option) {
+	case OPTION_INSTANCE:
+		options.instance = parse_instance(optarg);
 		break;
 	case OPTION_MEMORY:
 		options.memory = parse_memory(optarg);
@@ -288,7 +309,7 @@ static void tell_ready(void)
 	close(options.ready_fd);
 }
 
-/* So long that the fullest buffer will have WANTED_PERCENT again; it grows slowly, shrinks at once. */
+/* Until the fullest buffer has WANTED_PERCENT again; it grows slowly, shrinks at once. */
 static u64 next_interval(u64 interval_ns, unsigned int percent)
 {
 	u64 next = interval_ns * WANTED_PERCENT / (percent ? percent : 1);

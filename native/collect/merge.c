@@ -6,9 +6,9 @@
  * task may sleep in between. So each CPU has a few sorted runs; a record goes to the first whose
  * last one is not later (patience sorting), nearly always the same. A heap merges the runs.
  *
- * An event of several records is gathered by (upid, time). While one is incomplete, later ones wait
- * for it, but not longer than the horizon's patience: afterwards it stays aside until it is complete
- * or a later event of the same task shows that the rest was lost.
+ * An event of several records is gathered by (upid, time). While one is incomplete, later ones
+ * wait for it, but not longer than the horizon's patience: afterwards it stays aside until it is
+ * complete or a later event of the same task shows that the rest was lost.
  */
 #include "merge.h"
 

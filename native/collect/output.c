@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writer of the trace. Events gather in one buffer and go out whole, in large writes. The first write
- * error (a full disk) ends the writing, not the collecting: from there on events are counted as
- * unwritten, and the file is cut behind the last whole event.
+ * Writer of the trace. Events gather in one buffer and go out whole, in large writes. The first
+ * write error (a full disk) ends the writing, not the collecting: from there on events are counted
+ * as unwritten, and the file is cut behind the last whole event.
  */
 #include "output.h"
 
@@ -98,7 +98,7 @@ static size_t write_all(const char *text, size_t len)
 	return done;
 }
 
-/* Bytes of at most 16 lanes of 8 bits are summed before they overflow: the compiler uses vectors. */
+/* In parts whose count fits a byte: so the compiler counts 16 bytes at once. */
 static u64 count_lines(const char *text, size_t len)
 {
 	u64 n = 0;

@@ -5,7 +5,7 @@
 
 #include "etrace_format.h"
 
-/* Create the file, or take the descriptor, that the options name; ends the program with a reason. */
+/* Create the file or take the descriptor that the options name; ends the program with a reason. */
 void output_open(void);
 
 /* The first line of a trace. */
@@ -13,8 +13,8 @@ void output_put_initial_cwd(const char *cwd);
 
 /*
  * Events that belong together: begin, put any text into what output_text() returns, end. When the
- * end says false there was not room enough: put all of it once more. output_cancel() instead of the
- * end leaves it out.
+ * end says false there was not room enough: put all of it once more. output_cancel() instead of
+ * the end leaves it out.
  */
 void output_begin(void);
 struct etrace_out *output_text(void);

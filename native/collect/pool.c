@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Pages of the ring buffer in user memory. A page lives as long as a record on it is held; some free
- * pages are kept for the next round, the others go back, so that a burst does not stay forever.
+ * Pages of the ring buffer in user memory. A page lives as long as a record on it is held; some
+ * free pages are kept for the next round, the others go back: a burst does not stay forever.
  */
 #include "pool.h"
 

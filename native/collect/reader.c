@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Per-CPU buffers -> held records. One thread reads all CPUs in turn: each read() hands over one page
- * of the ring buffer, without copying it in the kernel when it is full. Buffers of CPUs that are
- * offline stay readable, those of CPUs that were never online read as empty.
+ * Per-CPU buffers -> held records. One thread reads all CPUs in turn: each read() hands over one
+ * page of the ring buffer, without copying it in the kernel when it is full. Buffers of CPUs that
+ * are offline stay readable, those of CPUs that were never online read as empty.
  */
 #include "reader.h"
 

@@ -45,16 +45,19 @@ static void put_char(struct etrace_out *out, char c)
  * Lines are made without looking at the room left: right in the buffer while a longest line fits,
  * else in `scratch`, from where end_line() copies what fits. It saves half of all instructions.
  */
+static bool line_fits(const struct etrace_out *out)
+{
+	return out->len <= out->size && out->size - out->len >= LINE_MAX;
+}
+
 static char *begin_line(const struct etrace_out *out, char scratch[LINE_MAX])
 {
-	if (out->len <= out->size && out->size - out->len >= LINE_MAX)
-		return out->buf + out->len;
-	return scratch;
+	return line_fits(out) ? out->buf + out->len : scratch;
 }
 
 static void end_line(struct etrace_out *out, const char *line, const char *end)
 {
-	if (out->len <= out->size && line == out->buf + out->len)
+	if (line_fits(out))
 		out->len += (size_t)(end - line);
 	else
 		put(out, line, (size_t)(end - line));
@@ -244,8 +247,7 @@ void etrace_put_line(struct etrace_out *out, const struct etrace_prefix *prefix,
 static void end_line_with(struct etrace_out *out, const char *line, char *at, const char *text,
 			  size_t len)
 {
-	if (out->len <= out->size && line == out->buf + out->len &&
-	    len < out->size - out->len - (size_t)(at - line)) {
+	if (line_fits(out) && len < out->size - out->len - (size_t)(at - line)) {
 		memcpy(at, text, len);
 		at[len] = '\n';
 		out->len += (size_t)(at - line) + len + LINE_END_BYTES;

@@ -10,9 +10,6 @@
 #include <linux/string.h>
 #else
 #include <string.h>
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
 #endif
 
 #define WORD 8u
@@ -46,7 +43,7 @@ static inline u64 newline_in(u64 word)
 	return (zero_where_newline - ones) & ~zero_where_newline & (ones << 7);
 }
 
-static __always_inline u64 copy_word(char *to, const char *from)
+static inline u64 copy_word(char *to, const char *from)
 {
 	u64 word;
 
@@ -59,7 +56,7 @@ static __always_inline u64 copy_word(char *to, const char *from)
  * Copy and look for newlines in one go; non-zero when there is one. Paths are short: this is less
  * work than memcpy() and memchr().
  */
-static __always_inline u64 copy_text(char *to, const char *from, size_t len)
+static inline u64 copy_text(char *to, const char *from, size_t len)
 {
 	const char *last;
 	char *last_to;

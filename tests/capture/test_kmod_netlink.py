@@ -97,9 +97,10 @@ def test_every_refusal_has_a_reason_and_a_hint(code: int) -> None:
     assert error.hint
 
 
-def test_a_missing_family_is_an_error_with_a_hint() -> None:
+def test_a_missing_family_is_an_error_with_a_hint(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CaptureError, match="not loaded"):
         netlink.NetlinkControl()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_request_reaches_the_kernel() -> None:

@@ -66,6 +66,26 @@ def test_a_descriptor_is_written_from_where_it_stands(tmp_path: Path, instance: 
     assert out.read_bytes() == b"before\n" + WHOLE
 
 
+def test_a_trace_can_be_continued_and_is_cut_behind_its_old_end(
+    tmp_path: Path, instance: Path
+) -> None:
+    """As `etrace stop` does after a collector was killed; here the disk is full soon."""
+    out = tmp_path / "trace"
+    out.write_bytes(b"INITCWD=/\n")
+    with out.open("ab") as file:
+        fd = file.fileno()
+        done = subprocess.run(
+            [program(), "--raw", instance, "--output-fd", str(fd)],
+            capture_output=True, text=True, check=False, timeout=60, pass_fds=[fd],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        )  # fmt: skip
+    event = len(events(1)[0].lines)
+    n = (1000 - len(b"INITCWD=/\n")) // event
+    assert done.returncode == 2
+    assert out.read_bytes() == b"INITCWD=/\n" + lines(events(n))
+    assert f"{n * event} bytes with {n} whole events are kept" in done.stderr
+
+
 def test_a_descriptor_that_cannot_be_written_is_refused(instance: Path) -> None:
     with Path("/dev/null").open("rb") as file:
         done = collect("--raw", instance, "--output-fd", str(file.fileno()),

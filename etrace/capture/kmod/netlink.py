@@ -119,7 +119,8 @@ class NetlinkControl:
         self._refused = NetlinkError
         self._message = message_class()
         self._socket = GenericNetlinkSocket(ext_ack=True)
-        self._socket.module_err_level = "debug"  # a missing family is told below
+        # a missing family is told below, not logged; since 0.9 the core is an object of its own
+        getattr(self._socket, "asyncore", self._socket).module_err_level = "debug"
         try:
             self._socket.bind(FAMILY, self._message)
         except NetlinkError as error:

@@ -37,7 +37,11 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
     counts = {**after, **sums}
     for key in UNKNOWN:
         counts.pop(key, None)
-    return counts, f"the collector died; {after.get('records', 0):,} records it left were read now"
+    remark = (
+        f"the collector died; {after.get('records', 0):,} records that it left were read now, "
+        "what it had read but not written yet is missing"
+    )
+    return counts, remark
 
 
 def _collect(host: Host, state: State) -> dict[str, Any]:
