@@ -41,7 +41,7 @@ os.write(number("--ready-fd"), b"\\n")
 os.close(number("--ready-fd"))
 signal.sigwait({{signal.SIGTERM}})
 if behaviour().get("hangs"):
-    time.sleep(100)
+    time.sleep(float(behaviour()["hangs"]))
 os.write(number("--output-fd"), behaviour().get("trace", "4194305,0,1,0!Exit|status=0\\n").encode())
 stats = counts | dict(events=10, lines=20, threads=0, duration_ns=10**9, ended="stopped")
 stats["records"] = behaviour().get("records", 10)
@@ -115,6 +115,9 @@ class FakeKernel:
             self.phase, self.session, 1, 4242, 0, counters=self.counters,
             missing_probes=self.missing,
         )  # fmt: skip
+
+    def refuse(self) -> Control:
+        raise CaptureError("the kernel does not answer")
 
     def connect(self) -> Control:
         return FakeControl(self)

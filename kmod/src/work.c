@@ -5,8 +5,10 @@
  * task for as long as it likes before its work has run.
  */
 #include <linux/atomic.h>
+#include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/string.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
 
@@ -29,6 +31,20 @@ int etrace_work_init(void)
 static int (*add_task_work)(struct task_struct *task, struct callback_head *work,
 			    enum task_work_notify_mode notify);
 
+/* A probe may stand behind the landing pad (IBT, BTI) where the function begins. */
+static void *function_of(const void *address)
+{
+	char symbol[KSYM_SYMBOL_LEN]; /* name+0xoffset/0xsize */
+	unsigned long offset = 0;
+	const char *plus;
+
+	sprint_symbol(symbol, (unsigned long)address);
+	plus = strchr(symbol, '+');
+	if (!plus || sscanf(plus, "+0x%lx", &offset) != 1)
+		return NULL;
+	return (char *)address - offset;
+}
+
 /* Where task_work_add() is not exported a kprobe, set and removed at once, tells its address. */
 int etrace_work_init(void)
 {
@@ -39,9 +55,9 @@ int etrace_work_init(void)
 		pr_err("etrace: cannot find task_work_add (%d): needs CONFIG_KPROBES\n", err);
 		return err;
 	}
-	add_task_work = (typeof(add_task_work))probe.addr;
+	add_task_work = function_of(probe.addr);
 	unregister_kprobe(&probe);
-	return 0;
+	return add_task_work ? 0 : -ENOENT;
 }
 #endif
 

@@ -19,7 +19,7 @@ from backends import need_root
 from fake_kernel import FakeControl, Machine, make_machine
 
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import session
+from etrace.capture.kmod import session, teardown
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.kmod.control import Counter, Option, Request
 from etrace.capture.kmod.owner import myself
@@ -231,4 +231,4 @@ def test_what_stands_in_the_way_is_found_without_loading(machine: Machine, tmp_p
     obstacle = backend.obstacle()
     assert obstacle is not None
     assert "a session runs already" in obstacle.reason
-    session.end(machine.host, list[str]().append)
+    teardown.end(machine.host, list[str]().append)

@@ -75,6 +75,8 @@ def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None =
     Fails when the guest did not reach the script's end; the script's own status is the caller's.
     """
     boot = boot or Boot()
+    if not kernel.image.exists():
+        raise MachineError(f"{kernel.image} is missing: apt-get install linux-image-amd64")
     shutil.copytree(GUEST, work / "guest", dirs_exist_ok=True)
     (work / "bin").mkdir(exist_ok=True)
     shutil.copy(_busybox(), work / "bin")

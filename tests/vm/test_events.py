@@ -12,7 +12,7 @@ from event_programs import SOURCES, head_value, programs
 from vm.machine import complaints
 from vm.rig import Guest, numbers
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 PIPE = ("events", "pipe")
 COLLECTOR = ("events", "collector")
 PROGRAMS = b"/run/etrace-events/programs/"

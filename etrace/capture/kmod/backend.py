@@ -52,7 +52,7 @@ class KmodBackend:
         from etrace.capture.kmod import session  # noqa: PLC0415  a start without it is faster
 
         state = host.states.read()
-        if state is None or not session.is_running(state):
+        if state is None or not (session.is_running(state) or state.is_driven):
             return None
         return Probe(
             False,

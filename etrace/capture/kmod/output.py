@@ -22,7 +22,8 @@ ZSTD_SUFFIX = ".zst"
 CAPTURING = TRACE + ".capturing"
 #: what a machine that crashed left of a capture
 PARTIAL = TRACE + ".partial"
-MODE = 0o644
+#: as /proc/PID/environ: arguments and environments of root's programs hold secrets
+MODE = 0o600
 #: no line is as long: a path is 4096 bytes at most, and cut into parts of 900
 TAIL_BYTES = 1 << 16
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY

@@ -2,7 +2,7 @@
 """After a collector died: the kernel's buffers still hold what it had not read.
 
 Another collector reads that to the end of the trace, behind the last whole line. What the dead one
-had read but not written (it holds events for a tenth of a second to order them) is gone.
+had read but not written (it holds events back to bring them into order) is gone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
 
     A compressed trace cannot be continued: a frame is missing its end.
     """
-    before = collector.read_counts(host.states.progress)
+    before = _written(collector.read_counts(host.states.progress))
     if state.is_compressed or not host.tracefs.instance(state.instance).exists:
         return before, "the collector died"
     try:
@@ -42,6 +42,12 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
         "what it had read but not written yet is missing"
     )
     return counts, remark
+
+
+def _written(counts: dict[str, Any]) -> dict[str, Any]:
+    """Count as read only the records that have reached the file."""
+    records = counts.get("written_records", counts.get("records", 0))
+    return {**counts, "records": records}
 
 
 def _collect(host: Host, state: State) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import collector, process, session, survivors
+from etrace.capture.kmod import collector, process, session, survivors, teardown
 from etrace.capture.kmod.command import Command, Ended
 from etrace.capture.kmod.control import Control, Counter, Option
 from etrace.capture.kmod.ending import Ending
@@ -95,7 +95,7 @@ class _Run:
                     }
                     n_alive = self.wait_for_survivors(control)
             finally:
-                ending = session.end_own(self.host, self.state, self.remarks.append, more)
+                ending = teardown.end_own(self.host, self.state, self.remarks.append, more)
         return self.outcome(ending, self.ended, n_alive)
 
     def hand_on(self, number: int) -> None:
@@ -131,7 +131,9 @@ class _Run:
                 f"{len(names)} process(es) outlive the command and go on unrecorded: {shown}; "
                 "--wait-all waits for them"
             )
-        self.remarks += [f"{loss.n:,} event(s) are lost: {loss.reason}" for loss in ending.losses]
+        for loss in ending.losses:
+            least = "at least " if loss.at_least else ""
+            self.remarks.append(f"{least}{loss.n:,} event(s) are lost: {loss.reason}")
         self.remarks += ending.warnings
         status = TRACE_INCOMPLETE if ending.lost and not ended.status else ended.status
         return Outcome(status, ended.signal, ending.stats, tuple(self.remarks))

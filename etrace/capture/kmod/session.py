@@ -1,34 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session from its first change of the machine to its last: begin(), look(), end().
+"""The beginning of a session, and what can be seen of it: begin(), look().
 
-begin() undoes all of it when a step fails or a signal comes; from then on session.json says what
-end() has to take apart, in whichever process and after whatever has died in between.
+begin() undoes everything when a step fails or a signal comes; from then on session.json says what
+teardown.py has to undo.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from etrace.capture import signals
-from etrace.capture.kmod import collector, ending, process
+from etrace.capture.kmod import collector, process
 from etrace.capture.kmod.control import INSTANCE, Control, Option, Phase, Request, Status
-from etrace.capture.kmod.ending import Ending, Evidence
 from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, open_output
-from etrace.capture.kmod.owner import Owner
-from etrace.capture.kmod.rescue import rescue
+from etrace.capture.kmod.owner import Owner, need_root
 from etrace.capture.kmod.state import State
-from etrace.capture.kmod.tracefs import BufferCounts, Instance
+from etrace.capture.kmod.teardown import (
+    Check,
+    Tell,
+    attempt,
+    never,
+    refuse_when_driven,
+    take_apart,
+)
+from etrace.capture.kmod.tracefs import Instance
 from etrace.capture.session import STATS, TRACE
-from etrace.errors import CaptureError, EtraceError
+from etrace.errors import CaptureError
 
 DEFAULT_BUFFER_KIB = 4096
 #: all buffers together take no more than this part of the memory unless asked for
@@ -67,29 +71,10 @@ class Plan:
         return TRACE + ZSTD_SUFFIX if self.zstd else TRACE
 
 
-Tell = Callable[[str], None]
-Check = Callable[[], None]
-
-
-class NoSessionError(EtraceError):
-    """There is nothing to stop."""
-
-    def __init__(self) -> None:
-        super().__init__("no session runs", "start one: sudo etrace start")
-
-
 def default_buffer_kib() -> int:
     """Return the size of each CPU's buffer when none is given."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // KIB
     return max(min(DEFAULT_BUFFER_KIB, memory // MEMORY_SHARE // (os.cpu_count() or 1)), 64)
-
-
-def need_root() -> None:
-    """Refuse to go on without the rights of root."""
-    if os.geteuid() != 0:
-        raise CaptureError(
-            "the kernel module needs root", "sudo etrace ..., or trace without: etrace run"
-        )
 
 
 # ---- begin
@@ -111,7 +96,7 @@ def attempt_to_load(host: Host) -> None:
     with signals.deferred() as pending, host.states.locked(), contextlib.ExitStack() as undo:
         if not host.modules.is_loaded():
             host.modules.load(None)
-            undo.callback(_attempt, host.modules.unload, "the module stays loaded", _silent)
+            undo.callback(attempt, host.modules.unload, "the module stays loaded", _silent)
         pending.check()
         with contextlib.closing(host.connect()) as control:
             _refuse_foreign_session(control)
@@ -128,8 +113,9 @@ def _clear_the_way(host: Host, tell: Tell, check: Check) -> None:
             f"into {state.output.directory}, since {clock(state.started)}",
             "see `etrace status`; end it: sudo etrace stop",
         )
+    refuse_when_driven(state)
     tell(f"a session of {clock(state.started)} died; it is cleaned up first")
-    outcome = _take_apart(host, state, tell, check, {})
+    outcome = take_apart(host, state, tell, check, {})
     tell(f"what it captured is kept: {outcome.trace}")
 
 
@@ -175,7 +161,7 @@ class _Beginning:
         if modules.is_loaded():
             return False
         modules.load(self.plan.module)
-        self.undo.callback(_attempt, modules.unload, "the module stays loaded", self.tell)
+        self.undo.callback(attempt, modules.unload, "the module stays loaded", self.tell)
         self.check()
         return True
 
@@ -183,7 +169,7 @@ class _Beginning:
         """Make the ftrace instance with its options."""
         instance = self.host.tracefs.instance(INSTANCE)
         instance.make()
-        self.undo.callback(_attempt, instance.remove, f"{instance.path} stays", self.tell)
+        self.undo.callback(attempt, instance.remove, f"{instance.path} stays", self.tell)
         instance.configure(buffer_kib)
         self.check()
         return instance
@@ -208,7 +194,7 @@ class _Beginning:
             )
             fds = collector.Descriptors(trace, stats, progress, log, control.fileno())
             reader = collector.start(program, fds, source, states.collector_log, self.check)
-        self.undo.callback(collector.stop, reader, states.progress, self.tell, _never)
+        self.undo.callback(collector.stop, reader, states.progress, self.tell, never)
         self.check()
         return reader
 
@@ -226,10 +212,6 @@ class _Beginning:
 
 def _silent(_text: str) -> None:
     """Tell nobody."""
-
-
-def _never() -> None:
-    """Check for signals that are to wait."""
 
 
 def _stop_again(host: Host, number: int) -> None:
@@ -295,124 +277,3 @@ def kernel_status(host: Host) -> Status | None:
             return control.status()
     except CaptureError:
         return None
-
-
-# ---- end
-
-
-def end(host: Host, tell: Tell) -> Ending:
-    """End the session that `etrace start` began, or take apart one that died."""
-    need_root()
-    with signals.deferred() as pending, host.states.locked():
-        state = host.states.read()
-        if state is None:
-            raise NoSessionError
-        if state.driver is not None and state.driver.is_alive():
-            raise CaptureError(
-                f"the session belongs to `etrace run`, process {state.driver.pid}",
-                "it ends with its command",
-            )
-        return _take_apart(host, state, tell, pending.check, {})
-
-
-def end_own(host: Host, state: State, tell: Tell, more: dict[str, Any]) -> Ending:
-    """End the session that this process began; `more` goes into its stats."""
-    with signals.deferred(), host.states.locked():
-        return _take_apart(host, state, tell, _never, more)
-
-
-def _take_apart(host: Host, state: State, tell: Tell, check: Check, more: dict[str, Any]) -> Ending:
-    """Stop, drain, count, give the files their names, restore the machine: in this order.
-
-    Only the wait for the collector can be interrupted (`check` raises): then nothing was undone,
-    and the next command goes on from there. After it the machine is restored whatever fails, and
-    the trace is never removed.
-    """
-    instance = host.tracefs.instance(state.instance)
-    evidence = _gather(host, state, instance, tell, check)
-    with contextlib.ExitStack() as restore:
-        restore.callback(host.states.clear)
-        if state.loaded_module:
-            restore.callback(_attempt, host.modules.unload, "the module stays loaded", tell)
-        restore.callback(_attempt, instance.remove, f"{instance.path} stays", tell)
-        return _publish(state, evidence, more)
-
-
-def _attempt(step: Callable[[], None], otherwise: str, tell: Tell) -> None:
-    try:
-        step()
-    except OSError as error:
-        tell(f"{otherwise}: {error.strerror}; does somebody else use it?")
-
-
-def _gather(host: Host, state: State, instance: Instance, tell: Tell, check: Check) -> Evidence:
-    """Stop the kernel and the collector; return all that was counted."""
-    states = host.states
-    was_running = is_running(state)
-    status, remarks = _stop_kernel(host, state)
-    ended = collector.stop(state.collector, states.progress, tell, check)
-    collected = collector.read_counts(states.collector_stats)
-    whole = was_running and ended and bool(collected)
-    if not whole:
-        said = collector.last_words(states.collector_log)
-        if ended:
-            collected, remark = rescue(host, state)
-        else:
-            collected = collector.read_counts(states.progress)
-            remark = "the collector went no further and was killed"
-        remarks.append(f"{remark}{'; it said: ' + said if said else ''}")
-    exists = instance.exists
-    return Evidence(
-        status=status,
-        buffers=instance.counts() if exists else BufferCounts(),
-        changed_options=tuple(instance.changed_options()) if exists else (),
-        collected=collected,
-        whole=whole,
-        buffer_kib=state.buffer_kib,
-        remarks=tuple(remarks),
-        n_roots=1 if state.root_pid else 0,
-    )
-
-
-def _stop_kernel(host: Host, state: State) -> tuple[Status, list[str]]:
-    """End the kernel's session if it is this one; return its counters and what is odd."""
-    if not host.modules.is_loaded():
-        return ending.NOTHING, ["the module was unloaded: its counts are unknown"]
-    try:
-        with contextlib.closing(host.connect()) as control:
-            status = control.status()
-            if status.phase is Phase.RUNNING and status.session == state.session:
-                status = _stop_or_see(control, state.session)
-    except CaptureError as error:  # the session ends with its collector then
-        return ending.NOTHING, [f"the kernel's counts are unknown: {error.message}"]
-    if status.session != state.session:
-        return ending.NOTHING, ["another session ran since: the kernel's counts are unknown"]
-    return status, []
-
-
-def _stop_or_see(control: Control, session: int) -> Status:
-    """Stop the session; when it ends this very moment because its collector died, see how."""
-    try:
-        return control.stop(session)
-    except CaptureError:
-        return control.status()
-
-
-def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
-    output = state.output
-    stats = ending.stats(evidence, {"root": state.root, "started": state.started, **more})
-    warnings = ending.warnings(evidence)
-    aside = output.publish(state.trace_name)
-    try:
-        output.write_stats(json.dumps(stats).encode("ascii") + b"\n")
-    except CaptureError as error:
-        warnings = (*warnings, f"the stats could not be written: {error.message}")
-    return Ending(
-        trace=output.directory / state.trace_name,
-        aside=aside,
-        stats=stats,
-        losses=ending.losses(evidence),
-        warnings=warnings,
-        hint=ending.hint(evidence),
-        whole=evidence.whole,
-    )

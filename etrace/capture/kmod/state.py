@@ -36,7 +36,8 @@ class State:
 
     `root` is for people; `root_pid` is 0 when a control group is traced.
     `driver` is the `etrace run` that will end it, None for `etrace start`; `session` is 0 until
-    the kernel gave it a number; `started` is in seconds since 1970.
+    the kernel gave it a number; `started` is in seconds since 1970; `stopping` says that the
+    collector was told to end.
     """
 
     root: str
@@ -50,11 +51,17 @@ class State:
     driver: Process | None = None
     session: int = 0
     loaded_module: bool = False
+    stopping: bool = False
 
     @property
     def is_compressed(self) -> bool:
         """Whether the trace is."""
         return self.trace_name.endswith(ZSTD_SUFFIX)
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether the `etrace run` that began it lives, and will end it."""
+        return self.driver is not None and self.driver.is_alive()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as session.json holds it."""

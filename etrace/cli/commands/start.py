@@ -9,7 +9,7 @@ from pathlib import Path
 
 from etrace.capture.kmod import cgroup, host, process, session
 from etrace.capture.kmod.control import Option
-from etrace.capture.kmod.owner import invoking
+from etrace.capture.kmod.owner import invoking, need_root
 from etrace.cli.ending import tell
 from etrace.errors import UsageError
 
@@ -118,7 +118,7 @@ def plan(args: argparse.Namespace) -> session.Plan:
 
 def run(args: argparse.Namespace) -> int:
     """Run `etrace start`."""
-    session.need_root()
+    need_root()
     state = session.begin(host.real(), plan(args), lambda text: tell(f"etrace: {text}\n"))
     if not args.quiet:
         tell(
