@@ -49,7 +49,7 @@ class ImageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
-    """What the header says of a column; `offset` from the start of the data, `length` in elements."""
+    """What the header says of a column: offset from the start of the data, length in elements."""
 
     dtype: str
     unit: str
@@ -105,7 +105,7 @@ class Image:
         return bytes(strings.columns["bytes"][start[row] : start[row + 1]])
 
     def find_string(self, text: bytes) -> int:
-        """Return the row of a string, -1 when the image does not hold it. (log n comparisons)"""
+        """Return the row of a string, -1 when the image does not hold it: log n comparisons."""
         low, high = 0, self.n_strings
         while low < high:
             middle = (low + high) // 2
@@ -168,7 +168,9 @@ def _read_head(path: Path, data: memoryview) -> tuple[int, dict[str, Any], int]:
     return schema, header, _align(HEAD.size + n_header)
 
 
-def _column(path: Path, data: memoryview, start: int, name: str, raw: Any) -> tuple[ColumnInfo, memoryview]:
+def _column(
+    path: Path, data: memoryview, start: int, name: str, raw: Any
+) -> tuple[ColumnInfo, memoryview]:
     info = ColumnInfo(raw["dtype"], raw["unit"], raw["meaning"], raw["offset"], raw["length"])
     code, n_bytes = DTYPES[info.dtype]
     begin = start + info.offset
@@ -242,8 +244,16 @@ def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
             length, rest = divmod(c.n_bytes, DTYPES[c.dtype][1])
             if rest:
                 raise ValueError(f"{table.name}.{c.name}: {c.n_bytes} bytes are no {c.dtype}")
-            columns.append({"name": c.name, "dtype": c.dtype, "unit": c.unit,
-                            "meaning": c.meaning, "offset": offset, "length": length})
+            columns.append(
+                {
+                    "name": c.name,
+                    "dtype": c.dtype,
+                    "unit": c.unit,
+                    "meaning": c.meaning,
+                    "offset": offset,
+                    "length": length,
+                }
+            )
             offset = _align(offset + c.n_bytes)
         out.append({"name": table.name, "rows": table.n_rows, "columns": columns})
     return out, offset
