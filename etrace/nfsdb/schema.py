@@ -2,7 +2,7 @@
 """What a database image holds: tables, columns, their types and units.
 
 One row here is one column of `.nfsdb.img`. What a row has many of lies in a table of its own: the
-column `X.start` (one element more than rows) says where each row's begin. Row numbers are positions;
+column `X.start` (one element more than rows) says where each begin. Row numbers are positions;
 NONE stands for "no row".
 
 Sources of the meanings: docs/nfsdb-json.md, seed 001.
