@@ -88,8 +88,8 @@ static __always_inline struct etrace_task *etrace_task_find(const struct task_st
 
 /*
  * The task is traced from now on; its entry, whether it is new or not. NULL without memory
- * (counted) and for a task that is ending. From the fork probe when the parent is traced, or when
- * etrace_cgroup_holds(child). Atomic.
+ * (counted), for a task that is ending and for one of the kernel's own. From the fork probe when
+ * the parent is traced, or when etrace_cgroup_holds(child). Atomic.
  */
 struct etrace_task *etrace_task_add(struct task_struct *task);
 /*
@@ -125,11 +125,12 @@ static inline u64 etrace_now(void)
 /* ---- emission ---- */
 
 /*
- * One event of whole strings as one record, or as many as its text needs. Preemption may be on or
- * off; never sleeps. The strings must stay as they are during the call (no user memory).
+ * One event of the task, of whole strings, as one record or as many as its text needs; nothing when
+ * its session is over. Preemption may be on or off; never sleeps. The strings must stay as they are
+ * during the call (no user memory).
  */
-void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
-		 const struct etrace_text *data);
+void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
+		 const s64 *values, const struct etrace_text *data);
 
 /*
  * An event put together piece by piece, or several lines with one time stamp that belong together
@@ -137,9 +138,9 @@ void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *valu
  * records. May sleep between calls if the caller may.
  */
 struct etrace_stream {
-	s64 upid;
+	s64 upid; /* of the task; a caller may set 0 before the first event (Env) */
 	u64 time_ns;
-	u32 session; /* that it was begun in */
+	u32 session; /* of the task: nothing is written when it is over */
 	u32 n_events;
 	u16 cpu; /* of the first piece: all lines of an event show one */
 	u16 n_records; /* so far: the number of the next one */
@@ -148,7 +149,8 @@ struct etrace_stream {
 	struct etrace_split split;
 };
 
-void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns);
+void etrace_stream_begin(struct etrace_stream *stream, const struct etrace_task *entry,
+			 u64 time_ns);
 /* The event's line and its strings, cut as needed. */
 void etrace_stream_event(struct etrace_stream *stream, enum etrace_event event, const s64 *values,
 			 const struct etrace_text *data);

@@ -7,7 +7,7 @@
 
 struct task_struct;
 
-/* All threads of the process that `task` is in; -ESRCH when it ends. `upid`: of `task`. */
+/* All threads of the process that `task` is in; -ESRCH when none is left. `upid`: of `task`. */
 int etrace_roots_add_process(struct task_struct *task, u64 *upid);
 /* What traced tasks have started before. */
 void etrace_roots_add_descendants(void);

@@ -50,6 +50,18 @@ static void sum_counters(u64 *sums)
 			sums[i] += READ_ONCE(per_cpu_ptr(etrace_counters, cpu)->n[i]);
 }
 
+static const char *why_not_open(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+		return "tracing_on of the instance is 0, or its buffer is full: clear its `trace`";
+	case -EBUSY:
+		return "the event etrace/etrace_record has a filter or trigger: remove it";
+	default:
+		return "the ftrace instance does not have the event etrace/etrace_record";
+	}
+}
+
 /* Makes the instance when it is not there; it stays when the session is over. */
 static int open_instance(const char *name, const char **reason)
 {
@@ -63,16 +75,14 @@ static int open_instance(const char *name, const char **reason)
 	err = etrace_emit_open(name);
 	if (!err)
 		return 0;
-	*reason = err == -ENOSPC ?
-		"tracing_on of the instance is 0, or its buffer is full: clear its `trace` file" :
-		"the ftrace instance does not have the event etrace/etrace_record";
+	*reason = why_not_open(err);
 	trace_array_put(session.instance);
 	return err;
 }
 
 static void close_instance(void)
 {
-	etrace_emit_close();
+	etrace_emit_close(session.instance_name);
 	trace_array_put(session.instance);
 }
 
@@ -88,7 +98,7 @@ static int add_roots(const struct etrace_session_request *request, const char **
 	} else {
 		err = etrace_roots_add_process(request->root, &session.root_upid);
 		if (err)
-			*reason = "the process ended, or there is no memory to trace it";
+			*reason = "the process ended, is the kernel's, or there is no memory for it";
 	}
 	if (!err && request->options & ETRACE_OPTION_DESCENDANTS)
 		etrace_roots_add_descendants();
@@ -110,6 +120,7 @@ static void open_session(const struct etrace_session_request *request)
 	describe(request);
 	reset_counters();
 	etrace_notice_reset(session.number);
+	etrace_work_begin();
 	etrace_options = request->options;
 	WRITE_ONCE(etrace_session, session.number);
 	etrace_task_set_open(request->root ? request->root->signal : NULL);
@@ -118,7 +129,8 @@ static void open_session(const struct etrace_session_request *request)
 /* No probe is left: no work of a task, no entry, no target. */
 static void close_session(void)
 {
-	etrace_work_wait();
+	/* what is left by then prints nothing any more */
+	this_cpu_add(etrace_counters->n[ETRACE_COUNT_LOST_EVENTS], etrace_work_wait());
 	WRITE_ONCE(etrace_session, 0);
 	etrace_task_set_close();
 	close_instance();
