@@ -85,6 +85,8 @@ static inline void etrace_synchronize_tasks(void)
 {
 #ifdef ETRACE_RCU_TASKS_EXPORTED
 	synchronize_rcu_tasks();
+#elif defined(CONFIG_PREEMPTION) && defined(CONFIG_TASKS_RCU)
+#error "a preemptible kernel that does not export synchronize_rcu_tasks() cannot unload the module"
 #else
 	synchronize_rcu();
 #endif

@@ -212,8 +212,8 @@ void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event
 /* ---- the instance ---- */
 
 /* With these the tracing core hands out memory that is not the ring buffer's. */
-#define DETOURS (EVENT_FILE_FL_FILTERED | EVENT_FILE_FL_SOFT_MODE | EVENT_FILE_FL_SOFT_DISABLED | \
-		 EVENT_FILE_FL_TRIGGER_MODE | EVENT_FILE_FL_TRIGGER_COND | EVENT_FILE_FL_PID_FILTER)
+#define DETOURS (EVENT_FILE_FL_FILTERED | EVENT_FILE_FL_SOFT_DISABLED | \
+		 EVENT_FILE_FL_TRIGGER_COND | EVENT_FILE_FL_PID_FILTER)
 
 /*
  * The instance's ring buffer is private to ftrace, but each reservation tells it. Nothing remains

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the parts of the module share. Files: main.c (load, unload), session.c (start, stop),
- * control.c (netlink), task_set.c, emit.c (records), hooks.c (probes), syscall.c + syscall_table.c
- * (sys_exit), process.c (fork, exec, exit, comm), path.c + names.c (LSM path hooks).
+ * What the parts of the module share; hooks.h has what the probes share. control.c drives
+ * session.c, which fills task_set.c (roots.c, cgroup.c) and switches hooks.c on; the probes call
+ * the files of their events (open.c, exec.c, ...), which end in emit.c.
  */
 #ifndef ETRACE_H
 #define ETRACE_H
@@ -34,10 +34,11 @@ static inline void etrace_count(enum etrace_counter counter)
 
 /* ---- the traced tasks ---- */
 
-/* State that hooks keep between two probes of one system call; owned by path.c and process.c. */
+/* State that hooks keep between two probes of one system call; owned by names.c and exec.c. */
 struct etrace_names;
 struct etrace_exec;
 struct etrace_opens;
+struct etrace_descriptors;
 
 /* A system call of a traced task that has returned. */
 struct etrace_call {
@@ -58,6 +59,7 @@ struct etrace_task {
 	s64 upid;
 	struct etrace_names *names;
 	struct etrace_exec *exec;
+	struct etrace_descriptors *closing; /* by the execution or close_range at hand */
 	struct etrace_opens *opens; /* ETRACE_OPTION_OPEN_ONCE */
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	struct etrace_call deferred; /* what `work` is about */
@@ -101,7 +103,14 @@ void etrace_task_get(struct etrace_task *entry);
 void etrace_task_put(struct etrace_task *entry); /* frees names, exec with the last reference */
 
 /* Does the session trace a cgroup that `task` is in? For the fork probe: CLONE_INTO_CGROUP. */
+#ifdef CONFIG_CGROUPS
 bool etrace_cgroup_holds(struct task_struct *task);
+#else
+static inline bool etrace_cgroup_holds(struct task_struct *task)
+{
+	return false;
+}
+#endif
 
 /* ---- the session ---- */
 extern u32 etrace_options; /* ETRACE_OPTION_* of the running session */

@@ -98,7 +98,7 @@ static int add_roots(const struct etrace_session_request *request, const char **
 	} else {
 		err = etrace_roots_add_process(request->root, &session.root_upid);
 		if (err)
-			*reason = "the process ended, is the kernel's, or there is no memory for it";
+			*reason = "the process ended, is the kernel's, or there was no memory";
 	}
 	if (!err && request->options & ETRACE_OPTION_DESCENDANTS)
 		etrace_roots_add_descendants();
@@ -190,73 +190,9 @@ static int start_locked(const struct etrace_session_request *request, const char
 	return begin(request, reason);
 }
 
-int etrace_session_start(const struct etrace_session_request *request, const char **reason)
-{
-	int err;
-
-	if (!try_module_get(THIS_MODULE)) {
-		*reason = "the module is being unloaded";
-		return -ENODEV;
-	}
-	mutex_lock(&session_lock);
-	err = start_locked(request, reason);
-	mutex_unlock(&session_lock);
-	if (err)
-		module_put(THIS_MODULE);
-	return err;
-}
-
-static bool stop_locked(u32 number, u32 portid)
-{
-	if (session.state != ETRACE_STATE_RUNNING || (number && number != session.number) ||
-	    (portid && portid != session.owner_portid))
-		return false;
-	end();
-	session.state = ETRACE_STATE_STOPPED;
-	etrace_notice(ETRACE_NOTICE_STOPPED);
-	return true;
-}
-
-static bool stop(u32 number, u32 portid)
-{
-	bool stopped;
-
-	mutex_lock(&session_lock);
-	stopped = stop_locked(number, portid);
-	mutex_unlock(&session_lock);
-	if (stopped)
-		module_put(THIS_MODULE);
-	return stopped;
-}
-
-int etrace_session_stop(u32 number)
-{
-	return stop(number, 0) ? 0 : -ENOENT;
-}
-
-/* A closing socket does not wait for the end of the session. */
-static u32 gone_portid;
-
-static void stop_orphan(struct work_struct *work)
-{
-	stop(0, READ_ONCE(gone_portid));
-}
-
-static DECLARE_WORK(stop_orphan_work, stop_orphan);
-
-void etrace_session_owner_gone(u32 portid)
-{
-	if (READ_ONCE(session.state) != ETRACE_STATE_RUNNING ||
-	    READ_ONCE(session.owner_portid) != portid)
-		return;
-	WRITE_ONCE(gone_portid, portid);
-	schedule_work(&stop_orphan_work);
-}
-
-void etrace_session_status(struct etrace_session_status *status)
+static void fill_status(struct etrace_session_status *status)
 {
 	memset(status, 0, sizeof(*status));
-	mutex_lock(&session_lock);
 	status->state = session.state;
 	status->number = session.number;
 	status->options = etrace_options;
@@ -266,6 +202,77 @@ void etrace_session_status(struct etrace_session_status *status)
 	strscpy(status->instance, session.instance_name, sizeof(status->instance));
 	sum_counters(status->counters);
 	status->counters[ETRACE_COUNT_LIVE] = etrace_task_set_live();
+}
+
+int etrace_session_start(const struct etrace_session_request *request,
+			 struct etrace_session_status *status, const char **reason)
+{
+	int err;
+
+	if (!try_module_get(THIS_MODULE)) {
+		*reason = "the module is being unloaded";
+		return -ENODEV;
+	}
+	mutex_lock(&session_lock);
+	err = start_locked(request, reason);
+	fill_status(status);
+	mutex_unlock(&session_lock);
+	if (err)
+		module_put(THIS_MODULE);
+	return err;
+}
+
+static void stop_locked(void)
+{
+	end();
+	session.state = ETRACE_STATE_STOPPED;
+	etrace_notice(ETRACE_NOTICE_STOPPED);
+}
+
+int etrace_session_stop(u32 number, struct etrace_session_status *status)
+{
+	bool runs;
+
+	mutex_lock(&session_lock);
+	runs = session.state == ETRACE_STATE_RUNNING && (!number || number == session.number);
+	if (runs)
+		stop_locked();
+	fill_status(status);
+	mutex_unlock(&session_lock);
+	if (!runs)
+		return -ENOENT;
+	module_put(THIS_MODULE);
+	return 0;
+}
+
+/* A closing socket does not wait for the end of the session. */
+static u32 orphan;
+
+static void stop_orphan(struct work_struct *work)
+{
+	struct etrace_session_status status;
+
+	etrace_session_stop(READ_ONCE(orphan), &status);
+}
+
+static DECLARE_WORK(stop_orphan_work, stop_orphan);
+
+/* The lock is not waited for: its holder may be stopping the session for another socket. */
+void etrace_session_owner_gone(u32 portid)
+{
+	u32 number = READ_ONCE(session.number);
+
+	if (READ_ONCE(session.state) != ETRACE_STATE_RUNNING ||
+	    READ_ONCE(session.owner_portid) != portid)
+		return;
+	WRITE_ONCE(orphan, number);
+	schedule_work(&stop_orphan_work);
+}
+
+void etrace_session_status(struct etrace_session_status *status)
+{
+	mutex_lock(&session_lock);
+	fill_status(status);
 	mutex_unlock(&session_lock);
 }
 
