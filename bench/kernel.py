@@ -7,7 +7,7 @@ init_on_alloc=0, for zeroing by `rep stosb` counts each byte as an instruction.
 
     PYTHONPATH=tests python3 bench/kernel.py [KERNEL...]
 
-Exit status 1 when a figure is above what is asked of it, or an addition differs by more than 15 percent
+Exit status 1 when a figure is above what is asked of it, or an addition differs by more than 15 %
 from that of the first kernel.
 """
 
