@@ -170,3 +170,15 @@ def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
         **more,
         "ended": _ended(evidence, more.get("ended", STOPPED)),
     }
+
+
+def mark(lost: int) -> bytes:
+    """Return the line that says in a trace that events are lost; the kernel's own, of CPU 0."""
+    return f"CPU:0 [LOST {lost} EVENTS]\n".encode()
+
+
+def zstd_frame(content: bytes) -> bytes:
+    """Return a frame of one raw block (RFC 8878, 3.1.1); content of at most 255 bytes."""
+    single_segment, raw_and_last = 0x20, 1
+    header = b"\x28\xb5\x2f\xfd" + bytes([single_segment, len(content)])
+    return header + (len(content) << 3 | raw_and_last).to_bytes(3, "little") + content

@@ -53,7 +53,7 @@ def _written(counts: dict[str, Any]) -> dict[str, Any]:
 def _collect(host: Host, state: State) -> dict[str, Any]:
     states = host.states
     with contextlib.ExitStack() as opened:
-        trace = state.output.reopen()
+        trace = state.output.reopen(state.trace)
         opened.callback(os.close, trace)
         stats, progress, log = (
             opened.enter_context(states.created(path))
@@ -61,8 +61,8 @@ def _collect(host: Host, state: State) -> dict[str, Any]:
         )
         source = collector.Source(host.tracefs.mount(), state.instance, cwd="")
         descriptors = collector.Descriptors(trace, stats, progress, log, keep=log)
-        reader = collector.start(
-            host.collector(), descriptors, source, states.collector_log, lambda: None
-        )
-    collector.stop(reader, states.progress, lambda _text: None, lambda: None)
+        held = collector.Held(host.collector(), descriptors, source)
+    with contextlib.closing(held):
+        held.release(states.collector_log, lambda: None)
+        collector.stop(held.process, states.progress, lambda _text: None, lambda: None)
     return collector.read_counts(states.collector_stats)

@@ -19,7 +19,7 @@ from etrace.capture import signals
 from etrace.capture.kmod import collector, process
 from etrace.capture.kmod.control import INSTANCE, Control, Option, Phase, Request, Status
 from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, open_output
+from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, identity_of, open_output
 from etrace.capture.kmod.owner import Owner, need_root
 from etrace.capture.kmod.state import State
 from etrace.capture.kmod.teardown import (
@@ -49,7 +49,7 @@ class Plan:
 
     directory: Path
     owner: Owner
-    root_pid: int = 0
+    root_process: process.Process | None = None
     root_name: str = ""
     cgroup: str = ""
     options: Option = Option.NONE
@@ -57,6 +57,11 @@ class Plan:
     buffer_kib: int = 0
     module: Path | None = None
     driver: process.Process | None = None
+
+    @property
+    def root_pid(self) -> int:
+        """Number of the root process, 0 for a control group."""
+        return 0 if self.root_process is None else self.root_process.pid
 
     @property
     def root(self) -> str:
@@ -140,25 +145,36 @@ class _Beginning:
         with contextlib.closing(control):
             _refuse_foreign_session(control)
             instance = self.make_instance(buffer_kib)
-            reader = self.start_collector(program, output, control, instance)
-            state = State(
-                root=plan.root,
-                root_pid=plan.root_pid,
-                started=time.time(),
-                output=output,
-                trace_name=plan.trace_name,
-                instance=instance.path.name,
-                buffer_kib=buffer_kib,
-                collector=reader,
-                driver=plan.driver,
-                loaded_module=loaded,
-            )
+            with contextlib.ExitStack() as opened:
+                fds = self.open_files(output, control, opened)
+                held = collector.Held(program, fds, self.source(instance))
+                opened.callback(held.close)
+                self.undo.callback(
+                    collector.stop, held.process, host.states.progress, self.tell, never
+                )
+                state = State(
+                    root=plan.root,
+                    root_pid=plan.root_pid,
+                    started=time.time(),
+                    output=output,
+                    trace=identity_of(fds.trace),
+                    trace_name=plan.trace_name,
+                    instance=instance.path.name,
+                    buffer_kib=buffer_kib,
+                    collector=held.process,
+                    driver=plan.driver,
+                    loaded_module=loaded,
+                )
+                host.states.write(state)
+                held.release(host.states.collector_log, self.check)
             return self.start_session(control, state)
 
     def load_module(self) -> bool:
         """Load the module when it is not there; whether it was loaded."""
         modules = self.host.modules
         if modules.is_loaded():
+            if self.plan.module is not None:
+                self.tell(f"the module is loaded already: {self.plan.module} is not used")
             return False
         modules.load(self.plan.module)
         self.undo.callback(attempt, modules.unload, "the module stays loaded", self.tell)
@@ -168,44 +184,46 @@ class _Beginning:
     def make_instance(self, buffer_kib: int) -> Instance:
         """Make the ftrace instance with its options."""
         instance = self.host.tracefs.instance(INSTANCE)
+        if instance.exists:
+            self.tell(f"{instance.path} is there without a session: it is made anew, empty")
         instance.make()
         self.undo.callback(attempt, instance.remove, f"{instance.path} stays", self.tell)
         instance.configure(buffer_kib)
         self.check()
         return instance
 
-    def start_collector(
-        self, program: Path, output: Output, control: Control, instance: Instance
-    ) -> process.Process:
-        """Make the trace and start its writer."""
-        plan, states = self.plan, self.host.states
+    def source(self, instance: Instance) -> collector.Source:
+        """Return what the collector is to read."""
+        plan = self.plan
         cwd = process.working_directory(plan.root_pid or os.getpid())
-        source = collector.Source(self.host.tracefs.mount(), instance.path.name, cwd, plan.zstd)
+        return collector.Source(self.host.tracefs.mount(), instance.path.name, cwd, plan.zstd)
+
+    def open_files(
+        self, output: Output, control: Control, opened: contextlib.ExitStack
+    ) -> collector.Descriptors:
+        """Make the trace and the files of the collector."""
+        states = self.host.states
         if output.left_over():
-            self.tell(f"an unfinished trace lies in {output.directory}; it is now {PARTIAL}")
-        with contextlib.ExitStack() as opened:
-            trace = output.create()
-            opened.callback(os.close, trace)
-            self.undo.callback(output.discard)
-            self.undo.callback(states.clear)
-            stats, progress, log = (
-                opened.enter_context(states.created(path))
-                for path in (states.collector_stats, states.progress, states.collector_log)
-            )
-            fds = collector.Descriptors(trace, stats, progress, log, control.fileno())
-            reader = collector.start(program, fds, source, states.collector_log, self.check)
-        self.undo.callback(collector.stop, reader, states.progress, self.tell, never)
-        self.check()
-        return reader
+            self.tell(f"an unfinished trace lies in {output.directory}; it is kept as {PARTIAL}")
+        trace = output.create()
+        opened.callback(os.close, trace)
+        self.undo.callback(output.discard)
+        self.undo.callback(states.clear)
+        stats, progress, log = (
+            opened.enter_context(states.created(path))
+            for path in (states.collector_stats, states.progress, states.collector_log)
+        )
+        return collector.Descriptors(trace, stats, progress, log, control.fileno())
 
     def start_session(self, control: Control, state: State) -> State:
-        """Have the module trace; from here on session.json tells the whole truth."""
-        plan, states = self.plan, self.host.states
-        states.write(state)
+        """Have the module trace; note the number of the session."""
+        plan = self.plan
         number = control.start(Request(plan.root_pid, plan.cgroup, plan.options, state.instance))
         self.undo.callback(_stop_again, self.host, number)
         state = dataclasses.replace(state, session=number)
-        states.write(state)
+        self.host.states.write(state)
+        if plan.root_process is not None and not plan.root_process.is_alive():
+            raise CaptureError(f"{plan.root} has ended", "say what to trace: --pid PID")
         self.check()
         return state
 
@@ -244,12 +262,16 @@ def clock(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What can be seen of a session. `collected` are the collector's counts so far."""
+    """What can be seen of a session.
+
+    `collected` are the collector's counts so far, `said` its last words.
+    """
 
     state: State | None
     running: bool
     status: Status | None
     collected: dict[str, Any]
+    said: str = ""
 
 
 def look(host: Host) -> View:
@@ -258,7 +280,8 @@ def look(host: Host) -> View:
     status = kernel_status(host)
     collected = collector.read_counts(host.states.progress) if state else {}
     running = state is not None and (is_running(state) or _owns(state, status))
-    return View(state, running, status, collected)
+    said = collector.last_words(host.states.collector_log) if state else ""
+    return View(state, running, status, collected, said)
 
 
 def _owns(state: State, status: Status | None) -> bool:

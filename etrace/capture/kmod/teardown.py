@@ -23,6 +23,8 @@ from etrace.capture.kmod.state import State
 from etrace.capture.kmod.tracefs import BufferCounts, Instance
 from etrace.errors import CaptureError, EtraceError
 
+#: for a command that looks at a session just when another one ends its own
+PATIENCE_S = 600.0
 #: gets messages for people while something takes its time
 Tell = Callable[[str], None]
 #: raises when a signal came that ends the command
@@ -53,7 +55,7 @@ def end(host: Host, tell: Tell) -> Ending:
 
 def end_own(host: Host, state: State, tell: Tell, more: dict[str, Any]) -> Ending:
     """End the session that this process began; `more` goes into its stats."""
-    with signals.deferred(), host.states.locked():
+    with signals.deferred(), host.states.locked(PATIENCE_S):
         now = host.states.read()
         if now is None or now.collector != state.collector:
             raise CaptureError(
@@ -169,10 +171,19 @@ def _stop_or_see(control: Control, session: int) -> Status:
 
 
 def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
-    output = state.output
+    output, losses = state.output, ending.losses(evidence)
     stats = ending.stats(evidence, {"root": state.root, "started": state.started, **more})
     warnings = ending.warnings(evidence)
-    aside = output.publish(state.trace_name)
+    if losses:
+        warnings = (*warnings, *_mark(state, sum(loss.n for loss in losses)))
+    try:
+        aside = output.publish(state.trace_name, state.trace)
+    except CaptureError as error:
+        lost = f"; {sum(loss.n for loss in losses)} events are lost" if losses else ""
+        raise CaptureError(
+            f"the trace did not get its name: {error.message}{lost}",
+            f"what was captured is in {output.capturing}, if it is there still: rename it",
+        ) from error
     try:
         output.write_stats(json.dumps(stats).encode("ascii") + b"\n")
     except CaptureError as error:
@@ -181,7 +192,17 @@ def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
         trace=output.directory / state.trace_name,
         aside=aside,
         stats=stats,
-        losses=ending.losses(evidence),
+        losses=losses,
         warnings=warnings,
         hint=ending.hint(evidence),
     )
+
+
+def _mark(state: State, lost: int) -> tuple[str, ...]:
+    """Note the loss in the trace itself, where the parser tells of it; return why that failed."""
+    line = ending.mark(lost)
+    try:
+        state.output.append(state.trace, ending.zstd_frame(line) if state.is_compressed else line)
+    except CaptureError as error:
+        return (f"the loss could not be noted in the trace: {error.message}",)
+    return ()
