@@ -16,13 +16,14 @@ from typing import Any
 import jinja2
 
 from etrace.errors import EtraceError, SpecError
-from etrace.spec import model
+from etrace.spec import database, model
 
 #: rendered file -> template, relative to the top of the tree and to etrace/spec/templates
 OUTPUTS = {
     "kmod/include/etrace/events.h": "events.h.j2",
     "cython/libetrace/events.pxd": "events.pxd.j2",
     "docs/format.md": "format.md.j2",
+    "docs/image.md": "image.md.j2",
 }
 
 
@@ -57,7 +58,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def outputs(top: Path) -> dict[Path, str]:
     """Render everything that is rendered in the tree `top`: path -> text."""
-    values = {"spec": model.load()}
+    values = {"spec": model.load(), "tables": database.TABLES}
     templates = top / "etrace" / "spec" / "templates"
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}
 

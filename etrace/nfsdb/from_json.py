@@ -19,7 +19,7 @@ from typing import Any
 from libetrace.image import NewColumn, NewTable
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.schema import NONE, TABLES, Table
+from etrace.spec.database import NONE, TABLES, Table
 
 Entry = Mapping[str, Any]
 #: dtype of the schema -> type code of array

@@ -14,7 +14,7 @@ from typing import Any
 
 from libetrace.image import Image
 
-from etrace.nfsdb.schema import NONE
+from etrace.spec.database import NONE
 
 
 class Exporter:

@@ -15,7 +15,7 @@ from libetrace.parser import parse_bytes
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.from_json import Builder, read_entries
-from etrace.nfsdb.schema import NONE, TABLES
+from etrace.spec.database import NONE, TABLES
 from etrace.nfsdb.to_json import lines
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"

@@ -63,7 +63,7 @@ TABLES: tuple[Table, ...] = (
             C("upid", "<i8", "sequence << 22 | pid"),
             C("index", "<i4", "which execution of the upid"),
             C("start_ns", "<i8", "first event since the trace began", "ns"),
-            C("elapsed_ns", "<i8", "", "ns"),
+            C("elapsed_ns", "<i8", "until its last event or the next exec", "ns"),
             C("parent", "<i4", "row of the execution that forked it, NONE at a root"),
             C("binary", "<i4", "row of `paths`, NONE for index 0"),
             C("cwd", "<u4", "its string"),
@@ -79,7 +79,7 @@ TABLES: tuple[Table, ...] = (
             C("cpus.start", "<u8", "in `cpus`"),
         ),
     ),
-    Table("arguments", "argv of each execution", (C("string", "<u4", ""),)),
+    Table("arguments", "argv of each execution", (C("string", "<u4", "one argument"),)),
     Table(
         "opens",
         "files of each execution, by original then resolved path",
@@ -97,13 +97,21 @@ TABLES: tuple[Table, ...] = (
         "children",
         "forks",
         (
-            C("upid", "<i8", ""),
+            C("upid", "<i8", "of the child"),
             C("flags", "<u4", "of clone"),
             C("execution", "<i4", "row of its index 0, NONE when it has no entry"),
         ),
     ),
-    Table("pipe_readers", "", (C("execution", "<u4", "row"),)),
-    Table("cpus", "", (C("cpu", "<u4", ""), C("time_ns", "<i8", "since the trace began", "ns"))),
+    Table(
+        "pipe_readers",
+        "executions that could read what one wrote to a pipe",
+        (C("execution", "<u4", "row"),),
+    ),
+    Table(
+        "cpus",
+        "where each execution ran, when that changed",
+        (C("cpu", "<u4", "logical CPU"), C("time_ns", "<i8", "since the trace began", "ns")),
+    ),
     Table(
         "environment",
         "variables by process, in order of upid, then string",
