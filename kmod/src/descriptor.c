@@ -8,7 +8,6 @@
 #include <linux/fcntl.h>
 #include <linux/fdtable.h>
 #include <linux/slab.h>
-#include <uapi/linux/close_range.h>
 
 #include "hooks.h"
 
