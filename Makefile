@@ -74,9 +74,9 @@ test-kasan: build ## the module in a kernel full of detectors, built once in 20 
 	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_debug_kernel.py \
 		tests/vm/test_events.py tests/vm/test_control.py tests/vm/test_stress.py
 
-bench-kernel: build ## what the module costs, in instructions
+bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
-	PYTHONPATH=tests $(BIN)/python bench/kernel.py
+	PYTHONPATH=tests $(BIN)/python bench/kernel.py $(KERNELS)
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)

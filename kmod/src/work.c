@@ -18,6 +18,7 @@
 #define WAIT_JIFFIES (2 * HZ)
 
 static atomic_t n_pending;
+static int n_stuck; /* of these from earlier sessions */
 static DECLARE_WAIT_QUEUE_HEAD(none_pending);
 
 #ifdef ETRACE_TASK_WORK_EXPORTED
@@ -76,12 +77,24 @@ int etrace_work_add(struct callback_head *work, void (*function)(struct callback
 
 void etrace_work_done(void)
 {
-	if (atomic_dec_and_test(&n_pending))
+	atomic_dec(&n_pending);
+	if (wq_has_sleeper(&none_pending))
 		wake_up(&none_pending);
 	module_put(THIS_MODULE); /* module_exit waits until the caller has left our code */
 }
 
-void etrace_work_wait(void)
+void etrace_work_begin(void)
 {
-	wait_event_timeout(none_pending, !atomic_read(&n_pending), WAIT_JIFFIES);
+	n_stuck = atomic_read(&n_pending);
+}
+
+static int n_left(void)
+{
+	return max(atomic_read(&n_pending) - n_stuck, 0);
+}
+
+unsigned int etrace_work_wait(void)
+{
+	wait_event_timeout(none_pending, !n_left(), WAIT_JIFFIES);
+	return (unsigned int)n_left();
 }

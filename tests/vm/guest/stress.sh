@@ -108,11 +108,11 @@ hotplug() {
 	begin 8192
 	follow hotplug
 	(
-		while :; do
-			echo 0 >/sys/devices/system/cpu/cpu1/online
+		while echo 0 >/sys/devices/system/cpu/cpu1/online; do
+			echo "offline 1"
 			echo 1 >/sys/devices/system/cpu/cpu1/online
 		done
-	) &
+	) >"$out/hotplug.rounds" &
 	plugger=$!
 	traced hotplug stress_tasks exec "$((50 * scale))" kill "$((20 * scale))" fork "$((10 * scale))"
 	kill "$plugger"
