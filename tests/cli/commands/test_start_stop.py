@@ -27,8 +27,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setattr(host, "real", lambda: made.host)
     monkeypatch.chdir(tmp_path)
     yield made
-    for pid in made.collectors():
-        os.kill(pid, signal.SIGKILL)
+    made.end_collectors()
 
 
 Captured = pytest.CaptureFixture[str]
