@@ -42,6 +42,16 @@ static inline void etrace_ring_buffer_commit(struct trace_buffer *buffer,
 }
 
 /*
+ * Threads that run no user code. Those of io_uring are threads of the process since Linux 5.12,
+ * those of vhost since 6.4 (54e6842d0775).
+ */
+#ifdef PF_USER_WORKER
+#define ETRACE_KERNEL_TASKS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
+#else
+#define ETRACE_KERNEL_TASKS (PF_KTHREAD | PF_IO_WORKER)
+#endif
+
+/*
  * Linux 5.11 (524666cb5de7): the bit which makes system calls of a task pass the tracepoints is
  * reached by other functions; where it lies depends on the architecture.
  */
@@ -75,6 +85,8 @@ static inline void etrace_synchronize_tasks(void)
 {
 #ifdef ETRACE_RCU_TASKS_EXPORTED
 	synchronize_rcu_tasks();
+#elif defined(CONFIG_PREEMPTION) && defined(CONFIG_TASKS_RCU)
+#error "a preemptible kernel that does not export synchronize_rcu_tasks() cannot unload the module"
 #else
 	synchronize_rcu();
 #endif

@@ -181,15 +181,17 @@ int etrace_hooks_register(u32 options)
 	return err;
 }
 
+/* The exit of tasks goes last: until then no other task has the address of one in the set. */
 void etrace_hooks_unregister(void)
 {
-	unregister_tracepoints();
 	unregister_all_kprobes();
+	unregister_tracepoints();
 }
 
 void etrace_hooks_forget(struct etrace_task *entry)
 {
 	etrace_names_free(entry);
 	etrace_exec_free(entry);
+	etrace_descriptors_free(entry);
 	etrace_opens_free(entry);
 }

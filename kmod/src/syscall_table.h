@@ -16,6 +16,7 @@ enum etrace_call_kind {
 	ETRACE_CALL_OPENAT2,
 	ETRACE_CALL_CREAT,
 	ETRACE_CALL_CLOSE,
+	ETRACE_CALL_CLOSE_RANGE,
 	ETRACE_CALL_PIPE,
 	ETRACE_CALL_PIPE2,
 	ETRACE_CALL_DUP, /* dup and dup2 */
@@ -40,7 +41,6 @@ enum etrace_call_kind {
 	/* looked at by other probes while they run */
 	ETRACE_CALL_EXECVE = ETRACE_N_CALLS_AT_EXIT,
 	ETRACE_CALL_EXECVEAT,
-	ETRACE_CALL_CLOSE_RANGE,
 	ETRACE_N_CALLS,
 };
 

@@ -50,7 +50,8 @@ struct counters {
 	u64 dropped; /* records that the ring buffer had no room for; the module counts them as well */
 	u64 incomplete; /* events of several records of which some never came: left out */
 	u64 unordered; /* events that are later in the output than their time says */
-	u64 records;
+	u64 records; /* read from the ring buffer */
+	u64 written_records; /* of the events that are in the output */
 	u64 foreign; /* records of other trace events in the same instance */
 	u64 pages;
 	u64 rounds;

@@ -112,7 +112,7 @@ static void put_event(const struct held_record *records, size_t n)
 	}
 	for (i = 0; i < n; i++)
 		n_events += count_record(&records[i]);
-	while (!output_end(n_events)) {
+	while (!output_end(n_events, n)) {
 		output_begin();
 		put_records(records, n);
 	}

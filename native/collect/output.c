@@ -16,6 +16,7 @@
 
 #include "collect.h"
 #include "compress.h"
+#include "report.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define FLUSH_BYTES (256u << 10) /* a write of this size costs little next to what gathers it */
@@ -27,6 +28,7 @@
 struct unit {
 	size_t end; /* of its text in the buffer */
 	size_t n_events;
+	size_t n_records;
 };
 
 static struct {
@@ -39,6 +41,7 @@ static struct {
 	struct unit units[UNITS_MAX]; /* whole ones in the buffer */
 	size_t n_units;
 	size_t n_events; /* of them all */
+	size_t n_records;
 	u64 flushed_ns;
 } output;
 
@@ -117,29 +120,32 @@ static u64 count_lines(const char *text, size_t len)
 	return n;
 }
 
-/* Text of `len` bytes holding `n_events` whole events is in the file. */
-static void account(size_t len, size_t n_events)
+/* Text up to the end of `units` is in the file. */
+static void account(struct unit units)
 {
-	counters.bytes += len;
-	counters.lines += count_lines(output.out.buf, len);
-	counters.events += n_events;
+	counters.bytes += units.end;
+	counters.lines += count_lines(output.out.buf, units.end);
+	counters.events += units.n_events;
+	counters.written_records += units.n_records;
 }
 
 /* Of `done` bytes keep the whole events; a file can be cut, a pipe cannot. */
 static void keep_whole_events(size_t done)
 {
-	size_t n_kept = 0, kept = 0, i;
+	struct unit kept = { 0, 0, 0 };
+	size_t i;
 
 	for (i = 0; !options.zstd && i < output.n_units && output.units[i].end <= done; i++) {
-		kept = output.units[i].end;
-		n_kept += output.units[i].n_events;
+		kept.end = output.units[i].end;
+		kept.n_events += output.units[i].n_events;
+		kept.n_records += output.units[i].n_records;
 	}
-	account(kept, n_kept);
-	counters.unwritten += output.n_events - n_kept;
+	account(kept);
+	counters.unwritten += output.n_events - kept.n_events;
 	if (output.start < 0 ||
-	    ftruncate(output.fd, output.start + (off_t)(counters.written + kept)) < 0)
-		kept = done;
-	counters.written += kept;
+	    ftruncate(output.fd, output.start + (off_t)(counters.written + kept.end)) < 0)
+		kept.end = done;
+	counters.written += kept.end;
 }
 
 static void fail(int error, size_t done)
@@ -149,6 +155,15 @@ static void fail(int error, size_t done)
 	say("cannot write %s: %s; %" PRIu64 " bytes with %" PRIu64 " whole events are kept, events "
 	    "from here on are lost%s", output.name, strerror(error), counters.written,
 	    counters.events, error == ENOSPC ? ": make room before the next build" : "");
+}
+
+/* NFS and quotas may tell only now that there was no room: how much is missing is not known. */
+static void fail_close(int error)
+{
+	output.error = error;
+	counters.unwritten++;
+	say("cannot finish %s: %s; its end may be missing: at least 1 event is counted as lost",
+	    output.name, strerror(error));
 }
 
 static void write_buffer(void)
@@ -163,7 +178,7 @@ static void write_buffer(void)
 		fail(errno, done);
 	} else {
 		counters.written += done;
-		account(output.out.len, output.n_events);
+		account((struct unit){ output.out.len, output.n_events, output.n_records });
 	}
 	output.flushed_ns = monotonic_ns();
 }
@@ -180,7 +195,9 @@ void output_flush(bool now)
 		write_buffer();
 	output.n_units = 0;
 	output.n_events = 0;
+	output.n_records = 0;
 	output.out.len = 0;
+	report_status(false); /* a long drain must be seen to go forward */
 }
 
 void output_begin(void)
@@ -205,7 +222,7 @@ static void grow(size_t needed)
 	output.out.buf = must_realloc(output.out.buf, output.out.size);
 }
 
-bool output_end(size_t n_events)
+bool output_end(size_t n_events, size_t n_records)
 {
 	size_t needed = output.out.len - output.unit_start;
 
@@ -220,8 +237,9 @@ bool output_end(size_t n_events)
 		grow(needed);
 		return false;
 	}
-	output.units[output.n_units++] = (struct unit){ output.out.len, n_events };
+	output.units[output.n_units++] = (struct unit){ output.out.len, n_events, n_records };
 	output.n_events += n_events;
+	output.n_records += n_records;
 	if (output.out.len >= (options.zstd ? COMPRESS_BYTES : FLUSH_BYTES) ||
 	    output.n_units == UNITS_MAX)
 		output_flush(true);
@@ -242,7 +260,7 @@ void output_put_line(const char *text, size_t len)
 	do {
 		output_begin();
 		append(text, len);
-	} while (!output_end(1));
+	} while (!output_end(1, 0));
 }
 
 static void put_escaped(char c)
@@ -268,7 +286,7 @@ void output_close(void)
 {
 	output_flush(true);
 	if (close(output.fd) < 0 && !output.error)
-		fail(errno, 0);
+		fail_close(errno);
 	free(output.out.buf);
 }
 

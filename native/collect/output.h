@@ -12,13 +12,14 @@ void output_open(void);
 void output_put_initial_cwd(const char *cwd);
 
 /*
- * Events that belong together: begin, put any text into what output_text() returns, end. When the
+ * Events that belong together: begin, put any text into what output_text() returns, end; they came
+ * from `n_records` records. When the
  * end says false there was not room enough: put all of it once more. output_cancel() instead of
  * the end leaves it out.
  */
 void output_begin(void);
 struct etrace_out *output_text(void);
-bool output_end(size_t n_events);
+bool output_end(size_t n_events, size_t n_records);
 void output_cancel(void);
 
 /* A line that was formatted elsewhere, as an event. */

@@ -20,6 +20,7 @@
 #include "report.h"
 
 #define STATUS_INTERVAL_NS 450000000u /* about twice a second, whatever the round */
+#define STATUS_BYTES 512
 #define WARNINGS_MAX 16
 #define WARNING_MAX 300
 
@@ -87,7 +88,17 @@ static u64 lost(void)
 
 bool report_lossy(void)
 {
-	return lost() || counters.dropped || counters.incomplete;
+	return lost() || counters.dropped || counters.incomplete || output_error();
+}
+
+/* With its comma; the words of strerror() hold nothing that JSON would want escaped. */
+static const char *error_member(void)
+{
+	static char text[128];
+
+	if (output_error())
+		snprintf(text, sizeof(text), ",\"error\":\"%s\"", strerror(output_error()));
+	return text;
 }
 
 static size_t format_status(char *text, size_t size)
@@ -99,20 +110,33 @@ static size_t format_status(char *text, size_t size)
 				"{\"processes\":%" PRIu64 ",\"live\":%" PRIu64
 				",\"executions\":%" PRIu64 ",\"opens\":%" PRIu64
 				",\"bytes\":%" PRIu64 ",\"records\":%" PRIu64
-				",\"lost\":%" PRIu64 ",\"dropped_records\":%" PRIu64 "}\n",
+				",\"written_records\":%" PRIu64 ",\"lost\":%" PRIu64
+				",\"dropped_records\":%" PRIu64 "%s}\n",
 				counters.processes, live, counters.executions, counters.opens,
-				counters.bytes, counters.records, lost(), counters.dropped);
+				counters.bytes, counters.records, counters.written_records, lost(),
+				counters.dropped, error_member());
 }
 
-/* In a file the line replaces the one before, elsewhere lines follow each other. */
-static bool write_status(const char *text, size_t len)
+/*
+ * In a file the line replaces the one before: with one write, as all of them are equally long. A
+ * collector killed at any moment leaves a whole line.
+ */
+static bool replace_status(char text[STATUS_BYTES], size_t len)
+{
+	memset(text + len - 1, ' ', STATUS_BYTES - len);
+	text[STATUS_BYTES - 1] = '\n';
+	return ftruncate(options.status_fd, STATUS_BYTES) == 0 &&
+	       pwrite(options.status_fd, text, STATUS_BYTES, 0) == STATUS_BYTES;
+}
+
+/* Elsewhere lines follow each other. */
+static bool write_status(char text[STATUS_BYTES], size_t len)
 {
 	struct pollfd writable = { .fd = options.status_fd, .events = POLLOUT };
 	struct stat st;
 
 	if (fstat(options.status_fd, &st) == 0 && S_ISREG(st.st_mode))
-		return pwrite(options.status_fd, text, len, 0) == (ssize_t)len &&
-		       ftruncate(options.status_fd, (off_t)len) == 0;
+		return replace_status(text, len);
 	if (poll(&writable, 1, 0) != 1 || !(writable.revents & POLLOUT))
 		return true; /* a reader that does not read must not stop the collecting */
 	return write(options.status_fd, text, len) == (ssize_t)len;
@@ -122,7 +146,7 @@ void report_status(bool now)
 {
 	static u64 last_ns;
 	u64 now_ns = monotonic_ns();
-	char text[512];
+	char text[STATUS_BYTES];
 
 	if (options.status_fd < 0 || (!now && now_ns - last_ns < STATUS_INTERVAL_NS))
 		return;
@@ -166,6 +190,7 @@ static void put_counters(FILE *file)
 		{ "executions", counters.executions },
 		{ "opens", counters.opens },
 		{ "records", counters.records },
+		{ "written_records", counters.written_records },
 		{ "dropped_records", counters.dropped },
 		{ "overwritten_records", counters.overwritten },
 		{ "incomplete_events", counters.incomplete },
@@ -193,9 +218,7 @@ static void put_stats(FILE *file)
 	fputs("{\"schema\":1,\"backend\":\"kmod\"", file);
 	put_counters(file);
 	fprintf(file, ",\"ended\":\"%s\"", output_error() ? "write-error" : "stopped");
-	if (output_error())
-		fprintf(file, ",\"error\":\"%s\"", strerror(output_error()));
-	fputs(",\"warnings\":[", file);
+	fprintf(file, "%s,\"warnings\":[", error_member());
 	for (i = 0; i < n_warnings; i++)
 		fprintf(file, "%s\"%s\"", i ? "," : "", warnings[i]);
 	fputs("]}\n", file);
