@@ -26,6 +26,7 @@ GUEST = Path(__file__).resolve().parent / "guest"
 MARKER = "ended"
 CONSOLE = "console.log"
 N_LAST_LINES = 60
+DUMP_SECONDS = 60  # of a guest's time: to boot, and to print its tasks when it hangs
 # What a kernel prints when it is hurt; none of these is in a boot of a kernel under test.
 COMPLAINT = re.compile(
     r"BUG:|BUG at|BUG \w+ \(|WARNING:|Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
@@ -104,7 +105,8 @@ def left(work: Path) -> Ran:
 
 
 def _command(kernel: Kernel, work: Path, script: Sequence[str], boot: Boot) -> list[str]:
-    inside = [f"{work}/guest/entry.sh", str(work), *script]
+    seconds = max(1, int(boot.seconds - DUMP_SECONDS))
+    inside = [f"{work}/guest/entry.sh", str(work), str(seconds), *script]
     command = [
         str(_vng()), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--user", "root",
         f"--rwdir={work}", "--memory", boot.memory, "--cpus", str(boot.cpus),

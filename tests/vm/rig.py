@@ -19,6 +19,7 @@ from vm.archive import run
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build" / "vm"
+# What a build executes most.
 EXECUTED = (
     "make",
     "gcc",
