@@ -271,8 +271,8 @@ static bool has_lost(void)
 }
 
 /*
- * A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight. Not
- * looked for after a loss, which says enough: in a full buffer ftrace would count another one.
+ * A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight.
+ * Not looked for after a loss, which says enough: in a full buffer ftrace would count another one.
  */
 static void check_buffer(const char *instance)
 {
