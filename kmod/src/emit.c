@@ -260,12 +260,28 @@ int etrace_emit_open(const char *instance)
 	return err;
 }
 
-/* A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight. */
+static bool has_lost(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (per_cpu_ptr(etrace_counters, cpu)->n[ETRACE_COUNT_LOST_RECORDS])
+			return true;
+	return false;
+}
+
+/*
+ * A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight.
+ * Not looked for after a loss, which says enough: in a full buffer ftrace would count another one.
+ */
 static void check_buffer(const char *instance)
 {
-	struct trace_event_file *file = get_event_file(instance);
+	struct trace_event_file *file;
 	struct trace_buffer *buffer;
 
+	if (has_lost())
+		return;
+	file = get_event_file(instance);
 	if (IS_ERR(file))
 		return;
 	buffer = find_buffer(file);
