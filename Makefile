@@ -55,28 +55,30 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
 
 test-vm: build ## the kernel module in this Debian's kernel under emulation
-	@build-aux/setup vm $(VENV)
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	$(BIN)/pytest -m 'vm and not kasan and not slow' $(PYTEST_ARGS) tests/vm
+	@echo 'test-vm leaves out a longer build, storm and CLI session (make test-stress), other kernels (make' \
+		'test-kernels) and detectors (make test-kasan): docs/testing-kernels.md has their last results'
 
 test-stress: build ## storms, 500 rounds of loading and starting, a longer build and CLI session
-	@build-aux/setup vm $(VENV)
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
 		tests/vm/test_build.py tests/vm/test_cli.py
 
 test-kernels: build ## the module in Linux 5.10, 6.1, 6.12 and 7.2; root; fetches 500 MB once
-	@build-aux/setup vm $(VENV)
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	ETRACE_KERNELS=5.10,6.1,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
 		tests/vm/test_control.py tests/vm/test_stress.py
 
 test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes
-	@build-aux/setup kasan $(VENV)
+	@build-aux/setup test $(VENV) && build-aux/setup kasan $(VENV)
 	PYTHONPATH=tests nice $(BIN)/python -m vm.debug_kernel
 	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_debug_kernel.py \
 		tests/vm/test_events.py tests/vm/test_control.py tests/vm/test_stress.py
 
-bench-kernel: build ## what the module costs, in instructions
-	@build-aux/setup vm $(VENV)
-	PYTHONPATH=tests $(BIN)/python bench/kernel.py
+bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+	PYTHONPATH=tests $(BIN)/python bench/kernel.py $(KERNELS)
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)

@@ -7,18 +7,25 @@ pair and sees when the last copy is closed. The collector is a real process, so 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import select
 import shutil
+import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from etrace.capture.kmod import process, session
 from etrace.capture.kmod.control import Control, Counter, Phase, Request, Status
 from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.owner import Owner, myself
 from etrace.capture.kmod.state import StateDirectory
 from etrace.capture.kmod.tracefs import Tracefs
 from etrace.errors import CaptureError
@@ -41,7 +48,7 @@ os.write(number("--ready-fd"), b"\\n")
 os.close(number("--ready-fd"))
 signal.sigwait({{signal.SIGTERM}})
 if behaviour().get("hangs"):
-    time.sleep(100)
+    time.sleep(float(behaviour()["hangs"]))
 os.write(number("--output-fd"), behaviour().get("trace", "4194305,0,1,0!Exit|status=0\\n").encode())
 stats = counts | dict(events=10, lines=20, threads=0, duration_ns=10**9, ended="stopped")
 stats["records"] = behaviour().get("records", 10)
@@ -69,6 +76,7 @@ class FakeModules:
     refusal: str = ""
     busy: bool = False
     loads: int = 0
+    is_used: Callable[[], bool] = lambda: False
 
     def is_loaded(self) -> bool:
         return self.loaded
@@ -83,8 +91,8 @@ class FakeModules:
         self.loads += 1
 
     def unload(self) -> None:
-        if self.busy:
-            raise OSError(16, os.strerror(16))
+        if self.busy or self.is_used():
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
         self.loaded = False
 
 
@@ -115,6 +123,9 @@ class FakeKernel:
             self.phase, self.session, 1, 4242, 0, counters=self.counters,
             missing_probes=self.missing,
         )  # fmt: skip
+
+    def refuse(self) -> Control:
+        raise CaptureError("the kernel does not answer")
 
     def connect(self) -> Control:
         return FakeControl(self)
@@ -186,17 +197,16 @@ class Machine:
         found += ["a session runs"] if self.kernel.phase is Phase.RUNNING else []
         return found + [f"process {pid} runs" for pid in self.collectors()]
 
+    def end_collectors(self) -> None:
+        """Leave no process behind."""
+        for pid in self.collectors():
+            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
     def collectors(self) -> list[int]:
         """Numbers of the collectors that run."""
-        wanted = str(self.root / "etrace_cat").encode()
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if wanted in (entry / "cmdline").read_bytes().split(b"\0"):
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-        return found
+        return collectors_of(self.root / "etrace_cat")
 
 
 def _make_instance(path: Path) -> None:
@@ -206,9 +216,25 @@ def _make_instance(path: Path) -> None:
         file.write_text(content)
 
 
-def _remove_instance(path: Path) -> None:
+def collectors_of(program: Path) -> list[int]:
+    """Numbers of the processes of a collector."""
+    wanted = str(program).encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (entry / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def _remove_instance(path: Path, program: Path) -> None:
+    """As tracefs does it: not while somebody has a buffer open."""
     if not path.exists():
         raise FileNotFoundError(path)
+    if collectors_of(program):
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     shutil.rmtree(path)
 
 
@@ -219,12 +245,56 @@ def make_machine(root: Path) -> Machine:
     behaviour.write_text("{}")
     program.write_text(COLLECTOR.format(python=sys.executable, behaviour=str(behaviour)))
     program.chmod(0o755)
-    kernel, modules = FakeKernel(), FakeModules()
+    kernel = FakeKernel()
+    modules = FakeModules(is_used=lambda: kernel.status().phase is Phase.RUNNING)
+
+    def remove(path: Path) -> None:
+        _remove_instance(path, program)
+
     host = Host(
         states=StateDirectory(root / "run"),
-        tracefs=Tracefs(lambda: root / "tracing", _make_instance, _remove_instance),
+        tracefs=Tracefs(lambda: root / "tracing", _make_instance, remove),
         modules=modules,
         connect=kernel.connect,
         collector=lambda: program,
     )
     return Machine(root, kernel, modules, host)
+
+
+NOBODY = Owner(65534, 65534, (65534,))
+
+
+def plan(directory: Path, **more: object) -> session.Plan:
+    values: dict[str, object] = {
+        "owner": myself(),
+        "root_process": process.identify(os.getpid()),
+    } | more
+    return session.Plan(directory, **values)  # type: ignore[arg-type]
+
+
+def begin(machine: Machine, directory: Path, **more: object) -> list[str]:
+    said: list[str] = []
+    session.begin(machine.host, plan(directory, **more), said.append)
+    return said
+
+
+def kill(machine: Machine) -> None:
+    """Kill the collector and wait until it is gone."""
+    (pid,) = machine.collectors()
+    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def wait_for_collector(machine: Machine) -> None:
+    """Wait until the collector has ended by itself."""
+    state = machine.states.read()
+    assert state is not None
+    while state.collector.is_alive():
+        time.sleep(0.02)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(state.collector.pid, 0)
+
+
+def ignore(_text: str) -> None:
+    pass

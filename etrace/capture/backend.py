@@ -57,11 +57,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether a backend works here: tried, not guessed. `reason` and `hint` are for people."""
+    """Whether a backend works here: tried, not guessed. `reason` and `hint` are for people.
+
+    `expected` says that nobody would wonder why it does not.
+    """
 
     works: bool
     reason: str
     hint: str = ""
+    expected: bool = False
 
 
 class Backend(Protocol):

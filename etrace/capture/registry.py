@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from etrace.capture.backend import Backend
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.ptrace import PtraceBackend
@@ -17,8 +19,10 @@ def names() -> list[str]:
     return [AUTO, *(b.name for b in BACKENDS)]
 
 
-def choose(name: str) -> Backend:
+def choose(name: str, tell: Callable[[str], None]) -> Backend:
     """Return the backend of that name; for `auto` the first that works.
+
+    `tell` gets why a backend is passed over, unless nobody would wonder.
 
     The last one is not tried first: it says itself, and better, what stands in its way. What is
     certain to fail is refused before anything is written: CaptureError with every reason.
@@ -26,8 +30,11 @@ def choose(name: str) -> Backend:
     if name != AUTO:
         return _willing(next(b for b in BACKENDS if b.name == name))
     for backend in BACKENDS[:-1]:
-        if backend.probe().works:
+        probe = backend.probe()
+        if probe.works:
             return backend
+        if not probe.expected:
+            tell(f"{backend.name} is not used: {probe.reason}")
     return _willing(BACKENDS[-1])
 
 

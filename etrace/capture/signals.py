@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 EXIT_SIGNAL = 128
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -10,11 +11,19 @@ from collections.abc import Callable
 
 from etrace.errors import EtraceError
 
+FULL_HINT = "make room, or choose another place for the output"
+
+
+def printable(text: str) -> str:
+    """Return text that does nothing to a terminal but show; a path may hold any bytes."""
+    text = text.encode(errors="surrogateescape").decode(errors="replace")
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
 
 def tell(text: str) -> None:
     """Print on standard error; nothing when the user closed it (`2>&-`)."""
     if sys.stderr is not None:
-        sys.stderr.write(text)
+        sys.stderr.write(printable(text))
 
 
 def fail(program: str, error: EtraceError) -> int:
@@ -47,4 +56,5 @@ def guarded(program: str, body: Callable[[], int]) -> int:
         return 128 + signal.SIGPIPE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return fail(program, EtraceError(f"{where}{error.strerror}", "is the disk full?"))
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return fail(program, EtraceError(f"{where}{error.strerror}", FULL_HINT if full else ""))

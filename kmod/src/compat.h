@@ -14,6 +14,7 @@
 #include <linux/trace.h>
 #include <linux/trace_events.h>
 #include <linux/version.h>
+#include <uapi/linux/close_range.h>
 
 #define ETRACE_LINUX_SINCE(major, minor) (KERNEL_VERSION(major, minor, 0) <= LINUX_VERSION_CODE)
 
@@ -40,6 +41,16 @@ static inline void etrace_ring_buffer_commit(struct trace_buffer *buffer,
 	ring_buffer_unlock_commit(buffer, event);
 #endif
 }
+
+/*
+ * Threads that run no user code. Those of io_uring are threads of the process since Linux 5.12,
+ * those of vhost since 6.4 (54e6842d0775).
+ */
+#ifdef PF_USER_WORKER
+#define ETRACE_KERNEL_TASKS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
+#else
+#define ETRACE_KERNEL_TASKS (PF_KTHREAD | PF_IO_WORKER)
+#endif
 
 /*
  * Linux 5.11 (524666cb5de7): the bit which makes system calls of a task pass the tracepoints is
@@ -75,6 +86,8 @@ static inline void etrace_synchronize_tasks(void)
 {
 #ifdef ETRACE_RCU_TASKS_EXPORTED
 	synchronize_rcu_tasks();
+#elif defined(CONFIG_PREEMPTION) && defined(CONFIG_TASKS_RCU)
+#error "a preemptible kernel that does not export synchronize_rcu_tasks() cannot unload the module"
 #else
 	synchronize_rcu();
 #endif
@@ -101,6 +114,11 @@ static inline void etrace_cwd_rcu(struct fs_struct *fs, struct path *path)
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)
 #else
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task)
+#endif
+
+/* Linux 5.11 (582f1fb6b721): a flag of close_range() that older kernels refuse. */
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC BIT(2)
 #endif
 
 #endif /* ETRACE_COMPAT_H */

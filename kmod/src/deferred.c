@@ -17,6 +17,7 @@ static void (*const functions[ETRACE_N_CALLS])(struct etrace_task *entry,
 	[ETRACE_CALL_OPENAT] = etrace_work_open,
 	[ETRACE_CALL_OPENAT2] = etrace_work_open,
 	[ETRACE_CALL_CREAT] = etrace_work_open,
+	[ETRACE_CALL_CLOSE_RANGE] = etrace_work_close_range,
 	[ETRACE_CALL_PIPE] = etrace_work_pipe,
 	[ETRACE_CALL_PIPE2] = etrace_work_pipe,
 	[ETRACE_CALL_RENAME] = etrace_work_pair,
@@ -85,6 +86,7 @@ static void run(struct callback_head *work)
 		look_again(entry);
 	etrace_names_free(entry); /* what was kept for a look that was not taken */
 	etrace_exec_free(entry);
+	etrace_descriptors_free(entry);
 	etrace_task_put(entry);
 	etrace_work_done();
 }

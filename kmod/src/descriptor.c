@@ -4,9 +4,10 @@
  * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; pipe once more in
  * task_work when the page of its result is missing.
  */
+#include <linux/bitmap.h>
 #include <linux/fcntl.h>
 #include <linux/fdtable.h>
-#include <uapi/linux/close_range.h>
+#include <linux/slab.h>
 
 #include "hooks.h"
 
@@ -14,7 +15,7 @@ static void put_close(struct etrace_task *entry, u64 time_ns, int fd)
 {
 	s64 value = fd;
 
-	etrace_emit(entry->upid, time_ns, ETRACE_EV_CLOSE, &value, NULL);
+	etrace_emit(entry, time_ns, ETRACE_EV_CLOSE, &value, NULL);
 }
 
 static bool is_open(int fd)
@@ -25,49 +26,141 @@ static bool is_open(int fd)
 	return file.file;
 }
 
-/* EINTR, EIO and the like free the descriptor too; a seccomp filter's answer does not. */
-void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call)
+/*
+ * What file systems answer when they write the rest of a file: the descriptor is free all the same.
+ * Other errors are those of descriptors that never were, or of a seccomp filter.
+ */
+static bool is_closed(const struct etrace_call *call)
 {
-	int fd = (int)call->args[0];
-
-	if (call->result < 0 && (call->result == -EBADF || is_open(fd)))
-		return;
-	put_close(entry, etrace_now(), fd);
+	switch (call->result) {
+	case 0:
+		return true;
+	case -EINTR:
+	case -EIO:
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EFBIG:
+	case -ESTALE:
+	case -EREMOTEIO:
+	case -ETIMEDOUT:
+		return !is_open((int)call->args[0]);
+	default:
+		return false;
+	}
 }
 
-/* Before the call: which descriptors it closes cannot be told afterwards. */
-static void put_close_range(struct etrace_task *entry, u32 first, u32 last)
+void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call)
 {
-	struct fdtable *fdt = files_fdtable(current->files);
-	u32 end = last < fdt->max_fds ? last + 1 : fdt->max_fds;
-	u64 now = etrace_now();
-	u32 fd;
+	if (is_closed(call))
+		put_close(entry, etrace_now(), (int)call->args[0]);
+}
 
-	for (fd = find_next_bit(fdt->open_fds, end, first); fd < end;
-	     fd = find_next_bit(fdt->open_fds, end, fd + 1))
-		put_close(entry, now, fd);
+/* ---- several at once ---- */
+
+static unsigned long closing_bits(const struct fdtable *fdt, bool on_exec, u32 word)
+{
+	unsigned long bits = READ_ONCE(fdt->open_fds[word]);
+
+	return on_exec ? bits & READ_ONCE(fdt->close_on_exec[word]) : bits;
+}
+
+static u32 copy_bits(struct etrace_descriptors *to, const struct fdtable *fdt, bool on_exec,
+		     u32 first, u32 last)
+{
+	u32 word = first / BITS_PER_LONG;
+	u32 n = 0;
+	u32 i;
+
+	for (i = 0; i < BITS_TO_LONGS(to->n_bits); i++, word++) {
+		to->bits[i] = closing_bits(fdt, on_exec, word);
+		if (word == first / BITS_PER_LONG)
+			to->bits[i] &= BITMAP_FIRST_WORD_MASK(first);
+		if (word == last / BITS_PER_LONG)
+			to->bits[i] &= BITMAP_LAST_WORD_MASK(last + 1);
+		n += hweight_long(to->bits[i]);
+	}
+	return n;
+}
+
+void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struct *files,
+			     bool on_exec, u32 first, u32 last)
+{
+	const struct fdtable *fdt = rcu_dereference(files->fdt);
+	struct etrace_descriptors *kept;
+	u32 n_bits;
+
+	etrace_descriptors_free(entry); /* of a call that failed */
+	if (first >= fdt->max_fds)
+		return;
+	last = min_t(u32, last, fdt->max_fds - 1);
+	n_bits = last + 1 - round_down(first, BITS_PER_LONG);
+	kept = kmalloc(struct_size(kept, bits, BITS_TO_LONGS(n_bits)), GFP_ATOMIC | __GFP_NOWARN);
+	if (!kept) {
+		etrace_count(ETRACE_COUNT_NO_MEMORY);
+		return;
+	}
+	kept->first = round_down(first, BITS_PER_LONG);
+	kept->n_bits = n_bits;
+	kept->n = copy_bits(kept, fdt, on_exec, first, last);
+	entry->closing = kept;
+}
+
+void etrace_descriptors_free(struct etrace_task *entry)
+{
+	kfree(entry->closing);
+	entry->closing = NULL;
+}
+
+static void put_close_range(struct etrace_task *entry, u64 time_ns, enum etrace_access access)
+{
+	const struct etrace_descriptors *closed = entry->closing;
+	u32 bit;
+
+	for_each_set_bit(bit, closed->bits, closed->n_bits) {
+		put_close(entry, time_ns, closed->first + bit);
+		if (access == ETRACE_SLEEP)
+			cond_resched();
+	}
+	etrace_descriptors_free(entry);
 }
 
 int etrace_on_close_range(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct etrace_task *entry;
 	u64 args[6];
-	u32 first, last, flags;
 
 	rcu_read_lock();
 	entry = etrace_task_in_call(ETRACE_CALL_CLOSE_RANGE, ETRACE_CALL_CLOSE_RANGE);
 	if (entry) {
 		etrace_read_arguments(task_pt_regs(current), args);
-		first = args[0];
-		last = args[1];
-		flags = args[2];
-		/* with CLOSE_RANGE_CLOEXEC it closes nothing, with unknown flags it fails */
-		if (first <= last && !(flags & ~CLOSE_RANGE_UNSHARE))
-			put_close_range(entry, first, last);
+		if ((u32)args[0] <= (u32)args[1] && !((u32)args[2] & CLOSE_RANGE_CLOEXEC))
+			etrace_descriptors_keep(entry, current->files, false, args[0], args[1]);
 	}
 	rcu_read_unlock();
 	return 0;
 }
+
+#define CLOSES_AT_ONCE 64 /* more take too long where nothing else can run */
+
+void etrace_exit_close_range(struct etrace_task *entry, const struct etrace_call *call)
+{
+	if (!entry->closing)
+		return;
+	if (call->result < 0)
+		etrace_descriptors_free(entry);
+	else if (entry->closing->n <= CLOSES_AT_ONCE)
+		put_close_range(entry, etrace_now(), ETRACE_ATOMIC);
+	else
+		etrace_defer(entry, call);
+}
+
+void etrace_work_close_range(struct etrace_task *entry, const struct etrace_call *call,
+			     struct etrace_scratch *space)
+{
+	put_close_range(entry, call->time_ns, ETRACE_SLEEP);
+}
+
+/* ---- pipe, dup, fcntl ---- */
 
 static int put_pipe(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
 		    enum etrace_access access)
@@ -81,7 +174,7 @@ static int put_pipe(struct etrace_task *entry, const struct etrace_call *call, u
 	values[0] = fds[0];
 	values[1] = fds[1];
 	values[2] = call->kind == ETRACE_CALL_PIPE2 ? (u32)call->args[1] : 0;
-	etrace_emit(entry->upid, time_ns, ETRACE_EV_PIPE, values, NULL);
+	etrace_emit(entry, time_ns, ETRACE_EV_PIPE, values, NULL);
 	return 0;
 }
 
@@ -103,7 +196,7 @@ static void put_dup(struct etrace_task *entry, const struct etrace_call *call, u
 	s64 values[3] = { (int)call->args[0], call->result, flags };
 
 	if (call->result >= 0)
-		etrace_emit(entry->upid, etrace_now(), ETRACE_EV_DUP, values, NULL);
+		etrace_emit(entry, etrace_now(), ETRACE_EV_DUP, values, NULL);
 }
 
 void etrace_exit_dup(struct etrace_task *entry, const struct etrace_call *call)

@@ -15,7 +15,10 @@
 
 struct etrace_counters __percpu *etrace_counters;
 
-/* Where records go. Set while a session runs; read with preemption off, which RCU waits for. */
+/*
+ * Where records go. Set while a session runs; read with preemption off, which RCU waits for, and
+ * after a look at the session: late work of an earlier one does not write here.
+ */
 struct target {
 	struct trace_buffer *buffer;
 	u16 type; /* of our trace event */
@@ -31,22 +34,23 @@ struct reserved {
 	struct etrace_entry *entry;
 };
 
-static inline bool reserve(struct reserved *reserved, size_t payload_bytes)
+/* -ENOSPC: a loss. -ESHUTDOWN: the session is over, nobody expects the record. */
+static inline int reserve(struct reserved *reserved, size_t payload_bytes)
 {
 	const struct target *to = rcu_dereference_sched(current_target);
 	struct etrace_entry *entry;
 
 	if (unlikely(!to))
-		return false;
+		return -ESHUTDOWN;
 	reserved->buffer = to->buffer;
 	reserved->event = ring_buffer_lock_reserve(to->buffer, sizeof(*entry) + payload_bytes);
 	if (unlikely(!reserved->event))
-		return false;
+		return -ENOSPC;
 	entry = ring_buffer_event_data(reserved->event);
 	entry->ent = (struct trace_entry){ .type = to->type, .pid = current->pid };
 	entry->record.payload = (u32)(sizeof(*entry) | payload_bytes << 16);
 	reserved->entry = entry;
-	return true;
+	return 0;
 }
 
 static inline void commit(const struct reserved *reserved)
@@ -63,14 +67,15 @@ static void count_lost_record(void)
 
 /* ---- streams ---- */
 
-static bool write_record(struct etrace_stream *stream, u16 flags)
+static int write_record(struct etrace_stream *stream, u16 flags)
 {
 	const struct etrace_split *split = &stream->split;
 	struct reserved reserved;
 	struct etrace_record *record;
+	int err = reserve(&reserved, split->len);
 
-	if (!reserve(&reserved, split->len))
-		return false;
+	if (err)
+		return err;
 	record = &reserved.entry->record;
 	record->upid = stream->upid;
 	record->time_ns = stream->time_ns;
@@ -78,7 +83,7 @@ static bool write_record(struct etrace_stream *stream, u16 flags)
 	record->flags = flags;
 	memcpy(reserved.entry->payload, split->buf, split->len);
 	commit(&reserved);
-	return true;
+	return 0;
 }
 
 /* After the first loss the rest of the event is of no use to a reader: it counts as lost too. */
@@ -93,21 +98,21 @@ static void stream_write(struct etrace_split *split, bool more)
 	if (stream->continues)
 		flags |= ETRACE_RECORD_CONTINUES;
 	stream->continues = true;
-	if (stream->session != READ_ONCE(etrace_session))
-		return;
 	preempt_disable_notrace();
-	if (stream->lost || !write_record(stream, flags)) {
+	if (stream->session == READ_ONCE(etrace_session) &&
+	    (stream->lost || write_record(stream, flags) == -ENOSPC)) {
 		stream->lost = true;
 		count_lost_record();
 	}
 	preempt_enable_notrace();
 }
 
-void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns)
+void etrace_stream_begin(struct etrace_stream *stream, const struct etrace_task *entry,
+			 u64 time_ns)
 {
-	stream->upid = upid;
+	stream->upid = entry->upid;
 	stream->time_ns = time_ns;
-	stream->session = READ_ONCE(etrace_session);
+	stream->session = entry->session;
 	stream->n_events = 0;
 	stream->cpu = (u16)raw_smp_processor_id();
 	stream->n_records = 0;
@@ -145,12 +150,12 @@ void etrace_stream_end(struct etrace_stream *stream)
 
 /* ---- single events ---- */
 
-static void emit_in_pieces(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
-			   const struct etrace_text *data)
+static void emit_in_pieces(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
+			   const s64 *values, const struct etrace_text *data)
 {
 	struct etrace_stream *stream = etrace_emit_stream_get();
 
-	etrace_stream_begin(stream, upid, time_ns);
+	etrace_stream_begin(stream, entry, time_ns);
 	etrace_stream_event(stream, event, values, data);
 	etrace_stream_end(stream);
 	etrace_emit_stream_put();
@@ -163,12 +168,16 @@ static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, co
 	struct etrace_whole whole;
 	struct reserved reserved;
 	struct etrace_record *record;
+	int err;
 
 	if (unlikely(!etrace_whole_init(&whole, event, data)))
 		return false;
-	if (unlikely(!reserve(&reserved, whole.bytes))) {
-		etrace_count(ETRACE_COUNT_LOST_EVENTS);
-		count_lost_record();
+	err = reserve(&reserved, whole.bytes);
+	if (unlikely(err)) {
+		if (err == -ENOSPC) {
+			etrace_count(ETRACE_COUNT_LOST_EVENTS);
+			count_lost_record();
+		}
 		return true;
 	}
 	record = &reserved.entry->record;
@@ -185,55 +194,92 @@ static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, co
 	return true;
 }
 
-void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
-		 const struct etrace_text *data)
+void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
+		 const s64 *values, const struct etrace_text *data)
 {
 	preempt_disable_notrace();
-	if (unlikely(!emit_whole(upid, time_ns, event, values, data)))
-		emit_in_pieces(upid, time_ns, event, values, data);
+	if (likely(etrace_task_live(entry)) &&
+	    unlikely(!emit_whole(entry->upid, time_ns, event, values, data)))
+		emit_in_pieces(entry, time_ns, event, values, data);
 	preempt_enable_notrace();
 }
 
 /* ---- the instance ---- */
 
+/* With these the tracing core hands out memory that is not the ring buffer's. */
+#define DETOURS (EVENT_FILE_FL_FILTERED | EVENT_FILE_FL_SOFT_DISABLED | \
+		 EVENT_FILE_FL_TRIGGER_COND | EVENT_FILE_FL_PID_FILTER)
+
 /*
  * The instance's ring buffer is private to ftrace, but each reservation tells it. Nothing remains
  * of this one.
  */
-static int find_buffer(struct trace_event_file *file)
+static struct trace_buffer *find_buffer(struct trace_event_file *file)
 {
 	struct trace_event_buffer buffer;
 
+	if (file->flags & DETOURS)
+		return ERR_PTR(-EBUSY);
 	if (!trace_event_buffer_reserve(&buffer, file, sizeof(struct etrace_entry)))
-		return -ENOSPC;
+		return ERR_PTR(-ENOSPC);
 	ring_buffer_discard_commit(buffer.buffer, buffer.event);
+	return buffer.buffer;
+}
+
+static struct trace_event_file *get_event_file(const char *instance)
+{
+	return trace_get_event_file(instance, ETRACE_TRACE_SYSTEM, "etrace_record");
+}
+
+static int aim_at(struct trace_event_file *file)
+{
+	struct trace_buffer *buffer = find_buffer(file);
+
+	if (IS_ERR(buffer))
+		return PTR_ERR(buffer);
 	/*
 	 * When the module goes, ftrace empties the instances that may hold records of its events: a
 	 * new event may get our type's number, and would be asked to print what we wrote.
 	 */
 	set_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &file->flags);
-	target.buffer = buffer.buffer;
+	target.buffer = buffer;
 	target.type = (u16)file->event_call->event.type;
+	rcu_assign_pointer(current_target, &target);
 	return 0;
 }
 
 int etrace_emit_open(const char *instance)
 {
-	struct trace_event_file *file =
-		trace_get_event_file(instance, ETRACE_TRACE_SYSTEM, "etrace_record");
+	struct trace_event_file *file = get_event_file(instance);
 	int err;
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	err = find_buffer(file);
+	err = aim_at(file);
 	trace_put_event_file(file); /* or the module would hold itself; the instance keeps it */
-	if (!err)
-		rcu_assign_pointer(current_target, &target);
 	return err;
 }
 
-void etrace_emit_close(void)
+/* A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight. */
+static void check_buffer(const char *instance)
+{
+	struct trace_event_file *file = get_event_file(instance);
+	struct trace_buffer *buffer;
+
+	if (IS_ERR(file))
+		return;
+	buffer = find_buffer(file);
+	trace_put_event_file(file);
+	if (IS_ERR(buffer) || buffer == target.buffer)
+		return;
+	pr_warn("etrace: instance %s: a snapshot was taken, records are missing\n", instance);
+	etrace_count(ETRACE_COUNT_LOST_EVENTS);
+	count_lost_record();
+}
+
+void etrace_emit_close(const char *instance)
 {
 	RCU_INIT_POINTER(current_target, NULL);
 	synchronize_rcu();
+	check_buffer(instance);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the parts of the module share. Files: main.c (load, unload), session.c (start, stop),
- * control.c (netlink), task_set.c, emit.c (records), hooks.c (probes), syscall.c + syscall_table.c
- * (sys_exit), process.c (fork, exec, exit, comm), path.c + names.c (LSM path hooks).
+ * What the parts of the module share; hooks.h has what the probes share. control.c drives
+ * session.c, which fills task_set.c (roots.c, cgroup.c) and switches hooks.c on; the probes call
+ * the files of their events (open.c, exec.c, ...), which end in emit.c.
  */
 #ifndef ETRACE_H
 #define ETRACE_H
@@ -34,10 +34,11 @@ static inline void etrace_count(enum etrace_counter counter)
 
 /* ---- the traced tasks ---- */
 
-/* State that hooks keep between two probes of one system call; owned by path.c and process.c. */
+/* State that hooks keep between two probes of one system call; owned by names.c and exec.c. */
 struct etrace_names;
 struct etrace_exec;
 struct etrace_opens;
+struct etrace_descriptors;
 
 /* A system call of a traced task that has returned. */
 struct etrace_call {
@@ -58,6 +59,7 @@ struct etrace_task {
 	s64 upid;
 	struct etrace_names *names;
 	struct etrace_exec *exec;
+	struct etrace_descriptors *closing; /* by the execution or close_range at hand */
 	struct etrace_opens *opens; /* ETRACE_OPTION_OPEN_ONCE */
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	struct etrace_call deferred; /* what `work` is about */
@@ -88,8 +90,8 @@ static __always_inline struct etrace_task *etrace_task_find(const struct task_st
 
 /*
  * The task is traced from now on; its entry, whether it is new or not. NULL without memory
- * (counted) and for a task that is ending. From the fork probe when the parent is traced, or when
- * etrace_cgroup_holds(child). Atomic.
+ * (counted), for a task that is ending and for one of the kernel's own. From the fork probe when
+ * the parent is traced, or when etrace_cgroup_holds(child). Atomic.
  */
 struct etrace_task *etrace_task_add(struct task_struct *task);
 /*
@@ -101,7 +103,14 @@ void etrace_task_get(struct etrace_task *entry);
 void etrace_task_put(struct etrace_task *entry); /* frees names, exec with the last reference */
 
 /* Does the session trace a cgroup that `task` is in? For the fork probe: CLONE_INTO_CGROUP. */
+#ifdef CONFIG_CGROUPS
 bool etrace_cgroup_holds(struct task_struct *task);
+#else
+static inline bool etrace_cgroup_holds(struct task_struct *task)
+{
+	return false;
+}
+#endif
 
 /* ---- the session ---- */
 extern u32 etrace_options; /* ETRACE_OPTION_* of the running session */
@@ -125,11 +134,12 @@ static inline u64 etrace_now(void)
 /* ---- emission ---- */
 
 /*
- * One event of whole strings as one record, or as many as its text needs. Preemption may be on or
- * off; never sleeps. The strings must stay as they are during the call (no user memory).
+ * One event of the task, of whole strings, as one record or as many as its text needs; nothing when
+ * its session is over. Preemption may be on or off; never sleeps. The strings must stay as they are
+ * during the call (no user memory).
  */
-void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
-		 const struct etrace_text *data);
+void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
+		 const s64 *values, const struct etrace_text *data);
 
 /*
  * An event put together piece by piece, or several lines with one time stamp that belong together
@@ -137,9 +147,9 @@ void etrace_emit(s64 upid, u64 time_ns, enum etrace_event event, const s64 *valu
  * records. May sleep between calls if the caller may.
  */
 struct etrace_stream {
-	s64 upid;
+	s64 upid; /* of the task; a caller may set 0 before the first event (Env) */
 	u64 time_ns;
-	u32 session; /* that it was begun in */
+	u32 session; /* of the task: nothing is written when it is over */
 	u32 n_events;
 	u16 cpu; /* of the first piece: all lines of an event show one */
 	u16 n_records; /* so far: the number of the next one */
@@ -148,7 +158,8 @@ struct etrace_stream {
 	struct etrace_split split;
 };
 
-void etrace_stream_begin(struct etrace_stream *stream, s64 upid, u64 time_ns);
+void etrace_stream_begin(struct etrace_stream *stream, const struct etrace_task *entry,
+			 u64 time_ns);
 /* The event's line and its strings, cut as needed. */
 void etrace_stream_event(struct etrace_stream *stream, enum etrace_event event, const s64 *values,
 			 const struct etrace_text *data);

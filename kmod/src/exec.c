@@ -6,7 +6,6 @@
  * behind the point of no return prints nothing: the task dies of it.
  */
 #include <linux/binfmts.h>
-#include <linux/fdtable.h>
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -30,40 +29,15 @@ void etrace_exec_free(struct etrace_task *entry)
 	kfree(exec);
 }
 
-static unsigned long closing_bits(const struct fdtable *fdt, unsigned int word)
+static struct etrace_exec *new_exec(struct etrace_task *entry)
 {
-	return fdt->open_fds[word] & fdt->close_on_exec[word];
-}
-
-static struct etrace_exec *new_exec(struct etrace_task *entry, const struct fdtable *fdt)
-{
-	unsigned int n_words = fdt ? fdt->max_fds / BITS_PER_LONG : 0;
-	struct etrace_exec *exec;
-	unsigned int n = 0;
-	unsigned int i;
-
-	for (i = 0; i < n_words; i++)
-		n += hweight_long(closing_bits(fdt, i));
-	exec = kmalloc(struct_size(exec, closed, n), GFP_ATOMIC | __GFP_NOWARN);
-	if (!exec) {
-		etrace_count(ETRACE_COUNT_NO_MEMORY);
-		return NULL;
-	}
-	memset(exec, 0, sizeof(*exec));
 	etrace_exec_free(entry); /* of one that failed */
-	entry->exec = exec;
-	return exec;
-}
-
-/* The table is the task's own by now: nobody changes it. */
-static void keep_closed(struct etrace_exec *exec, const struct fdtable *fdt)
-{
-	unsigned int word;
-	unsigned long bits;
-
-	for (word = 0; word < fdt->max_fds / BITS_PER_LONG; word++)
-		for (bits = closing_bits(fdt, word); bits; bits &= bits - 1)
-			exec->closed[exec->n_closed++] = word * BITS_PER_LONG + __ffs(bits);
+	entry->exec = kmalloc(sizeof(*entry->exec), GFP_ATOMIC | __GFP_NOWARN);
+	if (entry->exec)
+		*entry->exec = (struct etrace_exec){};
+	else
+		etrace_count(ETRACE_COUNT_NO_MEMORY);
+	return entry->exec;
 }
 
 static struct file *execveat_directory(void)
@@ -82,17 +56,14 @@ int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs)
 	struct files_struct *files = (struct files_struct *)regs_get_kernel_argument(regs, 0);
 	struct etrace_task *entry;
 	struct etrace_exec *exec;
-	struct fdtable *fdt;
 
 	rcu_read_lock();
 	entry = etrace_task_find(current);
 	if (entry) {
-		fdt = files_fdtable(files);
-		exec = new_exec(entry, fdt);
-		if (exec) {
-			keep_closed(exec, fdt);
+		etrace_descriptors_keep(entry, files, true, 0, UINT_MAX);
+		exec = new_exec(entry);
+		if (exec)
 			exec->dir = execveat_directory();
-		}
 	}
 	rcu_read_unlock();
 	return 0;
@@ -131,7 +102,7 @@ void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 	rcu_read_lock();
 	entry = etrace_task_find(task);
 	if (entry) {
-		exec = entry->exec ?: new_exec(entry, NULL);
+		exec = entry->exec ?: new_exec(entry);
 		if (exec) {
 			exec->file = get_file(bprm->file);
 			keep_names(exec, bprm);
@@ -143,14 +114,17 @@ void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 
 /* ---- in task_work ---- */
 
-static void put_closed(struct etrace_stream *stream, const struct etrace_exec *exec)
+static void put_closed(struct etrace_stream *stream, const struct etrace_descriptors *closed)
 {
-	unsigned int i;
+	u32 bit;
+	s64 fd;
 
-	for (i = 0; i < exec->n_closed; i++) {
-		s64 fd = exec->closed[i];
-
+	if (!closed || !closed->n)
+		return;
+	for_each_set_bit(bit, closed->bits, closed->n_bits) {
+		fd = closed->first + bit;
 		etrace_stream_event(stream, ETRACE_EV_CLOSE, &fd, NULL);
+		cond_resched();
 	}
 }
 
@@ -242,8 +216,8 @@ static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *ex
 	etrace_exec_names(exec, space, &data[0], &data[1]);
 	/* names may stand in the first half of `other` */
 	data[2] = etrace_cwd_text(space->other + PATH_MAX, PATH_MAX);
-	etrace_stream_begin(stream, entry->upid, time_ns);
-	put_closed(stream, exec);
+	etrace_stream_begin(stream, entry, time_ns);
+	put_closed(stream, entry->closing);
 	put_comm(stream);
 	etrace_stream_event(stream, ETRACE_EV_NEW_PROC, &argsize, data);
 	put_arguments(stream, &reader);
@@ -265,7 +239,8 @@ static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrac
 
 	while (reader_next(&reader, &piece, &last)) {
 		if (!part) {
-			etrace_stream_begin(stream, 0, time_ns++);
+			etrace_stream_begin(stream, entry, time_ns++);
+			stream->upid = 0;
 			etrace_stream_event(stream, ETRACE_EV_UPID, &entry->upid, NULL);
 		}
 		part += etrace_stream_item(stream, ETRACE_DATA_ENV, part, piece.text, piece.len);

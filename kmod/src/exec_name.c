@@ -52,6 +52,19 @@ static struct etrace_text look_up(const char *name, const struct file *file, cha
 	return text;
 }
 
+/* Where such a link leads is where the kernel has gone: the file itself tells, without a lookup. */
+static bool is_proc_name(const char *name)
+{
+	static const char *const directories[] = { "/proc/self/", "/proc/self/fd/", FD_DIRECTORY };
+	size_t len = kbasename(name) - name;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(directories); i++)
+		if (len == strlen(directories[i]) && !memcmp(name, directories[i], len))
+			return true;
+	return false;
+}
+
 /* The file may be renamed meanwhile: its old name lasts as long as the lock. */
 static bool may_be_path_of(const char *name, const struct file *file)
 {
@@ -67,11 +80,12 @@ static bool may_be_path_of(const char *name, const struct file *file)
 /* The most frequent case needs no lookup: the name is the path of the file itself. */
 static struct etrace_text loaded_name(const char *name, const struct file *file, char *buf)
 {
+	bool settled = !name || is_proc_name(name);
 	struct etrace_text text;
 
-	if (!name || may_be_path_of(name, file)) {
+	if (settled || may_be_path_of(name, file)) {
 		text = etrace_path_text(&file->f_path, buf, ETRACE_PATH_BYTES);
-		if (!name || (text.text && !strcmp(name, text.text)))
+		if (settled || (text.text && !strcmp(name, text.text)))
 			return text;
 	}
 	text = look_up(name, file, buf);
@@ -93,6 +107,8 @@ static struct etrace_text script_name(const char *name, struct etrace_scratch *s
 	if (name[0] == '/')
 		return (struct etrace_text){ name, len };
 	cwd = etrace_cwd_text(space->path, sizeof(space->path));
+	if (cwd.len == 1) /* the root directory */
+		cwd.len = 0;
 	if (cwd.len + 1 + len >= sizeof(space->third))
 		return (struct etrace_text){ name, len };
 	memcpy(space->third, cwd.text, cwd.len);

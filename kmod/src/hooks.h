@@ -25,7 +25,10 @@ void etrace_read_arguments(struct pt_regs *regs, u64 args[6]);
  */
 struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last);
 
-/* The kernel begins the call again after a signal: it has not ended. */
+/*
+ * A signal came, and the kernel begins the call again: it has not ended. Where the signal's handler
+ * makes it fail with EINTR instead, its lines of failure are left out.
+ */
 bool etrace_call_restarts(s64 result);
 
 /*
@@ -34,6 +37,7 @@ bool etrace_call_restarts(s64 result);
  */
 void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_close_range(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_dup(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_fcntl(struct etrace_task *entry, const struct etrace_call *call);
@@ -56,6 +60,8 @@ void etrace_defer(struct etrace_task *entry, const struct etrace_call *call);
 /* The second look. May sleep; `space` is this work's own. */
 void etrace_work_open(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space);
+void etrace_work_close_range(struct etrace_task *entry, const struct etrace_call *call,
+			     struct etrace_scratch *space);
 void etrace_work_pipe(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space);
 void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
@@ -153,6 +159,25 @@ int etrace_on_sb_umount(struct kprobe *probe, struct pt_regs *regs);
 
 /* ---- descriptor.c ---- */
 
+/*
+ * Which descriptors a call is about to close, noted before it does: one bit for each that the table
+ * has room for, however many they are.
+ */
+struct etrace_descriptors {
+	u32 first; /* that bit 0 stands for */
+	u32 n_bits;
+	u32 n; /* bits set */
+	unsigned long bits[];
+};
+
+/*
+ * Keep those of [first, last] that are open, with `on_exec` only those marked to be closed then.
+ * Atomic, under rcu_read_lock(); counted when memory is short.
+ */
+void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struct *files,
+			     bool on_exec, u32 first, u32 last);
+void etrace_descriptors_free(struct etrace_task *entry);
+
 int etrace_on_close_range(struct kprobe *probe, struct pt_regs *regs);
 int etrace_on_detach_fds(struct kprobe *probe, struct pt_regs *regs);
 
@@ -170,8 +195,6 @@ struct etrace_exec {
 	struct file *dir; /* execveat: the directory or file that its descriptor was, or NULL */
 	char *filename; /* as asked for; NULL without memory */
 	const char *interp; /* what a script names instead, in `filename`'s memory, or NULL */
-	unsigned int n_closed;
-	int closed[]; /* descriptors that the execution closed, ascending */
 };
 
 int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs);

@@ -3,8 +3,8 @@
  * The kernel makes every task's system calls pass its tracepoints while anybody watches sys_exit.
  * Taking the bit away from untraced tasks makes their system calls cost what they cost without us;
  * children inherit it from their parent. While it lasts others (perf trace, bpf) see the traced
- * tasks only. A fork that races with a walk keeps the wrong bit: it stays slow, or unseen by
- * others.
+ * tasks only. The child of an untraced task that forks during a walk may keep the wrong bit: it
+ * stays slow, or unseen by others.
  * Process context.
  */
 #include <linux/sched/signal.h>
@@ -27,15 +27,25 @@ bool etrace_isolate_possible(void)
 	return !watched("sys_enter") && !watched("sys_exit");
 }
 
+/* Somebody may have added the task meanwhile and given it the bit. */
+static void take_bit(struct task_struct *task)
+{
+	etrace_syscall_tracepoints_clear(task);
+	smp_mb__after_atomic(); /* pairs with etrace_task_add() */
+	if (etrace_task_find(task))
+		etrace_syscall_tracepoints_set(task);
+}
+
 void etrace_isolate_begin(void)
 {
 	struct task_struct *process, *task;
 
 	WRITE_ONCE(isolated, true);
+	smp_mb(); /* who is added from here on sets the bit */
 	rcu_read_lock();
 	for_each_process_thread(process, task)
 		if (!etrace_task_find(task))
-			etrace_syscall_tracepoints_clear(task);
+			take_bit(task);
 	rcu_read_unlock();
 }
 

@@ -60,7 +60,7 @@ static void put_mount(struct etrace_task *entry, const struct etrace_call *call,
 {
 	s64 flags = call->args[3];
 
-	etrace_stream_begin(stream, entry->upid, time_ns);
+	etrace_stream_begin(stream, entry, time_ns);
 	etrace_stream_event(stream, ETRACE_EV_MOUNT, &flags, texts);
 	if (call->result < 0)
 		etrace_stream_event(stream, ETRACE_EV_MOUNT_FAILED, NULL, NULL);
@@ -72,7 +72,7 @@ void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call
 	struct etrace_names *names;
 	struct etrace_scratch *space;
 
-	if (!(etrace_options & ETRACE_OPTION_MOUNTS))
+	if (!(etrace_options & ETRACE_OPTION_MOUNTS) || etrace_call_restarts(call->result))
 		return;
 	names = etrace_names_take(entry, call->kind);
 	if (!names) {
@@ -124,7 +124,7 @@ static void put_umount(struct etrace_task *entry, const struct etrace_call *call
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return;
 	}
-	etrace_stream_begin(stream, entry->upid, time_ns);
+	etrace_stream_begin(stream, entry, time_ns);
 	if (target->text)
 		etrace_stream_event(stream, ETRACE_EV_UMOUNT, &flags, target);
 	if (call->result < 0)
@@ -137,7 +137,7 @@ void etrace_exit_umount(struct etrace_task *entry, const struct etrace_call *cal
 	struct etrace_names *names;
 	struct etrace_scratch *space;
 
-	if (!(etrace_options & ETRACE_OPTION_MOUNTS))
+	if (!(etrace_options & ETRACE_OPTION_MOUNTS) || etrace_call_restarts(call->result))
 		return;
 	names = etrace_names_take(entry, call->kind);
 	if (!names) {

@@ -162,7 +162,7 @@ static void put_pair(struct etrace_task *entry, const struct etrace_call *call, 
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return;
 	}
-	etrace_stream_begin(stream, entry->upid, time_ns);
+	etrace_stream_begin(stream, entry, time_ns);
 	if (texts[0].text)
 		etrace_stream_event(stream, pair_events[call->kind].from, &flags, &texts[0]);
 	if (call->result == 0)
@@ -177,6 +177,10 @@ void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
 	struct etrace_names *names = etrace_names_take(entry, call->kind);
 	struct etrace_scratch *space;
 
+	if (etrace_call_restarts(call->result)) {
+		kfree(names);
+		return;
+	}
 	if (!names) {
 		etrace_defer(entry, call);
 		return;
@@ -240,7 +244,7 @@ static void put_symlink(struct etrace_task *entry, const struct etrace_call *cal
 {
 	struct etrace_text data[3] = { *target, *resolved, *link };
 
-	etrace_emit(entry->upid, call->time_ns, ETRACE_EV_SYMLINK, NULL, data);
+	etrace_emit(entry, call->time_ns, ETRACE_EV_SYMLINK, NULL, data);
 }
 
 static struct etrace_text follow(const char *name, char *buf)

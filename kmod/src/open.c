@@ -153,7 +153,7 @@ static int put_open(struct etrace_task *entry, const struct etrace_call *call, u
 	values[0] = open.flags;
 	values[1] = open.mode;
 	values[2] = call->result;
-	etrace_emit(entry->upid, time_ns, ETRACE_EV_OPEN, values, data);
+	etrace_emit(entry, time_ns, ETRACE_EV_OPEN, values, data);
 	return 0;
 }
 

@@ -34,14 +34,14 @@ static void put_fork(struct etrace_task *entry, s64 child)
 	s64 flags;
 
 	if (call.kind != ETRACE_CALL_CLONE && call.kind != ETRACE_CALL_CLONE3) {
-		etrace_emit(entry->upid, now, ETRACE_EV_SCHED_FORK, &child, NULL);
+		etrace_emit(entry, now, ETRACE_EV_SCHED_FORK, &child, NULL);
 		return;
 	}
 	etrace_read_arguments(regs, call.args);
 	if (clone_flags(&call, ETRACE_ATOMIC, &flags))
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 	space = etrace_scratch_get();
-	etrace_stream_begin(&space->stream, entry->upid, now);
+	etrace_stream_begin(&space->stream, entry, now);
 	etrace_stream_event(&space->stream, ETRACE_EV_SYS_CLONE, &flags, NULL);
 	etrace_stream_event(&space->stream, ETRACE_EV_SCHED_FORK, &child, NULL);
 	etrace_stream_end(&space->stream);
@@ -65,7 +65,7 @@ void etrace_on_fork(void *data, struct task_struct *parent, struct task_struct *
 static void put_failed_clone(struct etrace_task *entry, u64 time_ns, s64 flags,
 			     struct etrace_stream *stream)
 {
-	etrace_stream_begin(stream, entry->upid, time_ns);
+	etrace_stream_begin(stream, entry, time_ns);
 	etrace_stream_event(stream, ETRACE_EV_SYS_CLONE, &flags, NULL);
 	etrace_stream_event(stream, ETRACE_EV_SYS_CLONE_FAILED, NULL, NULL);
 	etrace_stream_end(stream);
@@ -113,7 +113,7 @@ ETRACE_EXIT_PROBE(etrace_on_exit)
 	entry = etrace_task_find(task);
 	if (entry) {
 		status = exit_status(task->exit_code);
-		etrace_emit(entry->upid, etrace_now(), ETRACE_EV_EXIT, &status, NULL);
+		etrace_emit(entry, etrace_now(), ETRACE_EV_EXIT, &status, NULL);
 		etrace_task_remove(entry);
 	}
 	rcu_read_unlock();
@@ -138,6 +138,6 @@ void etrace_on_rename(void *data, struct task_struct *task, const char *comm)
 	rcu_read_lock();
 	entry = etrace_task_find(task);
 	if (entry && !is_of_exec(task))
-		etrace_emit(entry->upid, etrace_now(), ETRACE_EV_COMM, NULL, &name);
+		etrace_emit(entry, etrace_now(), ETRACE_EV_COMM, NULL, &name);
 	rcu_read_unlock();
 }

@@ -22,9 +22,10 @@ void etrace_text_init(void);
 
 /*
  * emit.c: write into this instance from now on, or nowhere. Process context. -ENODEV: the instance
- * lacks our event; -ENOSPC: tracing is off there, or its buffer is full and nobody reads.
+ * lacks our event; -EBUSY: somebody filters it; -ENOSPC: tracing is off there, or its buffer is
+ * full and nobody reads.
  */
 int etrace_emit_open(const char *instance);
-void etrace_emit_close(void);
+void etrace_emit_close(const char *instance);
 
 #endif /* ETRACE_RECORD_ENTRY_H */

@@ -9,19 +9,23 @@
 #include "etrace.h"
 #include "roots.h"
 
+/* The thread that was named may have ended while others live: the first of these stands for it. */
 int etrace_roots_add_process(struct task_struct *task, u64 *upid)
 {
-	const struct etrace_task *entry;
+	const struct etrace_task *entry, *named;
 	struct task_struct *thread;
 
 	rcu_read_lock();
-	entry = etrace_task_add(task);
-	if (entry)
-		*upid = (u64)entry->upid;
-	for_each_thread(task, thread)
-		etrace_task_add(thread);
+	named = etrace_task_add(task);
+	for_each_thread(task, thread) {
+		entry = etrace_task_add(thread);
+		if (!named)
+			named = entry;
+	}
+	if (named)
+		*upid = (u64)named->upid;
 	rcu_read_unlock();
-	return entry ? 0 : -ESRCH;
+	return named ? 0 : -ESRCH;
 }
 
 static bool has_traced_parent(const struct task_struct *task)

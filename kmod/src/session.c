@@ -50,6 +50,18 @@ static void sum_counters(u64 *sums)
 			sums[i] += READ_ONCE(per_cpu_ptr(etrace_counters, cpu)->n[i]);
 }
 
+static const char *why_not_open(int err)
+{
+	switch (err) {
+	case -ENOSPC:
+		return "tracing_on of the instance is 0, or its buffer is full: clear its `trace`";
+	case -EBUSY:
+		return "the event etrace/etrace_record has a filter or trigger: remove it";
+	default:
+		return "the ftrace instance does not have the event etrace/etrace_record";
+	}
+}
+
 /* Makes the instance when it is not there; it stays when the session is over. */
 static int open_instance(const char *name, const char **reason)
 {
@@ -63,16 +75,14 @@ static int open_instance(const char *name, const char **reason)
 	err = etrace_emit_open(name);
 	if (!err)
 		return 0;
-	*reason = err == -ENOSPC ?
-		"tracing_on of the instance is 0, or its buffer is full: clear its `trace` file" :
-		"the ftrace instance does not have the event etrace/etrace_record";
+	*reason = why_not_open(err);
 	trace_array_put(session.instance);
 	return err;
 }
 
 static void close_instance(void)
 {
-	etrace_emit_close();
+	etrace_emit_close(session.instance_name);
 	trace_array_put(session.instance);
 }
 
@@ -88,7 +98,7 @@ static int add_roots(const struct etrace_session_request *request, const char **
 	} else {
 		err = etrace_roots_add_process(request->root, &session.root_upid);
 		if (err)
-			*reason = "the process ended, or there is no memory to trace it";
+			*reason = "the process ended, is the kernel's, or there was no memory";
 	}
 	if (!err && request->options & ETRACE_OPTION_DESCENDANTS)
 		etrace_roots_add_descendants();
@@ -110,6 +120,7 @@ static void open_session(const struct etrace_session_request *request)
 	describe(request);
 	reset_counters();
 	etrace_notice_reset(session.number);
+	etrace_work_begin();
 	etrace_options = request->options;
 	WRITE_ONCE(etrace_session, session.number);
 	etrace_task_set_open(request->root ? request->root->signal : NULL);
@@ -118,7 +129,8 @@ static void open_session(const struct etrace_session_request *request)
 /* No probe is left: no work of a task, no entry, no target. */
 static void close_session(void)
 {
-	etrace_work_wait();
+	/* what is left by then prints nothing any more */
+	this_cpu_add(etrace_counters->n[ETRACE_COUNT_LOST_EVENTS], etrace_work_wait());
 	WRITE_ONCE(etrace_session, 0);
 	etrace_task_set_close();
 	close_instance();
@@ -178,73 +190,9 @@ static int start_locked(const struct etrace_session_request *request, const char
 	return begin(request, reason);
 }
 
-int etrace_session_start(const struct etrace_session_request *request, const char **reason)
-{
-	int err;
-
-	if (!try_module_get(THIS_MODULE)) {
-		*reason = "the module is being unloaded";
-		return -ENODEV;
-	}
-	mutex_lock(&session_lock);
-	err = start_locked(request, reason);
-	mutex_unlock(&session_lock);
-	if (err)
-		module_put(THIS_MODULE);
-	return err;
-}
-
-static bool stop_locked(u32 number, u32 portid)
-{
-	if (session.state != ETRACE_STATE_RUNNING || (number && number != session.number) ||
-	    (portid && portid != session.owner_portid))
-		return false;
-	end();
-	session.state = ETRACE_STATE_STOPPED;
-	etrace_notice(ETRACE_NOTICE_STOPPED);
-	return true;
-}
-
-static bool stop(u32 number, u32 portid)
-{
-	bool stopped;
-
-	mutex_lock(&session_lock);
-	stopped = stop_locked(number, portid);
-	mutex_unlock(&session_lock);
-	if (stopped)
-		module_put(THIS_MODULE);
-	return stopped;
-}
-
-int etrace_session_stop(u32 number)
-{
-	return stop(number, 0) ? 0 : -ENOENT;
-}
-
-/* A closing socket does not wait for the end of the session. */
-static u32 gone_portid;
-
-static void stop_orphan(struct work_struct *work)
-{
-	stop(0, READ_ONCE(gone_portid));
-}
-
-static DECLARE_WORK(stop_orphan_work, stop_orphan);
-
-void etrace_session_owner_gone(u32 portid)
-{
-	if (READ_ONCE(session.state) != ETRACE_STATE_RUNNING ||
-	    READ_ONCE(session.owner_portid) != portid)
-		return;
-	WRITE_ONCE(gone_portid, portid);
-	schedule_work(&stop_orphan_work);
-}
-
-void etrace_session_status(struct etrace_session_status *status)
+static void fill_status(struct etrace_session_status *status)
 {
 	memset(status, 0, sizeof(*status));
-	mutex_lock(&session_lock);
 	status->state = session.state;
 	status->number = session.number;
 	status->options = etrace_options;
@@ -254,6 +202,77 @@ void etrace_session_status(struct etrace_session_status *status)
 	strscpy(status->instance, session.instance_name, sizeof(status->instance));
 	sum_counters(status->counters);
 	status->counters[ETRACE_COUNT_LIVE] = etrace_task_set_live();
+}
+
+int etrace_session_start(const struct etrace_session_request *request,
+			 struct etrace_session_status *status, const char **reason)
+{
+	int err;
+
+	if (!try_module_get(THIS_MODULE)) {
+		*reason = "the module is being unloaded";
+		return -ENODEV;
+	}
+	mutex_lock(&session_lock);
+	err = start_locked(request, reason);
+	fill_status(status);
+	mutex_unlock(&session_lock);
+	if (err)
+		module_put(THIS_MODULE);
+	return err;
+}
+
+static void stop_locked(void)
+{
+	end();
+	session.state = ETRACE_STATE_STOPPED;
+	etrace_notice(ETRACE_NOTICE_STOPPED);
+}
+
+int etrace_session_stop(u32 number, struct etrace_session_status *status)
+{
+	bool runs;
+
+	mutex_lock(&session_lock);
+	runs = session.state == ETRACE_STATE_RUNNING && (!number || number == session.number);
+	if (runs)
+		stop_locked();
+	fill_status(status);
+	mutex_unlock(&session_lock);
+	if (!runs)
+		return -ENOENT;
+	module_put(THIS_MODULE);
+	return 0;
+}
+
+/* A closing socket does not wait for the end of the session. */
+static u32 orphan;
+
+static void stop_orphan(struct work_struct *work)
+{
+	struct etrace_session_status status;
+
+	etrace_session_stop(READ_ONCE(orphan), &status);
+}
+
+static DECLARE_WORK(stop_orphan_work, stop_orphan);
+
+/* The lock is not waited for: its holder may be stopping the session for another socket. */
+void etrace_session_owner_gone(u32 portid)
+{
+	u32 number = READ_ONCE(session.number);
+
+	if (READ_ONCE(session.state) != ETRACE_STATE_RUNNING ||
+	    READ_ONCE(session.owner_portid) != portid)
+		return;
+	WRITE_ONCE(orphan, number);
+	schedule_work(&stop_orphan_work);
+}
+
+void etrace_session_status(struct etrace_session_status *status)
+{
+	mutex_lock(&session_lock);
+	fill_status(status);
 	mutex_unlock(&session_lock);
 }
 

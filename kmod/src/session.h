@@ -28,10 +28,14 @@ struct etrace_session_status {
 	u64 counters[ETRACE_N_COUNTERS];
 };
 
-/* `reason`: what is in the way, for the user, when the answer is not 0. */
-int etrace_session_start(const struct etrace_session_request *request, const char **reason);
+/*
+ * `status`: of the session that this call started or stopped. `reason`: what is in the way, for the
+ * user, when the answer is not 0.
+ */
+int etrace_session_start(const struct etrace_session_request *request,
+			 struct etrace_session_status *status, const char **reason);
 /* -ENOENT when none runs, or not session `number` (0: whichever runs). */
-int etrace_session_stop(u32 number);
+int etrace_session_stop(u32 number, struct etrace_session_status *status);
 /* The socket `portid` was closed. */
 void etrace_session_owner_gone(u32 portid);
 void etrace_session_status(struct etrace_session_status *status);

@@ -31,6 +31,7 @@ static void (*const handlers[ETRACE_N_CALLS_AT_EXIT])(struct etrace_task *entry,
 	[ETRACE_CALL_OPENAT2] = etrace_exit_open,
 	[ETRACE_CALL_CREAT] = etrace_exit_open,
 	[ETRACE_CALL_CLOSE] = etrace_exit_close,
+	[ETRACE_CALL_CLOSE_RANGE] = etrace_exit_close_range,
 	[ETRACE_CALL_PIPE] = etrace_exit_pipe,
 	[ETRACE_CALL_PIPE2] = etrace_exit_pipe,
 	[ETRACE_CALL_DUP] = etrace_exit_dup,
@@ -65,6 +66,15 @@ void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
 		args[i] = (u32)args[i];
 }
 
+/*
+ * The call is an execution that has succeeded. Its number may be another call's in the table of the
+ * new program: arm64 keeps it when 64-bit programs execute 32-bit ones.
+ */
+static bool is_executing(const struct etrace_task *entry)
+{
+	return unlikely(entry->exec) && entry->exec->file;
+}
+
 /* Of its own, so that the path of all other calls saves no registers. */
 static noinline void exit_call(struct pt_regs *regs, long result, enum etrace_call_kind kind)
 {
@@ -73,7 +83,7 @@ static noinline void exit_call(struct pt_regs *regs, long result, enum etrace_ca
 
 	rcu_read_lock();
 	entry = etrace_task_find(current);
-	if (entry) {
+	if (entry && !is_executing(entry)) {
 		etrace_read_arguments(regs, call.args);
 		call.result = result;
 		call.kind = kind;
@@ -102,8 +112,15 @@ struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace
 	return kind >= first && kind <= last ? entry : NULL;
 }
 
-/* ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK: include/linux/errno.h */
 bool etrace_call_restarts(s64 result)
 {
-	return result == -ERESTARTNOINTR;
+	switch (result) {
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+	case -ERESTART_RESTARTBLOCK:
+		return true;
+	default:
+		return false;
+	}
 }

@@ -71,13 +71,19 @@ static bool remove_locked(struct etrace_task *entry)
 		return false;
 	hlist_del_init_rcu(&entry->node);
 	set.n_tasks--;
-	if (entry->root && !--set.n_root_threads) {
+	if (entry->root)
+		set.n_root_threads--;
+	return true;
+}
+
+static void tell_end_locked(const struct etrace_task *entry)
+{
+	if (entry->root && !set.n_root_threads) {
 		set.root = NULL;
 		etrace_notice(ETRACE_NOTICE_ROOT_EXITED);
 	}
 	if (!set.n_tasks)
 		etrace_notice(ETRACE_NOTICE_EMPTY);
-	return true;
 }
 
 /* Not yet inserted: no reader knows it. */
@@ -96,21 +102,40 @@ static struct etrace_task *insert(struct etrace_task *entry)
 	return inserted;
 }
 
+/* `told`: by the task's own end, which listeners want to know of when it is the last. */
+static void remove(struct etrace_task *entry, bool told)
+{
+	unsigned long flags;
+	bool removed;
+
+	spin_lock_irqsave(&set_lock, flags);
+	removed = remove_locked(entry);
+	if (removed && told)
+		tell_end_locked(entry);
+	spin_unlock_irqrestore(&set_lock, flags);
+	if (removed)
+		etrace_task_put(entry);
+}
+
 struct etrace_task *etrace_task_add(struct task_struct *task)
 {
-	struct etrace_task *entry = new_entry(task);
+	struct etrace_task *entry;
 
+	if (READ_ONCE(task->flags) & (ETRACE_KERNEL_TASKS | PF_EXITING))
+		return NULL;
+	entry = new_entry(task);
 	entry = entry ? insert(entry) : NULL;
 	if (!entry)
 		return NULL;
-	etrace_isolate_task(task);
 	/*
 	 * Its exit probe may have looked for the entry before it was there. An exiting task sets
-	 * the flag long before the probe: either we see the flag or the probe sees the entry.
+	 * the flag long before the probe: either we see the flag or the probe sees the entry. In
+	 * the same way isolation sees the entry, or its bit is given back here.
 	 */
 	smp_mb();
+	etrace_isolate_task(task);
 	if (READ_ONCE(task->flags) & PF_EXITING) {
-		etrace_task_remove(entry);
+		remove(entry, false);
 		return NULL;
 	}
 	return entry;
@@ -118,14 +143,7 @@ struct etrace_task *etrace_task_add(struct task_struct *task)
 
 void etrace_task_remove(struct etrace_task *entry)
 {
-	unsigned long flags;
-	bool removed;
-
-	spin_lock_irqsave(&set_lock, flags);
-	removed = remove_locked(entry);
-	spin_unlock_irqrestore(&set_lock, flags);
-	if (removed)
-		etrace_task_put(entry);
+	remove(entry, true);
 }
 
 void etrace_task_get(struct etrace_task *entry)

@@ -5,7 +5,9 @@
 
 /* -errno when the kernel gives no way to add work to a task. */
 int etrace_work_init(void);
-/* Until no work is pending, two seconds at most. */
-void etrace_work_wait(void);
+/* A session begins: what is pending now is none of its own. */
+void etrace_work_begin(void);
+/* Until no work of the session is pending, two seconds at most. How many are left. */
+unsigned int etrace_work_wait(void);
 
 #endif /* ETRACE_WORK_H */

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -81,14 +82,35 @@ def test_a_name_with_brackets_and_blanks_is_read_past(tmp_path: Path) -> None:
         child.kill()
 
 
-def test_survivors_are_those_without_an_exit() -> None:
+def test_survivors_are_those_without_an_exit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dead, alive, thread = 1 << 22 | 10, 2 << 22 | 11, 3 << 22 | 12
     trace = (
         f"INITCWD=/\n{dead},0,1,0!SchedFork|pid={alive}\n{dead},0,1,0!SysClone|flags=17\n"
         f"{dead},0,1,0!SchedFork|pid={thread}\n{thread},0,1,0!Exit|status=0\n"
         f"{dead},0,1,5!FN|/tmp/x,SchedFork|pid=9\n{dead},0,1,0!Exit|status=0\n"
     ).encode()
-    assert survivors.alive_upids(trace) == {alive}
+    path = tmp_path / ".nfsdb"
+    path.write_bytes(trace)
+    for size in (7, 64, 1 << 20):
+        monkeypatch.setattr(survivors, "PIECE_BYTES", size)
+        assert survivors.alive_upids(path) == {alive}
+
+
+def test_survivors_are_not_looked_for_in_what_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".nfsdb")
+    assert survivors.names(tmp_path / ".nfsdb") == []
+
+
+def test_a_name_does_nothing_to_a_terminal(tmp_path: Path) -> None:
+    odd = tmp_path / "\x1b]0;owned\x07"
+    shutil.copy("/bin/sleep", odd)
+    with subprocess.Popen([odd, "10"]) as child:
+        while (name := process.name(child.pid)) == process.name(os.getpid()):
+            time.sleep(0.01)  # it is named a little after Popen() has seen it execute
+        child.kill()
+    assert name == "?]0;owned?"
 
 
 def test_survivors_are_named(tmp_path: Path) -> None:

@@ -11,30 +11,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from backends import need_root
-from fake_kernel import FakeControl, Machine, make_machine
+from fake_kernel import FakeControl, Machine
 
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import session
+from etrace.capture.kmod import process, session, teardown
 from etrace.capture.kmod.backend import KmodBackend
+from etrace.capture.kmod.command import Command
 from etrace.capture.kmod.control import Counter, Option, Request
 from etrace.capture.kmod.owner import myself
 from etrace.errors import CaptureError
 
 pytestmark = pytest.mark.root
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    need_root()
-    made = make_machine(tmp_path / "machine")
-    yield made
-    for pid in made.collectors():
-        os.kill(pid, signal.SIGKILL)
 
 
 def run(machine: Machine, directory: Path, *command: str, **more: bool) -> Outcome:
@@ -117,14 +108,25 @@ def test_a_command_that_cannot_run_is_126_or_127(
     assert machine.changes() == []
 
 
-def test_a_session_that_cannot_start_runs_no_command(machine: Machine, tmp_path: Path) -> None:
+def test_a_session_that_cannot_start_runs_no_command(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    forsake = Command.forsake
+
+    def remember(command: Command) -> None:
+        held.append(command.pid)
+        forsake(command)
+
+    monkeypatch.setattr(Command, "forsake", remember)
     machine.kernel.refusal = "refused"
     with pytest.raises(CaptureError, match="refused"):
         run(machine, tmp_path, "touch", str(tmp_path / "mark"))
     assert not (tmp_path / "mark").exists()
     assert machine.changes() == []
+    (pid,) = held
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(pid, os.WNOHANG)
 
 
 def test_progress_is_shown_while_the_command_runs(machine: Machine, tmp_path: Path) -> None:
@@ -182,19 +184,57 @@ def test_a_loss_makes_a_good_build_fail(machine: Machine, tmp_path: Path) -> Non
     assert run(machine, tmp_path, "sh", "-c", "exit 3").status == 3
 
 
-def test_a_killed_collector_does_not_stop_the_build(machine: Machine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "told"), [(0, 125), (4, 4)])
+def test_a_killed_collector_does_not_stop_the_build(
+    machine: Machine, tmp_path: Path, status: int, told: int
+) -> None:
     def kill() -> None:
         (pid,) = machine.collectors()
         os.kill(pid, signal.SIGKILL)
 
     timer = threading.Timer(0.7, kill)
     timer.start()
-    outcome = run(machine, tmp_path, "sh", "-c", "sleep 1.5; exit 4")
+    outcome = run(machine, tmp_path, "sh", "-c", f"sleep 1.5; exit {status}")
     timer.join()
-    assert outcome.status == 4
+    assert outcome.status == told
     assert outcome.stats["ended"] == "collector-died"
     assert any("collector died" in remark for remark in outcome.remarks)
     assert machine.changes() == []
+
+
+def test_a_broken_status_line_does_not_stop_the_build(machine: Machine, tmp_path: Path) -> None:
+    def broken(_progress: Progress) -> None:
+        raise RuntimeError
+
+    options = Options(tmp_path / ".nfsdb", tmp_path / ".nfsdb.stats")
+    outcome = KmodBackend(machine.host).run(["sh", "-c", "sleep 1; exit 3"], options, broken)
+    assert outcome.status == 3
+
+
+def test_the_commands_status_is_kept_when_the_session_cannot_be_ended(
+    machine: Machine, tmp_path: Path
+) -> None:
+    take_away = f"rm {machine.states.session_file}"
+    outcome = run(machine, tmp_path, "sh", "-c", f"{take_away}; exit 3")
+    assert outcome.status == 3
+    assert "taken apart by somebody else" in outcome.remarks[0]
+
+
+def test_a_module_that_does_not_answer_runs_no_command(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = session.begin
+
+    def deaf(*args: Any) -> Any:
+        state = begin(*args)
+        object.__setattr__(machine.host, "connect", machine.kernel.refuse)
+        return state
+
+    monkeypatch.setattr(session, "begin", deaf)
+    with pytest.raises(CaptureError, match="does not answer"):
+        run(machine, tmp_path, "touch", str(tmp_path / "mark"))
+    assert not (tmp_path / "mark").exists()
+    assert machine.states.read() is None
 
 
 def test_the_backend_is_refused_to_others_than_root_at_no_cost(machine: Machine) -> None:
@@ -226,9 +266,9 @@ def test_what_stands_in_the_way_is_found_without_loading(machine: Machine, tmp_p
     assert "no etrace.ko" in obstacle.reason
     machine.modules.available = True
     assert backend.obstacle() is None
-    plan = session.Plan(tmp_path, myself(), root_pid=os.getpid())
+    plan = session.Plan(tmp_path, myself(), process.identify(os.getpid()))
     session.begin(machine.host, plan, list[str]().append)
     obstacle = backend.obstacle()
     assert obstacle is not None
     assert "a session runs already" in obstacle.reason
-    session.end(machine.host, list[str]().append)
+    teardown.end(machine.host, list[str]().append)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session of the kernel module on a fake machine: begun, looked at, ended, and what can fail."""
+"""A session of the kernel module on a fake machine: how it begins, and what can fail."""
 
 from __future__ import annotations
 
@@ -8,65 +8,18 @@ import json
 import os
 import shutil
 import signal
-import tempfile
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backends import need_root
-from fake_kernel import Machine, make_machine
+from fake_kernel import NOBODY, Machine, begin, ignore, kill
 
-from etrace.capture.kmod import collector, process, session
-from etrace.capture.kmod.control import Counter, Option, Phase
-from etrace.capture.kmod.owner import Owner, myself
+from etrace.capture.kmod import collector, process, session, teardown
+from etrace.capture.kmod.control import Option, Phase
 from etrace.errors import CaptureError
 
 pytestmark = pytest.mark.root
-NOBODY = Owner(65534, 65534, (65534,))
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
-    need_root()
-    made = make_machine(tmp_path / "machine")
-    yield made
-    for pid in made.collectors():
-        os.kill(pid, signal.SIGKILL)
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    """A directory that belongs to an ordinary user."""
-    path = Path(tempfile.mkdtemp(prefix="etrace-test-"))
-    os.chown(path, NOBODY.uid, NOBODY.gid)
-    path.chmod(0o755)
-    yield path
-    shutil.rmtree(path)
-
-
-def plan(directory: Path, **more: object) -> session.Plan:
-    values: dict[str, object] = {"owner": myself(), "root_pid": os.getpid()} | more
-    return session.Plan(directory, **values)  # type: ignore[arg-type]
-
-
-def begin(machine: Machine, directory: Path, **more: object) -> list[str]:
-    said: list[str] = []
-    session.begin(machine.host, plan(directory, **more), said.append)
-    return said
-
-
-def kill(machine: Machine) -> None:
-    """Kill the collector and wait until it is gone."""
-    (pid,) = machine.collectors()
-    os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-
-
-def ignore(_text: str) -> None:
-    pass
 
 
 def test_a_session_is_begun_seen_and_ended(machine: Machine, tmp_path: Path) -> None:
@@ -82,8 +35,8 @@ def test_a_session_is_begun_seen_and_ended(machine: Machine, tmp_path: Path) -> 
     view = session.look(machine.host)
     assert view.running
     assert view.collected["opens"] == 40
-    ending = session.end(machine.host, ignore)
-    assert (ending.lost, ending.whole, ending.aside) == (0, True, False)
+    ending = teardown.end(machine.host, ignore)
+    assert (ending.losses, ending.aside) == ((), False)
     lines = (out / ".nfsdb").read_text().splitlines()
     assert lines == [f"INITCWD={Path.cwd()}", "4194305,0,1,0!Exit|status=0"]
     stats = json.loads((out / ".nfsdb.stats").read_text())
@@ -100,13 +53,13 @@ def test_the_session_belongs_to_the_collector_not_to_the_command(
     assert machine.kernel.status().phase is Phase.RUNNING  # begin() has closed its own connection
     kill(machine)
     assert machine.kernel.status().phase is Phase.STOPPED
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
 
 
 def test_a_module_that_was_loaded_before_stays(machine: Machine, tmp_path: Path) -> None:
     machine.modules.loaded = True
     begin(machine, tmp_path)
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert machine.changes() == ["the module is loaded"]
     assert machine.modules.loads == 0
 
@@ -116,14 +69,14 @@ def test_an_older_trace_is_put_aside_at_the_end(machine: Machine, tmp_path: Path
     (tmp_path / ".nfsdb.stats").write_text("{}")
     begin(machine, tmp_path)
     assert (tmp_path / ".nfsdb").read_text() == "older"
-    assert session.end(machine.host, ignore).aside
+    assert teardown.end(machine.host, ignore).aside
     assert (tmp_path / ".nfsdb.old").read_text() == "older"
     assert (tmp_path / ".nfsdb.stats.old").read_text() == "{}"
 
 
 def test_compressed_traces_have_another_name(machine: Machine, tmp_path: Path) -> None:
     begin(machine, tmp_path, zstd=True)
-    assert session.end(machine.host, ignore).trace == tmp_path / ".nfsdb.zst"
+    assert teardown.end(machine.host, ignore).trace == tmp_path / ".nfsdb.zst"
 
 
 def test_a_second_session_is_refused_and_the_first_named(machine: Machine, tmp_path: Path) -> None:
@@ -136,7 +89,7 @@ def test_a_second_session_is_refused_and_the_first_named(machine: Machine, tmp_p
     assert time.strftime("%Y-") in message
     assert "etrace stop" in error.value.hint
     assert not (tmp_path / "other").exists()
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
 
 
 def test_a_session_of_somebody_else_is_refused(machine: Machine, tmp_path: Path) -> None:
@@ -149,8 +102,8 @@ def test_a_session_of_somebody_else_is_refused(machine: Machine, tmp_path: Path)
 
 
 def test_nothing_to_stop_is_said(machine: Machine) -> None:
-    with pytest.raises(session.NoSessionError):
-        session.end(machine.host, ignore)
+    with pytest.raises(teardown.NoSessionError):
+        teardown.end(machine.host, ignore)
 
 
 # ---- failures of begin(): each restores everything
@@ -231,201 +184,52 @@ def test_a_signal_undoes_what_was_begun(
     assert not list(tmp_path.glob(".nfsdb*"))
 
 
-def test_a_stop_that_is_interrupted_can_be_repeated(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path)
-    machine.behave(hangs=True)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
-    with pytest.raises(SystemExit):
-        session.end(machine.host, ignore)
-    timer.join()
-    assert machine.instance.exists()
-    assert machine.states.read() is not None
-    kill(machine)
-    assert not session.end(machine.host, ignore).whole
-    assert machine.changes() == []
-
-
-# ---- loss
-
-
-@pytest.mark.parametrize(
-    ("counters", "stats", "lost"),
-    [
-        ({Counter.RECORDS: 10, Counter.LOST_EVENTS: 7}, {}, (7, "buffers were full")),
-        ({Counter.RECORDS: 14}, {}, (4, "not read")),
-        ({Counter.RECORDS: 10, Counter.UNTRACKED: 2}, {}, (2, "no memory to follow")),
-        ({Counter.RECORDS: 10, Counter.NO_MEMORY: 3}, {}, (3, "no memory for an event")),
-        (
-            {Counter.RECORDS: 10},
-            {"lost": 5, "ended": "write-error", "error": "No space left on device"},
-            (5, "No space left"),
-        ),
-    ],
-)
-def test_every_loss_is_counted_and_said(
-    machine: Machine,
-    tmp_path: Path,
-    counters: dict[Counter, int],
-    stats: dict[str, object],
-    lost: tuple[int, str],
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
+def test_a_start_that_is_killed_leaves_nothing_that_cannot_be_stopped(
+    machine: Machine, tmp_path: Path, number: signal.Signals
 ) -> None:
-    n, text = lost
-    begin(machine, tmp_path)
-    machine.kernel.counters = counters
-    machine.behave(stats=stats)
-    ending = session.end(machine.host, ignore)
-    (loss,) = ending.losses
-    assert (loss.n, ending.lost, ending.stats["lost"]) == (n, n, n)
-    assert text in loss.reason
-    assert ending.hint
-    assert json.loads((tmp_path / ".nfsdb.stats").read_text())["losses"][0]["n"] == n
+    if (child := os.fork()) == 0:
+        release = collector.Held.release
+
+        def killed(held: collector.Held, log: Path, check: Callable[[], None]) -> None:
+            os.kill(os.getpid(), number)
+            release(held, log, check)
+
+        with contextlib.suppress(BaseException):
+            pytest.MonkeyPatch().setattr(collector.Held, "release", killed)
+            begin(machine, tmp_path / "first")
+        os._exit(0)
+    os.waitpid(child, 0)
+    begin(machine, tmp_path / "second")
+    teardown.end(machine.host, ignore)
+    assert machine.collectors() == []
+    assert not machine.instance.exists()
+    assert machine.states.read() is None
 
 
-def test_larger_buffers_are_the_hint_when_they_were_full(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path, buffer_kib=1000)
-    machine.kernel.counters = {Counter.RECORDS: 10, Counter.LOST_EVENTS: 1}
-    assert "--buffer-size 4000" in session.end(machine.host, ignore).hint
-
-
-def test_a_foreign_overwrite_is_noticed(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path)
-    machine.kernel.counters = {Counter.RECORDS: 100}
-    machine.set_file("options/overwrite", "1")
-    machine.set_file("per_cpu/cpu1/stats", "entries: 0\noverrun: 90\ncommit overrun: 0\n")
-    ending = session.end(machine.host, ignore)
-    assert ending.lost == 90
-    assert any("overwrite=1" in warning for warning in ending.warnings)
-
-
-def test_what_the_kernel_cannot_see_is_told(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path)
-    machine.kernel.counters = {Counter.RECORDS: 10, Counter.IO_URING: 2}
-    machine.kernel.missing = ("security_path_link",)
-    ending = session.end(machine.host, ignore)
-    assert ending.lost == 0
-    assert [w for w in ending.warnings if "io_uring" in w and w.startswith("2 ")]
-    assert [w for w in ending.warnings if "security_path_link" in w]
-
-
-# ---- what dies
-
-
-def test_a_killed_collector_loses_nothing_that_was_written(
+def test_a_root_that_ends_before_it_is_traced_is_not_taken_for_another(
     machine: Machine, tmp_path: Path
 ) -> None:
-    begin(machine, tmp_path)
-    machine.kernel.counters = {Counter.RECORDS: 25}
-    kill(machine)
-    assert not session.look(machine.host).running
-    with (tmp_path / ".nfsdb.capturing").open("a") as trace:
-        trace.write("4194305,0,1,0!Close|fd=3\n4194305,0,1,0!Clo")
-    machine.behave(records=12)
-    ending = session.end(machine.host, ignore)
-    assert not ending.whole
-    assert ending.stats["ended"] == "collector-died"
-    assert ending.lost == 3  # of 25 written 10 are in the last counts, 12 were read afterwards
-    assert "12 records that it left were read now" in ending.warnings[0]
-    lines = (tmp_path / ".nfsdb").read_text().splitlines()
-    assert lines[1:] == ["4194305,0,1,0!Close|fd=3", "4194305,0,1,0!Exit|status=0"]
+    reused = process.Process(os.getpid(), 1)
+    with pytest.raises(CaptureError, match="has ended"):
+        begin(machine, tmp_path, root_process=reused)
     assert machine.changes() == []
 
 
-def test_a_compressed_trace_is_kept_as_the_dead_collector_left_it(
+def test_a_module_file_is_not_ignored_without_a_word(machine: Machine, tmp_path: Path) -> None:
+    machine.modules.loaded = True
+    (said,) = begin(machine, tmp_path, module=Path("/lib/etrace.ko"))
+    assert "/lib/etrace.ko is not used" in said
+    teardown.end(machine.host, ignore)
+
+
+def test_an_instance_of_somebody_is_not_removed_without_a_word(
     machine: Machine, tmp_path: Path
 ) -> None:
-    begin(machine, tmp_path, zstd=True)
-    machine.kernel.counters = {Counter.RECORDS: 25}
-    kill(machine)
-    assert session.end(machine.host, ignore).lost == 15
-    assert (tmp_path / ".nfsdb.zst").read_text().startswith("INITCWD=")
-
-
-def test_what_a_dead_collector_left_cannot_be_written_over_a_link(
-    machine: Machine, public: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "secret"
-    target.write_text("of root")
-    begin(machine, public, owner=NOBODY)
-    kill(machine)
-    (public / ".nfsdb.capturing").unlink()
-    (public / ".nfsdb.capturing").symlink_to(target)
-    ending = session.end(machine.host, ignore)
-    assert "what it left was not read" in ending.warnings[0]
-    assert target.read_text() == "of root"
-    assert machine.changes() == []
-
-
-def test_a_stale_session_is_cleaned_by_the_next_start(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path / "first")
-    kill(machine)
-    said = begin(machine, tmp_path / "second")
-    assert "died" in said[0]
-    assert str(tmp_path / "first" / ".nfsdb") in said[1]
-    assert (tmp_path / "first" / ".nfsdb").exists()
-    session.end(machine.host, ignore)
-    assert machine.changes() == []
-
-
-def test_a_stalled_collector_is_killed_and_its_trace_kept(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "STALLED_S", 1.0)
-    monkeypatch.setattr(collector, "TELL_AFTER_S", 0.1)
-    begin(machine, tmp_path)
-    machine.behave(hangs=True)
-    said: list[str] = []
-    ending = session.end(machine.host, said.append)
-    assert not ending.whole
-    assert "still writing" in said[0]
-    assert (tmp_path / ".nfsdb").exists()
-    assert machine.changes() == []
-
-
-def test_after_a_crash_of_the_machine_the_unfinished_trace_is_kept(
-    machine: Machine, tmp_path: Path
-) -> None:
-    (tmp_path / ".nfsdb.capturing").write_text("half")
-    said = begin(machine, tmp_path)
-    assert ".nfsdb.partial" in said[0]
-    assert (tmp_path / ".nfsdb.partial").read_text() == "half"
-    session.end(machine.host, ignore)
-
-
-def test_another_process_with_the_collectors_number_is_not_taken_for_it(
-    machine: Machine, tmp_path: Path
-) -> None:
-    begin(machine, tmp_path)
-    kill(machine)
-    state = machine.states.read()
-    assert state is not None
-    reused = process.Process(os.getpid(), state.collector.start_ticks)
-    object.__setattr__(state, "collector", reused)
-    machine.states.write(state)
-    assert not session.end(machine.host, ignore).whole  # and this process still lives
-
-
-def test_a_module_in_use_stays_and_is_named(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path)
-    machine.modules.busy = True
-    said: list[str] = []
-    session.end(machine.host, said.append)
-    assert any("module stays loaded" in text for text in said)
-    assert machine.changes() == ["the module is loaded"]
-
-
-def test_stop_leaves_a_session_of_etrace_run_alone(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path, driver=process.identify(os.getpid()))
-    with pytest.raises(CaptureError, match="etrace run"):
-        session.end(machine.host, ignore)
-    state = machine.states.read()
-    assert state is not None
-    session.end_own(machine.host, state, ignore, {})
-
-
-def test_a_session_whose_etrace_run_died_can_be_stopped(machine: Machine, tmp_path: Path) -> None:
-    begin(machine, tmp_path, driver=process.Process(os.getpid(), 1))
-    assert session.end(machine.host, ignore).whole
+    machine.host.tracefs.instance("etrace").make()
+    (said,) = begin(machine, tmp_path)
+    assert "is made anew" in said
+    teardown.end(machine.host, ignore)
 
 
 # ---- a user's directory
@@ -433,7 +237,7 @@ def test_a_session_whose_etrace_run_died_can_be_stopped(machine: Machine, tmp_pa
 
 def test_files_belong_to_the_user_who_called_sudo(machine: Machine, public: Path) -> None:
     begin(machine, public / "made", owner=NOBODY)
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     for path in (public / "made", *(public / "made").iterdir()):
         assert path.stat().st_uid == NOBODY.uid, path
 
@@ -460,7 +264,7 @@ def test_a_link_put_there_during_the_session_gains_nothing(
     begin(machine, public, owner=NOBODY)
     for name in (".nfsdb", ".nfsdb.stats", ".nfsdb.old"):
         (public / name).symlink_to(target)
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert target.read_text() == "of root"
     assert (public / ".nfsdb").read_text().startswith("INITCWD=")
     assert not (public / ".nfsdb").is_symlink()
@@ -483,7 +287,7 @@ def test_another_directory_in_its_place_is_not_written(machine: Machine, public:
     out.mkdir()
     os.chown(out, NOBODY.uid, NOBODY.gid)
     with pytest.raises(CaptureError, match="another directory") as error:
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
     assert ".nfsdb.capturing" in error.value.hint
     assert (public / "moved" / ".nfsdb.capturing").exists()
     assert list(out.iterdir()) == []

@@ -8,9 +8,11 @@ import os
 from pathlib import Path
 
 import pytest
+from backends import need_root
 from fake_kernel import make_machine
 
 from etrace.capture.kmod import tracefs
+from etrace.capture.kmod.owner import Owner, acting_as
 from etrace.capture.kmod.tracefs import BufferCounts, Instance, Tracefs
 from etrace.errors import CaptureError
 
@@ -74,6 +76,17 @@ def test_an_instance_in_use_is_waited_for_then_refused(
         Tracefs(lambda: tmp_path, rmdir=busy).instance("etrace").make()
     assert tries > 1
     assert "readers" in error.value.hint
+
+
+def test_a_tracefs_that_only_root_may_see_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_root()
+    (tmp_path / "tracing" / "instances").mkdir(parents=True)
+    (tmp_path / "tracing").chmod(0o700)
+    monkeypatch.setattr(tracefs, "MOUNT_POINTS", (tmp_path / "tracing",))
+    with acting_as(Owner(65534, 65534, ())), pytest.raises(CaptureError, match="only root"):
+        tracefs.mount_point()
 
 
 def test_a_tracefs_that_is_not_mounted_is_said(

@@ -24,8 +24,12 @@ APART_S = 0.2  # two requests; what comes faster is one, sent twice
 
 
 @contextmanager
-def running(*options: str | Path, **streams: int) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([program(), *options], stderr=subprocess.PIPE, **streams) as process:
+def running(
+    *options: str | Path, stdin: int | None = None, stdout: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [program(), *options], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE
+    ) as process:
         try:
             yield process
         finally:

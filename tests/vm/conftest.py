@@ -46,6 +46,7 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     kernel = kernels.find(request.param)
     work = BUILD / kernel.name
     if os.environ.get("ETRACE_VM_REUSE"):
+        print(f"\n{kernel.release}: the last run's files in {work} are looked at again")
         return Guest(kernel, work, machine.left(work))
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

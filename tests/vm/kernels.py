@@ -15,6 +15,7 @@ The last builds the tree's module for a kernel and puts it into OUT.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -73,21 +74,19 @@ def _debug() -> Kernel:
 
 
 def _of_machine() -> Kernel:
-    releases = {
-        p.name.removeprefix(HEADERS) for p in Path("/usr/src").glob(f"{HEADERS}6.1.*-amd64")
-    }
-    for release in sorted(releases, key=_numbers, reverse=True):
-        image = Path("/boot") / (IMAGE + release)
-        if image.exists():
-            return Kernel(MACHINE, release, image, Path("/usr/src") / (HEADERS + release))
-    raise ArchiveError(
-        "no 6.1 kernel with its headers here: "
-        "apt-get install linux-image-amd64 linux-headers-amd64 (Debian 12)"
-    )
+    """Return the newest that can be booted, or else the newest that modules can be built for."""
+    found = sorted(Path("/usr/src").glob(f"{HEADERS}6.1.*-amd64"), key=_numbers, reverse=True)
+    if not found:
+        raise ArchiveError(
+            "no headers of Linux 6.1: apt-get install linux-headers-amd64 (Debian 12)"
+        )
+    images = {path: Path("/boot") / (IMAGE + path.name.removeprefix(HEADERS)) for path in found}
+    headers = next((path for path in found if images[path].exists()), found[0])
+    return Kernel(MACHINE, headers.name.removeprefix(HEADERS), images[headers], headers)
 
 
-def _numbers(release: str) -> list[int]:
-    return [int(word) for word in release.replace("-", ".").split(".") if word.isdigit()]
+def _numbers(headers: Path) -> list[int]:
+    return [int(word) for word in re.findall(r"\d+", headers.name)]
 
 
 def _of_suite(name: str, suite_name: str) -> Kernel:

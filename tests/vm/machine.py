@@ -26,6 +26,7 @@ GUEST = Path(__file__).resolve().parent / "guest"
 MARKER = "ended"
 CONSOLE = "console.log"
 N_LAST_LINES = 60
+DUMP_SECONDS = 60  # of a guest's time: to boot, and to print its tasks when it hangs
 # What a kernel prints when it is hurt; none of these is in a boot of a kernel under test.
 COMPLAINT = re.compile(
     r"BUG:|BUG at|BUG \w+ \(|WARNING:|Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
@@ -75,6 +76,8 @@ def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None =
     Fails when the guest did not reach the script's end; the script's own status is the caller's.
     """
     boot = boot or Boot()
+    if not kernel.image.exists():
+        raise MachineError(f"{kernel.image} is missing: apt-get install linux-image-amd64")
     shutil.copytree(GUEST, work / "guest", dirs_exist_ok=True)
     (work / "bin").mkdir(exist_ok=True)
     shutil.copy(_busybox(), work / "bin")
@@ -102,7 +105,8 @@ def left(work: Path) -> Ran:
 
 
 def _command(kernel: Kernel, work: Path, script: Sequence[str], boot: Boot) -> list[str]:
-    inside = [f"{work}/guest/entry.sh", str(work), *script]
+    seconds = max(1, int(boot.seconds - DUMP_SECONDS))
+    inside = [f"{work}/guest/entry.sh", str(work), str(seconds), *script]
     command = [
         str(_vng()), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--user", "root",
         f"--rwdir={work}", "--memory", boot.memory, "--cpus", str(boot.cpus),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,23 @@ from vm.archive import run
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build" / "vm"
+# What a build executes most.
+EXECUTED = (
+    "make",
+    "gcc",
+    "as",
+    "ld",
+    "ar",
+    "sh",
+    "strace",
+    "cat",
+    "cp",
+    "ln",
+    "mv",
+    "rm",
+    "sed",
+    "tr",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +57,14 @@ class Guest:
             text = log.read_text(errors="replace")[-4000:]
             pytest.fail(f"phase {label} failed ({status.read_text().strip()}):\n{text}")
         return log
+
+
+def executed() -> list[Path]:
+    """Return the programs of a C build and the libraries that they load."""
+    inner = [run("gcc", f"-print-prog-name={name}").strip() for name in ("cc1", "collect2")]
+    programs = [need_tool(name, name) for name in (*EXECUTED, *inner)]
+    libraries = re.findall(r" (/\S+) \(0x", run("ldd", *programs))
+    return sorted({Path(path).resolve() for path in (*programs, *libraries)})
 
 
 def wanted(items: Iterable[pytest.Item], kernel: str) -> list[str]:
@@ -77,6 +103,7 @@ def prepare_builds(work: Path, names: Iterable[str]) -> None:
         else:
             sources.fetch(name, work / "unpacked").rename(work / "sources" / name)
     need_tool("strace", "strace")
+    (work / "memory.list").write_text("".join(f"{path}\n" for path in executed()))
     options = [*strace_log.OPTIONS, "-e", f"trace={strace_log.CALLS}"]
     (work / "strace.options").write_text("\n".join(options))
     (work / "ptrace.path").write_text(str(BACKENDS[0].path()))

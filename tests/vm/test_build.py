@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real builds traced by the module: as strace sees the same run, and as the ptrace backend does.
 
-tests/data/tiny_build has pipes, links and renames; `tree` is a small package of Debian's, which takes
-an emulated machine minutes.
+tests/data/tiny_build has pipes, links and renames; `tree` is a small package of Debian's, whose
+build takes an emulated machine minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import trace_lines
 from parsing import parse
 from vm.rig import Guest, numbers
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 MAKE = b"/usr/bin/make"
 FOLDER = b"/run/etrace-build/work"
 BUILDS = [

@@ -14,7 +14,7 @@ import pytest
 import trace_lines
 from vm.rig import Guest
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(7200)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 LONG = os.environ.get("ETRACE_STRESS") == "long"
 SESSION = ("cli_session",) if LONG else ("cli_session", "short")
 PROJECT = "/run/etrace-guest/project"

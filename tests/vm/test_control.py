@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from vm.rig import Guest, numbers
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 WAYS_AROUND = ("ways_around",)
 
 

@@ -22,7 +22,7 @@ FAULTS = ("faults",)
 LEAKS = ("leaks",)
 DETECTED = {
     "lock_order": "possible circular locking dependency detected",
-    "rcu_sleep": "Illegal context switch in RCU read-side critical section",
+    "rcu_sleep": "RCU nest depth: 1, expected: 0",
     "atomic_sleep": "BUG: sleeping function called from invalid context",
     "use_after_free": "BUG: KASAN: use-after-free",
 }

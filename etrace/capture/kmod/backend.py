@@ -33,7 +33,7 @@ class KmodBackend:
     def obstacle(self) -> Probe | None:
         """See Backend.obstacle: no root, no module, no collector, a session already."""
         if os.geteuid() != 0:
-            return Probe(False, "the kernel module needs root", "sudo etrace run ...")
+            return Probe(False, "the kernel module needs root", "sudo etrace run ...", True)
         host = self.host
         try:
             if not host.modules.source():
@@ -41,6 +41,7 @@ class KmodBackend:
                     False,
                     "there is no etrace.ko for this kernel",
                     "build and install it: docs/capture-kmod-control.md",
+                    expected=True,
                 )
             host.tracefs.mount()
             host.collector()
@@ -52,7 +53,7 @@ class KmodBackend:
         from etrace.capture.kmod import session  # noqa: PLC0415  a start without it is faster
 
         state = host.states.read()
-        if state is None or not session.is_running(state):
+        if state is None or not (session.is_running(state) or state.is_driven):
             return None
         return Probe(
             False,

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from etrace.errors import UsageError
 
 MOUNTS = Path("/proc/self/mountinfo")
 FILESYSTEM = "cgroup2"
-MOUNT_POINT_FIELD = 4
+ROOT_FIELD, MOUNT_POINT_FIELD = 3, 4
+ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 def mount_point() -> Path | None:
-    """Return where version 2 of the control groups is mounted."""
+    """Return where version 2 of the control groups is mounted, from its root on."""
     for line in MOUNTS.read_text(errors="surrogateescape").splitlines():
         before, _, after = line.partition(" - ")
-        if after.split(" ", 1)[0] == FILESYSTEM:
-            return Path(before.split(" ")[MOUNT_POINT_FIELD])
+        fields = before.split(" ")
+        if after.split(" ", 1)[0] == FILESYSTEM and fields[ROOT_FIELD] == "/":
+            return Path(ESCAPE.sub(lambda found: chr(int(found[1], 8)), fields[MOUNT_POINT_FIELD]))
     return None
 
 
@@ -31,4 +34,4 @@ def below_mount(given: str) -> str:
     full = full.resolve()
     if not full.is_relative_to(mount) or not (full / "cgroup.procs").exists():
         raise UsageError(f"{given}: no such control group", f"see the directories below {mount}")
-    return "/" + str(full.relative_to(mount)).removeprefix(".")
+    return str(Path("/") / full.relative_to(mount))

@@ -26,6 +26,7 @@ from etrace.errors import CaptureError
 
 PROGRAM = "etrace_cat"
 READY_S = 60.0
+WAIT_THEN_EXECUTE = 'read _ && exec "$0" "$@" </dev/null'
 #: a collector that has read nothing more for so long is not waited for any longer
 STALLED_S = 30.0
 TICK_S = 0.5
@@ -83,50 +84,64 @@ def last_words(log: Path) -> str:
     return lines[-1].removeprefix(f"{PROGRAM}: ") if lines else ""
 
 
-def start(
-    path: Path, fds: Descriptors, source: Source, log: Path, check: Callable[[], None]
-) -> Process:
-    """Start the collector; return when it has every per-CPU buffer open.
+class Held:
+    """A collector that waits for release(), so that its number can be noted first.
 
-    `check` raises when waiting is no longer wanted.
+    When its starter dies meanwhile, it ends: the gate is closed, and its shell reads nothing.
     """
-    reader, writer = os.pipe()
-    try:
-        child = _spawn([str(path), *arguments(fds, writer, source)], fds, writer)
-        os.close(writer)
-        writer = -1
+
+    def __init__(self, path: Path, fds: Descriptors, source: Source) -> None:
+        """Start it; CaptureError when that is not possible."""
+        self._ready, ready = os.pipe()
+        gate, self._gate = os.pipe()
         try:
-            if _is_ready(reader, check) and (process := identify(child.pid)) is not None:
-                child.returncode = 0  # Popen must neither warn nor wait: it outlives this process
-                return process
+            argv = [str(path), *arguments(fds, ready, source)]
+            self._child = _spawn(argv, gate, (fds.trace, fds.stats, fds.progress, fds.keep, ready),
+                                 fds.log)  # fmt: skip
+        except BaseException:
+            self.close()
+            raise
         finally:
-            if child.returncode is None:
-                child.kill()
-                child.wait()
-    finally:
-        os.close(reader)
-        if writer >= 0:
-            os.close(writer)
-    raise CaptureError(
-        f"the collector could not start: {last_words(log) or 'it was not ready in time'}",
-        "see `etrace doctor`",
-    )
+            os.close(ready)
+            os.close(gate)
+        process = identify(self._child.pid)
+        assert process is not None  # a child that was not waited for
+        self.process: Process = process
+
+    def release(self, log: Path, check: Callable[[], None]) -> None:
+        """Let it start; return when it has every per-CPU buffer open.
+
+        `check` raises when waiting is no longer wanted.
+        """
+        os.write(self._gate, b"\n")
+        if not _is_ready(self._ready, check):
+            raise CaptureError(
+                f"the collector could not start: {last_words(log) or 'it was not ready in time'}",
+                "see `etrace doctor`",
+            )
+
+    def close(self) -> None:
+        """Forget it: it goes on by itself."""
+        os.close(self._ready)
+        os.close(self._gate)
+        if hasattr(self, "_child"):
+            self._child.returncode = 0  # Popen must neither warn nor wait: it may outlive us
 
 
-def _spawn(argv: list[str], fds: Descriptors, ready: int) -> subprocess.Popen[bytes]:
+def _spawn(argv: list[str], gate: int, kept: tuple[int, ...], log: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=fds.log,
-            stderr=fds.log,
+            ["/bin/sh", "-c", WAIT_THEN_EXECUTE, *argv],
+            stdin=gate,
+            stdout=log,
+            stderr=log,
             cwd="/",
             env=CLEAN_ENVIRONMENT,
             start_new_session=True,  # the keys of the terminal are not for it
-            pass_fds=(fds.trace, fds.stats, fds.progress, fds.keep, ready),
+            pass_fds=kept,
         )
     except OSError as error:
-        raise CaptureError(f"{argv[0]}: {error.strerror}", "is it mounted noexec?") from error
+        raise CaptureError(f"/bin/sh: {error.strerror}", "end other processes") from error
 
 
 def _is_ready(reader: int, check: Callable[[], None]) -> bool:
@@ -158,18 +173,25 @@ def progress(path: Path, live: int) -> Progress | None:
 
 
 def stop(
-    process: Process, counts: Path, tell: Callable[[str], None], check: Callable[[], None]
+    process: Process,
+    counts: Path,
+    tell: Callable[[str], None],
+    check: Callable[[], None],
+    *,
+    again: bool = False,
 ) -> bool:
     """Let the collector read what is left and end; whether it did so by itself.
 
     As long as it goes forward it is waited for; when it does not it is killed. `tell` gets messages
-    for people meanwhile, `check` raises when waiting is no longer wanted.
+    for people meanwhile, `check` raises when waiting is no longer wanted. `again`: it was told to
+    end before; a second signal would kill it.
     """
     fd = process.open()
     if fd is None:
         return True
     try:
-        signal.pidfd_send_signal(fd, signal.SIGTERM)
+        if not again:
+            signal.pidfd_send_signal(fd, signal.SIGTERM)
         if _wait(fd, counts, tell, check):
             return True
         signal.pidfd_send_signal(fd, signal.SIGKILL)

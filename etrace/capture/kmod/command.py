@@ -56,10 +56,12 @@ class Command:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._fd = os.pidfd_open(self.pid)
+        self._released = False
         self._ended: Ended | None = None
 
     def release(self) -> None:
         """Let the child execute the command."""
+        self._released = True
         self.send(GO)
 
     def send(self, number: int) -> None:
@@ -75,10 +77,11 @@ class Command:
             on_tick()
         return self._reap()
 
-    def kill(self) -> None:
-        """End a child that shall not run after all."""
+    def forsake(self) -> None:
+        """End a child that has not become the command; wait for one that has."""
         if self._ended is None:
-            self.send(signal.SIGKILL)
+            if not self._released:
+                self.send(signal.SIGKILL)
             self._reap()
 
     def close(self) -> None:

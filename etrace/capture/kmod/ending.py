@@ -8,6 +8,7 @@ the collector).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,19 @@ BACKEND = "kmod"
 SCHEMA = 1
 STOPPED = "stopped"
 LARGER = 4
+#: a module that has not had a session
+NOTHING = Status(Phase.IDLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that was counted when a session ended.
+    """All that was counted when a session ended. `status` is None when the module did not say.
 
     `collected` is what the collector wrote last; `whole` says that it ended by itself. It counts
     the processes that others made; `n_roots` were there before.
     """
 
-    status: Status
+    status: Status | None
     buffers: BufferCounts
     changed_options: tuple[str, ...]
     collected: dict[str, Any]
@@ -38,6 +41,10 @@ class Evidence:
     remarks: tuple[str, ...] = ()
     n_roots: int = 0
 
+    def count(self, counter: Counter) -> int:
+        """Return a counter of the module, 0 when it is unknown."""
+        return 0 if self.status is None else self.status.count(counter)
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -45,14 +52,12 @@ class Loss:
 
     n: int
     reason: str
+    at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a session ended. `trace` is where the finished trace is.
-
-    `whole` is false when the collector did not end by itself: the trace may be cut.
-    """
+    """How a session ended. `trace` is where the finished trace is."""
 
     trace: Path
     aside: bool
@@ -60,7 +65,6 @@ class Ending:
     losses: tuple[Loss, ...]
     warnings: tuple[str, ...]
     hint: str = ""
-    whole: bool = True
 
     @property
     def lost(self) -> int:
@@ -70,25 +74,34 @@ class Ending:
 
 def losses(evidence: Evidence) -> tuple[Loss, ...]:
     """Return what is missing and why."""
-    status, collected = evidence.status, evidence.collected
-    overrun = evidence.buffers.overrun
-    unread = max(status.count(Counter.RECORDS) - int(collected.get("records", 0)), 0)
+    collected, overrun = evidence.collected, evidence.buffers.overrun
+    unread = max(evidence.count(Counter.RECORDS) - int(collected.get("records", 0)), 0)
     found = [
         Loss(
-            max(status.count(Counter.LOST_EVENTS), _dropped_unseen(evidence)),
+            max(evidence.count(Counter.LOST_EVENTS), _dropped_unseen(evidence)),
             f"the buffers were full ({evidence.buffer_kib} KiB a CPU)",
         ),
         Loss(overrun, "another tool let the buffers overwrite what was not read yet"),
         Loss(max(unread, int(collected.get("lost", 0))) - overrun, _collector_reason(evidence)),
-        Loss(status.count(Counter.UNTRACKED), "the kernel had no memory to follow a process"),
-        Loss(status.count(Counter.NO_MEMORY), "the kernel had no memory for an event"),
+        Loss(evidence.count(Counter.UNTRACKED), "the kernel had no memory to follow a process"),
+        Loss(evidence.count(Counter.NO_MEMORY), "the kernel had no memory for an event"),
     ]
-    return tuple(loss for loss in found if loss.n > 0)
+    figures = tuple(loss for loss in found if loss.n > 0)
+    return figures or _without_figures(evidence)
+
+
+def _without_figures(evidence: Evidence) -> tuple[Loss, ...]:
+    """Return a loss that is certain, or may be, but that nobody has counted."""
+    if not evidence.whole:
+        return (Loss(1, "nothing was recorded after the collector died", at_least=True),)
+    if evidence.status is None:
+        return (Loss(1, "without the kernel's counts the trace is not complete", at_least=True),)
+    return ()
 
 
 def _dropped_unseen(evidence: Evidence) -> int:
     """Return how many records the ring buffer refused without the module knowing."""
-    return evidence.buffers.dropped - evidence.status.count(Counter.LOST_RECORDS)
+    return evidence.buffers.dropped - evidence.count(Counter.LOST_RECORDS)
 
 
 def _collector_reason(evidence: Evidence) -> str:
@@ -112,11 +125,10 @@ WARNINGS = {
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Return in words what the trace does not show, beside losses."""
-    status = evidence.status
-    found = [f"{n} {text}" for c, text in WARNINGS.items() if (n := status.count(c))]
-    if status.missing_probes:
+    found = [f"{n} {text}" for c, text in WARNINGS.items() if (n := evidence.count(c))]
+    if evidence.status is not None and evidence.status.missing_probes:
         found.append(
-            f"this kernel lacks {', '.join(status.missing_probes)}: "
+            f"this kernel lacks {', '.join(evidence.status.missing_probes)}: "
             "paths of renames, links or mounts are looked up again, or missing"
         )
     if evidence.changed_options:
@@ -127,7 +139,7 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
 
 def hint(evidence: Evidence) -> str:
     """Return what to do against the loss."""
-    if evidence.status.count(Counter.LOST_EVENTS):
+    if evidence.count(Counter.LOST_EVENTS):
         return f"give larger buffers: etrace start --buffer-size {evidence.buffer_kib * LARGER}"
     return "trace the build again" if losses(evidence) else ""
 
@@ -141,16 +153,16 @@ def _ended(evidence: Evidence, by: str) -> str:
 
 def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
     """Return what `.nfsdb.stats` holds: the collector's counts, then the sums over everything."""
-    found = losses(evidence)
+    found, status = losses(evidence), evidence.status or NOTHING
     return {
         "schema": SCHEMA,
         "backend": BACKEND,
         **evidence.collected,
         "processes": int(evidence.collected.get("processes", 0)) + evidence.n_roots,
         "lost": sum(loss.n for loss in found),
-        "losses": [{"n": loss.n, "reason": loss.reason} for loss in found],
-        "kernel": evidence.status.named_counters(),
-        "missing_probes": list(evidence.status.missing_probes),
+        "losses": [dataclasses.asdict(loss) for loss in found],
+        "kernel": evidence.status and evidence.status.named_counters(),
+        "missing_probes": list(status.missing_probes),
         "buffer_kib": evidence.buffer_kib,
         "buffer_overrun": evidence.buffers.overrun,
         "buffer_dropped": evidence.buffers.dropped,
@@ -160,4 +172,13 @@ def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-NOTHING = Status(Phase.IDLE)
+def mark(lost: int) -> bytes:
+    """Return the line that says in a trace that events are lost; the kernel's own, of CPU 0."""
+    return f"CPU:0 [LOST {lost} EVENTS]\n".encode()
+
+
+def zstd_frame(content: bytes) -> bytes:
+    """Return a frame of one raw block (RFC 8878, 3.1.1); content of at most 255 bytes."""
+    single_segment, raw_and_last = 0x20, 1
+    header = b"\x28\xb5\x2f\xfd" + bytes([single_segment, len(content)])
+    return header + (len(content) << 3 | raw_and_last).to_bytes(3, "little") + content

@@ -118,7 +118,12 @@ class NetlinkControl:
 
         self._refused = NetlinkError
         self._message = message_class()
-        self._socket = GenericNetlinkSocket(ext_ack=True)
+        try:
+            self._socket = GenericNetlinkSocket(ext_ack=True)
+        except OSError as error:
+            raise CaptureError(
+                f"no netlink socket: {error.strerror}", "does a container's profile forbid it?"
+            ) from error
         # a missing family is told below, not logged; since 0.9 the core is an object of its own
         getattr(self._socket, "asyncore", self._socket).module_err_level = "debug"
         try:
@@ -148,6 +153,8 @@ class NetlinkControl:
             said = error.args[-1]  # NLMSGERR_ATTR_MSG; what errno means when the kernel sent none
             given = said if said != os.strerror(error.code) else ""
             raise refusal(error.code, what, str(given)) from error
+        except OSError as error:
+            raise CaptureError(f"{what}: netlink: {error.strerror}", "try again") from error
 
     def _one(
         self, command: Command, attributes: Iterable[tuple[Attribute, int | str]], what: str

@@ -22,7 +22,9 @@ ZSTD_SUFFIX = ".zst"
 CAPTURING = TRACE + ".capturing"
 #: what a machine that crashed left of a capture
 PARTIAL = TRACE + ".partial"
-MODE = 0o644
+MAX_PARTIAL = 100
+#: as /proc/PID/environ: arguments and environments of root's programs hold secrets
+MODE = 0o600
 #: no line is as long: a path is 4096 bytes at most, and cut into parts of 900
 TAIL_BYTES = 1 << 16
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
@@ -46,7 +48,7 @@ class Output:
         with acting_as(self.owner), _errors_of(self.directory):
             fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                if _identity(fd) != self.identity:
+                if identity_of(fd) != self.identity:
                     raise CaptureError(
                         f"{self.directory}: another directory has taken its place",
                         f"the trace is {CAPTURING} in the one that was there when it began",
@@ -63,22 +65,28 @@ class Output:
         with self._opened() as fd:
             if _find(fd, CAPTURING):
                 self._refuse_when_written(fd, CAPTURING)
-                os.rename(CAPTURING, PARTIAL, src_dir_fd=fd, dst_dir_fd=fd)
+                os.rename(CAPTURING, _free_name(fd), src_dir_fd=fd, dst_dir_fd=fd)
             file = os.open(CAPTURING, NEW_FILE, MODE, dir_fd=fd)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return file
 
-    def reopen(self) -> int:
+    def reopen(self, trace: tuple[int, int]) -> int:
         """Open the unfinished trace at the end of its last whole line; return its descriptor."""
         with self._opened() as fd:
-            flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            file = os.open(CAPTURING, flags, dir_fd=fd)
+            file = _open_own(fd, trace, os.O_RDWR | os.O_APPEND)
             try:
                 _cut_half_line(file)
             except BaseException:
                 os.close(file)
                 raise
             return file
+
+    def append(self, trace: tuple[int, int], content: bytes) -> None:
+        """Write at the end of the unfinished trace."""
+        with self._opened() as fd:
+            file = _open_own(fd, trace, os.O_WRONLY | os.O_APPEND)
+            with open(file, "wb") as stream:  # noqa: PTH123  a descriptor
+                stream.write(content)
 
     def left_over(self) -> bool:
         """Whether an unfinished trace lies there."""
@@ -92,9 +100,13 @@ class Output:
                 if _find(fd, name):
                     self._refuse_when_written(fd, name)
 
-    def publish(self, name: str) -> bool:
-        """Give the finished trace its name; return whether an older one was put aside."""
+    def publish(self, name: str, trace: tuple[int, int]) -> bool:
+        """Give the finished trace its name; return whether an older one was put aside.
+
+        `trace` is the identity of what create() has made: nothing else gets the name.
+        """
         with self._opened() as fd:
+            os.close(_open_own(fd, trace, os.O_RDONLY))
             aside = _exists(fd, name)
             for old in (name, STATS):
                 if _exists(fd, old):  # a link too: it is renamed, not followed
@@ -135,7 +147,7 @@ def open_output(directory: Path, owner: Owner) -> Output:
         directory.mkdir(parents=True, exist_ok=True)
         fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            identity = _identity(fd)
+            identity = identity_of(fd)
         finally:
             os.close(fd)
     return Output(directory, owner, identity)
@@ -152,6 +164,25 @@ def _errors_of(directory: Path) -> Iterator[None]:
         ) from error
 
 
+def _open_own(directory: int, trace: tuple[int, int], flags: int) -> int:
+    """Open the unfinished trace; CaptureError when it is not the file that was made."""
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    fd = os.open(CAPTURING, flags, dir_fd=directory)
+    if identity_of(fd) == trace:
+        return fd
+    os.close(fd)
+    raise CaptureError(f"{CAPTURING}: another file has taken its place", "who writes there?")
+
+
+def _free_name(directory: int) -> str:
+    """Return a name for what a crash left."""
+    names = (PARTIAL, *(f"{PARTIAL}.{n}" for n in range(1, MAX_PARTIAL)))
+    name = next((name for name in names if not _exists(directory, name)), None)
+    if name is None:
+        raise CaptureError(f"{PARTIAL}: too many of them", "remove those that nobody needs")
+    return name
+
+
 def _cut_half_line(fd: int) -> None:
     size = os.fstat(fd).st_size
     start = max(size - TAIL_BYTES, 0)
@@ -159,7 +190,8 @@ def _cut_half_line(fd: int) -> None:
     os.ftruncate(fd, start + tail.rfind(b"\n") + 1)
 
 
-def _identity(fd: int) -> tuple[int, int]:
+def identity_of(fd: int) -> tuple[int, int]:
+    """Return device and inode of an open file: no other file has them while it is there."""
     found = os.fstat(fd)
     return found.st_dev, found.st_ino
 

@@ -14,7 +14,7 @@ import pwd
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from etrace.errors import UsageError
+from etrace.errors import CaptureError, UsageError
 
 ROOT = 0
 UID_VARIABLES = ("SUDO_UID", "PKEXEC_UID")
@@ -80,3 +80,11 @@ def acting_as(owner: Owner) -> Iterator[None]:
         os.seteuid(before.uid)
         os.setegid(before.gid)
         os.setgroups(before.groups)
+
+
+def need_root() -> None:
+    """Refuse to go on without the rights of root."""
+    if os.geteuid() != 0:
+        raise CaptureError(
+            "the kernel module needs root", "sudo etrace ..., or trace without: etrace run"
+        )

@@ -62,11 +62,15 @@ def parent(pid: int) -> int:
 
 
 def name(pid: int) -> str:
-    """Return the name of a process, `unknown` when it is gone."""
+    """Return the name of a process, `unknown` when it is gone.
+
+    A process names itself, and may do so for the terminal of whoever reads it.
+    """
     try:
-        return (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")
+        text = (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")
     except OSError:
         return "unknown"
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def working_directory(pid: int) -> str:

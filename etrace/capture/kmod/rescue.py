@@ -2,7 +2,7 @@
 """After a collector died: the kernel's buffers still hold what it had not read.
 
 Another collector reads that to the end of the trace, behind the last whole line. What the dead one
-had read but not written (it holds events for a tenth of a second to order them) is gone.
+had read but not written (it holds events back to bring them into order) is gone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
 
     A compressed trace cannot be continued: a frame is missing its end.
     """
-    before = collector.read_counts(host.states.progress)
+    before = _written(collector.read_counts(host.states.progress))
     if state.is_compressed or not host.tracefs.instance(state.instance).exists:
         return before, "the collector died"
     try:
@@ -44,10 +44,16 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
     return counts, remark
 
 
+def _written(counts: dict[str, Any]) -> dict[str, Any]:
+    """Count as read only the records that have reached the file."""
+    records = counts.get("written_records", counts.get("records", 0))
+    return {**counts, "records": records}
+
+
 def _collect(host: Host, state: State) -> dict[str, Any]:
     states = host.states
     with contextlib.ExitStack() as opened:
-        trace = state.output.reopen()
+        trace = state.output.reopen(state.trace)
         opened.callback(os.close, trace)
         stats, progress, log = (
             opened.enter_context(states.created(path))
@@ -55,8 +61,8 @@ def _collect(host: Host, state: State) -> dict[str, Any]:
         )
         source = collector.Source(host.tracefs.mount(), state.instance, cwd="")
         descriptors = collector.Descriptors(trace, stats, progress, log, keep=log)
-        reader = collector.start(
-            host.collector(), descriptors, source, states.collector_log, lambda: None
-        )
-    collector.stop(reader, states.progress, lambda _text: None, lambda: None)
+        held = collector.Held(host.collector(), descriptors, source)
+    with contextlib.closing(held):
+        held.release(states.collector_log, lambda: None)
+        collector.stop(held.process, states.progress, lambda _text: None, lambda: None)
     return collector.read_counts(states.collector_stats)

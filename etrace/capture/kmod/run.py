@@ -8,11 +8,10 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import collector, process, session, survivors
+from etrace.capture.kmod import collector, process, session, survivors, teardown
 from etrace.capture.kmod.command import Command, Ended
 from etrace.capture.kmod.control import Control, Counter, Option
 from etrace.capture.kmod.ending import Ending
@@ -42,7 +41,7 @@ def plan(options: Options, root: Command) -> session.Plan:
     return session.Plan(
         directory=options.trace.parent,
         owner=myself(),
-        root_pid=root.pid,
+        root_process=process.identify(root.pid),
         root_name=root.name,
         options=flags,
         driver=process.identify(os.getpid()),
@@ -62,7 +61,7 @@ def trace(
             state = session.begin(host, plan(options, held), remarks.append)
             return _Run(host, options, held, state, on_progress, remarks).run()
         finally:
-            held.kill()
+            held.forsake()
 
 
 @dataclass(slots=True)
@@ -79,24 +78,36 @@ class _Run:
     hurried: bool = field(default=False)
 
     def run(self) -> Outcome:
-        """Let the command run; end the session in every case."""
-        began = time.monotonic_ns()
-        more: dict[str, Any] = {"ended": "interrupted"}
+        """Let the command run; end the session; return how the command ended in every case."""
         with signals.forwarded(self.hand_on):
             try:
-                with contextlib.closing(self.host.connect()) as control:
-                    self.command.release()
-                    self.ended = self.command.wait(TICK_S, lambda: self.show(control))
-                    more = {
-                        "ended": "signal" if self.ended.signal else "exit",
-                        "exit_status": 0 if self.ended.signal else self.ended.status,
-                        "signal": self.ended.signal,
-                        "duration_ns": time.monotonic_ns() - began,
-                    }
-                    n_alive = self.wait_for_survivors(control)
-            finally:
-                ending = session.end_own(self.host, self.state, self.remarks.append, more)
-        return self.outcome(ending, self.ended, n_alive)
+                ended, n_alive, duration_ns = self.follow()
+            except BaseException:
+                with contextlib.suppress(CaptureError):
+                    teardown.end_own(self.host, self.state, self.remarks.append, {})
+                raise
+            more = {
+                "ended": "signal" if ended.signal else "exit",
+                "exit_status": 0 if ended.signal else ended.status,
+                "signal": ended.signal,
+                "duration_ns": duration_ns,
+            }
+            try:
+                ending = teardown.end_own(self.host, self.state, self.remarks.append, more)
+            except CaptureError as error:
+                self.remarks += [error.message, error.hint]
+                status = ended.status or TRACE_INCOMPLETE
+                return Outcome(status, ended.signal, {}, tuple(self.remarks))
+        return self.outcome(ending, ended, n_alive)
+
+    def follow(self) -> tuple[Ended, int, int]:
+        """Let the command run; return how it ended, how many tasks outlive it, and its time."""
+        began = time.monotonic_ns()
+        with contextlib.closing(self.host.connect()) as control:
+            self.command.release()
+            self.ended = self.command.wait(TICK_S, lambda: self.show(control))
+            duration_ns = time.monotonic_ns() - began
+            return self.ended, self.wait_for_survivors(control), duration_ns
 
     def hand_on(self, number: int) -> None:
         """Handle a signal: the command's; after its end, to wait no longer."""
@@ -106,12 +117,13 @@ class _Run:
             self.hurried = True
 
     def show(self, control: Control) -> None:
-        """Report progress."""
+        """Report progress; the build goes on whatever becomes of the status line."""
         if self.on_progress is None:
             return
-        live = live_tasks(control)
-        if (counts := collector.progress(self.host.states.progress, live)) is not None:
-            self.on_progress(counts)
+        with contextlib.suppress(Exception):
+            live = live_tasks(control)
+            if (counts := collector.progress(self.host.states.progress, live)) is not None:
+                self.on_progress(counts)
 
     def wait_for_survivors(self, control: Control) -> int:
         """Wait until no traced task is left, or long enough; return how many are."""
@@ -131,7 +143,9 @@ class _Run:
                 f"{len(names)} process(es) outlive the command and go on unrecorded: {shown}; "
                 "--wait-all waits for them"
             )
-        self.remarks += [f"{loss.n:,} event(s) are lost: {loss.reason}" for loss in ending.losses]
+        for loss in ending.losses:
+            least = "at least " if loss.at_least else ""
+            self.remarks.append(f"{least}{loss.n:,} event(s) are lost: {loss.reason}")
         self.remarks += ending.warnings
         status = TRACE_INCOMPLETE if ending.lost and not ended.status else ended.status
         return Outcome(status, ended.signal, ending.stats, tuple(self.remarks))

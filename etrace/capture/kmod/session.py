@@ -1,34 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A session from its first change of the machine to its last: begin(), look(), end().
+"""The beginning of a session, and what can be seen of it: begin(), look().
 
-begin() undoes all of it when a step fails or a signal comes; from then on session.json says what
-end() has to take apart, in whichever process and after whatever has died in between.
+begin() undoes everything when a step fails or a signal comes; from then on session.json says what
+teardown.py has to undo.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from etrace.capture import signals
-from etrace.capture.kmod import collector, ending, process
+from etrace.capture.kmod import collector, process
 from etrace.capture.kmod.control import INSTANCE, Control, Option, Phase, Request, Status
-from etrace.capture.kmod.ending import Ending, Evidence
 from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, open_output
-from etrace.capture.kmod.owner import Owner
-from etrace.capture.kmod.rescue import rescue
+from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, identity_of, open_output
+from etrace.capture.kmod.owner import Owner, need_root
 from etrace.capture.kmod.state import State
-from etrace.capture.kmod.tracefs import BufferCounts, Instance
+from etrace.capture.kmod.teardown import (
+    Check,
+    Tell,
+    attempt,
+    never,
+    refuse_when_driven,
+    take_apart,
+)
+from etrace.capture.kmod.tracefs import Instance
 from etrace.capture.session import STATS, TRACE
-from etrace.errors import CaptureError, EtraceError
+from etrace.errors import CaptureError
 
 DEFAULT_BUFFER_KIB = 4096
 #: all buffers together take no more than this part of the memory unless asked for
@@ -45,7 +49,7 @@ class Plan:
 
     directory: Path
     owner: Owner
-    root_pid: int = 0
+    root_process: process.Process | None = None
     root_name: str = ""
     cgroup: str = ""
     options: Option = Option.NONE
@@ -53,6 +57,11 @@ class Plan:
     buffer_kib: int = 0
     module: Path | None = None
     driver: process.Process | None = None
+
+    @property
+    def root_pid(self) -> int:
+        """Number of the root process, 0 for a control group."""
+        return 0 if self.root_process is None else self.root_process.pid
 
     @property
     def root(self) -> str:
@@ -67,29 +76,10 @@ class Plan:
         return TRACE + ZSTD_SUFFIX if self.zstd else TRACE
 
 
-Tell = Callable[[str], None]
-Check = Callable[[], None]
-
-
-class NoSessionError(EtraceError):
-    """There is nothing to stop."""
-
-    def __init__(self) -> None:
-        super().__init__("no session runs", "start one: sudo etrace start")
-
-
 def default_buffer_kib() -> int:
     """Return the size of each CPU's buffer when none is given."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // KIB
     return max(min(DEFAULT_BUFFER_KIB, memory // MEMORY_SHARE // (os.cpu_count() or 1)), 64)
-
-
-def need_root() -> None:
-    """Refuse to go on without the rights of root."""
-    if os.geteuid() != 0:
-        raise CaptureError(
-            "the kernel module needs root", "sudo etrace ..., or trace without: etrace run"
-        )
 
 
 # ---- begin
@@ -111,7 +101,7 @@ def attempt_to_load(host: Host) -> None:
     with signals.deferred() as pending, host.states.locked(), contextlib.ExitStack() as undo:
         if not host.modules.is_loaded():
             host.modules.load(None)
-            undo.callback(_attempt, host.modules.unload, "the module stays loaded", _silent)
+            undo.callback(attempt, host.modules.unload, "the module stays loaded", _silent)
         pending.check()
         with contextlib.closing(host.connect()) as control:
             _refuse_foreign_session(control)
@@ -128,8 +118,9 @@ def _clear_the_way(host: Host, tell: Tell, check: Check) -> None:
             f"into {state.output.directory}, since {clock(state.started)}",
             "see `etrace status`; end it: sudo etrace stop",
         )
+    refuse_when_driven(state)
     tell(f"a session of {clock(state.started)} died; it is cleaned up first")
-    outcome = _take_apart(host, state, tell, check, {})
+    outcome = take_apart(host, state, tell, check, {})
     tell(f"what it captured is kept: {outcome.trace}")
 
 
@@ -154,82 +145,91 @@ class _Beginning:
         with contextlib.closing(control):
             _refuse_foreign_session(control)
             instance = self.make_instance(buffer_kib)
-            reader = self.start_collector(program, output, control, instance)
-            state = State(
-                root=plan.root,
-                root_pid=plan.root_pid,
-                started=time.time(),
-                output=output,
-                trace_name=plan.trace_name,
-                instance=instance.path.name,
-                buffer_kib=buffer_kib,
-                collector=reader,
-                driver=plan.driver,
-                loaded_module=loaded,
-            )
+            with contextlib.ExitStack() as opened:
+                fds = self.open_files(output, control, opened)
+                held = collector.Held(program, fds, self.source(instance))
+                opened.callback(held.close)
+                self.undo.callback(
+                    collector.stop, held.process, host.states.progress, self.tell, never
+                )
+                state = State(
+                    root=plan.root,
+                    root_pid=plan.root_pid,
+                    started=time.time(),
+                    output=output,
+                    trace=identity_of(fds.trace),
+                    trace_name=plan.trace_name,
+                    instance=instance.path.name,
+                    buffer_kib=buffer_kib,
+                    collector=held.process,
+                    driver=plan.driver,
+                    loaded_module=loaded,
+                )
+                host.states.write(state)
+                held.release(host.states.collector_log, self.check)
             return self.start_session(control, state)
 
     def load_module(self) -> bool:
         """Load the module when it is not there; whether it was loaded."""
         modules = self.host.modules
         if modules.is_loaded():
+            if self.plan.module is not None:
+                self.tell(f"the module is loaded already: {self.plan.module} is not used")
             return False
         modules.load(self.plan.module)
-        self.undo.callback(_attempt, modules.unload, "the module stays loaded", self.tell)
+        self.undo.callback(attempt, modules.unload, "the module stays loaded", self.tell)
         self.check()
         return True
 
     def make_instance(self, buffer_kib: int) -> Instance:
         """Make the ftrace instance with its options."""
         instance = self.host.tracefs.instance(INSTANCE)
+        if instance.exists:
+            self.tell(f"{instance.path} is there without a session: it is made anew, empty")
         instance.make()
-        self.undo.callback(_attempt, instance.remove, f"{instance.path} stays", self.tell)
+        self.undo.callback(attempt, instance.remove, f"{instance.path} stays", self.tell)
         instance.configure(buffer_kib)
         self.check()
         return instance
 
-    def start_collector(
-        self, program: Path, output: Output, control: Control, instance: Instance
-    ) -> process.Process:
-        """Make the trace and start its writer."""
-        plan, states = self.plan, self.host.states
+    def source(self, instance: Instance) -> collector.Source:
+        """Return what the collector is to read."""
+        plan = self.plan
         cwd = process.working_directory(plan.root_pid or os.getpid())
-        source = collector.Source(self.host.tracefs.mount(), instance.path.name, cwd, plan.zstd)
+        return collector.Source(self.host.tracefs.mount(), instance.path.name, cwd, plan.zstd)
+
+    def open_files(
+        self, output: Output, control: Control, opened: contextlib.ExitStack
+    ) -> collector.Descriptors:
+        """Make the trace and the files of the collector."""
+        states = self.host.states
         if output.left_over():
-            self.tell(f"an unfinished trace lies in {output.directory}; it is now {PARTIAL}")
-        with contextlib.ExitStack() as opened:
-            trace = output.create()
-            opened.callback(os.close, trace)
-            self.undo.callback(output.discard)
-            self.undo.callback(states.clear)
-            stats, progress, log = (
-                opened.enter_context(states.created(path))
-                for path in (states.collector_stats, states.progress, states.collector_log)
-            )
-            fds = collector.Descriptors(trace, stats, progress, log, control.fileno())
-            reader = collector.start(program, fds, source, states.collector_log, self.check)
-        self.undo.callback(collector.stop, reader, states.progress, self.tell, _never)
-        self.check()
-        return reader
+            self.tell(f"an unfinished trace lies in {output.directory}; it is kept as {PARTIAL}")
+        trace = output.create()
+        opened.callback(os.close, trace)
+        self.undo.callback(output.discard)
+        self.undo.callback(states.clear)
+        stats, progress, log = (
+            opened.enter_context(states.created(path))
+            for path in (states.collector_stats, states.progress, states.collector_log)
+        )
+        return collector.Descriptors(trace, stats, progress, log, control.fileno())
 
     def start_session(self, control: Control, state: State) -> State:
-        """Have the module trace; from here on session.json tells the whole truth."""
-        plan, states = self.plan, self.host.states
-        states.write(state)
+        """Have the module trace; note the number of the session."""
+        plan = self.plan
         number = control.start(Request(plan.root_pid, plan.cgroup, plan.options, state.instance))
         self.undo.callback(_stop_again, self.host, number)
         state = dataclasses.replace(state, session=number)
-        states.write(state)
+        self.host.states.write(state)
+        if plan.root_process is not None and not plan.root_process.is_alive():
+            raise CaptureError(f"{plan.root} has ended", "say what to trace: --pid PID")
         self.check()
         return state
 
 
 def _silent(_text: str) -> None:
     """Tell nobody."""
-
-
-def _never() -> None:
-    """Check for signals that are to wait."""
 
 
 def _stop_again(host: Host, number: int) -> None:
@@ -262,12 +262,16 @@ def clock(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What can be seen of a session. `collected` are the collector's counts so far."""
+    """What can be seen of a session.
+
+    `collected` are the collector's counts so far, `said` its last words.
+    """
 
     state: State | None
     running: bool
     status: Status | None
     collected: dict[str, Any]
+    said: str = ""
 
 
 def look(host: Host) -> View:
@@ -276,7 +280,8 @@ def look(host: Host) -> View:
     status = kernel_status(host)
     collected = collector.read_counts(host.states.progress) if state else {}
     running = state is not None and (is_running(state) or _owns(state, status))
-    return View(state, running, status, collected)
+    said = collector.last_words(host.states.collector_log) if state else ""
+    return View(state, running, status, collected, said)
 
 
 def _owns(state: State, status: Status | None) -> bool:
@@ -295,124 +300,3 @@ def kernel_status(host: Host) -> Status | None:
             return control.status()
     except CaptureError:
         return None
-
-
-# ---- end
-
-
-def end(host: Host, tell: Tell) -> Ending:
-    """End the session that `etrace start` began, or take apart one that died."""
-    need_root()
-    with signals.deferred() as pending, host.states.locked():
-        state = host.states.read()
-        if state is None:
-            raise NoSessionError
-        if state.driver is not None and state.driver.is_alive():
-            raise CaptureError(
-                f"the session belongs to `etrace run`, process {state.driver.pid}",
-                "it ends with its command",
-            )
-        return _take_apart(host, state, tell, pending.check, {})
-
-
-def end_own(host: Host, state: State, tell: Tell, more: dict[str, Any]) -> Ending:
-    """End the session that this process began; `more` goes into its stats."""
-    with signals.deferred(), host.states.locked():
-        return _take_apart(host, state, tell, _never, more)
-
-
-def _take_apart(host: Host, state: State, tell: Tell, check: Check, more: dict[str, Any]) -> Ending:
-    """Stop, drain, count, give the files their names, restore the machine: in this order.
-
-    Only the wait for the collector can be interrupted (`check` raises): then nothing was undone,
-    and the next command goes on from there. After it the machine is restored whatever fails, and
-    the trace is never removed.
-    """
-    instance = host.tracefs.instance(state.instance)
-    evidence = _gather(host, state, instance, tell, check)
-    with contextlib.ExitStack() as restore:
-        restore.callback(host.states.clear)
-        if state.loaded_module:
-            restore.callback(_attempt, host.modules.unload, "the module stays loaded", tell)
-        restore.callback(_attempt, instance.remove, f"{instance.path} stays", tell)
-        return _publish(state, evidence, more)
-
-
-def _attempt(step: Callable[[], None], otherwise: str, tell: Tell) -> None:
-    try:
-        step()
-    except OSError as error:
-        tell(f"{otherwise}: {error.strerror}; does somebody else use it?")
-
-
-def _gather(host: Host, state: State, instance: Instance, tell: Tell, check: Check) -> Evidence:
-    """Stop the kernel and the collector; return all that was counted."""
-    states = host.states
-    was_running = is_running(state)
-    status, remarks = _stop_kernel(host, state)
-    ended = collector.stop(state.collector, states.progress, tell, check)
-    collected = collector.read_counts(states.collector_stats)
-    whole = was_running and ended and bool(collected)
-    if not whole:
-        said = collector.last_words(states.collector_log)
-        if ended:
-            collected, remark = rescue(host, state)
-        else:
-            collected = collector.read_counts(states.progress)
-            remark = "the collector went no further and was killed"
-        remarks.append(f"{remark}{'; it said: ' + said if said else ''}")
-    exists = instance.exists
-    return Evidence(
-        status=status,
-        buffers=instance.counts() if exists else BufferCounts(),
-        changed_options=tuple(instance.changed_options()) if exists else (),
-        collected=collected,
-        whole=whole,
-        buffer_kib=state.buffer_kib,
-        remarks=tuple(remarks),
-        n_roots=1 if state.root_pid else 0,
-    )
-
-
-def _stop_kernel(host: Host, state: State) -> tuple[Status, list[str]]:
-    """End the kernel's session if it is this one; return its counters and what is odd."""
-    if not host.modules.is_loaded():
-        return ending.NOTHING, ["the module was unloaded: its counts are unknown"]
-    try:
-        with contextlib.closing(host.connect()) as control:
-            status = control.status()
-            if status.phase is Phase.RUNNING and status.session == state.session:
-                status = _stop_or_see(control, state.session)
-    except CaptureError as error:  # the session ends with its collector then
-        return ending.NOTHING, [f"the kernel's counts are unknown: {error.message}"]
-    if status.session != state.session:
-        return ending.NOTHING, ["another session ran since: the kernel's counts are unknown"]
-    return status, []
-
-
-def _stop_or_see(control: Control, session: int) -> Status:
-    """Stop the session; when it ends this very moment because its collector died, see how."""
-    try:
-        return control.stop(session)
-    except CaptureError:
-        return control.status()
-
-
-def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
-    output = state.output
-    stats = ending.stats(evidence, {"root": state.root, "started": state.started, **more})
-    warnings = ending.warnings(evidence)
-    aside = output.publish(state.trace_name)
-    try:
-        output.write_stats(json.dumps(stats).encode("ascii") + b"\n")
-    except CaptureError as error:
-        warnings = (*warnings, f"the stats could not be written: {error.message}")
-    return Ending(
-        trace=output.directory / state.trace_name,
-        aside=aside,
-        stats=stats,
-        losses=ending.losses(evidence),
-        warnings=warnings,
-        hint=ending.hint(evidence),
-        whole=evidence.whole,
-    )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known of the running session between two commands: /run/etrace.
 
-`session.json` is there from before the session starts until it was taken apart, so that whatever
-dies in between, the next command knows what to clean. `lock` is held while a command works on it.
+`session.json` is there from before the collector runs until the session was taken apart, so that
+whatever dies in between, the next command knows what to clean. `lock` is held while a command
+works on it.
 """
 
 from __future__ import annotations
@@ -34,15 +35,17 @@ PAUSE_S = 0.05
 class State:
     """A session: who traces what into which file, and what was changed for it.
 
-    `root` is for people; `root_pid` is 0 when a control group is traced.
-    `driver` is the `etrace run` that will end it, None for `etrace start`; `session` is 0 until
-    the kernel gave it a number; `started` is in seconds since 1970.
+    `root` is for people; `root_pid` is 0 when a control group is traced; `started` is in seconds
+    since 1970; `trace` is the device and inode of the unfinished trace. `driver` is the `etrace
+    run` that will end the session, None for `etrace start`; `session` is 0 until the kernel gave it
+    a number; `stopping` says that the collector was told to end.
     """
 
     root: str
     root_pid: int
     started: float
     output: Output
+    trace: tuple[int, int]
     trace_name: str
     instance: str
     buffer_kib: int
@@ -50,11 +53,17 @@ class State:
     driver: Process | None = None
     session: int = 0
     loaded_module: bool = False
+    stopping: bool = False
 
     @property
     def is_compressed(self) -> bool:
         """Whether the trace is."""
         return self.trace_name.endswith(ZSTD_SUFFIX)
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether the `etrace run` that began it lives, and will end it."""
+        return self.driver is not None and self.driver.is_alive()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as session.json holds it."""
@@ -67,6 +76,7 @@ def _from_json(raw: dict[str, Any]) -> State:
     if raw.pop("schema") != SCHEMA:
         raise ValueError("another version wrote it")
     output = raw.pop("output")
+    device, inode = raw.pop("trace")
     owner = output["owner"]
     return State(
         output=Output(
@@ -74,6 +84,7 @@ def _from_json(raw: dict[str, Any]) -> State:
             Owner(owner["uid"], owner["gid"], tuple(owner["groups"])),
             (output["identity"][0], output["identity"][1]),
         ),
+        trace=(device, inode),
         collector=Process(**raw.pop("collector")),
         driver=Process(**driver) if (driver := raw.pop("driver")) else None,
         **raw,
@@ -121,14 +132,18 @@ class StateDirectory:
             )
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Be the only command that starts or stops a session."""
+    def locked(self, patience_s: float = LOCK_S) -> Iterator[None]:
+        """Be the only command that starts or stops a session; wait for others so long."""
         self.make()
-        fd = os.open(
-            self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            _lock(fd)
+            fd = os.open(self.path / "lock", flags, 0o600)
+        except OSError as error:
+            raise CaptureError(
+                f"{self.path}: {error.strerror}", "is it on a read-only file system?"
+            ) from error
+        try:
+            _lock(fd, patience_s)
             yield
         finally:
             os.close(fd)
@@ -175,8 +190,8 @@ class StateDirectory:
             path.unlink(missing_ok=True)
 
 
-def _lock(fd: int) -> None:
-    give_up = time.monotonic() + LOCK_S
+def _lock(fd: int, patience_s: float) -> None:
+    give_up = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

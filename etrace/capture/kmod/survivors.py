@@ -7,7 +7,10 @@ found by, and a number may have been given to somebody else since (a upid never 
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from etrace.capture.kmod import process
@@ -16,19 +19,35 @@ PID_MASK = (1 << 22) - 1
 LIFE = re.compile(rb"^(\d+),\d+,\d+,\d+!(?:SchedFork\|pid=(\d+)|Exit\|)", re.MULTILINE)
 
 
-def alive_upids(trace: bytes) -> set[int]:
+PIECE_BYTES = 1 << 20
+
+
+def _pieces(trace: Path) -> Iterator[bytes]:
+    """Yield a trace in pieces of whole lines; nothing of what is not a file."""
+    fd = os.open(trace, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb", buffering=0) as stream:  # noqa: PTH123  a descriptor
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return
+        rest = b""
+        while piece := stream.read(PIECE_BYTES):
+            whole, newline, rest = (rest + piece).rpartition(b"\n")
+            yield whole + newline
+
+
+def alive_upids(trace: Path) -> set[int]:
     """Return the upids of tasks that were made and did not end."""
     alive: set[int] = set()
     ended: set[int] = set()
-    for found in LIFE.finditer(trace):
-        if child := found[2]:
-            alive.add(int(child))
-        else:
-            ended.add(int(found[1]))
+    for piece in _pieces(trace):
+        for found in LIFE.finditer(piece):
+            if child := found[2]:
+                alive.add(int(child))
+            else:
+                ended.add(int(found[1]))
     return alive - ended
 
 
 def names(trace: Path) -> list[str]:
     """Return `name (pid)` of each process of the trace that still runs; threads are not named."""
-    pids = sorted(upid & PID_MASK for upid in alive_upids(trace.read_bytes()))
+    pids = sorted(upid & PID_MASK for upid in alive_upids(trace))
     return [f"'{process.name(pid)}' ({pid})" for pid in pids if process.is_leader(pid)]

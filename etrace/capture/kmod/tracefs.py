@@ -30,8 +30,11 @@ PAUSE_S = 0.05
 def mount_point() -> Path:
     """Return where tracefs is mounted; CaptureError when it is nowhere."""
     for place in MOUNT_POINTS:
-        if (place / "instances").is_dir():
-            return place
+        try:
+            if (place / "instances").is_dir():
+                return place
+        except PermissionError as error:
+            raise CaptureError(f"{place}: only root can look", "sudo etrace doctor") from error
     raise CaptureError("tracefs is not mounted", f"mount -t tracefs none {MOUNT_POINTS[0]}")
 
 

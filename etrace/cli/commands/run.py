@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if shutil.which(command[0], mode=os.F_OK) is None:  # before an older trace is put aside
         where = "" if "/" in command[0] else " in PATH"
         raise NoSuchCommandError(f"cannot run {command[0]!r}: no such command{where}")
-    backend = registry.choose(args.backend)
+    backend = registry.choose(args.backend, lambda text: tell(f"etrace: {text}\n"))
     trace, stats, aside = session.prepare(args.output)
     if aside and not args.quiet:
         tell(f"etrace: the older trace is now {trace.name}{session.OLD_SUFFIX}\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from etrace.capture.kmod import cgroup, host, process, session
 from etrace.capture.kmod.control import Option
-from etrace.capture.kmod.owner import invoking
+from etrace.capture.kmod.owner import invoking, need_root
 from etrace.cli.ending import tell
 from etrace.errors import UsageError
 
@@ -102,12 +102,13 @@ def options(args: argparse.Namespace) -> Option:
 def plan(args: argparse.Namespace) -> session.Plan:
     """Return the session that the command line asks for."""
     root_pid = 0 if args.cgroup else args.pid or process.calling_shell()
-    if root_pid and process.identify(root_pid) is None:
+    root = process.identify(root_pid) if root_pid else None
+    if root_pid and root is None:
         raise UsageError(f"there is no process {root_pid}", "see `ps -e`")
     return session.Plan(
         directory=args.output,
         owner=invoking(os.environ),
-        root_pid=root_pid,
+        root_process=root,
         cgroup=cgroup.below_mount(args.cgroup) if args.cgroup else "",
         options=options(args),
         zstd=args.zstd,
@@ -118,7 +119,7 @@ def plan(args: argparse.Namespace) -> session.Plan:
 
 def run(args: argparse.Namespace) -> int:
     """Run `etrace start`."""
-    session.need_root()
+    need_root()
     state = session.begin(host.real(), plan(args), lambda text: tell(f"etrace: {text}\n"))
     if not args.quiet:
         tell(

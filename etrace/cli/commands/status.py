@@ -11,6 +11,7 @@ from typing import Any
 from etrace.capture.kmod import host, session
 from etrace.capture.kmod.control import Counter, Phase, Status
 from etrace.capture.kmod.session import View
+from etrace.cli.ending import printable
 from etrace.cli.figures import count, size
 
 EXIT_RUNS, EXIT_NONE = 0, 1
@@ -20,6 +21,7 @@ each means), losses first.
 
 exit status: 0 a session runs, 1 none does (or it died).
 """
+COLLECTOR_LOSSES = (("lost", "not collected"), ("dropped_records", "no room for records"))
 LOSSES = (Counter.LOST_EVENTS, Counter.LOST_RECORDS, Counter.UNTRACKED, Counter.NO_MEMORY)
 
 
@@ -42,6 +44,7 @@ def as_json(view: View) -> dict[str, Any]:
             "trace": str(state.output.capturing),
             "collector_pid": state.collector.pid,
             "collected": view.collected,
+            "collector_says": view.said,
         }
     if status is not None:
         out |= {
@@ -82,15 +85,15 @@ def rows(view: View) -> list[tuple[str, str]]:
     if "bytes" in view.collected:
         programs = count(view.collected.get("executions", 0), "program")
         found.append(("written", f"{size(view.collected['bytes'])}, {programs}"))
+    found += [(name, f"{n:,}") for key, name in COLLECTOR_LOSSES if (n := view.collected.get(key))]
+    if error := view.collected.get("error"):
+        found.append(("not written", str(error)))
+    if view.said:
+        found.append(("collector says", view.said))
     if view.status is not None and view.status.phase is not Phase.IDLE:
         found += _counters(view.status)
         found += [("missing probe", name) for name in view.status.missing_probes]
     return found
-
-
-def printable(text: str) -> str:
-    """Return text that any terminal takes; a path may hold bytes that are no text."""
-    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def run(args: argparse.Namespace) -> int:

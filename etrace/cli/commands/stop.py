@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from etrace.capture.kmod import host, session
+from etrace.capture.kmod import host, teardown
 from etrace.capture.kmod.ending import Ending
 from etrace.capture.session import OLD_SUFFIX
 from etrace.cli.captured import report
@@ -35,7 +35,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def tell_losses(ending: Ending) -> None:
     """Say in words and figures what is missing."""
     for loss in ending.losses:
-        tell(f"etrace: {count(loss.n, 'event')} lost: {loss.reason}\n")
+        least = "at least " if loss.at_least else ""
+        tell(f"etrace: {least}{count(loss.n, 'event')} lost: {loss.reason}\n")
     if ending.losses:
         shown = os.path.relpath(ending.trace)
         tell(f"etrace: {shown} is incomplete: {count(ending.lost, 'event')} lost in all\n")
@@ -44,7 +45,7 @@ def tell_losses(ending: Ending) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `etrace stop`."""
-    ending = session.end(host.real(), lambda text: tell(f"etrace: {text}\n"))
+    ending = teardown.end(host.real(), lambda text: tell(f"etrace: {text}\n"))
     if ending.aside and not args.quiet:
         tell(f"etrace: the older trace is now {ending.trace.name}{OLD_SUFFIX}\n")
     for warning in ending.warnings:
@@ -52,4 +53,4 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         report(ending.stats, ending.trace)
     tell_losses(ending)
-    return EXIT_LOST if ending.lost or not ending.whole else 0
+    return EXIT_LOST if ending.lost else 0

@@ -4,14 +4,15 @@
  * it belongs to the socket that started it and ends when that socket is closed.
  *
  * START: ROOT_PID or CGROUP, OPTIONS, INSTANCE -> SESSION, ROOT_UPID, MISSING_PROBE. Needs
- *	CAP_SYS_ADMIN in the initial user namespace. Makes the ftrace instance when it is not there;
- *	the event need not be enabled in it. -EBUSY while a session runs or, with ISOLATE, when
- *	others watch system calls; -ENOSPC when tracing_on of the instance is 0 or its buffer full.
- *	The error's message (extack) says which in words.
+ *	CAP_SYS_ADMIN in the initial user namespace, of the caller and of who opened the socket.
+ *	Makes the ftrace instance when it is not there; the event need not be enabled in it. -EBUSY
+ *	while a session runs, when the event has a filter or, with ISOLATE, when others watch system
+ *	calls; -ENOSPC when tracing_on of the instance is 0 or its buffer full. The error's message
+ *	(extack) says which in words.
  * STOP: [SESSION] -> what STATUS gives, after the last record was committed. Any privileged caller
  *	may stop. The records stay readable; the instance is released. -ENOENT when none runs.
  * STATUS -> STATE, SESSION, OPTIONS, INSTANCE, ... and all counters, the last session's after STOP.
- *	For everybody.
+ *	For everybody. A START that fails once it has begun to probe clears them.
  *
  * Multicast group `events`: NOTIFY with NOTICE, SESSION.
  */
@@ -48,7 +49,7 @@ enum etrace_attribute {
 	ETRACE_ATTR_COUNTERS, /* nested: u64 each, the attribute type is enum etrace_counter + 1 */
 	ETRACE_ATTR_MISSING_PROBE, /* string, repeated: a function that could not be probed */
 	ETRACE_ATTR_STARTED_NS, /* u64, CLOCK_MONOTONIC */
-	ETRACE_ATTR_OWNER_PID, /* u32, process whose socket owns the session */
+	ETRACE_ATTR_OWNER_PID, /* u32, process that sent START, in the first pid namespace */
 	ETRACE_N_ATTRIBUTES,
 };
 

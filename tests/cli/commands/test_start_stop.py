@@ -27,8 +27,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setattr(host, "real", lambda: made.host)
     monkeypatch.chdir(tmp_path)
     yield made
-    for pid in made.collectors():
-        os.kill(pid, signal.SIGKILL)
+    made.end_collectors()
 
 
 Captured = pytest.CaptureFixture[str]
@@ -73,7 +72,7 @@ def test_a_directory_that_is_no_text_is_shown(
     etrace(["start", "-q", "--pid", str(os.getpid()), "-o", str(directory)])
     assert etrace(["status"]) == 0
     assert "\N{REPLACEMENT CHARACTER}/.nfsdb.capturing" in capsys.readouterr().out
-    assert etrace(["stop", "-q"]) == 0
+    assert etrace(["stop"]) == 0
     assert (directory / ".nfsdb").exists()
 
 
@@ -107,6 +106,21 @@ def test_a_session_of_somebody_else_is_seen(machine: Machine, capsys: Captured) 
     assert "process 4242 runs a session" in capsys.readouterr().out
 
 
+def test_a_loss_and_a_full_disk_are_seen_at_once(machine: Machine, capsys: Captured) -> None:
+    etrace(["start", "-q", "--pid", str(os.getpid())])
+    machine.states.progress.write_text(
+        '{"bytes":1,"executions":1,"lost":7,"dropped_records":9,"error":"No space"}'
+    )
+    machine.states.collector_log.write_text("etrace_cat: the disk is full\n")
+    assert etrace(["status"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "not collected 7 no room for records 9 not written No space collector says the disk is full"
+        in out
+    )
+    etrace(["stop", "-q"])
+
+
 def test_options_reach_the_kernel(machine: Machine) -> None:
     flags = ["--env", "--mounts", "--thread-names", "--open-once", "--isolate", "--descendants"]
     assert etrace(["start", "-q", "--pid", str(os.getpid()), *flags]) == 0
@@ -125,16 +139,22 @@ def test_without_a_root_the_calling_shell_is_traced(machine: Machine) -> None:
 def test_a_cgroup_is_named_below_its_mount(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    mounts, group = tmp_path / "mountinfo", tmp_path / "cgroup" / "a" / "b"
-    mounts.write_text(f"1 1 0:1 / {tmp_path}/cgroup rw - cgroup2 cgroup2 rw\n")
-    group.mkdir(parents=True)
-    (group / "cgroup.procs").write_text("")
+    mounts, root = tmp_path / "mountinfo", tmp_path / "c g"
+    mounts.write_text(
+        f"1 1 0:1 /below {tmp_path}/bound rw - cgroup2 cgroup2 rw\n"
+        f"1 1 0:1 / {tmp_path}/c\\040g rw - cgroup2 cgroup2 rw\n"
+    )
+    group = root / "a" / "b"
+    for directory in (group, root / ".hidden"):
+        directory.mkdir(parents=True)
+        (directory / "cgroup.procs").write_text("")
     monkeypatch.setattr(cgroup, "MOUNTS", mounts)
     for given in ("/a/b", "a/b", str(group)):
         assert etrace(["start", "-q", "--cgroup", given]) == 0
         assert machine.kernel.request is not None
         assert machine.kernel.request.cgroup == "/a/b"
         etrace(["stop", "-q"])
+    assert cgroup.below_mount("/.hidden") == "/.hidden"
     for wrong in ("/c", "../..", "/a/../../.."):
         assert etrace(["start", "--cgroup", wrong]) == 2
         assert "no such control group" in capsys.readouterr().err

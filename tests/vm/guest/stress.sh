@@ -92,9 +92,14 @@ stalled() {
 killed_reader() {
 	begin 512
 	follow killed_reader
-	victim=$reader
-	(sleep 1; kill -KILL "$victim") &
+	(
+		until [ "$(wc -c <"$out/killed_reader.trace")" -gt 8192 ]; do sleep 0.02; done
+		kill -KILL "$reader"
+	) &
+	killer=$!
 	traced killed_reader stress_tasks exec "$((100 * scale))" fork "$((10 * scale))"
+	wait "$killer"
+	wait "$reader"
 	reader=
 	finish killed_reader
 }
@@ -103,11 +108,11 @@ hotplug() {
 	begin 8192
 	follow hotplug
 	(
-		while :; do
-			echo 0 >/sys/devices/system/cpu/cpu1/online
+		while echo 0 >/sys/devices/system/cpu/cpu1/online; do
+			echo "offline 1"
 			echo 1 >/sys/devices/system/cpu/cpu1/online
 		done
-	) &
+	) >"$out/hotplug.rounds" &
 	plugger=$!
 	traced hotplug stress_tasks exec "$((50 * scale))" kill "$((20 * scale))" fork "$((10 * scale))"
 	kill "$plugger"

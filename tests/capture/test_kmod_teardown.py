@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of a session on a fake machine: what was lost, what has died, what is restored."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backends import need_tool
+from fake_kernel import NOBODY, Machine, begin, ignore, kill, wait_for_collector
+
+from etrace.capture.kmod import collector, ending, process, session, teardown
+from etrace.capture.kmod.control import Counter, Option, Phase
+from etrace.capture.kmod.owner import Owner, myself
+from etrace.errors import CaptureError
+
+pytestmark = pytest.mark.root
+
+
+def test_a_stop_that_is_interrupted_can_be_repeated(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)
+    machine.behave(hangs=100)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    with pytest.raises(SystemExit):
+        teardown.end(machine.host, ignore)
+    timer.join()
+    assert machine.instance.exists()
+    assert machine.states.read() is not None
+    kill(machine)
+    assert teardown.end(machine.host, ignore).stats["ended"] == "collector-died"
+    assert machine.changes() == []
+
+
+def test_a_stop_that_was_interrupted_finds_the_collector_ended_well(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path)
+    machine.behave(hangs=0.8)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        teardown.end(machine.host, ignore)
+    timer.join()
+    wait_for_collector(machine)
+    ending = teardown.end(machine.host, ignore)
+    assert (ending.losses, ending.warnings) == ((), ())
+    assert (ending.stats["ended"], ending.stats["events"]) == ("stopped", 10)
+    assert machine.changes() == []
+
+
+def test_a_collector_that_somebody_else_ended_has_died(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)
+    (pid,) = machine.collectors()
+    os.kill(pid, signal.SIGTERM)
+    wait_for_collector(machine)
+    ending = teardown.end(machine.host, ignore)
+    assert ending.stats["ended"] == "collector-died"
+    assert [(loss.n, loss.at_least) for loss in ending.losses] == [(1, True)]
+
+
+# ---- loss
+
+
+@pytest.mark.parametrize(
+    ("counters", "stats", "lost"),
+    [
+        ({Counter.RECORDS: 10, Counter.LOST_EVENTS: 7}, {}, (7, "buffers were full")),
+        ({Counter.RECORDS: 14}, {}, (4, "not read")),
+        ({Counter.RECORDS: 10, Counter.UNTRACKED: 2}, {}, (2, "no memory to follow")),
+        ({Counter.RECORDS: 10, Counter.NO_MEMORY: 3}, {}, (3, "no memory for an event")),
+        (
+            {Counter.RECORDS: 10},
+            {"lost": 5, "ended": "write-error", "error": "No space left on device"},
+            (5, "No space left"),
+        ),
+    ],
+)
+def test_every_loss_is_counted_and_said(
+    machine: Machine,
+    tmp_path: Path,
+    counters: dict[Counter, int],
+    stats: dict[str, object],
+    lost: tuple[int, str],
+) -> None:
+    n, text = lost
+    begin(machine, tmp_path)
+    machine.kernel.counters = counters
+    machine.behave(stats=stats)
+    ending = teardown.end(machine.host, ignore)
+    (loss,) = ending.losses
+    assert (loss.n, ending.lost, ending.stats["lost"]) == (n, n, n)
+    assert text in loss.reason
+    assert ending.hint
+    assert (tmp_path / ".nfsdb").read_text().endswith(f"\nCPU:0 [LOST {n} EVENTS]\n")
+    assert json.loads((tmp_path / ".nfsdb.stats").read_text())["losses"][0]["n"] == n
+
+
+def test_larger_buffers_are_the_hint_when_they_were_full(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path, buffer_kib=1000)
+    machine.kernel.counters = {Counter.RECORDS: 10, Counter.LOST_EVENTS: 1}
+    assert "--buffer-size 4000" in teardown.end(machine.host, ignore).hint
+
+
+def test_a_foreign_overwrite_is_noticed(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)
+    machine.kernel.counters = {Counter.RECORDS: 100}
+    machine.set_file("options/overwrite", "1")
+    machine.set_file("per_cpu/cpu1/stats", "entries: 0\noverrun: 90\ncommit overrun: 0\n")
+    ending = teardown.end(machine.host, ignore)
+    assert ending.lost == 90
+    assert any("overwrite=1" in warning for warning in ending.warnings)
+
+
+def test_what_the_kernel_cannot_see_is_told(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)
+    machine.kernel.counters = {Counter.RECORDS: 10, Counter.IO_URING: 2}
+    machine.kernel.missing = ("security_path_link",)
+    ending = teardown.end(machine.host, ignore)
+    assert ending.lost == 0
+    assert [w for w in ending.warnings if "io_uring" in w and w.startswith("2 ")]
+    assert [w for w in ending.warnings if "security_path_link" in w]
+
+
+def unload(machine: Machine) -> None:
+    machine.modules.loaded = False
+
+
+def forget(machine: Machine) -> None:
+    machine.kernel.session += 1
+    machine.kernel.phase = Phase.STOPPED
+
+
+def refuse(machine: Machine) -> None:
+    object.__setattr__(machine.host, "connect", machine.kernel.refuse)
+
+
+@pytest.mark.parametrize("hide", [unload, forget, refuse])
+def test_counts_that_nobody_knows_are_no_zeros(
+    machine: Machine, tmp_path: Path, hide: Callable[[Machine], None]
+) -> None:
+    begin(machine, tmp_path)
+    hide(machine)
+    ending = teardown.end(machine.host, ignore)
+    assert [(loss.n, loss.at_least) for loss in ending.losses] == [(1, True)]
+    assert ending.stats["kernel"] is None
+    assert "unknown" in ending.warnings[0]
+
+
+def test_a_session_whose_number_was_not_noted_is_stopped(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)  # and `etrace start` is killed between START and the second write
+    state = machine.states.read()
+    assert state is not None
+    machine.states.write(dataclasses.replace(state, session=0))
+    assert teardown.end(machine.host, ignore).losses == ()
+    assert machine.changes() == []
+
+
+# ---- what dies
+
+
+def test_a_killed_collector_loses_nothing_that_was_written(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path)
+    machine.kernel.counters = {Counter.RECORDS: 25}
+    kill(machine)
+    assert not session.look(machine.host).running
+    with (tmp_path / ".nfsdb.capturing").open("a") as trace:
+        trace.write("4194305,0,1,0!Close|fd=3\n4194305,0,1,0!Clo")
+    machine.behave(records=12)
+    ending = teardown.end(machine.host, ignore)
+    assert ending.stats["ended"] == "collector-died"
+    assert ending.stats["ended"] == "collector-died"
+    assert ending.lost == 3  # of 25 written 10 are in the last counts, 12 were read afterwards
+    assert "12 records that it left were read now" in ending.warnings[0]
+    lines = (tmp_path / ".nfsdb").read_text().splitlines()
+    assert lines[1:] == [
+        *("4194305,0,1,0!Close|fd=3", "4194305,0,1,0!Exit|status=0", "CPU:0 [LOST 3 EVENTS]")
+    ]
+    assert machine.changes() == []
+
+
+def test_what_a_killed_collector_held_back_is_lost(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)
+    kill(machine)
+    machine.states.progress.write_text('{"records":10,"written_records":4,"bytes":1}')
+    machine.behave(records=0)
+    assert [(loss.n, loss.at_least) for loss in teardown.end(machine.host, ignore).losses] == [
+        (6, False)
+    ]
+
+
+def test_a_trace_is_for_its_owner_only(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path, options=Option.ENVIRONMENT)
+    assert (tmp_path / ".nfsdb.capturing").stat().st_mode & 0o777 == 0o600
+    teardown.end(machine.host, ignore)
+    assert {p.stat().st_mode & 0o777 for p in tmp_path.glob(".nfsdb*")} == {0o600}
+
+
+def test_a_compressed_trace_is_kept_as_the_dead_collector_left_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path, zstd=True)
+    machine.kernel.counters = {Counter.RECORDS: 25}
+    kill(machine)
+    assert teardown.end(machine.host, ignore).lost == 15
+    assert (tmp_path / ".nfsdb.zst").read_bytes().startswith(b"INITCWD=")
+
+
+def test_a_loss_is_noted_in_a_frame_of_its_own() -> None:
+    zstd = need_tool("zstd", "zstd")
+    line = ending.mark(10026)
+    done = subprocess.run(
+        [zstd, "-dc"], input=ending.zstd_frame(line), capture_output=True, check=True
+    )
+    assert done.stdout == line == b"CPU:0 [LOST 10026 EVENTS]\n"
+
+
+def link(path: Path, target: Path) -> None:
+    path.hardlink_to(target)
+
+
+@pytest.mark.parametrize("put", [Path.symlink_to, link])
+@pytest.mark.parametrize("owner", [NOBODY, None])
+def test_what_a_dead_collector_left_is_written_into_no_other_file(
+    machine: Machine, public: Path, put: Callable[[Path, Path], None], owner: Owner | None
+) -> None:
+    target = public / "secret"
+    target.write_text("of root")
+    begin(machine, public, owner=owner or myself())
+    machine.kernel.counters = {Counter.RECORDS: 25}
+    kill(machine)
+    (public / ".nfsdb.capturing").unlink()
+    put(public / ".nfsdb.capturing", target)
+    with pytest.raises(CaptureError, match="the trace did not get its name") as error:
+        teardown.end(machine.host, ignore)
+    assert "15 events are lost" in error.value.message
+    assert target.read_text() == "of root"
+    assert not (public / ".nfsdb").exists()
+    assert machine.changes() == []
+
+
+def test_a_stale_session_is_cleaned_by_the_next_start(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path / "first")
+    kill(machine)
+    said = begin(machine, tmp_path / "second")
+    assert "died" in said[0]
+    assert str(tmp_path / "first" / ".nfsdb") in said[1]
+    assert (tmp_path / "first" / ".nfsdb").exists()
+    teardown.end(machine.host, ignore)
+    assert machine.changes() == []
+
+
+def test_a_stalled_collector_is_killed_and_its_trace_kept(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "STALLED_S", 1.0)
+    monkeypatch.setattr(collector, "TELL_AFTER_S", 0.1)
+    begin(machine, tmp_path)
+    machine.behave(hangs=100)
+    said: list[str] = []
+    ending = teardown.end(machine.host, said.append)
+    assert ending.stats["ended"] == "collector-died"
+    assert "still writing" in said[0]
+    assert (tmp_path / ".nfsdb").exists()
+    assert machine.changes() == []
+
+
+def test_after_a_crash_of_the_machine_the_unfinished_trace_is_kept(
+    machine: Machine, tmp_path: Path
+) -> None:
+    for name in (".nfsdb.partial", ".nfsdb.partial.1"):
+        (tmp_path / ".nfsdb.capturing").write_text(name)
+        said = begin(machine, tmp_path)
+        assert ".nfsdb.partial" in said[0]
+        assert (tmp_path / name).read_text() == name
+        teardown.end(machine.host, ignore)
+
+
+def test_another_process_with_the_collectors_number_is_not_taken_for_it(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path)
+    kill(machine)
+    state = machine.states.read()
+    assert state is not None
+    reused = process.Process(os.getpid(), state.collector.start_ticks)
+    object.__setattr__(state, "collector", reused)
+    machine.states.write(state)
+    ending = teardown.end(machine.host, ignore)  # and this process still lives
+    assert ending.stats["ended"] == "collector-died"
+
+
+def test_a_module_in_use_stays_and_is_named(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path)
+    machine.modules.busy = True
+    said: list[str] = []
+    teardown.end(machine.host, said.append)
+    assert any("module stays loaded" in text for text in said)
+    assert machine.changes() == ["the module is loaded"]
+
+
+def test_stop_leaves_a_session_of_etrace_run_alone(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path, driver=process.identify(os.getpid()))
+    with pytest.raises(CaptureError, match="etrace run"):
+        teardown.end(machine.host, ignore)
+    state = machine.states.read()
+    assert state is not None
+    teardown.end_own(machine.host, state, ignore, {})
+
+
+def test_a_session_whose_etrace_run_died_can_be_stopped(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path, driver=process.Process(os.getpid(), 1))
+    assert teardown.end(machine.host, ignore).stats["ended"] == "stopped"
+
+
+def test_a_session_is_left_to_its_etrace_run_though_its_collector_died(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path, driver=process.identify(os.getpid()))
+    own = machine.states.read()
+    assert own is not None
+    kill(machine)
+    with pytest.raises(CaptureError, match="belongs to `etrace run`"):
+        begin(machine, tmp_path / "other")
+    ending = teardown.end_own(machine.host, own, ignore, {})
+    assert ending.stats["ended"] == "collector-died"
+    assert machine.changes() == []
+
+
+def test_etrace_run_does_not_take_another_session_apart(machine: Machine, tmp_path: Path) -> None:
+    begin(machine, tmp_path / "own")
+    own = machine.states.read()
+    assert own is not None
+    teardown.end(machine.host, ignore)
+    begin(machine, tmp_path / "other")
+    with pytest.raises(CaptureError, match="taken apart by somebody else"):
+        teardown.end_own(machine.host, own, ignore, {})
+    assert session.look(machine.host).running
+    teardown.end(machine.host, ignore)
