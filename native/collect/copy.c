@@ -78,7 +78,7 @@ static void wait_for_input(int fd)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
 
-	signals_wait(&readable, 1, WAIT_FOREVER);
+	signals_wait(&readable, 1, WAIT_FOREVER, false);
 }
 
 /*
@@ -100,6 +100,8 @@ static bool copy(struct input *input)
 {
 	u64 left = backlog(input->fd);
 
+	if (fcntl(input->fd, F_GETPIPE_SZ) > 0)
+		wait_for_input(input->fd); /* before its first writer a FIFO reads as ended */
 	for (;;) {
 		bool stopping = stop_requested;
 		ssize_t n;

@@ -93,12 +93,14 @@ static void await_room(void)
 	struct pollfd room = { .fd = output.fd, .events = POLLOUT };
 
 	while (poll(&room, 1, 0) == 0) {
-		if (stop_requested && !told) {
+		bool seen = stop_requested;
+
+		if (seen && !told) {
 			say("waiting for the reader of %s to take the rest; another signal ends "
 			    "this at once", output.name);
 			told = true;
 		}
-		signals_wait(&room, 1, WAIT_FOREVER);
+		signals_wait(&room, 1, WAIT_FOREVER, seen);
 	}
 }
 

@@ -253,7 +253,7 @@ static void stop_watching_failed(void)
 
 void reader_wait(u64 interval_ns)
 {
-	int n = signals_wait(reader.watched, reader.n_watched, interval_ns);
+	int n = signals_wait(reader.watched, reader.n_watched, interval_ns, false);
 
 	reader.woken = n > 0;
 	if (n > 0)

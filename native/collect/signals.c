@@ -55,16 +55,15 @@ void signals_init(void)
 	sigprocmask(SIG_UNBLOCK, &set, NULL); /* our parent may have blocked them */
 }
 
-int signals_wait(struct pollfd *fds, nfds_t n, u64 timeout_ns)
+int signals_wait(struct pollfd *fds, nfds_t n, u64 timeout_ns, bool seen)
 {
 	struct timespec timeout = { .tv_sec = (time_t)(timeout_ns / SECOND_NS),
 				    .tv_nsec = (long)(timeout_ns % SECOND_NS) };
-	bool was_requested = stop_requested;
 	sigset_t blocked = both(), before;
 	int ready = -1;
 
 	sigprocmask(SIG_BLOCK, &blocked, &before);
-	if (was_requested || !stop_requested)
+	if (seen || !stop_requested)
 		ready = ppoll(fds, n, timeout_ns == WAIT_FOREVER ? NULL : &timeout, &before);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return ready;

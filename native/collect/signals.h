@@ -18,7 +18,10 @@ void signals_init(void);
 
 extern volatile sig_atomic_t stop_requested;
 
-/* Sleep until a descriptor is ready, the time has passed or the request comes: as poll(). */
-int signals_wait(struct pollfd *fds, nfds_t n, u64 timeout_ns);
+/*
+ * Sleep until a descriptor is ready, the time has passed or the request comes, also when it came
+ * since the caller saw `seen` in stop_requested: as poll().
+ */
+int signals_wait(struct pollfd *fds, nfds_t n, u64 timeout_ns, bool seen);
 
 #endif /* ETRACE_COLLECT_SIGNALS_H */
