@@ -53,6 +53,7 @@ struct counters {
 	u64 records; /* read from the ring buffer */
 	u64 written_records; /* of the events that are in the output */
 	u64 foreign; /* records of other trace events in the same instance */
+	u64 failed_reads; /* of a page, tried again */
 	u64 pages;
 	u64 rounds;
 	u64 processes;

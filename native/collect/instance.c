@@ -118,17 +118,15 @@ static u64 number_after(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-struct cpu_losses instance_losses(u32 cpu)
+bool instance_dropped(u32 cpu, u64 *n)
 {
-	struct cpu_losses losses = { 0, 0 };
 	char path[64], text[SMALL_FILE_MAX];
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
-	if (read_small(path, text)) {
-		losses.overwritten = number_after(text, "overrun:");
-		losses.dropped = number_after(text, "dropped events:");
-	}
-	return losses;
+	if (!read_small(path, text))
+		return false;
+	*n = number_after(text, "dropped events:");
+	return true;
 }
 
 unsigned int instance_wake_percent(void)

@@ -284,25 +284,33 @@ static struct horizon horizon_at(u64 now_ns)
 
 static const struct horizon everything = { .before_ns = TIME_MAX, .patience_ns = TIME_MAX };
 
-/* The last round begins after the signal, so it reads all that was written before. */
+/*
+ * The last rounds read what was written before the first of them, which begins after the signal:
+ * that is all that was written before it.
+ */
 static void collect(void)
 {
-	u64 interval_ns = INTERVAL_MIN_NS, checked_ns = 0;
-	bool last;
+	u64 interval_ns = INTERVAL_MIN_NS, checked_ns = 0, now_ns = 0;
+	bool stopping = false, last;
 
 	do {
-		u64 now_ns = monotonic_ns();
+		u64 read_ns;
 
-		last = stop_requested;
-		interval_ns = next_interval(interval_ns, reader_round(now_ns));
-		merge_emit(last ? everything : horizon_at(now_ns));
+		if (!stopping) {
+			stopping = stop_requested;
+			now_ns = monotonic_ns();
+		}
+		read_ns = now_ns;
+		interval_ns = next_interval(interval_ns, reader_round(&read_ns));
+		last = stopping && !reader_behind();
+		merge_emit(last ? everything : horizon_at(read_ns));
 		output_flush(last);
 		if (last || now_ns - checked_ns >= CHECK_NS) {
 			reader_check_losses();
 			checked_ns = now_ns;
 		}
 		report_status(false);
-		if (!last)
+		if (!stopping && read_ns == now_ns)
 			reader_wait(interval_ns);
 	} while (!last && output_error() != EPIPE);
 }

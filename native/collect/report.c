@@ -201,6 +201,7 @@ static void put_counters(FILE *file)
 		{ "damaged_pages", counters.damaged },
 		{ "foreign_records", counters.foreign },
 		{ "unordered_events", counters.unordered },
+		{ "failed_reads", counters.failed_reads },
 		{ "pages", counters.pages },
 		{ "rounds", counters.rounds },
 		{ "duration_ns", monotonic_ns() - start_ns },
