@@ -60,6 +60,7 @@ struct counters {
 	u64 executions;
 	u64 opens;
 	u64 exits;
+	bool interrupted; /* a signal ended it before the end of a file or saved instance */
 };
 
 extern struct options options;

@@ -8,11 +8,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collect.h"
@@ -20,9 +17,9 @@
 #include "layout.h"
 #include "merge.h"
 #include "pool.h"
+#include "signals.h"
 
 #define STRETCH_NS 20000000u /* of a saved instance that is read at once */
-#define SECOND_NS 1000000000u
 #define WOKEN_IN_VAIN_PERCENT 5
 
 struct cpu {
@@ -43,8 +40,6 @@ static struct {
 	size_t n_watched;
 	bool woken; /* by a buffer, not by the clock */
 } reader;
-
-volatile int stop_requests;
 
 void reader_open(void)
 {
@@ -187,7 +182,7 @@ static u64 read_cpu(struct cpu *cpu, u64 until_ns)
 	u64 before = cpu->offset;
 
 	while (!cpu->ended && read_page(cpu))
-		if (cpu->last_ns >= until_ns)
+		if (cpu->last_ns >= until_ns || (options.raw && stop_requested))
 			break;
 	return cpu->offset - before;
 }
@@ -258,13 +253,8 @@ static void stop_watching_failed(void)
 
 void reader_wait(u64 interval_ns)
 {
-	struct timespec timeout = { .tv_sec = (time_t)(interval_ns / SECOND_NS),
-				    .tv_nsec = (long)(interval_ns % SECOND_NS) };
-	sigset_t none;
-	int n;
+	int n = signals_wait(reader.watched, reader.n_watched, interval_ns, false);
 
-	sigemptyset(&none);
-	n = ppoll(reader.watched, reader.n_watched, &timeout, &none);
 	reader.woken = n > 0;
 	if (n > 0)
 		stop_watching_failed();

@@ -23,7 +23,4 @@ void reader_wait(u64 interval_ns);
 /* Count what the kernel lost since the last call, and say so. */
 void reader_check_losses(void);
 
-/* How much a signal asks: 0 nothing, 1 the end after draining, more: the end at once. */
-extern volatile int stop_requests;
-
 #endif /* ETRACE_COLLECT_READER_H */
