@@ -58,6 +58,12 @@ class Guest:
             pytest.fail(f"phase {label} failed ({status.read_text().strip()}):\n{text}")
         return log
 
+    def console(self, *words: str) -> str:
+        """Return what the kernel said during a phase."""
+        _, mark, text = self.ran.console.partition(f"etrace-phase {'-'.join(words)}\n")
+        assert mark, f"phase {words} is not in the console's log"
+        return text.partition("etrace-phase ")[0]
+
 
 def executed() -> list[Path]:
     """Return the programs of a C build and the libraries that they load."""

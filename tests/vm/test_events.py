@@ -89,5 +89,6 @@ def test_etrace_cat_writes_the_lines_that_the_program_says(guest: Guest, program
 
 
 @pytest.mark.phase(*PIPE)
+@pytest.mark.phase(*COLLECTOR)
 def test_the_kernel_does_not_complain(guest: Guest) -> None:
-    assert complaints(guest.ran.console) == []
+    assert complaints(guest.console(*PIPE) + guest.console(*COLLECTOR)) == []
