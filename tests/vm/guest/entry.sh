@@ -17,7 +17,8 @@ cd "$WORK" || exit
 cp -r bin $BIN || exit
 # a script that hangs: where each task is goes to the console before the host ends the guest
 (sleep "$seconds" && dmesg -n 8 && echo t >/proc/sysrq-trigger) &
-$BIN/busybox sh "./guest/$script" "$@"
+# virtme-ng leaves descriptors open, pipes to the host among them
+$BIN/busybox sh "./guest/$script" "$@" 3>&- 4>&- 5>&- 6>&-
 status=$?
 sync
 echo $status >ended
