@@ -57,6 +57,8 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 test-vm: build ## the kernel module in this Debian's kernel under emulation
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	$(BIN)/pytest -m 'vm and not kasan and not slow' $(PYTEST_ARGS) tests/vm
+	@echo 'test-vm leaves out a longer build, storm and CLI session (make test-stress), other kernels (make' \
+		'test-kernels) and detectors (make test-kasan): docs/testing-kernels.md has their last results'
 
 test-stress: build ## storms, 500 rounds of loading and starting, a longer build and CLI session
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)

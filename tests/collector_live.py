@@ -57,10 +57,10 @@ class Live:
         output = ["-o", str(self.out)] if output_fd is None else ["--output-fd", str(output_fd)]
         passed = [n for n in (ready_write, fd, output_fd) if n is not None and n >= 0]
         self.process = stack.enter_context(
-            subprocess.Popen(  # noqa: PLW1509 (no threads here)
+            subprocess.Popen(
                 [program(), "--tracefs", tracefs, *output, "--stats", self.stats_path,
                  "--ready-fd", str(ready_write), *extra],
-                stderr=subprocess.PIPE, pass_fds=passed, env=env, preexec_fn=limit,
+                stderr=subprocess.PIPE, pass_fds=passed, env=env, preexec_fn=limit,  # noqa: PLW1509 (no threads here)
             )
         )  # fmt: skip
         stack.callback(self.process.kill)

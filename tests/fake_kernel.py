@@ -197,6 +197,13 @@ class Machine:
         found += ["a session runs"] if self.kernel.phase is Phase.RUNNING else []
         return found + [f"process {pid} runs" for pid in self.collectors()]
 
+    def end_collectors(self) -> None:
+        """Leave no process behind."""
+        for pid in self.collectors():
+            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
     def collectors(self) -> list[int]:
         """Numbers of the collectors that run."""
         return collectors_of(self.root / "etrace_cat")

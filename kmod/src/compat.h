@@ -14,6 +14,7 @@
 #include <linux/trace.h>
 #include <linux/trace_events.h>
 #include <linux/version.h>
+#include <uapi/linux/close_range.h>
 
 #define ETRACE_LINUX_SINCE(major, minor) (KERNEL_VERSION(major, minor, 0) <= LINUX_VERSION_CODE)
 
@@ -113,6 +114,11 @@ static inline void etrace_cwd_rcu(struct fs_struct *fs, struct path *path)
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)
 #else
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task)
+#endif
+
+/* Linux 5.11 (582f1fb6b721): a flag of close_range() that older kernels refuse. */
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC BIT(2)
 #endif
 
 #endif /* ETRACE_COMPAT_H */

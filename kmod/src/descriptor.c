@@ -8,7 +8,6 @@
 #include <linux/fcntl.h>
 #include <linux/fdtable.h>
 #include <linux/slab.h>
-#include <uapi/linux/close_range.h>
 
 #include "hooks.h"
 
@@ -27,14 +26,33 @@ static bool is_open(int fd)
 	return file.file;
 }
 
-/* EINTR, EIO and the like free the descriptor too; a seccomp filter's answer does not. */
+/*
+ * What file systems answer when they write the rest of a file: the descriptor is free all the same.
+ * Other errors are those of descriptors that never were, or of a seccomp filter.
+ */
+static bool is_closed(const struct etrace_call *call)
+{
+	switch (call->result) {
+	case 0:
+		return true;
+	case -EINTR:
+	case -EIO:
+	case -ENOSPC:
+	case -EDQUOT:
+	case -EFBIG:
+	case -ESTALE:
+	case -EREMOTEIO:
+	case -ETIMEDOUT:
+		return !is_open((int)call->args[0]);
+	default:
+		return false;
+	}
+}
+
 void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call)
 {
-	int fd = (int)call->args[0];
-
-	if (call->result < 0 && (call->result == -EBADF || is_open(fd)))
-		return;
-	put_close(entry, etrace_now(), fd);
+	if (is_closed(call))
+		put_close(entry, etrace_now(), (int)call->args[0]);
 }
 
 /* ---- several at once ---- */

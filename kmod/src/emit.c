@@ -12,14 +12,15 @@
 #include "notice.h"
 #include "record.h"
 #include "scratch.h"
-#include "task_set.h"
 
 struct etrace_counters __percpu *etrace_counters;
 
-/* Where records go. Set while a session runs; read with preemption off, which RCU waits for. */
+/*
+ * Where records go. Set while a session runs; read with preemption off, which RCU waits for, and
+ * after a look at the session: late work of an earlier one does not write here.
+ */
 struct target {
 	struct trace_buffer *buffer;
-	u64 first_sequence_number; /* of the session's upids */
 	u16 type; /* of our trace event */
 };
 
@@ -33,19 +34,13 @@ struct reserved {
 	struct etrace_entry *entry;
 };
 
-/* Late work of an earlier session has a smaller number; the environment's lines have none. */
-static inline bool is_of_session(s64 upid, const struct target *to)
-{
-	return to && (!upid || (u64)upid >> ETRACE_UPID_PID_BITS >= to->first_sequence_number);
-}
-
 /* -ENOSPC: a loss. -ESHUTDOWN: the session is over, nobody expects the record. */
-static inline int reserve(struct reserved *reserved, s64 upid, size_t payload_bytes)
+static inline int reserve(struct reserved *reserved, size_t payload_bytes)
 {
 	const struct target *to = rcu_dereference_sched(current_target);
 	struct etrace_entry *entry;
 
-	if (unlikely(!is_of_session(upid, to)))
+	if (unlikely(!to))
 		return -ESHUTDOWN;
 	reserved->buffer = to->buffer;
 	reserved->event = ring_buffer_lock_reserve(to->buffer, sizeof(*entry) + payload_bytes);
@@ -77,7 +72,7 @@ static int write_record(struct etrace_stream *stream, u16 flags)
 	const struct etrace_split *split = &stream->split;
 	struct reserved reserved;
 	struct etrace_record *record;
-	int err = reserve(&reserved, stream->upid, split->len);
+	int err = reserve(&reserved, split->len);
 
 	if (err)
 		return err;
@@ -177,7 +172,7 @@ static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, co
 
 	if (unlikely(!etrace_whole_init(&whole, event, data)))
 		return false;
-	err = reserve(&reserved, upid, whole.bytes);
+	err = reserve(&reserved, whole.bytes);
 	if (unlikely(err)) {
 		if (err == -ENOSPC) {
 			etrace_count(ETRACE_COUNT_LOST_EVENTS);
@@ -248,7 +243,6 @@ static int aim_at(struct trace_event_file *file)
 	 */
 	set_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &file->flags);
 	target.buffer = buffer;
-	target.first_sequence_number = etrace_task_next_sequence_number();
 	target.type = (u16)file->event_call->event.type;
 	rcu_assign_pointer(current_target, &target);
 	return 0;
@@ -266,12 +260,28 @@ int etrace_emit_open(const char *instance)
 	return err;
 }
 
-/* A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight. */
+static bool has_lost(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (per_cpu_ptr(etrace_counters, cpu)->n[ETRACE_COUNT_LOST_RECORDS])
+			return true;
+	return false;
+}
+
+/*
+ * A snapshot of the instance swaps its buffer: what we wrote since is out of the readers' sight.
+ * Not looked for after a loss, which says enough: in a full buffer ftrace would count another one.
+ */
 static void check_buffer(const char *instance)
 {
-	struct trace_event_file *file = get_event_file(instance);
+	struct trace_event_file *file;
 	struct trace_buffer *buffer;
 
+	if (has_lost())
+		return;
+	file = get_event_file(instance);
 	if (IS_ERR(file))
 		return;
 	buffer = find_buffer(file);

@@ -107,6 +107,8 @@ static struct etrace_text script_name(const char *name, struct etrace_scratch *s
 	if (name[0] == '/')
 		return (struct etrace_text){ name, len };
 	cwd = etrace_cwd_text(space->path, sizeof(space->path));
+	if (cwd.len == 1) /* the root directory */
+		cwd.len = 0;
 	if (cwd.len + 1 + len >= sizeof(space->third))
 		return (struct etrace_text){ name, len };
 	memcpy(space->third, cwd.text, cwd.len);

@@ -120,6 +120,20 @@ static unsigned int n_active;
 static const char *missing[ARRAY_SIZE(kprobe_definitions)];
 static unsigned int n_missing;
 
+/*
+ * Without ftrace x86 has to trap at the function, and handlers run as in a non-maskable interrupt:
+ * ours allocate memory and end files.
+ */
+static int register_one(struct kprobe *probe)
+{
+	int err = register_kprobe(probe);
+
+	if (err || !IS_ENABLED(CONFIG_X86) || kprobe_ftrace(probe))
+		return err;
+	unregister_kprobe(probe);
+	return -EOPNOTSUPP;
+}
+
 static void register_kprobe_of(unsigned int i)
 {
 	const struct kprobe_definition *definition = &kprobe_definitions[i];
@@ -129,7 +143,7 @@ static void register_kprobe_of(unsigned int i)
 		.symbol_name = definition->symbol,
 		.pre_handler = definition->handler,
 	};
-	err = register_kprobe(&kprobes[i]);
+	err = register_one(&kprobes[i]);
 	if (!err) {
 		active[n_active++] = &kprobes[i];
 		return;

@@ -25,7 +25,10 @@ void etrace_read_arguments(struct pt_regs *regs, u64 args[6]);
  */
 struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last);
 
-/* The kernel begins the call again after a signal: it has not ended. */
+/*
+ * A signal came, and the kernel begins the call again: it has not ended. Where the signal's handler
+ * makes it fail with EINTR instead, its lines of failure are left out.
+ */
 bool etrace_call_restarts(s64 result);
 
 /*
@@ -157,8 +160,8 @@ int etrace_on_sb_umount(struct kprobe *probe, struct pt_regs *regs);
 /* ---- descriptor.c ---- */
 
 /*
- * Which descriptors a call is about to close, noted before it does: an eighth of a byte for each that
- * the table has room for, however many they are.
+ * Which descriptors a call is about to close, noted before it does: one bit for each that the table
+ * has room for, however many they are.
  */
 struct etrace_descriptors {
 	u32 first; /* that bit 0 stands for */
@@ -168,8 +171,8 @@ struct etrace_descriptors {
 };
 
 /*
- * Keep those of [first, last] that are open, with `on_exec` only those marked to be closed then. Atomic,
- * under rcu_read_lock(); counted when memory is short.
+ * Keep those of [first, last] that are open, with `on_exec` only those marked to be closed then.
+ * Atomic, under rcu_read_lock(); counted when memory is short.
  */
 void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struct *files,
 			     bool on_exec, u32 first, u32 last);

@@ -72,7 +72,7 @@ void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call
 	struct etrace_names *names;
 	struct etrace_scratch *space;
 
-	if (!(etrace_options & ETRACE_OPTION_MOUNTS))
+	if (!(etrace_options & ETRACE_OPTION_MOUNTS) || etrace_call_restarts(call->result))
 		return;
 	names = etrace_names_take(entry, call->kind);
 	if (!names) {
@@ -137,7 +137,7 @@ void etrace_exit_umount(struct etrace_task *entry, const struct etrace_call *cal
 	struct etrace_names *names;
 	struct etrace_scratch *space;
 
-	if (!(etrace_options & ETRACE_OPTION_MOUNTS))
+	if (!(etrace_options & ETRACE_OPTION_MOUNTS) || etrace_call_restarts(call->result))
 		return;
 	names = etrace_names_take(entry, call->kind);
 	if (!names) {

@@ -177,6 +177,10 @@ void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
 	struct etrace_names *names = etrace_names_take(entry, call->kind);
 	struct etrace_scratch *space;
 
+	if (etrace_call_restarts(call->result)) {
+		kfree(names);
+		return;
+	}
 	if (!names) {
 		etrace_defer(entry, call);
 		return;

@@ -112,8 +112,15 @@ struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace
 	return kind >= first && kind <= last ? entry : NULL;
 }
 
-/* ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK: include/linux/errno.h */
 bool etrace_call_restarts(s64 result)
 {
-	return result == -ERESTARTNOINTR;
+	switch (result) {
+	case -ERESTARTSYS:
+	case -ERESTARTNOINTR:
+	case -ERESTARTNOHAND:
+	case -ERESTART_RESTARTBLOCK:
+		return true;
+	default:
+		return false;
+	}
 }

@@ -48,19 +48,20 @@ enum etrace_call_kind {
 #define ETRACE_COMPAT_CALLS 480
 
 extern const u8 etrace_native_calls[ETRACE_NATIVE_CALLS];
-#ifdef CONFIG_COMPAT
+#if defined(CONFIG_IA32_EMULATION) || (defined(CONFIG_ARM64) && defined(CONFIG_COMPAT))
+#define ETRACE_HAS_COMPAT_CALLS
 extern const u8 etrace_compat_calls[ETRACE_COMPAT_CALLS];
 #endif
 
 /* Whether the call that `current` stands in is one of the 32-bit table. */
 static __always_inline bool etrace_in_compat_call(void)
 {
-#if defined(CONFIG_X86)
-	return in_ia32_syscall();
-#elif defined(CONFIG_COMPAT)
-	return is_compat_task();
-#else
+#if !defined(ETRACE_HAS_COMPAT_CALLS)
 	return false;
+#elif defined(CONFIG_X86)
+	return in_ia32_syscall();
+#else
+	return is_compat_task();
 #endif
 }
 
@@ -68,7 +69,7 @@ static __always_inline enum etrace_call_kind etrace_call_kind(struct pt_regs *re
 {
 	unsigned int nr = syscall_get_nr(current, regs);
 
-#ifdef CONFIG_COMPAT
+#ifdef ETRACE_HAS_COMPAT_CALLS
 	if (unlikely(etrace_in_compat_call())) {
 		if (nr >= ETRACE_COMPAT_CALLS)
 			return ETRACE_CALL_NONE;

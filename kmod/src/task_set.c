@@ -25,11 +25,6 @@ static struct etrace_task_set_state {
 
 static atomic64_t last_sequence_number;
 
-u64 etrace_task_next_sequence_number(void)
-{
-	return (u64)atomic64_read(&last_sequence_number) + 1;
-}
-
 static s64 next_upid(const struct task_struct *task)
 {
 	u64 sequence_number = (u64)atomic64_inc_return(&last_sequence_number);

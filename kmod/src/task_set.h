@@ -12,7 +12,5 @@ void etrace_task_set_open(const struct signal_struct *root);
 /* Forget all tasks. All probes are gone. */
 void etrace_task_set_close(void);
 u32 etrace_task_set_live(void);
-/* Upids of sessions before this moment have smaller ones. */
-u64 etrace_task_next_sequence_number(void);
 
 #endif /* ETRACE_TASK_SET_H */

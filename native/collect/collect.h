@@ -53,6 +53,7 @@ struct counters {
 	u64 records; /* read from the ring buffer */
 	u64 written_records; /* of the events that are in the output */
 	u64 foreign; /* records of other trace events in the same instance */
+	u64 failed_reads; /* of a page, tried again */
 	u64 pages;
 	u64 rounds;
 	u64 processes;
@@ -60,6 +61,7 @@ struct counters {
 	u64 executions;
 	u64 opens;
 	u64 exits;
+	bool interrupted; /* a signal ended it before the end of a file or saved instance */
 };
 
 extern struct options options;

@@ -7,18 +7,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "collect.h"
 #include "output.h"
-#include "reader.h"
 #include "report.h"
+#include "signals.h"
 
 #define CHUNK_BYTES (64u << 10)
+#define LINE_BYTES_MAX (64u << 10) /* longer ones, which no event makes, go out in parts */
 
 struct input {
 	int fd;
@@ -45,11 +47,15 @@ static void put_lines(struct input *input)
 	char *at = input->buf, *end = input->buf + input->len, *newline;
 
 	while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
-		output_put_line(at, (size_t)(newline + 1 - at));
+		output_put_copy(at, (size_t)(newline + 1 - at), 1);
 		at = newline + 1;
 	}
 	input->len = (size_t)(end - at);
 	memmove(input->buf, at, input->len);
+	if (input->len >= LINE_BYTES_MAX) {
+		output_put_copy(input->buf, input->len, 0);
+		input->len = 0;
+	}
 }
 
 static ssize_t read_some(struct input *input)
@@ -71,33 +77,68 @@ static ssize_t read_some(struct input *input)
 static void wait_for_input(int fd)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
-	sigset_t none;
 
-	sigemptyset(&none);
-	ppoll(&readable, 1, NULL, &none);
+	signals_wait(&readable, 1, WAIT_FOREVER, false);
+}
+
+/*
+ * Bytes that were written before the request to end and are read after it, at most; then nothing
+ * more is there. A trace_pipe says itself when it is empty, as long as nobody goes on tracing.
+ */
+static u64 backlog(int fd)
+{
+	struct statfs fs;
+	int pipe_bytes = fcntl(fd, F_GETPIPE_SZ);
+
+	if (pipe_bytes > 0)
+		return (u64)pipe_bytes;
+	return fstatfs(fd, &fs) == 0 && fs.f_type == TRACEFS_MAGIC ? UINT64_MAX : 0;
+}
+
+/* Read to the end, or until what was there at the request to end is read. False: an error. */
+static bool copy(struct input *input)
+{
+	u64 left = backlog(input->fd);
+
+	if (fcntl(input->fd, F_GETPIPE_SZ) > 0)
+		wait_for_input(input->fd); /* before its first writer a FIFO reads as ended */
+	for (;;) {
+		bool stopping = stop_requested;
+		ssize_t n;
+
+		counters.interrupted = stopping && !left;
+		if (counters.interrupted || output_error() == EPIPE)
+			return true;
+		n = read_some(input);
+		if (n == 0 || (n < 0 && errno == EAGAIN && stopping))
+			return true;
+		if (n < 0 && errno != EAGAIN)
+			return false;
+		put_lines(input);
+		report_status(false);
+		if (n < 0) {
+			output_flush(true);
+			wait_for_input(input->fd);
+		} else if (stopping && left <= (u64)n) {
+			return true;
+		} else if (stopping) {
+			left -= (u64)n;
+		}
+	}
 }
 
 void copy_run(const char *path)
 {
 	struct input input = { .fd = open_input(path) };
-	bool stopping = false;
-	ssize_t n;
 
-	while ((n = read_some(&input)) > 0 || (n < 0 && errno == EAGAIN && !stopping)) {
-		put_lines(&input);
-		report_status(false);
-		if (output_error() == EPIPE)
-			break;
-		if (n < 0) {
-			output_flush(true);
-			wait_for_input(input.fd);
-			stopping = stop_requests;
-		}
+	if (!copy(&input)) {
+		int error = errno;
+
+		output_flush(true);
+		die("cannot read '%s': %s", path, strerror(error));
 	}
-	if (n < 0 && errno != EAGAIN)
-		die("cannot read '%s': %s", path, strerror(errno));
-	if (input.len)
-		output_put_line(input.buf, input.len);
+	if (input.len && !counters.interrupted)
+		output_put_copy(input.buf, input.len, 1);
 	free(input.buf);
 	close(input.fd);
 }

@@ -65,8 +65,27 @@ static void explain_failed_open(int error)
 	die("cannot open '%s': %s", instance.name, strerror(error));
 }
 
+/*
+ * The module writes CLOCK_MONOTONIC of the machine: with another one here events would go out too
+ * early or hours late. What the file says is our clock: exec moves us into the namespace it is of.
+ */
+static void refuse_time_namespace(void)
+{
+	FILE *file = fopen("/proc/self/timens_offsets", "re");
+	long long sec, nsec;
+
+	if (!file)
+		return; /* a kernel without time namespaces */
+	if (fscanf(file, "monotonic %lld %lld", &sec, &nsec) == 2 && (sec || nsec))
+		die("this time namespace shifts CLOCK_MONOTONIC by %lld s, the kernel module does "
+		    "not: run etrace_cat outside (nsenter --time=/proc/1/ns/time etrace_cat)", sec);
+	fclose(file);
+}
+
 void instance_open(struct page_layout *layout)
 {
+	if (!options.raw)
+		refuse_time_namespace();
 	if (options.raw)
 		snprintf(instance.name, sizeof(instance.name), "%s", options.raw);
 	else
@@ -99,17 +118,15 @@ static u64 number_after(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-struct cpu_losses instance_losses(u32 cpu)
+bool instance_dropped(u32 cpu, u64 *n)
 {
-	struct cpu_losses losses = { 0, 0 };
 	char path[64], text[SMALL_FILE_MAX];
 
 	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
-	if (read_small(path, text)) {
-		losses.overwritten = number_after(text, "overrun:");
-		losses.dropped = number_after(text, "dropped events:");
-	}
-	return losses;
+	if (!read_small(path, text))
+		return false;
+	*n = number_after(text, "dropped events:");
+	return true;
 }
 
 unsigned int instance_wake_percent(void)

@@ -14,20 +14,17 @@ struct cpu_buffer {
 	u64 bytes; /* its capacity */
 };
 
-/* What the kernel counts for one CPU since the buffer was made or emptied. */
-struct cpu_losses {
-	u64 overwritten;
-	u64 dropped;
-};
-
 /* Open the directory that the options name and read the layout; ends the program with a reason. */
 void instance_open(struct page_layout *layout);
 
 /* Open the buffers of all possible CPUs, ordered by number; ends the program with a reason. */
 size_t instance_open_buffers(struct cpu_buffer **buffers);
 
-/* Zeros where the file is missing (a saved instance). */
-struct cpu_losses instance_losses(u32 cpu);
+/*
+ * How many records a CPU's buffer had no room for since it was made or emptied; false where that
+ * cannot be read (a saved instance).
+ */
+bool instance_dropped(u32 cpu, u64 *n);
 
 /* Percentage of a buffer that wakes a poll(); 0: any record does, or not known. */
 unsigned int instance_wake_percent(void);

@@ -10,7 +10,7 @@
  *   merge     records of all CPUs into whole events, by time
  *   emit      events into lines, counted; output: the file; compress: zstd
  *   copy      the plain cat of a trace_pipe or a file
- *   report    progress, messages, stats
+ *   report    progress, messages, stats; signals: the request to end; priority: over other tasks
  *
  * Order. A round reads, from every CPU, all that was written before the round began. An event goes
  * out when a round that began HOLD_NS after the event's time has ended: whatever is earlier was
@@ -20,14 +20,10 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collect.h"
@@ -35,8 +31,10 @@
 #include "copy.h"
 #include "merge.h"
 #include "output.h"
+#include "priority.h"
 #include "reader.h"
 #include "report.h"
+#include "signals.h"
 
 #include "etrace/control.h"
 
@@ -48,10 +46,6 @@
 #define WANTED_PERCENT 10 /* of the fullest buffer, between two rounds */
 #define CHECK_NS (1000u * MS)
 #define MEMORY_MIB_DEFAULT 256
-
-#define NICE -10
-#define IOPRIO_WHO_PROCESS 1
-#define IOPRIO_BEST_EFFORT_FIRST (2 << 13)
 
 struct options options = {
 	.instance = ETRACE_INSTANCE_DEFAULT,
@@ -259,47 +253,6 @@ static void parse_options(int argc, char **argv)
 	options.source = argv[optind];
 }
 
-/* The handler runs in reader_wait() and nowhere else: the signals are blocked outside of it. */
-static void on_signal(int signal)
-{
-	(void)signal;
-	stop_requests = stop_requests + 1;
-}
-
-static void set_signals(void)
-{
-	struct sigaction end = { .sa_handler = on_signal };
-	struct sigaction ignore = { .sa_handler = SIG_IGN };
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGINT);
-	sigaddset(&blocked, SIGTERM);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	sigaction(SIGINT, &end, NULL);
-	sigaction(SIGTERM, &end, NULL);
-	sigaction(SIGHUP, &ignore, NULL);
-	sigaction(SIGPIPE, &ignore, NULL);
-	sigaction(SIGXFSZ, &ignore, NULL);
-}
-
-static void say_if_verbose(const char *what)
-{
-	if (options.verbose)
-		say("%s: %s; going on without", what, strerror(errno));
-}
-
-/* A collector that does not get to run in time loses records. */
-static void raise_priority(void)
-{
-	if (setpriority(PRIO_PROCESS, 0, NICE) < 0)
-		say_if_verbose("cannot raise the priority");
-	if (syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_BEST_EFFORT_FIRST) < 0)
-		say_if_verbose("cannot raise the priority of writing");
-	if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) < 0)
-		say_if_verbose("cannot keep the memory from being swapped out");
-}
-
 static void tell_ready(void)
 {
 	if (options.ready_fd < 0)
@@ -331,25 +284,33 @@ static struct horizon horizon_at(u64 now_ns)
 
 static const struct horizon everything = { .before_ns = TIME_MAX, .patience_ns = TIME_MAX };
 
-/* The last round begins after the signal, so it reads all that was written before. */
+/*
+ * The last rounds read what was written before the first of them, which begins after the signal:
+ * that is all that was written before it.
+ */
 static void collect(void)
 {
-	u64 interval_ns = INTERVAL_MIN_NS, checked_ns = 0;
-	bool last;
+	u64 interval_ns = INTERVAL_MIN_NS, checked_ns = 0, now_ns = 0;
+	bool stopping = false, last;
 
 	do {
-		u64 now_ns = monotonic_ns();
+		u64 read_ns;
 
-		last = stop_requests;
-		interval_ns = next_interval(interval_ns, reader_round(now_ns));
-		merge_emit(last ? everything : horizon_at(now_ns));
+		if (!stopping) {
+			stopping = stop_requested;
+			now_ns = monotonic_ns();
+		}
+		read_ns = now_ns;
+		interval_ns = next_interval(interval_ns, reader_round(&read_ns));
+		last = stopping && !reader_behind();
+		merge_emit(last ? everything : horizon_at(read_ns));
 		output_flush(last);
 		if (last || now_ns - checked_ns >= CHECK_NS) {
 			reader_check_losses();
 			checked_ns = now_ns;
 		}
 		report_status(false);
-		if (!last)
+		if (!stopping && read_ns == now_ns)
 			reader_wait(interval_ns);
 	} while (!last && output_error() != EPIPE);
 }
@@ -358,9 +319,11 @@ static void replay(void)
 {
 	u64 now_ns;
 
-	while (reader_replay(&now_ns) && output_error() != EPIPE)
+	while (!stop_requested && reader_replay(&now_ns) && output_error() != EPIPE)
 		merge_emit(horizon_at(now_ns));
-	merge_emit(everything);
+	counters.interrupted = stop_requested;
+	if (!counters.interrupted)
+		merge_emit(everything);
 }
 
 /* FILE may be a directory as well: a saved instance. */
@@ -384,7 +347,10 @@ static void run(void)
 		replay();
 	else
 		collect();
-	counters.incomplete += merge_give_up();
+	if (counters.interrupted)
+		say("interrupted: the rest is not in the output");
+	else
+		counters.incomplete += merge_give_up();
 }
 
 int main(int argc, char **argv)
@@ -394,8 +360,9 @@ int main(int argc, char **argv)
 		options.raw = options.source;
 		options.source = NULL;
 	}
-	set_signals();
-	raise_priority();
+	signals_init();
+	if (!options.source && !options.raw)
+		priority_raise();
 	if (!options.source)
 		reader_open();
 	run();

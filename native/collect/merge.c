@@ -8,7 +8,9 @@
  *
  * An event of several records is gathered by (upid, time). While one is incomplete, later ones
  * wait for it, but not longer than the horizon's patience: afterwards it stays aside until it is
- * complete or a later event of the same task shows that the rest was lost.
+ * complete or a later event of the same task shows that the rest was lost. Lines of the environment
+ * have upid 0, whatever the task: they are given up then. What an event costs does not depend on
+ * how many are incomplete: lost records must not make the collector slow, that loses more.
  */
 #include "merge.h"
 
@@ -20,6 +22,8 @@
 
 #define RUNS_PER_CPU 16
 #define FIRST_RECORDS 64
+#define KEPT_RECORDS 256 /* of a run that is nearly empty after a burst */
+#define FIRST_BUCKETS 64
 
 struct run {
 	struct held_record *records;
@@ -31,6 +35,10 @@ struct run {
 
 /* An event of which records are missing. */
 struct gathering {
+	struct gathering *next; /* in the bucket */
+	struct gathering *earlier; /* of those waited for, by time */
+	struct gathering *later;
+	bool aside; /* and no more waited for */
 	s64 upid;
 	u64 time_ns;
 	struct held_record *records; /* by their numbers */
@@ -40,22 +48,39 @@ struct gathering {
 
 static struct {
 	struct run *runs; /* RUNS_PER_CPU of each CPU */
+	size_t n_runs;
 	struct run **heap; /* those that are not empty, the one with the earliest head first */
 	size_t n_heap;
-	struct gathering *gatherings; /* seldom more than one */
+	struct gathering **buckets; /* incomplete events, seldom more than one */
+	size_t n_buckets; /* a power of two */
 	size_t n_gatherings;
-	size_t max_gatherings;
+	struct gathering *earliest; /* that is waited for */
+	struct gathering *latest;
+	u64 bytes; /* of the arrays of records */
 	s64 given_up_upid; /* the last event given up, so that its stragglers are not counted again */
 	u64 given_up_ns;
 } merge;
 
 void merge_init(size_t n_cpus)
 {
-	size_t n_runs = n_cpus * RUNS_PER_CPU;
+	merge.n_runs = n_cpus * RUNS_PER_CPU;
+	merge.runs = must_realloc(NULL, merge.n_runs * sizeof(*merge.runs));
+	memset(merge.runs, 0, merge.n_runs * sizeof(*merge.runs));
+	merge.heap = must_realloc(NULL, merge.n_runs * sizeof(struct run *));
+}
 
-	merge.runs = must_realloc(NULL, n_runs * sizeof(*merge.runs));
-	memset(merge.runs, 0, n_runs * sizeof(*merge.runs));
-	merge.heap = must_realloc(NULL, n_runs * sizeof(struct run *));
+u64 merge_bytes(void)
+{
+	return merge.bytes;
+}
+
+/* Change the size of an array of records. */
+static void resize(struct held_record **records, size_t *size, size_t to)
+{
+	*records = must_realloc(*records, to * sizeof(**records));
+	merge.bytes += to * sizeof(**records);
+	merge.bytes -= *size * sizeof(**records);
+	*size = to;
 }
 
 /* ---- runs and their heap ---- */
@@ -93,19 +118,37 @@ static void sift_down(void)
 	merge.heap[idx] = run;
 }
 
-/* Room for one record at the tail: move what is left to the front, or double. */
-static void make_room(struct run *run)
+static void move_to_front(struct run *run)
 {
 	size_t n = run->tail - run->head;
 
-	if (run->head > run->size / 2) {
-		memmove(run->records, run->records + run->head, n * sizeof(*run->records));
-		run->head = 0;
-		run->tail = n;
-		return;
+	memmove(run->records, run->records + run->head, n * sizeof(*run->records));
+	run->head = 0;
+	run->tail = n;
+}
+
+/* Room for one record at the tail: move what is left to the front, or double. */
+static void make_room(struct run *run)
+{
+	if (run->head > run->size / 2)
+		move_to_front(run);
+	else
+		resize(&run->records, &run->size, run->size ? run->size * 2 : FIRST_RECORDS);
+}
+
+/* The memory of a burst goes back. */
+static void shrink_runs(void)
+{
+	struct run *run;
+
+	for (run = merge.runs; run < merge.runs + merge.n_runs; run++) {
+		size_t n = run->tail - run->head;
+
+		if (run->size <= KEPT_RECORDS || n > run->size / 8)
+			continue;
+		move_to_front(run);
+		resize(&run->records, &run->size, n * 2 > KEPT_RECORDS ? n * 2 : KEPT_RECORDS);
 	}
-	run->size = run->size ? run->size * 2 : FIRST_RECORDS;
-	run->records = must_realloc(run->records, run->size * sizeof(*run->records));
 }
 
 /* The first run that `time_ns` fits behind; the last one when there is none, out of order then. */
@@ -117,6 +160,17 @@ static struct run *run_for(size_t idx, u64 time_ns)
 	while (run < last && run->head < run->tail && run->last_ns > time_ns)
 		run++;
 	return run;
+}
+
+u64 merge_cpu_bytes(size_t idx)
+{
+	struct run *run = merge.runs + idx * RUNS_PER_CPU;
+	struct run *end = run + RUNS_PER_CPU;
+	u64 n = 0;
+
+	for (; run < end; run++)
+		n += run->tail - run->head;
+	return n * sizeof(struct held_record);
 }
 
 void merge_add(size_t idx, const struct held_record *record)
@@ -176,10 +230,66 @@ static bool is_complete(const struct gathering *event)
 	return true;
 }
 
+/* Events of a task lie together: a later one looks for them. Those of no task are told by time. */
+static struct gathering **bucket_of(s64 upid, u64 time_ns)
+{
+	u64 hash = (upid ? (u64)upid : time_ns) * 0x9e3779b97f4a7c15u;
+
+	return &merge.buckets[(hash >> 32) & (merge.n_buckets - 1)];
+}
+
+static void grow_buckets(void)
+{
+	struct gathering **old = merge.buckets, *event, *next, **bucket;
+	size_t n_old = merge.n_buckets, i;
+
+	merge.n_buckets = n_old ? n_old * 2 : FIRST_BUCKETS;
+	merge.buckets = must_realloc(NULL, merge.n_buckets * sizeof(*merge.buckets));
+	memset(merge.buckets, 0, merge.n_buckets * sizeof(*merge.buckets));
+	for (i = 0; i < n_old; i++) {
+		for (event = old[i]; event; event = next) {
+			next = event->next;
+			bucket = bucket_of(event->upid, event->time_ns);
+			event->next = *bucket;
+			*bucket = event;
+		}
+	}
+	free(old);
+}
+
+/* Times mostly grow: its place is at the end or near it. */
+static void wait_for(struct gathering *event)
+{
+	struct gathering *before = merge.latest;
+
+	while (before && before->time_ns > event->time_ns)
+		before = before->earlier;
+	event->earlier = before;
+	event->later = before ? before->later : merge.earliest;
+	*(before ? &before->later : &merge.earliest) = event;
+	*(event->later ? &event->later->earlier : &merge.latest) = event;
+}
+
+static void set_aside(struct gathering *event)
+{
+	*(event->earlier ? &event->earlier->later : &merge.earliest) = event->later;
+	*(event->later ? &event->later->earlier : &merge.latest) = event->earlier;
+	event->aside = true;
+}
+
 static void forget(struct gathering *event)
 {
+	struct gathering **link = bucket_of(event->upid, event->time_ns);
+
+	while (*link != event)
+		link = &(*link)->next;
+	*link = event->next;
+	if (!event->aside)
+		set_aside(event);
+	merge.n_gatherings--;
+	merge.bytes -= sizeof(*event) + event->size * sizeof(*event->records);
 	free(event->records);
-	*event = merge.gatherings[--merge.n_gatherings];
+	free(event);
 }
 
 static void give_up(struct gathering *event)
@@ -196,41 +306,49 @@ static void give_up(struct gathering *event)
 u64 merge_give_up(void)
 {
 	u64 n = merge.n_gatherings;
+	size_t i;
 
-	while (merge.n_gatherings)
-		give_up(merge.gatherings);
+	for (i = 0; i < merge.n_buckets; i++)
+		while (merge.buckets[i])
+			give_up(merge.buckets[i]);
 	return n;
+}
+
+static struct gathering *begin_gathering(const struct held_record *record)
+{
+	struct gathering *event = must_realloc(NULL, sizeof(*event)), **bucket;
+
+	if (merge.n_gatherings++ == merge.n_buckets)
+		grow_buckets();
+	bucket = bucket_of(record->upid, record->time_ns);
+	*event = (struct gathering){
+		.next = *bucket,
+		.upid = record->upid,
+		.time_ns = record->time_ns,
+	};
+	*bucket = event;
+	merge.bytes += sizeof(*event);
+	wait_for(event);
+	return event;
 }
 
 static struct gathering *gathering_of(const struct held_record *record)
 {
-	struct gathering *event;
-	size_t i;
+	struct gathering *event = NULL;
 
-	for (i = 0; i < merge.n_gatherings; i++) {
-		event = &merge.gatherings[i];
-		if (event->upid == record->upid && event->time_ns == record->time_ns)
-			return event;
-	}
-	if (merge.n_gatherings == merge.max_gatherings) {
-		merge.max_gatherings += FIRST_RECORDS;
-		merge.gatherings = must_realloc(merge.gatherings, merge.max_gatherings *
-						sizeof(*merge.gatherings));
-	}
-	event = &merge.gatherings[merge.n_gatherings++];
-	*event = (struct gathering){ .upid = record->upid, .time_ns = record->time_ns };
-	return event;
+	if (merge.n_gatherings)
+		event = *bucket_of(record->upid, record->time_ns);
+	while (event && (event->upid != record->upid || event->time_ns != record->time_ns))
+		event = event->next;
+	return event ? event : begin_gathering(record);
 }
 
 static void insert(struct gathering *event, const struct held_record *record)
 {
 	size_t i = event->n++;
 
-	if (i == event->size) {
-		event->size = event->size ? event->size * 2 : FIRST_RECORDS;
-		event->records =
-			must_realloc(event->records, event->size * sizeof(*event->records));
-	}
+	if (i == event->size)
+		resize(&event->records, &event->size, i ? i * 2 : FIRST_RECORDS);
 	for (; i && comes_before(record, &event->records[i - 1]); i--)
 		event->records[i] = event->records[i - 1];
 	event->records[i] = *record;
@@ -252,17 +370,15 @@ static void gather(const struct held_record *record)
 	}
 }
 
-/*
- * A later event of the same task: what was not written before it never will be. Lines of the
- * environment have upid 0, whatever the task.
- */
+/* A later event of the same task: what was not written before it never will be. */
 static void give_up_before(s64 upid, u64 time_ns)
 {
-	size_t i = upid ? merge.n_gatherings : 0;
+	struct gathering *event, *next;
 
-	while (i--) {
-		struct gathering *event = &merge.gatherings[i];
-
+	if (!upid)
+		return; /* any task */
+	for (event = *bucket_of(upid, time_ns); event; event = next) {
+		next = event->next;
 		if (event->upid == upid && event->time_ns < time_ns) {
 			counters.incomplete++;
 			give_up(event);
@@ -270,18 +386,26 @@ static void give_up_before(s64 upid, u64 time_ns)
 	}
 }
 
-static bool must_wait(u64 time_ns, u64 patience_ns)
+static void end_waiting_for(struct gathering *event)
 {
-	size_t i;
-
-	for (i = 0; i < merge.n_gatherings; i++)
-		if (merge.gatherings[i].time_ns < time_ns &&
-		    merge.gatherings[i].time_ns >= patience_ns)
-			return true;
-	return false;
+	if (event->upid) {
+		set_aside(event);
+		return;
+	}
+	counters.incomplete++; /* no later event will show that it is */
+	give_up(event);
 }
 
-void merge_emit(struct horizon horizon)
+static bool must_wait(u64 time_ns, u64 patience_ns)
+{
+	if (patience_ns == TIME_MAX)
+		return false;
+	while (merge.earliest && merge.earliest->time_ns < patience_ns)
+		end_waiting_for(merge.earliest);
+	return merge.earliest && merge.earliest->time_ns < time_ns;
+}
+
+static void emit_until(struct horizon horizon)
 {
 	while (merge.n_heap) {
 		struct run *run = merge.heap[0];
@@ -300,4 +424,10 @@ void merge_emit(struct horizon horizon)
 		else
 			emit_event(&record, 1);
 	}
+}
+
+void merge_emit(struct horizon horizon)
+{
+	emit_until(horizon);
+	shrink_runs();
 }

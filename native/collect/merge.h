@@ -37,6 +37,12 @@ void merge_add(size_t idx, const struct held_record *record);
  */
 void merge_emit(struct horizon horizon);
 
+/* Bytes of what is held besides the pages. */
+u64 merge_bytes(void);
+
+/* The part of it that is for the records of CPU number `idx`, as far as they are in order. */
+u64 merge_cpu_bytes(size_t idx);
+
 /* Give up all events that wait for further records; returns how many there were. */
 u64 merge_give_up(void);
 

@@ -17,6 +17,7 @@
 #include "collect.h"
 #include "compress.h"
 #include "report.h"
+#include "signals.h"
 
 #define BUFFER_BYTES (1u << 20)
 #define FLUSH_BYTES (256u << 10) /* a write of this size costs little next to what gathers it */
@@ -85,14 +86,35 @@ void output_open(void)
 	output.flushed_ns = monotonic_ns();
 }
 
+/* A reader of ours who stalls: the request to end is answered, the next one ends us here. */
+static void await_room(void)
+{
+	static bool told;
+	struct pollfd room = { .fd = output.fd, .events = POLLOUT };
+
+	while (poll(&room, 1, 0) == 0) {
+		bool seen = stop_requested;
+
+		if (seen && !told) {
+			say("waiting for the reader of %s to take the rest; another signal ends "
+			    "this at once", output.name);
+			told = true;
+		}
+		signals_wait(&room, 1, WAIT_FOREVER, seen);
+	}
+}
+
 /* Bytes that went out; fewer than `len` when that failed, with errno. */
 static size_t write_all(const char *text, size_t len)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = write(output.fd, text + done, len - done);
+		ssize_t n;
 
+		if (output.start < 0)
+			await_room();
+		n = write(output.fd, text + done, len - done);
 		if (n < 0 && errno != EINTR)
 			break;
 		if (n > 0)
@@ -255,12 +277,12 @@ static void append(const char *text, size_t len)
 	out->len += len;
 }
 
-void output_put_line(const char *text, size_t len)
+void output_put_copy(const char *text, size_t len, size_t n_events)
 {
 	do {
 		output_begin();
 		append(text, len);
-	} while (!output_end(1, 0));
+	} while (!output_end(n_events, 0));
 }
 
 static void put_escaped(char c)

@@ -22,8 +22,8 @@ struct etrace_out *output_text(void);
 bool output_end(size_t n_events, size_t n_records);
 void output_cancel(void);
 
-/* A line that was formatted elsewhere, as an event. */
-void output_put_line(const char *text, size_t len);
+/* Text that was formatted elsewhere: a line is an event, a part of one none. */
+void output_put_copy(const char *text, size_t len, size_t n_events);
 
 /* Hand what is buffered to the kernel; with `now` false only if it is much or old. */
 void output_flush(bool now);

@@ -23,7 +23,7 @@ void pool_init(u32 page_bytes)
 	pool.page_bytes = page_bytes;
 }
 
-struct page *pool_get(void)
+struct page *pool_get(u64 *n_owned)
 {
 	struct page *page = pool.free;
 
@@ -35,12 +35,15 @@ struct page *pool_get(void)
 	}
 	pool.n_used++;
 	page->n_uses = 1;
+	page->n_owned = n_owned;
+	++*n_owned;
 	return page;
 }
 
 void pool_put_last(struct page *page)
 {
 	pool.n_used--;
+	--*page->n_owned;
 	if (pool.n_free * pool.page_bytes >= FREE_BYTES_MAX) {
 		free(page);
 		return;

@@ -7,14 +7,15 @@
 
 struct page {
 	struct page *next; /* while it is free */
+	u64 *n_owned; /* pages in use of the CPU that it was read from */
 	u32 n_uses; /* its held records, and one while it is being read */
 	char data[] __attribute__((aligned(8)));
 };
 
 void pool_init(u32 page_bytes);
 
-/* A page in one use. */
-struct page *pool_get(void);
+/* A page in one use; `*n_owned` is one more as long as it is in use. */
+struct page *pool_get(u64 *n_owned);
 
 static inline void page_use(struct page *page)
 {

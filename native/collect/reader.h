@@ -9,12 +9,16 @@
 void reader_open(void);
 
 /*
- * Read all that was written before `now_ns` into merge.c; returns the largest share of its buffer
- * that a CPU had, in percent.
+ * Read all that was written before `*now_ns` into merge.c, or less when it takes too much memory:
+ * `*now_ns` becomes the time up to which all was read. Returns the largest share of its buffer that
+ * a CPU had, in percent.
  */
-unsigned int reader_round(u64 now_ns);
+unsigned int reader_round(u64 *now_ns);
 
-/* Of a saved instance: the next stretch of time; false at the end. `*now_ns` is its end. */
+/* The round left something in a buffer that was written before it: another one must follow. */
+bool reader_behind(void);
+
+/* Of a saved instance: the next stretch of time; false at the end. `*now_ns` as above. */
 bool reader_replay(u64 *now_ns);
 
 /* Sleep until a buffer is quite full, the interval has passed or a signal has come. */
@@ -22,8 +26,5 @@ void reader_wait(u64 interval_ns);
 
 /* Count what the kernel lost since the last call, and say so. */
 void reader_check_losses(void);
-
-/* How much a signal asks: 0 nothing, 1 the end after draining, more: the end at once. */
-extern volatile int stop_requests;
 
 #endif /* ETRACE_COLLECT_READER_H */

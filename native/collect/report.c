@@ -88,7 +88,8 @@ static u64 lost(void)
 
 bool report_lossy(void)
 {
-	return lost() || counters.dropped || counters.incomplete || output_error();
+	return lost() || counters.dropped || counters.incomplete || counters.interrupted ||
+	       output_error();
 }
 
 /* With its comma; the words of strerror() hold nothing that JSON would want escaped. */
@@ -200,6 +201,7 @@ static void put_counters(FILE *file)
 		{ "damaged_pages", counters.damaged },
 		{ "foreign_records", counters.foreign },
 		{ "unordered_events", counters.unordered },
+		{ "failed_reads", counters.failed_reads },
 		{ "pages", counters.pages },
 		{ "rounds", counters.rounds },
 		{ "duration_ns", monotonic_ns() - start_ns },
@@ -210,6 +212,13 @@ static void put_counters(FILE *file)
 		fprintf(file, ",\"%s\":%" PRIu64, counts[i].key, counts[i].value);
 }
 
+static const char *ended(void)
+{
+	if (output_error())
+		return "write-error";
+	return counters.interrupted ? "interrupted" : "stopped";
+}
+
 /* The messages are ours and hold nothing that JSON would want escaped. */
 static void put_stats(FILE *file)
 {
@@ -217,8 +226,7 @@ static void put_stats(FILE *file)
 
 	fputs("{\"schema\":1,\"backend\":\"kmod\"", file);
 	put_counters(file);
-	fprintf(file, ",\"ended\":\"%s\"", output_error() ? "write-error" : "stopped");
-	fprintf(file, "%s,\"warnings\":[", error_member());
+	fprintf(file, ",\"ended\":\"%s\"%s,\"warnings\":[", ended(), error_member());
 	for (i = 0; i < n_warnings; i++)
 		fprintf(file, "%s\"%s\"", i ? "," : "", warnings[i]);
 	fputs("]}\n", file);

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +20,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     need_root()
     made = make_machine(tmp_path / "machine")
     yield made
-    for pid in made.collectors():
-        os.kill(pid, signal.SIGKILL)
+    made.end_collectors()
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from fake_kernel import FakeControl, Machine
 from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.kmod import process, session, teardown
 from etrace.capture.kmod.backend import KmodBackend
+from etrace.capture.kmod.command import Command
 from etrace.capture.kmod.control import Counter, Option, Request
 from etrace.capture.kmod.owner import myself
 from etrace.errors import CaptureError
@@ -107,14 +108,25 @@ def test_a_command_that_cannot_run_is_126_or_127(
     assert machine.changes() == []
 
 
-def test_a_session_that_cannot_start_runs_no_command(machine: Machine, tmp_path: Path) -> None:
+def test_a_session_that_cannot_start_runs_no_command(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[int] = []
+    forsake = Command.forsake
+
+    def remember(command: Command) -> None:
+        held.append(command.pid)
+        forsake(command)
+
+    monkeypatch.setattr(Command, "forsake", remember)
     machine.kernel.refusal = "refused"
     with pytest.raises(CaptureError, match="refused"):
         run(machine, tmp_path, "touch", str(tmp_path / "mark"))
     assert not (tmp_path / "mark").exists()
     assert machine.changes() == []
+    (pid,) = held
     with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        os.waitpid(pid, os.WNOHANG)
 
 
 def test_progress_is_shown_while_the_command_runs(machine: Machine, tmp_path: Path) -> None:

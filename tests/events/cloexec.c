@@ -2,6 +2,8 @@
 /*
  * Close-on-exec: a Close for each such descriptor, in ascending order, right before New_proc. Only
  * of those that Open, Pipe or Dup made: for sockets and the like a backend is free.
+ *
+ * since: 5.11
  */
 #include "expect.h"
 

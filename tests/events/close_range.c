@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* close_range: a Close for each descriptor that was open, none for those only marked. */
+/*
+ * close_range: a Close for each descriptor that was open, none for those only marked.
+ *
+ * since: 5.11
+ */
 #include "expect.h"
 
 #include <linux/close_range.h>

@@ -11,6 +11,7 @@
  * Comments that the runner reads in the head of a program:
  *	options: what the backend is started with		needs: root
  *	only: 64 or 32, when the calls exist in one mode alone
+ *	since: the first Linux that knows its calls, where it is above 5.10
  */
 #ifndef EXPECT_H
 #define EXPECT_H

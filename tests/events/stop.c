@@ -15,12 +15,19 @@ int main(int argc, char **argv)
 {
 	struct task task = expect_start(argc, argv);
 	struct task child = expect_child(&task);
-	long fd, pid = MUST(syscall(SYS_fork));
+	long fd, pid;
+	sigset_t seen;
 
+	sigemptyset(&seen);
+	sigaddset(&seen, SIGUSR1);
+	MUST(sigprocmask(SIG_BLOCK, &seen, NULL));
+	pid = MUST(syscall(SYS_fork));
 	if (!pid) {
 		MUST(kill(getpid(), SIGSTOP));
 		fd = MUST(open("/dev/null", O_RDONLY));
 		expect_open(&child, "/dev/null", "/dev/null", O_RDONLY, 0, fd);
+		/* stopping again hides from the parent that it went on */
+		MUST(sigwaitinfo(&seen, NULL));
 		MUST(kill(getpid(), SIGSTOP));
 		leave(&child, 3);
 	}
@@ -28,6 +35,7 @@ int main(int argc, char **argv)
 	wait_state(pid, WUNTRACED, true);
 	MUST(kill((pid_t)pid, SIGCONT));
 	wait_state(pid, WCONTINUED, false);
+	MUST(kill((pid_t)pid, SIGUSR1));
 	wait_state(pid, WUNTRACED, true);
 	MUST(kill((pid_t)pid, SIGCONT));
 	wait_for(pid);

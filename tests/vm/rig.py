@@ -19,6 +19,7 @@ from vm.archive import run
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build" / "vm"
+# What a build executes most.
 EXECUTED = (
     "make",
     "gcc",
@@ -56,6 +57,12 @@ class Guest:
             text = log.read_text(errors="replace")[-4000:]
             pytest.fail(f"phase {label} failed ({status.read_text().strip()}):\n{text}")
         return log
+
+    def console(self, *words: str) -> str:
+        """Return what the kernel said during a phase."""
+        _, mark, text = self.ran.console.partition(f"etrace-phase {'-'.join(words)}\n")
+        assert mark, f"phase {words} is not in the console's log"
+        return text.partition("etrace-phase ")[0]
 
 
 def executed() -> list[Path]:

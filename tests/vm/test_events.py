@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -47,10 +48,19 @@ def of_program(trace: trace_lines.Trace, path: bytes) -> trace_lines.Trace:
     return trace_lines.Trace(trace.cwd, kept)
 
 
+def version(release: str) -> tuple[int, ...]:
+    """Return the first two numbers of a kernel's release."""
+    return tuple(int(word) for word in re.findall(r"\d+", release)[:2])
+
+
 def check(guest: Guest, folder: Path, program: str) -> None:
     """Compare what one program said with its session's trace."""
     name = program.replace("/", "-")
-    options = head_value(SOURCES / f"{Path(program).name}.c", "options")
+    source = SOURCES / f"{Path(program).name}.c"
+    since = head_value(source, "since")
+    if since and version(guest.kernel.release) < version(since):
+        pytest.skip(f"makes a call of Linux {since}")
+    options = head_value(source, "options")
     whole, counts = session(folder, "session" + options.replace(" ", "-"))
     assert (folder / f"{name}.stderr").read_text() == ""
     printed = (folder / f"{name}.expected").read_bytes()
@@ -79,5 +89,6 @@ def test_etrace_cat_writes_the_lines_that_the_program_says(guest: Guest, program
 
 
 @pytest.mark.phase(*PIPE)
+@pytest.mark.phase(*COLLECTOR)
 def test_the_kernel_does_not_complain(guest: Guest) -> None:
-    assert complaints(guest.ran.console) == []
+    assert complaints(guest.console(*PIPE) + guest.console(*COLLECTOR)) == []

@@ -123,4 +123,4 @@ def memory(path: Path) -> dict[str, int]:
 
 @pytest.mark.phase(*STRESS)
 def test_the_kernel_does_not_complain(guest: Guest) -> None:
-    assert complaints(guest.ran.console) == []
+    assert complaints(guest.console(*STRESS)) == []

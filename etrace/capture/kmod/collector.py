@@ -173,18 +173,25 @@ def progress(path: Path, live: int) -> Progress | None:
 
 
 def stop(
-    process: Process, counts: Path, tell: Callable[[str], None], check: Callable[[], None]
+    process: Process,
+    counts: Path,
+    tell: Callable[[str], None],
+    check: Callable[[], None],
+    *,
+    again: bool = False,
 ) -> bool:
     """Let the collector read what is left and end; whether it did so by itself.
 
     As long as it goes forward it is waited for; when it does not it is killed. `tell` gets messages
-    for people meanwhile, `check` raises when waiting is no longer wanted.
+    for people meanwhile, `check` raises when waiting is no longer wanted. `again`: it was told to
+    end before; a second signal would kill it.
     """
     fd = process.open()
     if fd is None:
         return True
     try:
-        signal.pidfd_send_signal(fd, signal.SIGTERM)
+        if not again:
+            signal.pidfd_send_signal(fd, signal.SIGTERM)
         if _wait(fd, counts, tell, check):
             return True
         signal.pidfd_send_signal(fd, signal.SIGKILL)

@@ -124,11 +124,10 @@ def _stop_collector(
     One that was told to end by a `stop` that was then interrupted has ended in its own time too.
     """
     states = host.states
-    expected = state.stopping
-    if state.collector.is_alive():
-        expected = True
+    expected = state.stopping or state.collector.is_alive()
+    if expected and not state.stopping:
         states.write(dataclasses.replace(state, stopping=True))
-    ended = collector.stop(state.collector, states.progress, tell, check)
+    ended = collector.stop(state.collector, states.progress, tell, check, again=state.stopping)
     collected = collector.read_counts(states.collector_stats)
     if expected and ended and collected:
         return collected, True, ""

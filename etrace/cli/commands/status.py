@@ -86,6 +86,8 @@ def rows(view: View) -> list[tuple[str, str]]:
         programs = count(view.collected.get("executions", 0), "program")
         found.append(("written", f"{size(view.collected['bytes'])}, {programs}"))
     found += [(name, f"{n:,}") for key, name in COLLECTOR_LOSSES if (n := view.collected.get(key))]
+    if error := view.collected.get("error"):
+        found.append(("not written", str(error)))
     if view.said:
         found.append(("collector says", view.said))
     if view.status is not None and view.status.phase is not Phase.IDLE:

@@ -27,8 +27,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
     monkeypatch.setattr(host, "real", lambda: made.host)
     monkeypatch.chdir(tmp_path)
     yield made
-    for pid in made.collectors():
-        os.kill(pid, signal.SIGKILL)
+    made.end_collectors()
 
 
 Captured = pytest.CaptureFixture[str]
@@ -109,11 +108,16 @@ def test_a_session_of_somebody_else_is_seen(machine: Machine, capsys: Captured) 
 
 def test_a_loss_and_a_full_disk_are_seen_at_once(machine: Machine, capsys: Captured) -> None:
     etrace(["start", "-q", "--pid", str(os.getpid())])
-    machine.states.progress.write_text('{"bytes":1,"executions":1,"lost":7,"dropped_records":9}')
+    machine.states.progress.write_text(
+        '{"bytes":1,"executions":1,"lost":7,"dropped_records":9,"error":"No space"}'
+    )
     machine.states.collector_log.write_text("etrace_cat: the disk is full\n")
     assert etrace(["status"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "not collected 7 no room for records 9 collector says the disk is full" in out
+    assert (
+        "not collected 7 no room for records 9 not written No space collector says the disk is full"
+        in out
+    )
     etrace(["stop", "-q"])
 
 

@@ -95,7 +95,7 @@ kill -KILL "$(pidof etrace_cat)"
 step status-killed 1 etrace status
 step stop-killed 2 etrace stop
 unchanged killed
-head -n 1 "$HOME_/killed/.nfsdb" >"$OUT/killed.first"
+step parser-killed 2 etrace_parser "$HOME_/killed/.nfsdb" "$HOME_/killed/.nfsdb.json"
 
 # buffers that overflow: told in figures
 step start-loss 0 $start -o "$HOME_/loss" --buffer-size 64
@@ -107,6 +107,7 @@ while [ $i -lt 300 ]; do
 done
 kill -CONT "$(pidof etrace_cat)"
 step stop-loss 2 etrace stop
+step parser-loss 2 etrace_parser "$HOME_/loss/.nfsdb" "$HOME_/loss/.nfsdb.json"
 unchanged loss
 cp "$HOME_/loss/.nfsdb.stats" "$OUT/loss.nfsdb.stats"
 

@@ -11,7 +11,7 @@ for phase; do
 	echo "etrace-phase $label" >/dev/kmsg
 	start=$(cut -d' ' -f1 /proc/uptime)
 	# shellcheck disable=SC2086 # the arguments are words
-	busybox sh ./guest/"$name.sh" $arguments >"out/$label.log" 2>&1 </dev/null 3>&- 4>&- 5>&- 6>&-
+	busybox sh ./guest/"$name.sh" $arguments >"out/$label.log" 2>&1 </dev/null
 	echo "$?" >"out/$label.status"
 	echo "$label: status $(cat "out/$label.status"), $start to $(cut -d' ' -f1 /proc/uptime) s"
 	dmesg >out/dmesg

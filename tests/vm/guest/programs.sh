@@ -4,6 +4,7 @@
 # 1 and 2: close_range() and execve() would show what they close. Results lie in FOLDERS/out.
 while read -r program; do
 	name=$(echo "$program" | tr / -)
+	echo "etrace-program $program" >/dev/kmsg
 	mkdir "$2/$name"
 	cd "$2/$name" || exit
 	"$2/programs/$program" >"$2/out/$name.expected" 2>"$2/out/$name.stderr" </dev/null

@@ -18,11 +18,17 @@ ring_counts() { # sums of per_cpu/cpu*/stats: entries, overrun, dropped_events, 
 		END { for (name in sum) print name, sum[name] }'
 }
 
-memory() { # NAME: what the kernel holds that it cannot give back
-	sync
-	echo 3 >/proc/sys/vm/drop_caches
-	sleep 2
-	cat /proc/meminfo /proc/slabinfo >"$out/$1.memory"
+memory() { # NAME: the best of ten seconds, for the kernel frees a buffer of an instance when it likes
+	most=0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		sync
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 1
+		now=$(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo)
+		[ "$now" -gt "$most" ] || continue
+		most=$now
+		cat /proc/meminfo /proc/slabinfo >"$out/$1.memory"
+	done
 }
 
 begin() { # KILOBYTES: an empty instance, its counters at 0
