@@ -18,15 +18,16 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 MAGIC = b"ETRACEDB"
 #: a reader refuses what is newer than it; raised when a column changes its meaning
 SCHEMA_VERSION = 1
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
+Code = Literal["Q", "q", "I", "i", "H", "h", "B", "b"]
 #: dtype -> (struct code, bytes of an element)
-DTYPES = {
+DTYPES: dict[str, tuple[Code, int]] = {
     "<u8": ("Q", 8),
     "<i8": ("q", 8),
     "<u4": ("I", 4),

@@ -15,8 +15,8 @@ from libetrace.parser import parse_bytes
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.from_json import Builder, read_entries
-from etrace.spec.database import NONE, TABLES
 from etrace.nfsdb.to_json import lines
+from etrace.spec.database import NONE, TABLES
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
