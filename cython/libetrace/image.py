@@ -9,12 +9,12 @@ little endian.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import json
 import mmap
 import os
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,14 +107,8 @@ class Image:
 
     def find_string(self, text: bytes) -> int:
         """Return the row of a string, -1 when the image does not hold it: log n comparisons."""
-        low, high = 0, self.n_strings
-        while low < high:
-            middle = (low + high) // 2
-            if self.string(middle) < text:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < self.n_strings and self.string(low) == text else -1
+        row = bisect.bisect_left(range(self.n_strings), text, key=self.string)
+        return row if row < self.n_strings and self.string(row) == text else -1
 
     def path_string(self, path: int) -> bytes:
         """Return the bytes of a row of `paths`."""
@@ -126,14 +120,8 @@ class Image:
         if string < 0:
             return -1
         strings = self.tables["paths"].columns["string"]
-        low, high = 0, len(strings)  # paths are sorted by string, and strings as bytes
-        while low < high:
-            middle = (low + high) // 2
-            if strings[middle] < string:
-                low = middle + 1
-            else:
-                high = middle
-        return low if low < len(strings) and strings[low] == string else -1
+        row = bisect.bisect_left(strings, string)  # sorted by string, and strings as bytes
+        return row if row < len(strings) and strings[row] == string else -1
 
     def close(self) -> None:
         """Give the mapping back; all views must be released before."""
@@ -278,21 +266,13 @@ def write_image(
 ) -> None:
     """Write an image whole: under a temporary name beside `path`, then renamed. OSError."""
     path = Path(path)
-    fd, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o666)
     try:
         with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
             for piece in _pieces(attributes, tables):
                 stream.write(piece)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
-
-
-def _umask() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("Umask:"):
-            return int(line.split()[1], 8)
-    return 0o022
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

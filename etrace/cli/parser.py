@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 from etrace.cli.ending import guarded
+from etrace.cli.options import positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +30,6 @@ exit status: 0 clean; 2 parts of the trace were left out, as told on standard er
 usage); 1 nothing usable, or the input cannot be read or the output not be written. The output
 appears whole or not at all. What the keys mean: docs/nfsdb-json.md.
 """
-
-
-def positive(text: str) -> int:
-    """Read an option's number, 1 or more."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return number
 
 
 def make_parser() -> argparse.ArgumentParser:

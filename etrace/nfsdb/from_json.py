@@ -16,14 +16,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import NewColumn, NewTable
+from libetrace.image import DTYPES, NewColumn, NewTable
 
 from etrace.errors import EtraceError
 from etrace.spec.database import NONE, TABLES, Table
 
 Entry = Mapping[str, Any]
-#: dtype of the schema -> type code of array
-CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<i4": "i", "<i2": "h", "|u1": "B"}
 TYPE_BITS = 0x7C  # of a mode: whether the file exists, and its type
 MOUNT_KINDS = ("mount", "umount")
 
@@ -57,7 +55,8 @@ class Columns:
 
     def __init__(self) -> None:
         self._columns = {
-            table.name: {c.name: array(CODES[c.dtype]) for c in table.columns} for table in TABLES
+            table.name: {c.name: array(DTYPES[c.dtype][0]) for c in table.columns}
+            for table in TABLES
         }
         for columns in self._columns.values():
             for name, column in columns.items():

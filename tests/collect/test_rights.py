@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from backends import need_root
 from collector import program, replay
 from collector_live import Live, close, now_ns
 from ring_buffer import Instance, plain_event
@@ -48,8 +49,9 @@ def test_memory_is_not_locked_below_a_limit(tmp_path: Path) -> None:
         assert live.end() == b"".join(event.lines for event in events)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs CAP_IPC_LOCK")
+@pytest.mark.root
 def test_memory_is_locked_for_whom_limits_do_not_apply(tmp_path: Path) -> None:
+    need_root()  # for CAP_IPC_LOCK
     if b"__asan_init" in program().read_bytes():
         pytest.skip("AddressSanitizer makes mlockall() do nothing")
     with ExitStack() as stack:

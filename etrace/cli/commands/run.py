@@ -8,13 +8,13 @@ import os
 import resource
 import shutil
 import signal
-from pathlib import Path
 
 from etrace.capture import registry, session
 from etrace.capture.backend import Backend, Options, Outcome, Progress
 from etrace.cli.captured import report
 from etrace.cli.ending import tell
 from etrace.cli.figures import count, size
+from etrace.cli.options import add_output
 from etrace.errors import NoSuchCommandError, UsageError
 
 EPILOG = """\
@@ -29,14 +29,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "etrace run [options] -- COMMAND [ARGUMENT...]"
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=Path,
-        default=Path(),
-        help="where the trace goes (default: here)",
-    )
+    add_output(parser)
     parser.add_argument(
         "--backend",
         choices=registry.names(),

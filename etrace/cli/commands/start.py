@@ -11,6 +11,7 @@ from etrace.capture.kmod import cgroup, host, process, session
 from etrace.capture.kmod.control import Option
 from etrace.capture.kmod.owner import invoking, need_root
 from etrace.cli.ending import tell
+from etrace.cli.options import add_output, positive
 from etrace.errors import UsageError
 
 EPILOG = """\
@@ -45,14 +46,6 @@ FLAGS = (
 )
 
 
-def positive(text: str) -> int:
-    """Read an option's number, 1 or more."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return number
-
-
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace start`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -62,14 +55,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     root.add_argument(
         "--cgroup", metavar="PATH", help="trace this control group (version 2) instead"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=Path,
-        default=Path(),
-        help="where the trace goes (default: here)",
-    )
+    add_output(parser)
     for name, _, text in FLAGS:
         parser.add_argument(name, action="store_true", help=text)
     parser.add_argument("--zstd", action="store_true", help="compress the trace (.nfsdb.zst)")
