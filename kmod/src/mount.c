@@ -67,7 +67,11 @@ static void put_mount(struct etrace_task *entry, const struct etrace_call *call,
 	etrace_stream_end(stream);
 }
 
-void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call)
+/* Both kinds of call: from what the hook kept, or later when the hook was not reached. */
+static void exit_call(struct etrace_task *entry, const struct etrace_call *call,
+		      void (*put)(struct etrace_task *entry, const struct etrace_call *call,
+				  u64 time_ns, const struct etrace_text *texts,
+				  struct etrace_stream *stream))
 {
 	struct etrace_names *names;
 	struct etrace_scratch *space;
@@ -80,9 +84,14 @@ void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call
 		return;
 	}
 	space = etrace_scratch_get();
-	put_mount(entry, call, etrace_now(), names->text, &space->stream);
+	put(entry, call, etrace_now(), names->text, &space->stream);
 	etrace_scratch_put(space);
 	kfree(names);
+}
+
+void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call)
+{
+	exit_call(entry, call, put_mount);
 }
 
 static struct etrace_text read_string(u64 address, char *buf)
@@ -116,8 +125,9 @@ void etrace_work_mount(struct etrace_task *entry, const struct etrace_call *call
 }
 
 static void put_umount(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
-		       const struct etrace_text *target, struct etrace_stream *stream)
+		       const struct etrace_text *texts, struct etrace_stream *stream)
 {
+	const struct etrace_text *target = &texts[1]; /* the place that it has in a Mount */
 	s64 flags = call->kind == ETRACE_CALL_OLDUMOUNT ? 0 : (u32)call->args[1];
 
 	if (call->result == 0 && !target->text) {
@@ -134,29 +144,16 @@ static void put_umount(struct etrace_task *entry, const struct etrace_call *call
 
 void etrace_exit_umount(struct etrace_task *entry, const struct etrace_call *call)
 {
-	struct etrace_names *names;
-	struct etrace_scratch *space;
-
-	if (!(etrace_options & ETRACE_OPTION_MOUNTS) || etrace_call_restarts(call->result))
-		return;
-	names = etrace_names_take(entry, call->kind);
-	if (!names) {
-		etrace_defer(entry, call);
-		return;
-	}
-	space = etrace_scratch_get();
-	put_umount(entry, call, etrace_now(), &names->text[1], &space->stream);
-	etrace_scratch_put(space);
-	kfree(names);
+	exit_call(entry, call, put_umount);
 }
 
 void etrace_work_umount(struct etrace_task *entry, const struct etrace_call *call,
 			struct etrace_scratch *space)
 {
 	bool keep = call->kind == ETRACE_CALL_UMOUNT2 && call->args[1] & UMOUNT_NOFOLLOW;
-	struct etrace_text target = etrace_resolve(AT_FDCWD, call->args[0],
-						   keep ? 0 : LOOKUP_FOLLOW, false, space->other,
-						   space->path);
+	struct etrace_text texts[2] = {};
 
-	put_umount(entry, call, call->time_ns, &target, &space->stream);
+	texts[1] = etrace_resolve(AT_FDCWD, call->args[0], keep ? 0 : LOOKUP_FOLLOW, false,
+				  space->other, space->path);
+	put_umount(entry, call, call->time_ns, texts, &space->stream);
 }
