@@ -58,7 +58,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def outputs(top: Path) -> dict[Path, str]:
     """Render everything that is rendered in the tree `top`: path -> text."""
-    values = {"spec": model.load(), "tables": database.TABLES}
+    values = {"spec": model.load(), "tables": database.TABLES + database.PRODUCTS}
     templates = top / "etrace" / "spec" / "templates"
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}
 

@@ -96,12 +96,15 @@ class Image:
 
     @property
     def n_strings(self) -> int:
-        """How many different strings there are."""
+        """How many different strings there are, those of products not counted."""
         return self.tables["strings"].n_rows
 
     def string(self, row: int) -> bytes:
-        """Return the bytes of a string; strings are sorted as bytes."""
+        """Return the bytes of a string; strings are sorted as bytes, those of products follow."""
         strings = self.tables["strings"]
+        if row >= strings.n_rows:
+            row -= strings.n_rows
+            strings = self.tables["added_strings"]
         start = strings.columns["start"]
         return bytes(strings.columns["bytes"][start[row] : start[row + 1]])
 
@@ -175,7 +178,7 @@ def _table(path: Path, data: memoryview, start: int, raw: Any) -> Table:
         name = column["name"]
         infos[name], columns[name] = _column(path, data, start, f"{raw['name']}.{name}", column)
         wanted = raw["rows"] + name.endswith(("start",))
-        if len(columns[name]) != wanted and (raw["name"], name) != ("strings", "bytes"):
+        if len(columns[name]) != wanted and name != "bytes":
             raise ImageError(f"{path}: column {raw['name']}.{name} has {len(columns[name])} rows")
     return Table(raw["name"], raw["rows"], columns, infos)
 

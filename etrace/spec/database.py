@@ -135,3 +135,75 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
 )
+
+#: what `cas pp` and `cas cache` add; a table that is missing was not made
+PRODUCTS: tuple[Table, ...] = (
+    Table(
+        "added_strings",
+        "strings of products that `strings` lacks; their rows count on from those of `strings`",
+        (
+            C("start", "<u8", "offset of each string in `bytes`; n + 1 of them"),
+            C("bytes", "|u1", "their bytes, one after the other, in order of first use"),
+        ),
+    ),
+    Table(
+        "linked",
+        "modules that executions of linkers and archivers made, by execution",
+        (
+            C("execution", "<u4", "row of `executions`"),
+            C("path", "<u4", "row of `paths`: the module"),
+            C("type", "|u1", "0 archive, 1 made by a linker"),
+            C("kind", "|u1", "0 archive, 1 executable, 2 shared object, 3 partial link (-r)"),
+        ),
+    ),
+    Table(
+        "compilations",
+        "executions that compiled, by execution",
+        (
+            C("execution", "<u4", "row of `executions`"),
+            C("language", "<u4", "string: c, c++, assembler, rust, go, java, .."),
+            C("type", "|u1", "1 C, 2 C++, 0 any other language"),
+            C("is_child", "|u1", "1 when the driver is in the parent process"),
+            C("files.start", "<u8", "what it compiled, in `compilation_files`"),
+            C("includes.start", "<u8", "where it searched headers, in `compilation_includes`"),
+            C("definitions.start", "<u8", "-D and -U in order, in `compilation_definitions`"),
+            C("headers.start", "<u8", "-include, in `compilation_headers`"),
+            C("objects.start", "<u8", "what it made, in `compilation_objects`"),
+        ),
+    ),
+    Table("compilation_files", "sources", (C("string", "<u4", "absolute path"),)),
+    Table("compilation_includes", "directories", (C("string", "<u4", "absolute path"),)),
+    Table(
+        "compilation_definitions",
+        "of the preprocessor, from the command line",
+        (
+            C("name", "<u4", "string"),
+            C("value", "<u4", "string; of -D NAME it is 1, of -U it is empty"),
+            C("is_undef", "|u1", "1 for -U"),
+        ),
+    ),
+    Table("compilation_headers", "files", (C("string", "<u4", "absolute path"),)),
+    Table("compilation_objects", "files", (C("path", "<u4", "row of `paths`"),)),
+    Table(
+        "wrappers",
+        "one row for each execution",
+        (C("execution", "<i4", "row of the wrapping shell's execution, NONE when there is none"),),
+    ),
+    Table("patterns", "command patterns, by bit", (C("string", "<u4", "the pattern"),)),
+    Table(
+        "pattern_bits",
+        "ceil(patterns / 8) bytes for each execution, one after the other",
+        (C("bits", "|u1", "pattern i is bit 0x80 >> i % 8 of byte i / 8"),),
+    ),
+    Table(
+        "modules",
+        "each linked module once, by path, with what it depends on",
+        (
+            C("path", "<u4", "row of `paths`"),
+            C("direct.start", "<u8", "not beyond other modules, in `module_direct`"),
+            C("full.start", "<u8", "everything, in `module_full`"),
+        ),
+    ),
+    Table("module_direct", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
+    Table("module_full", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
+)
