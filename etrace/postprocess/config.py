@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`.bas_config` -> Config: which binaries are what, and what dependencies leave out.
+
+JSON with the ancestor's keys, beside the database; without one the shipped `default.bas_config`.
+A key that the file lacks has its shipped value; an empty list matches nothing. Meaning of the
+keys: docs/postprocess.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from etrace.errors import EtraceError
+
+NAME = ".bas_config"
+DEFAULT = Path(__file__).with_name("default.bas_config")
+Strings = tuple[str, ...]
+Variants = Mapping[str, Strings]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Patterns are globs as fnmatch(3) reads them without flags; variants map path globs to them.
+
+    `problems` are what a user should know of the file: unknown keys.
+    """
+
+    path: Path
+    problems: Strings
+    ld_spec: Strings
+    ar_spec: Strings
+    gcc_spec: Strings
+    gpp_spec: Strings
+    clang_spec: Strings
+    clangpp_spec: Strings
+    armcc_spec: Strings
+    rbm_wrapping_binaries: Strings
+    dependency_exclude_patterns: Strings
+    additional_module_exclude_patterns: Strings
+    additional_module_exclude_pattern_variants: Variants
+    exclude_command_variants: Variants
+    module_dependencies_with_pipes: Strings
+    module_dependencies_exclude_with_pipes: Strings
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the database has no file of its own."""
+        return self.path == DEFAULT
+
+    @property
+    def command_patterns(self) -> Strings:
+        """All patterns of `exclude_command_variants`, each once, in order of first appearance."""
+        variants = self.exclude_command_variants.values()
+        return tuple(dict.fromkeys(pattern for patterns in variants for pattern in patterns))
+
+    def digest(self) -> str:
+        """Return a number for what the file says, the same wherever it lies."""
+        values = {key: getattr(self, key) for key in KEYS}
+        text = json.dumps({key: values[key] for key in sorted(values)})
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _strings(value: Any) -> Strings:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("a list of strings")
+    return tuple(value)
+
+
+def _variants(value: Any) -> Variants:
+    if not isinstance(value, dict):
+        raise TypeError("an object of lists of strings")
+    try:
+        return {key: _strings(patterns) for key, patterns in value.items()}
+    except TypeError as error:
+        raise TypeError("an object of lists of strings") from error
+
+
+KEYS: dict[str, Callable[[Any], Any]] = {
+    field.name: _variants if "variants" in field.name else _strings
+    for field in fields(Config)
+    if field.name not in ("path", "problems")
+}
+#: the ancestor's, which it does not use and neither do we
+UNUSED = ("clang_tailopts", "integrated_clang_compilers")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    hint = f"correct it, or copy the shipped one: {DEFAULT}"
+    try:
+        raw = json.loads(path.read_bytes())
+    except OSError as error:
+        raise EtraceError(f"{path}: {error.strerror}", hint) from error
+    except ValueError as error:
+        raise EtraceError(f"{path}: not JSON: {error}", hint) from error
+    if not isinstance(raw, dict):
+        raise EtraceError(f"{path}: not an object", hint)
+    return raw
+
+
+def _value(path: Path, key: str, raw: Any) -> Any:
+    try:
+        return KEYS[key](raw)
+    except TypeError as error:
+        raise EtraceError(
+            f"{path}: {key} is not {error}", f"it says {json.dumps(raw)[:60]}"
+        ) from error
+
+
+def _unknown(path: Path, key: str) -> str:
+    near = difflib.get_close_matches(key, KEYS, 1)
+    return f"{path}: unknown key {key!r}" + (f": is {near[0]} meant?" if near else ", ignored")
+
+
+def load(directory: Path) -> Config:
+    """Return the configuration of a database's directory, else the shipped one.
+
+    EtraceError names the file and the key that is wrong.
+    """
+    own = directory / NAME
+    path = own if own.exists() else DEFAULT
+    raw = _read(path)
+    shipped = raw if path == DEFAULT else _read(DEFAULT)
+    unknown = tuple(_unknown(path, key) for key in raw if key not in KEYS and key not in UNUSED)
+    values = {key: _value(path, key, raw.get(key, shipped[key])) for key in KEYS}
+    return Config(path, unknown, **values)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration of post-processing: shipped values, the user's, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etrace.errors import EtraceError
+from etrace.postprocess.config import DEFAULT, KEYS, UNUSED, Config, load
+
+
+def write(directory: Path, **values: Any) -> Config:
+    (directory / ".bas_config").write_text(json.dumps(values))
+    return load(directory)
+
+
+def test_without_a_file_the_shipped_values_count(tmp_path: Path) -> None:
+    config = load(tmp_path)
+    assert (config.is_default, config.path, config.problems) == (True, DEFAULT, ())
+    assert config.dependency_exclude_patterns == ("/dev/*", "/proc/*", "*.rsp")
+    assert config.command_patterns == ()
+
+
+def test_the_shipped_file_says_every_key() -> None:
+    assert set(json.loads(DEFAULT.read_bytes())) == {*KEYS, *UNUSED}
+
+
+def test_a_key_that_the_file_lacks_keeps_its_shipped_value(tmp_path: Path) -> None:
+    config = write(tmp_path, ld_spec=[])
+    assert (config.is_default, config.path) == (False, tmp_path / ".bas_config")
+    assert config.ld_spec == ()
+    assert config.ar_spec == load(DEFAULT.parent / "no such directory").ar_spec
+
+
+def test_command_patterns_are_counted_once_in_order(tmp_path: Path) -> None:
+    config = write(tmp_path, exclude_command_variants={"*vmlinux": ["b*", "a*"], "*": ["a*", "c"]})
+    assert config.command_patterns == ("b*", "a*", "c")
+    assert config.exclude_command_variants == {"*vmlinux": ("b*", "a*"), "*": ("a*", "c")}
+
+
+def test_an_unknown_key_is_told_with_the_nearest_known_one(tmp_path: Path) -> None:
+    config = write(tmp_path, ld_specs=["*/ld"], zzz=1, clang_tailopts={"any": "thing"})
+    file = tmp_path / ".bas_config"
+    assert config.problems == (
+        f"{file}: unknown key 'ld_specs': is ld_spec meant?",
+        f"{file}: unknown key 'zzz', ignored",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("ld_spec", "*/ld", "a list of strings"),
+        ("ar_spec", ["*/ar", 1], "a list of strings"),
+        ("exclude_command_variants", ["*"], "an object of lists of strings"),
+        ("exclude_command_variants", {"*": "make*"}, "an object of lists of strings"),
+    ],
+)
+def test_a_wrong_type_names_file_and_key(tmp_path: Path, key: str, value: Any, wanted: str) -> None:
+    with pytest.raises(EtraceError, match=rf"\.bas_config: {key} is not {wanted}"):
+        write(tmp_path, **{key: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("{", "not JSON"), ("[]", "not an object"), ("\udcff", "not JSON")],
+)
+def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, wanted: str) -> None:
+    (tmp_path / ".bas_config").write_text(text, errors="surrogateescape")
+    with pytest.raises(EtraceError, match=wanted):
+        load(tmp_path)
+
+
+def test_the_digest_follows_what_the_file_says_not_where_it_lies(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    one, two = write(tmp_path, ld_spec=["a"]), write(other, ld_spec=["a"])
+    assert one.digest() == two.digest() != write(other, ld_spec=["b"]).digest()
