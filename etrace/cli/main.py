@@ -84,3 +84,11 @@ def etrace_parser(argv: list[str] | None = None) -> int:
     from etrace.cli import parser
 
     return parser.main(argv)
+
+
+def cas(argv: list[str] | None = None) -> int:
+    """`cas MODULE ...`."""
+    from etrace.cli import cas as program
+
+    words = sys.argv[1:] if argv is None else argv
+    return guarded("cas", lambda: program.main(words))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 
@@ -24,4 +25,45 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path(),
         help="where the trace goes (default: here)",
+    )
+
+
+def add_database(parser: argparse.ArgumentParser) -> None:
+    """Add `--dbdir`: `args.database`, a Path, or None for $DB_DIR or the working directory."""
+    parser.add_argument(
+        "--dbdir",
+        "--dir",
+        dest="database",
+        metavar="DIR",
+        type=Path,
+        help="directory of the database, its image or its .nfsdb.json (default: $DB_DIR or here)",
+    )
+
+
+def _add_fed(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
+    parser.add_argument(
+        f"--{name}", dest=name, metavar=metavar, type=os.fsencode, action="append", default=None,
+        help=text,
+    )  # fmt: skip
+
+
+def add_paths(parser: argparse.ArgumentParser, *, positional: bool = False) -> None:
+    """Add `--path PATH`, many times, and with `positional` FILE...: `args.path`, list of bytes."""
+    _add_fed(parser, "path", "PATH", "a file; may be given several times")
+    if positional:
+        parser.add_argument(
+            "path", metavar="FILE", nargs="*", type=os.fsencode, action="extend", default=None,
+            help="the same",
+        )  # fmt: skip
+
+
+def add_binaries(parser: argparse.ArgumentParser) -> None:
+    """Add `--binary PATH`, many times: `args.binary`, a list of bytes or None."""
+    _add_fed(parser, "binary", "PATH", "a program; may be given several times")
+
+
+def add_pids(parser: argparse.ArgumentParser) -> None:
+    """Add `--pid UPID[:INDEX]`, many times: `args.pid`, a list of bytes or None."""
+    _add_fed(
+        parser, "pid", "PID[:INDEX]", "a process, or one execution; may be given several times"
     )

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas MODULE ...`: commands over a database, and queries that can be piped into each other.
+
+A *plain command* (PLAIN) has `declare(parser)` and `run(args) -> int`, prints itself and takes the
+whole command line behind its name.
+
+A *query module* (QUERIES) has
+
+    def declare(parser: argparse.ArgumentParser) -> None
+    def answer(image: Image, args: argparse.Namespace) -> Answer
+
+and prints nothing: `answer` gives entries (etrace/cli/answer.py), and this module shows those of
+the last one in the pipeline as the options of etrace/cli/output.py say. `--dbdir` and those options
+are added to every query module. What the module before gave arrives in `args` as if it had been
+written on the command line: `args.path`, `args.binary` (lists of bytes) or `args.pid` (list of
+`upid` or `upid:index`, bytes), whichever of the shape's `feeds` the module has. The module has one
+of them when it called `add_paths`, `add_binaries` or `add_pids` of etrace/cli/options.py.
+A module with `TAKES_NOTHING = True` does not open a database and gets None as `image`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from etrace import __version__
+from etrace.cli import output
+from etrace.cli.options import add_database
+from etrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from libetrace.image import Image
+
+    from etrace.cli.answer import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class CasCommand:
+    """One `cas NAME`; `module` is imported only when the command runs."""
+
+    name: str
+    aliases: tuple[str, ...]
+    module: str
+    summary: str
+
+
+_HERE = "etrace.cli.commands"
+QUERIES: tuple[CasCommand, ...] = (
+    CasCommand(
+        "ref_files", ("refs",), f"{_HERE}.cas_ref_files", "paths of all files that were opened"
+    ),
+)
+PLAIN: tuple[CasCommand, ...] = ()
+COMMANDS: tuple[CasCommand, ...] = QUERIES + PLAIN
+
+_BY_NAME = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}
+_PIPED = frozenset(name for c in QUERIES for name in (c.name, *c.aliases))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One module of a pipeline, its parser and its part of the command line."""
+
+    command: CasCommand
+    module: Any
+    parser: argparse.ArgumentParser
+    words: list[str]
+
+
+def find(name: str) -> CasCommand:
+    """Return the command of this name or alias; UsageError names the nearest ones."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    import difflib
+
+    near = difflib.get_close_matches(name, _BY_NAME, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "cas --help lists them"
+    raise UsageError(f"no module {name!r}", hint)
+
+
+def common_parser() -> argparse.ArgumentParser:
+    """Declare what may stand before the first module."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    add_database(parser)
+    output.add_options(parser)
+    return parser
+
+
+def make_parser(command: CasCommand, module: Any) -> argparse.ArgumentParser:
+    """Declare one command."""
+    parser = argparse.ArgumentParser(
+        prog=f"cas {command.name}",
+        description=f"{command.summary[0].upper()}{command.summary[1:]}.",
+        allow_abbrev=False,
+    )
+    module.declare(parser)
+    if command in QUERIES:
+        add_database(parser)
+        output.add_options(parser)
+    return parser
+
+
+def _n_values(parser: argparse.ArgumentParser, word: str) -> int:
+    """Return how many words behind an option are its values; argparse has no public way."""
+    action = parser._option_string_actions.get(word)
+    if action is None:  # unknown, --option=value or -ovalue
+        return 0
+    return action.nargs if isinstance(action.nargs, int) else int(action.nargs is None)
+
+
+def split(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Return where the next module's name is, or the end: values of options are no names."""
+    at = 0
+    while at < len(words):
+        if words[at] == "--":
+            return len(words)
+        if words[at] in _PIPED:
+            return at
+        at += 1 + (_n_values(parser, words[at]) if words[at].startswith("-") else 0)
+    return min(at, len(words))
+
+
+def steps_of(first: CasCommand, words: Sequence[str]) -> list[Step]:
+    """Cut a command line into the modules of its pipeline."""
+    steps, command, rest = [], first, list(words)
+    while True:
+        module = importlib.import_module(command.module)
+        parser = make_parser(command, module)
+        at = split(parser, rest)
+        steps.append(Step(command, module, parser, rest[:at]))
+        if at == len(rest):
+            return steps
+        command, rest = find(rest[at]), rest[at + 1 :]
+
+
+def feed(answer: Answer, given: argparse.Namespace, step: Step) -> None:
+    """Put the entries of an answer where the next module looks for them."""
+    for option in answer.shape.feeds:
+        if hasattr(given, option):
+            values = getattr(given, option) or []
+            fed = dict.fromkeys(answer.shape.feed(item, option) for item in answer.items)
+            setattr(given, option, [*values, *fed])
+            given.fed = True
+            return
+    kinds = " or ".join(f"--{option}" for option in answer.shape.feeds) or "nothing to work on"
+    raise UsageError(
+        f"{step.command.name} cannot take what the module before it gives ({kinds})",
+        f"cas {step.command.name} --help says what it takes",
+    )
+
+
+def _answer(step: Step, args: argparse.Namespace, images: dict[Any, Image]) -> Answer:
+    ask: Callable[[Image | None, argparse.Namespace], Answer] = step.module.answer
+    if getattr(step.module, "TAKES_NOTHING", False):
+        return ask(None, args)
+    from etrace.nfsdb.store import open_database
+
+    if args.database not in images:
+        images[args.database] = open_database(args.database)
+    return ask(images[args.database], args)
+
+
+def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
+    """Run each module on what the one before gave, and show what the last one gives."""
+    answer: Answer | None = None
+    images: dict[Any, Image] = {}
+    args = common
+    for step in steps:
+        is_last = step is steps[-1]
+        args = step.parser.parse_intermixed_args(
+            step.words, output.carried(args, common, is_last=is_last)
+        )
+        args.fed = False
+        if answer is not None:
+            feed(answer, args, step)
+        answer = output.chosen(_answer(step, args, images), args)
+    assert answer is not None
+    root = images[args.database].attributes.get("source_root", "") if images else ""
+    return output.show(answer, args, os.fsencode(root))
+
+
+def _leading(words: Sequence[str]) -> int:
+    """Return how many words stand before the first module."""
+    parser, at = common_parser(), 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 1 + _n_values(parser, words[at])
+    return min(at, len(words))
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(len(", ".join((c.name, *c.aliases))) for c in COMMANDS)
+
+    def listing(commands: Sequence[CasCommand]) -> str:
+        rows = ((", ".join((c.name, *c.aliases)), c.summary) for c in commands)
+        return "\n".join(f"  {names:<{width}}  {summary}" for names, summary in rows)
+
+    parser = argparse.ArgumentParser(
+        prog="cas",
+        usage="cas [OPTIONS] MODULE [OPTIONS] [MODULE [OPTIONS]]...",
+        description="Ask the database of a build.\n\n"
+        f"queries, each of which takes what the one before it gives:\n{listing(QUERIES)}\n\n"
+        f"commands:\n{listing(PLAIN)}",
+        epilog="`cas MODULE --help` says more. The database is that of --dbdir, $DB_DIR or here.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"etrace {__version__}")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run `cas` with these words; returns its exit status."""
+    at = _leading(argv)
+    if at == len(argv) or {"-h", "--help", "--version"} & set(argv[:at]):
+        top = _top_parser()
+        top.parse_known_args(argv[:at])
+        top.print_help(sys.stderr)
+        return UsageError.status
+    command = find(argv[at])
+    if command in QUERIES:
+        parser = common_parser()
+        parser.prog = "cas"
+        common = parser.parse_args(argv[:at])
+        return run_pipeline(steps_of(command, argv[at + 1 :]), common)
+    module = importlib.import_module(command.module)
+    args = make_parser(command, module).parse_args([*argv[:at], *argv[at + 1 :]])
+    return int(module.run(args))

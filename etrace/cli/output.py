@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How answers of queries are chosen from and shown: lines, JSON in an envelope, counts, pages.
+
+Options that choose (`-n`, `-p`, `--range`, `--sorted`, ..) belong to the module behind which they
+stand; those that show (`--json`, `-o`, ..) may stand anywhere. Both may stand before the first
+module; they then are the last one's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etrace.cli.answer import Answer, Style
+from etrace.cli.ending import printable
+from etrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+#: what `output.show` reads; given before or behind any module
+SHOWN = ("json", "details", "count", "nul", "fmt", "output", "raw_command", "original_path",
+         "relative", "page_size", "page")  # fmt: skip
+#: what `output.chosen` reads; given behind the module they cut
+CHOSEN = ("range", "sorted", "sorting_key", "reverse")
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
+def _slice(text: str) -> slice:
+    parts = text.strip("[]").split(":")
+    wrong = argparse.ArgumentTypeError(f"{text!r} is not START:END or START:END:STEP")
+    try:
+        numbers = [int(part) if part else None for part in parts]
+    except ValueError:
+        raise wrong from None
+    if len(numbers) not in (2, 3) or numbers[2:] == [0]:
+        raise wrong
+    return slice(*numbers)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what every query module has."""
+    add = parser.add_argument_group("choosing entries").add_argument
+    add("-s", "--sorted", action="store_true", help="sort entries by their lines")
+    add("--sorting-key", metavar="KEY", help="sort by a key of the JSON that --details shows")
+    add("--reverse", action="store_true", help="last entry first")
+    add("--range", type=_slice, metavar="A:B[:C]", help="entries A to B - 1, as Python cuts a list")
+    add = parser.add_argument_group("showing them").add_argument
+    add("-n", "--entries-per-page", dest="page_size", type=_natural, default=0, metavar="N",
+        help="N entries a page (default: all on one)")  # fmt: skip
+    add("-p", "--page", type=_natural, default=0, metavar="P", help="page P, from 0")
+    add("-l", "--count", action="store_true", help="only how many there are")
+    add("--json", action="store_true", help="JSON: count, page, .., entries")
+    add("--plain", dest="json", action="store_false", help="one entry a line (default)")
+    add("--details", action="store_true", help="all that is known of each entry")
+    add("--fmt", metavar="TEXT", help="TEXT for each entry, with {KEY}s of --details --json in it")
+    add("-0", "--null", dest="nul", action="store_true", help="end entries by NUL, not newline")
+    add("-R", "--relative", action="store_true", help="paths relative to the source root")
+    add("--original-path", action="store_true", help="paths as the programs asked for them")
+    add("--raw-command", action="store_true", help="commands without the quotes of a shell")
+    add("-o", "--output", type=Path, metavar="FILE", help="write FILE, whole or not at all")
+
+
+def carried(
+    before: argparse.Namespace, common: argparse.Namespace, *, is_last: bool
+) -> argparse.Namespace:
+    """Return what a module's arguments begin with: what was said before it and holds for it."""
+    names = ("database", *SHOWN)
+    given = {name: getattr(before, name) for name in names}
+    if is_last:
+        given |= {name: getattr(common, name) for name in CHOSEN}
+    return argparse.Namespace(**given)
+
+
+# ---- choosing ----
+
+
+def _sort_key(answer: Answer, name: str, style: Style) -> Callable[[Any], Any]:
+    shape = answer.shape
+
+    def key(item: Any) -> tuple[bool, Any]:
+        value = _field(shape.record(item, style), name)
+        is_number = isinstance(value, int)
+        return not is_number, value if is_number else str(value)
+
+    return key
+
+
+def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
+    """Sort and cut entries as the module's options say."""
+    if answer.single:
+        return answer
+    items, style = answer.items, Style()
+    if args.sorting_key:
+        items = sorted(items, key=_sort_key(answer, args.sorting_key, style))
+    elif args.sorted:
+        items = sorted(items, key=lambda item: answer.shape.plain(item, style))
+    if args.reverse:
+        items = items[::-1]
+    if args.range is not None:
+        items = items[args.range]
+    return Answer(answer.shape, items)
+
+
+# ---- showing ----
+
+
+def _field(record: Any, name: str) -> Any:
+    if name in record:
+        return record[name]
+    import difflib
+
+    near = difflib.get_close_matches(name, record, n=1)
+    known = ", ".join(record)
+    raise UsageError(
+        f"no key {name!r} here", f"did you mean {near[0]}?" if near else f"there are: {known}"
+    )
+
+
+def _formatter(answer: Answer, text: str, style: Style) -> Callable[[Any], bytes]:
+    """Return what renders an entry by `--fmt`; UsageError for an unbalanced brace."""
+    from string import Formatter
+
+    try:
+        parts = [(literal, name) for literal, name, _, _ in Formatter().parse(text)]
+    except ValueError as error:
+        raise UsageError(f"--fmt {text!r}: {error}", "write {{ and }} for braces") from error
+
+    def render(item: Any) -> bytes:
+        record = answer.shape.record(item, style)
+        shown = (lit + ("" if name is None else str(_field(record, name))) for lit, name in parts)
+        return os.fsencode("".join(shown))
+
+    return render
+
+
+def _page(answer: Answer, args: argparse.Namespace) -> Any:
+    if not args.page_size:
+        return answer.items
+    start = args.page * args.page_size
+    return answer.items[start : start + args.page_size]
+
+
+def encode(value: Any) -> bytes:
+    r"""Return JSON in UTF-8; bytes that are not UTF-8 are written as \udcXX."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _entries(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
+    shape = answer.shape
+    render = shape.record if args.details else shape.entry
+    comma = b"\n"
+    for item in _page(answer, args):
+        yield comma + encode(render(item, style))
+        comma = b",\n"
+
+
+def _envelope(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
+    """Yield the JSON of an answer: see docs/queries.md."""
+    if answer.single:
+        yield encode(answer.shape.record(answer.items[0], style)) + b"\n"
+        return
+    n_items, size = len(answer.items), args.page_size
+    head = {
+        "count": n_items,
+        "page": args.page if size else 0,
+        "page_max": max(0, -(-n_items // size) - 1) if size else 0,
+        "entries_per_page": size,
+        "num_entries": len(_page(answer, args)),
+    }
+    yield encode(head)[:-1] + b',"entries":['
+    yield from _entries(answer, args, style)
+    yield b"]}\n"
+
+
+def _lines(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
+    shape = answer.shape
+    end = b"\0" if args.nul else b"\n"
+    if args.fmt is not None:
+        render = _formatter(answer, args.fmt, style)
+    else:
+        line = shape.details if args.details else shape.plain
+        render = lambda item: line(item, style)  # noqa: E731
+    for item in _page(answer, args):
+        yield render(item) + end
+
+
+def pieces(answer: Answer, args: argparse.Namespace, style: Style) -> Iterable[bytes]:
+    """Return what is to be written."""
+    if args.count:
+        n_items = len(answer.items)
+        return (encode({"count": n_items}) + b"\n" if args.json else b"%d\n" % n_items,)
+    return (_envelope if args.json else _lines)(answer, args, style)
+
+
+def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
+    room: list[bytes] = []
+    n_bytes = 0
+    for part in parts:
+        room.append(part)
+        n_bytes += len(part)
+        if n_bytes > 1 << 16:
+            stream.write(b"".join(room))
+            room, n_bytes = [], 0
+    stream.write(b"".join(room))
+
+
+def _write_file(path: Path, parts: Iterable[bytes]) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            _write(stream, parts)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines that do nothing to a terminal but show; a path may hold any bytes."""
+    for part in parts:
+        yield printable(part.decode(errors="surrogateescape")).encode(errors="replace")
+
+
+def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
+    """Write an answer as the options say; returns the exit status."""
+    style = Style(root if args.relative else b"", args.original_path, args.raw_command)
+    parts = pieces(answer, args, style)
+    if args.output is not None:
+        _write_file(args.output, parts)
+    elif sys.stdout is not None:
+        sys.stdout.flush()
+        _write(sys.stdout.buffer, _tame(parts) if sys.stdout.isatty() else parts)
+    return 0
