@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A place -> the files of the database there, and what is remembered of them.
+
+A database `X` is the trace `X`, `X.json` with `X.env.json` and `X.mounts.json` beside it, and the
+image `X.img`. X is `.nfsdb` unless a file is named. The image remembers each file that it was made
+of by size, time, inode and content, so that a stale one is noticed and a copied one is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etrace.errors import EtraceError
+
+STEM = ".nfsdb"
+#: where to look for the database when the command does not say
+DIRECTORY_VARIABLE = "DB_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFiles:
+    """Where the files of one database are, there or not."""
+
+    trace: Path
+    json: Path
+    env: Path
+    mounts: Path
+    image: Path
+
+    @property
+    def sources(self) -> dict[str, Path]:
+        """What the image is made of, by the name under which it is remembered."""
+        return {"json": self.json, "env": self.env, "mounts": self.mounts}
+
+
+def name_files(trace: Path) -> DatabaseFiles:
+    """Name the files of the database whose trace is (or was) `trace`."""
+    names = (
+        f"{trace.name}{suffix}" for suffix in ("", ".json", ".env.json", ".mounts.json", ".img")
+    )
+    return DatabaseFiles(*(trace.with_name(name) for name in names))
+
+
+def locate(where: Path | None) -> DatabaseFiles:
+    """Name the files of a database: by directory, by image or by JSON file.
+
+    Without `where` it is in the directory $DB_DIR, else in the current one.
+    """
+    if where is None:
+        where = Path(os.environ.get(DIRECTORY_VARIABLE) or ".")
+    if where.is_dir():
+        return name_files(where / STEM)
+    for suffix in (".json", ".img"):
+        if where.name.endswith(suffix) and where.name != suffix:
+            return name_files(where.with_name(where.name.removesuffix(suffix)))
+    if not where.exists():
+        raise EtraceError(f"{where}: no such directory", "name the directory of the database")
+    raise EtraceError(
+        f"{where}: neither a directory nor a database",
+        "name a directory, a .nfsdb.img or a .nfsdb.json; of a trace one is made by: cas parse",
+    )
+
+
+# ---- what is remembered of a file ----
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _stamp(path: Path) -> dict[str, int]:
+    status = path.stat()
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "inode": status.st_ino}
+
+
+def remember(path: Path) -> dict[str, Any] | None:
+    """Return what tells this file from another one, None when it is not there. OSError."""
+    try:
+        return {**_stamp(path), "sha256": _digest(path)}
+    except FileNotFoundError:
+        return None
+
+
+def is_same(path: Path, remembered: Mapping[str, Any] | None) -> bool:
+    """Tell whether a file is the remembered one: by its stamp, else by its content. OSError.
+
+    A copy has another inode or time and the same content: it is read once, at 1 to 2 GB/s.
+    """
+    try:
+        stamp = _stamp(path)
+    except FileNotFoundError:
+        return remembered is None
+    if remembered is None or stamp["size"] != remembered["size"]:
+        return False
+    known = {key: remembered[key] for key in stamp}
+    return stamp == known or _digest(path) == remembered["sha256"]

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database of a directory: found, made when stale, never a wrong one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from array import array
+from pathlib import Path
+from typing import Any
+
+import pytest
+from libetrace.image import Image, NewColumn, NewTable
+
+from etrace.errors import EtraceError
+from etrace.nfsdb.store import StringTable, open_database, rewrite
+
+
+def entry(upid: int, *argv: str) -> dict[str, Any]:
+    return {"p": upid, "x": 1, "v": list(argv), "b": argv[0], "w": "/src"}
+
+
+def write(folder: Path, *entries: dict[str, Any]) -> Path:
+    (folder / ".nfsdb.json").write_text(json.dumps(entries))
+    return folder
+
+
+def argv(image: Image) -> list[bytes]:
+    return [image.string(row) for row in image["arguments"]["string"]]
+
+
+def marked(image: Image) -> bool:
+    """Whether this image is the one that mark() has written, not made again."""
+    return "mark" in image.attributes
+
+
+def mark(folder: Path) -> None:
+    rewrite(open_database(folder), [], {"mark": True})
+    assert marked(open_database(folder))
+
+
+def test_the_image_is_made_of_the_json(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc", "a.c"))
+    image = open_database(tmp_path)
+    assert image.path == tmp_path / ".nfsdb.img"
+    assert argv(image) == [b"/bin/cc", b"a.c"]
+    assert image.attributes["source_root"] == "/src"
+
+
+@pytest.mark.parametrize("name", [".", ".nfsdb.json", ".nfsdb.img"])
+def test_a_database_is_named_by_directory_json_or_image(tmp_path: Path, name: str) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    open_database(tmp_path)
+    assert argv(open_database(tmp_path / name)) == [b"/bin/cc"]
+
+
+def test_without_a_name_it_is_in_db_dir_else_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name, entry(1, name))
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("DB_DIR", raising=False)
+    assert argv(open_database()) == [b"here"]
+    monkeypatch.setenv("DB_DIR", str(tmp_path / "there"))
+    assert argv(open_database()) == [b"there"]
+
+
+def test_an_image_is_used_as_long_as_its_json_is_the_same(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    mark(tmp_path)
+    assert marked(open_database(tmp_path))
+    write(tmp_path, entry(1, "/bin/ld"))
+    image = open_database(tmp_path)
+    assert (argv(image), marked(image)) == ([b"/bin/ld"], False)
+
+
+def test_a_change_that_keeps_size_and_time_is_noticed(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    mark(tmp_path)
+    old = (tmp_path / ".nfsdb.json").stat()
+    (tmp_path / ".nfsdb.json").rename(tmp_path / "old")
+    write(tmp_path, entry(1, "/bin/ld"))
+    os.utime(tmp_path / ".nfsdb.json", ns=(old.st_atime_ns, old.st_mtime_ns))
+    assert argv(open_database(tmp_path)) == [b"/bin/ld"]
+
+
+def test_a_copied_database_is_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    write(tmp_path / "a", entry(1, "/bin/cc"))
+    mark(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=shutil.copy)
+    assert marked(open_database(tmp_path / "b"))
+
+
+@pytest.mark.parametrize("name", [".nfsdb.env.json", ".nfsdb.mounts.json"])
+def test_a_side_file_that_comes_or_goes_makes_the_image_stale(tmp_path: Path, name: str) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    mark(tmp_path)
+    (tmp_path / name).write_text("{}" if "env" in name else "[]")
+    assert not marked(open_database(tmp_path))
+    mark(tmp_path)
+    (tmp_path / name).unlink()
+    assert not marked(open_database(tmp_path))
+
+
+def test_an_image_alone_is_a_database(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    open_database(tmp_path)
+    (tmp_path / ".nfsdb.json").unlink()
+    assert argv(open_database(tmp_path)) == [b"/bin/cc"]
+
+
+def test_a_damaged_image_is_made_again(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    (tmp_path / ".nfsdb.img").write_bytes(b"ETRACEDB and more")
+    assert argv(open_database(tmp_path)) == [b"/bin/cc"]
+
+
+def test_a_damaged_image_without_json_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / ".nfsdb.img").write_bytes(b"nothing")
+    with pytest.raises(EtraceError, match="not a database image") as caught:
+        open_database(tmp_path)
+    assert "cas cache" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [(".", "no database"), ("none", "no such directory"), ("file", "neither a directory nor")],
+)
+def test_no_database_is_an_error_with_a_hint(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EtraceError, match=words) as caught:
+        open_database(tmp_path / name)
+    assert caught.value.hint
+
+
+def test_bad_json_leaves_the_old_image(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    open_database(tmp_path)
+    before = (tmp_path / ".nfsdb.img").read_bytes()
+    (tmp_path / ".nfsdb.json").write_text("{")
+    with pytest.raises(EtraceError, match=r"nfsdb\.json"):
+        open_database(tmp_path)
+    assert (tmp_path / ".nfsdb.img").read_bytes() == before
+
+
+def test_tables_are_added_and_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc", "a.c"))
+    image = open_database(tmp_path)
+    strings = StringTable(image)
+    numbers = [strings.number(text) for text in (b"a.c", b"new", b"/bin/cc", b"new")]
+    assert [n - image.n_strings for n in numbers if n >= image.n_strings] == [0, 0]
+    patterns = NewColumn("string", "<u4", array("I", numbers))
+    rewrite(image, [strings.table(), NewTable("patterns", 4, [patterns])], {"more": 1})
+    again = open_database(tmp_path)
+    shown = [again.string(row) for row in again["patterns"]["string"]]
+    assert shown == [b"a.c", b"new", b"/bin/cc", b"new"]
+    assert argv(again) == [b"/bin/cc", b"a.c"]
+    assert again.attributes == {**image.attributes, "more": 1}
+
+
+def test_added_strings_go_on_where_they_ended(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    image = open_database(tmp_path)
+    strings = StringTable(image)
+    first = strings.number(b"one")
+    rewrite(image, [strings.table()], {})
+    again = StringTable(open_database(tmp_path))
+    assert (again.number(b"one"), again.number(b"two")) == (first, first + 1)
+    assert again.number(b"/bin/cc") == image.find_string(b"/bin/cc")
