@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace/compilers/*.toml` -> the tools that are known, and which of them an execution ran.
+
+A file holds one table a tool (docs/compilations.md):
+
+    [clang]
+    extends = "gcc"                 # options and settings of gcc, unless said otherwise here
+    kind = "compiler"               # compiler, linker, archiver, launcher
+    family = "clang"                # tools of one family are one program under several names
+    language = "c"
+    names = ["clang"]               # versions and cross prefixes need not be listed
+    paths = ["*/llvm-*/bin/clang"]  # wildcards over the whole path, for names that say too little
+    [clang.options]
+    output = ["-o ARG", "-oARG"]    # meaning = forms, see options.py
+
+Names and paths are not inherited. `[cross]` lists how the names of cross compilers begin. All other
+keys are `settings`, for who uses the tool.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import translate
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from etrace.compilers.options import Options
+from etrace.errors import SpecError
+
+KINDS = ("compiler", "linker", "archiver", "launcher")
+CROSS = "cross"
+VERSION = re.compile(rb"-\d+(?:\.\d+)*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: what it is and how to read its argv."""
+
+    name: str
+    kind: str
+    family: str
+    language: str
+    options: Options = field(repr=False, compare=False)
+    settings: Mapping[str, Any] = field(repr=False, compare=False)
+
+
+class Tools:
+    """All tools, to be identified by what an execution ran."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        """`raw`: the tables of all files by name; SpecError when they contradict each other."""
+        starts = raw.get(CROSS, {}).get("prefixes", [])
+        self._prefix = re.compile(rb"(?:%s)[\w.]*-(?:[\w.]+-)*" % "|".join(starts).encode())
+        self._raw = {name: table for name, table in raw.items() if name != CROSS}
+        self._tools = {name: self._tool(name) for name in self._raw}
+        self._names: dict[bytes, Tool] = {}
+        self._paths: list[tuple[re.Pattern[bytes], Tool]] = []
+        for name, table in self._raw.items():
+            self._register(self._tools[name], table)
+        self._memo: dict[tuple[bytes, bytes], Tool | None] = {}
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def identify(self, binary: bytes, argv0: bytes) -> Tool | None:
+        """Return the tool that ran: by the path that was executed, else by argv[0].
+
+        argv[0] also decides between tools of one family: `clang` run as `clang++`, lld as `ld.lld`.
+        """
+        key = (binary, argv0)
+        if key not in self._memo:
+            self._memo[key] = self._identify(binary, argv0)
+        return self._memo[key]
+
+    def _identify(self, binary: bytes, argv0: bytes) -> Tool | None:
+        by_binary, by_argv0 = self._find(binary), self._find(argv0)
+        if by_binary is None:
+            return by_argv0
+        if by_argv0 is not None and by_argv0.family == by_binary.family:
+            return by_argv0
+        return by_binary
+
+    def _find(self, path: bytes) -> Tool | None:
+        for pattern, tool in self._paths:
+            if pattern.match(path):
+                return tool
+        name = path.rpartition(b"/")[2].removesuffix(b".exe")
+        unversioned = VERSION.sub(b"", name)
+        for text in (name, unversioned, self._uncrossed(name), self._uncrossed(unversioned)):
+            if text in self._names:
+                return self._names[text]
+        return None
+
+    def _uncrossed(self, name: bytes) -> bytes:
+        """Return the name without the longest prefix that leaves a known one."""
+        match = self._prefix.match(name)
+        end = match.end() if match else 0
+        while end > 0 and name[end:] not in self._names:
+            end = name.rfind(b"-", 0, end - 1) + 1
+        return name[end:] if end > 0 else name
+
+    # ---- reading ----
+
+    def _tool(self, name: str) -> Tool:
+        table, forms = self._inherited(name, ())
+        if table.get("kind") not in KINDS:
+            raise SpecError(f"compilers: {name}: kind is none of {', '.join(KINDS)}")
+        known = {key: table.pop(key, "") for key in ("kind", "family", "language")}
+        known["family"] = known["family"] or name
+        return Tool(name, **known, options=Options(forms), settings=table)
+
+    def _inherited(
+        self, name: str, below: tuple[str, ...]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        if name in below or name not in self._raw:
+            raise SpecError(f"compilers: {' extends '.join((*below, name))}: no such tool")
+        own = dict(self._raw[name])
+        for key in ("names", "paths"):
+            own.pop(key, None)
+        base = own.pop("extends", None)
+        table, forms = self._inherited(base, (*below, name)) if base else ({}, {})
+        for meaning, listed in own.pop("options", {}).items():
+            forms.update(dict.fromkeys(listed, meaning))
+        return table | own, forms
+
+    def _register(self, tool: Tool, table: Mapping[str, Any]) -> None:
+        for text in table.get("names", ()):
+            other = self._names.setdefault(text.encode(), tool)
+            if other is not tool:
+                raise SpecError(f"compilers: {text} is both {other.name} and {tool.name}")
+        for wildcard in table.get("paths", ()):
+            self._paths.append((re.compile(translate(wildcard).encode()), tool))
+
+
+@cache
+def load() -> Tools:
+    """Read every file of the package, once. SpecError when one is wrong."""
+    raw: dict[str, Any] = {}
+    for file in sorted(Path(__file__).parent.glob("*.toml")):
+        tables = tomllib.loads(file.read_text())
+        for name in tables.keys() & raw.keys():
+            raise SpecError(f"compilers: {file.name}: {name} is in another file too")
+        raw |= tables
+    return Tools(raw)
