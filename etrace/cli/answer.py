@@ -25,8 +25,10 @@ class Style:
 class Shape(Protocol):
     """One kind of entries."""
 
-    #: options of the next module that an entry can be fed to, best first: path, binary, pid
-    feeds: tuple[str, ...]
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """Options of the next module that an entry can be fed to, best first: path, binary, pid."""
+        ...
 
     def plain(self, item: Any, style: Style) -> bytes:
         """Return the line of an entry, without its end."""

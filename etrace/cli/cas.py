@@ -50,10 +50,30 @@ class CasCommand:
 
 
 _HERE = "etrace.cli.commands"
+
+
+def _query(name: str, aliases: str, summary: str) -> CasCommand:
+    return CasCommand(name, tuple(aliases.split()), f"{_HERE}.cas_{name}", summary)
+
+
 QUERIES: tuple[CasCommand, ...] = (
-    CasCommand(
-        "ref_files", ("refs",), f"{_HERE}.cas_ref_files", "paths of all files that were opened"
-    ),
+    _query("linked_modules", "lm m", "executables, shared objects and archives that were made"),
+    _query("compiled", "cc", "files that were compiled"),
+    _query("compilation_info_for", "ci", "how files were compiled"),
+    _query("revcomps_for", "rcomps", "compiled files whose compilation read a file"),
+    _query("commands", "cmds", "executions that have a program"),
+    _query("execs", "ex", "all executions, also those before a first exec"),
+    _query("binaries", "bins b", "programs that were run"),
+    _query("ref_files", "refs", "files that were opened"),
+    _query("faccess", "fa", "executions that opened files, and how"),
+    _query("procref", "pr", "files that processes opened"),
+    _query("stat", "", "how much there is in the database"),
+    _query("root_pid", "rpid", "the process that the build began with"),
+    _query("source_root", "sroot", "the directory in which the build was started"),
+    _query("version", "ver", "versions of the database and of etrace"),
+    _query("config", "cfg", "the configuration that `cas pp` works with"),
+    _query("compiler_pattern", "", "globs of the programs that count as compilers"),
+    _query("linker_pattern", "", "globs of the programs that count as linkers and archivers"),
 )
 PLAIN: tuple[CasCommand, ...] = ()
 COMMANDS: tuple[CasCommand, ...] = QUERIES + PLAIN

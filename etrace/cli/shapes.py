@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from libetrace.image import Image
 
-from etrace.cli.answer import Style
+from etrace.cli.answer import Answer, Style
 from etrace.query.records import Records
+
+if TYPE_CHECKING:
+    from etrace.query.linked_modules import Module
 
 Record = Mapping[str, Any]
 
@@ -31,7 +34,7 @@ def _csv(fields: list[Any]) -> bytes:
 class Paths:
     """Entries are paths (bytes) that need not be in the database."""
 
-    feeds: tuple[str, ...] = ("path", "binary")
+    feeds = ("path", "binary")
 
     def plain(self, item: bytes, style: Style) -> bytes:
         """Return the path."""
@@ -174,3 +177,116 @@ class Facts:
     def feed(self, item: Record, option: str) -> bytes:
         """Return the value that the option takes."""
         return os.fsencode(str(item[self._fed[option]]))
+
+
+class Modules:
+    """Entries are linked modules."""
+
+    feeds = ("path", "binary")
+
+    def __init__(self, image: Image) -> None:
+        self._records = Records(image)
+        self._image = image
+
+    def plain(self, item: Module, style: Style) -> bytes:
+        """Return the path."""
+        return _relative(self._image.path_string(item.path), style)
+
+    def details(self, item: Module, style: Style) -> bytes:
+        """Return `path,kind,executions that made it`."""
+        record = self.record(item, style)
+        made_by = ":".join(f"{each['pid']}/{each['idx']}" for each in record["linked_by"])
+        return _csv([record["filename"], record["kind"], made_by])
+
+    def entry(self, item: Module, style: Style) -> str:
+        """Return the path."""
+        return os.fsdecode(self.plain(item, style))
+
+    def record(self, item: Module, style: Style) -> Record:
+        """Return all that is known of the module."""
+        keys = (self._records.key(row) for row in item.executions)
+        return {
+            "filename": self.entry(item, style),
+            "type": "linked",
+            "kind": item.kind_name,
+            "linked_by": [{"pid": pid, "idx": index} for pid, index in keys],
+        }
+
+    def feed(self, item: Module, _option: str) -> bytes:
+        """Return the path."""
+        return self._image.path_string(item.path)
+
+
+class Compilations:
+    """Entries are rows of `compilations`; a plain one takes several lines."""
+
+    feeds = ("path", "pid")
+
+    def __init__(self, image: Image) -> None:
+        self._records = Records(image)
+        self._image = image
+
+    def plain(self, item: int, style: Style) -> bytes:
+        """Return lines: what was compiled, and below it by what command and how."""
+        r = self.record(item, style)
+        argv = r["command"]["command"]
+        rows = [
+            *(("header", header) for header in r["headers"]),
+            *(("include", directory) for directory in r["include_paths"]),
+            *(("define", f"{d['name']}={d['value']}") for d in r["defs"]),
+            *(("undefine", name) for name in r["undefs"]),
+            *(("object", path) for path in r["objects"]),
+        ]
+        lines = [f"{path} ({r['source_type']})" for path in r["compiled_files"]]
+        lines.append(f"  directory  {r['command']['cwd']}")
+        lines.append(f"  command    {' '.join(argv) if style.raw else shlex.join(argv)}")
+        lines += [f"  {name:<10} {value}" for name, value in rows]
+        return os.fsencode("\n".join(lines))
+
+    details = plain
+
+    def entry(self, item: int, style: Style) -> Record:
+        """Return all that is known of the compilation."""
+        return self.record(item, style)
+
+    def record(self, item: int, style: Style) -> Record:
+        """Return all that is known of the compilation; its files relative if asked."""
+        record = self._records.compilation(item)
+        for key in ("compiled_files", "objects"):
+            paths = (_relative(os.fsencode(path), style) for path in record[key])
+            record[key] = [os.fsdecode(path) for path in paths]
+        return record
+
+    def feed(self, item: int, option: str) -> bytes:
+        """Return the first file that was compiled, or the execution that did it."""
+        record = self._records.compilation(item)
+        if option == "pid":
+            return b"%d:%d" % (record["command"]["pid"], record["command"]["idx"])
+        return os.fsencode(record["compiled_files"][0])
+
+
+# ---- answers of one entry ----
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {_shown(each)}" for key, each in value.items())
+    return "-" if value is None else str(value)
+
+
+def whole(record: Record) -> Answer:
+    """Answer with one record: plain as a line for each key."""
+    width = max(map(len, record), default=0)
+
+    def lines(record: Record) -> str:
+        return "\n".join(f"{key:<{width}}  {_shown(value)}" for key, value in record.items())
+
+    return Answer(Facts(lines), [record], single=True)
+
+
+def one(name: str, value: object, feeds: str = "") -> Answer:
+    """Answer with one value: plain as it is."""
+    shape = Facts(lambda record: str(record[name]), {feeds: name} if feeds else None)
+    return Answer(shape, [{name: value}], single=True)

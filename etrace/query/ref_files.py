@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from libetrace.image import Image
 
+from etrace.query import chosen
+from etrace.query.chosen import EVERYTHING, Given
 
-def ref_files(image: Image) -> Sequence[bytes]:
-    """Return the paths of all opened files, each once, in order of bytes."""
-    start = image["paths"]["opens.start"]
-    rows = range(image["paths"].n_rows)
-    return [image.path_string(row) for row in rows if start[row] != start[row + 1]]
+
+def ref_files(image: Image, given: Given = EVERYTHING, *, original: bool = False) -> list[bytes]:
+    """Return the paths of opened files, each once, in order of bytes."""
+    return chosen.paths(image, chosen.opens(image, given), original=original)

@@ -7,15 +7,21 @@ import argparse
 
 from libetrace.image import Image
 
+from etrace.cli import selecting
 from etrace.cli.answer import Answer
-from etrace.cli.shapes import Paths
+from etrace.cli.shapes import Opens, Paths
+from etrace.query import chosen
 from etrace.query.ref_files import ref_files
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """`cas ref_files` has no options of its own."""
+    """Add the options of `cas ref_files`."""
+    selecting.add_all(parser)
 
 
-def answer(image: Image, _args: argparse.Namespace) -> Answer:
-    """Answer."""
-    return Answer(Paths(), ref_files(image))
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths; with opens when more than the path of each is asked for."""
+    given = selecting.given(args)
+    if args.details or args.fmt:
+        return Answer(Opens(image), chosen.opens(image, given))
+    return Answer(Paths(), ref_files(image, given, original=args.original_path))

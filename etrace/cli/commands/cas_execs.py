@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas execs`: all executions, also those before a first exec."""
+
+from __future__ import annotations
+
+import argparse
+
+from libetrace.image import Image
+
+from etrace.cli import selecting
+from etrace.cli.answer import Answer
+from etrace.cli.shapes import Executions
+from etrace.query.execs import execs
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas execs`."""
+    selecting.add_all(parser)
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with executions."""
+    return Answer(Executions(image), execs(image, selecting.given(args)))

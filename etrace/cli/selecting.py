@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that say what a query is about: `--path`, `--binary`, `--pid` and the two filters."""
+
+from __future__ import annotations
+
+import argparse
+
+from etrace.cli.options import add_binaries, add_paths, add_pids
+from etrace.query.chosen import Given
+from etrace.query.filters import parse_executions, parse_opens
+
+FILTER_HELP = "files for which TEXT holds: [path=*.h,type=wc]and[access=r]; see docs/filters.md"
+COMMAND_HELP = "commands for which TEXT holds: [bin=/gcc]or[cmd= -c ]; see docs/filters.md"
+
+
+def add_filter(parser: argparse.ArgumentParser) -> None:
+    """Add `--filter`."""
+    parser.add_argument(
+        "-f", "--filter", dest="filters", metavar="TEXT", action="append", default=[],
+        help=FILTER_HELP,
+    )  # fmt: skip
+
+
+def add_command_filter(parser: argparse.ArgumentParser) -> None:
+    """Add `--command-filter`."""
+    parser.add_argument(
+        "--command-filter", dest="command_filters", metavar="TEXT", action="append", default=[],
+        help=COMMAND_HELP,
+    )  # fmt: skip
+
+
+def add_all(parser: argparse.ArgumentParser) -> None:
+    """Add all of them."""
+    add_paths(parser)
+    add_binaries(parser)
+    add_pids(parser)
+    add_filter(parser)
+    add_command_filter(parser)
+
+
+def given(args: argparse.Namespace) -> Given:
+    """Return what the command line is about; FilterError for a filter that cannot be read."""
+    return Given(
+        getattr(args, "path", None),
+        getattr(args, "binary", None),
+        getattr(args, "pid", None),
+        parse_opens(getattr(args, "filters", ())),
+        parse_executions(getattr(args, "command_filters", ())),
+        is_exact=not args.fed,
+    )

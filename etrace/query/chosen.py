@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a question is about (files, programs, processes, filters) -> rows of opens and executions.
+
+Files, programs and processes are alternatives among themselves and conditions to one another:
+`path=(a, b), pids=(1,)` are the opens of a or b by process 1. Nothing given means everything.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from libetrace.image import Image
+
+from etrace.errors import EtraceError
+from etrace.query.filters import Filter
+from etrace.query.selection import Selection
+
+Rows = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a question is about; None is everything. `pids` are `upid` or `upid:index`.
+
+    With `is_exact` a path or process that the database does not hold is an error, not nothing.
+    """
+
+    paths: Sequence[bytes] | None = None
+    binaries: Sequence[bytes] | None = None
+    pids: Sequence[bytes] | None = None
+    filters: Sequence[Filter] = ()
+    command_filters: Sequence[Filter] = ()
+    is_exact: bool = True
+
+    @property
+    def chooses_executions(self) -> bool:
+        """Whether programs, processes or commands are given."""
+        return self.binaries is not None or self.pids is not None or bool(self.command_filters)
+
+    def of_executions(self) -> Given:
+        """Return what is given of executions alone, not of files."""
+        return replace(self, paths=None, filters=())
+
+    def of_files(self) -> Given:
+        """Return what is given of files alone."""
+        return replace(self, binaries=None, pids=None, command_filters=())
+
+
+EVERYTHING = Given()
+
+
+def candidates(image: Image, text: bytes) -> Iterable[bytes]:
+    """Yield what a user may mean by a path: as it is, from here, then from the source root."""
+    yield text
+    yield os.path.normpath(os.path.join(os.getcwdb(), text))  # noqa: PTH118, PTH109  bytes
+    root = os.fsencode(image.attributes.get("source_root", ""))
+    yield os.path.normpath(os.path.join(root, text))  # noqa: PTH118
+
+
+def find_path(image: Image, text: bytes) -> int:
+    """Return the row in `paths` of what a user calls `text`, -1 when there is none."""
+    rows = (image.find_path(path) for path in candidates(image, text))
+    return next((row for row in rows if row >= 0), -1)
+
+
+def _unknown_path(image: Image, text: bytes) -> EtraceError:
+    name = b"/" + os.path.basename(text)  # noqa: PTH119  bytes
+    near = (
+        p for row in range(image["paths"].n_rows) if (p := image.path_string(row)).endswith(name)
+    )
+    first = next(near, None)
+    hint = f"is {os.fsdecode(first)} meant?" if first else "cas refs lists what it opened"
+    return EtraceError(f"the build did not open {os.fsdecode(text)}", hint)
+
+
+def path_rows(image: Image, texts: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
+    """Return the rows in `paths` of paths, each once; EtraceError for an unknown one."""
+    rows: dict[int, None] = {}
+    for text in texts:
+        row = find_path(image, text)
+        if row >= 0:
+            rows[row] = None
+        elif is_exact:
+            raise _unknown_path(image, text)
+    return list(rows)
+
+
+def pid_rows(image: Image, pids: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
+    """Return the rows in `executions` of `upid` (all of them) or `upid:index`, ascending."""
+    executions = image["executions"]
+    upid, index = executions["upid"], executions["index"]
+    rows: set[int] = set()
+    for text in pids:
+        process, _, which = text.partition(b":")
+        if not process.isdigit() or (which and not which.isdigit()):
+            raise EtraceError(
+                f"{os.fsdecode(text)!r} is no process", "write PID or PID:INDEX, as cas execs does"
+            )
+        start = bisect.bisect_left(upid, int(process))
+        found = range(start, bisect.bisect_right(upid, int(process)))
+        chosen = [row for row in found if not which or index[row] == int(which)]
+        if not chosen and is_exact:
+            raise EtraceError(f"no execution {os.fsdecode(text)}", "cas execs lists them")
+        rows.update(chosen)
+    return sorted(rows)
+
+
+def _binary_rows(image: Image, given: Given) -> set[int]:
+    assert given.binaries is not None
+    programs = set(path_rows(image, given.binaries, is_exact=given.is_exact))
+    return {row for row, path in enumerate(image["executions"]["binary"]) if path in programs}
+
+
+def _opens_of_paths(image: Image, given: Given) -> list[int]:
+    assert given.paths is not None
+    paths, opens = image["paths"], image["path_opens"]["open"]
+    rows = path_rows(image, given.paths, is_exact=given.is_exact)
+    return sorted(opens[i] for row in rows for i in paths.span("opens.start", row))
+
+
+def _running(image: Image, given: Given) -> list[int]:
+    """Return the executions that the programs, processes and command filters leave."""
+    rows: Rows = range(image["executions"].n_rows)
+    if given.pids is not None:
+        rows = pid_rows(image, given.pids, is_exact=given.is_exact)
+    if given.binaries is not None:
+        wanted = _binary_rows(image, given)
+        rows = [row for row in rows if row in wanted]
+    return Selection(image).executions(given.command_filters, rows)
+
+
+def opens(image: Image, given: Given = EVERYTHING) -> Rows:
+    """Return rows of `opens`, ascending."""
+    executions = image["executions"]
+    rows: Rows
+    if given.paths is not None:
+        rows = _opens_of_paths(image, given)
+        if given.chooses_executions:
+            running, owner = set(_running(image, given)), image["opens"]["execution"]
+            rows = [row for row in rows if owner[row] in running]
+    elif given.chooses_executions:
+        rows = [i for row in _running(image, given) for i in executions.span("opens.start", row)]
+    else:
+        rows = range(image["opens"].n_rows)
+    return Selection(image).opens(given.filters, rows) if given.filters else rows
+
+
+def executions(image: Image, given: Given = EVERYTHING) -> list[int]:
+    """Return rows of `executions`, ascending: with files or filters, those that opened one."""
+    rows = _running(image, given)
+    if given.paths is None and not given.filters:
+        return rows
+    owner = image["opens"]["execution"]
+    opened = opens(image, given.of_files())
+    opening = {owner[row] for row in opened}
+    return [row for row in rows if row in opening]
+
+
+def paths(image: Image, rows: Iterable[int], *, original: bool = False) -> list[bytes]:
+    """Return the paths of opens, each once, in order of bytes."""
+    if original:  # strings are sorted as bytes, and so are paths
+        strings = {image["opens"]["original"][row] for row in rows}
+        return [image.string(row) for row in sorted(strings)]
+    path = image["opens"]["path"]
+    return [image.path_string(row) for row in sorted({path[row] for row in rows})]

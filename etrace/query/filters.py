@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a filter -> its alternatives, checked: docs/filters.md has the grammar.
+
+    filter = all { "or" all }
+    all    = part { "and" part }
+    part   = "[" pairs "]" | "(" pairs ")" | pairs          brackets may go when there is one part
+    pairs  = pair { "," pair }
+    pair   = [ key "=" ] value                              without a key: path (opens), cmd (execs)
+    value  = "..." | '...' | characters without , ( ) [ ] and quotes
+
+In quotes a backslash takes the next character as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from etrace.errors import UsageError
+
+TRUE, FALSE = ("1", "true", "yes"), ("0", "false", "no")
+SWITCH = TRUE + FALSE
+#: how a text is compared: as a part of it, as a glob, as a regular expression from its start
+TYPES = ("sp", "wc", "re")
+_OPENING = {"[": "]", "(": ")"}
+_BARE = re.compile(r"""[^,()\[\]"']*""")
+QUOTE_HINT = 'quote a value that contains , ( ) [ ] or a quote: path="a(1)"'
+_JOINT = re.compile(r"\s*(and|or)\s*(?=[\[(])")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a grammar; `values` are those it may have, none for any text."""
+
+    values: tuple[str, ...] = ()
+    is_list: bool = False  #: several values may be joined by |
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The keys of one kind of filter, the one a bare word means, and those that `type` is about."""
+
+    option: str
+    keys: Mapping[str, Key]
+    bare: str
+    texts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is inside one pair of brackets; places are offsets in the text of the filter."""
+
+    values: Mapping[str, str]
+    places: Mapping[str, int]
+
+    def is_on(self, key: str) -> bool:
+        """Whether a switch was given and is on."""
+        return self.values.get(key) in TRUE
+
+    @property
+    def type(self) -> str:
+        """How texts are compared."""
+        return self.values.get("type", TYPES[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Alternatives, each of which is a list of parts that must all hold."""
+
+    text: str
+    grammar: Grammar
+    alternatives: tuple[tuple[Part, ...], ...]
+
+
+OPENS = Grammar(
+    "--filter",
+    {
+        "path": Key(),
+        "type": Key(TYPES),
+        "class": Key(
+            ("linked", "linked_static", "linked_shared", "linked_exe", "compiled", "plain",
+             "compiler", "linker", "binary"),
+            is_list=True,
+        ),
+        "access": Key(("r", "w", "rw")),
+        "global_access": Key(("r", "w", "rw")),
+        "exists": Key(("0", "1", "2")),
+        "link": Key(SWITCH),
+        "source_root": Key(SWITCH),
+        "source_type": Key(("c", "c++", "other")),
+        "negate": Key(SWITCH),
+    },
+    bare="path",
+    texts=frozenset({"path"}),
+)  # fmt: skip
+EXECUTIONS = Grammar(
+    "--command-filter",
+    {
+        "bin": Key(),
+        "cwd": Key(),
+        "cmd": Key(),
+        "type": Key(TYPES),
+        "class": Key(("compiler", "linker", "command"), is_list=True),
+        "ppid": Key(),
+        "bin_source_root": Key(SWITCH),
+        "cwd_source_root": Key(SWITCH),
+        "negate": Key(SWITCH),
+    },
+    bare="cmd",
+    texts=frozenset({"bin", "cwd", "cmd"}),
+)
+
+
+class FilterError(UsageError):
+    """A filter cannot be read; the message shows it with a caret below the character."""
+
+    def __init__(self, grammar: Grammar, text: str, at: int, message: str, hint: str = "") -> None:
+        # what a terminal would not show takes as many columns below as above
+        shown = "".join(c if c.isprintable() else "?" for c in text)
+        super().__init__(f"{grammar.option}: {message}\n    {shown}\n    {' ' * at}^", hint)
+        self.at = at
+
+
+class _Reader:
+    """Goes through a text once, from left to right."""
+
+    def __init__(self, text: str, grammar: Grammar) -> None:
+        self.text, self.grammar, self.at = text, grammar, 0
+
+    def wrong(self, at: int, message: str, hint: str = "") -> FilterError:
+        return FilterError(self.grammar, self.text, at, message, hint)
+
+    def next(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def skip_blanks(self) -> None:
+        while self.next().isspace():
+            self.at += 1
+
+    def filter(self) -> Filter:
+        alternatives: list[tuple[Part, ...]] = []
+        parts: list[Part] = []
+        while True:
+            parts.append(self.part())
+            joint = _JOINT.match(self.text, self.at)
+            if joint is None:
+                break
+            self.at = joint.end()
+            if joint[1] == "or":
+                alternatives.append(tuple(parts))
+                parts = []
+        self.end()
+        return Filter(self.text, self.grammar, (*alternatives, tuple(parts)))
+
+    def end(self) -> None:
+        self.skip_blanks()
+        at, rest = self.at, self.text[self.at :]
+        if rest:
+            if rest[0] in ")]":
+                raise self.wrong(at, f"{rest[0]!r} was never opened")
+            if re.match(r"(and|or)\b", rest):
+                raise self.wrong(at, "a part in brackets must follow", "as in [path=a]and[path=b]")
+            raise self.wrong(
+                at, "'and' or 'or' must stand between parts", "as in [path=a]or[path=b]"
+            )
+
+    def part(self) -> Part:
+        self.skip_blanks()
+        opening, start = self.next(), self.at
+        if opening not in _OPENING:
+            return self.pairs(start)
+        self.at += 1
+        part, closing = self.pairs(start), _OPENING[opening]
+        found = self.next()
+        if not found:
+            raise self.wrong(start, f"{opening!r} is never closed", f"end the part by {closing}")
+        if found != closing:
+            raise self.wrong(self.at, *self._not_closing(opening, found))
+        self.at += 1
+        return part
+
+    def _not_closing(self, opening: str, found: str) -> tuple[str, str]:
+        if found in ")]":
+            return f"{opening!r} is closed by {_OPENING[opening]!r}, not {found!r}", ""
+        if found in "[(":
+            return f"{found!r} in a value", QUOTE_HINT
+        return f"',' or {_OPENING[opening]!r} must stand here", QUOTE_HINT
+
+    def pairs(self, start: int) -> Part:
+        values: dict[str, str] = {}
+        places: dict[str, int] = {}
+        while True:
+            at = self.at
+            key, value_at, value = self.pair()
+            if key in values:
+                raise self.wrong(at, f"{key!r} is there twice", "join two parts by 'and' or 'or'")
+            values[key], places[key] = value, value_at
+            if self.next() != ",":
+                break
+            self.at += 1
+        if "type" in values and not self.grammar.texts & values.keys():
+            known = ", ".join(sorted(self.grammar.texts))
+            raise self.wrong(start, f"'type' without a text to compare ({known})")
+        return Part(values, places)
+
+    def pair(self) -> tuple[str, int, str]:
+        start = self.at
+        name = re.compile(r"\s*([\w-]+)\s*=").match(self.text, start)
+        key = self.grammar.bare
+        if name is not None:
+            key, start = name[1], name.start(1)
+            self.at = name.end()
+        if key not in self.grammar.keys:
+            raise self._unknown_key(start, key)
+        at = self.at
+        value = self.value()
+        if not value and at == self.at:
+            hint = QUOTE_HINT if self.next() and self.next() in "[(" else ""
+            raise self.wrong(at, f"a value for {key!r} must stand here", hint)
+        self._check(key, value, at)
+        return key, at, value
+
+    def _unknown_key(self, at: int, key: str) -> FilterError:
+        import difflib  # noqa: PLC0415  only for this message
+
+        near = difflib.get_close_matches(key, self.grammar.keys, n=1)
+        known = ", ".join(self.grammar.keys)
+        hint = f"did you mean {near[0]}?" if near else f"the keys are {known}"
+        return self.wrong(at, f"unknown key {key!r}", hint)
+
+    def _check(self, key: str, value: str, at: int) -> None:
+        rule = self.grammar.keys[key]
+        if key == "ppid" and not re.fullmatch(r"-1|\d+", value):
+            raise self.wrong(at, f"{value!r} is no process")
+        given = value.split("|") if rule.is_list else [value]
+        for each in given:
+            if rule.values and each not in rule.values:
+                known = ", ".join(rule.values)
+                raise self.wrong(at, f"{key!r} cannot be {each!r}", f"it is one of {known}")
+
+    def value(self) -> str:
+        quote = self.next()
+        if quote and quote in "\"'":
+            return self._quoted(quote)
+        found = _BARE.match(self.text, self.at)
+        assert found is not None
+        self.at = found.end()
+        return found[0]
+
+    def _quoted(self, quote: str) -> str:
+        start, out = self.at, []
+        self.at += 1
+        while (c := self.next()) != quote:
+            if c == "\\":
+                self.at += 1
+                c = self.next()
+            if not c:
+                raise self.wrong(start, f"the quote {quote} is never closed")
+            out.append(c)
+            self.at += 1
+        self.at += 1
+        return "".join(out)
+
+
+def parse(text: str, grammar: Grammar) -> Filter:
+    """Read a filter; FilterError points at the first character that does not fit."""
+    return _Reader(text, grammar).filter()
+
+
+def parse_opens(texts: Sequence[str]) -> list[Filter]:
+    """Read the filters of `--filter`, all of which must hold."""
+    return [parse(text, OPENS) for text in texts]
+
+
+def parse_executions(texts: Sequence[str]) -> list[Filter]:
+    """Read the filters of `--command-filter`, all of which must hold."""
+    return [parse(text, EXECUTIONS) for text in texts]

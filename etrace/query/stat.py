@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much there is in a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from libetrace.image import Image
+
+from etrace.query.binaries import binaries
+from etrace.query.kinds import Kinds
+from etrace.spec.database import NONE
+
+
+def stat(image: Image) -> Mapping[str, int | None]:
+    """Return counts by name; None for what `cas pp` has not looked for yet."""
+    executions, start = image["executions"], image["paths"]["opens.start"]
+    kinds = Kinds(image)
+    known = kinds.are_known
+    n_opened = sum(start[i] != start[i + 1] for i in range(image["paths"].n_rows))
+    return {
+        "processes": len(set(executions["upid"])),
+        "execs": executions.n_rows,
+        "execs_commands": sum(binary != NONE for binary in executions["binary"]),
+        "execs_compilations": len(kinds.compilations) if known else None,
+        "execs_linking": len(kinds.links) if known else None,
+        "binaries": len(binaries(image)),
+        "opens": image["opens"].n_rows,
+        "paths": n_opened,
+        "linked": image["linked"].n_rows if known else None,
+        "linked_paths": len(kinds.linked_kind) if known else None,
+        "compiled": image["compilations"].n_rows if known else None,
+        "compiled_paths": len(kinds.compiled_type) if known else None,
+        "patterns": image["patterns"].n_rows if "patterns" in image.tables else None,
+    }

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small build as a database: hello from two sources and an archive, with all that `cas pp` adds.
+
+    1 make -> 2 gcc -c main.c  -> 3 cc1 main.c (reads main.c util.h)
+           -> 4 gcc -c util.c  -> 5 cc1 util.c (reads util.c util.h)
+           -> 6 ar rcs libutil.a util.o
+           -> 7 gcc -o hello   -> 8 ld -o hello main.o libutil.a
+
+Process n has upid n << 22 | n, as a trace numbers them; each has index 0 and index 1.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from libetrace.image import Image, NewColumn, NewTable
+
+from etrace.nfsdb.store import StringTable, open_database, rewrite
+from etrace.spec.database import PRODUCTS
+
+REGULAR, GONE = 0x60, 0
+READ, WRITE = 0, 1
+ROOT = "/src"
+ARCHIVE, EXECUTABLE = 0, 1
+
+MAKE, GCC_MAIN, CC1_MAIN, GCC_UTIL, CC1_UTIL, AR, GCC_LINK, LD = (n << 22 | n for n in range(1, 9))
+COMMANDS: dict[int, tuple[int, str, list[str], dict[str, int]]] = {
+    # upid: parent, program, argv, opened files
+    MAKE: (-1, "/usr/bin/make", ["make", "hello"], {"/src/Makefile": READ}),
+    GCC_MAIN: (MAKE, "/usr/bin/gcc", ["gcc", "-DN=1", "-UM", "-c", "main.c"], {}),
+    CC1_MAIN: (
+        GCC_MAIN, "/usr/lib/cc1", ["cc1", "main.c"],
+        {"/src/main.c": READ, "/src/util.h": READ, "/src/main.o": WRITE},
+    ),
+    GCC_UTIL: (MAKE, "/usr/bin/gcc", ["gcc", "-c", "util.c"], {}),
+    CC1_UTIL: (
+        GCC_UTIL, "/usr/lib/cc1", ["cc1", "util.c"],
+        {"/src/util.c": READ, "/src/util.h": READ, "/src/util.o": WRITE},
+    ),
+    AR: (
+        MAKE, "/usr/bin/ar", ["ar", "rcs", "libutil.a", "util.o"],
+        {"/src/util.o": READ, "/src/libutil.a": WRITE},
+    ),
+    GCC_LINK: (MAKE, "/usr/bin/gcc", ["gcc", "-o", "hello", "main.o", "libutil.a"], {}),
+    LD: (
+        GCC_LINK, "/usr/bin/ld", ["ld", "-o", "hello", "main.o", "libutil.a"],
+        {"/src/main.o": READ, "/src/libutil.a": READ, "/src/hello": WRITE},
+    ),
+}  # fmt: skip
+
+
+def _entries() -> Iterable[dict[str, Any]]:
+    for number, (upid, (parent, program, argv, opened)) in enumerate(COMMANDS.items()):
+        start = number * 1000
+        children = [{"p": child, "f": 0} for child, c in COMMANDS.items() if c[0] == upid]
+        common = {"r": {"p": parent, "x": int(parent > 0)}, "i": [], "u": []}
+        shown = COMMANDS[parent][2] if parent > 0 else []
+        yield {"p": upid, "x": 0, "s": start, "e": 10, "b": "", "w": "", "v": shown, "c": [],
+               "o": [], **common}  # fmt: skip
+        yield {
+            "p": upid, "x": 1, "s": start + 10, "e": 500, "b": program, "w": ROOT, "v": argv,
+            "c": children, "!": 0, **common,
+            "o": [
+                {"p": path, "b": start + i, "e": start + i + 5, "m": REGULAR | mode, "s": 100 + i}
+                for i, (path, mode) in enumerate(sorted(opened.items()))
+            ],
+        }  # fmt: skip
+
+
+def _table(name: str, rows: Sequence[Sequence[int]], starts: dict[str, list[int]]) -> NewTable:
+    """Make a product of rows (values of its columns that are no starts) and starts."""
+    table = next(t for t in PRODUCTS if t.name == name)
+    plain = [c.name for c in table.columns if not c.name.endswith(".start")]
+    columns = []
+    for c in table.columns:
+        at = plain.index(c.name) if c.name in plain else -1
+        values = starts[c.name] if at < 0 else [row[at] for row in rows]
+        code = {"<u4": "I", "<i4": "i", "|u1": "B", "<u8": "Q"}[c.dtype]
+        columns.append(NewColumn(c.name, c.dtype, array(code, values)))
+    return NewTable(name, len(rows), columns)
+
+
+def _row(image: Image, upid: int) -> int:
+    return image["executions"]["upid"].tolist().index(upid) + 1
+
+
+def _products(image: Image) -> list[NewTable]:
+    strings = StringTable(image)
+
+    def path(text: str) -> int:
+        return image.find_path(text.encode())
+
+    def string(text: str) -> int:
+        return strings.number(text.encode())
+
+    linked = [(_row(image, AR), path("/src/libutil.a"), 0, ARCHIVE),
+              (_row(image, LD), path("/src/hello"), 1, EXECUTABLE)]  # fmt: skip
+    rows = [(_row(image, upid), string("c"), 1, 0) for upid in (GCC_MAIN, GCC_UTIL)]
+    starts = {"files.start": [0, 1, 2], "includes.start": [0, 1, 2], "objects.start": [0, 1, 2],
+              "definitions.start": [0, 2, 2], "headers.start": [0, 0, 0]}  # fmt: skip
+    tables = [
+        _table("linked", linked, {}),
+        _table("compilations", rows, starts),
+        _table("compilation_files", [(string("/src/main.c"),), (string("/src/util.c"),)], {}),
+        _table("compilation_includes", [(string("/usr/include"),)] * 2, {}),
+        _table(
+            "compilation_definitions",
+            [(string("N"), string("1"), 0), (string("M"), string(""), 1)],
+            {},
+        ),
+        _table("compilation_headers", [], {}),
+        _table("compilation_objects", [(path("/src/main.o"),), (path("/src/util.o"),)], {}),
+    ]
+    return [*tables, strings.table()]
+
+
+def write_parsed(directory: Path) -> Path:
+    """Write the small build as `etrace_parser` leaves it; returns its directory."""
+    directory.mkdir(exist_ok=True)
+    (directory / ".nfsdb").write_text(f"INITCWD={ROOT}\n")
+    (directory / ".nfsdb.json").write_text(json.dumps(list(_entries())))
+    return directory
+
+
+def write_database(directory: Path) -> Path:
+    """Write the small build with its image and products; returns its directory."""
+    image = open_database(write_parsed(directory))
+    rewrite(image, _products(image))
+    return directory

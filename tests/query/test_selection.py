@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters over the columns of the small build."""
+
+from __future__ import annotations
+
+import pytest
+from libetrace.image import Image
+
+from etrace.errors import EtraceError
+from etrace.query import chosen
+from etrace.query.chosen import Given
+from etrace.query.filters import FilterError, parse_executions, parse_opens
+
+
+def files(image: Image, *texts: str) -> list[str]:
+    rows = chosen.opens(image, Given(filters=parse_opens(texts)))
+    return [path.decode().removeprefix("/src/") for path in chosen.paths(image, rows)]
+
+
+def commands(image: Image, *texts: str) -> list[str]:
+    rows = chosen.executions(image, Given(command_filters=parse_executions(texts)))
+    executions = image["executions"]
+    return [f"{executions['upid'][row] & 0xFF}:{executions['index'][row]}" for row in rows]
+
+
+ALL = ["Makefile", "hello", "libutil.a", "main.c", "main.o", "util.c", "util.h", "util.o"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("util.", ["libutil.a", "util.c", "util.h", "util.o"]),
+        ("[path=/src/*.c,type=wc]", ["main.c", "util.c"]),
+        ("[path=*.c,type=wc,negate=1]and[path=.o]", ["main.o", "util.o"]),
+        ("[path=*.c,type=wc,negate=0]", ["main.c", "util.c"]),
+        ('[path="/src/(main|util)\\\\.c$",type=re]', ["main.c", "util.c"]),
+        ("[path=util,type=re]", []),
+        ("[access=w]", ["hello", "libutil.a", "main.o", "util.o"]),
+        ("[global_access=w]", ["hello"]),
+        ("[global_access=rw]", ["libutil.a", "main.o", "util.o"]),
+        ("[class=linked]", ["hello", "libutil.a"]),
+        ("[class=linked_static]", ["libutil.a"]),
+        ("[class=linked_exe|compiled]", ["hello", "main.c", "util.c"]),
+        ("[class=plain]", ["Makefile", "main.o", "util.h", "util.o"]),
+        ("[class=compiler|linker|binary]", []),
+        ("[source_type=c]", ["main.c", "util.c"]),
+        ("[source_type=c++]", []),
+        ("[exists=1]", ALL),
+        ("[exists=0]or[exists=2]or[link=1]", []),
+        ("[source_root=0]", []),
+        ("[source_root=1]and[link=0]", ALL),
+    ],
+)
+def test_a_filter_of_files(image: Image, text: str, wanted: list[str]) -> None:
+    assert files(image, text) == sorted(wanted)
+
+
+def test_several_filters_must_all_hold(image: Image) -> None:
+    assert files(image, "[access=r]", ".o") == ["main.o", "util.o"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[bin=/ld]", ["8:1"]),
+        ("[cmd=gcc * main.c,type=wc]", ["2:1"]),
+        ("cc1", ["3:1", "5:1"]),
+        ("[cmd=make]", ["1:1"]),
+        ("[class=compiler]", ["2:1", "4:1"]),
+        ("[class=linker]", ["6:1", "8:1"]),
+        ("[class=command]and[bin=gcc]", ["7:1"]),
+        ("[ppid=-1]", ["1:0", "1:1"]),
+        ("[bin=/gcc]and[cmd= -c ,negate=1]", ["7:1"]),
+        ("[cwd_source_root=1]and[bin_source_root=0]and[ppid=-1]", ["1:1"]),
+        ("[cwd=/src]and[bin=make]", ["1:1"]),
+    ],
+)
+def test_a_filter_of_commands(image: Image, text: str, wanted: list[str]) -> None:
+    assert commands(image, text) == wanted
+
+
+def test_a_bad_regular_expression_is_pointed_at(image: Image) -> None:
+    with pytest.raises(FilterError) as error:
+        files(image, "[path='a(b',type=re]")
+    assert "bad regular expression" in error.value.message
+
+
+def test_classes_need_what_pp_makes(parsed: Image) -> None:
+    with pytest.raises(EtraceError) as error:
+        files(parsed, "[class=linked]")
+    assert error.value.hint == "make them: cas pp"
