@@ -36,16 +36,16 @@ CROSS = "cross"
 VERSION = re.compile(rb"-\d+(?:\.\d+)*$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """One tool: what it is and how to read its argv."""
+    """One tool: what it is and how to read its argv. There is one object of each."""
 
     name: str
     kind: str
     family: str
     language: str
-    options: Options = field(repr=False, compare=False)
-    settings: Mapping[str, Any] = field(repr=False, compare=False)
+    options: Options = field(repr=False)
+    settings: Mapping[str, Any] = field(repr=False)
 
 
 class Tools:
@@ -91,6 +91,10 @@ class Tools:
         for pattern, tool in self._paths:
             if pattern.match(path):
                 return tool
+        return self.find_name(path)
+
+    def find_name(self, path: bytes) -> Tool | None:
+        """Return the tool with the name of a file, wherever it lies."""
         name = path.rpartition(b"/")[2].removesuffix(b".exe")
         unversioned = VERSION.sub(b"", name)
         for text in (name, unversioned, self._uncrossed(name), self._uncrossed(unversioned)):

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiler's argv -> what it was told to compile, how and where to (nothing is run or read).
+
+Facts: `etrace/compilers/*.toml`; what the options mean: GCC's manual, "Invoking GCC" and "The C
+Preprocessor", and the Clang command line reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import NamedTuple
+
+from etrace.compilers.options import INPUT, Argument
+from etrace.compilers.tools import Tool, Tools
+
+STDIN = b"-"
+ASSEMBLER = "assembler"
+SYSROOT_MARKS = (b"=", b"$SYSROOT")
+
+
+class Step(Enum):
+    """The last thing that the compiler was told to do."""
+
+    OBJECT = "-c"
+    ASSEMBLY = "-S"
+    CHECK = "-fsyntax-only"
+    LINK = ""
+
+
+class Source(NamedTuple):
+    """An input to compile, as it was given; `-` is the standard input."""
+
+    name: bytes
+    language: str
+
+
+class Definition(NamedTuple):
+    """-D or -U: `value` is `1` when -D gives none, and empty of -U."""
+
+    name: bytes
+    value: bytes
+    is_undef: bool
+
+
+@dataclass(slots=True)
+class Invocation:
+    """What one command line asks of a compiler; files and directories as they were given.
+
+    `internal` are directories that a driver handed to its stage, `target` the options that change
+    which directories the compiler searches by itself.
+    """
+
+    tool: Tool
+    sources: list[Source] = field(default_factory=list)
+    step: Step = Step.LINK
+    outputs: list[bytes] = field(default_factory=list)
+    quote: list[bytes] = field(default_factory=list)
+    include: list[bytes] = field(default_factory=list)
+    system: list[bytes] = field(default_factory=list)
+    internal: list[bytes] = field(default_factory=list)
+    after: list[bytes] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
+    headers: list[bytes] = field(default_factory=list)
+    target: list[bytes] = field(default_factory=list)
+    sysroot: bytes = b""
+    is_standard: bool = True
+
+    @property
+    def language(self) -> str:
+        """C++ when any source is, else that of the first one that is not assembler."""
+        languages = [source.language for source in self.sources]
+        if "c++" in languages:
+            return "c++"
+        return next((each for each in languages if each != ASSEMBLER), languages[0])
+
+
+def read_invocation(tool: Tool, argv: Sequence[bytes]) -> Invocation | None:
+    """Return what `argv`, without the program's name, compiles; None when it compiles nothing.
+
+    Preprocessing alone, questions (`--version`) and linking compile nothing.
+    """
+    reader = _Reader(tool)
+    it = reader.it
+    for argument in tool.options.parse(argv):
+        meaning = argument.meaning
+        if not meaning:
+            continue
+        if meaning in _LISTS:
+            getattr(it, _LISTS[meaning]).append(argument.value)
+        elif meaning in _NOTHING:
+            return None
+        elif meaning in _ACTIONS:
+            _ACTIONS[meaning](reader, argument)
+    it.sources = reader.primary or it.sources
+    if not it.sources:
+        return None
+    _root_directories(it)
+    return it
+
+
+class _Reader:
+    """What has to be remembered between arguments."""
+
+    __slots__ = ("dialect", "extensions", "it", "prefix", "primary")
+
+    def __init__(self, tool: Tool) -> None:
+        self.it = Invocation(tool)
+        self.extensions = _extensions(tool)
+        self.dialect: str | None = None  # by -x, empty: nothing that is compiled
+        self.prefix = b""
+        self.primary: list[Source] = []  # inputs that the command line itself calls sources
+
+    def add_input(self, argument: Argument) -> None:
+        """Take an input as a source when -x, its extension or the tool says so."""
+        name = argument.value
+        language = self.dialect
+        if language is None:
+            stem, dot, extension = name.rpartition(b".")
+            language = self.extensions.get(extension) if dot and stem[-1:] != b"/" else None
+        if language is None and self.it.tool.settings.get("takes_all"):
+            language = self.it.tool.language
+        if language:
+            self.it.sources.append(Source(name, language))
+
+    def add_primary(self, argument: Argument) -> None:
+        self.primary.append(Source(argument.value, self.it.tool.language))
+
+    def set_dialect(self, argument: Argument) -> None:
+        """Follow -x: `none` gives the choice back to the extension."""
+        known = self.it.tool.settings.get("dialects", {})
+        value = argument.value.decode("ascii", "replace")
+        self.dialect = None if value == "none" else known.get(value, "")
+
+    def set_step(self, argument: Argument) -> None:
+        """Stop earlier: -S wins over -c, and -fsyntax-only over both."""
+        step = _STEPS[argument.meaning]
+        if _ORDER.index(step) < _ORDER.index(self.it.step):
+            self.it.step = step
+
+    def define(self, argument: Argument) -> None:
+        name, equals, value = argument.value.partition(b"=")
+        self.it.definitions.append(Definition(name, value if equals else b"1", False))
+
+    def undefine(self, argument: Argument) -> None:
+        self.it.definitions.append(Definition(argument.value, b"", True))
+
+    def set_prefix(self, argument: Argument) -> None:
+        self.prefix = argument.value
+
+    def add_with_prefix(self, argument: Argument) -> None:
+        """-iwithprefix; without -iprefix it is a place that only the compiler knows."""
+        if self.prefix:
+            is_before = argument.meaning == "include-with-prefix-before"
+            directories = self.it.include if is_before else self.it.after
+            directories.append(self.prefix + argument.value)
+
+    def add_with_sysroot(self, argument: Argument) -> None:
+        """-iwithsysroot: an absolute path lies in the sysroot."""
+        mark = SYSROOT_MARKS[0] if argument.value.startswith(b"/") else b""
+        self.it.system.append(mark + argument.value)
+
+    def set_sysroot(self, argument: Argument) -> None:
+        """--sysroot, and -isysroot, which wins for headers."""
+        if argument.meaning == "header-sysroot" or not self.it.sysroot:
+            self.it.sysroot = argument.value
+
+    def drop_standard(self, _argument: Argument) -> None:
+        self.it.is_standard = False
+
+    def add_target(self, argument: Argument) -> None:
+        flag, value = argument.flag, argument.value
+        words = [flag + value] if flag.endswith(b"=") else [flag, value] if value else [flag]
+        self.it.target += words
+
+    def hand_on(self, argument: Argument) -> None:
+        """Read what -Wp, hands to the preprocessor; its -MD takes a file."""
+        words = iter(argument.value.split(b","))
+        for word in words:
+            if word in (b"-MD", b"-MMD", b"-MF", b"-MT", b"-MQ"):
+                next(words, None)
+                continue
+            self.hand_on_one(Argument("", b"", word))
+
+    def hand_on_one(self, argument: Argument) -> None:
+        """-Xpreprocessor WORD."""
+        for each in self.it.tool.options.parse([argument.value]):
+            if each.meaning in _HANDED_ON:
+                _ACTIONS[each.meaning](self, each)
+
+
+@cache
+def _extensions(tool: Tool) -> dict[bytes, str]:
+    """Return language by extension; g++ takes C for C++."""
+    promoted = {"c": "c++"} if tool.settings.get("promotes") else {}
+    return {
+        extension.encode(): promoted.get(language, language)
+        for language, extensions in tool.settings.get("languages", {}).items()
+        for extension in extensions
+    }
+
+
+def _root_directories(it: Invocation) -> None:
+    """Put the sysroot before directories that ask for it."""
+    for directories in (it.quote, it.include, it.system, it.after):
+        for at, directory in enumerate(directories):
+            for mark in SYSROOT_MARKS:
+                if directory.startswith(mark):
+                    directories[at] = it.sysroot + directory[len(mark) :]
+
+
+_ORDER = (Step.CHECK, Step.ASSEMBLY, Step.OBJECT, Step.LINK)
+_STEPS = {"compile": Step.OBJECT, "assemble": Step.ASSEMBLY, "check": Step.CHECK}
+_NOTHING = frozenset(("preprocess", "query"))
+_LISTS = {
+    "output": "outputs",
+    "include-quote": "quote",
+    "include": "include",
+    "include-system": "system",
+    "include-internal": "internal",
+    "include-after": "after",
+    "header": "headers",
+    "macros": "headers",
+}
+_ACTIONS: dict[str, Callable[[_Reader, Argument], None]] = {
+    INPUT: _Reader.add_input,
+    "source": _Reader.add_primary,
+    "language": _Reader.set_dialect,
+    "define": _Reader.define,
+    "undefine": _Reader.undefine,
+    "include-prefix": _Reader.set_prefix,
+    "include-with-prefix": _Reader.add_with_prefix,
+    "include-with-prefix-before": _Reader.add_with_prefix,
+    "include-with-sysroot": _Reader.add_with_sysroot,
+    "sysroot": _Reader.set_sysroot,
+    "header-sysroot": _Reader.set_sysroot,
+    "no-standard-includes": _Reader.drop_standard,
+    "target": _Reader.add_target,
+    "no-cxx-includes": _Reader.add_target,
+    "preprocessor": _Reader.hand_on,
+    "preprocessor-argument": _Reader.hand_on_one,
+    **dict.fromkeys(_STEPS, _Reader.set_step),
+}
+_HANDED_ON = frozenset(("define", "undefine"))
+
+
+# ---- who really compiles ----
+
+
+def select_tool(
+    tools: Tools, tool: Tool, argv: Sequence[bytes]
+) -> tuple[Tool, Sequence[bytes]] | None:
+    """Return the compiler that a command line is for, and its arguments without a name.
+
+    Follows launchers (`ccache gcc ..`, or ccache under gcc's name) and programs that are several
+    by their first argument (`clang -cc1`, `zig cc`). None when it is for no compiler.
+    """
+    while tool.kind == "launcher":
+        launched = _launched(tools, argv)
+        if launched is None:
+            return None
+        tool, argv = launched
+    choice = tool.settings.get("first_argument", {})
+    first = argv[1].decode("utf-8", "replace") if len(argv) > 1 else ""
+    name = choice.get(first, choice.get("*"))
+    if name is None:
+        return tool, argv[1:]
+    return (tools[name], argv[2:]) if name else None
+
+
+def _launched(tools: Tools, argv: Sequence[bytes]) -> tuple[Tool, Sequence[bytes]] | None:
+    """Return what a launcher was told to launch: itself under another name, or its first command.
+
+    Its own options and NAME=value may stand before the command.
+    """
+    own = tools.find_name(argv[0]) if argv else None
+    if own is not None and own.kind == "compiler":
+        return own, argv
+    for at, argument in enumerate(argv[1:], 1):
+        if argument.startswith(b"-") or b"=" in argument:
+            continue
+        found = tools.find_name(argument)
+        return None if found is None else (found, argv[at:])
+    return None

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executions of compilers -> the tables `compilations*` ("d" of the JSON, seed 001).
+
+Everything comes from argv, opens and environment of the trace; the build tree is not touched and
+no compiler is run there. Which execution of a compiler, its launcher and its stages is the
+compilation, and what each field means: docs/compilations.md.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from posixpath import join
+
+from libetrace.image import DTYPES, Image, NewColumn, NewTable
+
+from etrace.compilers.invocation import STDIN, Definition
+from etrace.postprocess.compiled_objects import CompiledObjects
+from etrace.postprocess.compiler_commands import FRONTEND, Command, CommandReader
+from etrace.postprocess.process_tree import ProcessTree
+from etrace.postprocess.run import Strings, Work
+from etrace.postprocess.search_path import VARIABLES, SearchPaths
+from etrace.postprocess.traced_files import TracedFiles
+from etrace.spec.database import PRODUCTS, Table
+
+TABLES = tuple(table for table in PRODUCTS if table.name.startswith("compilation"))
+TYPES = {"c": 1, "c++": 2}
+TEMPORARY_VARIABLE = b"TMPDIR"
+NO_FILES = (b"/dev/null",)
+UNKNOWN_STDIN = b"/dev/stdin"
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One compilation, its paths absolute and resolved; `objects` are rows of `paths`."""
+
+    execution: int
+    language: str
+    is_child: bool
+    files: Sequence[bytes]
+    includes: Sequence[bytes]
+    definitions: Sequence[Definition]
+    headers: Sequence[bytes]
+    objects: Sequence[int]
+
+
+class Environment:
+    """The few variables that matter here, by process."""
+
+    def __init__(self, image: Image, files: TracedFiles) -> None:
+        wanted: dict[int, tuple[bytes, bytes]] = {}
+        for name in (*VARIABLES, TEMPORARY_VARIABLE):
+            for row in files.strings_with(name + b"="):
+                wanted[row] = (name, image.string(row)[len(name) + 1 :])
+        self._of: dict[int, dict[bytes, bytes]] = {}
+        if not wanted:
+            return
+        table = image["environment"]
+        for upid, string in zip(table["upid"], table["string"], strict=True):
+            if string in wanted:
+                name, value = wanted[string]
+                self._of.setdefault(upid, {})[name] = value
+
+    def of(self, upid: int) -> dict[bytes, bytes]:
+        """Return the variables of a process by name."""
+        return self._of.get(upid, {})
+
+    def temporary_directories(self) -> set[bytes]:
+        """Return every value of TMPDIR."""
+        values = (each.get(TEMPORARY_VARIABLE, b"") for each in self._of.values())
+        return {value.rstrip(b"/") for value in values} - {b""}
+
+
+class Compilations:
+    """Finds the compilations of one image."""
+
+    def __init__(self, work: Work) -> None:
+        self._image, self._work = work.image, work
+        self._tree = ProcessTree(work.image)
+        self._files = TracedFiles(work.image)
+        self._environment = Environment(work.image, self._files)
+        self._searched = SearchPaths(self._files)
+        self._objects = CompiledObjects(
+            work.image, self._tree, self._environment.temporary_directories()
+        )
+        self._commands = CommandReader(work.image, self._tree, work.config).commands()
+
+    def find(self) -> list[Compilation]:
+        """Return all compilations in order of their executions."""
+        sources = self._own_sources()
+        inner: dict[int, set[bytes]] = {}
+        for row, files in sources.items():
+            outer = self._commands[row].outer
+            while outer >= 0:
+                inner.setdefault(outer, set()).update(files)
+                outer = self._commands[outer].outer if outer in self._commands else -1
+        found = []
+        for number, (row, files) in enumerate(sources.items()):
+            self._work.progress("compilations", number, len(sources))
+            left = [file for file in files if file not in inner.get(row, ())]
+            if left:
+                found.append(self._compilation(self._commands[row], left))
+        return found
+
+    def _own_sources(self) -> dict[int, list[bytes]]:
+        """Return the sources of each command that succeeded, less those a compiler made itself.
+
+        What a launcher or driver lets another compiler do with temporary files is part of its own
+        compilation.
+        """
+        files = {row: self._sources(command) for row, command in self._commands.items()}
+        out = {}
+        for row, own in files.items():
+            outer = files.get(self._commands[row].outer)
+            is_foreign = outer is not None and not set(own) & set(outer)
+            if own and not is_foreign and not self._tree.has_failed(row):
+                out[row] = own
+        return out
+
+    def _sources(self, command: Command) -> list[bytes]:
+        paths = []
+        for source in command.invocation.sources:
+            if source.name == STDIN:
+                paths.append(self._redirected(command.row))
+            else:
+                paths.append(self._files.resolve(join(command.cwd, source.name)))
+        return [path for path in dict.fromkeys(paths) if path not in NO_FILES]
+
+    def _redirected(self, row: int) -> bytes:
+        """Return what the standard input was: the one file that the process opened to read first.
+
+        A shell opens `< FILE` between fork and exec.
+        """
+        first = self._tree.first_of_process(row)
+        opens = self._image["opens"]
+        read = [
+            opens["path"][each]
+            for each in self._image["executions"].span("opens.start", first)
+            if not opens["mode"][each] & 3
+        ]
+        if first == row or len(read) != 1:
+            return UNKNOWN_STDIN
+        return self._image.path_string(read[0])
+
+    def _compilation(self, command: Command, files: Sequence[bytes]) -> Compilation:
+        parent = None
+        if command.tool.settings.get("role") == FRONTEND:
+            parent = self._commands.get(command.outer)
+        invocation = command.invocation
+        directories = self._searched.directories(
+            invocation, command.cwd, self._environment.of(self._tree.upid[command.row]), ()
+        )
+        return Compilation(
+            execution=command.row,
+            language=invocation.language,
+            is_child=parent is not None,
+            files=files,
+            includes=directories,
+            definitions=invocation.definitions,
+            headers=[self._header(command, name, directories) for name in invocation.headers],
+            objects=self._objects.made(command, parent),
+        )
+
+    def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
+        """Return what -include meant: looked for in the current directory first."""
+        for directory in (command.cwd, *directories):
+            path = join(directory, name)
+            if self._files.path_row(path) >= 0:
+                return self._files.resolve(path)
+        return self._files.resolve(join(command.cwd, name))
+
+
+# ---- tables ----
+
+
+class _Columns:
+    """The columns of the tables `compilations*`, to be appended to."""
+
+    def __init__(self, strings: Strings) -> None:
+        self._number = strings.number
+        self._columns: Mapping[str, Mapping[str, array[int]]] = {
+            table.name: {
+                c.name: array(DTYPES[c.dtype][0], [0] * c.name.endswith(".start"))
+                for c in table.columns
+            }
+            for table in TABLES
+        }
+
+    def add(self, it: Compilation) -> None:
+        main = self._columns["compilations"]
+        main["execution"].append(it.execution)
+        main["language"].append(self._number(it.language.encode()))
+        main["type"].append(TYPES.get(it.language, 0))
+        main["is_child"].append(it.is_child)
+        self._extend("files", "string", map(self._number, it.files))
+        self._extend("includes", "string", map(self._number, it.includes))
+        self._extend("headers", "string", map(self._number, it.headers))
+        self._extend("objects", "path", it.objects)
+        definitions = self._columns["compilation_definitions"]
+        definitions["value"].extend(self._number(each.value) for each in it.definitions)
+        definitions["is_undef"].extend(each.is_undef for each in it.definitions)
+        self._extend("definitions", "name", (self._number(each.name) for each in it.definitions))
+
+    def _extend(self, name: str, column: str, rows: Iterable[int]) -> None:
+        target = self._columns[f"compilation_{name}"][column]
+        target.extend(rows)
+        self._columns["compilations"][f"{name}.start"].append(len(target))
+
+    def tables(self) -> list[NewTable]:
+        return [self._table(table) for table in TABLES]
+
+    def _table(self, table: Table) -> NewTable:
+        columns = self._columns[table.name]
+        return NewTable(
+            table.name,
+            len(columns[table.columns[0].name]),
+            [NewColumn(c.name, c.dtype, columns[c.name], c.unit, c.meaning) for c in table.columns],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationPhase:
+    """`cas pp --compilations`."""
+
+    name: str = "compilations"
+    tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
+
+    def run(self, work: Work) -> list[NewTable]:
+        """Make the tables; EtraceError when the image is damaged."""
+        columns = _Columns(work.strings)
+        for compilation in Compilations(work).find():
+            columns.add(compilation)
+        return columns.tables()
+
+    def describe(self, tables: Sequence[NewTable]) -> str:
+        """Say how many there are."""
+        return f"{tables[0].n_rows} compilations"
+
+
+PHASE = CompilationPhase()

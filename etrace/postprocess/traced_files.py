@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths as a program was given them -> what they were when it ran, by the trace.
+
+Nothing is looked up on the disk but whether a directory exists, and that only when the trace does
+not tell. What an open asked for and what it resolved to lie side by side in the table `opens`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from functools import cache
+from pathlib import Path
+from posixpath import join, normpath
+
+from libetrace.image import Image
+from libetrace.lookup import Lookup, resolve_strings
+
+from etrace.errors import EtraceError
+
+#: how many files of a directory are looked at for what the directory resolved to
+SAMPLES = 64
+
+
+class TracedFiles:
+    """Answers for one image; answers about directories are remembered."""
+
+    def __init__(self, image: Image) -> None:
+        """EtraceError when the image is damaged."""
+        strings, opens = image["strings"], image["opens"]
+        self._image = image
+        try:
+            self._lookup = Lookup(strings["start"], strings["bytes"])
+            self._paths: array[int] = resolve_strings(
+                image["paths"]["string"], opens["original"], opens["path"], strings.n_rows
+            )
+        except ValueError as error:
+            raise EtraceError(f"{image.path}: {error}", "make it again: cas cache") from error
+        self._directories: dict[bytes, bytes] = {}
+        self._exists: dict[bytes, bool] = {}
+
+    def strings_with(self, prefix: bytes) -> range:
+        """Return the rows of all strings that begin with `prefix`."""
+        return range(*self._lookup.prefixed(prefix))
+
+    def path_row(self, path: bytes) -> int:
+        """Return the row of `paths` that an absolute path led to, -1 when nothing asked for it."""
+        string = self._lookup.find(path)
+        return -1 if string < 0 else self._paths[string]
+
+    def resolve(self, path: bytes) -> bytes:
+        """Return what an absolute path to a file led to."""
+        for form in (path, normal := normpath(path)):
+            row = self.path_row(form)
+            if row >= 0:
+                return self._image.path_string(row)
+        directory, _, name = normal.rpartition(b"/")
+        return join(self.resolve_directory(directory or b"/"), name)
+
+    def resolve_directory(self, path: bytes) -> bytes:
+        """Return what an absolute path to a directory led to."""
+        found = self._directories.get(path)
+        if found is None:
+            normal = normpath(path)
+            found = self._sampled(path) or self._sampled(normal) or normal
+            self._directories[path] = found
+        return found
+
+    def _sampled(self, directory: bytes) -> bytes | None:
+        """Return what the directory is by the files that were opened through it."""
+        prefix = directory.rstrip(b"/") + b"/"
+        for string in self.strings_with(prefix)[:SAMPLES]:
+            row = self._paths[string]
+            if row < 0:
+                continue
+            below = b"/" + self._image.string(string)[len(prefix) :]
+            path = self._image.path_string(row)
+            if path.endswith(below) and b"/../" not in below:
+                return path[: -len(below)] or b"/"
+        return None
+
+    def has_directory(self, path: bytes, cwd: bytes) -> bool:
+        """Tell whether a resolved directory existed, as far as is known.
+
+        It did when something in it was opened. Else the disk decides, if the build's `cwd` is still
+        there; else it may have existed.
+        """
+        found = self._exists.get(path)
+        if found is None:
+            found = self._exists[path] = self._is_used(path) or is_directory(path)
+        return found or not is_directory(cwd)
+
+    def _is_used(self, directory: bytes) -> bool:
+        rows = self.strings_with(directory.rstrip(b"/") + b"/")[:SAMPLES]
+        return any(self._paths[row] >= 0 for row in rows)
+
+
+@cache
+def is_directory(path: bytes) -> bool:
+    """Tell whether a directory is on the disk now; asked once."""
+    try:
+        return Path(path.decode("utf-8", "surrogateescape")).is_dir()
+    except (OSError, ValueError):
+        return False
