@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Who wrote what and who read it, of one image.
+from libetrace.memory cimport Buffer
+from libetrace.raw_uses cimport UseColumns
+from libetrace.types cimport u8, u32, u64
+from libetrace.uses cimport RawUse, Use
+from libetrace.walk cimport Edges, Walk
+
+
+# A table of uses of files: `opens`, or `inherited` of the same columns.
+cdef class UseTable:
+    cdef UseColumns columns
+    cdef object table
+
+
+# All uses of an image; `n` of them.
+cdef class RawUses:
+    cdef RawUse *raw
+    cdef u64 n
+
+    cdef int add_table(self, UseTable table) except -1
+    cdef int add_programs(self, tables, UseTable opens, u64 n_paths, bint all_programs) except -1
+
+
+cdef class Graph:
+    cdef Edges edges
+    cdef u32 *process_of  # by execution
+    cdef readonly u32 n_paths
+    cdef readonly u32 n_executions
+    cdef readonly u32 n_processes
+    cdef readonly u64 n_opens
+    cdef readonly u64 n_inherited
+    cdef readonly bint is_reversed
+
+    cdef int number(self, tables, bint wrapped) except -1
+    cdef int link_pipes(self, tables) except -1
+    cdef int list_uses(self, tables, bint all_programs) except -1
+    cdef int deal_uses(self, RawUses uses) except -1
+
+
+cdef class Closure:
+    cdef Walk walk
+    cdef readonly Graph graph
+    cdef object roots
+    cdef object rules  # keeps the masks alive
+
+    cdef object rows(self, Buffer *numbers, const Use *uses)
+    cdef object leave(self, u64 use, u32 path)
+    cdef int climb(self, u32 number, list steps) except -1
