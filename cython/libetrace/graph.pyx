@@ -64,7 +64,7 @@ cdef int check_starts(const u64[::1] start, u64 n_rows, u64 n, name) except -1:
 
 
 cdef int check_length(column, u64 n, name) except -1:
-    if len(column) != n:
+    if <u64>len(column) != n:
         raise GraphError(f"{name} has {len(column)} rows of {n}")
     return 0
 

@@ -30,7 +30,7 @@ cdef void sort_pass(const Sortable *source, Sortable *target, u64 n, int shift,
     memset(counts, 0, N_BUCKETS * sizeof(u64))
     for i in range(n):
         counts[(source[i].key >> shift) & (N_BUCKETS - 1)] += 1
-    for i in range(N_BUCKETS):
+    for i in range(<u64>N_BUCKETS):
         count = counts[i]
         counts[i] = place
         place += count

@@ -157,11 +157,14 @@ class Builder:
         self._add_children(entry.get("c", ()))
         self._add_readers(entry.get("i", ()))
         self._add_cpus(entry.get("u", ()))
-        self._add_opens(len(table["upid"]) - 1, entry.get("o", ()))
+        row = len(table["upid"]) - 1
+        self._add_opens(row, entry.get("o", ()), tells_last="h" in entry)
+        self._add_inherited(row, entry.get("h", ()))
         for name, of in (
             ("argv", "arguments"),
             ("opens", "opens"),
             ("children", "children"),
+            ("inherited", "inherited"),
             ("readers", "pipe_readers"),
             ("cpus", "cpus"),
         ):
@@ -189,7 +192,15 @@ class Builder:
         self._stat.setdefault(number, (0, 0))
         return number
 
-    def _add_opens(self, row: int, opens: Iterable[Entry]) -> None:
+    def _add_inherited(self, row: int, files: Iterable[Entry]) -> None:
+        table = self._columns["inherited"]
+        for file in files:
+            table["path"].append(self._path(file["p"]))
+            table["execution"].append(row)
+            table["descriptor"].append(file["d"])
+            table["mode"].append(file["m"])
+
+    def _add_opens(self, row: int, opens: Iterable[Entry], *, tells_last: bool) -> None:
         table = self._columns["opens"]
         for file in opens:
             path = self._path(file["p"])
@@ -204,6 +215,8 @@ class Builder:
             table["mode"].append(mode & 0xFF)
             table["size"].append(size)
             table["execution"].append(row)
+            last = file.get("l", max(file.get("b", 0), file.get("e", 0)))
+            table["until_ns"].append(last if tells_last else NONE)
 
     # ---- numbers to rows ----
 
@@ -224,6 +237,7 @@ class Builder:
         path_row = {number: row for row, number in enumerate(paths)}
         self._renumber("executions", "binary", path_row)
         self._renumber("opens", "path", path_row)
+        self._renumber("inherited", "path", path_row)
         self._write_paths(paths, row_of)
 
     def _write_strings(self, strings: list[bytes]) -> None:

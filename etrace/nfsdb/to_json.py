@@ -23,6 +23,8 @@ class Exporter:
     def __init__(self, image: Image) -> None:
         self._image = image
         self._executions = image["executions"]
+        until = image["opens"]["until_ns"]
+        self._tells_last = bool(len(until)) and until[0] != NONE  # else a foreign database
         self._text = lru_cache(maxsize=1 << 16)(self._decode)
 
     def _decode(self, string: int) -> str:
@@ -40,8 +42,22 @@ class Exporter:
             out: dict[str, Any] = {"p": self._text(path)}
             if opens["original"][i] != path:
                 out["o"] = self._text(opens["original"][i])
-            out |= {"b": opens["open_ns"][i], "e": opens["close_ns"][i]}
+            begin, end, last = opens["open_ns"][i], opens["close_ns"][i], opens["until_ns"][i]
+            out |= {"b": begin, "e": end}
+            if last > max(begin, end):
+                out["l"] = last
             yield out | {"m": opens["mode"][i], "s": opens["size"][i]}
+
+    def _inherited(self, row: int) -> list[dict[str, Any]]:
+        table, paths = self._image["inherited"], self._image["paths"]
+        return [
+            {
+                "d": table["descriptor"][i],
+                "p": self._text(paths["string"][table["path"][i]]),
+                "m": table["mode"][i],
+            }
+            for i in self._executions.span("inherited.start", row)
+        ]
 
     def _binary(self, row: int) -> str:
         binary = self._executions["binary"][row]
@@ -65,6 +81,10 @@ class Exporter:
             ],
             "r": self._key(e["parent"][row]),
             "i": [self._key(readers[i]) for i in e.span("readers.start", row)],
+        }
+        if self._tells_last:
+            out["h"] = self._inherited(row)
+        out |= {
             "u": [
                 {"c": cpus["cpu"][i], "t": cpus["time_ns"][i]} for i in e.span("cpus.start", row)
             ],

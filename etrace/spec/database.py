@@ -71,6 +71,7 @@ TABLES: tuple[Table, ...] = (
             C("argv.start", "<u8", "its arguments in `arguments`"),
             C("opens.start", "<u8", "its opens in `opens`"),
             C("children.start", "<u8", "in `children`"),
+            C("inherited.start", "<u8", "files it began with, in `inherited`"),
             C(
                 "readers.start",
                 "<u8",
@@ -91,6 +92,17 @@ TABLES: tuple[Table, ...] = (
             C("mode", "|u1", "0emmmmxx; xx 0 read, 1 write, 2 both"),
             C("size", "<i8", "by lstat of the original path", "bytes"),
             C("execution", "<u4", "row of `executions`"),
+            C("until_ns", "<i8", "end of its last use, NONE when the trace does not tell", "ns"),
+        ),
+    ),
+    Table(
+        "inherited",
+        "files that an execution began with as descriptors 0 to 2, opened by another process",
+        (
+            C("path", "<u4", "row of `paths`"),
+            C("execution", "<u4", "row of `executions`"),
+            C("descriptor", "|u1", "0 to 2"),
+            C("mode", "|u1", "0 read, 1 write, 2 both"),
         ),
     ),
     Table(
