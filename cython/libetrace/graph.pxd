@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who wrote what and who read it, of one image.
 from libetrace.memory cimport Buffer
-from libetrace.raw_uses cimport UseColumns
+from libetrace.raw_uses cimport ExecutionColumns, InheritedColumns, OpenColumns
 from libetrace.types cimport u8, u32, u64
 from libetrace.uses cimport RawUse, Use
 from libetrace.walk cimport Edges, Walk
 
 
-# A table of uses of files: `opens`, or `inherited` of the same columns.
-cdef class UseTable:
-    cdef UseColumns columns
-    cdef object table
+cdef class Columns:
+    cdef OpenColumns opens
+    cdef InheritedColumns inherited
+    cdef ExecutionColumns executions
+    cdef object tables
+
+    cdef int take_executions(self, table, u64 n_paths) except -1
+    cdef int take_opens(self, table, u64 n_paths) except -1
+    cdef int take_inherited(self, table, u64 n_paths) except -1
 
 
-# All uses of an image; `n` of them.
 cdef class RawUses:
     cdef RawUse *raw
     cdef u64 n
-
-    cdef int add_table(self, UseTable table) except -1
-    cdef int add_programs(self, tables, UseTable opens, u64 n_paths, bint all_programs) except -1
 
 
 cdef class Graph:

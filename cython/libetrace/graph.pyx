@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 
 from libetrace.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.processes cimport Executions, number_processes
-from libetrace.raw_uses cimport ProgramColumns, UseColumns, take_programs, take_uses
+from libetrace.raw_uses cimport first_stamp, take_inherited, take_opens, take_programs
 from libetrace.types cimport s32, s64, u8, u32, u64, UINT32_MAX
 from libetrace.uses cimport READS, WRITES, RawUse, Use, UseLists, lists_free, lists_init, order_uses
 from libetrace.walk cimport (
@@ -88,59 +88,75 @@ cdef const u8 *first_u8(const u8[::1] column) noexcept:
 # ---- building ----
 
 
-cdef class UseTable:
-    def __init__(self, table, u64 n_paths, u64 n_executions):
-        self.table = table
-        self.columns.n = table.n_rows
-        for name in ("path", "execution", "open_ns", "close_ns", "mode"):
-            check_length(table[name], self.columns.n, f"{table.name}.{name}")
-        check_rows(table["path"], n_paths, f"{table.name}.path")
-        check_rows(table["execution"], n_executions, f"{table.name}.execution")
-        self.columns.path = first_u32(table["path"])
-        self.columns.execution = first_u32(table["execution"])
-        self.columns.begin = first_s64(table["open_ns"])
-        self.columns.end = first_s64(table["close_ns"])
-        self.columns.mode = first_u8(table["mode"])
-        self.columns.until = NULL
-        if "until_ns" in table.columns:
-            check_length(table["until_ns"], self.columns.n, f"{table.name}.until_ns")
-            self.columns.until = first_s64(table["until_ns"])
+cdef class Columns:
+    """The columns of uses, checked; `tables` keeps them mapped."""
+
+    def __init__(self, tables):
+        cdef u64 n_paths = tables["paths"].n_rows
+        self.tables = tables
+        self.take_executions(tables["executions"], n_paths)
+        self.take_opens(tables["opens"], n_paths)
+        if "inherited" in tables:
+            self.take_inherited(tables["inherited"], n_paths)
+        self.executions.first = first_stamp(&self.executions, &self.opens)
+
+    cdef int take_executions(self, table, u64 n_paths) except -1:
+        self.executions.n = table.n_rows
+        for name in ("binary", "start_ns", "elapsed_ns"):
+            check_length(table[name], table.n_rows, f"executions.{name}")
+        check_optional(table["binary"], n_paths, "executions.binary")
+        self.executions.binary = first_s32(table["binary"])
+        self.executions.start = first_s64(table["start_ns"])
+        self.executions.elapsed = first_s64(table["elapsed_ns"])
+        return 0
+
+    cdef int take_opens(self, table, u64 n_paths) except -1:
+        self.opens.n = table.n_rows
+        for name in ("path", "execution", "open_ns", "close_ns", "until_ns", "mode"):
+            check_length(table[name], table.n_rows, f"opens.{name}")
+        check_rows(table["path"], n_paths, "opens.path")
+        check_rows(table["execution"], self.executions.n, "opens.execution")
+        self.opens.path = first_u32(table["path"])
+        self.opens.execution = first_u32(table["execution"])
+        self.opens.begin = first_s64(table["open_ns"])
+        self.opens.end = first_s64(table["close_ns"])
+        self.opens.until = first_s64(table["until_ns"])
+        self.opens.mode = first_u8(table["mode"])
+        return 0
+
+    cdef int take_inherited(self, table, u64 n_paths) except -1:
+        self.inherited.n = table.n_rows
+        for name in ("path", "execution", "mode"):
+            check_length(table[name], table.n_rows, f"inherited.{name}")
+        check_rows(table["path"], n_paths, "inherited.path")
+        check_rows(table["execution"], self.executions.n, "inherited.execution")
+        self.inherited.path = first_u32(table["path"])
+        self.inherited.execution = first_u32(table["execution"])
+        self.inherited.mode = first_u8(table["mode"])
+        return 0
 
 
 cdef class RawUses:
-    def __cinit__(self, u64 room):
+    """All uses of an image; `n` of them."""
+
+    def __cinit__(self, Columns columns, u32 n_paths, bint all_programs):
+        cdef u64 room = columns.opens.n + columns.inherited.n + columns.executions.n
+        cdef u8 *is_written = NULL
         if room >= UINT32_MAX:
             raise GraphError(f"{room} uses of files are more than {UINT32_MAX}")
         self.raw = <RawUse *>malloc((room + 1) * sizeof(RawUse))
-        if self.raw == NULL:
+        is_written = <u8 *>calloc(<size_t>n_paths + 1, 1)
+        if self.raw == NULL or is_written == NULL:
+            free(is_written)
             raise MemoryError
+        with nogil:
+            self.n = take_opens(&columns.opens, &columns.executions, self.raw, 0)
+            self.n = take_inherited(&columns.inherited, &columns.executions, self.raw, self.n)
+            self.n = take_programs(&columns.executions, all_programs, is_written, self.raw, self.n)
+            free(is_written)
 
     def __dealloc__(self):
         free(self.raw)
-
-    cdef int add_table(self, UseTable table) except -1:
-        with nogil:
-            self.n = take_uses(&table.columns, self.raw, self.n)
-        return 0
-
-    cdef int add_programs(self, tables, UseTable opens, u64 n_paths, bint all_programs) except -1:
-        cdef ProgramColumns columns
-        cdef u8 *is_written
-        executions = tables["executions"]
-        check_optional(executions["binary"], n_paths, "executions.binary")
-        check_length(executions["binary"], executions.n_rows, "executions.binary")
-        check_length(executions["start_ns"], executions.n_rows, "executions.start_ns")
-        columns.binary = first_s32(executions["binary"])
-        columns.start = first_s64(executions["start_ns"])
-        columns.n = executions.n_rows
-        is_written = <u8 *>calloc(n_paths + 1, 1)
-        if is_written == NULL:
-            raise MemoryError
-        with nogil:
-            self.n = take_programs(&columns, opens.columns.begin, opens.columns.execution,
-                                   opens.columns.n, all_programs, is_written, self.raw, self.n)
-        free(is_written)
-        return 0
 
 
 cdef class Graph:
@@ -211,22 +227,10 @@ cdef class Graph:
         return 0
 
     cdef int list_uses(self, tables, bint all_programs) except -1:
-        cdef UseTable opens = UseTable(tables["opens"], self.n_paths, self.n_executions)
-        cdef UseTable inherited = None
-        cdef RawUses uses
-        cdef u64 room = opens.columns.n + self.n_executions
-        if "inherited" in tables:
-            inherited = UseTable(tables["inherited"], self.n_paths, self.n_executions)
-            room += inherited.columns.n
-        uses = RawUses(room)
-        uses.add_table(opens)
-        self.n_opens = uses.n
-        if inherited is not None:
-            uses.add_table(inherited)
-        self.n_inherited = uses.n - self.n_opens
-        uses.add_programs(tables, opens, self.n_paths, all_programs)
-        self.deal_uses(uses)
-        return 0
+        cdef Columns columns = Columns(tables)
+        self.n_opens = columns.opens.n
+        self.n_inherited = columns.inherited.n
+        return self.deal_uses(RawUses(columns, self.n_paths, all_programs))
 
     cdef int deal_uses(self, RawUses uses) except -1:
         cdef u8 by_path = READS if self.is_reversed else WRITES

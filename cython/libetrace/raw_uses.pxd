@@ -4,26 +4,39 @@ from libetrace.types cimport s32, s64, u8, u32, u64
 from libetrace.uses cimport RawUse
 
 
-# Uses of files as columns; `until` may be NULL.
-cdef struct UseColumns:
+cdef struct OpenColumns:
     const u32 *path
     const u32 *execution
     const s64 *begin
     const s64 *end
-    const s64 *until
+    const s64 *until  # -1: not known
     const u8 *mode
     u64 n
 
 
-cdef struct ProgramColumns:
+cdef struct InheritedColumns:
+    const u32 *path
+    const u32 *execution
+    const u8 *mode
+    u64 n
+
+
+cdef struct ExecutionColumns:
     const s32 *binary  # path or -1
-    const s64 *start
+    const s64 *start  # since the trace began
+    const s64 *elapsed
+    s64 first  # stamp at which the trace began
     u32 n
 
 
-# Appends the uses of a table; rows count on from `n`. Returns how many there are now.
-cdef u64 take_uses(const UseColumns *columns, RawUse *raw, u64 n) noexcept nogil
-# Appends the programs of executions, read as they start: all, or those that a use of `raw` writes.
-# `is_written` has a byte for each path, 0.
-cdef u64 take_programs(const ProgramColumns *columns, const s64 *open_ns, const u32 *opener, u64 n_opens,
-                       bint all_programs, u8 *is_written, RawUse *raw, u64 n) noexcept nogil
+# The stamp at which the trace began, as far as the opens tell.
+cdef s64 first_stamp(const ExecutionColumns *executions, const OpenColumns *opens) noexcept nogil
+# Each appends its uses to `raw`, whose rows count on from `n`, and returns how many there are now.
+cdef u64 take_opens(const OpenColumns *opens, const ExecutionColumns *executions, RawUse *raw,
+                    u64 n) noexcept nogil
+cdef u64 take_inherited(const InheritedColumns *files, const ExecutionColumns *executions,
+                        RawUse *raw, u64 n) noexcept nogil
+# Programs of executions, read as they start: all, or those that a use of `raw` writes. `is_written`
+# has a byte for each path, 0.
+cdef u64 take_programs(const ExecutionColumns *executions, bint all_programs, u8 *is_written,
+                       RawUse *raw, u64 n) noexcept nogil

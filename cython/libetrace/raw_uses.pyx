@@ -2,8 +2,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Columns of an image -> uses of files: opens, inherited descriptors, programs.
 
-A rename or a link (end 0) is done at once. What one execution used several times by the same name
-is one open; it lasts from its first begin to its last end.
+What one execution used several times by the same name is one open: it lasts from its first begin to
+its last end, and to the end of the execution when the trace does not tell (a foreign parser's). An
+inherited file is used as long as its execution runs.
 """
 from libetrace.types cimport INT64_MAX
 from libetrace.uses cimport READS, WRITES
@@ -19,53 +20,84 @@ cdef inline u8 access_of(u8 mode) noexcept nogil:
     return WRITES if access == 1 else READS | WRITES
 
 
-cdef u64 take_uses(const UseColumns *columns, RawUse *raw, u64 n) noexcept nogil:
-    cdef RawUse *use
-    cdef u64 i
-    for i in range(columns.n):
-        use = raw + n + i
-        use.begin = max(columns.begin[i], 0)
-        use.end = max(columns.end[i], use.begin)
-        if columns.until != NULL:
-            use.end = max(columns.until[i], use.end)
-        use.path = columns.path[i]
-        use.execution = columns.execution[i]
-        use.row = <u32>(n + i)
-        use.access = access_of(columns.mode[i])
-    return n + columns.n
+cdef inline s64 sum_of(s64 a, s64 b) noexcept nogil:
+    a = max(a, 0)
+    b = max(b, 0)
+    return a + b if a <= INT64_MAX - b else INT64_MAX
+
+
+cdef inline s64 start_of(const ExecutionColumns *executions, u32 row) noexcept nogil:
+    return sum_of(executions.first, executions.start[row])
+
+
+cdef inline s64 end_of(const ExecutionColumns *executions, u32 row) noexcept nogil:
+    return sum_of(start_of(executions, row), executions.elapsed[row])
 
 
 # Opens have stamps of the clock, executions count from the first one: the smallest difference is
 # the first stamp, or a little later when no execution began with an open.
-cdef s64 first_stamp(const ProgramColumns *columns, const s64 *open_ns, const u32 *opener,
-                     u64 n_opens) noexcept nogil:
+cdef s64 first_stamp(const ExecutionColumns *executions, const OpenColumns *opens) noexcept nogil:
     cdef s64 smallest = INT64_MAX
+    cdef s64 start
     cdef u64 i
-    for i in range(n_opens):
-        if open_ns[i] > 0 and columns.start[opener[i]] >= 0:
-            smallest = min(smallest, open_ns[i] - columns.start[opener[i]])
+    for i in range(opens.n):
+        start = executions.start[opens.execution[i]]
+        if opens.begin[i] > 0 and start >= 0:
+            smallest = min(smallest, opens.begin[i] - start)
     return max(smallest, 0) if smallest != INT64_MAX else 0
 
 
-cdef u64 take_programs(const ProgramColumns *columns, const s64 *open_ns, const u32 *opener,
-                       u64 n_opens, bint all_programs, u8 *is_written, RawUse *raw,
-                       u64 n) noexcept nogil:
-    cdef s64 first = first_stamp(columns, open_ns, opener, n_opens)
+cdef u64 take_opens(const OpenColumns *opens, const ExecutionColumns *executions, RawUse *raw,
+                    u64 n) noexcept nogil:
+    cdef RawUse *use
+    cdef u64 i
+    for i in range(opens.n):
+        use = raw + n + i
+        use.path = opens.path[i]
+        use.execution = opens.execution[i]
+        use.row = <u32>(n + i)
+        use.access = access_of(opens.mode[i])
+        use.begin = max(opens.begin[i], 0)
+        use.end = max(opens.end[i], use.begin)
+        if opens.until[i] >= 0:
+            use.end = max(opens.until[i], use.end)
+        else:
+            use.end = max(end_of(executions, use.execution), use.end)
+    return n + opens.n
+
+
+cdef u64 take_inherited(const InheritedColumns *files, const ExecutionColumns *executions,
+                        RawUse *raw, u64 n) noexcept nogil:
+    cdef RawUse *use
+    cdef u64 i
+    for i in range(files.n):
+        use = raw + n + i
+        use.path = files.path[i]
+        use.execution = files.execution[i]
+        use.row = <u32>(n + i)
+        use.access = access_of(files.mode[i])
+        use.begin = start_of(executions, use.execution)
+        use.end = end_of(executions, use.execution)
+    return n + files.n
+
+
+cdef u64 take_programs(const ExecutionColumns *executions, bint all_programs, u8 *is_written,
+                       RawUse *raw, u64 n) noexcept nogil:
     cdef u64 first_row = n
     cdef RawUse *use
-    cdef u32 i
-    for i in range(<u32>n):
+    cdef u64 i
+    cdef u32 row
+    for i in range(n):
         if raw[i].access & WRITES:
             is_written[raw[i].path] = True
-    for i in range(columns.n):
-        if columns.binary[i] < 0 or not (all_programs or is_written[columns.binary[i]]):
+    for row in range(executions.n):
+        if executions.binary[row] < 0 or not (all_programs or is_written[executions.binary[row]]):
             continue
         use = raw + n
-        use.begin = min(max(columns.start[i], 0), INT64_MAX - first) + first
-        use.end = use.begin
-        use.path = <u32>columns.binary[i]
-        use.execution = i
-        use.row = <u32>(first_row + i)
+        use.path = <u32>executions.binary[row]
+        use.execution = row
+        use.row = <u32>(first_row + row)
         use.access = READS
+        use.begin = use.end = start_of(executions, row)
         n += 1
     return n
