@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`m`: executions below a shell -> that shell.
+
+`sh -c "cat a | sort > out"`: what sort wrote came from cat, so both count as the shell's. Which
+binaries are shells says `rbm_wrapping_binaries`; a program of many names (busybox) is one only when
+it was run as one. The rule for nested shells is in docs/postprocess.md (seed 001, reference 1.6);
+`libetrace.wrappers` applies it.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from libetrace.image import Image, NewColumn, NewTable
+from libetrace.wrappers import wrapping_shells
+
+from etrace.postprocess.run import Work
+from etrace.spec.database import NONE
+
+#: programs that hold many; the name they are run by, or else their first argument, says which
+MULTIPLE = (b"busybox", b"toybox", b"busybox.static")
+APPLETS = (b"sh", b"ash", b"hush", b"bash", b"lash", b"msh")
+
+
+def shell_patterns(listed: Sequence[str]) -> list[str]:
+    """Return the patterns and, of plain paths, what they are on this machine: /bin is a link."""
+    out = list(listed)
+    for path in map(Path, listed):
+        if path.is_absolute():
+            out += [str(path.parent.resolve() / path.name), str(path.resolve())]
+    return out
+
+
+def is_shell(binary: bytes, patterns: Sequence[str]) -> bool:
+    """Whether a path is one of the wrapping binaries."""
+    text = os.fsdecode(binary)
+    return any(fnmatchcase(text, pattern) for pattern in patterns)
+
+
+def runs_shell(argv: Sequence[bytes]) -> bool:
+    """Whether a program of many names was run as a shell."""
+    names = [os.path.basename(argument) for argument in argv[:2]]  # noqa: PTH119  bytes
+    if names and names[0] in MULTIPLE:
+        names = names[1:]
+    return bool(names) and names[0].lstrip(b"-") in APPLETS
+
+
+def _multiple_rows(image: Image, paths: set[int]) -> Iterator[int]:
+    """Yield the executions of these paths that did not run a shell."""
+    executions, arguments = image["executions"], image["arguments"]["string"]
+    for row, binary in enumerate(executions["binary"]):
+        if binary in paths:
+            span = executions.span("argv.start", row)
+            if not runs_shell([image.string(arguments[i]) for i in span[:2]]):
+                yield row
+
+
+def find_shells(image: Image, listed: Sequence[str]) -> bytearray:
+    """Return 1 for each execution of a wrapping shell, (n_executions,)."""
+    patterns = shell_patterns(listed)
+    binaries = image["executions"]["binary"]
+    paths = {path: image.path_string(path) for path in set(binaries) if path != NONE}
+    shells = {path for path, text in paths.items() if is_shell(text, patterns)}
+    out = bytearray(map(shells.__contains__, binaries))
+    multiple = {path for path in shells if os.path.basename(paths[path]) in MULTIPLE}  # noqa: PTH119
+    for row in _multiple_rows(image, multiple) if multiple else ():
+        out[row] = 0
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Wrappers:
+    """The phase."""
+
+    name: str = "wrappers"
+    tables: tuple[str, ...] = ("wrappers",)
+
+    def run(self, work: Work) -> list[NewTable]:
+        """Make the table `wrappers`."""
+        executions = work.image["executions"]
+        shells = find_shells(work.image, work.config.rbm_wrapping_binaries)
+        out = array("i", bytes(4 * executions.n_rows))
+        wrapping_shells(
+            executions["upid"], executions["parent"], executions["binary"], shells, out
+        )
+        return [NewTable("wrappers", executions.n_rows, [NewColumn("execution", "<i4", out)])]
+
+    def describe(self, tables: Sequence[NewTable]) -> str:
+        """Count."""
+        out = tables[0].columns[0].data
+        n_wrapped = len(out) - out.count(NONE)
+        n_shells = len(set(out) - {NONE})
+        return f"{n_wrapped:,} executions below {n_shells:,} shells"
+
+
+PHASE = Wrappers()
