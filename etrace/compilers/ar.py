@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argv of `ar` -> whether it writes an archive, and which arguments may name it.
+
+ar(1): `ar [-]{dmpqrstx}[mod...] [relpos] [count] archive [member...]`, where the first argument is
+letters with or without a dash, long options may stand anywhere, and `-M` reads a script from
+standard input. Which operand is the archive is left to who knows what was written: relpos and count
+were not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from etrace.compilers.options import Options
+
+WRITES = b"dmqr"  # delete, move, append, replace; s only renews the index
+SCRIPT = b"M"
+
+
+class Action(Enum):
+    """What `ar` does to archives."""
+
+    READS = "reads"
+    WRITES = "writes"
+    SCRIPT = "writes those that a script on standard input names"
+
+
+@dataclass(frozen=True, slots=True)
+class ArCommand:
+    """`operands`: the archive and what stands before and after it, in order."""
+
+    action: Action
+    operands: tuple[bytes, ...]
+
+
+def _action(letters: bytes) -> Action:
+    if any(letter in WRITES for letter in letters):
+        return Action.WRITES
+    return Action.SCRIPT if SCRIPT in letters else Action.READS
+
+
+def parse(argv: Sequence[bytes], options: Options) -> ArCommand:
+    """Read a command line; `options` are those of archivers.toml, long ones with an argument."""
+    letters, operands = b"", []
+    rest = list(argv[1:])
+    if rest and not rest[0].startswith(b"-"):
+        letters = rest.pop(0)
+    for argument in options.parse(rest):
+        if argument.meaning == "input":
+            operands.append(argument.value)
+        elif argument.flag.startswith(b"-") and not argument.flag.startswith(b"--"):
+            letters += argument.flag[1:]
+    return ArCommand(_action(letters), tuple(operands))
