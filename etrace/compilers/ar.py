@@ -2,9 +2,9 @@
 """argv of `ar` -> whether it writes an archive, and which arguments may name it.
 
 ar(1): `ar [-]{dmpqrstx}[mod...] [relpos] [count] archive [member...]`, where the first argument is
-letters with or without a dash, long options may stand anywhere, and `-M` reads a script from
-standard input. Which operand is the archive is left to who knows what was written: relpos and count
-were not.
+letters with or without a dash, options may stand anywhere, and `-M` reads a script from standard
+input. llvm-ar also takes letters without a dash behind long options. Which operand is the archive
+is left to who knows what was written: relpos and count were not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from etrace.compilers.options import Options
+from etrace.compilers.options import INPUT, Options
 
 WRITES = b"dmqr"  # delete, move, append, replace; s only renews the index
 SCRIPT = b"M"
@@ -48,8 +48,10 @@ def parse(argv: Sequence[bytes], options: Options) -> ArCommand:
     if rest and not rest[0].startswith(b"-"):
         letters = rest.pop(0)
     for argument in options.parse(rest):
-        if argument.meaning == "input":
+        if argument.meaning == INPUT:
             operands.append(argument.value)
-        elif argument.flag.startswith(b"-") and not argument.flag.startswith(b"--"):
+        elif not argument.flag.startswith((b"--", b"-X")):  # -X32_64 is AIX's
             letters += argument.flag[1:]
+    if not letters and operands:
+        letters = operands.pop(0)
     return ArCommand(_action(letters), tuple(operands))

@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases over an image: runs those whose inputs changed, then writes the image once.
 
-A phase's *fingerprint* is made of what its tables depend on: the image's source, the configuration,
-this version of etrace. It is kept in the image's attribute `phases`; a phase whose tables are
-there under the same fingerprint is not run again.
+Products lie in the image whose columns they were made of, so what else they depend on makes a
+phase's *fingerprint*: the configuration and this version of etrace. It is kept in the image's
+attribute `phases`; a phase whose tables are there under the same fingerprint is not run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from libetrace.image import Image, NewTable
+from libetrace.image import Image, NewColumn, NewTable
 
-    from etrace.postprocess.config import Config
+from etrace import __version__
+from etrace.nfsdb.store import StringTable, rewrite
+from etrace.postprocess.config import Config
+from etrace.spec.database import PRODUCTS
 
-
-class Strings(Protocol):
-    """`etrace.nfsdb.store.StringTable`."""
-
-    def number(self, text: bytes) -> int:
-        """Return the row of a string, a new one when the image lacks it."""
-        ...
+#: in the order in which they run; each module has a PHASE
+PHASES = ("wrappers", "patterns", "linked", "compilations")
+ATTRIBUTE = "phases"
+_SPECS = {table.name: table for table in PRODUCTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Work:
     """
 
     image: Image
-    strings: Strings
+    strings: StringTable
     config: Config
     jobs: int
     progress: Callable[[str, int, int], None]
@@ -58,5 +59,87 @@ class Phase(Protocol):
         ...
 
     def describe(self, tables: Sequence[NewTable]) -> str:
-        """Say in a few words what was found: `600 linked modules`."""
+        """Say in a few words what was found: `600 links of 3 modules`."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one phase found; `text` is empty when what the image held is still right."""
+
+    phase: str
+    text: str
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether the phase did not have to run."""
+        return not self.text
+
+
+def product(name: str, *data: Any) -> NewTable:
+    """Return a product's table of its columns in the order of the schema; buffers of its dtypes."""
+    columns = [
+        NewColumn(c.name, c.dtype, content, c.unit, c.meaning)
+        for c, content in zip(_SPECS[name].columns, data, strict=True)
+    ]
+    first = columns[0]
+    return NewTable(name, len(first.data) - first.name.endswith("start"), columns)
+
+
+def tell_nobody(*_: object) -> None:
+    """Take a report and do nothing with it."""
+
+
+def load_phase(name: str) -> Phase:
+    """Import a phase: what it needs is imported only when it runs."""
+    phase: Phase = importlib.import_module(f"etrace.postprocess.{name}").PHASE
+    return phase
+
+
+def fingerprint(phase: Phase, config: Config) -> str:
+    """Return a number for what the tables of a phase depend on besides the image."""
+    text = f"{phase.name} {__version__} {config.digest()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _is_done(image: Image, phase: Phase, wanted: str) -> bool:
+    known = image.attributes.get(ATTRIBUTE)
+    same = isinstance(known, Mapping) and known.get(phase.name) == wanted
+    return same and all(table in image.tables for table in phase.tables)
+
+
+def _remembered(image: Image, done: Mapping[str, str]) -> dict[str, Any]:
+    known = image.attributes.get(ATTRIBUTE)
+    return {ATTRIBUTE: {**(known if isinstance(known, Mapping) else {}), **done}}
+
+
+def postprocess(
+    image: Image,
+    config: Config,
+    names: Sequence[str],
+    *,
+    jobs: int = 1,
+    force: bool = False,
+    progress: Callable[[str, int, int], None] = tell_nobody,
+    report: Callable[[Result], None] = tell_nobody,
+) -> bool:
+    """Run phases and write what they made into the image's file; whether anything was written.
+
+    `report` gets the result of each phase when it is known. Until all are done the file is as it
+    was; `image` shows the old one afterwards too. EtraceError, OSError.
+    """
+    work = Work(image, StringTable(image), config, jobs, progress)
+    tables: list[NewTable] = []
+    done: dict[str, str] = {}
+    for phase in map(load_phase, names):
+        wanted = fingerprint(phase, config)
+        if not force and _is_done(image, phase, wanted):
+            report(Result(phase.name, ""))
+            continue
+        made = phase.run(work)
+        report(Result(phase.name, phase.describe(made)))
+        tables += made
+        done[phase.name] = wanted
+    if done:
+        rewrite(image, [work.strings.table(), *tables], _remembered(image, done))
+    return bool(done)

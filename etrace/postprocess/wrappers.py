@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from libetrace.image import Image, NewColumn, NewTable
+from libetrace.image import Image, NewTable
 from libetrace.wrappers import wrapping_shells
 
-from etrace.postprocess.run import Work
+from etrace.postprocess.run import Work, product
 from etrace.spec.database import NONE
 
 #: programs that hold many; the name they are run by, or else their first argument, says which
@@ -85,10 +85,8 @@ class Wrappers:
         executions = work.image["executions"]
         shells = find_shells(work.image, work.config.rbm_wrapping_binaries)
         out = array("i", bytes(4 * executions.n_rows))
-        wrapping_shells(
-            executions["upid"], executions["parent"], executions["binary"], shells, out
-        )
-        return [NewTable("wrappers", executions.n_rows, [NewColumn("execution", "<i4", out)])]
+        wrapping_shells(executions["upid"], executions["parent"], executions["binary"], shells, out)
+        return [product("wrappers", out)]
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Count."""

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A linked file -> executable, shared object or partial link.
+
+By the file itself when it is there and ELF (ELF(5): e_type; a position-independent executable is a
+shared object by type and says so by an interpreter or DF_1_PIE), else by the linker's options.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import IntEnum
+
+from etrace.compilers.options import Argument
+
+ELF_MAGIC = b"\x7fELF"
+LITTLE_ENDIAN = 1
+TYPE_OFFSET = 16
+HEAD_BYTES = 18
+
+
+class Kind(IntEnum):
+    """As the column `linked.kind`."""
+
+    ARCHIVE = 0
+    EXECUTABLE = 1
+    SHARED = 2
+    PARTIAL = 3
+
+
+class ElfType(IntEnum):
+    """e_type of the ELF header."""
+
+    RELOCATABLE = 1
+    EXECUTABLE = 2
+    SHARED = 3
+
+
+def read_elf_type(path: bytes) -> int:
+    """Return e_type of a file, 0 when it is none, is gone or cannot be read."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return 0
+    try:
+        head = os.read(fd, HEAD_BYTES)
+    except OSError:
+        return 0
+    finally:
+        os.close(fd)
+    if len(head) < HEAD_BYTES or not head.startswith(ELF_MAGIC):
+        return 0
+    order = "little" if head[5] == LITTLE_ENDIAN else "big"
+    return int.from_bytes(head[TYPE_OFFSET:], order)  # type: ignore[arg-type]
+
+
+def kind_by_options(options: Sequence[Argument]) -> Kind:
+    """Return what a linker was told to make."""
+    meanings = {argument.meaning for argument in options}
+    if "partial" in meanings:
+        return Kind.PARTIAL
+    return Kind.SHARED if "shared" in meanings else Kind.EXECUTABLE
+
+
+def kind_of(elf_type: int, options: Sequence[Argument]) -> Kind:
+    """Return what a linker made: of what type the file is (0: not known), what it was told."""
+    told = kind_by_options(options)
+    match elf_type:
+        case ElfType.RELOCATABLE:
+            return Kind.PARTIAL
+        case ElfType.EXECUTABLE:
+            return Kind.EXECUTABLE
+        case ElfType.SHARED:
+            return Kind.SHARED if told is Kind.SHARED else Kind.EXECUTABLE
+    return told
