@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from databases import told_database
+from captured_builds import told_database
 from libetrace.image import Image
 from libetrace.wrappers import wrapping_shells
 
@@ -181,7 +181,7 @@ def test_random_forests_come_out_as_told_again(seed: int) -> None:
     order = list(dict.fromkeys(upid))
     chance.shuffle(order)
     rank = {each: place for place, each in enumerate(order)}
-    parent = []
+    parent: list[int] = []
     for row in range(60):
         if row != first[row]:
             parent.append(parent[first[row]])
