@@ -27,6 +27,14 @@ ATTRIBUTE = "phases"
 _SPECS = {table.name: table for table in PRODUCTS}
 
 
+class Strings(Protocol):
+    """What a phase needs of `etrace.nfsdb.store.StringTable`."""
+
+    def number(self, text: bytes) -> int:
+        """Return the row of a string, a new one when the image lacks it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a phase gets: the image it reads, where new strings go, and how to show progress.
@@ -35,7 +43,7 @@ class Work:
     """
 
     image: Image
-    strings: StringTable
+    strings: Strings
     config: Config
     jobs: int
     progress: Callable[[str, int, int], None]
@@ -128,7 +136,8 @@ def postprocess(
     `report` gets the result of each phase when it is known. Until all are done the file is as it
     was; `image` shows the old one afterwards too. EtraceError, OSError.
     """
-    work = Work(image, StringTable(image), config, jobs, progress)
+    strings = StringTable(image)
+    work = Work(image, strings, config, jobs, progress)
     tables: list[NewTable] = []
     done: dict[str, str] = {}
     for phase in map(load_phase, names):
@@ -141,5 +150,5 @@ def postprocess(
         tables += made
         done[phase.name] = wanted
     if done:
-        rewrite(image, [work.strings.table(), *tables], _remembered(image, done))
+        rewrite(image, [strings.table(), *tables], _remembered(image, done))
     return bool(done)
