@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Glob patterns with the meaning that fnmatch(pattern, string, 0) of glibc has in the C locale: on
+ * bytes, `*` and `?` cross `/` and a leading period, `\` escapes, brackets as bracket.c says.
+ *
+ * Whatever stands between two stars takes a fixed number of bytes, so a pattern is a list of
+ * segments: one that begins the text, those between stars, each wanted at the first place behind
+ * the one before it, and one that ends the text. That needs no backtracking over stars.
+ */
+#ifndef ETRACE_GLOB_H
+#define ETRACE_GLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes that must be readable behind a text. */
+#define ETRACE_GLOB_PAD 32
+#define GLOB_NO_LITERAL UINT32_MAX
+
+/* The bytes that one element of a segment accepts. */
+struct glob_set {
+	uint64_t words[4];
+};
+
+struct glob_segment {
+	uint32_t at; /* of its first element */
+	uint32_t len;
+	uint32_t rare, second; /* offsets of its rarest two literals, GLOB_NO_LITERAL */
+	bool plain; /* every element is a literal */
+};
+
+enum glob_kind {
+	GLOB_NEVER, /* matches nothing: a trailing backslash, a bracket that accepts nothing */
+	GLOB_EXACT, /* no star: one segment */
+	GLOB_STARS, /* the first and the last of its segments may be empty */
+	GLOB_ODD, /* where a bracket ends depends on the byte: see bracket.c */
+};
+
+struct glob {
+	const uint8_t *text; /* the pattern, NUL behind it */
+	uint32_t first; /* of its segments */
+	uint32_t n_segments;
+	size_t min_len; /* of a text that it matches */
+	enum glob_kind kind;
+};
+
+struct globs {
+	uint32_t n;
+	uint32_t n_segments, n_elements, n_sets, sets_size;
+	struct glob *globs;
+	struct glob_segment *segments; /* equal plain ones are not shared */
+	uint8_t *bytes; /* of elements; of one that is no literal: 0 */
+	uint32_t *sets; /* of elements: 0 for a literal, else 1 + its place in `pool` */
+	struct glob_set *pool;
+	uint8_t *texts;
+};
+
+/*
+ * Where the pattern goes on behind the bracket that opened before `start`, when it accepts `c`; NULL
+ * when it does not. `start` itself: the bracket never ends, so its `[` stands for itself.
+ */
+const uint8_t *glob_bracket(const uint8_t *start, uint8_t c);
+
+/* Compile patterns without NUL bytes. 0, or -ENOMEM; destroy them then as well. */
+int globs_init(struct globs *globs, const uint8_t *const *patterns, const size_t *lens, uint32_t n);
+void globs_deinit(struct globs *globs);
+
+/* Whether the elements of a segment accept the bytes at `text`; there must be enough of them. */
+bool glob_segment_at(const struct globs *globs, const struct glob_segment *segment,
+		     const uint8_t *text);
+
+/* First place in [text, last] where a segment stands; NULL when there is none. */
+const uint8_t *glob_find(const struct globs *globs, const struct glob_segment *segment,
+			 const uint8_t *text, const uint8_t *last);
+
+/* Whether a pattern matches a text, which has ETRACE_GLOB_PAD readable bytes behind it. */
+bool glob_match(const struct globs *globs, const struct glob *glob, const uint8_t *text,
+		size_t len);
+
+#endif /* ETRACE_GLOB_H */
