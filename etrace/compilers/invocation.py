@@ -164,8 +164,11 @@ class _Reader:
 
     def set_sysroot(self, argument: Argument) -> None:
         """--sysroot, and -isysroot, which wins for headers."""
-        if argument.meaning == "header-sysroot" or not self.it.sysroot:
+        is_header = argument.meaning == "header-sysroot"
+        if is_header or not self.it.sysroot:
             self.it.sysroot = argument.value
+        words = [b"-isysroot", argument.value] if is_header else [b"--sysroot=" + argument.value]
+        self.it.target += words
 
     def drop_standard(self, _argument: Argument) -> None:
         self.it.is_standard = False

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from posixpath import join
 
 from libetrace.image import DTYPES, Image, NewColumn, NewTable
 
 from etrace.compilers.invocation import STDIN, Definition
+from etrace.nfsdb.files import locate
 from etrace.postprocess.compiled_objects import CompiledObjects
 from etrace.postprocess.compiler_commands import FRONTEND, Command, CommandReader
+from etrace.postprocess.probe import Prober, Question
 from etrace.postprocess.process_tree import ProcessTree
 from etrace.postprocess.run import Strings, Work
 from etrace.postprocess.search_path import VARIABLES, SearchPaths
@@ -29,6 +33,21 @@ TYPES = {"c": 1, "c++": 2}
 TEMPORARY_VARIABLE = b"TMPDIR"
 NO_FILES = (b"/dev/null",)
 UNKNOWN_STDIN = b"/dev/stdin"
+#: the -x of a compiler that is asked for its directories
+ASKED_AS = {
+    "c": "c",
+    "c++": "c++",
+    "objective-c": "objective-c",
+    "objective-c++": "objective-c++",
+    "assembler": "c",
+}
+DIRECTORY_OPTIONS = (
+    b"--sysroot",
+    b"-isysroot",
+    b"-resource-dir",
+    b"--gcc-toolchain",
+    b"-gcc-toolchain",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +62,45 @@ class Compilation:
     definitions: Sequence[Definition]
     headers: Sequence[bytes]
     objects: Sequence[int]
+
+
+class Questions:
+    """What to ask the compiler of each command; equal ones are one object."""
+
+    def __init__(self, commands: Iterable[Command], files: TracedFiles) -> None:
+        self._files = files
+        self._by_name: dict[bytes, bytes] = {}  # of compilers, to know what a launcher launched
+        for command in commands:
+            if not command.is_launched:
+                self._by_name.setdefault(command.binary.rpartition(b"/")[2], command.binary)
+
+    def of(self, command: Command) -> Question | None:
+        """Return what to ask, None when there is nothing or nobody to ask."""
+        invocation = command.invocation
+        language = ASKED_AS.get(invocation.language)
+        binary = self._launched(command.argv0) if command.is_launched else command.binary
+        if not (language and binary and invocation.is_standard):
+            return None
+        if not command.tool.settings.get("probe"):
+            return None
+        return Question(binary, language, rooted_options(invocation.target, command.cwd))
+
+    def _launched(self, argv0: bytes) -> bytes:
+        return argv0 if argv0.startswith(b"/") else self._by_name.get(argv0, b"")
+
+
+def rooted_options(options: Sequence[bytes], cwd: bytes) -> tuple[bytes, ...]:
+    """Make the directories in options absolute: the compiler is asked elsewhere."""
+    out: list[bytes] = []
+    for option in options:
+        flag, equals, value = option.partition(b"=")
+        if out and out[-1] in DIRECTORY_OPTIONS and not equals:
+            out.append(join(cwd, option))
+        elif equals and flag in DIRECTORY_OPTIONS:
+            out.append(flag + equals + join(cwd, value))
+        else:
+            out.append(option)
+    return tuple(out)
 
 
 class Environment:
@@ -73,9 +131,9 @@ class Environment:
 
 
 class Compilations:
-    """Finds the compilations of one image."""
+    """Finds the compilations of one image; without a prober no compiler is run."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, prober: Prober | None = None) -> None:
         self._image, self._work = work.image, work
         self._tree = ProcessTree(work.image)
         self._files = TracedFiles(work.image)
@@ -85,6 +143,9 @@ class Compilations:
             work.image, self._tree, self._environment.temporary_directories()
         )
         self._commands = CommandReader(work.image, self._tree, work.config).commands()
+        self._questions = Questions(self._commands.values(), self._files)
+        self._prober = prober
+        self._answers: Mapping[Question, Sequence[bytes]] = {}
 
     def find(self) -> list[Compilation]:
         """Return all compilations in order of their executions."""
@@ -95,6 +156,10 @@ class Compilations:
             while outer >= 0:
                 inner.setdefault(outer, set()).update(files)
                 outer = self._commands[outer].outer if outer in self._commands else -1
+        compiling = [self._commands[row] for row in sources]
+        if self._prober is not None:
+            questions = filter(None, map(self._questions.of, compiling))
+            self._answers = self._prober.ask(questions, self._work.progress)
         found = []
         for number, (row, files) in enumerate(sources.items()):
             self._work.progress("compilations", number, len(sources))
@@ -147,20 +212,31 @@ class Compilations:
         parent = None
         if command.tool.settings.get("role") == FRONTEND:
             parent = self._commands.get(command.outer)
-        invocation = command.invocation
+        # a driver adds options of its own to its stage's
+        asked = command.invocation if parent is None else parent.invocation
         directories = self._searched.directories(
-            invocation, command.cwd, self._environment.of(self._tree.upid[command.row]), ()
+            asked,
+            command.cwd,
+            self._environment.of(self._tree.upid[command.row]),
+            self._builtin(command),
         )
         return Compilation(
             execution=command.row,
-            language=invocation.language,
+            language=command.invocation.language,
             is_child=parent is not None,
             files=files,
             includes=directories,
-            definitions=invocation.definitions,
-            headers=[self._header(command, name, directories) for name in invocation.headers],
+            definitions=asked.definitions,
+            headers=[self._header(command, name, directories) for name in asked.headers],
             objects=self._objects.made(command, parent),
         )
+
+    def _builtin(self, command: Command) -> Sequence[bytes]:
+        """Return the directories that the compiler searches by itself, as far as is known."""
+        question = self._questions.of(command)
+        if question is None:
+            return command.invocation.internal
+        return self._answers.get(question, ())
 
     def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
         """Return what -include meant: looked for in the current directory first."""
@@ -221,21 +297,32 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True)
 class CompilationPhase:
-    """`cas pp --compilations`."""
+    """`cas pp --compilations`; `is_probing` lets it ask compilers for their own directories."""
 
+    is_probing: bool = True
     name: str = "compilations"
     tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; EtraceError when the image is damaged."""
         columns = _Columns(work.strings)
-        for compilation in Compilations(work).find():
+        prober = Prober(work.jobs, build_end_ns(work.image.path)) if self.is_probing else None
+        for compilation in Compilations(work, prober).find():
             columns.add(compilation)
         return columns.tables()
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Say how many there are."""
         return f"{tables[0].n_rows} compilations"
+
+
+def build_end_ns(image: Path) -> int:
+    """Return when the build was over, by the trace beside an image, else its JSON; 0: unknown."""
+    files = locate(image)
+    for path in (files.trace, files.json):
+        with suppress(OSError):
+            return path.stat().st_mtime_ns
+    return 0
 
 
 PHASE = CompilationPhase()

@@ -16,6 +16,7 @@ from posixpath import join, normpath
 
 from libetrace.image import Image
 
+from etrace.compilers import tools
 from etrace.compilers.invocation import Invocation, Step
 from etrace.compilers.tools import Tool
 from etrace.postprocess.compiler_commands import Command
@@ -39,6 +40,9 @@ class CompiledObjects:
         self._original = opens["original"]
         self._is_write = bytes(opens["mode"]).translate(WRITE)
         self._temporary = TEMPORARY_DIRECTORIES.union(temporary_directories)
+        self._temporary_name = _any_of(
+            glob for tool in tools.load() for glob in tool.settings.get("temporary", ())
+        )
 
     def made(self, command: Command, parent: Command | None) -> list[int]:
         """Return rows of `paths`: what a compilation made, in order of first writing process.
@@ -55,6 +59,7 @@ class CompiledObjects:
         tool, expected = command.tool, expected_outputs(command.invocation, command.cwd)
         extensions = _object_extensions(tool)
         found: dict[int, None] = {}
+        without_extension: dict[int, None] = {}
         for open_row in self._written(command.row):
             path = self._path[open_row]
             if path in found:
@@ -63,13 +68,16 @@ class CompiledObjects:
             if name.startswith(b"/dev/"):
                 continue
             is_expected = name in expected or self._asked_for(open_row) in expected
-            if self._is_temporary(name, tool) and (is_stage or not is_expected):
+            if self._is_temporary(name) and (is_stage or not is_expected):
                 continue
             if _intermediate_names(tool).match(name):
                 continue
-            if is_expected or _extension(name) in extensions:
+            extension = _extension(name)
+            if is_expected or (extension and extension in extensions):
                 found[path] = None
-        return list(found)
+            elif extension in extensions:
+                without_extension[path] = None
+        return list(found or without_extension)
 
     def _asked_for(self, open_row: int) -> bytes:
         return normpath(self._image.string(self._original[open_row]))
@@ -82,9 +90,9 @@ class CompiledObjects:
                 yield at
                 at += 1
 
-    def _is_temporary(self, path: bytes, tool: Tool) -> bool:
+    def _is_temporary(self, path: bytes) -> bool:
         directory, _, name = path.rpartition(b"/")
-        return directory in self._temporary and _temporary_names(tool).match(name) is not None
+        return directory in self._temporary and self._temporary_name.match(name) is not None
 
 
 def expected_outputs(invocation: Invocation, cwd: bytes) -> frozenset[bytes]:
@@ -115,11 +123,6 @@ def _extension(path: bytes) -> bytes:
 @cache
 def _object_extensions(tool: Tool) -> frozenset[bytes]:
     return frozenset(each.encode() for each in tool.settings.get("objects", ()))
-
-
-@cache
-def _temporary_names(tool: Tool) -> re.Pattern[bytes]:
-    return _any_of(tool.settings.get("temporary", ()))
 
 
 @cache

@@ -42,7 +42,7 @@ class ProcessTree:
             row += 1
 
     def below(self, row: int) -> list[int]:
-        """Return an execution, those after it in its process, and all of their descendants."""
+        """Return an execution, those after it in its process, and all descendants, by row."""
         found: dict[int, None] = {}
         todo = [row]
         while todo:
@@ -51,7 +51,7 @@ class ProcessTree:
                     break
                 found[each] = None
                 todo.extend(self.children(each))
-        return list(found)
+        return sorted(found)
 
     def children(self, row: int) -> list[int]:
         """Return the rows of index 0 of the processes that an execution forked."""

@@ -52,7 +52,7 @@ class SearchPaths:
         invocation: Invocation,
         cwd: bytes,
         variables: dict[bytes, bytes],
-        builtin: Directories,
+        builtin: Sequence[bytes],
     ) -> Directories:
         """Return the directories in the order of the search, absolute and resolved."""
         own = variables.get(OF_LANGUAGE.get(invocation.language, b""))
@@ -61,7 +61,7 @@ class SearchPaths:
             tuple(invocation.quote),
             (*invocation.include, *_listed(variables.get(EVERY_LANGUAGE))),
             (*invocation.system, *_listed(own)),
-            (*invocation.internal, *builtin),
+            tuple(builtin),
             tuple(invocation.after),
         )
         found = self._known.get(given)
