@@ -41,14 +41,17 @@ class BuildTeller(TraceBuilder):
         cwd: Text | None = None,
         before: Iterable[Text] = (),
     ) -> Self:
-        """`parent` starts a program; `reads` are paths or (original, resolved), `before` its exec."""
+        """`parent` starts a program; `reads` are paths or (original, resolved) ones.
+
+        `before` are what it reads before its exec.
+        """
         self.fork(parent, upid)
         for path in before:
             self.use(upid, path)
         argv = list[Text](command.split()) if isinstance(command, str) else command
         self.exec(upid, binary, argv, cwd=cwd)
-        for path in reads:
-            original, resolved = path if isinstance(path, tuple) else (path, path)
+        for read in reads:
+            original, resolved = read if isinstance(read, tuple) else (read, read)
             self.use(upid, resolved, original=original)
         for path in writes:
             self.use(upid, path, flags=CREATE)

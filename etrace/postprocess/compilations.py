@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import join
 
-from libetrace.image import DTYPES, Image, NewColumn, NewTable
+from libetrace.image import DTYPES, Image, NewTable
 
 from etrace.compilers.invocation import STDIN, Definition
 from etrace.nfsdb.files import locate
@@ -23,10 +23,10 @@ from etrace.postprocess.compiled_objects import CompiledObjects
 from etrace.postprocess.compiler_commands import FRONTEND, Command, CommandReader
 from etrace.postprocess.probe import Prober, Question
 from etrace.postprocess.process_tree import ProcessTree
-from etrace.postprocess.run import Strings, Work
+from etrace.postprocess.run import Strings, Work, product
 from etrace.postprocess.search_path import VARIABLES, SearchPaths
 from etrace.postprocess.traced_files import TracedFiles
-from etrace.spec.database import PRODUCTS, Table
+from etrace.spec.database import PRODUCTS
 
 TABLES = tuple(table for table in PRODUCTS if table.name.startswith("compilation"))
 TYPES = {"c": 1, "c++": 2}
@@ -284,15 +284,7 @@ class _Columns:
         self._columns["compilations"][f"{name}.start"].append(len(target))
 
     def tables(self) -> list[NewTable]:
-        return [self._table(table) for table in TABLES]
-
-    def _table(self, table: Table) -> NewTable:
-        columns = self._columns[table.name]
-        return NewTable(
-            table.name,
-            len(columns[table.columns[0].name]),
-            [NewColumn(c.name, c.dtype, columns[c.name], c.unit, c.meaning) for c in table.columns],
-        )
+        return [product(name, *columns.values()) for name, columns in self._columns.items()]
 
 
 @dataclass(frozen=True, slots=True)
