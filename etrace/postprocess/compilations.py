@@ -289,16 +289,15 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True)
 class CompilationPhase:
-    """`cas pp --compilations`; `is_probing` lets it ask compilers for their own directories."""
+    """`cas pp --compilations`; without `--no-probe` it asks compilers for their own directories."""
 
-    is_probing: bool = True
     name: str = "compilations"
     tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; EtraceError when the image is damaged."""
         columns = _Columns(work.strings)
-        prober = Prober(work.jobs, build_end_ns(work.image.path)) if self.is_probing else None
+        prober = Prober(work.jobs, build_end_ns(work.image.path)) if work.is_probing else None
         for compilation in Compilations(work, prober).find():
             columns.add(compilation)
         return columns.tables()

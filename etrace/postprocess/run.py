@@ -39,7 +39,8 @@ class Strings(Protocol):
 class Work:
     """What a phase gets: the image it reads, where new strings go, and how to show progress.
 
-    `progress(what, done, total)` may be called often; it decides itself what to show.
+    `progress(what, done, total)` may be called often; it decides itself what to show. `is_probing`:
+    compilers may be asked for the directories that they search by themselves.
     """
 
     image: Image
@@ -47,6 +48,7 @@ class Work:
     config: Config
     jobs: int
     progress: Callable[[str, int, int], None]
+    is_probing: bool = True
 
 
 class Phase(Protocol):
@@ -104,9 +106,9 @@ def load_phase(name: str) -> Phase:
     return phase
 
 
-def fingerprint(phase: Phase, config: Config) -> str:
+def fingerprint(phase: Phase, config: Config, *, is_probing: bool = True) -> str:
     """Return a number for what the tables of a phase depend on besides the image."""
-    text = f"{phase.name} {__version__} {config.digest()}"
+    text = f"{phase.name} {__version__} {config.digest()} {is_probing}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -128,6 +130,7 @@ def postprocess(
     *,
     jobs: int = 1,
     force: bool = False,
+    is_probing: bool = True,
     progress: Callable[[str, int, int], None] = tell_nobody,
     report: Callable[[Result], None] = tell_nobody,
 ) -> bool:
@@ -137,11 +140,11 @@ def postprocess(
     was; `image` shows the old one afterwards too. EtraceError, OSError.
     """
     strings = StringTable(image)
-    work = Work(image, strings, config, jobs, progress)
+    work = Work(image, strings, config, jobs, progress, is_probing)
     tables: list[NewTable] = []
     done: dict[str, str] = {}
     for phase in map(load_phase, names):
-        wanted = fingerprint(phase, config)
+        wanted = fingerprint(phase, config, is_probing=is_probing)
         if not force and _is_done(image, phase, wanted):
             report(Result(phase.name, ""))
             continue
