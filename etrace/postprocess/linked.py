@@ -14,11 +14,11 @@ import os
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cache
 from posixpath import basename
 
 from libetrace.image import Image, NewTable
+from libetrace.patterns import PatternSet
 
 from etrace.compilers import ar, response, tools
 from etrace.compilers.options import INPUT, Argument, values
@@ -31,6 +31,9 @@ from etrace.spec.database import NONE
 
 ARCHIVE, LINKED = 0, 1
 LINKER, ARCHIVER = "linker", "archiver"
+LINKS = "links"  # setting of compilers that link without a linker
+#: with one of these a compiler does not link
+STOPS = frozenset(("compile", "assemble", "preprocess", "query", "check"))
 N_CALLERS = 3  # ld <- collect2 <- gcc <- what started it
 PROGRESS_STEP = 256
 #: of the kernel's build: `ld -r -o X.o .tmp_X.o` adds symbol versions to an object
@@ -52,7 +55,10 @@ class Identifier:
 
     def __init__(self, image: Image, known: Tools, config: Config) -> None:
         self._image, self._known = image, known
-        self._listed = ((config.ld_spec, known["ld"]), (config.ar_spec, known["ar"]))
+        self._listed = tuple(
+            (PatternSet(listed), known[name])
+            for listed, name in ((config.ld_spec, "ld"), (config.ar_spec, "ar"))
+        )
 
     def find(self) -> Iterator[tuple[int, Tool]]:
         """Yield the executions of linkers and archivers that did not fail, by row."""
@@ -74,12 +80,9 @@ class Identifier:
         path = self._image.path_string(binary)
         tool = self._known.identify(path, self._image.string(argv0))
         if tool is not None:
-            return tool if tool.kind in (LINKER, ARCHIVER) else None
-        text = os.fsdecode(path)
-        for patterns, generic in self._listed:
-            if any(fnmatchcase(text, pattern) for pattern in patterns):
-                return generic
-        return None
+            return tool if tool.kind in (LINKER, ARCHIVER) or tool.settings.get(LINKS) else None
+        matching = (generic for patterns, generic in self._listed if any(patterns.match(path)))
+        return next(matching, None)
 
 
 class Linked:
@@ -99,6 +102,8 @@ class Linked:
             found = self._archives(row, command, has_all=not expanded.missing)
             return [Module(row, each.path, ARCHIVE, Kind.ARCHIVE) for each in found]
         options = tool.options.parse(expanded.argv[1:])
+        if tool.settings.get(LINKS) and STOPS & {option.meaning for option in options}:
+            return []
         made = self._output(row, tool, options, has_all=not expanded.missing)
         if made is None or is_versioned_object(made, options):
             return []
@@ -137,7 +142,7 @@ class Linked:
         return next((each for each in found if each is not None), None)
 
     def _default(self, tool: Tool) -> bytes:
-        return os.fsencode(tool.settings.get("default_output", ""))
+        return os.fsencode(tool.settings.get("default_output", "a.out"))
 
     def _names_of_callers(self, row: int, tool: Tool) -> list[bytes]:
         """Return outputs that callers name: the driver's response file may have outlived it."""

@@ -25,7 +25,10 @@ N_FORKED_MAX = 10_000  # of one execution; a build's linker has some hundred thr
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One file that was opened for writing, or made by a rename; `path` is a row of `paths`."""
+    """One file that was opened for writing, or made by a rename; `path` is a row of `paths`.
+
+    A file that is written and renamed while it is open has `close_ns` 0 too, but was read as well.
+    """
 
     path: int
     text: bytes
@@ -72,7 +75,7 @@ class Outputs:
             path,
             self.path_text(path),
             self.text(original),
-            self._opens["close_ns"][i] == 0,
+            self._opens["close_ns"][i] == 0 and self._modes[i] & WRITTEN == 1,
             bool(self._modes[i] & EXISTS),
         )
 

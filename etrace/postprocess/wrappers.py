@@ -13,10 +13,10 @@ import os
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from libetrace.image import Image, NewTable
+from libetrace.patterns import PatternSet
 from libetrace.wrappers import wrapping_shells
 
 from etrace.postprocess.run import Work, product
@@ -27,19 +27,13 @@ MULTIPLE = (b"busybox", b"toybox", b"busybox.static")
 APPLETS = (b"sh", b"ash", b"hush", b"bash", b"lash", b"msh")
 
 
-def shell_patterns(listed: Sequence[str]) -> list[str]:
+def shell_patterns(listed: Sequence[str]) -> PatternSet:
     """Return the patterns and, of plain paths, what they are on this machine: /bin is a link."""
     out = list(listed)
     for path in map(Path, listed):
         if path.is_absolute():
             out += [str(path.parent.resolve() / path.name), str(path.resolve())]
-    return out
-
-
-def is_shell(binary: bytes, patterns: Sequence[str]) -> bool:
-    """Whether a path is one of the wrapping binaries."""
-    text = os.fsdecode(binary)
-    return any(fnmatchcase(text, pattern) for pattern in patterns)
+    return PatternSet(out)
 
 
 def runs_shell(argv: Sequence[bytes]) -> bool:
@@ -65,7 +59,7 @@ def find_shells(image: Image, listed: Sequence[str]) -> bytearray:
     patterns = shell_patterns(listed)
     binaries = image["executions"]["binary"]
     paths = {path: image.path_string(path) for path in set(binaries) if path != NONE}
-    shells = {path for path, text in paths.items() if is_shell(text, patterns)}
+    shells = {path for path, text in paths.items() if any(patterns.match(text))}
     out = bytearray(map(shells.__contains__, binaries))
     multiple = {path for path in shells if os.path.basename(paths[path]) in MULTIPLE}  # noqa: PTH119
     for row in _multiple_rows(image, multiple) if multiple else ():

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`n`: every command line against every pattern of `exclude_command_variants`, as bits.
+
+Pattern i is the i-th different one in the order of the configuration, and bit `0x80 >> i % 8` of
+byte i / 8 of each execution. A pattern is matched as fnmatch(3) does without flags against the
+arguments joined by one space: seed 001, "precomputed command patterns"; reference 1.7.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from libetrace.image import NewTable
+from libetrace.patterns import PatternSet
+
+from etrace.postprocess.run import Work, product
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPatterns:
+    """The phase. Without patterns there are no tables' rows, and no `n`."""
+
+    name: str = "patterns"
+    tables: tuple[str, ...] = ("patterns", "pattern_bits")
+
+    def run(self, work: Work) -> list[NewTable]:
+        """Make the tables `patterns` and `pattern_bits`."""
+        texts = [os.fsencode(pattern) for pattern in work.config.command_patterns]
+        numbers = array("I", map(work.strings.number, texts))
+        if not texts:
+            return [product("patterns", numbers), product("pattern_bits", b"")]
+        strings, executions = work.image["strings"], work.image["executions"]
+        bits = PatternSet(texts).match_rows(
+            strings["start"],
+            strings["bytes"],
+            executions["argv.start"],
+            work.image["arguments"]["string"],
+        )
+        return [product("patterns", numbers), product("pattern_bits", bits)]
+
+    def describe(self, tables: Sequence[NewTable]) -> str:
+        """Count."""
+        n_patterns, bits = tables[0].n_rows, bytes(tables[1].columns[0].data)
+        n_hits = int.from_bytes(bits, "big").bit_count()
+        return f"{n_hits:,} matches of {n_patterns:,} command patterns"
+
+
+PHASE = CommandPatterns()
