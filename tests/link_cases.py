@@ -105,7 +105,7 @@ LINKERS = (
     made("tcc-compiles", "tcc -c -o x.o part.c"),
     made(
         "argv0-alone",
-        "cp \"$(command -v ld.bfd)\" tool"
+        'cp "$(command -v ld.bfd)" tool'
         " && bash -c 'exec -a ld ./tool -e main -o out main.o part.o'",
         ("out", EXE, "tool"),
     ),
@@ -147,22 +147,32 @@ RESPONSES = (
 ARCHIVES = (
     made("archive", "ar rcs libx.a part.o", ("libx.a", AR, "ar")),
     made("dash", "ar -r -c -s libx.a part.o", ("libx.a", AR, "ar")),
-    made("any-extension", "ar cr built-in.o part.o; ar qc x.lib part.o",
-         ("built-in.o", AR, "ar"), ("x.lib", AR, "ar")),
+    made(
+        "any-extension",
+        "ar cr built-in.o part.o; ar qc x.lib part.o",
+        ("built-in.o", AR, "ar"),
+        ("x.lib", AR, "ar"),
+    ),
     made("no-extension", "ar rc archive part.o", ("archive", AR, "ar")),
     made("thin", "ar rcT libx.a part.o", ("libx.a", AR, "ar")),
     made("thin-long", "ar rcs --thin libx.a part.o", ("libx.a", AR, "ar")),
     made("gcc-ar", "gcc-ar rcs libx.a part.o", ("libx.a", AR, "ar")),
     made("llvm-ar", "llvm-ar rcs libx.a part.o", ("libx.a", AR, "llvm-ar")),
     made("llvm-ar-format", "llvm-ar --format=gnu rcs libx.a part.o", ("libx.a", AR, "llvm-ar")),
-    made("full-ar-name", "x86_64-linux-gnu-ar rcs libx.a part.o",
-         ("libx.a", AR, "x86_64-linux-gnu-ar")),
+    made(
+        "full-ar-name",
+        "x86_64-linux-gnu-ar rcs libx.a part.o",
+        ("libx.a", AR, "x86_64-linux-gnu-ar"),
+    ),
     made(
         "every-mode",
         "ar rc a.a part.o main.o && ar t a.a && ar p a.a >/dev/null && ar x a.a main.o && ar s a.a"
         " && ranlib a.a && cp a.a b.a && cp a.a c.a && cp a.a d.a"
         " && ar d b.a main.o && ar m c.a main.o && ar rb part.o d.a pic.o",
-        ("a.a", AR, "ar"), ("b.a", AR, "ar"), ("c.a", AR, "ar"), ("d.a", AR, "ar"),
+        ("a.a", AR, "ar"),
+        ("b.a", AR, "ar"),
+        ("c.a", AR, "ar"),
+        ("d.a", AR, "ar"),
     ),
     made(
         "script",
@@ -173,7 +183,8 @@ ARCHIVES = (
         "script-of-two",
         "printf 'CREATE x.a\\nADDMOD part.o\\nSAVE\\nCREATE y.a\\nADDMOD main.o\\nSAVE\\nEND\\n'"
         " > mri && ar -M < mri",
-        ("x.a", AR, "ar"), ("y.a", AR, "ar"),
+        ("x.a", AR, "ar"),
+        ("y.a", AR, "ar"),
     ),
     made(
         "llvm-script",

@@ -144,8 +144,16 @@ def test_without_the_files_the_options_say_what_was_made(
 LINKER = 100
 
 
-def told(tmp_path: Path, binary: str, argv: Sequence[str], written: Sequence[str], status: int = 0,
-         config: Config | None = None) -> list[tuple[str, int, Kind]]:  # fmt: skip
+def told(
+    tmp_path: Path,
+    binary: str,
+    argv: Sequence[str],
+    written: Sequence[str],
+    *,
+    status: int = 0,
+    config: Config | None = None,
+) -> list[tuple[str, int, Kind]]:
+    """Run one command that writes these files: path, type and kind of what was found."""
     t = TraceBuilder(cwd="/src").exec(LINKER, binary, list(argv))
     for path in written:
         t.use(LINKER, path, flags=O_RDWR)
