@@ -20,6 +20,7 @@ from typing import Any
 from libetrace.image import Image, NewColumn, NewTable
 
 from etrace.nfsdb.store import StringTable, open_database, rewrite
+from etrace.query.chosen import Given
 from etrace.spec.database import PRODUCTS
 
 REGULAR, GONE = 0x60, 0
@@ -116,6 +117,11 @@ def _products(image: Image) -> list[NewTable]:
         _table("compilation_objects", [(path("/src/main.o"),), (path("/src/util.o"),)], {}),
     ]
     return [*tables, strings.table()]
+
+
+def of_compilers() -> Given:
+    """Return what chooses the two executions that compiled."""
+    return Given(pids=[b"%d" % GCC_MAIN, b"%d" % GCC_UTIL])
 
 
 def write_parsed(directory: Path) -> Path:

@@ -158,6 +158,12 @@ def encode(value: Any) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def indented(value: Any) -> bytes:
+    """Return JSON for people and other tools, over several lines."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
 def _entries(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
     shape = answer.shape
     render = shape.record if args.details else shape.entry

@@ -290,3 +290,15 @@ def one(name: str, value: object, feeds: str = "") -> Answer:
     """Answer with one value: plain as it is."""
     shape = Facts(lambda record: str(record[name]), {feeds: name} if feeds else None)
     return Answer(shape, [{name: value}], single=True)
+
+
+def document(text: bytes, value: Any) -> Answer:
+    """Answer with a whole file: `text` when plain, `value` as JSON."""
+    return Answer(_Document(text), [value], single=True)
+
+
+class _Document(Facts):
+    """The one entry is the JSON value of a file, whose bytes are `text`."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(lambda _value: text.decode(errors="surrogateescape").removesuffix("\n"))

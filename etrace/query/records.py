@@ -42,6 +42,14 @@ class Records:
         span = self.image["executions"].span("argv.start", row)
         return [self.text(arguments[i]) for i in span]
 
+    def directory(self, row: int) -> str:
+        """Return the working directory of an execution."""
+        return self.text(self.image["executions"]["cwd"][row])
+
+    def language(self, row: int) -> str:
+        """Return the language of a row of `compilations`."""
+        return self.text(self.image["compilations"]["language"][row])
+
     def key(self, row: int) -> tuple[int, int]:
         """Return (upid, index) of an execution; (-1, 0) for NONE."""
         executions = self.image["executions"]
@@ -82,7 +90,7 @@ class Records:
             "stime": str(executions["start_ns"][row]),
             "etime": str(executions["elapsed_ns"][row]),
             "bin": self.path(executions["binary"][row]),
-            "cwd": self.text(executions["cwd"][row]),
+            "cwd": self.directory(row),
             "command": self.argv(row),
             "status": None if status == NONE else status,
         }
@@ -96,7 +104,7 @@ class Records:
         return record
 
     def _compiled(self, row: int) -> dict[str, Any]:
-        language = self.text(self.image["compilations"]["language"][row])
+        language = self.language(row)
         sources, objects = self.sources(row), self.objects(row)
         return {"compiled": dict.fromkeys(sources, language), "objects": objects}
 
@@ -123,7 +131,7 @@ class Records:
         ]
         return {
             "command": self.command(table["execution"][row]),
-            "source_type": self.text(table["language"][row]),
+            "source_type": self.language(row),
             "compiled_files": self.sources(row),
             "include_paths": self._strings("compilation_includes", "includes.start", row),
             "headers": self._strings("compilation_headers", "headers.start", row),
