@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 export PYTHON
 
 BIN := $(VENV)/bin
-SOURCES := $(shell find etrace cython native kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
+SOURCES := $(shell find etrace cython native completions docs/man kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
@@ -88,6 +88,7 @@ lint: build ## all linters
 	PYTHONPATH=.:cython $(BIN)/lint-imports
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
+	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual --check
 
 format: ## let ruff rewrite the Python files
 	@build-aux/setup lint $(VENV)
@@ -98,8 +99,9 @@ bench: build ## measure speed and memory: paired runs, medians, ratios
 	@build-aux/setup test $(VENV)
 	$(BIN)/python bench/run.py
 
-generate: build ## render what is rendered from etrace/spec
+generate: build ## render what is rendered from etrace/spec, and man pages from the commands
 	PYTHONPATH=. $(BIN)/python -m etrace.render
+	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual
 
 debug: ## build with every check on into .venv-debug, and run the tests on it
 	$(MAKE) pytest VENV=.venv-debug BUILD=build/debug \

@@ -78,6 +78,8 @@ QUERIES: tuple[CasCommand, ...] = (
 PLAIN: tuple[CasCommand, ...] = ()
 COMMANDS: tuple[CasCommand, ...] = QUERIES + PLAIN
 
+SUMMARY = "ask the database of a build"
+
 _BY_NAME = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}
 _PIPED = frozenset(name for c in QUERIES for name in (c.name, *c.aliases))
 
@@ -212,7 +214,8 @@ def _leading(words: Sequence[str]) -> int:
     return min(at, len(words))
 
 
-def _top_parser() -> argparse.ArgumentParser:
+def top_parser() -> argparse.ArgumentParser:
+    """Declare `cas` without a module: its help lists them."""
     width = max(len(", ".join((c.name, *c.aliases))) for c in COMMANDS)
 
     def listing(commands: Sequence[CasCommand]) -> str:
@@ -222,7 +225,7 @@ def _top_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cas",
         usage="cas [OPTIONS] MODULE [OPTIONS] [MODULE [OPTIONS]]...",
-        description="Ask the database of a build.\n\n"
+        description=f"A{SUMMARY[1:]}.\n\n"
         f"queries, each of which takes what the one before it gives:\n{listing(QUERIES)}\n\n"
         f"commands:\n{listing(PLAIN)}",
         epilog="`cas MODULE --help` says more. The database is that of --dbdir, $DB_DIR or here.",
@@ -237,7 +240,7 @@ def main(argv: Sequence[str]) -> int:
     """Run `cas` with these words; returns its exit status."""
     at = _leading(argv)
     if at == len(argv) or {"-h", "--help", "--version"} & set(argv[:at]):
-        top = _top_parser()
+        top = top_parser()
         top.parse_known_args(argv[:at])
         top.print_help(sys.stderr)
         return UsageError.status

@@ -32,7 +32,9 @@ COMMANDS = (
         "etrace.cli.commands.doctor",
         "which ways to capture work here, and why not the others",
     ),
+    Command("completion", "etrace.cli.commands.completion", "what makes a shell complete etrace"),
 )
+SUMMARY = "see everything a Linux build did"
 EPILOG = """\
 a first trace:
   etrace run -- make -j8
@@ -41,13 +43,14 @@ a first trace:
 """
 
 
-def _top_parser() -> argparse.ArgumentParser:
+def top_parser() -> argparse.ArgumentParser:
+    """Declare `etrace` without a command: its help lists them."""
     width = max(len(c.name) for c in COMMANDS)
     listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
     parser = argparse.ArgumentParser(
         prog="etrace",
         usage="etrace [--help] [--version] COMMAND ...",
-        description=f"See everything a Linux build did.\n\ncommands:\n{listing}",
+        description=f"S{SUMMARY[1:]}.\n\ncommands:\n{listing}",
         epilog=EPILOG + "\n`etrace COMMAND --help` says more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -60,14 +63,18 @@ def _find(parser: argparse.ArgumentParser, name: str) -> Command:  # noqa: RET50
     for command in COMMANDS:
         if command.name == name:
             return command
-    known = ", ".join(c.name for c in COMMANDS)
-    parser.error(f"no command {name!r}; there are: {known}")
+    import difflib
+
+    names = [c.name for c in COMMANDS]
+    near = difflib.get_close_matches(name, names, n=2)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
+    parser.error(f"no command {name!r}; {hint}")
 
 
 def etrace(argv: list[str] | None = None) -> int:
     """`etrace COMMAND ...`."""
     argv = sys.argv[1:] if argv is None else argv
-    top = _top_parser()
+    top = top_parser()
     if not argv:
         top.print_help()
         return 2

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declarations of the programs -> their man pages, committed as docs/man/NAME.1.
+
+`python -m etrace.cli.manual` writes them, `--check` compares instead. Committed, because a build
+has neither the templates' renderer nor, before it is over, anything to import. Escapes: man(7),
+groff_char(7).
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import shutil
+import sys
+import textwrap
+from pathlib import Path
+
+from etrace import __version__
+from etrace.cli.declarations import Program, etrace_cat, programs
+from etrace.errors import EtraceError
+from etrace.render import render, write_whole
+
+TEMPLATE = Path(__file__).with_name("templates") / "man.1.j2"
+WIDTH = 70  # of lines of the source, before escapes
+SEE_ALSO = ("cas", "etrace", "etrace_cat", "etrace_parser")
+
+
+def escape(text: str) -> str:
+    """Return text that troff prints as it is: dashes stay ASCII, no line begins a request."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
+    text = text.replace("`", "\\(ga").replace("'", "\\(aq")
+    return re.sub(r"^\.", r"\\&.", text, flags=re.MULTILINE)
+
+
+def filled(text: str) -> str:
+    """Return running text: each sentence begins a line, as troff wants it."""
+    sentences = re.split(r"(?<=[a-z)\]]\.) (?=[A-Z])", " ".join(text.split()))
+    return "\n".join(escape(line) for s in sentences for line in textwrap.wrap(s, WIDTH))
+
+
+def page(program: Program) -> str:
+    """Return the man page of a program."""
+    others = [name for name in SEE_ALSO if name != program.name]
+    values = {
+        "program": program, "version": __version__, "others": others,
+        "escape": escape, "filled": filled,
+    }  # fmt: skip
+    return render(TEMPLATE, values)
+
+
+def pages(top: Path) -> dict[Path, str]:
+    """Return the pages of all programs: path -> text; EtraceError without a built `etrace_cat`."""
+    command = shutil.which("etrace_cat", path=str(Path(sys.executable).parent))
+    if command is None:
+        raise EtraceError("etrace_cat is not built", "make build")
+    declared = (*programs(), etrace_cat(Path(command)))
+    return {top / "docs" / "man" / f"{p.name}.1": page(p) for p in declared}
+
+
+def check(top: Path) -> list[str]:
+    """Return, as diff lines, where committed pages differ from what they render to."""
+    lines: list[str] = []
+    for path, text in pages(top).items():
+        old = path.read_text().splitlines() if path.exists() else []
+        lines += difflib.unified_diff(old, text.splitlines(), str(path), "rendered", lineterm="")
+    return lines
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of `python -m etrace.cli.manual`."""
+    parser = argparse.ArgumentParser(prog="python -m etrace.cli.manual", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare only; 1 when a page differs")
+    parser.add_argument("--top", type=Path, default=Path.cwd(), help="top of the source tree")
+    args = parser.parse_args(argv)
+    try:
+        if args.check:
+            differences = check(args.top)
+            sys.stdout.writelines(f"{line}\n" for line in differences)
+            return 1 if differences else 0
+        for path, text in pages(args.top).items():
+            write_whole(path, text)
+    except EtraceError as error:
+        sys.stderr.write(f"manual: {error.message}: {error.hint}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Completion: the shells themselves read the scripts and are asked to complete."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+from etrace.cli.completion import script
+from etrace.cli.main import etrace
+
+SHELLS = ("bash", "zsh", "fish")
+STUBS = {"bash": "etrace.bash", "zsh": "_etrace", "fish": "etrace.fish"}
+COMPLETE_IN_BASH = r"""
+source "$1"; shift
+function_name=$(complete -p "$1" | sed 's/.*-F \([^ ]*\).*/\1/')
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+"$function_name" 2>/dev/null
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module", params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("completion")
+    for name in SHELLS:
+        (directory / name).write_text(script(name))
+    return directory
+
+
+def test_the_shell_reads_its_script(shell: str, scripts: Path) -> None:
+    done = subprocess.run([shell, "-n", scripts / shell], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_the_shell_reads_what_is_installed(shell: str) -> None:
+    stub = Path("completions") / STUBS[shell]
+    subprocess.run([shell, "-n", stub], check=True)
+
+
+def in_bash(scripts: Path, *words: str) -> list[str]:
+    command: list[str | Path] = [
+        "bash",
+        "--norc",
+        "-c",
+        COMPLETE_IN_BASH,
+        "bash",
+        scripts / "bash",
+        *words,
+    ]
+    done = subprocess.run([*start, *words], capture_output=True, text=True, check=True)
+    return sorted(done.stdout.split())
+
+
+def in_fish(scripts: Path, line: str) -> list[str]:
+    command = f"source {scripts / 'fish'}; complete -C '{line}'"
+    done = subprocess.run(["fish", "-N", "-c", command], capture_output=True, text=True, check=True)
+    return [found.split("\t")[0] for found in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["etrace", "d"], ["doctor"]),
+        (["etrace", "run", "--back"], ["--backend"]),
+        (["etrace", "run", "--backend", "k"], ["kmod"]),
+        (["etrace", "run", "--backend", "=", "k"], ["kmod"]),
+        (["etrace", "completion", "z"], ["zsh"]),
+        (["etrace_parser", "--sp"], ["--split"]),
+        (["cas", "linker"], ["linker_pattern"]),
+        (["cas", "--dbdir", "x", "compiler"], ["compiler_pattern"]),
+        (["cas", "refs", "--rel"], ["--relative"]),
+        (["cas", "pr", "--with"], ["--with-children"]),
+        (["cas", "pr", "--pid", "1", "refs", "--with"], []),
+        (["cas", "refs", "--filter", "faccess", "--with"], []),
+        (["cas", "refs", "binar"], ["binaries"]),
+    ],
+)
+def test_bash_and_fish_complete(scripts: Path, words: list[str], wanted: list[str]) -> None:
+    assert in_bash(scripts, *words) == wanted
+    line = " ".join(words).replace(" = ", "=")
+    found = in_fish(scripts, line)
+    prefix = "--backend=" if "=" in line else ""
+    assert [word.removeprefix(prefix) for word in found] == wanted
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("etrace doc", r"doctor "),
+        ("cas refs --rela", r"--relative"),
+        ("etrace run --backend=km", r"--backend=kmod"),
+        ("cas pr --pid 1 linker_p", r"linker_pattern"),
+    ],
+)
+def test_zsh_completes(scripts: Path, tmp_path: Path, typed: str, wanted: str) -> None:
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TERM": "dumb"}
+    with Terminal(["zsh", "-f", "-i"], tmp_path, env) as terminal:
+        terminal.line(f"autoload -Uz compinit; compinit -u; source {scripts / 'zsh'}; echo re''ady")
+        terminal.wait_for("ready")
+        terminal.type(f"{typed}\t")
+        terminal.wait_for(wanted)
+
+
+def test_bash_completes_files(scripts: Path, tmp_path: Path) -> None:
+    (tmp_path / "main.c").touch()
+    (tmp_path / "maind").mkdir()
+    start = f"{tmp_path}/mai"
+    assert in_bash(scripts, "cas", "refs", "--path", start) == [f"{start}n.c", f"{start}nd"]
+    assert in_bash(scripts, "cas", "refs", "--dbdir", start) == [f"{start}nd"]
+    assert in_bash(scripts, "etrace", "run", "make", start) == [f"{start}n.c", f"{start}nd"]
+
+
+def test_the_command_prints_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert etrace(["completion", shell]) == 0
+    assert capsys.readouterr().out == script(shell)

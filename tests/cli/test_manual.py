@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Man pages: troff and mandoc read them without a warning, and they say what the programs do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from etrace.cli import cas, declarations, main, manual
+
+PAGES = sorted(Path("docs/man").glob("*.1"))
+TOP = Path(__file__).parents[2]
+
+
+def test_pages_are_what_the_declarations_render_to() -> None:
+    assert manual.check(TOP) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_a_page_has_no_warnings(page: Path) -> None:
+    groff = subprocess.run(["groff", "-man", "-ww", "-z", page], capture_output=True, check=True)
+    assert groff.stderr == b""
+    lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", page], capture_output=True, check=False)
+    # a page is not of a day: it is rendered again whenever an option changes
+    lines = [line for line in lint.stdout.splitlines() if b"missing date" not in line]
+    assert lines == []
+
+
+def shown(name: str) -> str:
+    page = TOP / "docs" / "man" / f"{name}.1"
+    text = subprocess.run(["mandoc", "-Tutf8", page], capture_output=True, check=True).stdout
+    return re.sub("(?s).\x08", "", text.decode())  # bold is printed twice
+
+
+def test_pages_name_every_command() -> None:
+    names = [", ".join((c.name, *c.aliases)) for c in cas.COMMANDS]
+    assert [name for name in names if f"   {name}\n" not in shown("cas")] == []
+    names = [c.name for c in main.COMMANDS]
+    assert [name for name in names if f"   {name}\n" not in shown("etrace")] == []
+
+
+def test_a_c_program_is_read_from_its_help() -> None:
+    program = declarations.read_help(
+        "tool",
+        "usage: tool [-v] FILE\n       tool --all\n\nDo\nit.\n\n"
+        "  -o, --output FILE write there\n  -v                say more\n  --all             all\n\n"
+        "Exit status: 0.\n",
+    )
+    assert program.usage == ("[-v] FILE", "--all")
+    assert [(o.names, o.value, o.kind.value, o.help) for o in program.body.options] == [
+        (("-o", "--output"), "FILE", "file", "write there"),
+        (("-v",), "", "none", "say more"),
+        (("--all",), "", "none", "all"),
+    ]
+    assert (program.body.epilog, program.exit_status) == ("Do it.", "0.")
+
+
+def test_text_that_troff_would_read_is_escaped() -> None:
+    assert manual.filled(".x -y 'z' \\n") == r"\&.x \-y \(aqz\(aq \en"
