@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from array import array
-from collections.abc import Buffer, Iterable
+from collections.abc import Iterable
 from typing import Literal
+
+from typing_extensions import Buffer
 
 from libetrace.image import Image
 
@@ -57,5 +59,6 @@ class Closure:
     def left(self) -> array[int]: ...
     @property
     def executions(self) -> array[int]: ...
+    def use_of(self, path: int) -> int: ...
     def __contains__(self, path: object) -> bool: ...
     def chain(self, path: int) -> list[Step]: ...

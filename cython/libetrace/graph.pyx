@@ -422,6 +422,12 @@ cdef class Closure:
                 found.add(self.graph.edges.pipes[item[i].edge].other)
         return array("I", sorted(found))
 
+    def use_of(self, u32 path):
+        """Return the row through which a path was found first, -1 when it was not."""
+        if path not in self:
+            return -1
+        return self.graph.edges.by_process.uses[self.walk.via_use[path]].row
+
     def __contains__(self, u32 path):
         return path < self.graph.n_paths and self.walk.listed[path] == self.walk.number != 0
 

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas deps`: everything that files were made of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from libetrace.image import Image
+
+from etrace.cli import walking
+from etrace.cli.answer import Answer
+from etrace.cli.shapes import Executions, Facts, Opens, Paths
+from etrace.query.dependencies import Dependencies
+from etrace.query.deps import Walked, walk
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas deps`."""
+    walking.add_targets(parser)
+    walking.add_rules(parser)
+    group = parser.add_mutually_exclusive_group()
+    add = group.add_argument
+    add("--commands", action="store_true", help="the commands on the way instead of the files")
+    add("-G", "--dep-graph", dest="graph", action="store_true", help="who made what of what: JSON")
+    add("--dot", action="store_true", help="the same as a graph for dot(1)")
+    add("--cdm", action="store_true", help="the compiled sources of each FILE: JSON")
+    add("--rdm", action="store_true", help="the linked modules that need each FILE: JSON")
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths, or what one of the options asks for."""
+    dependencies, rules = Dependencies(image), walking.rules(args)
+    names = walking.targets(args)
+    if args.cdm or args.rdm:
+        return Answer(Facts(_pairs), [_map(dependencies, args)], single=True)
+    walked = walk(dependencies, names, rules, is_exact=not args.fed)
+    if args.commands:
+        return Answer(Executions(image), walked.executions)
+    if args.graph or args.dot:
+        return _graph(image, walked, is_dot=args.dot)
+    if args.details or args.fmt:
+        uses = (walked.use_of(path) for path in walked.paths)
+        return Answer(Opens(image), [row for row in uses if row < image["opens"].n_rows])
+    return Answer(Paths(), [image.path_string(path) for path in walked.paths])
+
+
+def _graph(image: Image, walked: Walked, *, is_dot: bool) -> Answer:
+    from etrace.query.dependency_graph import DependencyGraph
+
+    graph = DependencyGraph(image)
+    graph.add(walked)
+    if is_dot:
+        return Answer(Facts(_line), [{"line": line} for line in graph.dot()])
+    return Answer(Facts(json.dumps), [graph.record()], single=True)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return str(record["line"])
+
+
+def _pairs(record: Mapping[str, Any]) -> str:
+    """Return `key TAB value` for each value of each key."""
+    return "\n".join(f"{key}\t{value}" for key, values in record.items() for value in values)
+
+
+def _map(dependencies: Dependencies, args: argparse.Namespace) -> Mapping[str, Any]:
+    from etrace.query.compilation_map import compilation_map, reverse_map
+    from etrace.query.targets import find_targets
+
+    rows = find_targets(dependencies.image, walking.targets(args), is_exact=not args.fed)
+    of = compilation_map if args.cdm else reverse_map
+    return of(dependencies, rows, walking.rules(args))

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas moddeps`: the linked modules that files were made of."""
+
+from __future__ import annotations
+
+import argparse
+
+from libetrace.image import Image
+
+from etrace.cli import walking
+from etrace.cli.answer import Answer
+from etrace.cli.shapes import Paths
+from etrace.query.dependencies import Dependencies
+from etrace.query.moddeps import moddeps
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas moddeps`."""
+    walking.add_targets(parser)
+    walking.add_rules(parser)
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths."""
+    names, rules = walking.targets(args), walking.rules(args)
+    rows = moddeps(Dependencies(image), names, rules, is_exact=not args.fed)
+    return Answer(Paths(), [image.path_string(row) for row in rows])

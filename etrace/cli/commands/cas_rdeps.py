@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas rdeps`: the linked modules that depend on files."""
+
+from __future__ import annotations
+
+import argparse
+
+from libetrace.image import Image
+
+from etrace.cli import walking
+from etrace.cli.answer import Answer
+from etrace.cli.shapes import Paths
+from etrace.query.dependencies import Dependencies
+from etrace.query.rdeps import rdeps
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas rdeps`."""
+    walking.add_targets(parser)
+    parser.add_argument(
+        "--all", dest="all_files", action="store_true",
+        help="every file that was made of FILE, not only linked modules",
+    )  # fmt: skip
+    parser.add_argument(
+        "--recursive", action="store_true", help="accepted; without --direct it always is"
+    )
+    walking.add_rules(parser)
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths."""
+    rows = rdeps(
+        Dependencies(image),
+        walking.targets(args),
+        walking.rules(args),
+        is_exact=not args.fed,
+        all_files=args.all_files,
+    )
+    return Answer(Paths(), [image.path_string(row) for row in rows])

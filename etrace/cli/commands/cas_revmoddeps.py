@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas revmoddeps`: the linked modules that depend on linked modules."""
+
+from __future__ import annotations
+
+import argparse
+
+from libetrace.image import Image
+
+from etrace.cli import walking
+from etrace.cli.answer import Answer
+from etrace.cli.shapes import Paths
+from etrace.query.dependencies import Dependencies
+from etrace.query.revmoddeps import revmoddeps
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas revmoddeps`."""
+    walking.add_targets(parser)
+    walking.add_rules(parser)
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths."""
+    names, rules = walking.targets(args), walking.rules(args)
+    rows = revmoddeps(Dependencies(image), names, rules, is_exact=not args.fed)
+    return Answer(Paths(), [image.path_string(row) for row in rows])

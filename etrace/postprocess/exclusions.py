@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration -> what is left out of the dependencies of one file.
+
+`dependency_exclude_patterns` and `additional_module_exclude_patterns` hold for every file;
+of the keys whose values go by path wildcards all count that match the file, as Python's fnmatch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from etrace.postprocess.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusions:
+    """Patterns of files and commands; `pipes` is None where the configuration does not say."""
+
+    files: tuple[bytes, ...] = ()
+    commands: tuple[bytes, ...] = ()
+    pipes: bool | None = None
+
+
+def exclusions_of(config: Config, path: bytes) -> Exclusions:
+    """Return what the configuration leaves out of the dependencies of `path`."""
+    text = os.fsdecode(path)
+    general = config.dependency_exclude_patterns + config.additional_module_exclude_patterns
+    files = (*general, *_chosen(config.additional_module_exclude_pattern_variants, text))
+    commands = _chosen(config.exclude_command_variants, text)
+    pipes = None
+    if _matches(config.module_dependencies_with_pipes, text):
+        pipes = True
+    if _matches(config.module_dependencies_exclude_with_pipes, text):
+        pipes = False
+    return Exclusions(_encoded(files), _encoded(commands), pipes)
+
+
+def _matches(wildcards: Iterable[str], path: str) -> bool:
+    return any(fnmatchcase(path, wildcard) for wildcard in wildcards)
+
+
+def _chosen(variants: Mapping[str, tuple[str, ...]], path: str) -> list[str]:
+    return [p for wildcard, own in variants.items() if fnmatchcase(path, wildcard) for p in own]
+
+
+def _encoded(patterns: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(dict.fromkeys(os.fsencode(pattern) for pattern in patterns))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files -> everything they were made of (docs/dependencies.md)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from libetrace.graph import Closure
+
+from etrace.query.dependencies import Dependencies, join
+from etrace.query.rules import Rules, read_targets
+from etrace.query.targets import find_targets
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Closures from some files, and those files: `roots` are rows of `paths`."""
+
+    roots: tuple[int, ...]
+    closures: tuple[Closure, ...]
+
+    @property
+    def paths(self) -> array[int]:
+        """What was found, without the roots: sorted rows of `paths`."""
+        return join(self.closures, self.roots)
+
+    @property
+    def executions(self) -> list[int]:
+        """Executions on the way: sorted rows of `executions`."""
+        return sorted({row for closure in self.closures for row in closure.executions})
+
+    def use_of(self, path: int) -> int:
+        """Return the row through which a path was found, -1 when it was not."""
+        return max(closure.use_of(path) for closure in self.closures)
+
+
+def walk(
+    dependencies: Dependencies,
+    names: Iterable[bytes],
+    rules: Rules,
+    *,
+    is_exact: bool = True,
+    reverse: bool = False,
+) -> Walked:
+    """Walk from what a user calls some files, each by its own rules if it has any."""
+    roots: dict[int, None] = {}
+    closures: list[Closure] = []
+    for own, some in read_targets(names, rules).items():
+        rows = find_targets(dependencies.image, some, is_exact=is_exact)
+        roots |= dict.fromkeys(rows)
+        closures += dependencies.closures(rows, own, reverse=reverse)
+    return Walked(tuple(roots), tuple(closures))
+
+
+def deps(dependencies: Dependencies, names: Iterable[bytes], rules: Rules) -> Sequence[bytes]:
+    """Return the paths that some files depend on, sorted as bytes."""
+    image = dependencies.image
+    return [image.path_string(row) for row in walk(dependencies, names, rules).paths]

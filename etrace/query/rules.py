@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What a walk over dependencies passes, for all files of a question or for one of them.
+
+Options for one file stand in the name itself, as in the ancestor:
+`[file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true,...]`. A key may come
+several times; a comma that belongs to a value is written `\,`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from etrace.errors import EtraceError
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a walk goes; docs/dependencies.md says what each rule means.
+
+    `pipes` is None where the configuration of the file decides, else as if it said so.
+    """
+
+    is_direct: bool = False
+    is_ordered: bool = True
+    pipes: bool | None = None
+    is_wrapped: bool = False
+    all_programs: bool = False
+    exclude_files: tuple[bytes, ...] = ()
+    exclude_commands: tuple[bytes, ...] = ()
+    negate: bool = False
+
+
+TRUE = frozenset(("true", "1", "yes", "on"))
+FALSE = frozenset(("false", "0", "no", "off"))
+FLAGS = {
+    "direct": "is_direct",
+    "ordered": "is_ordered",
+    "pipes": "pipes",
+    "use_pipes": "pipes",
+    "with_pipes": "pipes",
+    "wrap_deps": "is_wrapped",
+    "wrap": "is_wrapped",
+    "programs": "all_programs",
+    "negate_pattern": "negate",
+    "negate": "negate",
+}
+PATTERNS = {
+    "exclude": "exclude_files",
+    "exclude_file": "exclude_files",
+    "exclude_files": "exclude_files",
+    "exclude_pattern": "exclude_files",
+    "exclude_patterns": "exclude_files",
+    "exclude_cmd": "exclude_commands",
+    "exclude_command": "exclude_commands",
+    "exclude_commands": "exclude_commands",
+}
+FILES = frozenset(("file", "path"))
+HINT = "write [file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true]"
+PARTS = re.compile(r"(?:[^,\\]|\\.)+", re.DOTALL)
+
+
+def read_targets(names: Iterable[bytes], rules: Rules) -> Mapping[Rules, list[bytes]]:
+    """Return names by the rules that hold for them; EtraceError for options that do not exist."""
+    out: dict[Rules, list[bytes]] = {}
+    for name in names:
+        own, changed = read_target(name, rules)
+        out.setdefault(changed, []).append(own)
+    return out
+
+
+def read_target(name: bytes, rules: Rules) -> tuple[bytes, Rules]:
+    """Return the file that a name means, and the rules for it."""
+    text = os.fsdecode(name)
+    if not (text.startswith("[") and text.endswith("]") and "=" in text):
+        return name, rules
+    file: str | None = None
+    for part in PARTS.findall(text[1:-1]):
+        key, is_pair, value = part.partition("=")
+        key, value = key.strip(), re.sub(r"\\(.)", r"\1", value)
+        if not is_pair:
+            raise EtraceError(f"{text}: {part!r} has no value", HINT)
+        if key in FILES:
+            file = value
+        else:
+            rules = _changed(rules, text, key, value)
+    if not file:
+        raise EtraceError(f"{text}: no file", HINT)
+    return os.fsencode(file), rules
+
+
+def _changed(rules: Rules, text: str, key: str, value: str) -> Rules:
+    if key in FLAGS:
+        return _replaced(rules, FLAGS[key], lambda _: _flag(text, key, value))
+    if key in PATTERNS:
+        return _replaced(rules, PATTERNS[key], lambda old: (*old, os.fsencode(value)))
+    raise EtraceError(f"{text}: no option {key!r}", HINT)
+
+
+def _replaced(rules: Rules, name: str, change: Callable[[Any], Any]) -> Rules:
+    return replace(rules, **{name: change(getattr(rules, name))})
+
+
+def _flag(text: str, key: str, value: str) -> bool:
+    if value.lower() not in TRUE | FALSE:
+        raise EtraceError(f"{text}: {key}={value} is neither true nor false", HINT)
+    return value.lower() in TRUE

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user calls a file -> rows of `paths`.
+
+A name is taken as it is, from the working directory, from the source root, as a glob when it has
+`*`, `?` or `[`, else as the end of one path (`lua.o`, `src/lua.o`). A name that could be several
+files, or none, is an error that names the nearest.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+
+from libetrace.image import Image
+
+from etrace.errors import EtraceError
+from etrace.postprocess.masks import path_mask
+from etrace.query.chosen import find_path
+
+N_SHOWN = 5
+MAGIC = frozenset(b"*?[")
+
+
+def find_targets(image: Image, names: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
+    """Return the rows of all names, each once, in order; EtraceError for one that is no file.
+
+    Without `is_exact` (names that another query gave) unknown ones are left out.
+    """
+    rows: dict[int, None] = {}
+    for name in names:
+        row = find_path(image, name)
+        if row >= 0:
+            rows[row] = None
+        elif is_exact:
+            rows |= dict.fromkeys(_find(image, name))
+    return list(rows)
+
+
+def _find(image: Image, name: bytes) -> Sequence[int]:
+    if MAGIC & set(name):
+        found = _matching(image, name)
+        if found:
+            return found
+    else:
+        found = _ending(image, name)
+        if len(found) == 1:
+            return found
+    if found:
+        raise EtraceError(
+            f"{os.fsdecode(name)} could be {len(found)} files",
+            f"write more of its path: {_listed(image, found)}",
+        )
+    raise EtraceError(f"the build opened no {os.fsdecode(name)}", _nearest(image, name))
+
+
+def _matching(image: Image, glob: bytes) -> list[int]:
+    prefixes = (b"",) if glob.startswith(b"/") else (b"*/",)
+    mask = path_mask(image, [prefix + glob for prefix in prefixes])
+    return [row for row, hit in enumerate(mask) if hit]
+
+
+def _ending(image: Image, name: bytes) -> list[int]:
+    escaped = b"".join(b"\\" + bytes((c,)) if c in b"*?[\\" else bytes((c,)) for c in name)
+    return _matching(image, escaped.removeprefix(b"./")) if name.strip(b"/.") else []
+
+
+def _listed(image: Image, rows: Sequence[int]) -> str:
+    shown = [os.fsdecode(image.path_string(row)) for row in rows[:N_SHOWN]]
+    return ", ".join(shown) + (", ..." if len(rows) > N_SHOWN else "")
+
+
+def _nearest(image: Image, name: bytes) -> str:
+    """Suggest paths whose last part looks like the name's."""
+    wanted = os.path.basename(os.fsdecode(name))  # noqa: PTH119  may end in a slash
+    by_name: dict[str, list[str]] = {}
+    for row in range(image["paths"].n_rows):
+        path = os.fsdecode(image.path_string(row))
+        by_name.setdefault(path.rpartition("/")[2], []).append(path)
+    near = difflib.get_close_matches(wanted, by_name, n=N_SHOWN, cutoff=0.6)
+    paths = [path for each in near for path in by_name[each]][:N_SHOWN]
+    if not paths:
+        return "cas refs lists what it opened"
+    return f"is one of these meant? {', '.join(paths)}"

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libetrace.graph against an obvious implementation, on random and on hostile images."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import closures
+import pytest
+from closures import Build, Left, Use
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from libetrace.graph import Graph, GraphError
+from libetrace.image import Image, NewColumn, NewTable, open_image, write_image
+
+from etrace.spec.database import NONE, PRODUCTS, TABLES
+
+CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<i4": "i", "<i2": "h", "|u1": "B"}
+SCHEMA = {table.name: table for table in (*TABLES, *PRODUCTS)}
+CLONE_THREAD = 0x10000
+MAX_PATHS, MAX_EXECUTIONS, MAX_TIME = 6, 6, 12
+Columns = dict[str, dict[str, Sequence[int]]]
+
+
+def table_of(name: str, columns: dict[str, Sequence[int]]) -> NewTable:
+    """Make a table whose other columns are 0."""
+    schema = SCHEMA[name].columns
+    n_rows = len(columns[next(c.name for c in schema if c.name in columns)])
+    made = []
+    for c in schema:
+        n = n_rows + c.name.endswith(".start")
+        made.append(NewColumn(c.name, c.dtype, array(CODES[c.dtype], columns.get(c.name, [0] * n))))
+    return NewTable(name, n_rows, made)
+
+
+def starts(rows: Sequence[int], n: int) -> list[int]:
+    """Return the starts of n owners of which `rows` names one for each element, ascending."""
+    return [sum(row < owner for row in rows) for owner in range(n + 1)]
+
+
+def columns_of(build: Build, n_paths: int, threads: Sequence[tuple[int, int]]) -> Columns:
+    """Lay a build out as columns: each execution is a upid of its own."""
+    n = len(build.process_of)
+    pipes, forks = sorted(build.pipes), sorted(threads)
+    return {
+        "paths": {"string": list(range(n_paths))},
+        "executions": {
+            "upid": list(range(1, n + 1)),
+            "binary": [NONE] * n,
+            "children.start": starts([a for a, _ in forks], n),
+            "readers.start": starts([a for a, _ in pipes], n),
+        },
+        "children": {"execution": [b for _, b in forks], "flags": [CLONE_THREAD] * len(forks)},
+        "pipe_readers": {"execution": [b for _, b in pipes]},
+        "opens": {
+            "path": [use.path for use in build.uses],
+            "execution": [use.execution for use in build.uses],
+            "open_ns": [use.begin for use in build.uses],
+            "close_ns": [use.end for use in build.uses],
+            "until_ns": [use.end for use in build.uses],
+            "mode": [2 if use.reads and use.writes else int(use.writes) for use in build.uses],
+        },
+        "inherited": {"path": [], "execution": [], "mode": []},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """Writes images to one place."""
+
+    path: Path
+
+    def make(self, columns: Columns) -> Image:
+        """Write an image of these tables and open it."""
+        write_image(self.path, {}, [table_of(name, each) for name, each in columns.items()])
+        return open_image(self.path)
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Images:
+    return Images(tmp_path_factory.mktemp("graph") / "image")
+
+
+@st.composite
+def uses(draw: st.DrawFn) -> Use:
+    begin = draw(st.integers(0, MAX_TIME))
+    reads, writes = draw(st.sampled_from([(True, False), (False, True), (True, True)]))
+    return Use(
+        draw(st.integers(0, MAX_PATHS - 1)),
+        draw(st.integers(0, MAX_EXECUTIONS - 1)),
+        begin,
+        begin + draw(st.integers(0, 4)),
+        reads,
+        writes,
+    )
+
+
+pairs = st.tuples(st.integers(0, MAX_EXECUTIONS - 1), st.integers(0, MAX_EXECUTIONS - 1))
+lefts = st.builds(
+    Left,
+    stops=st.frozensets(st.integers(0, MAX_PATHS - 1), max_size=2),
+    excluded=st.frozensets(st.integers(0, MAX_EXECUTIONS - 1), max_size=2),
+    ordered=st.booleans(),
+    pipes=st.booleans(),
+)
+
+
+def mask(rows: Any, n: int) -> bytearray:
+    return bytearray(row in rows for row in range(n))
+
+
+def rules(left: Left) -> dict[str, Any]:
+    return {
+        "stops": mask(left.stops, MAX_PATHS),
+        "excluded": mask(left.excluded, MAX_EXECUTIONS),
+        "ordered": left.ordered,
+        "pipes": left.pipes,
+    }
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(uses(), max_size=14),
+    st.lists(pairs, max_size=3, unique=True),
+    st.lists(pairs, max_size=2, unique=True),
+    lefts,
+    st.lists(st.integers(0, MAX_PATHS - 1), min_size=1, max_size=2, unique=True),
+)
+def test_it_finds_what_the_definition_says(
+    images: Images,
+    all_uses: list[Use],
+    pipes: list[tuple[int, int]],
+    threads: list[tuple[int, int]],
+    left: Left,
+    roots: list[int],
+) -> None:
+    build = Build(all_uses, closures.groups(MAX_EXECUTIONS, threads), pipes)
+    image = images.make(columns_of(build, MAX_PATHS, threads))
+    graph, backwards = Graph(image), Graph(image, reverse=True)
+    assert [graph.process_of_execution(e) for e in range(MAX_EXECUTIONS)] == build.process_of
+    found = graph.closure(roots, **rules(left))
+    assert list(found.paths) == sorted(closures.closure(build, roots, left))
+    each_start, each_path = graph.closures(range(MAX_PATHS), **rules(left))
+    for root in range(MAX_PATHS):
+        own = closures.closure(build, [root], left)
+        assert list(each_path[each_start[root] : each_start[root + 1]]) == sorted(own)
+    reached = backwards.closure(roots[:1], **rules(left))
+    assert list(reached.paths) == sorted(closures.reverse(build, MAX_PATHS, roots[0], left))
+    for path in found.paths:
+        assert_is_a_chain(build, left, found.chain(path), path)
+
+
+def assert_is_a_chain(build: Build, left: Left, chain: list[Any], path: int) -> None:
+    """Each step follows from the one before by the definition."""
+    kind, at = chain[0]
+    assert kind == "root"
+    until, process = float("inf"), -1
+    for step in chain[1:]:
+        match step:
+            case ("enter", execution, row):
+                use = build.uses[row]
+                assert (use.path, use.execution, use.writes) == (at, execution, True)
+                assert use.begin <= until
+                process, until = build.process_of[execution], use.end
+            case ("pipe", own, other):
+                assert (other, own) in build.pipes
+                assert build.process_of[own] == process
+                process = build.process_of[other]
+            case ("leave", execution, row, at):
+                use = build.uses[row]
+                assert (use.path, use.execution, use.reads) == (at, execution, True)
+                assert build.process_of[execution] == process
+                assert use.begin <= until
+                until = use.end
+        if not left.ordered:
+            until = float("inf")
+    assert at == path
+
+
+SMALL = Build(
+    [Use(0, 0, 1, 2, False, True), Use(1, 0, 1, 2, True, False), Use(1, 1, 0, 1, False, True)],
+    [0, 1],
+    [(0, 1)],
+)
+
+
+def damaged(table: str, column: str, value: int) -> Callable[[Columns], None]:
+    def damage(columns: Columns) -> None:
+        columns[table][column] = [value, *columns[table][column][1:]]
+
+    return damage
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("opens", "path", 2),
+        ("opens", "path", 0xFFFFFFFF),
+        ("opens", "execution", 2),
+        ("executions", "binary", 2),
+        ("executions", "binary", -2),
+        ("executions", "children.start", 1),
+        ("executions", "readers.start", 7),
+        ("pipe_readers", "execution", 2),
+        ("children", "execution", 2),
+        ("children", "execution", -2),
+    ],
+)
+def test_a_row_that_does_not_exist_is_an_error(
+    images: Images, table: str, column: str, value: int
+) -> None:
+    columns = columns_of(SMALL, 2, [(0, 1)])
+    damaged(table, column, value)(columns)
+    with pytest.raises(GraphError, match=column.partition(".")[0]):
+        Graph(images.make(columns))
+
+
+@pytest.mark.parametrize("time", [-(2**63), -1, 2**63 - 1])
+def test_absurd_times_do_no_harm(images: Images, time: int) -> None:
+    columns = columns_of(SMALL, 2, [])
+    for table, column in (("opens", "open_ns"), ("opens", "close_ns"), ("opens", "until_ns")):
+        columns[table][column] = [time] * 3
+    columns["executions"]["start_ns"] = columns["executions"]["elapsed_ns"] = [time] * 2
+    columns["executions"]["binary"] = [0, 1]
+    image = images.make(columns)
+    for reverse in (False, True):
+        assert list(Graph(image, reverse=reverse, programs=True).closure([0, 1]).paths) == []
+
+
+def test_roots_and_masks_are_checked(images: Images) -> None:
+    graph = Graph(images.make(columns_of(SMALL, 2, [])))
+    with pytest.raises(GraphError, match="roots names row 2 of 2"):
+        graph.closure([2])
+    with pytest.raises(GraphError, match="stops has 1 rows of 2"):
+        graph.closure([0], stops=b"\0")
+    with pytest.raises(IndexError):
+        graph.process_of_execution(2)
+    assert list(graph.closure([]).paths) == []
+
+
+def test_a_chain_of_a_hundred_thousand_steps_needs_no_recursion(images: Images) -> None:
+    n = 100_000
+    made = [
+        use
+        for i in range(n)
+        for use in (Use(i, i, n - i, n - i, False, True), Use(i + 1, i, n - i, n - i, True, False))
+    ]
+    build = Build(made, list(range(n)), [])
+    columns = columns_of(build, n + 1, [])
+    columns["executions"]["children.start"] = columns["executions"]["readers.start"] = [0] * (n + 1)
+    closure = Graph(images.make(columns)).closure([0])
+    assert list(closure.paths) == list(range(1, n + 1))
+    assert len(closure.chain(n)) == 2 * n + 1
