@@ -43,16 +43,17 @@ def test_help_imports_nothing_heavy() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
-def test_an_unknown_command_is_a_usage_error_that_names_the_known_ones(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [("rnu", "did you mean run?"), ("xyz", "there are: run, start, status, stop, summary, doctor")],
+)
+def test_an_unknown_command_is_a_usage_error_that_names_known_ones(
+    word: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main.etrace(["rnu"])
+        main.etrace([word])
     assert ended.value.code == 2
-    assert (
-        "no command 'rnu'; there are: run, start, status, stop, summary, doctor"
-        in capsys.readouterr().err
-    )
+    assert f"no command {word!r}; {hint}" in capsys.readouterr().err
 
 
 def test_no_command_prints_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
