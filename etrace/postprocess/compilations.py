@@ -193,12 +193,17 @@ class Compilations:
         return [path for path in dict.fromkeys(paths) if path not in NO_FILES]
 
     def _redirected(self, row: int) -> bytes:
-        """Return what the standard input was: the one file that the process opened to read first.
+        """Return the file that the standard input was, as a shell redirects it with `< FILE`.
 
-        A shell opens `< FILE` between fork and exec.
+        The shell opened it itself, or its child did between fork and exec: then it is the only file
+        that was read there.
         """
-        first = self._tree.first_of_process(row)
+        inherited = self._image["inherited"]
+        for each in self._image["executions"].span("inherited.start", row):
+            if inherited["descriptor"][each] == 0:
+                return self._image.path_string(inherited["path"][each])
         opens = self._image["opens"]
+        first = self._tree.first_of_process(row)
         read = [
             opens["path"][each]
             for each in self._image["executions"].span("opens.start", first)

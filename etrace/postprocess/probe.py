@@ -88,7 +88,7 @@ class Prober:
         try:
             fingerprint = Fingerprint.of(path)
             changed_ns = path.stat().st_ctime_ns
-        except OSError:
+        except (OSError, ValueError):
             return None
         if (self._built_ns and changed_ns > self._built_ns) or not may_run(path):
             return None
