@@ -163,8 +163,8 @@ def test_stages_of_clang_carry_what_their_driver_was_asked(tmp_path: Path) -> No
         told.run(
             upid, CLANG,
             f"{CLANG} -cc1 -triple x86_64 -main-file-name {name}.c -D X"
-            f" -D __GCC_HAVE_DWARF2_CFI_ASM=1 -I inc -internal-isystem /usr/include -ferror-limit 19"
-            f" -o /tmp/{name}-0123ab.o"
+            " -D __GCC_HAVE_DWARF2_CFI_ASM=1 -I inc -internal-isystem /usr/include"
+            f" -ferror-limit 19 -o /tmp/{name}-0123ab.o"
             f" -x c {name}.c",
             parent=10,
             writes=[f"/tmp/{name}-0123ab.o"],

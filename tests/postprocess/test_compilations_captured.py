@@ -93,7 +93,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
     (directory / "build.sh").write_text(script)
     cache = directory.parent / "cache"
     captured = capture(
-        BACKENDS[0], ["sh", "build.sh"], directory, env=os.environ | {"CCACHE_DIR": str(cache)}
+        BACKENDS[0], ["bash", "build.sh"], directory, env=os.environ | {"CCACHE_DIR": str(cache)}
     )
     database = directory.parent / "database"
     database.mkdir()
@@ -152,10 +152,15 @@ def compilers_search_list(command: str, directory: Path) -> list[str]:
     "command",
     [
         "gcc -iquote quote -Iinc -Inope -isystem sys -idirafter after -MD -MF a.d -c a.c -o a.o",
-        "g++ p.cpp -o pxx", "cc -m32 -c b.c -o b32.o", "clang++ -c p.cpp -o cp.o", "clang -S b.c -o cb.s",
-        "clang -fno-integrated-cc1 -DX=1 -c b.c -o apart.o", "gcc -c s.S -o s.o", "clang -c m.c b.c -Iinc",
+        "g++ p.cpp -o pxx",
+        "cc -m32 -c b.c -o b32.o",
+        "clang++ -c p.cpp -o cp.o",
+        "clang -S b.c -o cb.s",
+        "clang -fno-integrated-cc1 -DX=1 -c b.c -o apart.o",
+        "gcc -c s.S -o s.o",
+        "clang -c m.c b.c -Iinc",
     ],
-)  # fmt: skip
+)
 def test_headers_are_searched_where_the_compiler_says(
     built: tuple[Path, Image], command: str, tmp_path: Path
 ) -> None:

@@ -29,12 +29,20 @@ def safe() -> Iterator[Path]:
 
 
 def put_compiler(directory: Path, body: str = "") -> Question:
-    """A compiler that counts how often it was called, in a file beside it, and says where it ran."""
+    """A compiler that counts its calls in a file beside it, and says where it ran."""
     path = directory / "gcc"
     path.write_text(
-        f"#!/bin/sh\necho x >> {directory}/calls\npwd > {directory}/cwd\nenv > {directory}/env\n{body}\n"
-        'exec >&2\necho "#include \\"...\\" search starts here:"\n'
-        'echo "#include <...> search starts here:"\necho " /opt/include"\necho "End of search list."\n'
+        f"""#!/bin/sh
+echo x >> {directory}/calls
+pwd > {directory}/cwd
+env > {directory}/env
+{body}
+exec >&2
+echo '#include "..." search starts here:'
+echo '#include <...> search starts here:'
+echo ' /opt/include'
+echo 'End of search list.'
+"""
     )
     path.chmod(0o755)
     return Question(os.fsencode(path), "c", (b"-m32",))
