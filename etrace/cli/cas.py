@@ -79,7 +79,14 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("compiler_pattern", "", "globs of the programs that count as compilers"),
     _query("linker_pattern", "", "globs of the programs that count as linkers and archivers"),
 )
-PLAIN: tuple[CasCommand, ...] = ()
+PLAIN: tuple[CasCommand, ...] = (
+    CasCommand(
+        "pp",
+        ("postprocess",),
+        f"{_HERE}.cas_pp",
+        "add linked modules, compilations, wrapping shells, command patterns",
+    ),
+)
 COMMANDS: tuple[CasCommand, ...] = QUERIES + PLAIN
 
 SUMMARY = "ask the database of a build"

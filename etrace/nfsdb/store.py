@@ -24,7 +24,8 @@ from etrace.spec.database import PRODUCTS
 ADDED_STRINGS = PRODUCTS[0]
 
 
-def _open(path: Path) -> Image:
+def reopen(path: Path) -> Image:
+    """Open an image as it is, after `rewrite`. EtraceError."""
     try:
         return open_image(path)
     except ImageError as error:
@@ -70,7 +71,7 @@ def open_database(where: Path | None = None) -> Image:
             "make one: cas parse; or name its directory: --dbdir DIR, or DB_DIR=DIR",
         )
     build_image(files)
-    return _open(files.image)
+    return reopen(files.image)
 
 
 # ---- products ----

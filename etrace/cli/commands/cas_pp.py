@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas pp`: adds linked modules, compilations, wrapping shells and command patterns."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from etrace.cli.ending import tell
+from etrace.cli.options import add_database, positive
+
+if TYPE_CHECKING:
+    from libetrace.image import Image
+
+    from etrace.postprocess.config import Config
+    from etrace.postprocess.run import Result
+
+#: phase -> its options, the ancestor's too, and what they say
+PHASES = {
+    "linked": (("--linked", "--linking"), "modules that linkers and archivers made (l, t)"),
+    "compilations": (("--compilations", "-c"), "what was compiled from what, and how (d)"),
+    "wrappers": (("--wrappers", "--rbm"), "the shell that each command ran below (m)"),
+    "patterns": (
+        ("--patterns", "--precompute-command-patterns", "--pcp"),
+        "command lines against the patterns of .bas_config (n)",
+    ),
+}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas pp`."""
+    add_database(parser)
+    phases = parser.add_argument_group("phases (default: all)")
+    for name, (options, text) in PHASES.items():
+        phases.add_argument(*options, dest=name, action="store_true", help=text)
+    parser.add_argument(
+        "-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N",
+        help="compilers to ask at the same time (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-probe", dest="is_probing", action="store_false",
+        help="ask no compiler for the directories that it searches by itself",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="also what is there and still right")
+    parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
+@contextmanager
+def showing(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Give a reporter of progress: a bar for each phase while it runs, on a terminal only."""
+    from etrace.postprocess.run import tell_nobody
+
+    if not is_shown:
+        yield tell_nobody
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        tasks = {}
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done, total=total, visible=done < total)
+
+        yield show
+
+
+def tell_config(config: Config) -> None:
+    """Say which configuration counts and what is wrong in it."""
+    for problem in config.problems:
+        tell(f"cas pp: warning: {problem}\n")
+    if config.is_default:
+        tell("cas pp: no .bas_config beside the database: the shipped one counts\n")
+
+
+def line(result: Result) -> str:
+    """Return what is printed of one phase."""
+    return f"{result.phase:<13} {result.text or 'as before: nothing it depends on has changed'}"
+
+
+def update(args: argparse.Namespace, image: Image) -> list[Result]:
+    """Run the phases that were asked for; the image's file then holds what they found."""
+    from etrace.postprocess import config as configuration
+    from etrace.postprocess.run import PHASES as ORDER
+    from etrace.postprocess.run import postprocess
+
+    config = configuration.load(image.path.parent)
+    if not args.quiet:
+        tell_config(config)
+    chosen = [name for name in ORDER if getattr(args, name)] or list(ORDER)
+    results: list[Result] = []
+    with showing(is_shown=sys.stderr.isatty() and not args.quiet) as progress:
+        postprocess(
+            image, config, chosen,
+            jobs=args.jobs, force=args.force, is_probing=args.is_probing, progress=progress,
+            report=results.append,
+        )  # fmt: skip
+    return results
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `cas pp`."""
+    from etrace.nfsdb.store import open_database, reopen
+    from etrace.nfsdb.write_back import is_current, write_back
+
+    image = open_database(args.database)
+    results = update(args, image)
+    if not args.quiet:
+        print("\n".join(map(line, results)), flush=True)
+    if not args.no_json and not is_current(reopen(image.path)):
+        write_back(image.path)
+    return 0

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of an image -> the `.nfsdb.json` that it was made of, which gets their keys.
+
+The JSON is written whole and renamed, then the image remembers it as its source. Interrupted
+between the two, the image is stale and is made again of the JSON, which has the products.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from libetrace.image import Image
+
+from etrace.nfsdb.files import locate, remember
+from etrace.nfsdb.store import reopen, rewrite
+from etrace.nfsdb.to_json import lines
+
+#: attribute of an image: what its JSON had of `phases` when it was last written
+ATTRIBUTE = "phases_in_json"
+
+
+def is_current(image: Image) -> bool:
+    """Tell whether the JSON has the products of the image; without a JSON there is nothing to do.
+
+    An image that was made of a JSON with products and got none since is current too.
+    """
+    known = image.attributes.get(ATTRIBUTE)
+    return not locate(image.path).json.exists() or known == image.attributes.get("phases")
+
+
+def _write(image: Image, path: Path) -> None:
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o666)
+    try:
+        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
+            stream.writelines(lines(image))
+        shutil.copymode(path, temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_back(path: Path) -> None:
+    """Write the JSON file of the image at `path` anew, with its products. EtraceError, OSError."""
+    image = reopen(path)
+    files = locate(path)
+    _write(image, files.json)
+    sources: dict[str, Any] = dict(image.attributes.get("sources") or {})
+    sources["json"] = remember(files.json)
+    rewrite(image, [], {"sources": sources, ATTRIBUTE: image.attributes.get("phases")})
+    image.close()
