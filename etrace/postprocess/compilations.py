@@ -298,6 +298,14 @@ class CompilationPhase:
 
     name: str = "compilations"
     tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
+    inputs: tuple[str, ...] = (
+        "gcc_spec",
+        "gpp_spec",
+        "clang_spec",
+        "clangpp_spec",
+        "armcc_spec",
+        "is_probing",
+    )
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; EtraceError when the image is damaged."""

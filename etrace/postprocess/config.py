@@ -9,7 +9,6 @@ keys: docs/postprocess.md.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -58,12 +57,6 @@ class Config:
         """All patterns of `exclude_command_variants`, each once, in order of first appearance."""
         variants = self.exclude_command_variants.values()
         return tuple(dict.fromkeys(pattern for patterns in variants for pattern in patterns))
-
-    def digest(self) -> str:
-        """Return a number for what the file says, the same wherever it lies."""
-        values = {key: getattr(self, key) for key in KEYS}
-        text = json.dumps({key: values[key] for key in sorted(values)})
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _strings(value: Any) -> Strings:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases over an image: runs those whose inputs changed, then writes the image once.
 
-Products lie in the image whose columns they were made of, so what else they depend on makes a
-phase's *fingerprint*: the configuration and this version of etrace. It is kept in the image's
+Products lie in the image whose columns they were made of. What else they depend on makes a phase's
+*fingerprint*: parts of the configuration and this version of etrace. It is kept in the image's
 attribute `phases`; a phase whose tables are there under the same fingerprint is not run again.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -64,6 +65,11 @@ class Phase(Protocol):
         """Names of the tables that it makes."""
         ...
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Fields of the configuration and of Work that its tables depend on."""
+        ...
+
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; nothing on the disk changes."""
         ...
@@ -106,9 +112,13 @@ def load_phase(name: str) -> Phase:
     return phase
 
 
-def fingerprint(phase: Phase, config: Config, *, is_probing: bool = True) -> str:
+def fingerprint(phase: Phase, work: Work) -> str:
     """Return a number for what the tables of a phase depend on besides the image."""
-    text = f"{phase.name} {__version__} {config.digest()} {is_probing}"
+    inputs = {
+        name: getattr(work.config if hasattr(work.config, name) else work, name)
+        for name in phase.inputs
+    }
+    text = json.dumps([phase.name, __version__, inputs], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -144,7 +154,7 @@ def postprocess(
     tables: list[NewTable] = []
     done: dict[str, str] = {}
     for phase in map(load_phase, names):
-        wanted = fingerprint(phase, config, is_probing=is_probing)
+        wanted = fingerprint(phase, work)
         if not force and _is_done(image, phase, wanted):
             report(Result(phase.name, ""))
             continue

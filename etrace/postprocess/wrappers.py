@@ -73,6 +73,7 @@ class Wrappers:
 
     name: str = "wrappers"
     tables: tuple[str, ...] = ("wrappers",)
+    inputs: tuple[str, ...] = ("rbm_wrapping_binaries",)
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the table `wrappers`."""
