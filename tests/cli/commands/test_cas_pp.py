@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas pp` on a real small build: what it says, writes, reuses and leaves alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+from captured_builds import capture_database
+from terminal import Terminal
+
+from etrace.nfsdb.store import open_database
+
+CAS = Path(sysconfig.get_path("scripts")) / "cas"
+MAKEFILE = """\
+prog: main.o libpart.a
+\tgcc -o $@ main.o libpart.a
+libpart.a: part.o
+\tar rcs $@ $<
+%.o: %.c
+\tgcc -MD -MF $*.d -DN=1 -c -o $@ $<
+"""
+SOURCES = {
+    "Makefile": MAKEFILE,
+    "main.c": '#include "part.h"\nint main(void) { return part(); }\n',
+    "part.c": '#include "part.h"\nint part(void) { return 0; }\n',
+    "part.h": "int part(void);\n",
+}
+DEFAULT = "cas pp: no .bas_config beside the database: the shipped one counts\n"
+REUSED = "as before: nothing it depends on has changed"
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the tree of a build, `tree`, and its database."""
+    folder = tmp_path_factory.mktemp("build")
+    tree = folder / "tree"
+    tree.mkdir()
+    for name, text in SOURCES.items():
+        (tree / name).write_text(text)
+    capture_database(folder, ["make"], tree)
+    return folder
+
+
+@pytest.fixture
+def database(captured: Path, tmp_path: Path) -> Path:
+    """Return a copy of the database alone, not yet post-processed."""
+    for path in captured.glob(".nfsdb*"):
+        shutil.copy2(path, tmp_path)
+    return tmp_path
+
+
+def pp(database: Path, *options: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [CAS, "pp", "--dbdir", database, *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def entries(database: Path) -> list[dict[str, Any]]:
+    value: list[dict[str, Any]] = json.loads((database / ".nfsdb.json").read_bytes())
+    return value
+
+
+def listing(folder: Path) -> dict[str, tuple[str, int, int]]:
+    """Return checksum, time of change and mode of every file below a folder."""
+    return {
+        str(path.relative_to(folder)): (
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+            path.stat().st_mtime_ns,
+            path.stat().st_mode,
+        )
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_one_line_a_phase_says_what_was_found(database: Path) -> None:
+    done = pp(database)
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert lines["linked"] == "2 links of 2 modules, 1 of them archives"
+    assert lines["patterns"] == "0 matches of 0 command patterns"
+    assert list(lines) == ["wrappers", "patterns", "linked", "compilations"]
+    assert done.stderr == DEFAULT  # no bar: this is no terminal
+
+
+def test_the_build_tree_is_as_it_was(captured: Path, database: Path) -> None:
+    before = listing(captured / "tree")
+    folders = {str(path): path.stat().st_mtime_ns for path in (captured / "tree", captured)}
+    pp(database)
+    assert listing(captured / "tree") == before
+    assert folders == {name: Path(name).stat().st_mtime_ns for name in folders}
+
+
+def test_the_json_gets_the_keys_and_keeps_all_else(captured: Path, database: Path) -> None:
+    before = entries(database)
+    (database / ".bas_config").write_text('{"exclude_command_variants": {"*": ["make*", "ar *"]}}')
+    pp(database)
+    after = entries(database)
+    assert [{k: v for k, v in e.items() if k not in "nmdlt"} for e in after] == before
+    tree = os.path.realpath(captured / "tree")
+    assert {(e["l"], e["t"]) for e in after if "l" in e} == {
+        (f"{tree}/prog", 1), (f"{tree}/libpart.a", 0)
+    }  # fmt: skip
+    assert {tuple(e["v"][:2]): e["n"] for e in after if e["b"].endswith(("/make", "/ar"))} == {
+        ("make",): "gA==", ("ar", "rcs"): "QA=="
+    }  # fmt: skip
+    assert all(("d" in e) is bool(e.get("d")) for e in after)
+
+
+def test_only_the_phases_that_are_named_run(database: Path) -> None:
+    assert pp(database, "--linked", "--wrappers").stdout.split()[::1][0] == "wrappers"
+    tables = open_database(database).tables
+    assert "linked" in tables
+    assert "wrappers" in tables
+    assert "compilations" not in tables
+
+
+def test_what_is_still_right_is_reused_and_force_makes_it_again(database: Path) -> None:
+    pp(database, "--linked")
+    stamp = (database / ".nfsdb.img").stat().st_ino
+    assert pp(database, "--linked").stdout == f"linked        {REUSED}\n"
+    assert (database / ".nfsdb.img").stat().st_ino == stamp
+    assert "2 links" in pp(database, "--linked", "--force").stdout
+
+
+def test_a_changed_configuration_renews_what_depends_on_it(database: Path) -> None:
+    pp(database, "--linked", "--patterns")
+    (database / ".bas_config").write_text('{"exclude_command_variants": {"*": ["*gcc*"]}}')
+    patterns, linked = pp(database, "--linked", "--patterns").stdout.splitlines()
+    assert patterns.endswith("of 1 command patterns")
+    assert linked.endswith(REUSED)
+
+
+def test_a_new_trace_makes_all_of_it_again(database: Path) -> None:
+    pp(database, "--linked")
+    kept = [entry for entry in entries(database) if not entry["b"].endswith("/ar")]
+    for entry in kept:
+        entry.pop("l", None)
+        entry.pop("t", None)
+    (database / ".nfsdb.json").write_text(json.dumps(kept))
+    assert "1 links of 1 modules" in pp(database, "--linked").stdout
+
+
+def test_the_image_is_not_stale_after_its_json_was_written(database: Path) -> None:
+    pp(database)
+    stamp = (database / ".nfsdb.img").stat().st_ino
+    open_database(database)
+    assert (database / ".nfsdb.img").stat().st_ino == stamp
+
+
+def test_the_json_can_be_left_alone_and_written_later(database: Path) -> None:
+    pp(database, "--linked", "--no-json")
+    assert not any("l" in entry for entry in entries(database))
+    pp(database, "--linked")
+    assert sum("l" in entry for entry in entries(database)) == 2
+
+
+def test_an_image_alone_is_enough(database: Path) -> None:
+    open_database(database)
+    (database / ".nfsdb.json").unlink()
+    pp(database, "--linked")
+    assert not (database / ".nfsdb.json").exists()
+    assert open_database(database)["linked"].n_rows == 2
+
+
+def test_quiet_prints_nothing(database: Path) -> None:
+    done = pp(database, "-q")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_terminal_sees_bars_while_it_works(database: Path) -> None:
+    command = [str(CAS), "pp", "--dbdir", str(database)]
+    with Terminal(command, database, dict(os.environ)) as terminal:
+        terminal.wait_for("2 links of 2 modules")
+        assert "\x1b[" in terminal.log
+
+
+def test_an_unknown_key_is_told_and_a_wrong_type_is_an_error(database: Path) -> None:
+    config = database / ".bas_config"
+    config.write_text('{"ar_specs": []}')
+    assert pp(database, "--linked").stderr == (
+        f"cas pp: warning: {config}: unknown key 'ar_specs': is ar_spec meant?\n"
+    )
+    config.write_text('{"ar_spec": "*/ar"}')
+    before = listing(database)
+    done = pp(database, "--force", status=1)
+    assert f"{config}: ar_spec is not a list of strings" in done.stderr
+    assert listing(database) == before
+
+
+def test_without_a_database_it_says_how_to_make_one(tmp_path: Path) -> None:
+    assert "no database" in pp(tmp_path, status=1).stderr
+
+
+def test_interrupted_it_leaves_a_whole_database(database: Path) -> None:
+    """Killed at a random place, again and again: every file is one that a whole run wrote."""
+    pp(database, "--no-probe")
+    wanted = {path.name for path in database.iterdir()}
+    whole = entries(database)
+    for n_ms in range(20, 400, 60):
+        process = subprocess.Popen([CAS, "pp", "--dbdir", database, "--force", "--no-probe", "-q"])
+        try:
+            process.wait(n_ms / 1000)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert entries(database) == whole
+        assert open_database(database)["linked"].n_rows == 2
+    left = {path.name for path in database.iterdir()} - wanted
+    assert all(name.endswith(".tmp") for name in left)
