@@ -7,7 +7,7 @@ import argparse
 import importlib
 import platform
 
-PARTS = ("capture", "parser")
+PARTS = ("capture", "parser", "patterns")
 
 
 def main() -> None:

@@ -7,7 +7,7 @@
 
 static uint32_t class_of(uint32_t word)
 {
-	return gram_hash(word) >> 16;
+	return gram_hash(word) >> (32 - GRAM_BITS);
 }
 
 void gram_counts_add(struct gram_counts *counts, const uint8_t *text, size_t len)

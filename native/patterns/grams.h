@@ -10,11 +10,14 @@
 
 #define GRAM_MIN 2
 #define GRAM_MAX 4
-#define GRAM_CLASSES 65536
+#ifndef GRAM_BITS /* the fuzzer takes few, for speed */
+#define GRAM_BITS 16
+#endif
+#define N_PAIRS 65536
 
-/* How often each hash of a gram stands in a sample, by length. */
+/* How often a sample has grams with the same hash, by their length. */
 struct gram_counts {
-	uint32_t of[GRAM_MAX + 1][GRAM_CLASSES];
+	uint32_t of[GRAM_MAX + 1][1 << GRAM_BITS];
 };
 
 /* One gram of a segment: `offset` bytes into it; len 0: it has none. */
@@ -39,7 +42,7 @@ static inline uint32_t gram_mask(uint32_t len)
 	return UINT32_MAX >> (32 - 8 * len);
 }
 
-/* Sixteen well mixed bits of a gram, the highest ones best. */
+/* The highest bits are the best ones. */
 static inline uint32_t gram_hash(uint32_t word)
 {
 	return word * 0x9e3779b1u;

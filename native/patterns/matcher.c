@@ -157,10 +157,10 @@ static void try_bucket(const struct pass *pass, uint64_t key, uint32_t at)
 			try_needle(pass, i, at);
 }
 
-static __attribute__((noinline)) void meet(const struct pass *pass, uint32_t word, uint32_t at)
+static void meet(const struct pass *pass, uint32_t word, uint32_t at, uint8_t lasts)
 {
 	try_bucket(pass, bucket_key(word, 4), at);
-	if (pass->matcher->has_triples)
+	if (lasts == 0xff)
 		try_bucket(pass, bucket_key(word & gram_mask(3), 3), at);
 }
 
@@ -168,13 +168,17 @@ static inline __attribute__((always_inline)) void scan(const struct pass *pass, 
 {
 	const uint8_t *filter = pass->matcher->filter;
 	const uint8_t *pairs = pass->matcher->pairs;
+	const uint8_t *text = pass->text;
+	uint32_t shift = pass->matcher->filter_shift;
+	uint32_t len = pass->len;
 
-	for (uint32_t at = 0; at < pass->len; at++) {
-		uint32_t word = gram_word(pass->text + at);
+	for (uint32_t at = 0; at < len; at++) {
+		uint32_t word = gram_word(text + at);
 		uint32_t pair = word & gram_mask(2);
+		uint8_t lasts = filter[filter_at(word, shift)];
 
-		if (__builtin_expect(filter[filter_at(pass->matcher, word)] >> (word >> 24) % 8 & 1, 0))
-			meet(pass, word, at);
+		if (__builtin_expect(lasts >> (word >> 24) % 8 & 1, 0))
+			meet(pass, word, at, lasts);
 		if (has_pairs && __builtin_expect(pairs[pair / 8] >> pair % 8 & 1, 0))
 			try_bucket(pass, bucket_key(pair, 2), at);
 	}

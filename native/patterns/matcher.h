@@ -30,10 +30,9 @@ struct progress {
 
 struct matcher {
 	const struct globs *globs;
-	uint8_t *filter; /* by hash of three bytes: a bit by the fourth */
+	uint8_t *filter; /* by hash of three bytes: a bit by the fourth, all for grams of three */
 	uint8_t *pairs; /* a bit for each pair of bytes; NULL without grams of two */
 	uint32_t filter_shift;
-	bool has_triples;
 	struct gram_bucket *buckets;
 	uint32_t buckets_mask;
 	struct needle *needles;

@@ -9,6 +9,11 @@
 #define FILTER_BITS_MIN 10 /* 1 KiB */
 #define FILTER_BITS_MAX 16 /* 64 KiB: half of it is in a first cache, and no text uses all of it */
 #define FILTER_BYTES_PER_NEEDLE 16
+/*
+ * A gram that a sample has more often than this (of 256 KiB, rows.c) is met for nothing most of the
+ * time. When only a later segment of a pattern has it, that is searched for instead: it is near.
+ */
+#define RARE_COUNT_MAX 16
 
 static uint32_t bits_for(uint64_t n)
 {
@@ -64,9 +69,7 @@ static void show_to_filter(struct matcher *matcher, const struct gram *gram)
 		matcher->pairs[gram->word / 8] |= (uint8_t)(1 << gram->word % 8);
 		return;
 	}
-	if (gram->len == 3)
-		matcher->has_triples = true;
-	matcher->filter[filter_at(matcher, gram->word)] |=
+	matcher->filter[filter_at(gram->word, matcher->filter_shift)] |=
 		gram->len == 3 ? 0xff : (uint8_t)(1 << last % 8);
 }
 
@@ -87,16 +90,16 @@ static void add_needle(struct matcher *matcher, uint32_t segment, const struct g
 	show_to_filter(matcher, gram);
 }
 
-/* Make a segment something that can be waited for. */
+/* Make a segment something that can be waited for, unless it has no gram or is not worth it. */
 static void plan_segment(struct matcher *matcher, const struct shared *shared,
-			 struct gram_counts *counts, uint32_t segment, uint32_t min_gram)
+			 struct gram_counts *counts, uint32_t segment, bool is_trigger)
 {
 	uint32_t *slot = shared_slot(shared, matcher, segment);
 	struct gram gram;
 
 	if (!*slot) {
 		gram = gram_choose(counts, matcher->globs, &matcher->globs->segments[segment]);
-		if (gram.len < min_gram)
+		if (!is_trigger && (gram.len < GRAM_MAX || gram.count > RARE_COUNT_MAX))
 			return;
 		gram_counts_use(counts, &gram);
 		add_needle(matcher, segment, &gram);
@@ -141,12 +144,12 @@ static void plan_glob(struct matcher *matcher, const struct shared *shared,
 		matcher->always[matcher->n_always++] = i;
 		return;
 	}
-	plan_segment(matcher, shared, counts, trigger, GRAM_MIN);
+	plan_segment(matcher, shared, counts, trigger, true);
 	needle = matcher->needle_of[trigger];
 	matcher->beginnings[i].next = matcher->first_heads[needle];
 	matcher->first_heads[needle] = i;
 	for (uint32_t k = trigger + 1; k + 1 < glob->first + glob->n_segments; k++)
-		plan_segment(matcher, shared, counts, k, GRAM_MAX - 1);
+		plan_segment(matcher, shared, counts, k, false);
 }
 
 static void *new_array(size_t n, size_t size)
@@ -165,7 +168,7 @@ static int allocate(struct matcher *matcher, uint32_t n_segments, uint32_t n)
 	matcher->filter_shift = 32 - filter_bits;
 	matcher->buckets_mask = ((uint32_t)1 << bits_for(2 * (uint64_t)n_segments + 1)) - 1;
 	matcher->filter = calloc((size_t)1 << filter_bits, 1);
-	matcher->pairs = calloc(GRAM_CLASSES / 8, 1);
+	matcher->pairs = calloc(N_PAIRS / 8, 1);
 	matcher->buckets = new_array(matcher->buckets_mask, sizeof(*matcher->buckets));
 	matcher->needles = new_array(n_segments, sizeof(*matcher->needles));
 	matcher->needle_of = new_array(n_segments, sizeof(*matcher->needle_of));
@@ -187,7 +190,7 @@ static int allocate(struct matcher *matcher, uint32_t n_segments, uint32_t n)
 
 static void drop_pairs(struct matcher *matcher)
 {
-	for (uint32_t i = 0; i < GRAM_CLASSES / 8; i++)
+	for (uint32_t i = 0; i < N_PAIRS / 8; i++)
 		if (matcher->pairs[i])
 			return;
 	free(matcher->pairs);

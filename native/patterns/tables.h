@@ -6,9 +6,9 @@
 #include "matcher.h"
 
 /* Byte of the filter for the first three bytes of `word`. */
-static inline uint32_t filter_at(const struct matcher *matcher, uint32_t word)
+static inline uint32_t filter_at(uint32_t word, uint32_t filter_shift)
 {
-	return gram_hash(word << 8) >> matcher->filter_shift;
+	return gram_hash(word << 8) >> filter_shift;
 }
 
 /* Never 0. */

@@ -107,6 +107,18 @@ def build_collect(out: Path) -> Path:
     return program
 
 
+def build_patterns(out: Path) -> Path:
+    """Build the target of the command patterns: every answer against fnmatch(3)."""
+    program = out / "fuzz_patterns"
+    folder = TOP / "native/patterns"
+    sources = [HERE / "fuzz_patterns.c", *sorted(folder.glob("*.c"))]
+    run_build(
+        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
+         "-DGRAM_BITS=6", f"-I{folder}", "-o", str(program), *map(str, sources)]
+    )  # fmt: skip
+    return program
+
+
 def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = None) -> None:
     """Run one command of a build; what it printed is the error."""
     beside = str(Path(sys.executable).parent)  # meson, ninja and cython of the same environment
@@ -161,6 +173,7 @@ TARGETS = {
     "collect": Target(build_collect, max_len=2048),
     "format": Target(build_format, max_len=400),
     "parser": Target(build_parser, max_len=2000, runs=10_000_000, dictionary="parser.dict"),
+    "patterns": Target(build_patterns, max_len=300, runs=5_000_000, dictionary="patterns.dict"),
 }
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import libetrace
 import pytest
@@ -212,3 +214,9 @@ def test_importing_libetrace_does_not_load_the_engine() -> None:
     assert "libetrace.patterns" in loaded_by("from libetrace import precompute_command_patterns")
     with pytest.raises(AttributeError, match="nothing_like_it"):
         libetrace.nothing_like_it  # noqa: B018
+
+
+def test_the_examples_of_the_page_are_true() -> None:
+    page = Path(__file__).parents[2] / "docs" / "patterns.md"
+    failed, attempted = doctest.testfile(str(page), module_relative=False)
+    assert (failed, attempted) == (0, 5)
