@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backends import need_tool
 
 VARIABLE = "ETRACE_CAT"
+TOP = Path(__file__).parents[1]
 
 
 def program() -> Path:
@@ -59,3 +61,27 @@ def collect(*options: str | Path, pass_fds: Sequence[int] = ()) -> Collected:
         text = stats.read()
     counters = json.loads(text) if text else {}
     return Collected(done.returncode, done.stdout, done.stderr.decode(), counters)
+
+
+def build(folder: Path, defines: list[str], libraries: list[str]) -> Path:
+    """Build etrace_cat in `folder` and return it."""
+    out = folder / "etrace_cat"
+    parts = ["collect", "format", "program"]
+    sources = [path for part in parts for path in sorted((TOP / "native" / part).glob("*.c"))]
+    includes = [*(f"-I{TOP}/native/{part}" for part in parts), f"-I{TOP}/kmod/include"]
+    done = subprocess.run(
+        ["gcc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", '-DETRACE_VERSION="test"', *defines,
+         *includes, *sources, "-o", out, *libraries],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stderr}\n(apt-get install gcc libzstd-dev)"
+    return out
+
+
+def decompressed(path: Path) -> bytes:
+    """Return what a file of zstd frames holds."""
+    done = subprocess.run(
+        [need_tool("zstd", "zstd"), "-dc", path], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -12,10 +12,9 @@
 #include <sys/types.h>
 
 #include "etrace_record.h"
+#include "program.h"
 
 #define STATUS_LOSS 2
-#define STATUS_USAGE 2
-#define STATUS_ETRACE_FAILED 125
 
 struct options {
 	const char *tracefs; /* NULL: where it is mounted */
@@ -66,16 +65,5 @@ struct counters {
 
 extern struct options options;
 extern struct counters counters;
-
-u64 monotonic_ns(void);
-
-/* Message on stderr, with `etrace_cat: ` before it. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* say() and exit with STATUS_ETRACE_FAILED. */
-void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-/* realloc that does not fail: a collector without memory ends, and says so. */
-void *must_realloc(void *old, size_t size);
 
 #endif /* ETRACE_COLLECT_H */

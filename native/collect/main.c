@@ -57,6 +57,13 @@ struct options options = {
 	.memory = (u64)MEMORY_MIB_DEFAULT << 20,
 };
 
+const char program_name[] = "etrace_cat";
+
+/* What is buffered may lack what a caller of die() had begun: it stays out. */
+void program_save(void)
+{
+}
+
 enum {
 	OPTION_OUTPUT = 'o',
 	OPTION_VERBOSE = 'v',

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,50 +28,6 @@ static size_t n_warnings;
 static u64 start_ns;
 
 struct counters counters;
-
-u64 monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
-}
-
-static void say_args(const char *format, va_list args)
-{
-	char text[1024];
-
-	vsnprintf(text, sizeof(text), format, args);
-	dprintf(STDERR_FILENO, "etrace_cat: %s\n", text); /* one write: others write here too */
-}
-
-void say(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say_args(format, args);
-	va_end(args);
-}
-
-void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say_args(format, args);
-	va_end(args);
-	exit(STATUS_ETRACE_FAILED);
-}
-
-void *must_realloc(void *old, size_t size)
-{
-	void *new = realloc(old, size ? size : 1);
-
-	if (!new)
-		die("out of memory (%zu bytes)", size);
-	return new;
-}
 
 void report_start(void)
 {

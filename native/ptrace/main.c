@@ -38,7 +38,6 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,54 +63,11 @@ static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--status-fd N] [--env] [--mounts]\n"
 	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n";
 
-u64 monotonic_ns(void)
+const char program_name[] = "etrace";
+
+void program_save(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (u64)now.tv_sec * 1000000000u + (u64)now.tv_nsec;
-}
-
-static void say_args(const char *format, va_list args)
-{
-	char text[1024];
-
-	vsnprintf(text, sizeof(text), format, args);
-	dprintf(STDERR_FILENO, "etrace: %s\n", text); /* one write: the build writes here as well */
-}
-
-void say(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say_args(format, args);
-	va_end(args);
-}
-
-void die(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say_args(format, args);
-	va_end(args);
 	trace_flush(); /* what was captured stays readable */
-	exit(STATUS_ETRACE_FAILED);
-}
-
-void *must_alloc(size_t size)
-{
-	return must_realloc(NULL, size);
-}
-
-void *must_realloc(void *old, size_t size)
-{
-	void *new = realloc(old, size ? size : 1);
-
-	if (!new)
-		die("out of memory (%zu bytes)", size);
-	return new;
 }
 
 static int parse_fd(const char *text)

@@ -13,9 +13,8 @@
 #include <sys/types.h>
 
 #include "etrace_format.h"
+#include "program.h"
 
-#define STATUS_USAGE 2
-#define STATUS_ETRACE_FAILED 125
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND 127
 
@@ -53,17 +52,5 @@ struct counters {
 
 extern struct options options;
 extern struct counters counters;
-
-u64 monotonic_ns(void);
-
-/* Message on stderr, with `etrace: ` before it. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* say() and exit with STATUS_ETRACE_FAILED. */
-void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-/* malloc and realloc that do not fail: a tracer without memory ends, and says so. */
-void *must_alloc(size_t size);
-void *must_realloc(void *old, size_t size);
 
 #endif /* ETRACE_PTRACE_TRACER_H */

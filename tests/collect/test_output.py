@@ -10,12 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from collector import collect, program, replay
+from collector import build, collect, decompressed, program, replay
 from event_lines import Value
 from ring_buffer import Event, Instance, exec_event, plain_event
 
 START = 72_100_000_000  # all times have as many digits
-TOP = Path(__file__).parents[2]
 
 
 def events(n: int) -> list[Event]:
@@ -206,36 +205,7 @@ def test_status_in_a_file_is_the_last_line_only(tmp_path: Path, instance: Path) 
     assert (told["records"], told["opens"], told["bytes"]) == (4000, 4000, len(WHOLE))
 
 
-# --- zstd: in a build of its own, whatever the build under test was made with ---
-
-
-@pytest.fixture(scope="module")
-def with_zstd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("zstd"), ["-DETRACE_WITH_ZSTD"], ["-lzstd"])
-
-
-def build(folder: Path, defines: list[str], libraries: list[str]) -> Path:
-    out = folder / "etrace_cat"
-    formatter = [TOP / f"native/format/{name}.c" for name in ("etrace_format", "etrace_record")]
-    sources = [*sorted((TOP / "native/collect").glob("*.c")), *formatter]
-    done = subprocess.run(
-        ["gcc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", '-DETRACE_VERSION="test"', *defines,
-         f"-I{TOP}/native/format", f"-I{TOP}/kmod/include", *sources, "-o", out, *libraries],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, f"{done.stderr}\n(apt-get install gcc libzstd-dev)"
-    return out
-
-
-def decompressed(path: Path) -> bytes:
-    done = subprocess.run(["zstd", "-dc", path], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture
-def compressing(with_zstd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ETRACE_CAT", str(with_zstd))
+# --- zstd ---
 
 
 @pytest.fixture

@@ -96,7 +96,8 @@ def build_format(out: Path) -> Path:
 def build_collect(out: Path) -> Path:
     """Build the target of etrace_cat: pages of the ring buffer to text."""
     program = out / "fuzz_collect"
-    folders = [TOP / "native/collect", TOP / "native/format", TOP / "kmod/include"]
+    folders = [TOP / "native" / part for part in ("collect", "format", "program")]
+    folders.append(TOP / "kmod/include")
     names = ["collect/page.c", "collect/merge.c", "collect/pool.c",
              "format/etrace_format.c", "format/etrace_record.c"]  # fmt: skip
     sources = [HERE / "fuzz_collect.c", *(TOP / "native" / name for name in names)]

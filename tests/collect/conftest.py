@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etrace_cat with zstd: in a build of its own, whatever the build under test was made with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import collector
+import pytest
+
+
+@pytest.fixture(scope="session")
+def with_zstd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return collector.build(tmp_path_factory.mktemp("zstd"), ["-DETRACE_WITH_ZSTD"], ["-lzstd"])
+
+
+@pytest.fixture
+def compressing(with_zstd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the tests run it."""
+    monkeypatch.setenv(collector.VARIABLE, str(with_zstd))
