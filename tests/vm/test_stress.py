@@ -107,7 +107,8 @@ def test_a_session_ends_with_its_owner(guest: Guest) -> None:
 def test_the_kernel_gets_its_memory_back(guest: Guest) -> None:
     before, after = (memory(out(guest) / f"{when}.memory") for when in ("before", "after"))
     assert after["SUnreclaim"] - before["SUnreclaim"] < GROWTH_KIB
-    assert before["MemAvailable"] - after["MemAvailable"] < 4 * GROWTH_KIB
+    # Linux 6.12 keeps tens of MB of freed pages in lists of each processor for a while
+    assert before["Free"] - after["Free"] < 4 * GROWTH_KIB
     left = [name for name in after if "etrace" in name]
     assert left == []
 

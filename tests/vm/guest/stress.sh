@@ -18,16 +18,22 @@ ring_counts() { # sums of per_cpu/cpu*/stats: entries, overrun, dropped_events, 
 		END { for (name in sum) print name, sum[name] }'
 }
 
+free_kib() { # what can be had, and what lies in the lists of free pages of each processor
+	sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo
+	awk '$1 == "count:" { pages += $2 } END { print pages * 4 }' /proc/zoneinfo
+}
+
 memory() { # NAME: the best of ten seconds, for the kernel frees a buffer of an instance when it likes
 	most=0
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		sync
 		echo 3 >/proc/sys/vm/drop_caches
 		sleep 1
-		now=$(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo)
+		now=$(free_kib | awk '{ sum += $1 } END { print sum }')
 		[ "$now" -gt "$most" ] || continue
 		most=$now
-		cat /proc/meminfo /proc/slabinfo >"$out/$1.memory"
+		(cat /proc/meminfo /proc/slabinfo && echo "Free: $now kB") >"$out/$1.memory"
+		cp /proc/zoneinfo "$out/$1.zoneinfo"
 	done
 }
 
