@@ -44,22 +44,24 @@ class Live:
         output_fd: int | None = None,
         env: Mapping[str, str] | None = None,
         limit: Callable[[], object] | None = None,
+        stats: bool = True,
     ) -> None:
         instance = Instance(tracefs / "instances/etrace")
         instance.write_description()
         self.instance = instance.path
         for number in range(N_CPUS):
             os.mkfifo(instance.cpu(number) / "trace_pipe_raw")
+            (instance.cpu(number) / "stats").write_text("entries: 0\ndropped events: 0\n")
         self.out = tracefs / "out"
         self.stats_path = tracefs / "stats"
         ready_read, ready_write = os.pipe()
         extra = [option, str(fd)] if option else []
+        extra += ["--stats", str(self.stats_path)] if stats else []
         output = ["-o", str(self.out)] if output_fd is None else ["--output-fd", str(output_fd)]
         passed = [n for n in (ready_write, fd, output_fd) if n is not None and n >= 0]
         self.process = stack.enter_context(
             subprocess.Popen(
-                [program(), "--tracefs", tracefs, *output, "--stats", self.stats_path,
-                 "--ready-fd", str(ready_write), *extra],
+                [program(), "--tracefs", tracefs, *output, "--ready-fd", str(ready_write), *extra],
                 stderr=subprocess.PIPE, pass_fds=passed, env=env, preexec_fn=limit,  # noqa: PLW1509 (no threads here)
             )
         )  # fmt: skip

@@ -33,7 +33,7 @@ from etrace.errors import CaptureError
 COLLECTOR = """\
 #!{python} -SE
 import json, os, signal, sys, time
-args = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+args = dict(zip(sys.argv[1:], [*sys.argv[2:], ""]))
 behaviour = lambda: json.load(open({behaviour!r}))
 signal.signal(signal.SIGTERM, lambda *_: None)
 signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
@@ -46,6 +46,8 @@ counts = dict(processes=3, live=1, executions=2, opens=40, bytes=5000, records=1
 os.write(number("--status-fd"), json.dumps(counts).encode() + b"\\n")
 os.write(number("--ready-fd"), b"\\n")
 os.close(number("--ready-fd"))
+if os.devnull in args:
+    sys.exit()
 signal.sigwait({{signal.SIGTERM}})
 if behaviour().get("hangs"):
     time.sleep(float(behaviour()["hangs"]))

@@ -30,6 +30,7 @@ struct options {
 	int ready_fd;
 	int keep_fd;
 	int zstd; /* these two are set by getopt_long() */
+	int resume; /* the output is a trace that was begun */
 	int verbose;
 	u64 memory; /* bytes of records held back at most */
 };

@@ -11,6 +11,7 @@
 #ifdef ETRACE_WITH_ZSTD
 #include <stdlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define LEVEL 1 /* of a trace it leaves a tenth; higher levels cost a multiple for little */
 
@@ -42,6 +43,22 @@ const char *compress(const char *text, size_t *len)
 		die("zstd: %s", ZSTD_getErrorName(*len));
 	return zstd.frame;
 }
+
+size_t compress_whole(const char *frames, size_t size, bool *broken)
+{
+	size_t end = 0, len;
+
+	*broken = false;
+	while (end < size) {
+		len = ZSTD_findFrameCompressedSize(frames + end, size - end);
+		if (ZSTD_isError(len)) {
+			*broken = ZSTD_getErrorCode(len) != ZSTD_error_srcSize_wrong;
+			break;
+		}
+		end += len;
+	}
+	return end;
+}
 #else
 void compress_init(void)
 {
@@ -53,5 +70,12 @@ const char *compress(const char *text, size_t *len)
 {
 	(void)len;
 	return text;
+}
+
+size_t compress_whole(const char *frames, size_t size, bool *broken)
+{
+	(void)frames;
+	*broken = false;
+	return size;
 }
 #endif

@@ -3,6 +3,7 @@
 #ifndef ETRACE_COLLECT_COMPRESS_H
 #define ETRACE_COLLECT_COMPRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef ETRACE_WITH_ZSTD
@@ -13,6 +14,9 @@
 
 /* Ends the program with a reason when it was built without. */
 void compress_init(void);
+
+/* Bytes of the frames that are whole; `*broken` when behind them no part of one follows. */
+size_t compress_whole(const char *frames, size_t size, bool *broken);
 
 /* `*len` bytes as one frame, valid until the next call; its size comes back in `*len`. */
 const char *compress(const char *text, size_t *len);

@@ -118,13 +118,17 @@ static u64 number_after(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-bool instance_dropped(u32 cpu, u64 *n)
+bool instance_dropped(const struct cpu_buffer *buffer, u64 *n)
 {
-	char path[64], text[SMALL_FILE_MAX];
+	char text[SMALL_FILE_MAX];
+	ssize_t len;
 
-	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
-	if (!read_small(path, text))
+	if (buffer->stats_fd < 0)
 		return false;
+	len = pread(buffer->stats_fd, text, sizeof(text) - 1, 0);
+	if (len <= 0)
+		return false;
+	text[len] = '\0';
 	*n = number_after(text, "dropped events:");
 	return true;
 }
@@ -166,6 +170,15 @@ static int open_buffer(u32 cpu)
 	return fd;
 }
 
+/* What it says is made anew for each read. */
+static int open_stats(u32 cpu)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "per_cpu/cpu%u/stats", cpu);
+	return openat(instance.fd, path, O_RDONLY | O_CLOEXEC);
+}
+
 /* Two readers would share the records out between them. */
 static void lock_buffers(int fd)
 {
@@ -173,7 +186,7 @@ static void lock_buffers(int fd)
 		die("another etrace_cat reads '%s' already: end it first", instance.name);
 }
 
-/* A file for each possible CPU may be more than the usual limit of 1024. */
+/* Two files for each possible CPU may be more than the usual limit of 1024. */
 static void allow_many_files(void)
 {
 	struct rlimit limit;
@@ -228,6 +241,7 @@ size_t instance_open_buffers(struct cpu_buffer **buffers)
 	allow_many_files();
 	for (i = 0; i < n; i++) {
 		(*buffers)[i].fd = open_buffer((*buffers)[i].number);
+		(*buffers)[i].stats_fd = open_stats((*buffers)[i].number);
 		(*buffers)[i].bytes = buffer_bytes((*buffers)[i].number);
 	}
 	lock_buffers((*buffers)[0].fd);

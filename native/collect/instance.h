@@ -10,6 +10,7 @@ struct page_layout;
 /* One CPU's ring buffer. */
 struct cpu_buffer {
 	int fd;
+	int stats_fd; /* -1: there are none (a saved instance) */
 	u32 number;
 	u64 bytes; /* its capacity */
 };
@@ -24,7 +25,7 @@ size_t instance_open_buffers(struct cpu_buffer **buffers);
  * How many records a CPU's buffer had no room for since it was made or emptied; false where that
  * cannot be read (a saved instance).
  */
-bool instance_dropped(u32 cpu, u64 *n);
+bool instance_dropped(const struct cpu_buffer *buffer, u64 *n);
 
 /* Percentage of a buffer that wakes a poll(); 0: any record does, or not known. */
 unsigned int instance_wake_percent(void);

@@ -9,8 +9,10 @@
  *   reader    per-CPU buffers, in rounds; page: entries of a page; pool: memory of pages
  *   merge     records of all CPUs into whole events, by time
  *   emit      events into lines, counted; output: the file; compress: zstd
+ *   resume    the end of a trace that another collector began
  *   copy      the plain cat of a trace_pipe or a file
  *   report    progress, messages, stats; signals: the request to end; priority: over other tasks
+ *   rights    given up when everything is open
  *
  * Order. A round reads, from every CPU, all that was written before the round began. An event goes
  * out when a round that began HOLD_NS after the event's time has ended: whatever is earlier was
@@ -34,6 +36,7 @@
 #include "priority.h"
 #include "reader.h"
 #include "report.h"
+#include "rights.h"
 #include "signals.h"
 
 #include "etrace/control.h"
@@ -84,7 +87,7 @@ enum {
 
 static const char usage[] =
 	"usage: etrace_cat [--tracefs DIR] [--instance NAME] [-o FILE | --output-fd N] [--zstd]\n"
-	"                  [--cwd DIR] [--stats FILE | --stats-fd N] [--status-fd N]\n"
+	"                  [--continue] [--cwd DIR] [--stats FILE | --stats-fd N] [--status-fd N]\n"
 	"                  [--ready-fd N] [--keep-fd N] [--memory MIB] [-v]\n"
 	"       etrace_cat [OPTION...] --raw DIR\n"
 	"       etrace_cat [OPTION...] FILE\n";
@@ -101,6 +104,7 @@ static const char help[] =
 	"  -o, --output FILE write there; it must not exist (default: standard output)\n"
 	"  --output-fd N     write to an open descriptor\n"
 	"  --zstd            compress, in frames of a megabyte or a second\n"
+	"  --continue        at the end of a trace whose collector was killed: what is not whole goes\n"
 	"  --cwd DIR         begin with the line INITCWD=DIR\n"
 	"  --stats FILE      write counters as JSON at the end\n"
 	"  --stats-fd N      the same, to an open descriptor\n"
@@ -239,6 +243,7 @@ static void parse_options(int argc, char **argv)
 		{ "output", required_argument, NULL, OPTION_OUTPUT },
 		{ "output-fd", required_argument, NULL, OPTION_OUTPUT_FD },
 		{ "zstd", no_argument, &options.zstd, 1 },
+		{ "continue", no_argument, &options.resume, 1 },
 		{ "cwd", required_argument, NULL, OPTION_CWD },
 		{ "stats", required_argument, NULL, OPTION_STATS },
 		{ "stats-fd", required_argument, NULL, OPTION_STATS_FD },
@@ -346,6 +351,8 @@ static void run(void)
 	output_open();
 	if (options.cwd)
 		output_put_initial_cwd(options.cwd);
+	if (!options.source && !options.raw)
+		rights_drop(output_fd());
 	tell_ready();
 	report_start();
 	if (options.source)

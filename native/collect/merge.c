@@ -8,9 +8,10 @@
  *
  * An event of several records is gathered by (upid, time). While one is incomplete, later ones
  * wait for it, but not longer than the horizon's patience: afterwards it stays aside until it is
- * complete or a later event of the same task shows that the rest was lost. Lines of the environment
- * have upid 0, whatever the task: they are given up then. What an event costs does not depend on
- * how many are incomplete: lost records must not make the collector slow, that loses more.
+ * complete or a later event of the same task, or of one with its number, shows that the rest was
+ * lost. Lines of the environment have upid 0, whatever the task: they are given up then. What an
+ * event costs does not depend on how many are incomplete: lost records must not make the collector
+ * slow, that loses more.
  */
 #include "merge.h"
 
@@ -230,10 +231,19 @@ static bool is_complete(const struct gathering *event)
 	return true;
 }
 
-/* Events of a task lie together: a later one looks for them. Those of no task are told by time. */
+/* The number that the kernel gave the task: a later task gets it only when this one has died. */
+static u64 number_of_task(s64 upid)
+{
+	return (u64)upid & (((u64)1 << ETRACE_UPID_PID_BITS) - 1);
+}
+
+/*
+ * Events of a task lie together with those of others that had its number: a later one looks for
+ * them. Those of no task are told by time.
+ */
 static struct gathering **bucket_of(s64 upid, u64 time_ns)
 {
-	u64 hash = (upid ? (u64)upid : time_ns) * 0x9e3779b97f4a7c15u;
+	u64 hash = (upid ? number_of_task(upid) : time_ns) * 0x9e3779b97f4a7c15u;
 
 	return &merge.buckets[(hash >> 32) & (merge.n_buckets - 1)];
 }
@@ -370,7 +380,10 @@ static void gather(const struct held_record *record)
 	}
 }
 
-/* A later event of the same task: what was not written before it never will be. */
+/*
+ * A later event of the same task, or of one that has its number now: what was not written before it
+ * never will be.
+ */
 static void give_up_before(s64 upid, u64 time_ns)
 {
 	struct gathering *event, *next;
@@ -379,7 +392,8 @@ static void give_up_before(s64 upid, u64 time_ns)
 		return; /* any task */
 	for (event = *bucket_of(upid, time_ns); event; event = next) {
 		next = event->next;
-		if (event->upid == upid && event->time_ns < time_ns) {
+		if (event->upid && number_of_task(event->upid) == number_of_task(upid) &&
+		    event->time_ns < time_ns) {
 			counters.incomplete++;
 			give_up(event);
 		}

@@ -17,6 +17,7 @@
 #include "collect.h"
 #include "compress.h"
 #include "report.h"
+#include "resume.h"
 #include "signals.h"
 
 #define BUFFER_BYTES (1u << 20)
@@ -49,8 +50,9 @@ static struct {
 static void open_file(void)
 {
 	/* root must not follow or overwrite what somebody else has put there */
-	output.fd = open(options.output,
-			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
+	int flags = options.resume ? O_RDWR | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL;
+
+	output.fd = open(options.output, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
 	if (output.fd < 0 && errno == EEXIST)
 		die("'%s' exists already: remove it or name another file", options.output);
 	if (output.fd < 0)
@@ -66,7 +68,9 @@ static void find_start(void)
 	if (fstat(output.fd, &st) < 0 || flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		die("cannot write %s: it is not open for writing", output.name);
 	output.start = -1;
-	if (S_ISREG(st.st_mode))
+	if (options.resume)
+		output.start = lseek(output.fd, resume_cut(output.fd, output.name), SEEK_SET);
+	else if (S_ISREG(st.st_mode))
 		output.start = flags & O_APPEND ? st.st_size : lseek(output.fd, 0, SEEK_CUR);
 }
 
@@ -302,6 +306,11 @@ void output_put_initial_cwd(const char *cwd)
 	if (output.out.len > output.out.size)
 		die("--cwd: this name is too long");
 	output_flush(true);
+}
+
+int output_fd(void)
+{
+	return output.fd;
 }
 
 void output_close(void)

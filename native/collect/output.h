@@ -28,6 +28,9 @@ void output_put_copy(const char *text, size_t len, size_t n_events);
 /* Hand what is buffered to the kernel; with `now` false only if it is much or old. */
 void output_flush(bool now);
 
+/* Its descriptor. */
+int output_fd(void);
+
 /* Flush and close. */
 void output_close(void);
 

@@ -82,7 +82,7 @@ void reader_open(void)
 	reader.watched = must_realloc(NULL, reader.n_cpus * sizeof(*reader.watched));
 	for (i = 0; i < reader.n_cpus; i++) {
 		reader.cpus[i] = (struct cpu){ .buffer = buffers[i] };
-		instance_dropped(buffers[i].number, &reader.cpus[i].dropped);
+		instance_dropped(&buffers[i], &reader.cpus[i].dropped);
 		reader.watched[i] = (struct pollfd){ .fd = buffers[i].fd, .events = POLLIN };
 	}
 	if (!options.raw && instance_wake_percent())
@@ -395,7 +395,7 @@ void reader_check_losses(void)
 		struct cpu *cpu = &reader.cpus[i];
 		u64 now, n;
 
-		if (!instance_dropped(cpu->buffer.number, &now))
+		if (!instance_dropped(&cpu->buffer, &now))
 			continue;
 		n = now < cpu->dropped ? now : now - cpu->dropped;
 		cpu->dropped = now;

@@ -174,10 +174,9 @@ def test_a_killed_collector_loses_nothing_that_was_written(
     kill(machine)
     assert not session.look(machine.host).running
     with (tmp_path / ".nfsdb.capturing").open("a") as trace:
-        trace.write("4194305,0,1,0!Close|fd=3\n4194305,0,1,0!Clo")
+        trace.write("4194305,0,1,0!Close|fd=3\n")
     machine.behave(records=12)
     ending = teardown.end(machine.host, ignore)
-    assert ending.stats["ended"] == "collector-died"
     assert ending.stats["ended"] == "collector-died"
     assert ending.lost == 3  # of 25 written 10 are in the last counts, 12 were read afterwards
     assert "12 records that it left were read now" in ending.warnings[0]
@@ -203,16 +202,6 @@ def test_a_trace_is_for_its_owner_only(machine: Machine, tmp_path: Path) -> None
     assert (tmp_path / ".nfsdb.capturing").stat().st_mode & 0o777 == 0o600
     teardown.end(machine.host, ignore)
     assert {p.stat().st_mode & 0o777 for p in tmp_path.glob(".nfsdb*")} == {0o600}
-
-
-def test_a_compressed_trace_is_kept_as_the_dead_collector_left_it(
-    machine: Machine, tmp_path: Path
-) -> None:
-    begin(machine, tmp_path, zstd=True)
-    machine.kernel.counters = {Counter.RECORDS: 25}
-    kill(machine)
-    assert teardown.end(machine.host, ignore).lost == 15
-    assert (tmp_path / ".nfsdb.zst").read_bytes().startswith(b"INITCWD=")
 
 
 def test_a_loss_is_noted_in_a_frame_of_its_own() -> None:

@@ -127,15 +127,34 @@ def test_an_event_of_the_environment_is_given_up_after_a_while(tmp_path: Path) -
     assert done.status == 2
 
 
+def test_an_event_of_a_dead_task_is_given_up_when_its_number_is_used_again(tmp_path: Path) -> None:
+    """Its Exit was lost as well: it would hold memory to the end."""
+    dead, alive = 1 << 22 | 77, 1 << 22 | 78
+    made = Instance(tmp_path / "i")
+    late = []
+    for upid, at in ((dead, 0), (alive, 1)):
+        event = exec_event(upid, START + at, 0, [b"a", b"b"], per_record=1)
+        made.add(0, event.records()[0])
+        late.append(event)
+    others = [close(0, START + at * 10_000_000, upid=5) for at in range(1, 500)]
+    others[200] = close(0, others[200].time_ns, upid=2 << 22 | 77)
+    made.add_events(0, others)
+    for event in late:
+        made.add(0, *event.records()[1:])
+    done = replay(made.write())
+    assert done.text.count(late[1].lines) == 1
+    rest = done.text.replace(late[1].lines, b"")
+    assert rest == b"".join(other.lines for other in others)
+    assert done.stats["incomplete_events"] == 1
+
+
 def test_losses_are_counted_after_somebody_emptied_the_buffer(tmp_path: Path) -> None:
     with ExitStack() as stack:
         live = Live(tmp_path, stack)
-        stats = live.instance / "per_cpu/cpu1/stats"
+        stats = live.instance / "per_cpu/cpu1/stats"  # in place: the collector has it open
         assert live.process.stderr
         for dropped in (17, 5):
-            fresh = stats.with_name("new")
-            fresh.write_text(f"entries: 0\noverrun: 0\ndropped events: {dropped}\n")
-            fresh.rename(stats)
+            stats.write_text(f"entries: 0\noverrun: 0\ndropped events: {dropped}\n")
             if dropped == 17:
                 assert b"17 record(s) were lost" in live.process.stderr.readline()
         live.end()

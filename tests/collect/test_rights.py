@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import resource
+import signal
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +18,8 @@ from collector_live import Live, close, now_ns
 from ring_buffer import Instance, plain_event
 
 PR_CAPBSET_DROP = 24
-CAP_IPC_LOCK, CAP_SYS_RESOURCE = 14, 24
+CAP_DAC_OVERRIDE, CAP_IPC_LOCK, CAP_SYS_RESOURCE = 1, 14, 24
+NOBODY = 65534
 LIMIT = 8 << 20  # of systemd
 
 
@@ -34,15 +36,15 @@ def low() -> None:
     resource.setrlimit(resource.RLIMIT_MEMLOCK, (LIMIT, LIMIT))
 
 
-def status(live: Live, key: str) -> int:
+def status(live: Live, key: str) -> list[str]:
     text = Path(f"/proc/{live.process.pid}/status").read_text()
-    return int(text.partition(f"{key}:")[2].split()[0])
+    return text.partition(f"{key}:")[2].splitlines()[0].split()
 
 
 def test_memory_is_not_locked_below_a_limit(tmp_path: Path) -> None:
     with ExitStack() as stack:
         live = Live(tmp_path, stack, limit=without_rights)
-        assert status(live, "VmLck") == 0
+        assert status(live, "VmLck")[0] == "0"
         events = [close(0, now_ns()) for _ in range(20_000)]
         for at in range(0, len(events), 50):
             live.write(0, *events[at : at + 50])
@@ -56,7 +58,53 @@ def test_memory_is_locked_for_whom_limits_do_not_apply(tmp_path: Path) -> None:
         pytest.skip("AddressSanitizer makes mlockall() do nothing")
     with ExitStack() as stack:
         live = Live(tmp_path, stack, limit=low)
-        assert status(live, "VmLck") > 0
+        assert int(status(live, "VmLck")[0]) > 0
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("kind", ["CapPrm", "CapEff", "CapInh", "CapAmb"])
+def test_root_keeps_only_the_right_to_lock_memory(tmp_path: Path, kind: str) -> None:
+    need_root()
+    kept = 0 if kind in {"CapInh", "CapAmb"} else 1 << CAP_IPC_LOCK
+    with ExitStack() as stack, (tmp_path / "trace").open("wb") as out:
+        live = Live(tmp_path, stack, output_fd=out.fileno(), stats=False)
+        assert int(status(live, kind)[0], 16) == kept
+        event = close(0)
+        live.write(0, event)
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(30) == 0
+    assert (tmp_path / "trace").read_bytes() == event.lines
+
+
+@pytest.mark.root
+def test_a_file_of_stats_can_be_made_anywhere_at_the_end(tmp_path: Path) -> None:
+    need_root()
+    tmp_path.chmod(0o700)
+    os.chown(tmp_path, NOBODY, NOBODY)
+    with ExitStack() as stack:
+        live = Live(tmp_path, stack)
+        wanted = 1 << CAP_IPC_LOCK | 1 << CAP_DAC_OVERRIDE
+        assert int(status(live, "CapEff")[0], 16) == wanted
+        live.end()
+        assert live.stats()["events"] == 0
+
+
+@pytest.mark.root
+def test_a_trace_of_a_user_is_written_on_the_account_of_that_user(tmp_path: Path) -> None:
+    """What is kept for root on a full disk stays root's; and the user cannot signal it."""
+    need_root()
+    with ExitStack() as stack, (tmp_path / "trace").open("wb") as out:
+        os.fchown(out.fileno(), NOBODY, NOBODY)
+        live = Live(tmp_path, stack, output_fd=out.fileno(), stats=False)
+        assert status(live, "Uid") == ["0", "0", "0", str(NOBODY)]
+        assert status(live, "Gid")[3] == str(NOBODY)
+        assert int(status(live, "CapEff")[0], 16) == 1 << CAP_IPC_LOCK
+        events = [close(cpu, now_ns()) for cpu in range(3)]
+        for event in events:
+            live.write(event.cpu, event)
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(30) == 0
+    assert (tmp_path / "trace").read_bytes() == b"".join(event.lines for event in events)
 
 
 def test_a_saved_instance_is_read_as_any_program_reads(tmp_path: Path) -> None:

@@ -58,21 +58,29 @@ class Descriptors:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the records come from, and the working directory that the trace names if any."""
+    """Where the records come from, and the working directory that the trace names if any.
+
+    `resumes`: the trace is one that another collector has begun; without an instance it is only cut
+    behind what is whole.
+    """
 
     tracefs: Path
-    instance: str
+    instance: str | None
     cwd: str
     zstd: bool = False
+    resumes: bool = False
 
 
 def arguments(fds: Descriptors, ready: int, source: Source) -> list[str]:
     """Return the options of etrace_cat."""
     out = ["--output-fd", str(fds.trace), "--stats-fd", str(fds.stats)]
     out += ["--status-fd", str(fds.progress), "--ready-fd", str(ready), "--keep-fd", str(fds.keep)]
-    out += ["--tracefs", str(source.tracefs), "--instance", source.instance]
     out += ["--cwd", source.cwd] if source.cwd else []
-    return [*out, "--zstd"] if source.zstd else out
+    out += ["--zstd"] if source.zstd else []
+    out += ["--continue"] if source.resumes else []
+    if source.instance is None:
+        return [*out, os.devnull]
+    return [*out, "--tracefs", str(source.tracefs), "--instance", source.instance]
 
 
 def last_words(log: Path) -> str:

@@ -25,8 +25,6 @@ PARTIAL = TRACE + ".partial"
 MAX_PARTIAL = 100
 #: as /proc/PID/environ: arguments and environments of root's programs hold secrets
 MODE = 0o600
-#: no line is as long: a path is 4096 bytes at most, and cut into parts of 900
-TAIL_BYTES = 1 << 16
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -71,15 +69,9 @@ class Output:
             return file
 
     def reopen(self, trace: tuple[int, int]) -> int:
-        """Open the unfinished trace at the end of its last whole line; return its descriptor."""
+        """Open the unfinished trace for a collector that goes on with it."""
         with self._opened() as fd:
-            file = _open_own(fd, trace, os.O_RDWR | os.O_APPEND)
-            try:
-                _cut_half_line(file)
-            except BaseException:
-                os.close(file)
-                raise
-            return file
+            return _open_own(fd, trace, os.O_RDWR | os.O_APPEND)
 
     def append(self, trace: tuple[int, int], content: bytes) -> None:
         """Write at the end of the unfinished trace."""
@@ -181,13 +173,6 @@ def _free_name(directory: int) -> str:
     if name is None:
         raise CaptureError(f"{PARTIAL}: too many of them", "remove those that nobody needs")
     return name
-
-
-def _cut_half_line(fd: int) -> None:
-    size = os.fstat(fd).st_size
-    start = max(size - TAIL_BYTES, 0)
-    tail = os.pread(fd, size - start, start)
-    os.ftruncate(fd, start + tail.rfind(b"\n") + 1)
 
 
 def identity_of(fd: int) -> tuple[int, int]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """After a collector died: the kernel's buffers still hold what it had not read.
 
-Another collector reads that to the end of the trace, behind the last whole line. What the dead one
-had read but not written (it holds events back to bring them into order) is gone.
+Another collector reads that to the end of the trace, behind the last event (the last frame of a
+compressed one) that is whole. What the dead one had read but not written (it holds events back to
+bring them into order) is gone.
 """
 
 from __future__ import annotations
@@ -22,17 +23,15 @@ UNKNOWN = ("events", "lines", "duration_ns", "ended", "warnings")
 
 
 def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
-    """Read what is left; return the counts of both collectors and a remark in words.
-
-    A compressed trace cannot be continued: a frame is missing its end.
-    """
+    """Read what is left; return the counts of both collectors and a remark in words."""
     before = _written(collector.read_counts(host.states.progress))
-    if state.is_compressed or not host.tracefs.instance(state.instance).exists:
-        return before, "the collector died"
+    is_there = host.tracefs.instance(state.instance).exists
     try:
-        after = _collect(host, state)
+        after = _collect(host, state, state.instance if is_there else None)
     except CaptureError as error:
         return before, f"the collector died; what it left was not read: {error.message}"
+    if not is_there:
+        return before, "the collector died"
     sums = {key: int(before.get(key, 0)) + int(after.get(key, 0)) for key in SUMS}
     counts = {**after, **sums}
     for key in UNKNOWN:
@@ -50,7 +49,7 @@ def _written(counts: dict[str, Any]) -> dict[str, Any]:
     return {**counts, "records": records}
 
 
-def _collect(host: Host, state: State) -> dict[str, Any]:
+def _collect(host: Host, state: State, instance: str | None) -> dict[str, Any]:
     states = host.states
     with contextlib.ExitStack() as opened:
         trace = state.output.reopen(state.trace)
@@ -59,7 +58,9 @@ def _collect(host: Host, state: State) -> dict[str, Any]:
             opened.enter_context(states.created(path))
             for path in (states.collector_stats, states.progress, states.collector_log)
         )
-        source = collector.Source(host.tracefs.mount(), state.instance, cwd="")
+        source = collector.Source(
+            host.tracefs.mount(), instance, cwd="", zstd=state.is_compressed, resumes=True
+        )
         descriptors = collector.Descriptors(trace, stats, progress, log, keep=log)
         held = collector.Held(host.collector(), descriptors, source)
     with contextlib.closing(held):

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A killed etrace_cat and its successor: the real program, on pipes instead of ring buffers."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from collector import decompressed, program
+from collector_live import close, content
+from fake_kernel import Machine, begin, ignore, kill
+from ring_buffer import Event, Instance
+
+from etrace.capture.kmod import teardown
+from etrace.capture.kmod.control import Counter
+
+pytestmark = pytest.mark.root
+SECONDS = 30.0
+
+
+@pytest.fixture
+def pipes(machine: Machine) -> Iterator[list[int]]:
+    """Give the machine the real collector and buffers; return their pipes once they are there.
+
+    Held open here, they keep what a killed collector has not read.
+    """
+    shutil.copy(program(), machine.root / "etrace_cat")
+    made: list[int] = []
+    mkdir = machine.host.tracefs.mkdir
+
+    def make_instance(path: Path) -> None:
+        mkdir(path)
+        Instance(path).write_description()
+        for cpu in sorted((path / "per_cpu").iterdir()):
+            os.mkfifo(cpu / "trace_pipe_raw")
+            made.append(os.open(cpu / "trace_pipe_raw", os.O_RDWR))
+
+    tracefs = dataclasses.replace(machine.host.tracefs, mkdir=make_instance)
+    machine.host = dataclasses.replace(machine.host, tracefs=tracefs)
+    yield made
+    for fd in made:
+        os.close(fd)
+
+
+def wait_for(path: Path, size: int) -> None:
+    deadline = time.monotonic() + SECONDS
+    while path.stat().st_size <= size:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def traced_twice(machine: Machine, pipes: list[int], folder: Path, *, zstd: bool) -> list[Event]:
+    """Have an event collected, the collector killed in a write and an event left in the buffer."""
+    first = close(0)
+    begin(machine, folder, zstd=zstd)
+    trace = folder / ".nfsdb.capturing"
+    size = trace.stat().st_size
+    os.write(pipes[0], content(first))
+    wait_for(trace, size)
+    kill(machine)
+    with trace.open("ab") as file:
+        file.write(trace.read_bytes()[: size - 5] if zstd else close(0).lines[:-1])
+    second = close(0)
+    os.write(pipes[0], content(second))
+    return [first, second]
+
+
+@pytest.mark.parametrize("zstd", [False, True])
+def test_a_trace_goes_on_behind_what_is_whole(
+    machine: Machine, pipes: list[int], tmp_path: Path, zstd: bool
+) -> None:
+    events = traced_twice(machine, pipes, tmp_path, zstd=zstd)
+    machine.kernel.counters = {Counter.RECORDS: 5}
+    ending = teardown.end(machine.host, ignore)
+    text = decompressed(ending.trace) if zstd else ending.trace.read_bytes()
+    (head, *lines) = text.splitlines(keepends=True)
+    assert head.startswith(b"INITCWD=")
+    assert lines[:2] == [event.lines for event in events]
+    assert lines[2:] == [b"CPU:0 [LOST %d EVENTS]\n" % ending.lost]
+    assert "1 records that it left were read now" in ending.warnings[0]
+    assert machine.changes() == []
+
+
+@pytest.mark.parametrize("zstd", [False, True])
+def test_a_trace_is_cut_though_the_buffers_are_gone(
+    machine: Machine, pipes: list[int], tmp_path: Path, zstd: bool
+) -> None:
+    first, _ = traced_twice(machine, pipes, tmp_path, zstd=zstd)
+    shutil.rmtree(machine.instance)
+    machine.kernel.counters = {Counter.RECORDS: 5}
+    ending = teardown.end(machine.host, ignore)
+    text = decompressed(ending.trace) if zstd else ending.trace.read_bytes()
+    lines = text.splitlines(keepends=True)[1:]
+    assert lines == [first.lines, b"CPU:0 [LOST %d EVENTS]\n" % ending.lost]
+    assert ending.lost in {4, 5}  # the last counts may be older than the last write
