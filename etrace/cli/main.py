@@ -95,7 +95,11 @@ def etrace_parser(argv: list[str] | None = None) -> int:
 
 def cas(argv: list[str] | None = None) -> int:
     """`cas MODULE ...`."""
-    from etrace.cli import cas as program
-
     words = sys.argv[1:] if argv is None else argv
-    return guarded("cas", lambda: program.main(words))
+
+    def run() -> int:
+        from etrace.cli import cas as program  # in here, where Ctrl-C has its message already
+
+        return program.main(words)
+
+    return guarded("cas", run)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,10 +140,19 @@ def _formatter(answer: Answer, text: str, style: Style) -> Callable[[Any], bytes
 
     def render(item: Any) -> bytes:
         record = answer.shape.record(item, style)
-        shown = (lit + ("" if name is None else str(_field(record, name))) for lit, name in parts)
+        shown = (lit + ("" if name is None else _text(_field(record, name))) for lit, name in parts)
         return os.fsencode("".join(shown))
 
     return render
+
+
+def _text(value: Any) -> str:
+    """Return a value as `--fmt` shows it: lists as words of a shell, nothing for null."""
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return shlex.join(value)
+    if isinstance(value, list | tuple | Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value)
 
 
 def _page(answer: Answer, args: argparse.Namespace) -> Any:

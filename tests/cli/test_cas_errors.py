@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas` used wrongly, interrupted, or before a broken database: a message, a hint, a status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import databases
+import pytest
+
+PROGRAM = [sys.executable, "-c", "import sys; from etrace.cli.main import cas; sys.exit(cas())"]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return databases.write_database(tmp_path_factory.mktemp("build"))
+
+
+def environment(database: Path) -> dict[str, str]:
+    return {**os.environ, "DB_DIR": str(database), "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def run(words: Sequence[str], database: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *words], env=environment(database), capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["refz"], 2, "cas: error: no module 'refz'\n  hint: did you mean refs"),
+        (["qqqqqq"], 2, "cas: error: no module 'qqqqqq'\n  hint: cas --help lists them\n"),
+        (["--json"], 2, "usage: cas"),
+        ([], 2, "usage: cas"),
+        (["refs", "--nothing"], 2, "unrecognized arguments: --nothing"),
+        (["refs", "-n", "x"], 2, "argument -n/--entries-per-page: invalid"),
+        (["refs", "--page=-1"], 2, "-1 is below 0"),
+        (["refs", "--range", "1:2:0"], 2, "'1:2:0' is not START:END or START:END:STEP"),
+        (["refs", "--range", "3"], 2, "'3' is not START:END"),
+        (["refs", "--filter", "[path=a"], 2,
+         "cas: error: --filter: '[' is never closed\n    [path=a\n    ^\n  hint: end the part"),
+        (["cmds", "--command-filter", "[cmmd=a]"], 2, "    [cmmd=a]\n     ^\n  hint: did you mean"),
+        (["refs", "--fmt", "{filename"], 2, "cas: error: --fmt '{filename': "),
+        (["refs", "--fmt", "{file_name}"], 2, "no key 'file_name' here\n  hint: did you mean file"),
+        (["refs", "--sorting-key", "x"], 2, "no key 'x' here\n  hint: there are: filename"),
+        (["stat", "refs"], 2, "cas: error: ref_files cannot take what the module before it gives"),
+        (["refs", "stat"], 2, "cas: error: stat cannot take what the module before it gives"),
+        (["pr", "--pid", "make"], 1, "cas: error: 'make' is no process\n  hint: write PID"),
+        (["fa", "--path", "/x/util.h"], 1, "hint: is /src/util.h meant?"),
+        (["ci", "--path", "Makefile"], 1, "cas: error: the build did not compile Makefile"),
+        (["--dbdir", "/nowhere", "refs"], 1, "cas: error: /nowhere: no such directory"),
+        (["--dbdir", "/usr", "refs"], 1, "cas: error: /usr: no database\n  hint: make one"),
+        (["refs", "-o", "/nowhere/x"], 1, "cas: error: /nowhere/"),
+        (["refs", "-o", "/dev/null/x"], 1, "cas: error: /dev/null/"),
+        (["cmds", "--makefile"], 2, "cas: error: --makefile needs --generate"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_has_a_message(
+    database: Path, words: list[str], status: int, message: str
+) -> None:
+    done = run(words, database)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_before_pp_a_question_for_its_products_says_what_to_do(tmp_path: Path) -> None:
+    done = run(["lm"], databases.write_parsed(tmp_path / "build"))
+    assert done.returncode == 1
+    assert done.stderr.endswith("hint: make them: cas pp\n")
+
+
+def only_image(directory: Path) -> Path:
+    databases.write_database(directory)
+    for path in directory.iterdir():
+        if path.name != ".nfsdb.img":
+            path.unlink()
+    return directory / ".nfsdb.img"
+
+
+def test_a_truncated_image_is_refused(tmp_path: Path) -> None:
+    image = only_image(tmp_path / "build")
+    whole = image.read_bytes()
+    for n_bytes in (0, 7, 20, 100, len(whole) // 2, len(whole) - 1):
+        image.write_bytes(whole[:n_bytes])
+        done = run(["refs"], image.parent)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("cas: error: ")
+        assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    image = only_image(tmp_path / "build")
+    image.unlink()
+    image.mkdir()
+    done = run(["refs"], image.parent)
+    assert done.returncode == 1
+    assert str(image) in done.stderr
+
+
+def test_nobody_reads_the_rest(database: Path) -> None:
+    command = [*PROGRAM, "refs", "--fmt", "x" * 100_000]
+    with subprocess.Popen(
+        command, env=environment(database), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + signal.SIGPIPE
+
+
+def test_a_full_disk_is_said(database: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*PROGRAM, "refs"], env=environment(database), stdout=full,
+                              stderr=subprocess.PIPE, check=False)  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"cas: error: No space left on device")
+
+
+def test_ctrl_c_has_a_message(database: Path, tmp_path: Path) -> None:
+    fifo = tmp_path / ".nfsdb.json"  # reading it waits until somebody writes
+    os.mkfifo(fifo)
+    command = [*PROGRAM, "refs"]
+    with (
+        subprocess.Popen(
+            command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process,
+        fifo.open("wb"),  # returns when cas has opened it
+    ):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"cas: interrupted\n")
