@@ -33,9 +33,9 @@ def entries(image: Image, rows: Iterable[int] | None = None) -> list[Entry]:
 
 
 def write(image: Image, stream: TextIO, rows: Iterable[int] | None = None) -> int:
-    """Write the entries as JSON; returns how many."""
+    """Write the entries as JSON in ASCII, as CMake does; returns how many."""
     found = entries(image, rows)
-    json.dump(found, stream, indent=2, ensure_ascii=False)
+    json.dump(found, stream, indent=2)
     stream.write("\n")
     return len(found)
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of compile_commands.json on a build told by hand.
+
+CMake's own are the oracle in tests/postprocess/test_compilations_captured.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from compiling import BuildTeller, write_database
+from libetrace.image import Image
+
+from etrace.errors import EtraceError
+from etrace.export import compile_commands
+from etrace.nfsdb.store import open_database
+from etrace.postprocess import config, run
+
+CLANG = "/usr/lib/llvm-14/bin/clang"
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    told = BuildTeller().run(
+        10, "/usr/bin/gcc", "gcc -c ../a.c b.c", cwd="/src/x", writes=["/src/x/a.o", "/src/x/b.o"]
+    )
+    told.run(20, CLANG, "clang c.c -o c")
+    told.run(21, CLANG, "clang -cc1 -o /tmp/c-123abc.o -x c c.c", parent=20)
+    told.run(22, "/usr/bin/ld", "ld -o c", parent=20, writes=["/src/c"])
+    argv: list[str | bytes] = ["gcc", "-fsyntax-only", b"\xff.c"]
+    told.run(30, "/usr/bin/gcc", argv).end(10, 21, 22, 20, 30)
+    image = write_database(tmp_path, told.trace())
+    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    return open_database(image.path)
+
+
+def test_each_file_is_an_entry_with_the_command_of_its_driver(image: Image) -> None:
+    gcc = {"directory": "/src/x", "arguments": ["gcc", "-c", "../a.c", "b.c"]}
+    assert compile_commands.entries(image) == [
+        {**gcc, "file": "/src/a.c", "output": "/src/x/a.o"},
+        {**gcc, "file": "/src/x/b.c", "output": "/src/x/b.o"},
+        {
+            "directory": "/src",
+            "arguments": ["clang", "c.c", "-o", "c"],
+            "file": "/src/c.c",
+            "output": "/src/c",
+        },
+        {
+            "directory": "/src",
+            "arguments": ["gcc", "-fsyntax-only", "\udcff.c"],
+            "file": "/src/\udcff.c",
+        },
+    ]
+
+
+def test_rows_choose_compilations(image: Image) -> None:
+    assert [each["file"] for each in compile_commands.entries(image, [1])] == ["/src/c.c"]
+
+
+def test_the_file_is_json_of_the_entries(image: Image) -> None:
+    stream = io.StringIO()
+    assert compile_commands.write(image, stream) == 4
+    assert json.loads(stream.getvalue()) == compile_commands.entries(image)
+    assert stream.getvalue().endswith("]\n")
+
+
+def test_a_database_without_compilations_says_what_to_do(tmp_path: Path) -> None:
+    image = write_database(tmp_path, BuildTeller().trace())
+    with pytest.raises(EtraceError) as caught:
+        compile_commands.entries(image)
+    assert caught.value.hint == "run: cas pp"
