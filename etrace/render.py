@@ -22,6 +22,7 @@ from etrace.spec import database, model
 OUTPUTS = {
     "kmod/include/etrace/events.h": "events.h.j2",
     "cython/libetrace/events.pxd": "events.pxd.j2",
+    "cython/libetrace/schema.pxd": "schema.pxd.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",
 }

@@ -85,6 +85,31 @@ static inline const char *etrace_find_newline(const char *at, const char *end)
 #endif
 }
 
+/* First quote or backslash in [at, end), or end: where plain text of a JSON string ends. */
+static inline const char *etrace_find_text_end(const char *at, const char *end)
+{
+#ifdef __SSE2__
+	const __m128i quote = _mm_set1_epi8('"');
+	const __m128i backslash = _mm_set1_epi8('\\');
+
+	for (; at < end; at += 16) {
+		__m128i block = _mm_loadu_si128((const __m128i *)at);
+		unsigned int hits = (unsigned int)_mm_movemask_epi8(
+			_mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, backslash)));
+
+		if (hits) {
+			at += __builtin_ctz(hits);
+			return at < end ? at : end;
+		}
+	}
+	return end;
+#else
+	while (at < end && *at != '"' && *at != '\\')
+		at++;
+	return at;
+#endif
+}
+
 /* How many of the first eight bytes are digits, and their value. */
 static inline unsigned int etrace_digits8(uint64_t word, uint64_t *value)
 {

@@ -11,6 +11,7 @@ cdef extern from "scan.h" nogil:
     u64 etrace_load64(const char *at)
     bint etrace_equal(const char *a, const char *b, size_t len)
     const char *etrace_find_newline(const char *at, const char *end)
+    const char *etrace_find_text_end(const char *at, const char *end)
     unsigned int etrace_digits8(u64 word, u64 *value)
     int etrace_decimal(const char **at, u64 *value)
     u64 etrace_hash(const char *at, size_t len, u64 seed)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Integer widths under the names that the C sources of etrace use.
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 ctypedef uint8_t u8
 ctypedef uint16_t u16
 ctypedef uint32_t u32
 ctypedef uint64_t u64
 ctypedef int8_t s8
+ctypedef int16_t s16
 ctypedef int32_t s32
 ctypedef int64_t s64
 

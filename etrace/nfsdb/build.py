@@ -3,31 +3,17 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import write_image
+from libetrace.image import NewTable, write_image
 
-from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles, remember
-from etrace.nfsdb.from_json import Builder, read_entries
+from etrace.nfsdb.from_json import read_tables
 
 FIRST_LINE = b"INITCWD="
 HEAD_BYTES = 1 << 13  # more than the longest path
-
-
-def _read_side(path: Path, kind: type) -> Any:
-    """Return the content of a file beside the database, an empty one when it is not there."""
-    try:
-        content = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return kind()
-    except ValueError as error:
-        raise EtraceError(f"{path}: {error}", "make it again: cas parse --force") from error
-    if not isinstance(content, kind):
-        raise EtraceError(f"{path}: holds no {kind.__name__}", "make it again: cas parse --force")
-    return content
 
 
 def _read_root(trace: Path) -> str | None:
@@ -42,21 +28,28 @@ def _read_root(trace: Path) -> str | None:
     return line.removeprefix(FIRST_LINE).decode(errors="surrogateescape")
 
 
+def _first_directory(tables: Sequence[NewTable]) -> str:
+    """Return the working directory of the first program, for want of a trace."""
+    columns = {(t.name, c.name): memoryview(c.data) for t in tables for c in t.columns}
+    binaries = columns["executions", "binary"].cast("i")
+    row = next((row for row, binary in enumerate(binaries) if binary >= 0), None)
+    if row is None:
+        return ""
+    string = columns["executions", "cwd"].cast("I")[row]
+    begin, end = columns["strings", "start"].cast("Q")[string : string + 2]
+    return bytes(columns["strings", "bytes"][begin:end]).decode(errors="surrogateescape")
+
+
 def build_image(files: DatabaseFiles, attributes: dict[str, Any] | None = None) -> None:
     """Write the image of a database from its JSON files, whole or not at all.
 
     Products in the JSON become tables. `attributes` are added to those of the image. EtraceError.
     """
     sources = {name: remember(path) for name, path in files.sources.items()}
-    entries = read_entries(files.json)
-    builder = Builder(entries)
-    builder.add_environment(_read_side(files.env, dict))
-    builder.add_mounts(_read_side(files.mounts, list))
+    tables = read_tables(files)
     root = _read_root(files.trace)
     if root is None:
-        root = next((entry["w"] for entry in entries if entry.get("w")), "")
+        root = _first_directory(tables)
     write_image(
-        files.image,
-        {"source_root": root, **(attributes or {}), "sources": sources},
-        builder.build(),
+        files.image, {"source_root": root, **(attributes or {}), "sources": sources}, tables
     )

@@ -110,7 +110,7 @@ TABLES: tuple[Table, ...] = (
         "forks",
         (
             C("upid", "<i8", "of the child"),
-            C("flags", "<u4", "of clone"),
+            C("flags", "<u8", "of clone or clone3"),
             C("execution", "<i4", "row of its index 0, NONE when it has no entry"),
         ),
     ),
@@ -218,4 +218,9 @@ PRODUCTS: tuple[Table, ...] = (
     ),
     Table("module_direct", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
     Table("module_full", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
+)
+
+#: every column as (table, column, dtype), in the order that `libetrace.schema` numbers them by
+COLUMNS: tuple[tuple[str, str, str], ...] = tuple(
+    (table.name, c.name, c.dtype) for table in TABLES + PRODUCTS for c in table.columns
 )
