@@ -16,7 +16,7 @@ from libetrace.image import Image
 
 from etrace.nfsdb.files import locate, remember
 from etrace.nfsdb.store import reopen, rewrite
-from etrace.nfsdb.to_json import lines
+from etrace.nfsdb.to_json import write_json
 
 #: attribute of an image: what its JSON had of `phases` when it was last written
 ATTRIBUTE = "phases_in_json"
@@ -37,7 +37,7 @@ def _write(image: Image, path: Path) -> None:
     fd = os.open(temporary, flags, 0o666)
     try:
         with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
-            stream.writelines(lines(image))
+            write_json(image, stream)
         shutil.copymode(path, temporary)
         temporary.replace(path)
     finally:
