@@ -7,7 +7,7 @@ import argparse
 import importlib
 import platform
 
-PARTS = ("capture", "parser", "patterns")
+PARTS = ("capture", "parser", "patterns", "client")
 
 
 def main() -> None:
