@@ -50,7 +50,7 @@ def main() -> None:
     database, cas = prepare(), Path(sys.executable).with_name("cas")
     candidates = [paired.Candidate("python -c pass", [sys.executable, "-c", "pass"])]
     for query in QUERIES:
-        command = [cas, *query.split()]
+        command: list[str | Path] = [cas, *query.split()]
         candidates.append(paired.Candidate(f"cas {query}", command, cwd=database))
     figures = paired.compare(candidates, ROUNDS)
     print(paired.table("cas on the image of a Lua build, warm", figures))

@@ -95,6 +95,19 @@ def test_a_truncated_image_is_refused(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [["refs"], ["execs", "--details"], ["ci"], ["lm", "--details"]])
+def test_an_image_of_wild_numbers_is_refused(tmp_path: Path, words: list[str]) -> None:
+    image = only_image(tmp_path / "build")
+    whole = bytearray(image.read_bytes())
+    start = whole.index(b"}]}]}") + 5
+    whole[start:] = b"\xfe" * (len(whole) - start)
+    image.write_bytes(whole)
+    done = run(words, image.parent)
+    assert done.returncode == 1
+    assert done.stderr.startswith("cas: error: ")
+    assert "Traceback" not in done.stderr
+
+
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     image = only_image(tmp_path / "build")
     image.unlink()
