@@ -11,12 +11,35 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from libetrace.image import NewTable
 from libetrace.patterns import PatternSet
 
 from etrace.postprocess.run import Work, product
+
+
+def match_all(patterns: Sequence[bytes], work: Work) -> bytearray:
+    """Return the bits of all executions; `jobs` threads share them, a piece of the rows each."""
+    strings, executions = work.image["strings"], work.image["executions"]
+    found, n_rows = PatternSet(patterns), executions.n_rows
+    out = bytearray(n_rows * found.row_bytes)
+    n_piece = -(-n_rows // work.jobs) or 1
+
+    def match(begin: int) -> None:
+        end = min(begin + n_piece, n_rows)
+        found.match_rows(
+            strings["start"],
+            strings["bytes"],
+            executions["argv.start"][begin : end + 1],
+            work.image["arguments"]["string"],
+            memoryview(out)[begin * found.row_bytes : end * found.row_bytes],
+        )
+
+    with ThreadPoolExecutor(work.jobs) as pool:
+        list(pool.map(match, range(0, n_rows, n_piece)))
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +56,7 @@ class CommandPatterns:
         numbers = array("I", map(work.strings.number, texts))
         if not texts:
             return [product("patterns", numbers), product("pattern_bits", b"")]
-        strings, executions = work.image["strings"], work.image["executions"]
-        bits = PatternSet(texts).match_rows(
-            strings["start"],
-            strings["bytes"],
-            executions["argv.start"],
-            work.image["arguments"]["string"],
-        )
-        return [product("patterns", numbers), product("pattern_bits", bits)]
+        return [product("patterns", numbers), product("pattern_bits", match_all(texts, work))]
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Count."""

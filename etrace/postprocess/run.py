@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from libetrace.image import Image, NewColumn, NewTable
 
 from etrace import __version__
+from etrace.errors import EtraceError
 from etrace.nfsdb.store import StringTable, rewrite
 from etrace.postprocess.config import Config
 from etrace.spec.database import PRODUCTS
@@ -133,6 +134,16 @@ def _remembered(image: Image, done: Mapping[str, str]) -> dict[str, Any]:
     return {ATTRIBUTE: {**(known if isinstance(known, Mapping) else {}), **done}}
 
 
+def _run(phase: Phase, work: Work) -> list[NewTable]:
+    """Run a phase; rows that point outside their tables are the image's fault."""
+    try:
+        return phase.run(work)
+    except (LookupError, ValueError) as error:
+        raise EtraceError(
+            f"{work.image.path}: damaged: {phase.name}: {error}", "make it again: cas parse --force"
+        ) from error
+
+
 def postprocess(
     image: Image,
     config: Config,
@@ -158,7 +169,7 @@ def postprocess(
         if not force and _is_done(image, phase, wanted):
             report(Result(phase.name, ""))
             continue
-        made = phase.run(work)
+        made = _run(phase, work)
         report(Result(phase.name, phase.describe(made)))
         tables += made
         done[phase.name] = wanted
