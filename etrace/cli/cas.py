@@ -65,6 +65,7 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("revcomps_for", "rcomps", "compiled files whose compilation read a file"),
     _query("commands", "cmds", "executions that have a program"),
     _query("execs", "ex", "all executions, also those before a first exec"),
+    _query("tree", "", "the tree of processes"),
     _query("binaries", "bins b", "programs that were run"),
     _query("deps", "deps_for", "everything that files were made of"),
     _query("rdeps", "revdeps_for", "linked modules, or all files, that depend on files"),

@@ -40,6 +40,11 @@ class Given:
         """Whether programs, processes or commands are given."""
         return self.binaries is not None or self.pids is not None or bool(self.command_filters)
 
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is given."""
+        return self.paths is None and not self.filters and not self.chooses_executions
+
     def of_executions(self) -> Given:
         """Return what is given of executions alone, not of files."""
         return replace(self, paths=None, filters=())

@@ -156,7 +156,8 @@ COMPILATION = {"command", "source_type", "compiled_files", "include_paths", "hea
 SHAPES: dict[str, set[str] | type | None] = {
     "linked_modules": str, "compiled": str, "binaries": str, "ref_files": str, "procref": str,
     "revcomps_for": str, "compilation_info_for": COMPILATION, "commands": COMMAND,
-    "execs": COMMAND, "faccess": {"pid", "idx", "access", "filename", "execution"},
+    "execs": COMMAND, "tree": {*COMMAND, "depth"},
+    "faccess": {"pid", "idx", "access", "filename", "execution"},
     "compiler_pattern": {"pattern"}, "linker_pattern": {"pattern"},
     "stat": None, "root_pid": None, "source_root": None, "version": None, "config": None,
 }  # fmt: skip

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree of processes: who started what.
+
+A process that executes several programs, one after the other, has a node for each, all of one
+depth. What a forked process does before its first exec has a node only when no exec follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from libetrace.image import Image
+
+from etrace.query import chosen
+from etrace.query.chosen import EVERYTHING, Given
+from etrace.spec.database import NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A row of `executions`, and how many processes are above it in the tree."""
+
+    execution: int
+    depth: int
+
+
+def _is_shown(image: Image, row: int) -> bool:
+    """Whether an execution has a program, or is all that its process did."""
+    executions = image["executions"]
+    upid = executions["upid"]
+    is_last = row + 1 == len(upid) or upid[row + 1] != upid[row]
+    return executions["binary"][row] != NONE or is_last
+
+
+def _process(image: Image, first: int) -> range:
+    """Return the rows of the process whose first execution is the row `first`."""
+    upid = image["executions"]["upid"]
+    last = first
+    while last < len(upid) and upid[last] == upid[first]:
+        last += 1
+    return range(first, last)
+
+
+def _walk(image: Image, roots: Iterable[range], n_levels: int | None) -> Iterator[Node]:
+    executions, child = image["executions"], image["children"]["execution"]
+    seen: set[int] = set()
+    waiting = [(rows, 0) for rows in roots][::-1]
+    while waiting:
+        rows, depth = waiting.pop()
+        for at, row in enumerate(rows):
+            if row in seen:  # a damaged trace may have a process be its own ancestor
+                continue
+            seen.add(row)
+            if _is_shown(image, row):
+                yield Node(row, depth)
+            forked = [child[i] for i in executions.span("children.start", row)]
+            if n_levels is not None and depth + 1 >= n_levels:
+                continue
+            below = [(_process(image, first), depth + 1) for first in forked if first != NONE]
+            if below:  # then the rest of this process
+                waiting += [(rows[at + 1 :], depth), *below[::-1]]
+                break
+
+
+def tree(image: Image, given: Given = EVERYTHING, *, n_levels: int | None = None) -> list[Node]:
+    """Return the nodes of the whole tree, or below the chosen executions, parents first.
+
+    Children stand in the order in which they were forked; `n_levels` cuts the tree off.
+    """
+    if given.is_everything:
+        parent, index = image["executions"]["parent"], image["executions"]["index"]
+        rows = (row for row, above in enumerate(parent) if above == NONE and index[row] == 0)
+        roots = [_process(image, row) for row in rows]
+    else:
+        roots = [range(row, row + 1) for row in chosen.executions(image, given)]
+    return list(_walk(image, roots, n_levels))
