@@ -33,7 +33,7 @@ def entries(image: Image, rows: Iterable[int] | None = None) -> list[Entry]:
 
 
 def write(image: Image, stream: TextIO, rows: Iterable[int] | None = None) -> int:
-    """Write the entries as JSON in ASCII, as CMake does; returns how many."""
+    """Write the entries as JSON, in ASCII so that every byte survives; returns how many."""
     found = entries(image, rows)
     json.dump(found, stream, indent=2)
     stream.write("\n")

@@ -11,6 +11,7 @@ from libetrace.image import Image
 
 from etrace.compilers import response, tools
 from etrace.compilers.invocation import Invocation, read_invocation, select_tool
+from etrace.compilers.options import Argument
 from etrace.compilers.tools import Tool
 from etrace.postprocess.config import Config
 from etrace.postprocess.process_tree import ProcessTree
@@ -111,14 +112,18 @@ class CommandReader:
         if selected is None:
             return None
         compiler, words = selected
-        expanded = response.expand((b"", *words), cwd).argv[1:]
-        invocation = read_invocation(compiler, expanded)
+        invocation = read_invocation(compiler, response.expand((b"", *words), cwd).argv[1:])
         if invocation is None:
             return None
         is_launched = tool.kind == "launcher"
         argv0 = argv[len(argv) - len(words) - 1] if is_launched else argv[0]
         binary = self._image.path_string(self._binary[row]) if self._binary[row] >= 0 else b""
         return Command(row, compiler, binary, cwd, invocation, outer, is_launched, argv0)
+
+    def arguments(self, command: Command) -> list[Argument]:
+        """Return what the words of a command mean that runs its compiler itself."""
+        argv = response.expand(self._argv_of(command.row), command.cwd).argv
+        return command.tool.options.parse(argv[1:])
 
     def _argv_of(self, row: int) -> Sequence[bytes]:
         numbers = self._arguments[self._argv[row] : self._argv[row + 1]].tolist()

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A compiler on this machine -> the directories that it searches for headers by itself.
 
-The only programs of a trace that etrace ever runs, and only so: `gcc OPTIONS -E -v -x c /dev/null`
-in an empty scratch directory, with an environment of three variables, none of the build's own
-files, and a time limit. Answers are kept in the user's cache for as long as the compiler stays the
-same file. What must not be run, is gone or was replaced since the build has no answer; all else
-works without one (docs/compilations.md).
+Runs `gcc OPTIONS -E -v -x c /dev/null` in a scratch directory (etrace/postprocess/scratch.py); the
+options name no file of the build but its sysroot. Answers are kept in the user's cache for as long
+as the compiler stays the same file. What must not be run, is gone or was replaced since the build
+has no answer; all else works without one (docs/compilations.md).
 """
 
 from __future__ import annotations
@@ -13,19 +12,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import signal
-import stat
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TIMEOUT_SECONDS = 20
-MAX_BYTES = 1 << 20
+from etrace.postprocess.scratch import TIMEOUT_SECONDS, may_run, run_in_scratch
+
 QUOTE_START = b'#include "..." search starts here:'
 BRACKET_START = b"#include <...> search starts here:"
 END = b"End of search list."
@@ -101,34 +97,6 @@ class Prober:
         return answer
 
 
-# ---- whether ----
-
-
-def may_run(path: Path) -> bool:
-    """Tell whether nobody but root and the user could have put this program here.
-
-    Its file and every directory on the way, links followed, must belong to one of them and be
-    writable by nobody else: a database may come from anywhere, and root may read it.
-    """
-    try:
-        real = path.resolve(strict=True)
-        ways = {*path.absolute().parents, *real.parents, real}
-        status = real.stat()
-        return (
-            stat.S_ISREG(status.st_mode)
-            and os.access(real, os.X_OK)
-            and all(_is_ours(each) for each in ways)
-        )
-    except (OSError, RuntimeError):
-        return False
-
-
-def _is_ours(path: Path) -> bool:
-    status = path.stat()
-    is_own = status.st_uid in (0, os.geteuid())
-    return is_own and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
 # ---- asking ----
 
 
@@ -142,42 +110,8 @@ def run_compiler(
     question: Question, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> Directories | None:
     """Run a compiler in a scratch directory and read its list; None when it gives none."""
-    with tempfile.TemporaryDirectory(prefix="etrace-probe-") as scratch:
-        output = run_in_scratch(command_line(question), Path(scratch), timeout_seconds)
-    return None if output is None else search_list(output)
-
-
-def run_in_scratch(
-    command: Sequence[bytes], scratch: Path, timeout_seconds: float = TIMEOUT_SECONDS
-) -> bytes | None:
-    """Run a command in an empty directory with a clean environment; return what it complained.
-
-    Everything that it started is ended with it. None when it could not run or took too long.
-    """
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": os.fspath(scratch)}
-    with tempfile.TemporaryFile(dir=scratch) as errors:
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=scratch,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,
-            )
-        except (OSError, ValueError):
-            return None
-        try:
-            process.wait(timeout_seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        errors.seek(0)
-        return errors.read(MAX_BYTES)
+    ended = run_in_scratch(command_line(question), timeout_seconds)
+    return None if ended is None else search_list(ended.stderr)
 
 
 def search_list(output: bytes) -> Directories | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.postprocess import probe
+from etrace.postprocess import probe, scratch
 from etrace.postprocess.probe import Prober, Question
 
 GCC = Question(b"/usr/bin/gcc", "c", ())
@@ -151,8 +151,8 @@ def test_what_somebody_else_could_have_put_there_is_not_run(
 def test_a_link_from_an_unsafe_place_is_not_followed(tmp_path: Path, safe: Path) -> None:
     put_compiler(safe)
     (tmp_path / "gcc").symlink_to(safe / "gcc")
-    assert probe.may_run(safe / "gcc")
-    assert not probe.may_run(tmp_path / "gcc")  # /tmp is everybody's
+    assert scratch.may_run(safe / "gcc")
+    assert not scratch.may_run(tmp_path / "gcc")  # /tmp is everybody's
 
 
 @pytest.mark.parametrize("name", [b"/no/such/gcc", b"/etc/passwd", b"/usr/bin", b"/a\0b"])

@@ -45,6 +45,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--no-probe", dest="is_probing", action="store_false",
         help="ask no compiler for the directories that it searches by itself",
     )  # fmt: skip
+    parser.add_argument(
+        "--confirm-inputs", action="store_true",
+        help="then let a plugin of gcc name the input files of each compilation again",
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="also what is there and still right")
     parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
@@ -105,6 +109,24 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
     return results
 
 
+def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
+    """Print what gcc says of the inputs that were found, and warn where it differs."""
+    from etrace.postprocess import config as configuration
+    from etrace.postprocess.confirmed_inputs import confirm, find_plugin
+
+    config = configuration.load(image.path.parent)
+    with showing(is_shown=sys.stderr.isatty() and not args.quiet) as progress:
+        answers = confirm(image, config, find_plugin(), args.jobs, progress)
+    for answer in answers:
+        if answer.named is not None and not answer.is_same:
+            found, named = (b" ".join(paths).decode(errors="replace") for paths in answer.files)
+            tell(f"cas pp: warning: found {found}; gcc compiles {named}\n")
+    n_same = sum(answer.is_same for answer in answers)
+    n_silent = sum(answer.named is None for answer in answers)
+    if not args.quiet:
+        print(f"{'inputs':<13} {n_same} of {len(answers)} confirmed, {n_silent} without an answer")
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `cas pp`."""
     from etrace.nfsdb.store import open_database, reopen
@@ -114,6 +136,8 @@ def run(args: argparse.Namespace) -> int:
     results = update(args, image)
     if not args.quiet:
         print("\n".join(map(line, results)), flush=True)
+    if args.confirm_inputs:
+        confirm_inputs(args, reopen(image.path))
     if not args.no_json and not is_current(reopen(image.path)):
         write_back(image.path)
     return 0

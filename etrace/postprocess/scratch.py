@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of a trace, run where they cannot harm: compilers, to be asked something.
+
+An empty scratch directory that is removed again, an environment of three variables, no standard
+input, a time limit for the program and all that it started. Whether a program may run at all:
+`may_run`. Nothing else in etrace runs what a trace names.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+TIMEOUT_SECONDS = 20.0
+MAX_BYTES = 1 << 20
+
+
+class Ended(NamedTuple):
+    """How a program ended and what it printed, at most MAX_BYTES of each."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+def may_run(path: Path) -> bool:
+    """Tell whether nobody but root and the user could have put this program here.
+
+    Its file and every directory on the way, links followed, must belong to one of them and be
+    writable by nobody else: a database may come from anywhere, and root may read it.
+    """
+    try:
+        real = path.resolve(strict=True)
+        ways = {*path.absolute().parents, *real.parents, real}
+        is_program = stat.S_ISREG(real.stat().st_mode) and os.access(real, os.X_OK)
+        return is_program and all(map(_is_ours, ways))
+    except (OSError, RuntimeError, ValueError):
+        return False
+
+
+def _is_ours(path: Path) -> bool:
+    status = path.stat()
+    is_own = status.st_uid in (0, os.geteuid())
+    return is_own and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def run_in_scratch(
+    command: Sequence[bytes], timeout_seconds: float = TIMEOUT_SECONDS
+) -> Ended | None:
+    """Run a command and return how it ended; None when it could not run or took too long."""
+    with (
+        tempfile.TemporaryDirectory(prefix="etrace-scratch-") as scratch,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        status = _run(command, scratch, (stdout, stderr), timeout_seconds)
+        if status is None:
+            return None
+        for stream in (stdout, stderr):
+            stream.seek(0)
+        return Ended(status, stdout.read(MAX_BYTES), stderr.read(MAX_BYTES))
+
+
+def _run(
+    command: Sequence[bytes],
+    scratch: str,
+    outputs: tuple[IO[bytes], IO[bytes]],
+    timeout_seconds: float,
+) -> int | None:
+    """Run a command to its end and return its status; everything that it started ends with it."""
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=scratch,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": scratch},
+            stdin=subprocess.DEVNULL,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return None
+    try:
+        return process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
