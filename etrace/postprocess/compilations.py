@@ -32,6 +32,7 @@ TABLES = tuple(table for table in PRODUCTS if table.name.startswith("compilation
 TYPES = {"c": 1, "c++": 2}
 TEMPORARY_VARIABLE = b"TMPDIR"
 NO_FILES = (b"/dev/null",)
+PROGRESS_EVERY = 256
 UNKNOWN_STDIN = b"/dev/stdin"
 #: the -x of a compiler that is asked for its directories
 ASKED_AS = {
@@ -162,10 +163,12 @@ class Compilations:
             self._answers = self._prober.ask(questions, self._work.progress)
         found = []
         for number, (row, files) in enumerate(sources.items()):
-            self._work.progress("compilations", number, len(sources))
+            if number % PROGRESS_EVERY == 0:
+                self._work.progress("compilations", number, len(sources))
             left = [file for file in files if file not in inner.get(row, ())]
             if left:
                 found.append(self._compilation(self._commands[row], left))
+        self._work.progress("compilations", len(sources), len(sources))
         return found
 
     def _own_sources(self) -> dict[int, list[bytes]]:

@@ -77,7 +77,7 @@ def confirm(
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         named = pool.map(ask_plugin, (command_line for _, command_line in asked))
         for number, answer in enumerate(named):
-            progress("inputs", number, len(asked))
+            progress("inputs", number + 1, len(asked))
             row, _ = asked[number]
             answers.append(Answer(row, _files(image, row), answer))
     return answers

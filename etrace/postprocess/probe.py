@@ -74,7 +74,7 @@ class Prober:
         found = {}
         with ThreadPoolExecutor(self._jobs) as pool:
             for number, answer in enumerate(pool.map(self._answer, asked)):
-                progress("compilers", number, len(asked))
+                progress("compilers", number + 1, len(asked))
                 if answer is not None:
                     found[asked[number]] = answer
         return found

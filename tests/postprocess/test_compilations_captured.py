@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -22,6 +23,7 @@ from etrace.postprocess import config, run
 from etrace.postprocess.probe import Prober, search_list
 
 DATA = Path(__file__).parents[1] / "data"
+GOLDEN = Path(__file__).parents[1] / "golden"
 #: command -> language, sources, objects; relative to the directory of the build
 EXPECTED: dict[str, tuple[str, str, str] | None] = {
     "gcc -iquote quote -Iinc -Inope -isystem sys -idirafter after -MD -MF a.d -c a.c -o a.o": (
@@ -264,3 +266,21 @@ def test_definitions_and_headers_of_cmake_are_found(shapes: tuple[Path, Image]) 
         f"{build}/made", f"{source}/include", f"{source}/tools",
     )  # fmt: skip
     assert found["square one.cpp"].language == "c++"
+
+
+# ---- the ancestor's sample ----
+
+
+def test_the_lua_build_of_the_sample_has_its_34_compilations(tmp_path: Path) -> None:
+    with lzma.open(GOLDEN / "lua.nfsdb.xz") as stream:
+        image = write_database(tmp_path, stream.read())
+    found = find(image)
+    names = [Path(f.files[0]).stem for f in found]
+    directory = "/tmp/b/lua-5.4.4/src"
+    definitions = (("LUA_COMPAT_5_3", "1", False), ("LUA_USE_LINUX", "1", False))
+    assert len(found) == 34
+    assert sorted(names)[:3] == ["lapi", "lauxlib", "lbaselib"]
+    assert found == [
+        Found("gcc", "c", (f"{directory}/{name}.c",), (f"{directory}/{name}.o",), (), definitions)
+        for name in names
+    ]
