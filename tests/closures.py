@@ -47,7 +47,7 @@ class Left:
 State = tuple[int, float]
 
 
-def closure(build: Build, roots: Collection[int], left: Left = Left()) -> set[int]:  # noqa: B008
+def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
     """Return what the roots were made of, without the roots."""
     states: set[State] = set()
     listed: set[int] = set()
@@ -92,7 +92,7 @@ def sources(build: Build, state: State, left: Left) -> Iterator[State]:
             yield build.process_of[writer], until
 
 
-def reverse(build: Build, n_paths: int, root: int, left: Left = Left()) -> set[int]:  # noqa: B008
+def reverse(build: Build, n_paths: int, root: int, left: Left) -> set[int]:
     """Return every path whose closure holds the root."""
     return {
         path for path in range(n_paths) if path != root and root in closure(build, [path], left)

@@ -122,23 +122,32 @@ def rules(left: Left) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=400, deadline=None)
-@given(
-    st.lists(uses(), max_size=14),
-    st.lists(pairs, max_size=3, unique=True),
-    st.lists(pairs, max_size=2, unique=True),
-    lefts,
-    st.lists(st.integers(0, MAX_PATHS - 1), min_size=1, max_size=2, unique=True),
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A build, what is left out, and what is asked for."""
+
+    uses: list[Use]
+    pipes: list[tuple[int, int]]
+    threads: list[tuple[int, int]]
+    left: Left
+    roots: list[int]
+
+
+cases = st.builds(
+    Case,
+    uses=st.lists(uses(), max_size=14),
+    pipes=st.lists(pairs, max_size=3, unique=True),
+    threads=st.lists(pairs, max_size=2, unique=True),
+    left=lefts,
+    roots=st.lists(st.integers(0, MAX_PATHS - 1), min_size=1, max_size=2, unique=True),
 )
-def test_it_finds_what_the_definition_says(
-    images: Images,
-    all_uses: list[Use],
-    pipes: list[tuple[int, int]],
-    threads: list[tuple[int, int]],
-    left: Left,
-    roots: list[int],
-) -> None:
-    build = Build(all_uses, closures.groups(MAX_EXECUTIONS, threads), pipes)
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases)
+def test_it_finds_what_the_definition_says(images: Images, case: Case) -> None:
+    threads, left, roots = case.threads, case.left, case.roots
+    build = Build(case.uses, closures.groups(MAX_EXECUTIONS, threads), case.pipes)
     image = images.make(columns_of(build, MAX_PATHS, threads))
     graph, backwards = Graph(image), Graph(image, reverse=True)
     assert [graph.process_of_execution(e) for e in range(MAX_EXECUTIONS)] == build.process_of
