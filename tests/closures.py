@@ -70,18 +70,18 @@ def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
 def writers(build: Build, path: int, until: float, left: Left) -> Iterator[State]:
     """Yield who wrote a path before some time, and until when what they read before counts."""
     for use in build.uses:
-        if use.writes and use.path == path and use.begin <= until:
-            if use.execution not in left.excluded:
-                yield build.process_of[use.execution], use.end if left.ordered else float("inf")
+        counts = use.writes and use.begin <= until and use.execution not in left.excluded
+        if counts and use.path == path:
+            yield build.process_of[use.execution], use.end if left.ordered else float("inf")
 
 
 def reads(build: Build, state: State, left: Left) -> Iterator[Use]:
     """Yield what a process read before some time."""
     process, until = state
     for use in build.uses:
-        if use.reads and build.process_of[use.execution] == process and use.begin <= until:
-            if use.execution not in left.excluded:
-                yield use
+        counts = use.reads and use.begin <= until and use.execution not in left.excluded
+        if counts and build.process_of[use.execution] == process:
+            yield use
 
 
 def sources(build: Build, state: State, left: Left) -> Iterator[State]:

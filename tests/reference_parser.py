@@ -15,9 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import reference_descriptors
 import reference_pipes
 import reference_reader
 from builders import CLONE_FILES
+from reference_descriptors import Held, Joined
 from reference_pipes import Execution, Step
 from reference_reader import Event, Problem, Reading
 
@@ -53,16 +55,6 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """An event with its neighbours in its upid and the execution it belongs to."""
-
-    event: Event
-    before: Event | None
-    after: Event | None
-    execution: Execution
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """One use of a file."""
 
@@ -71,6 +63,11 @@ class Record:
     begin_ns: int
     end_ns: int
     access: int
+    last_ns: int = -1  # end of the last use of the same pair
+
+    @property
+    def until_ns(self) -> int:
+        return max(self.begin_ns, self.end_ns, self.last_ns)
 
 
 @dataclass(slots=True)
@@ -177,6 +174,7 @@ def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list
         by_upid[joined.event.upid].append(joined)
     records = find_records(in_time)
     links = reference_pipes.pipe_links(pipe_steps(by_upid, in_time))
+    inherited = reference_descriptors.find_inherited(in_time)
     argvs = {j.execution: j.event.argv for j in in_time if j.event.tag == "New_proc"}
     stats: dict[bytes, tuple[int, int]] = {}
     entries = []
@@ -188,9 +186,10 @@ def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list
             entry["c"] = forks.children[execution]
             entry["v"] = [text(argument) for argument in find_argv(execution, argvs, forks)]
             readers = [reader for reader in links.get(execution, []) if reader[0] in by_upid]
+            entry["h"] = [inherited_value(fd, held) for fd, held in inherited[execution]]
             entry["i"] = [execution_value(reader) for reader in readers]
             entry["o"] = [file_value(r, stats) for r in merge_records(records[execution])]
-            entries.append({key: entry[key] for key in "pxsebwvcriu!o" if key in entry})
+            entries.append({key: entry[key] for key in "pxsebwvcrihu!o" if key in entry})
     return entries
 
 
@@ -314,8 +313,9 @@ def merge_records(records: Iterable[Record]) -> list[Record]:
     for record in records:
         pair = (record.original, record.resolved)
         first = merged.setdefault(pair, record)
-        if first.access != record.access:
-            merged[pair] = Record(*pair, first.begin_ns, first.end_ns, BOTH)
+        access = first.access if first.access == record.access else BOTH
+        last_ns = max(first.until_ns, record.until_ns)
+        merged[pair] = Record(*pair, first.begin_ns, first.end_ns, access, last_ns)
     return [merged[pair] for pair in sorted(merged)]
 
 
@@ -328,6 +328,8 @@ def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
     if record.original != record.resolved:
         value["o"] = text(record.original)
     times = {"b": record.begin_ns, "e": record.end_ns}
+    if record.until_ns > max(record.begin_ns, record.end_ns):
+        times["l"] = record.until_ns
     return value | times | {"m": type_bits | record.access, "s": size}
 
 
@@ -392,6 +394,12 @@ def mounts(in_time: list[Joined]) -> list[Entry]:
 def text(raw: bytes) -> str:
     """Return bytes as JSON text: UTF-8, other bytes as lone surrogates."""
     return raw.decode("utf-8", "surrogateescape")
+
+
+def inherited_value(descriptor: int, held: Held) -> Entry:
+    """Return a record of `h`."""
+    strings, flags = held.opened.strings, held.opened.numbers["flags"]
+    return {"d": descriptor, "p": text(strings["FN"]), "m": min(flags & 3, BOTH)}
 
 
 def execution_value(execution: Execution) -> Entry:

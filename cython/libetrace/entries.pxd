@@ -28,6 +28,7 @@ cdef struct Builder:
     Buffer *grouped  # records that are there already, by process
     u64 split_bytes
     u32 first_process
+    u32 next_wanted  # descriptor of the process at hand
     Descriptors table
     OpenLog log
     Buffer records

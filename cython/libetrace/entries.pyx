@@ -14,12 +14,13 @@ from libetrace.descriptors cimport (
 from libetrace.events cimport (
     ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE,
 )
+from libetrace.inherited cimport find_inherited
 from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
-from libetrace.records cimport IS_CLONE, Event
+from libetrace.records cimport ACCESS, IS_CLONE, Event
 from libetrace.scan cimport (
     etrace_copy, etrace_put_decimal, etrace_put_text,
 )
-from libetrace.trace cimport NO_PROCESS, Path, Process
+from libetrace.trace cimport NO_PROCESS, Path, Process, Wanted
 from libetrace.types cimport u8
 
 cdef enum:
@@ -211,8 +212,13 @@ cdef inline char *put_path(char *to, const Path *path) noexcept nogil:
     return etrace_copy(to, path.json, path.json_len)
 
 
-# One file, from its first record; `access` is that of all of them.
-cdef int put_file(Builder *builder, const Record *record, u8 access, bint is_first) noexcept nogil:
+cdef inline s64 last_use(const Record *record) noexcept nogil:
+    return max(record.begin, record.end)
+
+
+# One file, from its first record; `access` is that of all of them, `last` the end of the last.
+cdef int put_file(Builder *builder, const Record *record, u8 access, s64 last,
+                  bint is_first) noexcept nogil:
     cdef const Path *original = &builder.trace.paths[record.files >> 32]
     cdef const Path *resolved = &builder.trace.paths[<u32>record.files]
     cdef char *to
@@ -226,6 +232,8 @@ cdef int put_file(Builder *builder, const Record *record, u8 access, bint is_fir
         to = put_path(etrace_put_text(to, b',"o":'), original)
     to = etrace_put_decimal(etrace_put_text(to, b',"b":'), <u64>record.begin)
     to = etrace_put_decimal(etrace_put_text(to, b',"e":'), <u64>record.end)
+    if last > last_use(record):
+        to = etrace_put_decimal(etrace_put_text(to, b',"l":'), <u64>last)
     to = etrace_put_decimal(etrace_put_text(to, b',"m":'), original.mode | access)
     to = put_signed(etrace_put_text(to, b',"s":'), original.size)
     to = etrace_put_text(to, b"}")
@@ -330,6 +338,37 @@ cdef int put_readers(Builder *builder, u32 execution) noexcept nogil:
     return 0
 
 
+cdef int put_held(Builder *builder, u8 fd, const Event *opened, bint is_first) noexcept nogil:
+    cdef const Path *path = &builder.trace.paths[
+        builder.trace.chunks[opened.chunk].ranks[0][opened.payload.name.first]]
+    cdef char *to
+    if buffer_reserve(&builder.out, <size_t>path.json_len + FIXED_BYTES) < 0:
+        return -1
+    to = etrace_put_text(builder.out.data + builder.out.len,
+                         b'{"d":' if is_first else b',{"d":')
+    to = put_path(etrace_put_text(etrace_put_decimal(to, fd), b',"p":'), path)
+    to = etrace_put_decimal(etrace_put_text(to, b',"m":'), opened.access & ACCESS)
+    builder.out.len = etrace_put_text(to, b"}") - builder.out.data
+    return 0
+
+
+# Files that the execution began with.
+cdef int put_inherited(Builder *builder, u32 number, u32 index) noexcept nogil:
+    cdef const Process *process = &builder.trace.processes[number]
+    cdef const Event *opened
+    cdef const Wanted *wanted = process.wanted + builder.next_wanted
+    cdef bint is_first = True
+    while builder.next_wanted < process.n_wanted and wanted.index == index:
+        opened = find_inherited(builder.trace, number, wanted)
+        if opened != NULL:
+            if put_held(builder, wanted.fd, opened, is_first) < 0:
+                return -1
+            is_first = False
+        wanted += 1
+        builder.next_wanted += 1
+    return 0
+
+
 cdef int put_status(Builder *builder, const Process *process, u32 index) noexcept nogil:
     cdef char *to
     if buffer_reserve(&builder.out, FIXED_BYTES) < 0:
@@ -355,6 +394,8 @@ cdef int put_head(Builder *builder, u32 number, u32 index) noexcept nogil:
             or put_parent(builder, process) < 0 \
             or put_bytes(out, b',"i":[', 6) < 0 \
             or put_readers(builder, process.first_execution + index) < 0 \
+            or put_bytes(out, b'],"h":[', 7) < 0 \
+            or put_inherited(builder, number, index) < 0 \
             or put_bytes(out, b'],"u":[', 7) < 0 \
             or put_bytes(out, builder.cpus.data + start.cpus, start[1].cpus - start.cpus) < 0:
         return -1
@@ -385,10 +426,12 @@ cdef s64 put_files(Builder *builder, const Record *records, const Key *keys, u32
     cdef u64 n_bytes = 0
     cdef const Record *first
     cdef u8 access
+    cdef s64 last
     cdef s64 n = 0
     while keys[n].index == index:
         first = &records[keys[n].record]
         access = first.access
+        last = last_use(first)
         if builder.split_bytes and n_bytes and \
                 n_bytes + path_bytes(builder, first.files) > builder.split_bytes:
             if split_entry(builder, begin, head_len) < 0:
@@ -398,8 +441,10 @@ cdef s64 put_files(Builder *builder, const Record *records, const Key *keys, u32
         while keys[n].index == index and keys[n].files == first.files:
             if records[keys[n].record].access != access:
                 access = READ_WRITE
+            last = max(last, last_use(&records[keys[n].record]))
             n += 1
-        if put_file(builder, first, access, builder.out.data[builder.out.len - 1] == c'[') < 0:
+        if put_file(builder, first, access, last,
+                    builder.out.data[builder.out.len - 1] == c'[') < 0:
             return -1
         if builder.split_bytes:
             n_bytes += path_bytes(builder, first.files)
@@ -414,6 +459,7 @@ cdef int build_process(Builder *builder, u32 number) noexcept nogil:
     cdef u32 index
     cdef s64 n
     builder.records.len = builder.starts.len = builder.forks.len = builder.cpus.len = 0
+    builder.next_wanted = 0
     if walk(builder, number) < 0:
         return -1
     if builder.grouped != NULL and builder.grouped[number].len:

@@ -12,6 +12,14 @@ cdef enum:
     CLONE_FILES = 0x400
 
 
+# An execution began with descriptor `fd`; it came from what the upid began with as `source`.
+cdef struct Wanted:
+    u32 index
+    u8 fd
+    u8 source
+    bint has_survived  # an exec: `source` must not close on exec
+
+
 # One upid of the trace.
 cdef struct Process:
     s64 upid
@@ -23,6 +31,9 @@ cdef struct Process:
     Program *inherited  # of the nearest ancestor that executed one
     Event **pipe_events  # those that can touch a descriptor of a pipe
     Event *fork_event  # that made it
+    void *snapshots  # Snapshot of each fork, see inherited.pxd
+    Wanted *wanted  # descriptors that executions began with, by index
+    u32 n_wanted
     u32 n_pipe_events
     u32 n_programs
     u32 first_execution  # number of its index 0

@@ -14,16 +14,25 @@ from libetrace.events cimport (
     ETRACE_EV_RENAME_FAILED, ETRACE_EV_RENAME_FROM, ETRACE_EV_RENAME_TO, ETRACE_EV_SCHED_FORK,
     ETRACE_EV_SYS_CLONE, ETRACE_EV_SYS_CLONE_FAILED, ETRACE_EV_UMOUNT, ETRACE_EV_UMOUNT_FAILED,
 )
-from libetrace.memory cimport Buffer, arena_take, buffer_add, buffer_free
+from libetrace.inherited cimport Follower, add_wanted, follow, follow_exec, follow_fork, follower_init
+from libetrace.memory cimport Arena, Buffer, arena_take, buffer_add, buffer_free
 from libetrace.records cimport BY_EXEC, DEAD, HAS_FAILED, IS_CLONE, REOPENS_PIPE, Event, Program
 from libetrace.report cimport NO_FOLLOWER, NO_LEADER, report_add
 from libetrace.scan cimport etrace_take
-from libetrace.trace cimport Claim, Process, Worker, compare_events, drop_dead, event_line
+from libetrace.trace cimport Claim, Process, Wanted, Worker, compare_events, drop_dead, event_line
 from libetrace.types cimport s32, s64, u8, u32, u64
 from libc.string cimport memcpy, memset
 
 cdef enum:
     STEP = 64  # processes taken at a time
+
+
+# What is collected of a process; used again for the next one.
+cdef struct Lists:
+    Buffer programs  # Program *
+    Buffer pipe_events  # Event *
+    Buffer snapshots  # Snapshot
+    Buffer wanted  # Wanted
 
 
 cdef int compare_places(const void *a, const void *b) noexcept nogil:
@@ -165,13 +174,14 @@ cdef inline bint touches_pipes(const Event *event, u64 *clean) noexcept nogil:
     return event.kind in (ETRACE_EV_SCHED_FORK, ETRACE_EV_NEW_PROC, ETRACE_EV_EXIT)
 
 
-# Executions, forks and the events of pipes, in order.
-cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *programs,
-                 Buffer *pipe_events) noexcept nogil:
+# Executions, forks, descriptors and the events of pipes, in order.
+cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) noexcept nogil:
     cdef Event *event = process.first
+    cdef Follower follower
     cdef Event *before = NULL
     cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
     cdef u64 clean = 0
+    follower_init(&follower)
     while event != NULL:
         note_neighbours(before, event)
         if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM):
@@ -183,60 +193,73 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Buffer *program
             run = NULL
         if event.kind == ETRACE_EV_NEW_PROC:
             process.n_programs += 1
-            if buffer_add(programs, &event.payload.program, sizeof(Program *)) < 0:
+            follow_exec(&follower)
+            if buffer_add(&lists.programs, &event.payload.program, sizeof(Program *)) < 0 \
+                    or add_wanted(&follower, process.n_programs, &lists.wanted) < 0:
                 return -1
         elif event.kind == ETRACE_EV_SCHED_FORK:
-            if add_claim(trace, worker, process, event, before) < 0:
+            if add_claim(trace, worker, process, event, before) < 0 \
+                    or follow_fork(&follower, event, &worker.arena, &lists.snapshots) < 0:
                 return -1
         elif event.kind == ETRACE_EV_EXIT:
             process.has_exit = True
             process.exit_status = <u64>event.payload.number
-        if touches_pipes(event, &clean) and buffer_add(pipe_events, &event, sizeof(event)) < 0:
+        else:
+            follow(&follower, event)
+        if touches_pipes(event, &clean) \
+                and buffer_add(&lists.pipe_events, &event, sizeof(event)) < 0:
             return -1
         before = event
         event = event.next
-    return 0
+    if process.n_programs:
+        return 0
+    return add_wanted(&follower, 0, &lists.wanted)
 
 
-cdef int verify_process(Trace *trace, Worker *worker, Process *process, Buffer *programs,
-                        Buffer *pipe_events) noexcept nogil:
+# A copy of a list that stays.
+cdef void *keep(Arena *arena, const Buffer *list) noexcept nogil:
+    cdef void *kept = arena_take(arena, list.len)
+    if kept != NULL and list.len:
+        memcpy(kept, list.data, list.len)
+    return kept
+
+
+cdef int verify_process(Trace *trace, Worker *worker, Process *process,
+                        Lists *lists) noexcept nogil:
     if process.is_unsorted and process.upid and process.first != NULL \
             and sort_events(process) < 0:
         return -1
     verify_pairs(trace, worker, process)
-    programs.len = 0
-    pipe_events.len = 0
-    if collect(trace, worker, process, programs, pipe_events) < 0:
+    lists.programs.len = lists.pipe_events.len = lists.snapshots.len = lists.wanted.len = 0
+    if collect(trace, worker, process, lists) < 0:
         return -1
-    process.programs = <Program **>arena_take(&worker.arena, programs.len)
-    process.pipe_events = <Event **>arena_take(&worker.arena, pipe_events.len)
+    process.programs = <Program **>keep(&worker.arena, &lists.programs)
+    process.pipe_events = <Event **>keep(&worker.arena, &lists.pipe_events)
+    process.snapshots = keep(&worker.arena, &lists.snapshots)
+    process.wanted = <Wanted *>keep(&worker.arena, &lists.wanted)
+    process.n_pipe_events = <u32>(lists.pipe_events.len / sizeof(Event *))
+    process.n_wanted = <u32>(lists.wanted.len / sizeof(Wanted))
     if process.programs == NULL or process.pipe_events == NULL:
         return -1
-    if programs.len:
-        memcpy(process.programs, programs.data, programs.len)
-    if pipe_events.len:
-        memcpy(process.pipe_events, pipe_events.data, pipe_events.len)
-    process.n_pipe_events = <u32>(pipe_events.len / sizeof(Event *))
-    return 0
+    return -1 if process.snapshots == NULL or process.wanted == NULL else 0
 
 
 cdef int verify_processes(Trace *trace, unsigned int worker) noexcept nogil:
-    cdef Buffer programs
-    cdef Buffer pipe_events
+    cdef Lists lists
     cdef u64 i
     cdef u64 end
     cdef int status = 0
-    memset(&programs, 0, sizeof(programs))
-    memset(&pipe_events, 0, sizeof(pipe_events))
+    memset(&lists, 0, sizeof(lists))
     while status == 0 and not trace.cancelled:
         i = etrace_take(&trace.taken) * STEP
         if i >= trace.n_processes:
             break
         end = min(i + STEP, <u64>trace.n_processes)
         while status == 0 and i < end:
-            status = verify_process(trace, &trace.workers[worker], &trace.processes[i], &programs,
-                                    &pipe_events)
+            status = verify_process(trace, &trace.workers[worker], &trace.processes[i], &lists)
             i += 1
-    buffer_free(&programs)
-    buffer_free(&pipe_events)
+    buffer_free(&lists.programs)
+    buffer_free(&lists.pipe_events)
+    buffer_free(&lists.snapshots)
+    buffer_free(&lists.wanted)
     return status
