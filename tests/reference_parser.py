@@ -64,6 +64,7 @@ class Record:
     end_ns: int
     access: int
     last_ns: int = -1  # end of the last use of the same pair
+    is_copy: bool = False  # of a descriptor: counts for the last use alone
 
     @property
     def until_ns(self) -> int:
@@ -77,10 +78,13 @@ class OpenFile:
     opened: Event
     execution: Execution
     is_ended: bool = False
+    is_copy: bool = False
 
     def record(self, end_ns: int) -> Record:
         strings, access = self.opened.strings, self.opened.numbers["flags"] & 3
-        return Record(strings["FO"], strings["FN"], self.opened.time_ns, end_ns, min(access, BOTH))
+        begin_ns = self.opened.time_ns
+        uses = strings["FO"], strings["FN"], begin_ns, end_ns, min(access, BOTH)
+        return Record(*uses, is_copy=self.is_copy)
 
 
 @dataclass(slots=True)
@@ -246,20 +250,25 @@ def find_records(in_time: list[Joined]) -> dict[Execution, list[Record]]:
     """Return the uses of files by each execution, in the order in which they were made."""
     records: dict[Execution, list[Record]] = defaultdict(list)
     tables: dict[int, dict[int, OpenFile]] = {}
+    every_table: list[dict[int, OpenFile]] = []
     opens: list[OpenFile] = []
     last_ns = {j.event.upid: j.event.time_ns for j in in_time}
     seen: set[int] = set()
 
     def end(table: dict[int, OpenFile], fd: int, end_ns: int) -> None:
         file = table.pop(fd, None)
-        if file and not file.is_ended:
+        if file and (file.is_copy or not file.is_ended):
             file.is_ended = True
             records[file.execution].append(file.record(end_ns))
 
     for joined in in_time:
         event, numbers = joined.event, joined.event.numbers
-        table = tables.setdefault(event.upid, {})
+        if event.upid not in tables:
+            tables[event.upid] = {}
+            every_table.append(tables[event.upid])
+        table = tables[event.upid]
         seen.add(event.upid)
+        source = table.get(numbers["oldfd"]) if event.tag == "Dup" else None
         for fd in replaced_descriptors(event):
             end(table, fd, event.time_ns)
         records[joined.execution] += immediate_records(joined)
@@ -267,14 +276,18 @@ def find_records(in_time: list[Joined]) -> dict[Execution, list[Record]]:
             case "Open":
                 opens.append(OpenFile(event, joined.execution))
                 table[numbers["fd"]] = opens[-1]
-            case "New_proc":
+            case "Dup" if source and numbers["oldfd"] != numbers["newfd"]:
+                table[numbers["newfd"]] = OpenFile(source.opened, source.execution, is_copy=True)
+            case "New_proc" if sum(other is table for other in tables.values()) > 1:
                 tables[event.upid] = dict(table)
+                every_table.append(tables[event.upid])
             case "SchedFork":
                 child = numbers["pid"]
                 if clone_flags(joined) & CLONE_FILES and child not in seen:
                     tables[child] = table
-    for file in opens:
-        if not file.is_ended:
+    copies = [file for table in every_table for file in table.values() if file.is_copy]
+    for file in (*opens, *copies):
+        if file.is_copy or not file.is_ended:
             records[file.execution].append(file.record(last_ns[file.opened.upid]))
     return records
 
@@ -310,7 +323,8 @@ def immediate_records(joined: Joined) -> list[Record]:
 def merge_records(records: Iterable[Record]) -> list[Record]:
     """Make one record of each pair of original and resolved path, ordered by both."""
     merged: dict[tuple[bytes, bytes], Record] = {}
-    for record in records:
+    in_order = sorted(records, key=lambda record: record.is_copy)
+    for record in in_order:
         pair = (record.original, record.resolved)
         first = merged.setdefault(pair, record)
         access = first.access if first.access == record.access else BOTH

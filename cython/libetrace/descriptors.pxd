@@ -16,6 +16,7 @@ cdef struct OpenFile:
     s64 time
     u64 order
     u8 access
+    bint is_copy  # by Dup: of the Open only the last use counts
 
 
 # Opens so far, of all tables that may hold copies of them.
@@ -42,6 +43,7 @@ cdef struct Record:
     s64 end
     u32 index
     u8 access
+    bint is_copy  # makes another record of the same last longer
 
 
 cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,

@@ -107,13 +107,14 @@ cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogi
 
 
 cdef inline int make_record(Descriptors *table, u32 process, u32 index, u64 files,
-                            u8 access, s64 begin, s64 end) noexcept nogil:
+                            u8 access, s64 begin, s64 end, bint is_copy) noexcept nogil:
     cdef Record record
     record.files = files
     record.begin = begin
     record.end = end
     record.index = index
     record.access = access
+    record.is_copy = is_copy
     return buffer_add(table.records + process if table.by_process else table.records, &record,
                       sizeof(record))
 
@@ -130,9 +131,10 @@ cdef inline bint is_first_end(OpenLog *log, const OpenFile *file) noexcept nogil
 
 
 cdef int end_file(Descriptors *table, const OpenFile *file, s64 time) noexcept nogil:
-    if not is_first_end(table.log, file):
+    if not file.is_copy and not is_first_end(table.log, file):
         return 0
-    return make_record(table, file.process, file.index, file.files, file.access, file.time, time)
+    return make_record(table, file.process, file.index, file.files, file.access, file.time, time,
+                       file.is_copy)
 
 
 cdef int close_file(Descriptors *table, s32 fd, s64 time) noexcept nogil:
@@ -193,11 +195,28 @@ cdef int open_file(Trace *trace, Descriptors *table, u32 process,
     file.files = <u64>ranks[event.payload.name.second] << 32 | ranks[event.payload.name.first]
     file.time = event.time
     file.access = event.access & ACCESS
+    file.is_copy = False
     file.order = table.log.n_opens
     table.log.n_opens += 1
     if table.log.has_copies and buffer_add(&table.log.ended, b"", 1) < 0:
         return -1
     return descriptors_add(table, &file)
+
+
+# A Dup: the file is in use until its copies are closed too.
+cdef int copy_file(Descriptors *table, const Event *event) noexcept nogil:
+    cdef const OpenFile *source = descriptors_find(table, event.fd)
+    cdef OpenFile copy
+    if event.fd == event.fd2:
+        return 0
+    if source == NULL:
+        return close_file(table, event.fd2, event.time)
+    copy = source[0]
+    copy.fd = event.fd2
+    copy.is_copy = True
+    if close_file(table, event.fd2, event.time) < 0:
+        return -1
+    return descriptors_add(table, &copy)
 
 
 # A record of a path that was not opened: renamed, linked.
@@ -207,7 +226,7 @@ cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index, const E
     if name == NO_NAME:
         return 0
     rank = ranks_of(trace, event)[name]
-    return make_record(table, process, index, rank << 32 | rank, access, event.time, 0)
+    return make_record(table, process, index, rank << 32 | rank, access, event.time, 0, False)
 
 
 cdef int touch_path(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
@@ -241,9 +260,7 @@ cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, c
     if event.kind == ETRACE_EV_OPEN:
         return open_file(trace, table, process, index, event)
     if event.kind == ETRACE_EV_DUP:
-        if event.fd == event.fd2:
-            return 0
-        return close_file(table, event.fd2, event.time)
+        return copy_file(table, event)
     if event.kind == ETRACE_EV_PIPE:
         if close_file(table, event.fd, event.time) < 0:
             return -1

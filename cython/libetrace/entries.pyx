@@ -29,6 +29,13 @@ cdef enum:
     RUN = 12  # sorted by insertion
 
 
+# What the records of one pair of paths make.
+cdef struct Merged:
+    const Record *first
+    s64 last  # end of the last use
+    u8 access
+
+
 cdef int builder_init(Builder *builder, Trace *trace) noexcept nogil:
     memset(builder, 0, sizeof(builder[0]))
     builder.trace = trace
@@ -216,9 +223,8 @@ cdef inline s64 last_use(const Record *record) noexcept nogil:
     return max(record.begin, record.end)
 
 
-# One file, from its first record; `access` is that of all of them, `last` the end of the last.
-cdef int put_file(Builder *builder, const Record *record, u8 access, s64 last,
-                  bint is_first) noexcept nogil:
+cdef int put_file(Builder *builder, const Merged *merged, bint is_first) noexcept nogil:
+    cdef const Record *record = merged.first
     cdef const Path *original = &builder.trace.paths[record.files >> 32]
     cdef const Path *resolved = &builder.trace.paths[<u32>record.files]
     cdef char *to
@@ -232,9 +238,9 @@ cdef int put_file(Builder *builder, const Record *record, u8 access, s64 last,
         to = put_path(etrace_put_text(to, b',"o":'), original)
     to = etrace_put_decimal(etrace_put_text(to, b',"b":'), <u64>record.begin)
     to = etrace_put_decimal(etrace_put_text(to, b',"e":'), <u64>record.end)
-    if last > last_use(record):
-        to = etrace_put_decimal(etrace_put_text(to, b',"l":'), <u64>last)
-    to = etrace_put_decimal(etrace_put_text(to, b',"m":'), original.mode | access)
+    if merged.last > last_use(record):
+        to = etrace_put_decimal(etrace_put_text(to, b',"l":'), <u64>merged.last)
+    to = etrace_put_decimal(etrace_put_text(to, b',"m":'), original.mode | merged.access)
     to = put_signed(etrace_put_text(to, b',"s":'), original.size)
     to = etrace_put_text(to, b"}")
     builder.out.len = to - builder.out.data
@@ -419,35 +425,44 @@ cdef int split_entry(Builder *builder, size_t begin, size_t head_len) noexcept n
     return 0
 
 
+# All records of one pair of paths, from keys[0] on; returns how many, fills what they make.
+cdef s64 merge_records(const Record *records, const Key *keys, Merged *merged) noexcept nogil:
+    cdef const Record *record
+    cdef s64 n = 0
+    merged.first = NULL
+    merged.last = 0
+    while keys[n].index == keys[0].index and keys[n].files == keys[0].files:
+        record = &records[keys[n].record]
+        merged.last = max(merged.last, last_use(record))
+        if merged.first == NULL and not record.is_copy:
+            merged.first = record
+            merged.access = record.access
+        elif not record.is_copy and record.access != merged.access:
+            merged.access = READ_WRITE
+        n += 1
+    return n
+
+
 # The files of one execution, from keys[0] on; returns how many keys they take, -1 without memory.
 cdef s64 put_files(Builder *builder, const Record *records, const Key *keys, u32 index,
                    size_t begin) noexcept nogil:
     cdef size_t head_len = builder.out.len - begin
     cdef u64 n_bytes = 0
-    cdef const Record *first
-    cdef u8 access
-    cdef s64 last
+    cdef Merged merged
     cdef s64 n = 0
     while keys[n].index == index:
-        first = &records[keys[n].record]
-        access = first.access
-        last = last_use(first)
+        n += merge_records(records, keys + n, &merged)
+        if merged.first == NULL:
+            continue
         if builder.split_bytes and n_bytes and \
-                n_bytes + path_bytes(builder, first.files) > builder.split_bytes:
+                n_bytes + path_bytes(builder, merged.first.files) > builder.split_bytes:
             if split_entry(builder, begin, head_len) < 0:
                 return -1
             n_bytes = 0
-        n += 1
-        while keys[n].index == index and keys[n].files == first.files:
-            if records[keys[n].record].access != access:
-                access = READ_WRITE
-            last = max(last, last_use(&records[keys[n].record]))
-            n += 1
-        if put_file(builder, first, access, last,
-                    builder.out.data[builder.out.len - 1] == c'[') < 0:
+        if put_file(builder, &merged, builder.out.data[builder.out.len - 1] == c'[') < 0:
             return -1
         if builder.split_bytes:
-            n_bytes += path_bytes(builder, first.files)
+            n_bytes += path_bytes(builder, merged.first.files)
     return n
 
 

@@ -73,6 +73,10 @@ cdef const u32 *first_u32(const u32[::1] column) noexcept:
     return &column[0] if column.shape[0] else NULL
 
 
+cdef const u64 *first_u64(const u64[::1] column) noexcept:
+    return &column[0] if column.shape[0] else NULL
+
+
 cdef const s32 *first_s32(const s32[::1] column) noexcept:
     return &column[0] if column.shape[0] else NULL
 
@@ -197,7 +201,7 @@ cdef class Graph:
         executions.upid = first_s64(table["upid"])
         executions.children_start = &start[0]
         executions.child = first_s32(children["execution"])
-        executions.flags = first_u32(children["flags"])
+        executions.flags = first_u64(children["flags"])
         executions.n = self.n_executions
         executions.wrapper = NULL
         if wrapped and "wrappers" in tables:

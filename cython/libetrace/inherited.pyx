@@ -147,7 +147,9 @@ cdef bint is_device(const Path *path) noexcept nogil:
 
 cdef const Event *if_file(const Trace *trace, const Event *opened) noexcept nogil:
     cdef u32 rank = trace.chunks[opened.chunk].ranks[0][opened.payload.name.first]
-    return NULL if is_device(&trace.paths[rank]) else opened
+    if is_device(&trace.paths[rank]):
+        return NULL
+    return opened
 
 
 cdef const Event *find_inherited(const Trace *trace, u32 number, const Wanted *wanted) noexcept nogil:

@@ -7,7 +7,7 @@ cdef struct Executions:
     const s64 *upid
     const u64 *children_start  # n + 1, into child and flags
     const s32 *child  # execution or -1
-    const u32 *flags  # of clone
+    const u64 *flags  # of clone
     const s32 *wrapper  # execution or -1; NULL: each process is its own
     u32 n
 

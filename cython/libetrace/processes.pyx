@@ -28,7 +28,7 @@ cdef inline void join(u32 *parent, u32 a, u32 b) noexcept nogil:
         parent[a] = b
 
 
-cdef inline bint shares_memory(u32 flags) noexcept nogil:
+cdef inline bint shares_memory(u64 flags) noexcept nogil:
     return flags & CLONE_THREAD or flags & (CLONE_VM | CLONE_VFORK) == CLONE_VM
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +70,12 @@ def test_a_process_that_forks_and_executes_has_its_whole_entries(run: Parse) -> 
     parent = {"p": SHELL, "x": 0}
     assert run(t).entries == [
         {
-            **root, "c": [{"p": LEFT, "f": 17}], "r": {"p": -1, "x": 0}, "i": [],
+            **root, "c": [{"p": LEFT, "f": 17}], "r": {"p": -1, "x": 0}, "i": [], "h": [],
             "u": [{"c": 1, "t": 0}, {"c": 3, "t": 9000}], "!": 139, "o": [],
         },
-        {**before, "c": [], "r": parent, "i": [], "u": [], "o": []},
+        {**before, "c": [], "r": parent, "i": [], "h": [], "u": [], "o": []},
         {
-            **after, "v": ["cc", "-c"], "c": [], "r": parent, "i": [],
+            **after, "v": ["cc", "-c"], "c": [], "r": parent, "i": [], "h": [],
             "u": [{"c": 0, "t": 5000}, {"c": 3, "t": 7000}], "!": 1, "o": [],
         },
     ]  # fmt: skip
@@ -84,7 +85,7 @@ def test_keys_come_in_their_order_and_entries_one_a_line(run: Parse) -> None:
     t = TraceBuilder().at(T0).exit(SHELL)
     assert run(t).raw == (
         b'[\n{"p":%d,"x":0,"s":0,"e":0,"b":"","w":"","v":[],"c":[],"r":{"p":-1,"x":0},"i":[],'
-        b'"u":[{"c":0,"t":0}],"!":0,"o":[]}\n]\n' % SHELL
+        b'"h":[],"u":[{"c":0,"t":0}],"!":0,"o":[]}\n]\n' % SHELL
     )
 
 
@@ -141,7 +142,15 @@ def test_a_child_without_events_is_a_child_but_no_entry(run: Parse) -> None:
 def test_the_first_closed_open_keeps_its_times_and_the_others_mix_the_access(run: Parse) -> None:
     t = TraceBuilder().at(T0).open(SHELL, "/w/a", fd=3).open(SHELL, "/w/a", fd=4, flags=O_WRONLY)
     t.close(SHELL, 4).close(SHELL, 3).open(SHELL, "/w/a", fd=3).close(SHELL, 3)
-    assert files(run(t), SHELL) == [{"p": "/w/a", "b": T0 + 1000, "e": T0 + 2000, "m": 2}]
+    assert files(run(t), SHELL) == [
+        {"p": "/w/a", "b": T0 + 1000, "e": T0 + 2000, "l": T0 + 5000, "m": 2}
+    ]
+
+
+def test_the_last_use_is_told_only_when_it_is_later_than_the_first(run: Parse) -> None:
+    t = TraceBuilder().at(T0).rename(SHELL, "/w/t", "/w/a").open(SHELL, "/w/a", flags=O_WRONLY)
+    t.at(T0 + 9000).close(SHELL).use(SHELL, "/w/b")
+    assert [file.get("l") for file in files(run(t), SHELL)] == [T0 + 9000, None, None]
 
 
 def test_files_are_ordered_by_original_and_then_resolved_path_as_bytes(run: Parse) -> None:
@@ -168,6 +177,69 @@ def test_a_dup_over_an_open_descriptor_closes_it_and_copies_do_not_count(run: Pa
         {"p": "/w/a", "b": T0, "e": T0 + 5000, "m": 0},
         {"p": "/w/b", "b": T0 + 1000, "e": T0 + 2000, "m": 0},
     ]
+
+
+def test_a_copy_of_a_descriptor_counts_for_the_last_use(run: Parse) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/out", fd=3, flags=O_WRONLY).dup(SHELL, 3, 1)
+    t.close(SHELL, 3).exec(SHELL, "/bin/sort").at(T0 + 9000).exit(SHELL)
+    t.open(OTHER, "/w/in", fd=3).dup(OTHER, 3, 0).close(OTHER, 3).dup(OTHER, 0, 4)
+    t.at(T0 + 20000).close(OTHER, 4).at(T0 + 21000).dup(OTHER, 9, 0).exit(OTHER)
+    products = run(t)
+    out, read = files(products, SHELL), files(products, OTHER)
+    assert out == [{"p": "/w/out", "b": T0, "e": T0 + 2000, "l": T0 + 9000, "m": 1}]
+    assert [(f["e"], f["l"]) for f in read] == [(T0 + 12000, T0 + 21000)]
+
+
+def held(products: Products, upid: int, index: int) -> list[tuple[int, str, int]]:
+    """Return the files that an execution began with."""
+    return [(h["d"], h["p"], h["m"]) for h in column(products, "h")[upid, index]]
+
+
+def test_a_command_begins_with_the_files_of_the_shell_that_started_it(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/sh").open(SHELL, "/w/out", fd=3, flags=O_WRONLY)
+    t.dup(SHELL, 3, 1).close(SHELL, 3).open(SHELL, "/w/in", fd=0).open(SHELL, "/dev/null", fd=2)
+    t.fork(SHELL, LEFT).exec(LEFT, "/bin/a").fork(LEFT, RIGHT).exec(RIGHT, "/bin/b").exit(RIGHT)
+    products = run(t)
+    for upid in (LEFT, RIGHT):
+        assert held(products, upid, 1) == [(0, "/w/in", 0), (1, "/w/out", 1)]
+        assert held(products, upid, 0) == []
+    assert held(products, SHELL, 1) == []
+
+
+def test_a_child_that_executes_nothing_holds_what_it_ends_with(run: Parse) -> None:
+    t = TraceBuilder().open(SHELL, "/w/log", fd=5, flags=O_WRONLY).open(SHELL, "/w/x", fd=1)
+    t.fork(SHELL, LEFT).dup(LEFT, 5, 1).exit(LEFT).fork(SHELL, RIGHT).close(RIGHT, 1).exit(RIGHT)
+    products = run(t)
+    assert held(products, LEFT, 0) == [(1, "/w/log", 1)]
+    assert held(products, RIGHT, 0) == []
+
+
+def test_what_closes_on_exec_is_not_inherited(run: Parse) -> None:
+    cloexec = O_WRONLY | O_CLOEXEC
+    t = TraceBuilder().open(SHELL, "/w/a", fd=0).open(SHELL, "/w/b", fd=1, flags=cloexec)
+    t.open(SHELL, "/w/c", fd=4, flags=cloexec).fork(SHELL, LEFT).dup(LEFT, 4, 2)
+    t.exec(LEFT, "/bin/a").fork(SHELL, RIGHT).dup(RIGHT, 0, 0, O_CLOEXEC).exec(RIGHT, "/bin/b")
+    t.dup(RIGHT, 4, 1).fork(RIGHT, OTHER).exec(OTHER, "/bin/c").exit(OTHER)
+    products = run(t)
+    assert held(products, LEFT, 1) == [(0, "/w/a", 0), (2, "/w/c", 1)]
+    assert held(products, RIGHT, 1) == held(products, OTHER, 1) == [(0, "/w/a", 0)]
+
+
+def test_descriptors_from_64_on_are_not_followed(run: Parse) -> None:
+    t = TraceBuilder().open(SHELL, "/w/a", fd=63).open(SHELL, "/w/b", fd=64).fork(SHELL, LEFT)
+    t.dup(LEFT, 63, 0).dup(LEFT, 64, 1).exec(LEFT, "/bin/a").exit(LEFT)
+    assert held(run(t), LEFT, 1) == [(0, "/w/a", 0)]
+
+
+def test_a_file_is_followed_through_255_forks(run: Parse) -> None:
+    chain = [number << 22 | 1 for number in range(1, 259)]
+    t = TraceBuilder().open(chain[0], "/w/a", fd=0)
+    for parent, child in pairwise(chain):
+        t.fork(parent, child)
+    t.exit(chain[255]).exit(chain[256])
+    products = run(t)
+    assert held(products, chain[255], 0) == [(0, "/w/a", 0)]
+    assert held(products, chain[256], 0) == []
 
 
 def test_an_open_belongs_to_the_execution_that_made_it(run: Parse) -> None:

@@ -50,8 +50,14 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> Products:
 
 
 def without_stat(files: list[Entry]) -> list[Entry]:
-    """Return opened files with the access bits alone: the rest is of the machine that parsed."""
-    return [{**file, "m": file["m"] & 3, "s": None} for file in files]
+    """Return opened files with the access bits alone: the rest is of the machine that parsed.
+
+    The last use (`l`) goes too, which the ancestor lacks.
+    """
+    return [
+        {key: value for key, value in file.items() if key not in "ls"} | {"m": file["m"] & 3}
+        for file in files
+    ]
 
 
 def explain(key: str, ours: Entry, theirs: Entry) -> str:
@@ -67,7 +73,7 @@ def explain(key: str, ours: Entry, theirs: Entry) -> str:
 
 
 def differences(ours: Entry, theirs: Entry) -> Iterator[str]:
-    for key in ours.keys() | theirs.keys():
+    for key in (ours.keys() | theirs.keys()) - {"h"}:  # which the ancestor lacks
         mine, other = ours.get(key), theirs.get(key)
         if key == "o":
             mine, other = without_stat(ours["o"]), without_stat(theirs["o"])
