@@ -22,13 +22,13 @@ from etrace.nfsdb.to_json import write_json
 ATTRIBUTE = "phases_in_json"
 
 
-def is_current(image: Image) -> bool:
-    """Tell whether the JSON has the products of the image; without a JSON there is nothing to do.
+def is_due(image: Image, *, is_new: bool) -> bool:
+    """Tell whether the JSON lacks products of the image; `is_new`: some were made just now.
 
-    An image that was made of a JSON with products and got none since is current too.
+    Without a JSON there is nothing to write: an image alone is a database too.
     """
     known = image.attributes.get(ATTRIBUTE)
-    return not locate(image.path).json.exists() or known == image.attributes.get("phases")
+    return locate(image.path).json.exists() and (is_new or known != image.attributes.get("phases"))
 
 
 def _write(image: Image, path: Path) -> None:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from libetrace.image import Image, NewColumn, NewTable
+from libetrace.columns import Columns
+from libetrace.image import Image, ImageError, NewColumn, NewTable
 
 from etrace import __version__
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import StringTable, rewrite
 from etrace.postprocess.config import Config
-from etrace.spec.database import PRODUCTS
+from etrace.spec.database import COLUMNS, PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
 PHASES = ("wrappers", "patterns", "linked", "compilations")
@@ -134,14 +135,12 @@ def _remembered(image: Image, done: Mapping[str, str]) -> dict[str, Any]:
     return {ATTRIBUTE: {**(known if isinstance(known, Mapping) else {}), **done}}
 
 
-def _run(phase: Phase, work: Work) -> list[NewTable]:
-    """Run a phase; rows that point outside their tables are the image's fault."""
+def _check(image: Image) -> None:
+    """Refuse an image with row numbers or offsets that point outside their tables."""
     try:
-        return phase.run(work)
-    except (LookupError, ValueError) as error:
-        raise EtraceError(
-            f"{work.image.path}: damaged: {phase.name}: {error}", "make it again: cas parse --force"
-        ) from error
+        Columns(image, COLUMNS)
+    except ImageError as error:
+        raise EtraceError(error.message, error.hint) from error
 
 
 def postprocess(
@@ -160,6 +159,7 @@ def postprocess(
     `report` gets the result of each phase when it is known. Until all are done the file is as it
     was; `image` shows the old one afterwards too. EtraceError, OSError.
     """
+    _check(image)
     strings = StringTable(image)
     work = Work(image, strings, config, jobs, progress, is_probing)
     tables: list[NewTable] = []
@@ -169,7 +169,7 @@ def postprocess(
         if not force and _is_done(image, phase, wanted):
             report(Result(phase.name, ""))
             continue
-        made = _run(phase, work)
+        made = phase.run(work)
         report(Result(phase.name, phase.describe(made)))
         tables += made
         done[phase.name] = wanted

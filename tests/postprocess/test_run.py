@@ -140,6 +140,7 @@ def test_a_phase_that_fails_leaves_the_image_as_it_was(
         ("executions", "parent", "i"), ("executions", "binary", "i"), ("arguments", "string", "I"),
         ("opens", "path", "I"), ("executions", "argv.start", "Q"),
         ("paths", "string", "I"),
+        ("executions", "opens.start", "Q"), ("children", "execution", "i"),
     ],
 )  # fmt: skip
 def test_rows_outside_their_tables_are_an_error(

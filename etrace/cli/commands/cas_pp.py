@@ -130,7 +130,7 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `cas pp`."""
     from etrace.nfsdb.store import open_database, reopen
-    from etrace.nfsdb.write_back import is_current, write_back
+    from etrace.nfsdb.write_back import is_due, write_back
 
     image = open_database(args.database)
     results = update(args, image)
@@ -138,6 +138,7 @@ def run(args: argparse.Namespace) -> int:
         print("\n".join(map(line, results)), flush=True)
     if args.confirm_inputs:
         confirm_inputs(args, reopen(image.path))
-    if not args.no_json and not is_current(reopen(image.path)):
+    is_new = not all(result.is_reused for result in results)
+    if not args.no_json and is_due(reopen(image.path), is_new=is_new):
         write_back(image.path)
     return 0

@@ -129,7 +129,9 @@ def test_what_is_still_right_is_reused_and_force_makes_it_again(database: Path) 
     stamp = (database / ".nfsdb.img").stat().st_ino
     assert pp(database, "--linked").stdout == f"linked        {REUSED}\n"
     assert (database / ".nfsdb.img").stat().st_ino == stamp
+    written = (database / ".nfsdb.json").stat().st_ino
     assert "2 links" in pp(database, "--linked", "--force").stdout
+    assert (database / ".nfsdb.json").stat().st_ino != written
 
 
 def test_a_changed_configuration_renews_what_depends_on_it(database: Path) -> None:
