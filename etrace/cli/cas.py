@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from etrace import __version__
 from etrace.cli import output
+from etrace.cli.ending import stop
 from etrace.cli.options import add_database
 from etrace.errors import EtraceError, UsageError
 
@@ -280,4 +282,5 @@ def main(argv: Sequence[str]) -> int:
         return run_pipeline(steps_of(command, argv[at + 1 :]), common)
     module = importlib.import_module(command.module)
     args = make_parser(command, module).parse_args([*argv[:at], *argv[at + 1 :]])
+    signal.signal(signal.SIGTERM, stop)  # these write: what is half-written has to go
     return int(module.run(args))

@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
 
 from etrace.errors import EtraceError
 
@@ -38,6 +40,11 @@ def _flushed(status: int) -> int:
     if sys.stdout is not None:
         sys.stdout.flush()
     return status
+
+
+def stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """Leave through every cleanup, with the status that a shell gives the signal."""
+    raise SystemExit(128 + number)
 
 
 def guarded(program: str, body: Callable[[], int]) -> int:

@@ -7,21 +7,19 @@ import argparse
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from etrace.cli.ending import guarded
+from etrace.cli.ending import guarded, stop
 from etrace.cli.options import positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
 
     from etrace.parse import ParseReport
 
 PROGRAM = "etrace_parser"
 EXIT_CLEAN = 0
 EXIT_SALVAGED = 2
-EXIT_SIGNAL = 128
 PROGRESS_AFTER_S = 1.0
 MEGA = 1e6
 
@@ -111,11 +109,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.quiet:
         print_problems(report)
     return EXIT_CLEAN if report.is_clean else EXIT_SALVAGED
-
-
-def stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave through every cleanup, with the status that a shell gives the signal."""
-    raise SystemExit(EXIT_SIGNAL + number)
 
 
 def main(argv: list[str] | None = None) -> int:
