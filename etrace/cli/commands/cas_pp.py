@@ -39,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         phases.add_argument(*options, dest=name, action="store_true", help=text)
     parser.add_argument(
         "-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N",
-        help="compilers to ask at the same time (default: %(default)s)",
+        help="threads, and compilers to ask at a time (default: one for each CPU)",
     )  # fmt: skip
     parser.add_argument(
         "--no-probe", dest="is_probing", action="store_false",
