@@ -64,7 +64,8 @@ class Table:
     """A table of an open image: one-dimensional views by column, without a copy.
 
     A column `X.start` has one element more than the table has rows: row i owns the elements
-    [start[i], start[i + 1]) of the table that its meaning names.
+    [start[i], start[i + 1]) of the table that its meaning names. Any consumer of the Arrow PyCapsule
+    interface (pyarrow, Polars, DuckDB, pandas) takes a table without a copy (libetrace.arrow).
     """
 
     name: str
@@ -74,6 +75,21 @@ class Table:
 
     def __getitem__(self, column: str) -> memoryview:
         return self.columns[column]
+
+    def __arrow_c_schema__(self) -> object:
+        from libetrace import arrow  # noqa: PLC0415  most never need it
+
+        return arrow.schema_capsule(self)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:  # noqa: ARG002
+        from libetrace import arrow  # noqa: PLC0415
+
+        return arrow.array_capsules(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:  # noqa: ARG002
+        from libetrace import arrow  # noqa: PLC0415
+
+        return arrow.stream_capsule(self)
 
     def span(self, column: str, row: int) -> range:
         """Return the rows that `row` owns through the column `X.start`."""
@@ -90,6 +106,7 @@ class Image:
     attributes: Mapping[str, Any]
     tables: Mapping[str, Table]
     _map: mmap.mmap = field(repr=False)
+    inode: int = 0
 
     def __getitem__(self, table: str) -> Table:
         return self.tables[table]
@@ -187,7 +204,8 @@ def open_image(path: str | os.PathLike[str]) -> Image:
     """Map an image. ImageError when it is none, is damaged or of another schema; OSError."""
     path = Path(path)
     with path.open("rb") as stream:
-        n_bytes = os.fstat(stream.fileno()).st_size
+        status = os.fstat(stream.fileno())
+        n_bytes = status.st_size
         if n_bytes < HEAD.size:
             raise ImageError(f"{path}: not a database image")
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -195,7 +213,7 @@ def open_image(path: str | os.PathLike[str]) -> Image:
     schema, header, start = _read_head(path, data)
     try:
         tables = {raw["name"]: _table(path, data, start, raw) for raw in header["tables"]}
-        return Image(path, schema, header["attributes"], tables, mapped)
+        return Image(path, schema, header["attributes"], tables, mapped, status.st_ino)
     except (KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{path}: damaged header: {error!r}") from error
 

@@ -260,15 +260,16 @@ cdef int scan_unsigned(Scanner *scanner, u64 *value) noexcept nogil:
 
 
 cdef int skip_string(Scanner *scanner) noexcept nogil:
+    cdef bint is_quote
     scanner.at += 1
     while True:
         scanner.at = etrace_find_text_end(scanner.at, scanner.end)
         if scanner.at >= scanner.end:
             return fail(scanner, b"a string without an end")
-        scanner.at += 1
-        if scanner.at[-1] == c'"':
+        is_quote = scanner.at[0] == c'"'
+        scanner.at += 1 if is_quote else 2  # with what is escaped
+        if is_quote:
             return 0
-        scanner.at += 1  # what is escaped
 
 
 cdef int skip_scalar(Scanner *scanner) noexcept nogil:

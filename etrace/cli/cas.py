@@ -85,6 +85,10 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("linker_pattern", "", "globs of the programs that count as linkers and archivers"),
 )
 PLAIN: tuple[CasCommand, ...] = (
+    CasCommand("parse", (), f"{_HERE}.cas_parse", "make a database of a trace"),
+    CasCommand("cache", (), f"{_HERE}.cas_cache", "make the image again when it is not right"),
+    CasCommand("export", (), f"{_HERE}.cas_export", "write the database as JSON or Parquet"),
+    CasCommand("sql", (), f"{_HERE}.cas_sql", "ask the database in SQL, by DuckDB"),
     CasCommand(
         "pp",
         ("postprocess",),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,20 @@ FIRST_LINE = b"INITCWD="
 HEAD_BYTES = 1 << 13  # more than the longest path
 
 
-def _read_root(trace: Path) -> str | None:
-    """Return the directory where the build began, from the first line of its trace."""
-    try:
-        with trace.open("rb") as stream:
-            line = stream.read(HEAD_BYTES).split(b"\n", 1)[0]
-    except OSError:
-        return None
+def root_of(head: bytes) -> str | None:
+    """Return the directory where a build began, from the first line of its trace."""
+    line = head.split(b"\n", 1)[0]
     if not line.startswith(FIRST_LINE):
         return None
     return line.removeprefix(FIRST_LINE).decode(errors="surrogateescape")
+
+
+def _read_root(trace: Path) -> str | None:
+    try:
+        with trace.open("rb") as stream:
+            return root_of(stream.read(HEAD_BYTES))
+    except OSError:
+        return None
 
 
 def _first_directory(tables: Sequence[NewTable]) -> str:
@@ -40,16 +44,40 @@ def _first_directory(tables: Sequence[NewTable]) -> str:
     return bytes(columns["strings", "bytes"][begin:end]).decode(errors="surrogateescape")
 
 
-def build_image(files: DatabaseFiles, attributes: dict[str, Any] | None = None) -> None:
+def _remember_trace(files: DatabaseFiles) -> dict[str, Any]:
+    """Return what is remembered of a trace that the JSON may have been made of: not a newer one."""
+    try:
+        if files.trace.stat().st_mtime_ns > files.json.stat().st_mtime_ns:
+            return {}
+    except OSError:
+        return {}
+    return {str(files.trace.absolute()): remember(files.trace)}
+
+
+def build_image(
+    files: DatabaseFiles,
+    traces: Mapping[str, Any] | None = None,
+    said: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
     """Write the image of a database from its JSON files, whole or not at all.
 
-    Products in the JSON become tables. `attributes` are added to those of the image. EtraceError.
+    Products in the JSON become tables. `traces` is what is remembered of the traces that the JSON
+    was made of, by absolute path (without it: of the one beside it). `said` is what the user said
+    of the database: `source_root`, else from the first line of the trace, else the directory of the
+    first program; `version`. `more` are further attributes. EtraceError, OSError.
     """
     sources = {name: remember(path) for name, path in files.sources.items()}
     tables = read_tables(files)
+    traces = _remember_trace(files) if traces is None else traces
     root = _read_root(files.trace)
-    if root is None:
-        root = _first_directory(tables)
-    write_image(
-        files.image, {"source_root": root, **(attributes or {}), "sources": sources}, tables
-    )
+    attributes = {
+        "source_root": _first_directory(tables) if root is None else root,
+        "version": "",
+        **(said or {}),
+        "said": dict(said or {}),
+        "sources": sources,
+        "traces": dict(traces),
+        **(more or {}),
+    }
+    write_image(files.image, attributes, tables)

@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from etrace.errors import EtraceError
+
+#: a file as it was, see remember()
+Remembered = Mapping[str, Any]
 
 STEM = ".nfsdb"
 #: where to look for the database when the command does not say
@@ -66,6 +70,20 @@ def locate(where: Path | None) -> DatabaseFiles:
     )
 
 
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Give a stream; what is written takes the name `path` when the block succeeds. OSError."""
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temporary, flags, 0o666)
+    try:
+        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
+            yield stream
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 # ---- what is remembered of a file ----
 
 
@@ -87,7 +105,7 @@ def remember(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def is_same(path: Path, remembered: Mapping[str, Any] | None) -> bool:
+def is_same(path: Path, remembered: Remembered | None) -> bool:
     """Tell whether a file is the remembered one: by its stamp, else by its content. OSError.
 
     A copy has another inode or time and the same content: it is read once, at 1 to 2 GB/s.
@@ -96,7 +114,7 @@ def is_same(path: Path, remembered: Mapping[str, Any] | None) -> bool:
         stamp = _stamp(path)
     except FileNotFoundError:
         return remembered is None
-    if remembered is None or stamp["size"] != remembered["size"]:
+    if remembered is None or stamp["size"] != remembered.get("size"):
         return False
-    known = {key: remembered[key] for key in stamp}
-    return stamp == known or _digest(path) == remembered["sha256"]
+    known = {key: remembered.get(key) for key in stamp}
+    return stamp == known or _digest(path) == remembered.get("sha256")

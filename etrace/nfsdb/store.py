@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A place -> the open image of the database there, never a stale one; products into it.
 
-When the image is missing, or the JSON that it was made of has changed since, it is made again from
-the JSON before it is opened. When the trace is newer than the JSON, the database is refused: only
-`cas parse` may write the JSON. An image without its JSON is a database too.
+An image that is missing, or that was made of another JSON than the one beside it, is made again of
+the JSON before it is opened. When the trace of the directory has changed since, the database is
+refused: only `cas parse` writes the JSON. So is what is damaged, no image, or of another schema:
+what may be somebody else's file is replaced by `cas cache` only. An image alone is a database too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.image import Image, ImageError, NewColumn, NewTable, Table, open_image, write_image
+from libetrace.lookup import Lookup
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image
@@ -32,7 +34,7 @@ def reopen(path: Path) -> Image:
         raise EtraceError(error.message, error.hint) from error
 
 
-def _is_fresh(image: Image, files: DatabaseFiles) -> bool:
+def is_fresh(image: Image, files: DatabaseFiles) -> bool:
     """Tell whether the image was made of the JSON files that are there; alone it is."""
     if not files.json.exists():
         return True
@@ -42,36 +44,68 @@ def _is_fresh(image: Image, files: DatabaseFiles) -> bool:
     return all(is_same(path, remembered.get(name)) for name, path in files.sources.items())
 
 
-def _open_fresh(files: DatabaseFiles) -> Image | None:
-    """Return the image of a database, None when it has to be made."""
-    if not files.image.exists():
-        return None
-    try:
-        image = open_image(files.image)
-    except ImageError as error:
-        if files.json.exists():
-            return None
-        raise EtraceError(error.message, error.hint) from error
-    return image if _is_fresh(image, files) else None
+def _check_trace(image: Image, files: DatabaseFiles) -> None:
+    """Refuse a database whose trace is another one by now."""
+    if not files.trace.exists() or not files.json.exists():
+        return
+    known = image.attributes.get("traces") or {}
+    named = [kept for name, kept in known.items() if Path(name).name == files.trace.name]
+    if named and any(is_same(files.trace, kept) for kept in named):
+        return
+    if named or files.trace.stat().st_mtime_ns > files.json.stat().st_mtime_ns:
+        raise EtraceError(
+            f"{files.trace} has changed since the database was made of it",
+            f"make it again: cas parse; to ask the old one: --dbdir {files.json}",
+        )
 
 
 def open_database(where: Path | None = None) -> Image:
     """Open the database in a directory, of an image or of a `.nfsdb.json`, made again when stale.
 
     Without `where` it is the one in $DB_DIR, else in the current directory. EtraceError when there
-    is none, when it is damaged or cannot be made.
+    is none, when it is damaged, cannot be made, or the trace in its directory is another one.
     """
     files = locate(where)
-    image = _open_fresh(files)
-    if image is not None:
-        return image
-    if not files.json.exists():
+    is_directory = where is None or where.is_dir()
+    if not files.image.exists() and not files.json.exists():
         raise EtraceError(
             f"{files.image.parent}: no database",
             "make one: cas parse; or name its directory: --dbdir DIR, or DB_DIR=DIR",
         )
-    build_image(files)
-    return reopen(files.image)
+    if files.image.exists():
+        image = reopen(files.image)
+        if is_directory:
+            _check_trace(image, files)
+        if is_fresh(image, files):
+            return image
+    refresh(files)
+    image = reopen(files.image)
+    if is_directory:
+        _check_trace(image, files)
+    return image
+
+
+def _said(files: DatabaseFiles) -> Mapping[str, str]:
+    """Return what the user said of a database before, nothing when its image cannot be read."""
+    try:
+        said = open_image(files.image).attributes.get("said")
+    except (ImageError, OSError):
+        return {}
+    return said if isinstance(said, Mapping) else {}
+
+
+def refresh(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None:
+    """Make the image of a database again of its JSON; what the user said of it before stays said.
+
+    `said` adds to that: `version`, `source_root`. EtraceError, OSError.
+    """
+    try:
+        build_image(files, said={**_said(files), **(said or {})})
+    except PermissionError as error:
+        raise EtraceError(
+            f"{files.image}: cannot be made here: {error.strerror}",
+            "copy the database to a directory of your own, or let its owner run: cas cache",
+        ) from error
 
 
 # ---- products ----
@@ -91,8 +125,11 @@ def rewrite(
     """Write the file of an image anew with `tables` added or replaced, `attributes` likewise.
 
     All else is passed through. The new file takes the old one's name when it is whole; `image`
-    still shows the old one: open it again. OSError.
+    still shows the old one: open it again. EtraceError when another process has made the image
+    again meanwhile: row numbers in `tables` are those of the old one. OSError.
     """
+    if image.path.stat().st_ino != image.inode:
+        raise EtraceError(f"{image.path} was made again meanwhile", "run the command again")
     kept = {name: _again(table) for name, table in image.tables.items()}
     kept |= {table.name: table for table in tables}
     write_image(image.path, {**image.attributes, **(attributes or {})}, list(kept.values()))
@@ -107,6 +144,7 @@ class StringTable:
     def __init__(self, image: Image) -> None:
         self._image = image
         self._known: dict[bytes, int] = {}
+        self._lookup = Lookup(image["strings"]["start"], image["strings"]["bytes"])
         added = image.tables.get(ADDED_STRINGS.name)
         n_added = 0 if added is None else added.n_rows
         self._added = [image.string(image.n_strings + row) for row in range(n_added)]
@@ -117,7 +155,7 @@ class StringTable:
         """Return the number of a string; what the image lacks is added."""
         number = self._known.get(text)
         if number is None:
-            number = self._image.find_string(text)
+            number = self._lookup.find(text)
             if number < 0:
                 number = self._image.n_strings + len(self._added)
                 self._added.append(text)

@@ -8,13 +8,13 @@ between the two, the image is stale and is made again of the JSON, which has the
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 from pathlib import Path
 from typing import Any
 
 from libetrace.image import Image
 
-from etrace.nfsdb.files import locate, remember
+from etrace.nfsdb.files import locate, remember, replacing
 from etrace.nfsdb.store import reopen, rewrite
 from etrace.nfsdb.to_json import write_json
 
@@ -32,16 +32,9 @@ def is_due(image: Image, *, is_new: bool) -> bool:
 
 
 def _write(image: Image, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o666)
-    try:
-        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
-            write_json(image, stream)
-        shutil.copymode(path, temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as stream:
+        write_json(image, stream)
+        os.fchmod(stream.fileno(), stat.S_IMODE(path.stat().st_mode))
 
 
 def write_back(path: Path) -> None:

@@ -22,7 +22,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 TRACE = ".nfsdb"
 FIRST_LINE = b"INITCWD="
 EVENT_LINE = re.compile(rb"[^\n]*?\d+,\d+,\d+,\d+!")
-HEAD_BYTES = 4096
+HEAD_BYTES = 1 << 13  # more than the longest path
 
 
 def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[str]]:
@@ -83,6 +83,23 @@ def open_input(name: str) -> Source:
         raise EtraceError(
             f"cannot read {name}: {error.strerror}", "give the .nfsdb file that etrace run wrote"
         ) from error
+
+
+def read_head(name: str) -> bytes:
+    """Return the first bytes of a file, decompressed; none when it cannot be read."""
+    import subprocess  # noqa: PLC0415  slow to import, seldom needed
+
+    try:
+        if not name.endswith(ZSTD_SUFFIX):
+            with Path(name).open("rb") as file:
+                return file.read(HEAD_BYTES)
+        with subprocess.Popen(["zstd", "-dcq", "--", name], stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            head = child.stdout.read(HEAD_BYTES)
+            child.kill()
+    except OSError:
+        return b""
+    return head
 
 
 def open_zstd(name: str) -> Source:

@@ -14,7 +14,8 @@ import pytest
 from libetrace.image import Image, NewColumn, NewTable
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.store import StringTable, open_database, rewrite
+from etrace.nfsdb.files import locate
+from etrace.nfsdb.store import StringTable, open_database, refresh, rewrite
 
 
 def entry(upid: int, *argv: str) -> dict[str, Any]:
@@ -113,17 +114,68 @@ def test_an_image_alone_is_a_database(tmp_path: Path) -> None:
     assert argv(open_database(tmp_path)) == [b"/bin/cc"]
 
 
-def test_a_damaged_image_is_made_again(tmp_path: Path) -> None:
-    write(tmp_path, entry(1, "/bin/cc"))
-    (tmp_path / ".nfsdb.img").write_bytes(b"ETRACEDB and more")
-    assert argv(open_database(tmp_path)) == [b"/bin/cc"]
-
-
-def test_a_damaged_image_without_json_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / ".nfsdb.img").write_bytes(b"nothing")
-    with pytest.raises(EtraceError, match="not a database image") as caught:
+@pytest.mark.parametrize("has_json", [True, False])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"somebody else's image, 24 bytes", "not a database image"),
+        (b"ETRACEDB" + b"\0" * 40, "schema 0 is older"),
+        (b"ETRACEDB" + b"\xff" * 40, "schema 4294967295, and this etrace"),
+        (b"ETRACEDB\1\0\0\0", "not a database image"),
+    ],
+)
+def test_what_is_no_image_is_an_error_and_stays(
+    tmp_path: Path, content: bytes, words: str, has_json: bool
+) -> None:
+    if has_json:
+        write(tmp_path, entry(1, "/bin/cc"))
+    (tmp_path / ".nfsdb.img").write_bytes(content)
+    with pytest.raises(EtraceError, match=words) as caught:
         open_database(tmp_path)
     assert "cas cache" in caught.value.hint
+    assert (tmp_path / ".nfsdb.img").read_bytes() == content
+
+
+def test_a_trace_that_changed_makes_the_database_old(tmp_path: Path) -> None:
+    trace = tmp_path / ".nfsdb"
+    trace.write_text("INITCWD=/build\n")
+    write(tmp_path, entry(1, "/bin/cc"))
+    image = open_database(tmp_path)
+    assert image.attributes["source_root"] == "/build"
+    os.utime(trace, ns=(2**62, 2**62))  # touched, and the same
+    open_database(tmp_path)
+    trace.write_text("INITCWD=/other\n")
+    with pytest.raises(EtraceError, match="has changed since") as caught:
+        open_database(tmp_path)
+    assert "cas parse" in caught.value.hint
+    assert argv(open_database(tmp_path / ".nfsdb.json")) == [b"/bin/cc"]
+
+
+def test_a_trace_that_is_newer_than_the_first_image_makes_it_old(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    (tmp_path / ".nfsdb").write_text("INITCWD=/build\n")
+    os.utime(tmp_path / ".nfsdb.json", ns=(0, 0))
+    with pytest.raises(EtraceError, match="has changed since"):
+        open_database(tmp_path)
+
+
+def test_products_of_an_older_image_are_not_written_into_a_newer_one(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    old = open_database(tmp_path)
+    write(tmp_path, entry(1, "/bin/ld"), entry(2, "/bin/cc"))
+    open_database(tmp_path)
+    with pytest.raises(EtraceError, match="made again meanwhile"):
+        rewrite(old, [], {"mark": True})
+    assert argv(open_database(tmp_path)) == [b"/bin/ld", b"/bin/cc"]
+
+
+def test_what_was_said_of_a_database_stays_when_it_is_made_again(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    refresh(locate(tmp_path), {"version": "v1", "source_root": "/said"})
+    write(tmp_path, entry(1, "/bin/ld"))
+    image = open_database(tmp_path)
+    assert argv(image) == [b"/bin/ld"]
+    assert (image.attributes["version"], image.attributes["source_root"]) == ("v1", "/said")
 
 
 @pytest.mark.parametrize(

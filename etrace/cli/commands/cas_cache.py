@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas cache`: the image of a database, made again when it is stale, damaged or of another schema."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from etrace.cli.commands.cas_parse import add_said
+from etrace.cli.options import add_database
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas cache`."""
+    add_database(parser)
+    parser.add_argument("--force", action="store_true", help="also when the image is fresh")
+    parser.add_argument("--set-root", metavar="DIR", help="where the build began, if not told")
+    parser.add_argument("--set-version", metavar="TEXT", help="what `cas version` prints")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
+def update(args: argparse.Namespace) -> str:
+    """Bring the image up to date; returns what is printed of it."""
+    from etrace.nfsdb.cache import update_image
+    from etrace.nfsdb.files import locate
+
+    files = locate(args.database)
+    made = update_image(files, add_said(args), force=args.force)
+    return f"{os.path.relpath(files.image)}: {'made' if made else 'as before'}"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `cas cache`."""
+    text = update(args)
+    if not args.quiet:
+        print(text)
+    return 0

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of an image -> Parquet files, one a table. Needs pyarrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from libetrace.image import Image
+
+from etrace.export.frames import Frames
+from etrace.nfsdb.files import replacing
+
+#: rows of a row group: what is held in memory as plain text at a time
+N_ROWS = 1 << 17
+
+
+def _plain(batch: Any, pa: Any) -> Any:
+    """Return a batch whose dictionaries of all strings of the database are plain text."""
+    columns = [
+        c.dictionary_decode() if isinstance(c, pa.DictionaryArray) else c for c in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _write(table: Any, path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415  an extra
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    types = (
+        (f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
+        for f in table.schema
+    )
+    schema = pa.schema(list(types))
+    with replacing(path) as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for batch in table.to_batches(N_ROWS):
+            writer.write_batch(_plain(batch, pa))
+
+
+def write_parquet(image: Image, directory: Path) -> list[Path]:
+    """Write each table of an image as DIRECTORY/TABLE.parquet; returns the files.
+
+    A file appears whole or not at all. EtraceError without pyarrow, OSError.
+    """
+    frames = Frames(image)
+    directory.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in frames:
+        path = directory / f"{name}.parquet"
+        _write(frames[name], path)
+        written.append(path)
+    return written

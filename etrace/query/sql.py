@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL -> rows, by DuckDB over the columns of an image. Needs duckdb and pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from libetrace.image import Image
+
+from etrace.errors import EtraceError
+from etrace.export.frames import INSTALL_HINT, Frames
+
+N_ROWS = 4096  # fetched at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The result of a statement; `rows` can be walked once."""
+
+    columns: Sequence[str]
+    rows: Iterator[tuple[Any, ...]]
+
+
+def _connect(image: Image) -> Any:
+    try:
+        import duckdb  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise EtraceError("this needs duckdb, which is not installed", INSTALL_HINT) from error
+    frames = Frames(image)
+    connection = duckdb.connect()
+    for name in frames:
+        connection.register(name, frames[name])
+    return connection
+
+
+def _fetch(connection: Any) -> Iterator[tuple[Any, ...]]:
+    while rows := connection.fetchmany(N_ROWS):
+        yield from rows
+
+
+def ask(image: Image, statement: str) -> Rows:
+    """Run a statement over the tables of an image. EtraceError says what DuckDB did not like."""
+    connection = _connect(image)
+    import duckdb  # noqa: PLC0415
+
+    try:
+        connection.execute(statement)
+    except duckdb.Error as error:
+        raise EtraceError(str(error), "the tables and their columns: cas sql --tables") from error
+    columns = [column[0] for column in connection.description or ()]
+    return Rows(columns, _fetch(connection))
+
+
+def tables(image: Image) -> Iterator[tuple[str, str, str]]:
+    """Yield (table, column, type) of everything that can be asked for."""
+    frames = Frames(image)
+    for name in frames:
+        for field in frames[name].schema:
+            value = getattr(field.type, "value_type", field.type)
+            text = "text" if str(value) == "large_string" else str(value)
+            is_list = str(field.type).startswith("large_list")
+            yield name, field.name, f"{text}[]" if is_list else text
