@@ -64,8 +64,8 @@ class Table:
     """A table of an open image: one-dimensional views by column, without a copy.
 
     A column `X.start` has one element more than the table has rows: row i owns the elements
-    [start[i], start[i + 1]) of the table that its meaning names. Any consumer of the Arrow PyCapsule
-    interface (pyarrow, Polars, DuckDB, pandas) takes a table without a copy (libetrace.arrow).
+    [start[i], start[i + 1]) of the table that its meaning names. Any consumer of the Arrow
+    PyCapsule interface (pyarrow, Polars, DuckDB) takes a table without a copy (libetrace.arrow).
     """
 
     name: str
@@ -81,12 +81,12 @@ class Table:
 
         return arrow.schema_capsule(self)
 
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:  # noqa: ARG002
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         from libetrace import arrow  # noqa: PLC0415
 
         return arrow.array_capsules(self)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:  # noqa: ARG002
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         from libetrace import arrow  # noqa: PLC0415
 
         return arrow.stream_capsule(self)
@@ -106,7 +106,7 @@ class Image:
     attributes: Mapping[str, Any]
     tables: Mapping[str, Table]
     _map: mmap.mmap = field(repr=False)
-    inode: int = 0
+    inode: int = 0  # of the file: whether it was replaced since
 
     def __getitem__(self, table: str) -> Table:
         return self.tables[table]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of an image -> Arrow tables for people: text instead of row numbers, null instead of -1.
+r"""Tables of an image -> Arrow tables for people: text instead of row numbers, null for -1.
 
 Needs pyarrow. What is a number stays the memory of the image. Columns that number strings or paths
-become dictionaries of text, in which bytes that are not UTF-8 are shown as `\\xNN`. Lists of one
+become dictionaries of text, in which bytes that are not UTF-8 are shown as `\xNN`. Lists of one
 value each (`argv`) become lists; all others are tables that name their owner's row, `row` there.
 """
 
@@ -55,8 +55,17 @@ OWNED = {
     "cpus": ("executions", "cpus", "execution"),
     "compilation_definitions": ("compilations", "definitions", "compilation"),
 }
-#: tables that others name the rows of
-NUMBERED = {"executions", "compilations"}
+#: tables whose rows others name, and the column in which they are numbered
+NUMBERED = {"executions": "row", "compilations": "row", "wrappers": "execution"}
+#: names that SQL reserves, or that say too little without the owner
+RENAMED = {
+    ("executions", "binary"): "program",
+    ("children", "execution"): "child",
+    ("pipe_readers", "execution"): "reader",
+    ("wrappers", "execution"): "wrapper",
+}
+#: by the bits xx of a mode
+ACCESS = ("r", "w", "rw", "rw")
 #: parts of other tables
 HIDDEN = {"strings", "added_strings", "path_opens", "pattern_bits"} | {
     values for values, _ in LISTS.values()
@@ -100,7 +109,7 @@ class Frames:
             )
         columns: dict[str, Any] = {}
         if name in NUMBERED:
-            columns["row"] = self._numbers(range(table.n_rows))
+            columns[NUMBERED[name]] = self._numbers(range(table.n_rows))
         if name in OWNED:
             owner, start, title = OWNED[name]
             columns[title] = self._owners(self._image[owner], f"{start}.start")
@@ -181,12 +190,21 @@ class Frames:
             return self._without_none(column)
         return column
 
+    def _access(self, modes: Any) -> Any:
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        bits = pc.bit_wise_and(modes, self._pa.scalar(3, self._pa.uint8()))
+        return self._pa.DictionaryArray.from_arrays(bits.cast("int8"), list(ACCESS))
+
     def _columns(self, table: Table) -> dict[str, Any]:
         raw, columns = self._raw(table.name), {}
         for name in table.columns:
             stem = name.removesuffix(".start")
             if stem == name:
-                columns[name] = self._column(table, name, raw)
+                title = RENAMED.get((table.name, name), name)
+                columns[title] = self._column(table, name, raw)
             elif (table.name, stem) in LISTS and LISTS[table.name, stem][0] in self._image.tables:
                 columns[stem] = self._list(table, stem)
+        if table.name in ("opens", "inherited"):
+            columns["access"] = self._access(raw.column("mode"))
         return columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace -> a database: `.nfsdb.json` with its side files, and the image, unless both are fresh."""
+"""A trace -> a database: `.nfsdb.json`, its side files and the image, unless they are fresh."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas cache`: the image of a database, made again when it is stale, damaged or of another schema."""
+"""`cas cache`: the image, made again when it is stale, damaged or of another schema."""
 
 from __future__ import annotations
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over the columns of a database, by the real DuckDB, and what it says without it."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import databases
+import pyarrow.parquet as pq
+import pytest
+from libetrace.image import Image
+
+from etrace.cli.main import cas
+from etrace.errors import EtraceError
+from etrace.export.frames import Frames
+from etrace.export.parquet import write_parquet
+from etrace.nfsdb.store import open_database
+from etrace.query import sql
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return databases.write_database(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="module")
+def image(build: Path) -> Image:
+    return open_database(build)
+
+
+def answer(image: Image, statement: str) -> list[tuple[Any, ...]]:
+    return list(sql.ask(image, statement).rows)
+
+
+def test_paths_are_text_and_accesses_letters(image: Image) -> None:
+    assert answer(
+        image,
+        "SELECT e.program, o.access FROM opens o JOIN executions e ON e.row = o.execution"
+        " WHERE o.path = '/src/main.o' ORDER BY 1",
+    ) == [("/usr/bin/ld", "r"), ("/usr/lib/cc1", "w")]
+
+
+def test_argv_is_a_list(image: Image) -> None:
+    assert answer(image, "SELECT argv FROM executions WHERE program = '/usr/bin/make'") == [
+        (["make", "hello"],)
+    ]
+
+
+def test_no_row_is_null(image: Image) -> None:
+    assert answer(image, "SELECT count(*) FROM executions WHERE parent IS NULL") == [(2,)]
+    assert answer(image, "SELECT count(*) FROM executions WHERE program IS NULL") == [(8,)]
+
+
+def test_a_tree_can_be_walked(image: Image) -> None:
+    found = answer(
+        image,
+        "SELECT p.program FROM executions e JOIN executions p ON p.row = e.parent"
+        " WHERE e.program = '/usr/bin/ld'",
+    )
+    assert found == [("/usr/bin/gcc",)]
+
+
+def test_every_table_holds_what_the_image_holds(image: Image) -> None:
+    frames = Frames(image)
+    for name in frames:
+        table = frames[name]
+        table.validate(full=True)
+        assert table.num_rows == image[name].n_rows
+    opened = frames["opens"].column("path").to_pylist()
+    assert opened == [image.path_string(row).decode() for row in image["opens"]["path"]]
+    binary = frames["executions"].column("program").to_pylist()
+    assert binary == [
+        None if row < 0 else image.path_string(row).decode()
+        for row in image["executions"]["binary"]
+    ]
+
+
+def test_the_owner_of_a_row_is_named(image: Image) -> None:
+    executions = image["executions"]
+    parents = Frames(image)["children"].column("parent").to_pylist()
+    for row in range(executions.n_rows):
+        assert [parents[i] for i in executions.span("children.start", row)] == [row] * len(
+            executions.span("children.start", row)
+        )
+
+
+def test_bytes_that_are_not_utf8_are_shown_escaped(tmp_path: Path) -> None:
+    (tmp_path / ".nfsdb.json").write_text('[{"p":1,"x":0,"w":"/a\\udcff"}]')
+    assert answer(open_database(tmp_path), "SELECT cwd FROM executions") == [("/a\\xff",)]
+
+
+def test_an_empty_database_can_be_asked(tmp_path: Path) -> None:
+    (tmp_path / ".nfsdb.json").write_text("[]")
+    assert answer(open_database(tmp_path), "SELECT count(*) FROM opens") == [(0,)]
+
+
+def test_parquet_files_hold_the_tables(image: Image, tmp_path: Path) -> None:
+    frames = Frames(image)
+    written = write_parquet(image, tmp_path / "new" / "parquet")
+    assert sorted(path.stem for path in written) == sorted(frames)
+    for path in written:
+        assert pq.read_table(path).to_pylist() == frames[path.stem].to_pylist()
+    assert sorted(tmp_path.glob("new/parquet/*")) == sorted(written)
+
+
+@pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
+def test_without_the_libraries_it_says_what_to_install(
+    image: Image, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    real = builtins.__import__
+
+    def imported(name: str, *args: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == missing:
+            raise ImportError(name)
+        return real(name, *args, **more)
+
+    monkeypatch.setattr(builtins, "__import__", imported)
+    with pytest.raises(EtraceError, match=f"needs {missing}") as caught:
+        sql.ask(image, "SELECT 1")
+    assert "etrace[analytics]" in caught.value.hint
+
+
+def test_the_command_prints_cells_csv_and_json(
+    build: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sql", "--dbdir", str(build), "SELECT 1 AS a, 'x\ty' AS b, NULL AS c, [1] AS d"]
+    assert cas(words) == 0
+    assert capsys.readouterr().out == "a\tb\tc\td\n1\tx\\ty\t\t[1]\n"
+    assert cas([*words, "--csv"]) == 0
+    assert capsys.readouterr().out == "a,b,c,d\n1,x\ty,,[1]\n"
+    assert cas([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": "x\ty", "c": None, "d": [1]}]
+
+
+def test_the_command_lists_tables(build: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cas(["sql", "--dbdir", str(build), "--tables"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert "executions\targv\ttext[]" in listed
+    assert "opens\tsize\tint64" in listed
+    assert "compilation_definitions\tcompilation\tint32" in listed
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["SELECT nothing FROM opens"], 1, "cas sql --tables"),
+        (["SELEKT"], 1, "syntax error"),
+        ([], 2, "give a statement"),
+        (["SELECT 1", "--tables"], 2, "give a statement"),
+    ],
+)
+def test_wrong_use_is_told(
+    build: Path, capsys: pytest.CaptureFixture[str], words: list[str], status: int, message: str
+) -> None:
+    assert cas(["sql", "--dbdir", str(build), *words]) == status
+    told = capsys.readouterr()
+    assert (told.out, message in told.err) == ("", True)
