@@ -73,6 +73,7 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("rdeps", "revdeps_for", "linked modules, or all files, that depend on files"),
     _query("moddeps", "moddeps_for", "linked modules that files were made of"),
     _query("revmoddeps", "revmoddeps_for", "linked modules that depend on linked modules"),
+    _query("unused", "", "sources that the build never read"),
     _query("ref_files", "refs", "files that were opened"),
     _query("faccess", "fa", "executions that opened files, and how"),
     _query("procref", "pr", "files that processes opened"),
@@ -95,6 +96,8 @@ PLAIN: tuple[CasCommand, ...] = (
         f"{_HERE}.cas_pp",
         "add linked modules, compilations, wrapping shells, command patterns",
     ),
+    CasCommand("why", (), f"{_HERE}.cas_why", "how a file depends on another, or why it does not"),
+    CasCommand("diff", (), f"{_HERE}.cas_diff", "what changed between two builds"),
 )
 COMMANDS: tuple[CasCommand, ...] = QUERIES + PLAIN
 

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two files -> the shortest chain of commands through which one depends on the other.
+
+When there is none, the reason: which rule would have to go, or what else was made of the file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from etrace.errors import EtraceError
+from etrace.postprocess.exclusions import Exclusions
+from etrace.query.dependencies import Dependencies
+from etrace.query.deps import Walked, walk
+from etrace.query.rules import Rules, read_target
+from etrace.query.targets import find_targets
+
+N_NEAREST = 5
+
+
+class How(StrEnum):
+    """How a command comes into a chain."""
+
+    WROTE = "written"
+    WROTE_TO_PIPE = "which was written"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One command: it made what stands before it (a file, or data in a pipe) out of `read`.
+
+    `execution` made it, `reader` read: rows of `executions` of one process, mostly the same.
+    `read` is a row of `paths`, None when it read a pipe.
+    """
+
+    how: How
+    execution: int
+    reader: int
+    read: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A chain from `target` to `file` (rows of `paths`); without one, `reasons`.
+
+    And paths that are near: some files that were `made` of `file`, or, when there are none, `similar`
+    files that `target` depends on.
+    """
+
+    target: int
+    file: int
+    links: tuple[Link, ...]
+    reasons: tuple[str, ...] = ()
+    made: tuple[bytes, ...] = ()
+    similar: tuple[bytes, ...] = ()
+
+    @property
+    def depends(self) -> bool:
+        """Whether there is a chain."""
+        return bool(self.links)
+
+
+def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) -> Why:
+    """Return how `target` depends on `file`; EtraceError for names that are no single file."""
+    goal = _single(dependencies, file)
+    walked = walk(dependencies, [target], rules)
+    root = _single(dependencies, read_target(target, rules)[0])
+    if root == goal:
+        raise EtraceError("a file does not depend on itself", "name two files")
+    for closure in walked.closures:
+        chain = closure.chain(goal)
+        if chain:
+            return Why(root, goal, tuple(_links(chain)))
+    reasons = tuple(_reasons(dependencies, root, goal, rules))
+    made = _made(dependencies, root, goal)
+    similar = () if made else _similar(dependencies, walked, goal)
+    return Why(root, goal, (), reasons, made, similar)
+
+
+def _single(dependencies: Dependencies, name: bytes) -> int:
+    rows = find_targets(dependencies.image, [name])
+    if len(rows) != 1:
+        raise EtraceError(f"{os.fsdecode(name)} is {len(rows)} files", "name one")
+    return rows[0]
+
+
+def _links(chain: Sequence[tuple[Any, ...]]) -> Iterator[Link]:
+    """Turn the steps of a walk into links, one for each process on the way."""
+    how, maker = How.WROTE, -1
+    for step in chain:
+        match step:
+            case ("enter", execution, _):
+                how, maker = How.WROTE, execution
+            case ("pipe", own, other):
+                yield Link(how, maker, own, None)
+                how, maker = How.WROTE_TO_PIPE, other
+            case ("leave", execution, _, path):
+                yield Link(how, maker, execution, path)
+
+
+def _reasons(dependencies: Dependencies, root: int, goal: int, rules: Rules) -> Iterator[str]:
+    graph = dependencies.graph(reverse=False, wrapped=False, programs=True)
+    readers = dependencies.graph(reverse=True, wrapped=False, programs=True)
+    if not graph.is_producible(root):
+        yield "nothing that was traced wrote the first file"
+    if not readers.is_producible(goal):
+        yield "nothing that was traced read the second file"
+    elif goal in dependencies.closure([root], _unlimited(rules, is_ordered=True), Exclusions()):
+        yield "what is left out (patterns, configuration, --direct, pipes) cuts every chain"
+    elif goal in dependencies.closure([root], _unlimited(rules, is_ordered=False), Exclusions()):
+        yield "every chain has a file that was written after it was read (--no-ordered shows one)"
+
+
+def _unlimited(rules: Rules, *, is_ordered: bool) -> Rules:
+    return replace(
+        Rules(), is_ordered=is_ordered, is_wrapped=rules.is_wrapped, all_programs=True, pipes=True
+    )
+
+
+def _made(dependencies: Dependencies, root: int, goal: int) -> tuple[bytes, ...]:
+    """Return files made of the goal, those in the target's directory first."""
+    image = dependencies.image
+    made = dependencies.closure([goal], Rules(), Exclusions(), reverse=True).paths
+    here = os.path.dirname(image.path_string(root))  # noqa: PTH120  bytes
+    paths = [image.path_string(row) for row in made]
+    paths.sort(key=lambda path: (os.path.dirname(path) != here, path))  # noqa: PTH120
+    return tuple(paths[:N_NEAREST])
+
+
+def _similar(dependencies: Dependencies, walked: Walked, goal: int) -> tuple[bytes, ...]:
+    """Return inputs of the target whose paths look like the goal's."""
+    image = dependencies.image
+    inputs = [os.fsdecode(image.path_string(row)) for row in walked.paths]
+    wanted = os.fsdecode(image.path_string(goal))
+    near = difflib.get_close_matches(wanted, inputs, n=N_NEAREST, cutoff=0.7)
+    return tuple(map(os.fsencode, near))
