@@ -48,8 +48,8 @@ class Link:
 class Why:
     """A chain from `target` to `file` (rows of `paths`); without one, `reasons`.
 
-    And paths that are near: some files that were `made` of `file`, or, when there are none, `similar`
-    files that `target` depends on.
+    And paths that are near: some files that were `made` of `file`, or, when there are none,
+    `similar` files that `target` depends on.
     """
 
     target: int
