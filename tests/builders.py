@@ -15,6 +15,7 @@ stamp (`step_ns` later) unless `at()` sets the clock.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -104,7 +105,7 @@ class TraceBuilder:
         self,
         upid: int,
         program: Text,
-        argv: list[Text] | None = None,
+        argv: Sequence[Text] | None = None,
         *,
         cwd: Text | None = None,
         interpreter: Text | None = None,
