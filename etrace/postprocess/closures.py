@@ -114,6 +114,14 @@ class Closures:
 
     name = "closures"
     tables = ("modules", "module_direct", "module_full")
+    inputs = (
+        "dependency_exclude_patterns",
+        "additional_module_exclude_patterns",
+        "additional_module_exclude_pattern_variants",
+        "exclude_command_variants",
+        "module_dependencies_with_pipes",
+        "module_dependencies_exclude_with_pipes",
+    )
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the closures of all linked modules."""
