@@ -172,8 +172,10 @@ def _read_head(path: Path, data: memoryview) -> tuple[int, dict[str, Any], int]:
         raise ImageError(f"{path}: {len(data)} bytes, and its head says {n_file}: cut off?")
     try:
         header = json.loads(bytes(data[HEAD.size : HEAD.size + n_header]))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ImageError(f"{path}: byte {HEAD.size}: damaged header: {error}") from error
+    if not isinstance(header, dict) or not isinstance(header.get("attributes"), dict):
+        raise ImageError(f"{path}: byte {HEAD.size}: damaged header: no attributes")
     return schema, header, _align(HEAD.size + n_header)
 
 

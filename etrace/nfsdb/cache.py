@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from libetrace.image import ImageError, open_image
-
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles
 from etrace.nfsdb.store import is_fresh, refresh, reopen, rewrite
@@ -17,8 +15,8 @@ from etrace.nfsdb.store import is_fresh, refresh, reopen, rewrite
 
 def _is_right(files: DatabaseFiles) -> bool:
     try:
-        return is_fresh(open_image(files.image), files)
-    except (ImageError, FileNotFoundError):
+        return is_fresh(reopen(files.image), files)
+    except (EtraceError, FileNotFoundError):
         return False
 
 

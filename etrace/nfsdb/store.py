@@ -15,23 +15,30 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from libetrace.columns import Columns
 from libetrace.image import Image, ImageError, NewColumn, NewTable, Table, open_image, write_image
 from libetrace.lookup import Lookup
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import DatabaseFiles, is_same, locate
-from etrace.spec.database import PRODUCTS
+from etrace.spec.database import COLUMNS, PRODUCTS
 
 ADDED_STRINGS = PRODUCTS[0]
 
 
 def reopen(path: Path) -> Image:
-    """Open an image as it is, after `rewrite`. EtraceError."""
+    """Open an image as it is, after `rewrite`.
+
+    All its columns are looked at once (1 ms for 40 MB): nothing that is read later lies outside its
+    table. EtraceError.
+    """
     try:
-        return open_image(path)
+        image = open_image(path)
+        Columns(image, COLUMNS)
     except ImageError as error:
         raise EtraceError(error.message, error.hint) from error
+    return image
 
 
 def is_fresh(image: Image, files: DatabaseFiles) -> bool:

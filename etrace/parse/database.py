@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import Image, ImageError, open_image
+from libetrace.image import Image
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image, root_of
 from etrace.nfsdb.files import STEM, DatabaseFiles, is_same, name_files, remember
-from etrace.nfsdb.store import is_fresh
+from etrace.nfsdb.store import is_fresh, reopen
 from etrace.parse.driver import parse_trace
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head
 from etrace.parse.report import ParseReport
@@ -62,8 +62,8 @@ def name_database(traces: Sequence[Path], directory: Path | None) -> DatabaseFil
 
 def _open(files: DatabaseFiles) -> Image | None:
     try:
-        return open_image(files.image)
-    except (ImageError, OSError):
+        return reopen(files.image)
+    except (EtraceError, OSError):
         return None
 
 
