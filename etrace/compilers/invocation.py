@@ -50,7 +50,8 @@ class Invocation:
     """What one command line asks of a compiler; files and directories as they were given.
 
     `internal` are directories that a driver handed to its stage, `target` the options that change
-    which directories the compiler searches by itself.
+    which directories the compiler searches by itself. `language` is C++ when any source is, else
+    that of the first one that is not assembler.
     """
 
     tool: Tool
@@ -68,13 +69,7 @@ class Invocation:
     sysroot: bytes = b""
     is_standard: bool = True
 
-    @property
-    def language(self) -> str:
-        """C++ when any source is, else that of the first one that is not assembler."""
-        languages = [source.language for source in self.sources]
-        if "c++" in languages:
-            return "c++"
-        return next((each for each in languages if each != ASSEMBLER), languages[0])
+    language: str = ""
 
 
 def read_invocation(tool: Tool, argv: Sequence[bytes]) -> Invocation | None:
@@ -97,6 +92,7 @@ def read_invocation(tool: Tool, argv: Sequence[bytes]) -> Invocation | None:
     it.sources = reader.primary or it.sources
     if not it.sources:
         return None
+    it.language = _common_language([source.language for source in it.sources])
     _root_directories(it)
     return it
 
@@ -203,6 +199,12 @@ def _extensions(tool: Tool) -> dict[bytes, str]:
         for language, extensions in tool.settings.get("languages", {}).items()
         for extension in extensions
     }
+
+
+def _common_language(languages: list[str]) -> str:
+    if "c++" in languages:
+        return "c++"
+    return next((each for each in languages if each != ASSEMBLER), languages[0])
 
 
 def _root_directories(it: Invocation) -> None:

@@ -270,26 +270,29 @@ class _Columns:
             }
             for table in TABLES
         }
+        starts = self._columns["compilations"]
+        self._owned = [
+            (starts[f"{name}.start"], next(iter(self._columns[f"compilation_{name}"].values())))
+            for name in ("files", "includes", "definitions", "headers", "objects")
+        ]
 
     def add(self, it: Compilation) -> None:
-        main = self._columns["compilations"]
+        number, main = self._number, self._columns["compilations"]
         main["execution"].append(it.execution)
-        main["language"].append(self._number(it.language.encode()))
+        main["language"].append(number(it.language.encode()))
         main["type"].append(TYPES.get(it.language, 0))
         main["is_child"].append(it.is_child)
-        self._extend("files", "string", map(self._number, it.files))
-        self._extend("includes", "string", map(self._number, it.includes))
-        self._extend("headers", "string", map(self._number, it.headers))
-        self._extend("objects", "path", it.objects)
         definitions = self._columns["compilation_definitions"]
-        definitions["value"].extend(self._number(each.value) for each in it.definitions)
-        definitions["is_undef"].extend(each.is_undef for each in it.definitions)
-        self._extend("definitions", "name", (self._number(each.name) for each in it.definitions))
-
-    def _extend(self, name: str, column: str, rows: Iterable[int]) -> None:
-        target = self._columns[f"compilation_{name}"][column]
-        target.extend(rows)
-        self._columns["compilations"][f"{name}.start"].append(len(target))
+        for each in it.definitions:
+            definitions["name"].append(number(each.name))
+            definitions["value"].append(number(each.value))
+            definitions["is_undef"].append(each.is_undef)
+        self._columns["compilation_files"]["string"].extend(map(number, it.files))
+        self._columns["compilation_includes"]["string"].extend(map(number, it.includes))
+        self._columns["compilation_headers"]["string"].extend(map(number, it.headers))
+        self._columns["compilation_objects"]["path"].extend(it.objects)
+        for start, column in self._owned:
+            start.append(len(column))
 
     def tables(self) -> list[NewTable]:
         return [product(name, *columns.values()) for name, columns in self._columns.items()]

@@ -38,6 +38,7 @@ class CompiledObjects:
         self._start = image["executions"]["opens.start"]
         self._path = opens["path"]
         self._original = opens["original"]
+        self._path_string = image["paths"]["string"]
         self._is_write = bytes(opens["mode"]).translate(WRITE)
         self._temporary = TEMPORARY_DIRECTORIES.union(temporary_directories)
         self._temporary_name = _any_of(
@@ -65,12 +66,8 @@ class CompiledObjects:
             if path in found:
                 continue
             name = self._image.path_string(path)
-            if name.startswith(b"/dev/"):
-                continue
-            is_expected = name in expected or self._asked_for(open_row) in expected
-            if self._is_temporary(name) and (is_stage or not is_expected):
-                continue
-            if _intermediate_names(tool).match(name):
+            is_expected = name in expected or self._asked_for(open_row, path) in expected
+            if self._is_no_result(name, is_stage or not is_expected, tool):
                 continue
             extension = _extension(name)
             if is_expected or (extension and extension in extensions):
@@ -79,8 +76,17 @@ class CompiledObjects:
                 without_extension[path] = None
         return list(found or without_extension)
 
-    def _asked_for(self, open_row: int) -> bytes:
-        return normpath(self._image.string(self._original[open_row]))
+    def _asked_for(self, open_row: int, path: int) -> bytes:
+        """Return the name that an open used, normalised; empty when it is the path's own."""
+        original = self._original[open_row]
+        is_own = original == self._path_string[path]
+        return b"" if is_own else normpath(self._image.string(original))
+
+    def _is_no_result(self, path: bytes, may_be_temporary: bool, tool: Tool) -> bool:
+        directory, _, name = path.rpartition(b"/")
+        if may_be_temporary and directory in self._temporary and self._temporary_name.match(name):
+            return True
+        return path.startswith(b"/dev/") or _intermediate_names(tool).match(path) is not None
 
     def _written(self, row: int) -> Iterator[int]:
         """Give the opens for writing of an execution and all below it."""
@@ -89,10 +95,6 @@ class CompiledObjects:
             while (at := self._is_write.find(1, at, end)) >= 0:
                 yield at
                 at += 1
-
-    def _is_temporary(self, path: bytes) -> bool:
-        directory, _, name = path.rpartition(b"/")
-        return directory in self._temporary and self._temporary_name.match(name) is not None
 
 
 def expected_outputs(invocation: Invocation, cwd: bytes) -> frozenset[bytes]:
