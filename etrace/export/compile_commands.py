@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 from libetrace.image import Image
 
@@ -32,11 +32,10 @@ def entries(image: Image, rows: Iterable[int] | None = None) -> list[Entry]:
     return [entry for row in chosen for entry in _entries_of(image, row)]
 
 
-def write(image: Image, stream: TextIO, rows: Iterable[int] | None = None) -> int:
+def write(image: Image, stream: BinaryIO, rows: Iterable[int] | None = None) -> int:
     """Write the entries as JSON, in ASCII so that every byte survives; returns how many."""
     found = entries(image, rows)
-    json.dump(found, stream, indent=2)
-    stream.write("\n")
+    stream.write(json.dumps(found, indent=2).encode() + b"\n")
     return len(found)
 
 

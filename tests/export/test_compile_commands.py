@@ -61,10 +61,10 @@ def test_rows_choose_compilations(image: Image) -> None:
 
 
 def test_the_file_is_json_of_the_entries(image: Image) -> None:
-    stream = io.StringIO()
+    stream = io.BytesIO()
     assert compile_commands.write(image, stream) == 4
     assert json.loads(stream.getvalue()) == compile_commands.entries(image)
-    assert stream.getvalue().endswith("]\n")
+    assert stream.getvalue().endswith(b"]\n")
 
 
 def test_a_database_without_compilations_says_what_to_do(tmp_path: Path) -> None:

@@ -1,45 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas export`: the database as `.nfsdb.json` or as Parquet files."""
+"""`cas export`: the database as `.nfsdb.json`, compile_commands.json or Parquet files."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 from etrace.cli.options import add_database
 from etrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from libetrace.image import Image
+
+
+FORMATS = ("json", "compile_commands", "parquet")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas export`."""
     add_database(parser)
-    parser.add_argument("format", choices=("json", "parquet"), help="what to write")
+    parser.add_argument("format", choices=FORMATS, help="what to write")
     parser.add_argument(
         "directory", metavar="DIR", nargs="?", type=Path,
         help="where the Parquet files go, one a table; made when it is not there",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path,
-        help="where the JSON goes (default: standard output)",
+        help="where a single file goes (default: standard output)",
     )  # fmt: skip
 
 
-def export_json(args: argparse.Namespace) -> None:
-    """Write `.nfsdb.json` with all products that the image has."""
+def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
+    """Write one file, or to the standard output."""
     from etrace.nfsdb.files import replacing
     from etrace.nfsdb.store import open_database
-    from etrace.nfsdb.to_json import write_json
 
     if args.directory is not None:
-        raise UsageError("json goes to one file", f"cas export json -o {args.directory}")
+        raise UsageError(
+            f"{args.format} goes to one file", f"cas export {args.format} -o {args.directory}"
+        )
     image = open_database(args.database)
     if args.output is None:
-        write_json(image, sys.stdout.buffer)
+        write(image, sys.stdout.buffer)
         return
     with replacing(args.output) as stream:
-        write_json(image, stream)
+        write(image, stream)
 
 
 def export_parquet(args: argparse.Namespace) -> None:
@@ -56,7 +65,13 @@ def export_parquet(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `cas export`."""
     if args.format == "json":
-        export_json(args)
+        from etrace.nfsdb.to_json import write_json
+
+        export_file(args, write_json)
+    elif args.format == "compile_commands":
+        from etrace.export import compile_commands
+
+        export_file(args, compile_commands.write)
     else:
         export_parquet(args)
     return 0
