@@ -33,11 +33,9 @@ from etrace import __version__
 from etrace.cli import output
 from etrace.cli.ending import stop
 from etrace.cli.options import add_database
-from etrace.errors import EtraceError, UsageError
+from etrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from libetrace.image import Image
 
     from etrace.cli.answer import Answer
@@ -199,28 +197,14 @@ def feed(answer: Answer, given: argparse.Namespace, step: Step) -> None:
     )
 
 
-def _open(where: Path | None) -> Image:
-    """Open a database and look at every row number in it: queries then need not."""
-    from libetrace.columns import Columns
-    from libetrace.image import ImageError
-
-    from etrace.nfsdb.store import open_database
-    from etrace.spec.database import COLUMNS
-
-    image = open_database(where)
-    try:
-        Columns(image, COLUMNS)
-    except ImageError as error:
-        raise EtraceError(error.message, error.hint) from error
-    return image
-
-
 def _answer(step: Step, args: argparse.Namespace, images: dict[Any, Image]) -> Answer:
     ask: Callable[[Image | None, argparse.Namespace], Answer] = step.module.answer
     if getattr(step.module, "TAKES_NOTHING", False):
         return ask(None, args)
+    from etrace.nfsdb.store import open_database
+
     if args.database not in images:
-        images[args.database] = _open(args.database)
+        images[args.database] = open_database(args.database)
     return ask(images[args.database], args)
 
 
