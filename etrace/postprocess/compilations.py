@@ -312,6 +312,7 @@ class CompilationPhase:
         "armcc_spec",
         "is_probing",
     )
+    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; EtraceError when the image is damaged."""

@@ -194,6 +194,7 @@ class LinkedModules:
     name: str = "linked"
     tables: tuple[str, ...] = ("linked",)
     inputs: tuple[str, ...] = ("ld_spec", "ar_spec")
+    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the table `linked`."""

@@ -26,7 +26,9 @@ from etrace.spec.database import COLUMNS, PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
 PHASES = ("wrappers", "patterns", "linked", "compilations")
-ATTRIBUTE = "phases"
+#: of `cas cache`: made of what those above made, and dropped when they make it anew
+LATER = ("closures",)
+ATTRIBUTE, LATER_ATTRIBUTE = "phases", "later_phases"
 _SPECS = {table.name: table for table in PRODUCTS}
 
 
@@ -70,6 +72,11 @@ class Phase(Protocol):
     @property
     def inputs(self) -> tuple[str, ...]:
         """Fields of the configuration and of Work that its tables depend on."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Tables of other phases that its own are made of."""
         ...
 
     def run(self, work: Work) -> list[NewTable]:
@@ -124,15 +131,26 @@ def fingerprint(phase: Phase, work: Work) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _known(image: Image, name: str) -> dict[str, Any]:
+    """Return the fingerprints in the attribute that has the one of a phase."""
+    value = image.attributes.get(_attribute(name))
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _attribute(name: str) -> str:
+    return LATER_ATTRIBUTE if name in LATER else ATTRIBUTE
+
+
 def _is_done(image: Image, phase: Phase, wanted: str) -> bool:
-    known = image.attributes.get(ATTRIBUTE)
-    same = isinstance(known, Mapping) and known.get(phase.name) == wanted
+    same = _known(image, phase.name).get(phase.name) == wanted
     return same and all(table in image.tables for table in phase.tables)
 
 
 def _remembered(image: Image, done: Mapping[str, str]) -> dict[str, Any]:
-    known = image.attributes.get(ATTRIBUTE)
-    return {ATTRIBUTE: {**(known if isinstance(known, Mapping) else {}), **done}}
+    out: dict[str, Any] = {}
+    for name, wanted in done.items():
+        out.setdefault(_attribute(name), _known(image, name))[name] = wanted
+    return out
 
 
 def _check(image: Image) -> None:
@@ -141,6 +159,13 @@ def _check(image: Image) -> None:
         Columns(image, COLUMNS)
     except ImageError as error:
         raise EtraceError(error.message, error.hint) from error
+
+
+def _stale_tables(image: Image, made: Sequence[NewTable]) -> set[str]:
+    """Return the tables of later phases that were made of what these tables replace."""
+    new = {table.name for table in made}
+    there = (phase for phase in map(load_phase, LATER) if image.tables.keys() & phase.tables)
+    return {name for phase in there if new & {*phase.needs} for name in phase.tables} - new
 
 
 def postprocess(
@@ -174,5 +199,6 @@ def postprocess(
         tables += made
         done[phase.name] = wanted
     if done:
-        rewrite(image, [strings.table(), *tables], _remembered(image, done))
+        stale = _stale_tables(image, tables)
+        rewrite(image, [strings.table(), *tables], _remembered(image, done), without=stale)
     return bool(done)

@@ -74,6 +74,7 @@ class Wrappers:
     name: str = "wrappers"
     tables: tuple[str, ...] = ("wrappers",)
     inputs: tuple[str, ...] = ("rbm_wrapping_binaries",)
+    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the table `wrappers`."""
