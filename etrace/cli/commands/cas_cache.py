@@ -30,14 +30,17 @@ def update(args: argparse.Namespace) -> str:
 
 
 def close(args: argparse.Namespace) -> str:
-    """Find what the modules that `cas pp` found depend on; returns what is printed of it."""
+    """Find what the modules that `cas pp` found depend on; returns what is printed of it.
+
+    Nothing when `cas pp` did not run yet.
+    """
     from etrace.nfsdb.store import open_database
     from etrace.postprocess import config
     from etrace.postprocess.run import LATER, Result, postprocess
 
     image = open_database(args.database)
     if "linked" not in image.tables:
-        return "closures: no linked modules yet; cas pp finds them"
+        return ""
     results: list[Result] = []
     postprocess(
         image, config.load(image.path.parent), LATER, force=args.force, report=results.append
@@ -49,6 +52,6 @@ def run(args: argparse.Namespace) -> int:
     """Run `cas cache`."""
     for step in (update, close):
         text = step(args)
-        if not args.quiet:
+        if text and not args.quiet:
             print(text)
     return 0
