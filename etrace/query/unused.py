@@ -18,6 +18,8 @@ from etrace.spec.database import NONE
 
 #: directories of version control systems
 SKIPPED = frozenset((b".git", b".hg", b".svn", b".bzr", b"CVS"))
+#: how names of the database's own files begin
+OWN = (b".nfsdb", b".bas_config")
 
 
 def unused(image: Image, directory: Path) -> list[bytes]:
@@ -49,5 +51,5 @@ def _files(top: bytes) -> Iterator[bytes]:
         names[:] = [name for name in names if name not in SKIPPED]
         for name in files:
             path = os.path.join(directory, name)  # noqa: PTH118  bytes
-            if os.path.isfile(path):  # noqa: PTH113
+            if not name.startswith(OWN) and os.path.isfile(path):  # noqa: PTH113
                 yield path

@@ -217,15 +217,22 @@ def damaged(table: str, column: str, value: int) -> Callable[[Columns], None]:
         ("pipe_readers", "execution", 2),
         ("children", "execution", 2),
         ("children", "execution", -2),
+        ("inherited", "path", 2),
+        ("inherited", "execution", 2),
+        ("wrappers", "execution", 2),
+        ("wrappers", "execution", -2),
     ],
 )
 def test_a_row_that_does_not_exist_is_an_error(
     images: Images, table: str, column: str, value: int
 ) -> None:
     columns = columns_of(SMALL, 2, [(0, 1)])
+    columns["inherited"] = {"path": [0], "execution": [1], "mode": [0]}
+    columns["wrappers"] = {"execution": [NONE, 0]}
+    assert Graph(images.make(columns), wrapped=True).n_processes == 1
     damaged(table, column, value)(columns)
     with pytest.raises(GraphError, match=column.partition(".")[0]):
-        Graph(images.make(columns))
+        Graph(images.make(columns), wrapped=True)
 
 
 @pytest.mark.parametrize("time", [-(2**63), -1, 2**63 - 1])

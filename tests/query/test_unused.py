@@ -17,7 +17,16 @@ CC = 1 << 22 | 9
 
 def test_files_that_were_neither_read_nor_written_nor_run_are_listed(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    for name in ("read.c", "made.o", "tool", "old/dead.c", "dead.h", ".git/config", "real.h"):
+    for name in (
+        "read.c",
+        "made.o",
+        "tool",
+        "old/dead.c",
+        "dead.h",
+        ".git/config",
+        ".nfsdb.img",
+        "real.h",
+    ):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).touch()
     (tree / "link.h").symlink_to("real.h")
