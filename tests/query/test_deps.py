@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
@@ -27,6 +28,7 @@ from etrace.query.revmoddeps import revmoddeps
 from etrace.query.rules import Rules, read_target
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+DATA = Path(__file__).parents[1] / "data"
 SH, A, B, C, D = (number << 22 | 9 for number in range(1, 6))
 NEW = O_WRONLY | O_CREAT | O_TRUNC
 PIPES, ANY_TIME = Rules(pipes=True), Rules(is_ordered=False)
@@ -366,6 +368,44 @@ def test_real_shells_are_understood(script: str, tmp_path: Path) -> None:
     found = deps(Dependencies(image), [b"out"], Rules())
     inside = [Path(os.fsdecode(path)) for path in found]
     assert {path.name for path in inside if path.parent == work} == SCRIPTS[script]
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Dependencies]:
+    """A build of which gcc itself says in depfiles what it read."""
+    folder = tmp_path_factory.mktemp("generated")
+    work = folder / "work"
+    shutil.copytree(DATA / "generated_build", work)
+    return work, Dependencies(capture_database(folder, ["make", "-j2", "CC=gcc"], work))
+
+
+def depfile(path: Path) -> set[str]:
+    """Return what a depfile names, as absolute paths."""
+    text = path.read_text().partition(":")[2].replace("\\\n", " ")
+    return {os.path.realpath(path.parent / name) for name in text.split()}
+
+
+@pytest.mark.parametrize("source", ["a", "m", "gen"])
+def test_everything_that_a_depfile_names_is_found(
+    generated: tuple[Path, Dependencies], source: str
+) -> None:
+    work, d = generated
+    made = work / ("gen" if source == "gen" else f"{source}.o")
+    wanted = depfile(work / f"{source}.d")
+    assert wanted
+    found = {os.path.realpath(path) for path in names(d, str(made))}
+    assert wanted <= found
+
+
+def test_a_generated_header_leads_to_its_generator_and_its_input(
+    generated: tuple[Path, Dependencies],
+) -> None:
+    work, d = generated
+    own = {path for path in names(d, "a.o") if path.startswith(f"{work}/")}
+    files = {"a.c", "table.h", "table.h.tmp", "gen", "gen.c", "table.in"}
+    assert own == {f"{work}/{name}" for name in files}
+    assert {path for path in names(d, "m.o") if path.startswith(f"{work}/")} == {f"{work}/m.c"}
+    assert f"{work}/prog" in users(d, "table.in")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table.h"
+
+int f(void)
+{
+	return T;
+}
