@@ -123,3 +123,19 @@ class Closures:
         "module_dependencies_exclude_with_pipes",
     )
     needs = ("linked",)
+
+    def run(self, work: Work) -> list[NewTable]:
+        """Make the closures of all linked modules."""
+        if "linked" not in work.image.tables:
+            raise EtraceError(f"{work.image.path} holds no linked modules yet", "find them: cas pp")
+        modules, direct, full = close_modules(work.image, work.config)
+        work.progress(self.name, len(modules), len(modules))
+        return tables_of(modules, direct, full)
+
+    def describe(self, tables: Sequence[NewTable]) -> str:
+        """Say how much was found."""
+        n_rows = {table.name: table.n_rows for table in tables}
+        return f"dependencies of {n_rows['modules']} modules: {n_rows['module_full']} files"
+
+
+PHASE = Closures()
