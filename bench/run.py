@@ -7,7 +7,7 @@ import argparse
 import importlib
 import platform
 
-PARTS = ("capture", "parser", "patterns", "postprocess", "client", "dependencies")
+PARTS = ("capture", "parser", "image", "patterns", "postprocess", "client", "dependencies")
 
 
 def main() -> None:
