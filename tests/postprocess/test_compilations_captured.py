@@ -35,6 +35,7 @@ EXPECTED: dict[str, tuple[str, str, str] | None] = {
     "gcc -c s.S -o s.o": ("assembler", "s.S", "s.o"),
     "gcc -c t.s": ("assembler", "t.s", "t.o"),
     "gcc -x c -c -o in.o - < b.c": ("c", "b.c", "in.o"),
+    "dash -c 'gcc -x c -c -o in2.o - < b.c; true'": ("c", "b.c", "in2.o"),
     "gcc -E b.c -o b.i": None,
     "gcc -M b.c": None,
     "gcc -fsyntax-only b.c": ("c", "b.c", ""),
