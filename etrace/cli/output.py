@@ -14,6 +14,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -233,14 +234,21 @@ def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
     stream.write(b"".join(room))
 
 
-def _write_file(path: Path, parts: Iterable[bytes]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("xb") as stream:
-            _write(stream, parts)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Give a stream into what `-o` names: a file appears whole or not at all. OSError.
+
+    A link is followed; what is no regular file (/dev/null, a pipe) is written to as it is.
+    """
+    from etrace.nfsdb.files import replacing
+
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    with replacing(path) as stream:
+        yield stream
 
 
 def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -254,7 +262,8 @@ def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
     style = Style(root if args.relative else b"", args.original_path, args.raw_command)
     parts = pieces(answer, args, style)
     if args.output is not None:
-        _write_file(args.output, parts)
+        with writing(args.output) as stream:
+            _write(stream, parts)
     elif sys.stdout is not None:
         sys.stdout.flush()
         _write(sys.stdout.buffer, _tame(parts) if sys.stdout.isatty() else parts)

@@ -109,6 +109,18 @@ def test_a_file_appears_whole(ask: Any, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["files"]
 
 
+def test_a_link_is_followed_and_a_device_stays_one(ask: Any, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("files")
+    ask("refs", "-o", str(link))
+    assert link.is_symlink()
+    assert link.read_bytes() == lines(*FILES)
+    device = tmp_path / "null"
+    device.symlink_to("/dev/null")
+    ask("refs", "-o", str(device))
+    assert Path("/dev/null").is_char_device()
+
+
 def test_a_file_that_cannot_be_made_changes_nothing(
     database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -36,7 +36,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
     """Write one file, or to the standard output."""
-    from etrace.nfsdb.files import replacing
+    from etrace.cli.output import writing
     from etrace.nfsdb.store import open_database
 
     if args.directory is not None:
@@ -47,7 +47,7 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
     if args.output is None:
         write(image, sys.stdout.buffer)
         return
-    with replacing(args.output) as stream:
+    with writing(args.output) as stream:
         write(image, stream)
 
 
