@@ -9,6 +9,7 @@ what may be somebody else's file is replaced by `cas cache` only. An image alone
 
 from __future__ import annotations
 
+import errno
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
@@ -108,7 +109,9 @@ def refresh(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None
     """
     try:
         build_image(files, said={**_said(files), **(said or {})})
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
         raise EtraceError(
             f"{files.image}: cannot be made here: {error.strerror}",
             "copy the database to a directory of your own, or let its owner run: cas cache",

@@ -183,8 +183,9 @@ NUMBERS = st.integers(0, 2**63 - 1)
 KEYS = st.tuples(st.integers(0, 5), st.integers(0, 3))
 OPENS = st.fixed_dictionaries(
     {"p": TEXTS, "b": NUMBERS, "e": NUMBERS, "m": st.integers(0, 255), "s": st.integers(0, 99)},
-    optional={"o": TEXTS},
+    optional={"o": TEXTS, "l": NUMBERS},
 )
+INHERITED = st.fixed_dictionaries({"d": st.integers(0, 2), "p": TEXTS, "m": st.integers(0, 2)})
 DEFINITIONS = st.lists(st.fixed_dictionaries({"n": TEXTS, "v": TEXTS}), max_size=2)
 COMPILATIONS = st.fixed_dictionaries(
     {
@@ -205,7 +206,7 @@ def databases(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Databases as `cas pp` leaves them: every reference is to an execution that is there."""
     keys = sorted(draw(st.sets(KEYS, max_size=6)))
     reference = st.sampled_from(keys or [(0, 0)]).map(lambda key: {"p": key[0], "x": key[1]})
-    n_bits = draw(st.integers(0, 4))
+    n_bits, is_telling = draw(st.integers(0, 4)), draw(st.booleans())
     entries = []
     for upid, index in keys:
         entry = {
@@ -217,10 +218,18 @@ def databases(draw: st.DrawFn) -> list[dict[str, Any]]:
             "u": draw(st.lists(st.fixed_dictionaries({"c": st.integers(0, 9), "t": NUMBERS}),
                                max_size=2)),
         }  # fmt: skip
+        if is_telling:
+            entry["h"] = draw(st.lists(INHERITED, min_size=1, max_size=2))
         if draw(st.booleans()):
             entry["!"] = draw(st.integers(0, 255))
         entry["o"] = [
-            {k: o[k] for k in "pobems" if k in o and (k != "o" or o["o"] != o["p"])}
+            {
+                k: o[k]
+                for k in "pobelms"
+                if k in o
+                and (k != "o" or o["o"] != o["p"])
+                and (k != "l" or (is_telling and o["l"] > max(o["b"], o["e"])))
+            }
             for o in draw(st.lists(OPENS, max_size=3))
         ]
         if n_bits:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -167,6 +168,20 @@ def test_products_of_an_older_image_are_not_written_into_a_newer_one(tmp_path: P
     with pytest.raises(EtraceError, match="made again meanwhile"):
         rewrite(old, [], {"mark": True})
     assert argv(open_database(tmp_path)) == [b"/bin/ld", b"/bin/cc"]
+
+
+@pytest.mark.parametrize("reason", [errno.EACCES, errno.EROFS])
+def test_a_place_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(reason, os.strerror(reason))
+
+    write(tmp_path, entry(1, "/bin/cc"))
+    monkeypatch.setattr("etrace.nfsdb.build.write_image", refuse)
+    with pytest.raises(EtraceError, match="cannot be made here") as caught:
+        open_database(tmp_path)
+    assert "copy the database" in caught.value.hint
 
 
 def test_what_was_said_of_a_database_stays_when_it_is_made_again(tmp_path: Path) -> None:
