@@ -214,6 +214,13 @@ def _lines(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[b
         yield render(item) + end
 
 
+def _check(args: argparse.Namespace) -> None:
+    if args.page and not args.page_size:
+        raise UsageError("--page needs -n", "-n N says how many entries a page has")
+    if args.json and args.fmt is not None:
+        raise UsageError("--fmt makes lines, and --json asks for JSON", "leave one of them out")
+
+
 def pieces(answer: Answer, args: argparse.Namespace, style: Style) -> Iterable[bytes]:
     """Return what is to be written."""
     if args.count:
@@ -259,6 +266,7 @@ def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
     """Write an answer as the options say; returns the exit status."""
+    _check(args)
     style = Style(root if args.relative else b"", args.original_path, args.raw_command)
     parts = pieces(answer, args, style)
     if args.output is not None:

@@ -49,6 +49,8 @@ def run(words: Sequence[str], database: Path) -> subprocess.CompletedProcess[str
         (["refs", "--fmt", "{filename"], 2, "cas: error: --fmt '{filename': "),
         (["refs", "--fmt", "{file_name}"], 2, "no key 'file_name' here\n  hint: did you mean file"),
         (["refs", "--sorting-key", "x"], 2, "no key 'x' here\n  hint: there are: filename"),
+        (["refs", "-p", "1"], 2, "cas: error: --page needs -n\n"),
+        (["refs", "--json", "--fmt", "x"], 2, "cas: error: --fmt makes lines"),
         (["stat", "refs"], 2, "cas: error: ref_files cannot take what the module before it gives"),
         (["refs", "stat"], 2, "cas: error: stat cannot take what the module before it gives"),
         (["pr", "--pid", "make"], 1, "cas: error: 'make' is no process\n  hint: write PID"),
