@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
 from compiling import BuildTeller, Found, find, write_database
+
+from etrace.nfsdb.store import open_database
 
 CLANG = "/usr/lib/llvm-14/bin/clang"
 
@@ -274,6 +277,17 @@ def test_what_a_compiler_compiles_of_its_own_making_is_part_of_it(tmp_path: Path
     assert compiled(tmp_path, told.end(20, 10)) == [
         Found("nvcc", "cuda", ("/src/k.cu",), ("/src/k.o",))
     ]
+
+
+def test_compilers_that_started_each_other_end(tmp_path: Path) -> None:
+    entries = [
+        {"p": upid, "x": index, "b": "/usr/bin/gcc" * index, "w": "/src", "r": {"p": parent, "x": 1},
+         "v": ["gcc", "-c", "a.c"], "c": [{"p": parent, "f": 0}] * index}
+        for upid, parent in ((1, 2), (2, 1))
+        for index in (0, 1)
+    ]  # fmt: skip
+    (tmp_path / ".nfsdb.json").write_text(json.dumps(entries))
+    assert find(open_database(tmp_path)) == []  # each belongs to the other
 
 
 # ---- paths ----
