@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import databases
-import pyarrow.parquet as pq
 import pytest
 from libetrace.image import Image
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
-from etrace.export.frames import Frames
-from etrace.export.parquet import write_parquet
 from etrace.nfsdb.store import open_database
 from etrace.query import sql
 
@@ -63,30 +60,6 @@ def test_a_tree_can_be_walked(image: Image) -> None:
     assert found == [("/usr/bin/gcc",)]
 
 
-def test_every_table_holds_what_the_image_holds(image: Image) -> None:
-    frames = Frames(image)
-    for name in frames:
-        table = frames[name]
-        table.validate(full=True)
-        assert table.num_rows == image[name].n_rows
-    opened = frames["opens"].column("path").to_pylist()
-    assert opened == [image.path_string(row).decode() for row in image["opens"]["path"]]
-    binary = frames["executions"].column("program").to_pylist()
-    assert binary == [
-        None if row < 0 else image.path_string(row).decode()
-        for row in image["executions"]["binary"]
-    ]
-
-
-def test_the_owner_of_a_row_is_named(image: Image) -> None:
-    executions = image["executions"]
-    parents = Frames(image)["children"].column("parent").to_pylist()
-    for row in range(executions.n_rows):
-        assert [parents[i] for i in executions.span("children.start", row)] == [row] * len(
-            executions.span("children.start", row)
-        )
-
-
 def test_bytes_that_are_not_utf8_are_shown_escaped(tmp_path: Path) -> None:
     (tmp_path / ".nfsdb.json").write_text('[{"p":1,"x":0,"w":"/a\\udcff"}]')
     assert answer(open_database(tmp_path), "SELECT cwd FROM executions") == [("/a\\xff",)]
@@ -95,15 +68,6 @@ def test_bytes_that_are_not_utf8_are_shown_escaped(tmp_path: Path) -> None:
 def test_an_empty_database_can_be_asked(tmp_path: Path) -> None:
     (tmp_path / ".nfsdb.json").write_text("[]")
     assert answer(open_database(tmp_path), "SELECT count(*) FROM opens") == [(0,)]
-
-
-def test_parquet_files_hold_the_tables(image: Image, tmp_path: Path) -> None:
-    frames = Frames(image)
-    written = write_parquet(image, tmp_path / "new" / "parquet")
-    assert sorted(path.stem for path in written) == sorted(frames)
-    for path in written:
-        assert pq.read_table(path).to_pylist() == frames[path.stem].to_pylist()
-    assert sorted(tmp_path.glob("new/parquet/*")) == sorted(written)
 
 
 @pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
