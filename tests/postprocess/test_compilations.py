@@ -281,8 +281,8 @@ def test_what_a_compiler_compiles_of_its_own_making_is_part_of_it(tmp_path: Path
 
 def test_compilers_that_started_each_other_end(tmp_path: Path) -> None:
     entries = [
-        {"p": upid, "x": index, "b": "/usr/bin/gcc" * index, "w": "/src", "r": {"p": parent, "x": 1},
-         "v": ["gcc", "-c", "a.c"], "c": [{"p": parent, "f": 0}] * index}
+        {"p": upid, "x": index, "b": "/usr/bin/gcc" * index, "w": "/src", "v": ["gcc", "-c", "a.c"],
+         "r": {"p": parent, "x": 1}, "c": [{"p": parent, "f": 0}] * index}
         for upid, parent in ((1, 2), (2, 1))
         for index in (0, 1)
     ]  # fmt: skip

@@ -185,6 +185,19 @@ def test_without_compilers_only_their_own_directories_are_unknown(
     assert all(set(a.includes) <= set(b.includes) for a, b in zip(without, probed, strict=True))
 
 
+def test_the_build_is_as_it_was_afterwards(built: tuple[Path, Image], tmp_path: Path) -> None:
+    directory, image = built
+
+    def snapshot() -> dict[Path, tuple[int, bytes]]:
+        paths = sorted(directory.rglob("*"))
+        return {p: (p.lstat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in paths}
+
+    before = snapshot()
+    assert len(before) > len(FILES)
+    assert find(image, Prober(2, cache=tmp_path))
+    assert snapshot() == before
+
+
 # ---- CMake ----
 
 
