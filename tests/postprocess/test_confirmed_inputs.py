@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,13 @@ from backends import BACKENDS, capture
 from compiling import BuildTeller, write_database
 from libetrace.image import Image
 
+import etrace
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import config, run
-from etrace.postprocess.confirmed_inputs import PLUGIN, Answer, confirm
+from etrace.postprocess.confirmed_inputs import PLUGIN, Answer, confirm, find_plugin
 
+SOURCE = Path(__file__).parents[2] / "native/gcc_input_name/plugin.cc"
 BUILD = """\
 gcc -c a.c -DX -Ino -MD
 gcc a.c sub/b.c -o prog
@@ -33,10 +34,17 @@ rm gone.c
 
 
 @pytest.fixture(scope="module")
-def plugin() -> Path:
-    path = Path(sysconfig.get_path("platlib")) / "etrace" / "libexec" / PLUGIN
-    if not path.is_file():
-        pytest.fail(f"{path} is missing: apt-get install gcc-12-plugin-dev g++, then make build")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the plugin: the installed one is only there when its headers were before the build."""
+    asked = subprocess.run(
+        ["gcc", "-print-file-name=plugin"], capture_output=True, check=True, text=True
+    )
+    include = Path(asked.stdout.strip()) / "include"
+    if not (include / "gcc-plugin.h").is_file():
+        pytest.fail(f"{include}/gcc-plugin.h is missing: apt-get install gcc-12-plugin-dev")
+    path = tmp_path_factory.mktemp("plugin") / PLUGIN
+    flags = ["-std=gnu++17", "-shared", "-fPIC", "-fno-rtti", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run(["g++", *flags, "-isystem", include, SOURCE, "-o", path], check=True)
     return path
 
 
@@ -95,6 +103,18 @@ def test_without_compilations_it_is_said_what_to_do(tmp_path: Path, plugin: Path
     image = write_database(tmp_path, BuildTeller().trace())
     with pytest.raises(EtraceError, match="not looked for"):
         confirm(image, config.load(tmp_path), plugin, 1, lambda *_: None)
+
+
+def test_an_etrace_built_without_the_plugin_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(etrace, "__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(EtraceError, match="built without gcc's plugin") as caught:
+        find_plugin()
+    assert "gcc-12-plugin-dev" in caught.value.hint
+    (tmp_path / "libexec").mkdir()
+    (tmp_path / "libexec" / PLUGIN).write_bytes(b"")
+    assert find_plugin() == tmp_path / "libexec" / PLUGIN
 
 
 def test_the_plugin_prints_inputs_and_compiles_nothing(tmp_path: Path, plugin: Path) -> None:
