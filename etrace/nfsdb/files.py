@@ -8,7 +8,6 @@ of by size, time, inode and content, so that a stale one is noticed and a copied
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -88,6 +87,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _digest(path: Path) -> str:
+    import hashlib  # noqa: PLC0415  slow to import, rarely needed
+
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -21,7 +21,6 @@ from libetrace.image import Image, ImageError, NewColumn, NewTable, Table, open_
 from libetrace.lookup import Lookup
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import DatabaseFiles, is_same, locate
 from etrace.spec.database import COLUMNS, PRODUCTS
 
@@ -107,6 +106,8 @@ def refresh(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None
 
     `said` adds to that: `version`, `source_root`. EtraceError, OSError.
     """
+    from etrace.nfsdb.build import build_image  # noqa: PLC0415  slow to import, rarely needed
+
     try:
         build_image(files, said={**_said(files), **(said or {})})
     except OSError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from libetrace.graph import Graph, GraphError
 from libetrace.image import Image, NewColumn, NewTable
@@ -20,8 +20,10 @@ from etrace.errors import EtraceError
 from etrace.postprocess.config import Config
 from etrace.postprocess.exclusions import Exclusions, exclusions_of
 from etrace.postprocess.masks import command_mask, path_mask
-from etrace.postprocess.run import Work
 from etrace.spec.database import PRODUCTS
+
+if TYPE_CHECKING:
+    from etrace.postprocess.run import Work
 
 #: sorted closures of some modules: paths[start[i]:start[i + 1]]
 Lists: TypeAlias = "dict[int, array[int]]"

@@ -8,7 +8,6 @@ keys: docs/postprocess.md.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -106,6 +105,8 @@ def _value(path: Path, key: str, raw: Any) -> Any:
 
 
 def _unknown(path: Path, key: str) -> str:
+    import difflib  # noqa: PLC0415  slow to import, rarely needed
+
     near = difflib.get_close_matches(key, KEYS, 1)
     return f"{path}: unknown key {key!r}" + (f": is {near[0]} meant?" if near else ", ignored")
 

@@ -8,7 +8,6 @@ files, or none, is an error that names the nearest.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Sequence
 
@@ -72,6 +71,8 @@ def _listed(image: Image, rows: Sequence[int]) -> str:
 
 def _nearest(image: Image, name: bytes) -> str:
     """Suggest paths whose last part looks like the name's."""
+    import difflib  # noqa: PLC0415  slow to import, rarely needed
+
     wanted = os.path.basename(os.fsdecode(name))  # noqa: PTH119  may end in a slash
     by_name: dict[str, list[str]] = {}
     for row in range(image["paths"].n_rows):
