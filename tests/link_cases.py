@@ -139,6 +139,11 @@ RESPONSES = (
         ("libx.a", AR, "ar"),
     ),
     made(
+        "gone-response-of-letters",
+        "echo 'rcs' > ar.rsp && ar @ar.rsp libx.a part.o && rm ar.rsp",
+        ("libx.a", AR, "ar"),
+    ),
+    made(
         "archive-response",
         "echo 'part.o \"main.o\"' > ar.rsp && ar rcs libx.a @ar.rsp",
         ("libx.a", AR, "ar"),

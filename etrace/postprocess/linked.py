@@ -112,13 +112,17 @@ class Linked:
         return [Module(row, made.path, LINKED, kind_of(self._elf_type(made.text), options))]
 
     def _archives(self, row: int, command: ar.ArCommand, *, has_all: bool) -> list[Written]:
-        if command.action is ar.Action.READS and (has_all or command.operands):
+        """Return the archives of one `ar`; without all arguments what was written has to tell."""
+        if command.action is ar.Action.READS and has_all:
             return []
         written = self._outputs.of_family(row)
-        if command.action is ar.Action.SCRIPT or not has_all:
+        if command.action is ar.Action.SCRIPT:
             return find_results(written)
         archive = self._named(row, command.operands, written)
-        return [] if archive is None else [archive]
+        if archive is not None:
+            return [archive]
+        results = find_results(written)
+        return results if len(results) == 1 and not has_all else []
 
     def _output(
         self, row: int, tool: Tool, options: Sequence[Argument], *, has_all: bool

@@ -157,7 +157,9 @@ def told(
     t = TraceBuilder(cwd="/src").exec(LINKER, binary, list(argv))
     for path in written:
         t.use(LINKER, path, flags=O_RDWR)
-    image = told_database(tmp_path, t.exit(LINKER, status).trace())
+    folder = tmp_path / str(sum(1 for _ in tmp_path.iterdir()))
+    folder.mkdir()
+    image = told_database(folder, t.exit(LINKER, status).trace())
     work = Work(image, StringTable(image), config or load(Path()), 1, tell_nobody)
     return [
         (os.fsdecode(image.path_string(each.path)), each.type, Kind(each.kind))
