@@ -24,7 +24,7 @@ MAKEFILE = """\
 prog: main.o libpart.a
 \tgcc -o $@ main.o libpart.a
 libpart.a: part.o
-\tar rcs $@ $<
+\tcd . && ar rcs $@ $<
 %.o: %.c
 \tgcc -MD -MF $*.d -DN=1 -c -o $@ $<
 """
@@ -114,7 +114,11 @@ def test_the_json_gets_the_keys_and_keeps_all_else(captured: Path, database: Pat
     assert {tuple(e["v"][:2]): e["n"] for e in after if e["b"].endswith(("/make", "/ar"))} == {
         ("make",): "gA==", ("ar", "rcs"): "QA=="
     }  # fmt: skip
-    assert all(("d" in e) is bool(e.get("d")) for e in after)
+    (shell,) = {e["p"] for e in after if e["b"].endswith("/sh")}
+    assert {e["b"].rpartition("/")[2]: e["m"] for e in after if "m" in e} == {
+        "": shell, "ar": shell
+    }  # fmt: skip
+    assert all(e["d"]["f"] for e in after if "d" in e)
 
 
 def test_only_the_phases_that_are_named_run(database: Path) -> None:
