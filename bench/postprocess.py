@@ -28,7 +28,7 @@ def make_database() -> None:
     if not (DATABASE / ".nfsdb.json").exists():
         trace = scaled(N_COPIES)
         subprocess.run([PROGRAMS / "etrace_parser", trace, DATABASE / ".nfsdb.json"], check=True)
-    cache = [PROGRAMS / "cas", "cache", "--dbdir", DATABASE, "--force", "-q"]
+    cache: list[str | Path] = [PROGRAMS / "cas", "cache", "--dbdir", DATABASE, "--force", "-q"]
     subprocess.run(cache, check=True)
     subprocess.run(pp("--no-json").command, check=True, stdout=subprocess.DEVNULL)
 
