@@ -82,6 +82,7 @@ class Side:
 
     def __init__(self, image: Image) -> None:
         self.image = image
+        self._known: dict[int, bytes] = {}
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/")
 
     def normal(self, text: bytes) -> bytes:
@@ -90,11 +91,15 @@ class Side:
             text = re.sub(re.escape(self._root) + rb"(?=/|$)", lambda _: ROOT, text)
         return TEMPORARY.sub(b"*", text)
 
+    def _string(self, row: int) -> bytes:
+        if row not in self._known:
+            self._known[row] = self.normal(self.image.string(row))
+        return self._known[row]
+
     @cached_property
     def paths(self) -> list[bytes]:
         """Normal names by row of `paths`."""
-        image = self.image
-        return [self.normal(image.path_string(row)) for row in range(image["paths"].n_rows)]
+        return [self._string(row) for row in self.image["paths"]["string"]]
 
     @cached_property
     def commands(self) -> list[int]:
@@ -107,11 +112,11 @@ class Side:
         """Return the normal arguments of an execution."""
         arguments = self.image["arguments"]["string"]
         span = self.image["executions"].span("argv.start", row)
-        return tuple(self.normal(self.image.string(arguments[i])) for i in span)
+        return tuple(self._string(arguments[i]) for i in span)
 
     def cwd(self, row: int) -> bytes:
         """Return the normal working directory of an execution."""
-        return self.normal(self.image.string(self.image["executions"]["cwd"][row]))
+        return self._string(self.image["executions"]["cwd"][row])
 
     def program(self, row: int) -> bytes:
         """Return the normal path of an execution's program."""
