@@ -106,6 +106,13 @@ def remember(path: Path) -> dict[str, Any] | None:
         return None
 
 
+def restamped(path: Path, remembered: Remembered | None) -> dict[str, Any] | None:
+    """Return what is remembered of a file with its stamp of now, for a file of the same content."""
+    if remembered is None or not path.exists():
+        return None if remembered is None else dict(remembered)
+    return {**remembered, **_stamp(path)}
+
+
 def is_same(path: Path, remembered: Remembered | None) -> bool:
     """Tell whether a file is the remembered one: by its stamp, else by its content. OSError.
 

@@ -9,6 +9,7 @@ what may be somebody else's file is replaced by `cas cache` only. An image alone
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from array import array
 from collections.abc import Collection, Mapping, Sequence
@@ -21,7 +22,7 @@ from libetrace.image import Image, ImageError, NewColumn, NewTable, Table, open_
 from libetrace.lookup import Lookup
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.files import DatabaseFiles, is_same, locate
+from etrace.nfsdb.files import DatabaseFiles, is_same, locate, restamped
 from etrace.spec.database import COLUMNS, PRODUCTS
 
 ADDED_STRINGS = PRODUCTS[0]
@@ -66,6 +67,32 @@ def _check_trace(image: Image, files: DatabaseFiles) -> None:
         )
 
 
+def _trace_again(files: DatabaseFiles, name: str, kept: Any) -> tuple[str, Any]:
+    """Return a remembered trace, by its name and stamp of now when it lies beside the image."""
+    is_here = Path(name).name == files.trace.name and files.trace.exists()
+    if is_here and is_same(files.trace, kept):
+        return str(files.trace.absolute()), restamped(files.trace, kept)
+    return name, kept
+
+
+def _settled(image: Image, files: DatabaseFiles) -> Image:
+    """Let the image of a copied database remember the copies: they are not read again each time."""
+    if not files.json.exists():
+        return image
+    sources, traces = image.attributes["sources"], image.attributes.get("traces") or {}
+    wanted = {
+        "sources": {
+            name: restamped(path, sources.get(name)) for name, path in files.sources.items()
+        },
+        "traces": dict(_trace_again(files, name, kept) for name, kept in traces.items()),
+    }
+    if wanted == {"sources": sources, "traces": traces}:
+        return image
+    with contextlib.suppress(OSError, EtraceError):  # a place that cannot be written: next time
+        rewrite(image, [], wanted)
+    return reopen(files.image)
+
+
 def open_database(where: Path | None = None) -> Image:
     """Open the database in a directory, of an image or of a `.nfsdb.json`, made again when stale.
 
@@ -84,7 +111,7 @@ def open_database(where: Path | None = None) -> Image:
         if is_directory:
             _check_trace(image, files)
         if is_fresh(image, files):
-            return image
+            return _settled(image, files)
     refresh(files)
     image = reopen(files.image)
     if is_directory:

@@ -94,7 +94,27 @@ def test_a_copied_database_is_not_made_again(tmp_path: Path) -> None:
     write(tmp_path / "a", entry(1, "/bin/cc"))
     mark(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=shutil.copy)
-    assert marked(open_database(tmp_path / "b"))
+    image = open_database(tmp_path / "b")
+    assert marked(image)
+    assert (
+        image.attributes["sources"]["json"]["inode"] == (tmp_path / "b/.nfsdb.json").stat().st_ino
+    )
+    assert open_database(tmp_path / "b").inode == image.inode
+
+
+def test_a_copied_trace_is_the_same_trace(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/.nfsdb").write_text("INITCWD=/build\n")
+    write(tmp_path / "a", entry(1, "/bin/cc"))
+    mark(tmp_path / "a")
+    shutil.copytree(tmp_path / "a", tmp_path / "b", copy_function=shutil.copy)
+    os.utime(tmp_path / "b/.nfsdb", ns=(2**62, 2**62))
+    image = open_database(tmp_path / "b")
+    assert marked(image)
+    assert list(image.attributes["traces"]) == [str(tmp_path / "b/.nfsdb")]
+    (tmp_path / "b/.nfsdb").write_text("INITCWD=/other\n")
+    with pytest.raises(EtraceError, match="has changed since"):
+        open_database(tmp_path / "b")
 
 
 @pytest.mark.parametrize("name", [".nfsdb.env.json", ".nfsdb.mounts.json"])
