@@ -7,7 +7,7 @@ from libetrace.uses cimport RawUse, Use
 from libetrace.walk cimport Edges, Walk
 
 
-cdef class Columns:
+cdef class _UseColumns:
     cdef OpenColumns opens
     cdef InheritedColumns inherited
     cdef ExecutionColumns executions
@@ -18,7 +18,7 @@ cdef class Columns:
     cdef int take_inherited(self, table, u64 n_paths) except -1
 
 
-cdef class RawUses:
+cdef class _RawUses:
     cdef RawUse *raw
     cdef u64 n
 
@@ -36,7 +36,7 @@ cdef class Graph:
     cdef int number(self, tables, bint wrapped) except -1
     cdef int link_pipes(self, tables) except -1
     cdef int list_uses(self, tables, bint all_programs) except -1
-    cdef int deal_uses(self, RawUses uses) except -1
+    cdef int deal_uses(self, _RawUses uses) except -1
 
 
 cdef class Closure:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from array import array
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, final
 
 from typing_extensions import Buffer
 
@@ -16,6 +16,7 @@ _Step = (
 
 class GraphError(ValueError): ...
 
+@final
 class Graph:
     n_paths: int
     n_executions: int
@@ -49,6 +50,7 @@ class Graph:
         pipes: bool = True,
     ) -> tuple[array[int], array[int]]: ...
 
+@final
 class Closure:
     graph: Graph
     @property
@@ -60,5 +62,5 @@ class Closure:
     @property
     def executions(self) -> array[int]: ...
     def use_of(self, path: int) -> int: ...
-    def __contains__(self, path: object) -> bool: ...
+    def __contains__(self, path: int, /) -> bool: ...
     def chain(self, path: int) -> list[_Step]: ...

@@ -6,6 +6,7 @@ Every row number in the columns is checked here, once, before anything follows i
 """
 from array import array
 
+cimport cython
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy
 
@@ -92,7 +93,7 @@ cdef const u8 *first_u8(const u8[::1] column) noexcept:
 # ---- building ----
 
 
-cdef class Columns:
+cdef class _UseColumns:
     """The columns of uses, checked; `tables` keeps them mapped."""
 
     def __init__(self, tables):
@@ -140,10 +141,10 @@ cdef class Columns:
         return 0
 
 
-cdef class RawUses:
+cdef class _RawUses:
     """All uses of an image; `n` of them."""
 
-    def __cinit__(self, Columns columns, u32 n_paths, bint all_programs):
+    def __cinit__(self, _UseColumns columns, u32 n_paths, bint all_programs):
         cdef u64 room = columns.opens.n + columns.inherited.n + columns.executions.n
         cdef u8 *is_written = NULL
         if room >= UINT32_MAX:
@@ -163,6 +164,7 @@ cdef class RawUses:
         free(self.raw)
 
 
+@cython.final
 cdef class Graph:
     """Who wrote and who read every file of an image, in order of time.
 
@@ -231,12 +233,12 @@ cdef class Graph:
         return 0
 
     cdef int list_uses(self, tables, bint all_programs) except -1:
-        cdef Columns columns = Columns(tables)
+        cdef _UseColumns columns = _UseColumns(tables)
         self.n_opens = columns.opens.n
         self.n_inherited = columns.inherited.n
-        return self.deal_uses(RawUses(columns, self.n_paths, all_programs))
+        return self.deal_uses(_RawUses(columns, self.n_paths, all_programs))
 
-    cdef int deal_uses(self, RawUses uses) except -1:
+    cdef int deal_uses(self, _RawUses uses) except -1:
         cdef u8 by_path = READS if self.is_reversed else WRITES
         cdef u8 by_process = WRITES if self.is_reversed else READS
         cdef u32 *order
@@ -361,6 +363,7 @@ cdef const u8 *mask(object raw, u64 n, name) except? NULL:
     return first_u8(raw)
 
 
+@cython.final
 cdef class Closure:
     """What some files were made of, and the proof: made by `Graph.closure`."""
 
