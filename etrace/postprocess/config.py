@@ -9,6 +9,7 @@ keys: docs/postprocess.md.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -58,8 +59,16 @@ class Config:
         return tuple(dict.fromkeys(pattern for patterns in variants for pattern in patterns))
 
 
+def _is_text(item: Any) -> bool:
+    """Tell whether a path or command line could hold it: JSON knows NUL and half a surrogate."""
+    try:
+        return isinstance(item, str) and b"\0" not in os.fsencode(item)
+    except UnicodeEncodeError:
+        return False
+
+
 def _strings(value: Any) -> Strings:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not all(map(_is_text, value)):
         raise TypeError("a list of strings")
     return tuple(value)
 

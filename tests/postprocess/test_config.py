@@ -56,6 +56,8 @@ def test_an_unknown_key_is_told_with_the_nearest_known_one(tmp_path: Path) -> No
     [
         ("ld_spec", "*/ld", "a list of strings"),
         ("ar_spec", ["*/ar", 1], "a list of strings"),
+        ("dependency_exclude_patterns", ["a\0b"], "a list of strings"),
+        ("exclude_command_variants", {"*": ["\ud800"]}, "an object of lists of strings"),
         ("exclude_command_variants", ["*"], "an object of lists of strings"),
         ("exclude_command_variants", {"*": "make*"}, "an object of lists of strings"),
     ],
