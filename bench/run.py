@@ -7,7 +7,16 @@ import argparse
 import importlib
 import platform
 
-PARTS = ("capture", "parser", "image", "patterns", "postprocess", "client", "dependencies")
+PARTS = (
+    "capture",
+    "parser",
+    "image",
+    "patterns",
+    "postprocess",
+    "client",
+    "dependencies",
+    "library",
+)
 
 
 def main() -> None:

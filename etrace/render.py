@@ -22,6 +22,7 @@ from etrace.spec import database, model
 OUTPUTS = {
     "kmod/include/etrace/events.h": "events.h.j2",
     "cython/libetrace/events.pxd": "events.pxd.j2",
+    "cython/libetrace/schema.json": "schema.json.j2",
     "cython/libetrace/schema.pxd": "schema.pxd.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",
@@ -59,7 +60,11 @@ def write_whole(path: Path, text: str) -> None:
 
 def outputs(top: Path) -> dict[Path, str]:
     """Render everything that is rendered in the tree `top`: path -> text."""
-    values = {"spec": model.load(), "tables": database.TABLES + database.PRODUCTS}
+    values = {
+        "spec": model.load(),
+        "tables": database.TABLES + database.PRODUCTS,
+        "products": [table.name for table in database.PRODUCTS],
+    }
     templates = top / "etrace" / "spec" / "templates"
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}
 

@@ -1,21 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native library of etrace: reads traces and databases; needs the standard library only."""
+"""Native library of etrace: reads traces and databases; needs the standard library only.
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+    import libetrace
+    db = libetrace.nfsdb()
+    db.load(".nfsdb.img")
 
-if TYPE_CHECKING:
-    from libetrace.patterns import precompute_command_patterns
+Names are loaded when they are first used: the import itself costs next to nothing.
+Examples: docs/libetrace.md.
+"""
 
-__all__ = ["precompute_command_patterns"]
+from __future__ import annotations
 
-#: name -> the module that has it, loaded when the name is first used: importing libetrace is cheap
-_HOMES = {"precompute_command_patterns": "patterns"}
+#: public name -> (submodule, its name there)
+_PLACES = {
+    "error": ("errors", "Error"),
+    "nfsdb": ("database", "Database"),
+    "nfsdbEntry": ("execution", "Execution"),
+    "nfsdbEntryOpenfile": ("open_file", "Open"),
+    "nfsdbEntryCompilationInfo": ("compilation", "Compilation"),
+    "nfsdbEntryEid": ("values", "Eid"),
+    "nfsdbEntryCid": ("values", "Cid"),
+    "nfsdbCputime": ("values", "CpuTime"),
+    "nfsdbFileMap": ("filemap", "FileMap"),
+    "nfsdbFilteredIter": ("database", "Rows"),
+    "nfsdbOpensIter": ("database", "Rows"),
+    "nfsdbFilteredOpensPathsIter": ("database", "Rows"),
+    "nfsdbFilteredOpensIter": ("database", "Rows"),
+    "nfsdbFilteredCommandsIter": ("database", "Rows"),
+    "create_nfsdb": ("making", "create_nfsdb"),
+    "parse_nfsdb": ("making", "parse_nfsdb"),
+    "image_version": ("making", "image_version"),
+    "database_version": ("making", "database_version"),
+    "precompute_command_patterns": ("patterns", "precompute_command_patterns"),
+    "parse_compiler_triple_hash": ("commands", "parse_compiler_triple_hash"),
+    "is_ELF_file": ("magic", "is_elf_file"),
+    "is_LLVM_BC_file": ("magic", "is_llvm_bc_file"),
+    "is_ELF_or_LLVM_BC_file": ("magic", "is_elf_or_llvm_bc_file"),
+}
+__all__ = list(_PLACES)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'libetrace' has no attribute {name!r}")
+    module, attribute = _PLACES[name]
+    # not importlib.import_module: that alone costs more than all the rest
+    value = getattr(__import__(f"libetrace.{module}", fromlist=[attribute]), attribute)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

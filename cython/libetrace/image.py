@@ -18,7 +18,9 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
+
+from libetrace.errors import Error
 
 MAGIC = b"ETRACEDB"
 #: a reader refuses what is newer than it; raised when a column changes its meaning
@@ -40,12 +42,11 @@ DTYPES: dict[str, tuple[Code, int]] = {
 HINT = "make it again: cas cache"
 
 
-class ImageError(Exception):
+class ImageError(Error):
     """A file is not an image, is damaged, or is of a newer schema. `hint` says what to do."""
 
     def __init__(self, message: str, hint: str = HINT) -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
+        super().__init__(message, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,20 +203,28 @@ def _table(path: Path, data: memoryview, start: int, raw: Any) -> Table:
     return Table(raw["name"], raw["rows"], columns, infos)
 
 
-def open_image(path: str | os.PathLike[str]) -> Image:
-    """Map an image. ImageError when it is none, is damaged or of another schema; OSError."""
+def _load(stream: IO[bytes], path: Path, is_mapped: bool) -> mmap.mmap:
+    n_bytes = os.fstat(stream.fileno()).st_size
+    if n_bytes < HEAD.size:
+        raise ImageError(f"{path}: not a database image")
+    if is_mapped:
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    read = mmap.mmap(-1, n_bytes)
+    read.write(stream.read(n_bytes).ljust(n_bytes, b"\0"))
+    return read
+
+
+def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image:
+    """Map an image, or read it. ImageError: it is none, damaged or of another schema; OSError."""
     path = Path(path)
     with path.open("rb") as stream:
-        status = os.fstat(stream.fileno())
-        n_bytes = status.st_size
-        if n_bytes < HEAD.size:
-            raise ImageError(f"{path}: not a database image")
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    data = memoryview(mapped)
+        inode = os.fstat(stream.fileno()).st_ino
+        mapped = _load(stream, path, is_mapped)
+    data = memoryview(mapped).toreadonly()
     schema, header, start = _read_head(path, data)
     try:
         tables = {raw["name"]: _table(path, data, start, raw) for raw in header["tables"]}
-        return Image(path, schema, header["attributes"], tables, mapped, status.st_ino)
+        return Image(path, schema, header["attributes"], tables, mapped, inode)
     except (KeyError, TypeError, AttributeError) as error:
         raise ImageError(f"{path}: damaged header: {error!r}") from error
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from libetrace.freshness import remember
 from libetrace.image import NewTable, write_image
 
-from etrace.nfsdb.files import DatabaseFiles, remember
+from etrace.nfsdb.files import DatabaseFiles
 from etrace.nfsdb.from_json import read_tables
 
 FIRST_LINE = b"INITCWD="

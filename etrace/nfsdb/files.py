@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place -> the files of the database there, and what is remembered of them.
+"""A place -> the files of the database there.
 
 A database `X` is the trace `X`, `X.json` with `X.env.json` and `X.mounts.json` beside it, and the
 image `X.img`. X is `.nfsdb` unless a file is named. The image remembers each file that it was made
-of by size, time, inode and content, so that a stale one is noticed and a copied one is not.
+of by size, time, inode and content (libetrace.freshness), so that a stale one is noticed and a
+copied one is not.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from etrace.errors import EtraceError
-
-#: a file as it was, see remember()
-Remembered = Mapping[str, Any]
 
 STEM = ".nfsdb"
 #: where to look for the database when the command does not say
@@ -81,48 +79,3 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-# ---- what is remembered of a file ----
-
-
-def _digest(path: Path) -> str:
-    import hashlib  # noqa: PLC0415  slow to import, rarely needed
-
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _stamp(path: Path) -> dict[str, int]:
-    status = path.stat()
-    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "inode": status.st_ino}
-
-
-def remember(path: Path) -> dict[str, Any] | None:
-    """Return what tells this file from another one, None when it is not there. OSError."""
-    try:
-        return {**_stamp(path), "sha256": _digest(path)}
-    except FileNotFoundError:
-        return None
-
-
-def restamped(path: Path, remembered: Remembered | None) -> dict[str, Any] | None:
-    """Return what is remembered of a file with its stamp of now, for a file of the same content."""
-    if remembered is None or not path.exists():
-        return None if remembered is None else dict(remembered)
-    return {**remembered, **_stamp(path)}
-
-
-def is_same(path: Path, remembered: Remembered | None) -> bool:
-    """Tell whether a file is the remembered one: by its stamp, else by its content. OSError.
-
-    A copy has another inode or time and the same content: it is read once, at 1 to 2 GB/s.
-    """
-    try:
-        stamp = _stamp(path)
-    except FileNotFoundError:
-        return remembered is None
-    if remembered is None or stamp["size"] != remembered.get("size"):
-        return False
-    known = {key: remembered.get(key) for key in stamp}
-    return stamp == known or _digest(path) == remembered.get("sha256")

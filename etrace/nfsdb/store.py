@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.columns import Columns
+from libetrace.freshness import is_same, restamped
 from libetrace.image import Image, ImageError, NewColumn, NewTable, Table, open_image, write_image
 from libetrace.lookup import Lookup
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.files import DatabaseFiles, is_same, locate, restamped
+from etrace.nfsdb.files import DatabaseFiles, locate
 from etrace.spec.database import COLUMNS, PRODUCTS
 
 ADDED_STRINGS = PRODUCTS[0]

@@ -12,9 +12,10 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from libetrace.freshness import remember
 from libetrace.image import Image
 
-from etrace.nfsdb.files import locate, remember, replacing
+from etrace.nfsdb.files import locate, replacing
 from etrace.nfsdb.store import reopen, rewrite
 from etrace.nfsdb.to_json import write_json
 

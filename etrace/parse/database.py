@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from libetrace.freshness import is_same, remember
 from libetrace.image import Image
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image, root_of
-from etrace.nfsdb.files import STEM, DatabaseFiles, is_same, name_files, remember
+from etrace.nfsdb.files import STEM, DatabaseFiles, name_files
 from etrace.nfsdb.store import is_fresh, reopen
 from etrace.parse.driver import parse_trace
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head

@@ -213,7 +213,7 @@ def test_importing_libetrace_does_not_load_the_engine() -> None:
     assert "libetrace.patterns" not in loaded_by("import libetrace")
     assert "libetrace.patterns" in loaded_by("from libetrace import precompute_command_patterns")
     with pytest.raises(AttributeError, match="nothing_like_it"):
-        libetrace.nothing_like_it  # noqa: B018
+        libetrace.nothing_like_it  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_the_examples_of_the_page_are_true() -> None:

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+from libetrace.mapped cimport U4, U8, Mapped
+from libetrace.types cimport u64
+
+
+cdef class Compilation:
+    cdef Mapped columns
+    cdef u64 row
+
+    cdef list texts(self, const U8 *start, const U4 *strings)
+    cdef list opens_of(self, list paths, bint is_written)
+    cdef list definitions(self, bint is_undef)
+
+
+cdef Compilation make_compilation(Mapped columns, u64 row)

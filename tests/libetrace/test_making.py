@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`create_nfsdb`, `parse_nfsdb` and versions."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import libetrace
+import pytest
+from databases import GCC_MAIN, write_database
+from libetrace.image import SCHEMA_VERSION, open_image
+from libetrace.making import _schema
+from lua_database import GOLDEN, write_lua
+
+from etrace.spec.database import PRODUCTS, TABLES
+
+
+def test_an_image_of_entries_gives_the_entries_back(tmp_path: Path) -> None:
+    entries = json.loads((write_lua(tmp_path) / ".nfsdb.json").read_bytes())
+    assert libetrace.create_nfsdb(entries, "/root", "1.2", [], [], tmp_path / "x.img")
+    db = libetrace.nfsdb()
+    db.load(tmp_path / "x.img")
+    assert [entry.json() for entry in db] == entries
+
+
+def test_products_go_in_and_out_with_their_patterns(tmp_path: Path) -> None:
+    small = libetrace.nfsdb()
+    small.load(write_database(tmp_path) / ".nfsdb.img")
+    bits = small.precompute_command_patterns(["*gcc*", "*\udcff"])
+    assert bits is not None
+    entries = [entry.json() for entry in small]
+    for entry in entries:
+        entry["n"] = "gA==" if bits[entry["p"], entry["x"]] == b"\x80" else "AA=="
+        entry["m"] = small.pids()[0]
+    libetrace.create_nfsdb(entries, "/", "", ["*gcc*", "*\udcff"], [], tmp_path / "x.img")
+    db = libetrace.nfsdb()
+    db.load(tmp_path / "x.img")
+    assert [entry.json() for entry in db] == entries
+    assert db.pcp_list() == ["*gcc*", "*\udcff"]
+    assert db[GCC_MAIN, 1][0].pcp == ["*gcc*"]
+
+
+def test_what_is_no_entry_is_told(tmp_path: Path) -> None:
+    with pytest.raises(libetrace.error, match="no database"):
+        libetrace.create_nfsdb([{"x": 1}], "/", "", [], [], tmp_path / "x.img")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_is_parsed_to_three_files(tmp_path: Path) -> None:
+    trace = tmp_path / "t.nfsdb"
+    trace.write_bytes(lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes()))
+    assert libetrace.parse_nfsdb(trace, tmp_path / "t.json", "-j1") == 0
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"t.nfsdb", "t.json", "t.env.json", "t.mounts.json"}
+    assert len(json.loads((tmp_path / "t.json").read_bytes())) == 239
+
+
+def test_a_missing_trace_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        libetrace.parse_nfsdb(tmp_path / "no", tmp_path / "t.json", "-j2")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_image_tells_its_versions(tmp_path: Path) -> None:
+    libetrace.create_nfsdb([], "/", "of today", [], [], tmp_path / "x.img")
+    assert libetrace.image_version(tmp_path / "x.img") == SCHEMA_VERSION
+    assert libetrace.database_version(tmp_path / "x.img") == "of today"
+    assert open_image(tmp_path / "x.img")["executions"].n_rows == 0
+
+
+def test_the_schema_that_is_installed_is_that_of_the_specification() -> None:
+    assert [(t["name"], [c[:2] for c in t["columns"]]) for t in _schema()] == [
+        (t.name, [[c.name, c.dtype] for c in t.columns]) for t in TABLES + PRODUCTS
+    ]
