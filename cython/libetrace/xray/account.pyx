@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Drives the expander over a log, a piece of records at a time, and accounts for the calls.
+
+Decoded records never leave the processor's cache: memory is that of the calls, 13 bytes each, and 8
+more while percentiles are taken. Percentiles are those of llvm-xray: of n sorted durations the ones at
+n / 2, 9 n / 10 and 99 n / 100, rounded down.
+"""
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from libetrace.memory cimport Buffer, buffer_free
+from libetrace.types cimport s32, s64, u8, u16, u32, u64
+from libetrace.xray.basic cimport Thread, decode_basic
+from libetrace.xray.expander cimport (
+    LEFT_OUT, NO_CALL, Calls, Durations, Expander, Node, Total, expand, expand_end, expander_free,
+    expander_init,
+)
+from libetrace.xray.framing cimport Block, frame, sort_blocks
+from libetrace.xray.problems cimport Problems, problems_free, problems_list
+from libetrace.xray.reader cimport Cursor, Sink, decode, read_header, sink_allocate, sink_free
+from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
+from libetrace.xray.rows cimport NO_ROW, Rows, rows_free, rows_get
+
+cdef extern from *:
+    int __builtin_clzll(unsigned long long value) nogil
+
+cdef enum:
+    PIECE = 16384  # records at a time
+    N_PERCENTILES = 3
+    N_BUCKETS = 61 * 16
+    MANY = 4096  # durations
+    BASIC_BYTES = 32
+    SMALL = 24
+
+BY = {"function": 0, "thread": 1, "edge": 2}
+ENDINGS = ("exit", "tail-exit", "caller", "end-of-log")
+
+
+# ---- percentiles ----
+
+cdef void _sort_small(u64 *values, s64 n) noexcept nogil:
+    cdef s64 i, j
+    cdef u64 value
+    for i in range(1, n):
+        value = values[i]
+        j = i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+
+
+cdef u64 _pivot(const u64 *values, s64 n, u64 *state) noexcept nogil:
+    # the median of three, drawn at random: no input can make it bad every time
+    cdef u64 drawn[3]
+    cdef int i
+    for i in range(3):
+        state[0] ^= state[0] << 13
+        state[0] ^= state[0] >> 7
+        state[0] ^= state[0] << 17
+        drawn[i] = values[state[0] % <u64>n]
+    _sort_small(drawn, 3)
+    return drawn[1]
+
+
+cdef u64 _select(u64 *values, s64 n, s64 wanted, u64 *state) noexcept nogil:
+    """Put the element that sorting would put at `wanted` there; smaller ones are before it."""
+    cdef s64 low = 0, high = n, left, right, i
+    cdef u64 pivot, value
+    while high - low > SMALL:
+        pivot = _pivot(values + low, high - low, state)
+        left = low
+        right = high
+        i = low
+        while i < right:  # three parts: below the pivot, equal to it, above
+            value = values[i]
+            if value < pivot:
+                values[i] = values[left]
+                values[left] = value
+                left += 1
+                i += 1
+            elif value > pivot:
+                right -= 1
+                values[i] = values[right]
+                values[right] = value
+            else:
+                i += 1
+        if wanted < left:
+            high = left
+        elif wanted >= right:
+            low = right
+        else:
+            return pivot
+    _sort_small(values + low, high - low)
+    return values[wanted]
+
+
+cdef int _bucket(u64 value) noexcept nogil:
+    # Powers of two in sixteen steps each: rising with the value.
+    cdef int power
+    if value < 16:
+        return <int>value
+    power = 63 - __builtin_clzll(value)
+    return (power - 3) * 16 + <int>(value >> (power - 4) & 15)
+
+
+cdef u64 _select_in_bucket(u64 *values, s64 n, int bucket, s64 wanted, u64 *space, u64 *state) noexcept nogil:
+    cdef s64 i, found = 0
+    for i in range(n):
+        space[found] = values[i]
+        found += _bucket(values[i]) == bucket
+    return _select(space, found, wanted, state)
+
+
+cdef int _select_by_buckets(u64 *values, s64 n, const u64 *places, u64 *percentiles, u64 *state) noexcept nogil:
+    """Take percentiles of many values: only those of three buckets are sorted; -1 without memory."""
+    cdef u64[N_BUCKETS] counts
+    cdef u64 *space
+    cdef u64 before = 0
+    cdef s64 i
+    cdef int bucket = 0
+    memset(counts, 0, sizeof(counts))
+    for i in range(n):
+        counts[_bucket(values[i])] += 1
+    space = <u64 *>malloc((n + 1) * sizeof(u64))
+    if space == NULL:
+        return -1
+    for i in range(N_PERCENTILES):
+        while before + counts[bucket] <= places[i]:
+            before += counts[bucket]
+            bucket += 1
+        percentiles[i] = _select_in_bucket(values, n, bucket, <s64>(places[i] - before), space, state)
+    free(space)
+    return 0
+
+
+# ---- accounts ----
+
+cdef int _take_percentiles(u64 *values, u64 n, u64 *percentiles, u64 *state) noexcept nogil:
+    cdef u64 at = 0
+    cdef int i
+    cdef u64[N_PERCENTILES] places
+    places[0] = n // 2
+    places[1] = n * 9 // 10
+    places[2] = n * 99 // 100
+    if n > MANY:
+        return _select_by_buckets(values, <s64>n, places, percentiles, state)
+    for i in range(N_PERCENTILES if n else 0):
+        # what is before `at` is smaller already
+        percentiles[i] = _select(values + at, <s64>(n - at), <s64>(places[i] - at), state)
+        at = places[i]
+    return 0
+
+
+cdef void _group(const Expander *expander, u64 *next_of, u64 *grouped) noexcept nogil:
+    # Durations of a row beside each other; `next_of` becomes where each row ends.
+    cdef const Durations *durations = &expander.durations
+    cdef const Total *totals = <const Total *>expander.totals.data
+    cdef u64 i, n = 0
+    for i in range(expander.keys.n):
+        next_of[i] = n
+        n += totals[i].count
+    for i in range(durations.n):
+        grouped[next_of[durations.row[i]]] = durations.ticks[i]
+        next_of[durations.row[i]] += 1
+
+
+cdef int _account(Expander *expander, u64 *percentiles) noexcept nogil:
+    cdef const Total *totals = <const Total *>expander.totals.data
+    cdef u64 *grouped = <u64 *>malloc(expander.durations.n * sizeof(u64) + 1)
+    cdef u64 *next_of = <u64 *>malloc(expander.keys.n * sizeof(u64) + 1)
+    cdef u64 i, n, state = 0x2545f4914f6cdd1d
+    cdef int result = -1 if grouped == NULL or next_of == NULL else 0
+    if result == 0:
+        _group(expander, next_of, grouped)
+    for i in range(expander.keys.n):
+        n = totals[i].count
+        if result == 0:
+            result = _take_percentiles(grouped + next_of[i] - n, n, percentiles + N_PERCENTILES * i, &state)
+    free(grouped)
+    free(next_of)
+    return result
+
+
+# ---- the pass over the file ----
+
+cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u64 n, Sink *sink,
+                     Expander *expander, Problems *problems) noexcept nogil:
+    cdef Cursor cursor
+    cdef u64 i
+    cdef int more
+    memset(&cursor, 0, sizeof(cursor))
+    for i in range(n):
+        cursor.at = block[i].begin
+        cursor.end = block[i].end
+        more = 1
+        while more:
+            sink.n = 0
+            more = decode(header, data, &cursor, sink, problems)
+            if more < 0 or expand(expander, sink.tsc, sink.function, sink.kind, sink.n) < 0:
+                return -1
+    return expand_end(expander)
+
+
+cdef int _run_fdr(const Header *header, const u8 *data, const Buffer *blocks, Expander *expander,
+                  Problems *problems) noexcept nogil:
+    cdef const Block *block = <const Block *>blocks.data
+    cdef u64 n_blocks = blocks.len // sizeof(Block)
+    cdef u64 first = 0, n
+    cdef Sink sink
+    cdef int failed
+    memset(&sink, 0, sizeof(sink))
+    failed = sink_allocate(&sink, PIECE)
+    while first < n_blocks and failed == 0:
+        n = 1
+        while (first + n < n_blocks and block[first + n].thread == block[first].thread
+               and block[first + n].process == block[first].process):
+            n += 1
+        failed = _run_thread(header, data, block + first, n, &sink, expander, problems)
+        first += n
+    sink_free(&sink)
+    return failed
+
+
+cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *threads, Expander *expander,
+                    Problems *problems) noexcept nogil:
+    cdef Sink sink
+    cdef const Thread *thread
+    cdef u64 i
+    cdef int failed
+    memset(&sink, 0, sizeof(sink))
+    failed = sink_allocate(&sink, (size - HEADER_BYTES) // BASIC_BYTES + 1)
+    if failed == 0:
+        failed = decode_basic(header, data, size, &sink, threads, problems)
+    for i in range(threads.len // sizeof(Thread)):
+        thread = &(<const Thread *>threads.data)[i]
+        if failed == 0:
+            failed = expand(expander, sink.tsc + thread.first_record, sink.function + thread.first_record,
+                            sink.kind + thread.first_record, thread.n_records)
+            expand_end(expander)
+    sink_free(&sink)
+    return failed
+
+
+cdef class Account:
+    """What the calls of one log come to; ticks everywhere. Made by `account`."""
+
+    cdef Header header
+    cdef Expander _expander
+    cdef Rows _shown
+    cdef Buffer _blocks
+    cdef Buffer _threads
+    cdef Problems _problems
+    cdef object _data
+    cdef readonly list rows
+    cdef readonly list nodes
+    cdef readonly u64 n_calls
+
+    def __dealloc__(self):
+        expander_free(&self._expander)
+        rows_free(&self._shown)
+        buffer_free(&self._blocks)
+        buffer_free(&self._threads)
+        problems_free(&self._problems)
+
+    @property
+    def frequency_hz(self):
+        return self.header.frequency
+
+    @property
+    def version(self):
+        return self.header.version
+
+    @property
+    def is_basic(self):
+        return self.header.type == 0
+
+    @property
+    def problems(self):
+        return problems_list(&self._problems)
+
+    @property
+    def n_problems(self):
+        return self._problems.n_problems
+
+    @property
+    def n_skipped_bytes(self):
+        return self._problems.n_skipped_bytes
+
+    @property
+    def n_unmatched_exits(self):
+        return self._expander.n_unmatched_exits
+
+    @property
+    def n_deduced(self):
+        return self._expander.n_deduced
+
+    @property
+    def n_unfinished(self):
+        return self._expander.n_unfinished
+
+    @property
+    def threads(self):
+        """(process, thread) in the order of their numbers."""
+        cdef const Block *block = <const Block *>self._blocks.data
+        cdef const Thread *thread = <const Thread *>self._threads.data
+        cdef u64 i
+        found = []
+        for i in range(self._threads.len // sizeof(Thread)):
+            found.append((thread[i].process, thread[i].thread))
+        for i in range(self._blocks.len // sizeof(Block)):
+            key = (block[i].process, block[i].thread)
+            if not found or found[len(found) - 1] != key:
+                found.append(key)
+        return found
+
+    @property
+    def clocks(self):
+        """(wall seconds, wall microseconds, tsc) of each buffer that has both."""
+        cdef const Block *block = <const Block *>self._blocks.data
+        return [
+            (block[i].wall_seconds, block[i].wall_microseconds, block[i].tsc)
+            for i in range(self._blocks.len // sizeof(Block)) if block[i].has_tsc
+        ]
+
+    def columns(self):
+        """Return the calls as (name, format, bytes): start, ticks, self, function, depth, ...
+
+        Calls that a filter left out are not there; `parent` is -1 for those called by none of the rest.
+        """
+        return _call_columns(self)
+
+    cdef int _run(self, const u8[::1] data) except -1:
+        cdef const u8 *bytes_ = &data[0]
+        cdef u64 size = data.shape[0]
+        cdef u64 most = (size - HEADER_BYTES) // (BASIC_BYTES if self.header.type == 0 else FUNCTION_BYTES)
+        cdef int failed
+        with nogil:
+            failed = expander_init(&self._expander, most + 1)
+            if failed == 0 and self.header.type == 0:
+                failed = _run_basic(&self.header, bytes_, size, &self._threads, &self._expander, &self._problems)
+            elif failed == 0:
+                failed = frame(&self.header, bytes_, size, &self._blocks, &self._problems)
+                if failed == 0:
+                    sort_blocks(&self._blocks)
+                    failed = _run_fdr(&self.header, bytes_, &self._blocks, &self._expander, &self._problems)
+        if failed < 0:
+            raise MemoryError
+        return 0
+
+    cdef int _summarise(self) except -1:
+        cdef u64 n_rows = self._expander.keys.n
+        cdef u64 *percentiles = <u64 *>calloc(n_rows * N_PERCENTILES + 1, sizeof(u64))
+        cdef const u64 *keys = <const u64 *>self._expander.keys.keys.data
+        cdef const Total *totals = <const Total *>self._expander.totals.data
+        cdef int failed = 0
+        cdef u64 i
+        if percentiles == NULL:
+            raise MemoryError
+        try:
+            if self._expander.options.wants_durations:
+                with nogil:
+                    failed = _account(&self._expander, percentiles)
+            if failed < 0:
+                raise MemoryError
+            self.rows = [
+                _row(keys[i], &totals[i], percentiles + N_PERCENTILES * i)
+                for i in range(n_rows) if totals[i].count
+            ]
+            self.n_calls = sum([row[2] for row in self.rows])
+        finally:
+            free(percentiles)
+        return 0
+
+    cdef int _list_nodes(self) except -1:
+        cdef const u64 *keys = <const u64 *>self._expander.paths.keys.data
+        cdef const Node *nodes = <const Node *>self._expander.nodes.data
+        cdef u64 i
+        self.nodes = [
+            (<s64>(keys[i] >> 32) - 1, keys[i] & 0xffffffff, nodes[i].n_calls, nodes[i].ticks,
+             nodes[i].self_ticks)
+            for i in range(self._expander.paths.n)
+        ]
+        return 0
+
+
+cdef tuple _row(u64 key, const Total *total, const u64 *percentiles):
+    return (
+        key & 0xffffffff, <s64>(key >> 32) - 1, total.count, total.minimum, percentiles[0],
+        percentiles[1], percentiles[2], total.maximum, total.ticks, total.self_ticks,
+    )
+
+
+# ---- all columns of calls ----
+
+cdef u64 _pack(Calls *calls, s64 *place) noexcept nogil:
+    # Close the gaps of calls that were left out; `place` is where each went. How many there are.
+    cdef u64 i, n = 0
+    cdef s64 caller
+    for i in range(calls.n):
+        caller = calls.parent[i]
+        if calls.ending[i] == LEFT_OUT:
+            place[i] = NO_CALL if caller < 0 else place[caller]  # for those that it called
+            continue
+        place[i] = <s64>n
+        calls.start[n] = calls.start[i]
+        calls.ticks[n] = calls.ticks[i]
+        calls.self_ticks[n] = calls.self_ticks[i]
+        calls.parent[n] = NO_CALL if caller < 0 else place[caller]
+        calls.function[n] = calls.function[i]
+        calls.depth[n] = calls.depth[i]
+        calls.thread[n] = calls.thread[i]
+        calls.ending[n] = calls.ending[i]
+        n += 1
+    return n
+
+
+cdef bytearray _copy(const void *column, u64 n_bytes):
+    return PyByteArray_FromStringAndSize(<const char *>column, n_bytes)
+
+
+cdef list _call_columns(Account account):
+    cdef Calls *calls = &account._expander.calls
+    cdef s64 *place = <s64 *>malloc(calls.n * sizeof(s64) + 1)
+    cdef u64 n
+    if place == NULL:
+        raise MemoryError
+    with nogil:
+        calls.n = n = _pack(calls, place)
+    free(place)
+    return [
+        ("start", "Q", _copy(calls.start, n * 8)),
+        ("ticks", "Q", _copy(calls.ticks, n * 8)),
+        ("self_ticks", "Q", _copy(calls.self_ticks, n * 8)),
+        ("parent", "q", _copy(calls.parent, n * 8)),
+        ("function", "I", _copy(calls.function, n * 4)),
+        ("depth", "I", _copy(calls.depth, n * 4)),
+        ("thread", "I", _copy(calls.thread, n * 4)),
+        ("ending", "B", _copy(calls.ending, n)),
+    ]
+
+
+def account(
+    const u8[::1] data not None,
+    *,
+    str by="function",
+    functions=None,
+    u64 shortest=0,
+    u64 from_tsc=0,
+    u64 until_tsc=0xffffffffffffffff,
+    bint deduce=False,
+    bint calls=False,
+    bint nodes=False,
+    bint percentiles=True,
+):
+    """Account for the calls of a log; LogError when the bytes are none.
+
+    `by` says what a row is: "function", "thread" (a function in a thread) or "edge" (a function called by
+    a function). `functions`: ids that are looked at (None: all); the time of others is that of their
+    callers. `shortest`, `from_tsc`, `until_tsc`: shorter calls and those that begin outside are left out.
+    `deduce`: calls that lost their exit end with their caller, and count. `calls` keeps the columns that
+    `columns()` returns, `nodes` the tree of stacks. Without
+    `percentiles` they are 0, and it takes less time.
+
+    Rows are (function, thread | caller | -1, count, min, median, 90th, 99th, max, sum, self), nodes (parent |
+    -1, function, count, ticks, self ticks).
+    """
+    cdef Account out = Account()
+    cdef Expander *expander = &out._expander
+    read_header(data, &out.header)
+    out._data = data
+    expander.options.by = BY[by]
+    expander.options.wants_calls = calls
+    expander.options.wants_durations = percentiles
+    expander.options.wants_nodes = nodes
+    expander.options.counts_deduced = deduce
+    expander.options.shortest = shortest
+    expander.options.from_tsc = from_tsc
+    expander.options.until_tsc = until_tsc
+    if functions is not None:
+        for function in functions:
+            if rows_get(&out._shown, function) == NO_ROW:
+                raise MemoryError
+        expander.shown = &out._shown
+    out._run(data)
+    out._summarise()
+    if nodes:
+        out._list_nodes()
+    return out

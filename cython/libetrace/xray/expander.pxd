@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# Records to calls, one thread after the other.
+from libetrace.memory cimport Buffer
+from libetrace.types cimport s64, u8, u32, u64
+from libetrace.xray.rows cimport Rows
+
+cdef enum:
+    NO_CALL = -1
+    N_DIRECT = 4096
+
+# What a row of the account is.
+cdef enum By:
+    BY_FUNCTION = 0
+    BY_THREAD = 1  # function in a thread
+    BY_EDGE = 2  # function called by a function
+
+# How a call ended.
+cdef enum Ending:
+    BY_EXIT = 0
+    BY_TAIL_EXIT = 1
+    BY_CALLER = 2  # no exit of its own: it ended before its caller did
+    BY_END_OF_LOG = 3
+    LEFT_OUT = 4  # by a filter
+
+
+cdef struct Options:
+    int by
+    bint wants_durations
+    bint wants_calls
+    bint wants_nodes
+    bint counts_deduced  # BY_CALLER counts as an end
+    u64 shortest  # ticks
+    u64 from_tsc
+    u64 until_tsc
+
+
+cdef struct Frame:
+    u64 start
+    u64 child_ticks
+    s64 call
+    u32 row  # of `functions`
+    u32 key  # of `keys`
+    u32 node
+
+
+# How long each call that counts took, in the order in which they ended.
+cdef struct Durations:
+    u64 n
+    u64 *ticks
+    u32 *row  # of `keys`
+
+
+# Columns of calls, in the order in which they began in each thread.
+cdef struct Calls:
+    u64 n
+    u64 *start
+    u64 *ticks
+    u64 *self_ticks
+    s64 *parent
+    u32 *function  # id
+    u32 *depth
+    u32 *thread
+    u8 *ending
+
+
+# What the calls of a row come to.
+cdef struct Total:
+    u64 count
+    u64 minimum
+    u64 maximum
+    u64 ticks
+    u64 self_ticks
+
+
+# One path from a root: (parent node, function) is its key in `paths`.
+cdef struct Node:
+    u64 n_calls
+    u64 ticks
+    u64 self_ticks
+
+
+cdef struct FunctionState:
+    u32 n_open  # how often it is on the stack
+    bint is_hidden
+
+
+cdef struct Expander:
+    Options options
+    Rows functions  # ids
+    Buffer states  # FunctionState by function
+    u32 direct[N_DIRECT]  # rows + 1 of small ids
+    Rows *shown  # ids that are not hidden; NULL: all
+    Rows keys
+    Buffer totals  # Total by key
+    Rows paths
+    Buffer nodes  # Node by path
+    Durations durations
+    Calls calls
+    Buffer frames
+    u32 thread
+    u64 last_tsc
+    u64 n_unmatched_exits
+    u64 n_deduced
+    u64 n_unfinished
+    u64 n_backwards
+
+
+cdef int expander_init(Expander *expander, u64 n_records) noexcept nogil
+cdef void expander_free(Expander *expander) noexcept nogil
+# Take records of the current thread; -1 without memory.
+cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil
+# The thread has no more records.
+cdef int expand_end(Expander *expander) noexcept nogil

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Where the buffers of threads lie in a Flight Data Recorder log.
+from libetrace.memory cimport Buffer
+from libetrace.types cimport s32, s64, u8, u16, u32, u64
+from libetrace.xray.problems cimport Problems
+from libetrace.xray.records cimport Header
+
+
+# One buffer of one thread.
+cdef struct Block:
+    u64 begin  # offsets of the file, of its first record and behind the last
+    u64 end
+    u64 sequence  # in the file
+    s64 wall_seconds
+    s32 wall_microseconds
+    s32 thread
+    s32 process
+    u16 cpu
+    bint has_thread
+    bint has_tsc
+    u64 tsc  # of its first NewCPUId
+    u64 first_record  # in the columns, once decoded
+    u64 n_records
+
+
+# Append the buffers of a log to `blocks`; -1 when there is no memory.
+cdef int frame(const Header *header, const u8 *data, u64 size, Buffer *blocks, Problems *problems) noexcept nogil
+# Order them by process, thread and time.
+cdef void sort_blocks(Buffer *blocks) noexcept nogil

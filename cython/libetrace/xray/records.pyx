@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The bytes of one Flight Data Recorder record.
+
+Layouts: seed 002 (version 1) and LLVM's writers of versions 2 to 5, see docs/xray-format.md. Unused
+bytes of a record are what the writer's stack held: they are never looked at.
+"""
+from libc.string cimport memset
+
+
+cdef bint _is_known(int version, u8 kind) noexcept nogil:
+    if kind == END_OF_BUFFER:
+        return version == 1
+    if kind == BUFFER_EXTENTS:
+        return version >= 2
+    if kind == TYPED_EVENT or kind == PID:
+        return version >= 3
+    return kind < TYPED_EVENT
+
+
+cdef void _read_function(const Header *header, const u8 *at, Record *record) noexcept nogil:
+    cdef u32 word = load32(at, header.is_big)
+    record.n_bytes = FUNCTION_BYTES
+    if header.is_big:
+        record.action = word >> 28 & 7
+        record.function = word & 0x0fffffff
+    else:
+        record.action = word >> 1 & 7
+        record.function = word >> 4
+    record.tsc = load32(at + 4, header.is_big)
+    record.what = FUNCTION if record.action <= ENTER_ARGS else BAD_ACTION
+
+
+cdef void _read_event(const Header *header, const u8 *at, const u8 *end, Record *record) noexcept nogil:
+    cdef bint is_big = header.is_big
+    cdef s32 size = <s32>load32(at + 1, is_big)
+    if size < 0:
+        record.what = BAD_EVENT_SIZE
+        return
+    if header.version >= 5:
+        record.is_delta = True
+        record.tsc = <u64><s64><s32>load32(at + 5, is_big)
+        record.number = load16(at + 9, is_big)
+    else:
+        record.tsc = load64(at + 5, is_big)
+        record.number = load16(at + 13, is_big)
+    record.payload_bytes = <u64>size
+    if size > end - at - METADATA_BYTES:
+        record.what = CUT_OFF
+        return
+    record.n_bytes = METADATA_BYTES + <u32>size
+
+
+cdef void _read_metadata(const Header *header, const u8 *at, const u8 *end, Record *record) noexcept nogil:
+    cdef bint is_big = header.is_big
+    cdef u8 kind = metadata_kind(at[0], is_big)
+    record.n_bytes = METADATA_BYTES
+    if not _is_known(header.version, kind):
+        record.what = BAD_KIND
+        record.number = kind
+        return
+    record.what = kind
+    if kind == NEW_BUFFER:
+        # the seed has 16 bits, every writer that was ever released 32, little endian
+        record.id = load16(at + 1, True) if is_big else <s32>load32(at + 1, False)
+    elif kind == PID:
+        record.id = <s32>load32(at + 1, is_big)
+    elif kind == NEW_CPU_ID:
+        record.number = load16(at + 1, is_big)
+        record.tsc = load64(at + 3, is_big)
+    elif kind == WALL_TIME:
+        record.tsc = load64(at + 1, is_big)
+        record.id = <s32>load32(at + 9, is_big)
+    elif kind == CUSTOM_EVENT or kind == TYPED_EVENT:
+        _read_event(header, at, end, record)
+    elif kind != END_OF_BUFFER:
+        record.tsc = load64(at + 1, is_big)  # TSC_WRAP, CALL_ARGUMENT, BUFFER_EXTENTS
+
+
+cdef void record_read(const Header *header, const u8 *at, const u8 *end, Record *record) noexcept nogil:
+    cdef bint is_function
+    memset(record, 0, sizeof(record[0]))
+    if end <= at:
+        record.what = CUT_OFF
+        return
+    is_function = not is_metadata(at[0], header.is_big)
+    if end - at < (FUNCTION_BYTES if is_function else METADATA_BYTES):
+        record.what = CUT_OFF
+        record.n_bytes = <u32>(end - at)
+    elif is_function:
+        _read_function(header, at, record)
+    else:
+        _read_metadata(header, at, end, record)
