@@ -21,7 +21,7 @@ from libetrace.xray.framing cimport Block, frame, sort_blocks
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
 from libetrace.xray.reader cimport Cursor, Sink, decode, read_header, sink_allocate, sink_free
 from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
-from libetrace.xray.rows cimport NO_ROW, Rows, rows_free, rows_get
+from libetrace.xray.rows cimport NO_ROW, Rows, rows_find, rows_free, rows_get, rows_grow
 
 cdef extern from *:
     int __builtin_clzll(unsigned long long value) nogil
@@ -186,6 +186,10 @@ cdef int _account(Expander *expander, u64 *percentiles) noexcept nogil:
 
 # ---- the pass over the file ----
 
+cdef bint _is_wanted(const Rows *wanted, s32 thread) noexcept nogil:
+    return wanted == NULL or rows_find(wanted, <u32>thread) != NO_ROW
+
+
 cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u64 n, Sink *sink,
                      Expander *expander, Problems *problems) noexcept nogil:
     cdef Cursor cursor
@@ -204,8 +208,8 @@ cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u
     return expand_end(expander)
 
 
-cdef int _run_fdr(const Header *header, const u8 *data, const Buffer *blocks, Expander *expander,
-                  Problems *problems) noexcept nogil:
+cdef int _run_fdr(const Header *header, const u8 *data, const Buffer *blocks, const Rows *wanted,
+                  Expander *expander, Problems *problems) noexcept nogil:
     cdef const Block *block = <const Block *>blocks.data
     cdef u64 n_blocks = blocks.len // sizeof(Block)
     cdef u64 first = 0, n
@@ -218,14 +222,17 @@ cdef int _run_fdr(const Header *header, const u8 *data, const Buffer *blocks, Ex
         while (first + n < n_blocks and block[first + n].thread == block[first].thread
                and block[first + n].process == block[first].process):
             n += 1
-        failed = _run_thread(header, data, block + first, n, &sink, expander, problems)
+        if _is_wanted(wanted, block[first].thread):
+            failed = _run_thread(header, data, block + first, n, &sink, expander, problems)
+        else:
+            expander.thread += 1
         first += n
     sink_free(&sink)
     return failed
 
 
-cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *threads, Expander *expander,
-                    Problems *problems) noexcept nogil:
+cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *threads, const Rows *wanted,
+                    Expander *expander, Problems *problems) noexcept nogil:
     cdef Sink sink
     cdef const Thread *thread
     cdef u64 i
@@ -236,58 +243,37 @@ cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *thre
         failed = decode_basic(header, data, size, &sink, threads, problems)
     for i in range(threads.len // sizeof(Thread)):
         thread = &(<const Thread *>threads.data)[i]
-        if failed == 0:
+        if failed == 0 and _is_wanted(wanted, thread.thread):
             failed = expand(expander, sink.tsc + thread.first_record, sink.function + thread.first_record,
                             sink.kind + thread.first_record, thread.n_records)
-            expand_end(expander)
+        expand_end(expander)
     sink_free(&sink)
     return failed
 
 
 cdef class Account:
-    """What the calls of one log come to; ticks everywhere. Made by `account`."""
+    """What the calls of logs come to; ticks everywhere. Made by `account`."""
 
-    cdef Header header
     cdef Expander _expander
     cdef Rows _shown
-    cdef Buffer _blocks
-    cdef Buffer _threads
-    cdef Problems _problems
-    cdef object _data
+    cdef Rows _wanted
+    cdef Rows *_wanted_or_null
     cdef readonly list rows
     cdef readonly list nodes
     cdef readonly u64 n_calls
+    #: (log, process, thread) in the order of their numbers
+    cdef readonly list threads
+    #: for each log: {version, is_basic, frequency_hz, clocks, problems, n_problems, n_skipped_bytes}
+    cdef readonly list logs
+
+    def __cinit__(self):
+        self.threads = []
+        self.logs = []
 
     def __dealloc__(self):
         expander_free(&self._expander)
         rows_free(&self._shown)
-        buffer_free(&self._blocks)
-        buffer_free(&self._threads)
-        problems_free(&self._problems)
-
-    @property
-    def frequency_hz(self):
-        return self.header.frequency
-
-    @property
-    def version(self):
-        return self.header.version
-
-    @property
-    def is_basic(self):
-        return self.header.type == 0
-
-    @property
-    def problems(self):
-        return problems_list(&self._problems)
-
-    @property
-    def n_problems(self):
-        return self._problems.n_problems
-
-    @property
-    def n_skipped_bytes(self):
-        return self._problems.n_skipped_bytes
+        rows_free(&self._wanted)
 
     @property
     def n_unmatched_exits(self):
@@ -301,53 +287,43 @@ cdef class Account:
     def n_unfinished(self):
         return self._expander.n_unfinished
 
-    @property
-    def threads(self):
-        """(process, thread) in the order of their numbers."""
-        cdef const Block *block = <const Block *>self._blocks.data
-        cdef const Thread *thread = <const Thread *>self._threads.data
-        cdef u64 i
-        found = []
-        for i in range(self._threads.len // sizeof(Thread)):
-            found.append((thread[i].process, thread[i].thread))
-        for i in range(self._blocks.len // sizeof(Block)):
-            key = (block[i].process, block[i].thread)
-            if not found or found[len(found) - 1] != key:
-                found.append(key)
-        return found
-
-    @property
-    def clocks(self):
-        """(wall seconds, wall microseconds, tsc) of each buffer that has both."""
-        cdef const Block *block = <const Block *>self._blocks.data
-        return [
-            (block[i].wall_seconds, block[i].wall_microseconds, block[i].tsc)
-            for i in range(self._blocks.len // sizeof(Block)) if block[i].has_tsc
-        ]
-
     def columns(self):
-        """Return the calls as (name, format, bytes): start, ticks, self, function, depth, ...
+        """Return the calls as (name, format, bytes): start, ticks, self_ticks, parent, function, depth, ...
 
         Calls that a filter left out are not there; `parent` is -1 for those called by none of the rest.
         """
         return _call_columns(self)
 
-    cdef int _run(self, const u8[::1] data) except -1:
-        cdef const u8 *bytes_ = &data[0]
+    cdef int _add(self, const u8[::1] data) except -1:
+        cdef Header header
+        cdef Buffer blocks
+        cdef Buffer threads
+        cdef Problems problems
+        cdef int failed = 0
         cdef u64 size = data.shape[0]
-        cdef u64 most = (size - HEADER_BYTES) // (BASIC_BYTES if self.header.type == 0 else FUNCTION_BYTES)
-        cdef int failed
-        with nogil:
-            failed = expander_init(&self._expander, most + 1)
-            if failed == 0 and self.header.type == 0:
-                failed = _run_basic(&self.header, bytes_, size, &self._threads, &self._expander, &self._problems)
-            elif failed == 0:
-                failed = frame(&self.header, bytes_, size, &self._blocks, &self._problems)
-                if failed == 0:
-                    sort_blocks(&self._blocks)
-                    failed = _run_fdr(&self.header, bytes_, &self._blocks, &self._expander, &self._problems)
-        if failed < 0:
-            raise MemoryError
+        memset(&blocks, 0, sizeof(blocks))
+        memset(&threads, 0, sizeof(threads))
+        memset(&problems, 0, sizeof(problems))
+        read_header(data, &header)
+        try:
+            with nogil:
+                if header.type == 0:
+                    failed = _run_basic(&header, &data[0], size, &threads, self._wanted_or_null,
+                                        &self._expander, &problems)
+                else:
+                    failed = frame(&header, &data[0], size, &blocks, &problems)
+                    if failed == 0:
+                        sort_blocks(&blocks)
+                        failed = _run_fdr(&header, &data[0], &blocks, self._wanted_or_null,
+                                          &self._expander, &problems)
+            if failed < 0:
+                raise MemoryError
+            self.threads += _list_threads(len(self.logs), &blocks, &threads)
+            self.logs.append(_describe(&header, &blocks, &problems))
+        finally:
+            buffer_free(&blocks)
+            buffer_free(&threads)
+            problems_free(&problems)
         return 0
 
     cdef int _summarise(self) except -1:
@@ -384,6 +360,44 @@ cdef class Account:
             for i in range(self._expander.paths.n)
         ]
         return 0
+
+
+cdef list _list_threads(int log, const Buffer *blocks, const Buffer *threads):
+    cdef const Block *block = <const Block *>blocks.data
+    cdef const Thread *thread = <const Thread *>threads.data
+    cdef u64 i
+    found = [
+        (log, thread[i].process, thread[i].thread) for i in range(threads.len // sizeof(Thread))
+    ]
+    for i in range(blocks.len // sizeof(Block)):
+        if i == 0 or block[i - 1].thread != block[i].thread or block[i - 1].process != block[i].process:
+            found.append((log, block[i].process, block[i].thread))
+    return found
+
+
+cdef dict _describe(const Header *header, const Buffer *blocks, const Problems *problems):
+    cdef const Block *block = <const Block *>blocks.data
+    return {
+        "version": header.version,
+        "is_basic": header.type == 0,
+        "frequency_hz": header.frequency,
+        "clocks": [
+            (block[i].wall_seconds, block[i].wall_microseconds, block[i].tsc)
+            for i in range(blocks.len // sizeof(Block)) if block[i].has_tsc
+        ],
+        "problems": problems_list(problems),
+        "n_problems": problems.n_problems,
+        "n_skipped_bytes": problems.n_skipped_bytes,
+    }
+
+
+cdef int _fill(Rows *rows, object numbers) except -1:
+    for number in numbers:
+        if rows_get(rows, <u64>(number & 0xffffffff)) == NO_ROW:
+            raise MemoryError
+    if rows.slots == NULL and rows_grow(rows) < 0:
+        raise MemoryError
+    return 0
 
 
 cdef tuple _row(u64 key, const Total *total, const u64 *percentiles):
@@ -443,10 +457,11 @@ cdef list _call_columns(Account account):
 
 
 def account(
-    const u8[::1] data not None,
+    logs not None,
     *,
     str by="function",
     functions=None,
+    threads=None,
     u64 shortest=0,
     u64 from_tsc=0,
     u64 until_tsc=0xffffffffffffffff,
@@ -455,13 +470,13 @@ def account(
     bint nodes=False,
     bint percentiles=True,
 ):
-    """Account for the calls of a log; LogError when the bytes are none.
+    """Account for the calls of logs (a buffer or a list of them); LogError when the bytes are none.
 
     `by` says what a row is: "function", "thread" (a function in a thread) or "edge" (a function called by
     a function). `functions`: ids that are looked at (None: all); the time of others is that of their
-    callers. `shortest`, `from_tsc`, `until_tsc`: shorter calls and those that begin outside are left out.
-    `deduce`: calls that lost their exit end with their caller, and count. `calls` keeps the columns that
-    `columns()` returns, `nodes` the tree of stacks. Without
+    callers. `threads`: thread ids that are looked at. `shortest`, `from_tsc`, `until_tsc`: shorter calls
+    and those that begin outside are left out. `deduce`: calls that lost their exit end with their caller,
+    and count. `calls` keeps the columns that `columns()` returns, `nodes` the tree of stacks. Without
     `percentiles` they are 0, and it takes less time.
 
     Rows are (function, thread | caller | -1, count, min, median, 90th, 99th, max, sum, self), nodes (parent |
@@ -469,8 +484,7 @@ def account(
     """
     cdef Account out = Account()
     cdef Expander *expander = &out._expander
-    read_header(data, &out.header)
-    out._data = data
+    cdef list buffers = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     expander.options.by = BY[by]
     expander.options.wants_calls = calls
     expander.options.wants_durations = percentiles
@@ -480,11 +494,15 @@ def account(
     expander.options.from_tsc = from_tsc
     expander.options.until_tsc = until_tsc
     if functions is not None:
-        for function in functions:
-            if rows_get(&out._shown, function) == NO_ROW:
-                raise MemoryError
+        _fill(&out._shown, functions)
         expander.shown = &out._shown
-    out._run(data)
+    if threads is not None:
+        _fill(&out._wanted, threads)
+        out._wanted_or_null = &out._wanted
+    if expander_init(expander, sum([len(data) // FUNCTION_BYTES for data in buffers]) + 1) < 0:
+        raise MemoryError
+    for data in buffers:
+        out._add(data)
     out._summarise()
     if nodes:
         out._list_nodes()

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolves function ids by the instrumentation map of a binary (ELF section `xray_instr_map`).
+
+An entry is two words (address of the sled, address of its function), then kind, always-instrument and
+version, padded to four words. Versions 0 and 1 have absolute addresses (which a position-independent
+binary leaves to its relocations), version 2 has them relative to the word itself. The id of a
+function is the number of its run of equal function addresses, counted from 1 in section order. All
+of it is the same on every architecture. Source: compiler-rt's xray_interface.cpp, and
+reference/xray.md section 8 for what was measured.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+
+from etrace.errors import EtraceError
+from etrace.xray.demangle import demangle
+from etrace.xray.lines import Declaration, read_declarations
+from etrace.xray.symbols import find_debug_file, read_names
+
+SECTION = "xray_instr_map"
+OBJECT_SHIFT = 24
+#: bits of a function id within its object
+LOCAL_MASK = (1 << OBJECT_SHIFT) - 1
+
+
+class SledKind(IntEnum):
+    """What a sled instruments."""
+
+    ENTRY = 0
+    EXIT = 1
+    TAIL_CALL = 2
+    ENTRY_WITH_ARGUMENTS = 3
+    CUSTOM_EVENT = 4
+    TYPED_EVENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sled:
+    """One instrumented place; addresses are those of the linked file."""
+
+    function_id: int
+    address: int
+    function: int
+    kind: int
+    always_instrument: bool
+    version: int
+
+    @property
+    def kind_name(self) -> str:
+        """The word for its kind, as llvm-xray prints it."""
+        names = {
+            SledKind.ENTRY: "function-enter",
+            SledKind.EXIT: "function-exit",
+            SledKind.TAIL_CALL: "tail-exit",
+            SledKind.ENTRY_WITH_ARGUMENTS: "log-args-enter",
+            SledKind.CUSTOM_EVENT: "custom-event",
+            SledKind.TYPED_EVENT: "typed-event",
+        }
+        return names[SledKind(self.kind)] if self.kind in names else f"kind-{self.kind}"
+
+
+def _relocated(elf: ELFFile, begin: int, end: int) -> dict[int, int]:
+    """Return the words in [begin, end) whose value only relocations with addends know."""
+    values: dict[int, int] = {}
+    for section in elf.iter_sections():
+        if not isinstance(section, RelocationSection) or not section.is_RELA():
+            continue
+        symbols = elf.get_section(section["sh_link"]) if section["sh_link"] else None
+        for relocation in section.iter_relocations():
+            where = relocation["r_offset"]
+            if not begin <= where < end:
+                continue
+            base = 0
+            if relocation["r_info_sym"] and symbols is not None:
+                base = symbols.get_symbol(relocation["r_info_sym"])["st_value"]
+            values[where] = base + relocation["r_addend"]
+    return values
+
+
+def _entries(data: bytes, elf: ELFFile) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the fields of every entry."""
+    order, word = ("<" if elf.little_endian else ">"), ("Q" if elf.elfclass == 64 else "I")
+    padding = 13 if elf.elfclass == 64 else 5
+    yield from struct.iter_unpack(f"{order}{word}{word}BBB{padding}x", data)
+
+
+def _addresses(elf: ELFFile, section: Any) -> Iterator[tuple[int, int, int, bool, int]]:
+    data, start = section.data(), section["sh_addr"]
+    word = elf.elfclass // 8
+    n_bytes = 4 * word
+    mask = (1 << elf.elfclass) - 1
+    moved: dict[int, int] | None = None
+    for i, (sled, function, kind, always, version) in enumerate(
+        _entries(data[: len(data) // n_bytes * n_bytes], elf)
+    ):
+        at = start + i * n_bytes
+        if version >= 2:
+            sled, function = (at + sled) & mask, (at + word + function) & mask  # noqa: PLW2901
+        else:
+            if moved is None:
+                moved = _relocated(elf, start, start + len(data))
+            sled, function = moved.get(at, sled), moved.get(at + word, function)  # noqa: PLW2901
+        yield sled, function, kind, bool(always), version
+
+
+def _number(rows: Iterator[tuple[int, int, int, bool, int]]) -> Iterator[Sled]:
+    runs = groupby(rows, key=lambda row: row[1])
+    for function_id, (_, sleds) in enumerate(runs, start=1):
+        for address, function, kind, always, version in sleds:
+            yield Sled(function_id, address, function, kind, always, version)
+
+
+def _read_sleds(elf: ELFFile, path: Path) -> tuple[Sled, ...]:
+    if elf["e_type"] == "ET_REL":
+        raise EtraceError(
+            f"{path} is an object file: function ids are only final in a linked program",
+            "give the executable or shared object that was run",
+        )
+    section = elf.get_section_by_name(SECTION)
+    if section is None:
+        raise EtraceError(
+            f"{path} has no section {SECTION}",
+            "was it built with -fxray-instrument? is it the program that wrote the log?",
+        )
+    if section["sh_type"] == "SHT_NOBITS":
+        raise EtraceError(
+            f"{path} is a debug file: its section {SECTION} is empty",
+            "give the program itself; names are taken from its debug file by themselves",
+        )
+    return tuple(_number(_addresses(elf, section)))
+
+
+@dataclass(frozen=True)
+class InstrumentationMap:
+    """Functions of one binary by id. `object_number` is 0 for the executable, 1.. for DSOs.
+
+    A DSO's ids carry its number in their bits from 24 on (LLVM 20, -fxray-shared).
+    """
+
+    path: Path
+    sleds: tuple[Sled, ...]
+    object_number: int = 0
+
+    @classmethod
+    def from_elf(cls, path: str | Path, object_number: int = 0) -> InstrumentationMap:
+        """Read the map of an ELF file; EtraceError when it has none or cannot be read."""
+        path = Path(path)
+        try:
+            with path.open("rb") as stream:
+                return cls(path, _read_sleds(ELFFile(stream), path), object_number)
+        except OSError as error:
+            raise EtraceError(
+                f"cannot read {path}: {error.strerror}", "name the program that wrote the log"
+            ) from error
+        except (ELFError, struct.error, OverflowError) as error:
+            raise EtraceError(
+                f"{path}: not a readable ELF file: {error}", "name the program that wrote the log"
+            ) from error
+
+    @property
+    def n_functions(self) -> int:
+        """How many functions are instrumented."""
+        return self.sleds[-1].function_id if self.sleds else 0
+
+    @cached_property
+    def addresses(self) -> Sequence[int]:
+        """Address of each function, by id - 1."""
+        return [next(sleds).function for _, sleds in groupby(self.sleds, key=_function_id)]
+
+    @cached_property
+    def kinds(self) -> Mapping[int, frozenset[int]]:
+        """Kinds of the sleds of each function id."""
+        return {
+            number: frozenset(sled.kind for sled in sleds)
+            for number, sleds in groupby(self.sleds, key=_function_id)
+        }
+
+    @cached_property
+    def mangled(self) -> Mapping[int, str]:
+        """Symbols by function address, as the linker knows them."""
+        try:
+            with self.path.open("rb") as stream:
+                return read_names(ELFFile(stream), self.path, frozenset(self.addresses))
+        except (OSError, ELFError):
+            return {}
+
+    @cached_property
+    def declarations(self) -> Mapping[int, Declaration]:
+        """Where functions are declared, by address, as far as debug information tells."""
+        wanted = frozenset(self.addresses)
+        try:
+            with self.path.open("rb") as stream:
+                elf = ELFFile(stream)
+                found = read_declarations(elf, wanted)
+                debug = None if found else find_debug_file(elf, self.path)
+            if debug is None:
+                return found
+            with debug.open("rb") as stream:
+                return read_declarations(ELFFile(stream), wanted)
+        except (OSError, ELFError):
+            return {}
+
+    def address(self, function_id: int) -> int | None:
+        """Return the address of a function, None when the map has no such id."""
+        if function_id >> OBJECT_SHIFT != self.object_number:
+            return None
+        number = function_id & LOCAL_MASK
+        return self.addresses[number - 1] if 0 < number <= self.n_functions else None
+
+    def name(self, function_id: int, *, demangled: bool = True) -> str:
+        """Return the name of a function: of its symbol, else `@(address)`, else `#id`."""
+        address = self.address(function_id)
+        if address is None:
+            return f"#{function_id}"
+        name = self.mangled.get(address)
+        if name is None:
+            return f"@({address:x})"
+        return demangle(name) if demangled else name
+
+    def declaration(self, function_id: int) -> Declaration | None:
+        """Return where a function is declared, None when nothing tells."""
+        address = self.address(function_id)
+        return None if address is None else self.declarations.get(address)
+
+
+def _function_id(sled: Sled) -> int:
+    return sled.function_id

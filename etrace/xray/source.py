@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a log: a file (mapped, not read), standard input, gzip or zstd.
+
+A compressed log is unpacked in memory. Its bytes are all that the readers of libetrace.xray want.
+"""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+from etrace.errors import EtraceError
+
+STDIN = "-"
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZSTD_HINT = "install the command zstd (package zstd), or unpack the log first"
+
+
+def _gunzip(data: bytes | memoryview, name: str) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise EtraceError(f"{name}: damaged gzip data: {error}", "copy the log again") from error
+
+
+def _unzstd(data: bytes | memoryview, name: str) -> bytes:
+    command = shutil.which("zstd")
+    if command is None:
+        raise EtraceError(f"{name} is compressed with zstd, and there is no zstd here", ZSTD_HINT)
+    done = subprocess.run([command, "-dcq"], input=data, capture_output=True, check=False)
+    if done.returncode:
+        text = done.stderr.decode(errors="replace").strip()
+        raise EtraceError(f"{name}: damaged zstd data: {text}", "copy the log again")
+    return done.stdout
+
+
+def _unpack(data: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
+    if data[:2] == GZIP_MAGIC:
+        return _gunzip(memoryview(data), name)
+    if data[:4] == ZSTD_MAGIC:
+        return _unzstd(memoryview(data), name)
+    return data
+
+
+def open_log(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
+    """Return the bytes of a log; `-` is standard input. EtraceError when it cannot be read."""
+    if os.fspath(path) == STDIN:
+        return _unpack(sys.stdin.buffer.read(), "standard input")
+    path = Path(path)
+    try:
+        with path.open("rb") as stream:
+            if not path.is_file():  # a pipe, as of `<(...)`
+                return _unpack(stream.read(), str(path))
+            if os.fstat(stream.fileno()).st_size == 0:
+                return b""
+            return _unpack(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), str(path))
+    except OSError as error:
+        raise EtraceError(f"cannot read {path}: {error.strerror}", "name an XRay log") from error

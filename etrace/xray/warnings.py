@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words for what the readers found wrong with a log: one line a problem, with its offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+#: (name, offset, skipped bytes, number) as libetrace.xray gives them
+RawProblem = tuple[str, int, int, int]
+
+TEXTS = {
+    "unknown-kind": "metadata record of unknown kind {number}",
+    "unknown-action": "function record with unknown action {number}",
+    "negative-size": "event of negative size",
+    "record-cut-off": "record cut off by the end of its buffer",
+    "garbage": "no record",
+    "junk-between": "bytes between buffers",
+    "buffer-cut-off": "the buffer says that it is longer than the file; read as far as it goes",
+    "no-new-buffer": "buffer without a NewBuffer record: its thread is not known (0 is shown)",
+    "no-end-of-buffer": "buffer without an EndOfBuffer record",
+    "empty-preamble": "buffer with nothing but its preamble",
+    "unknown-record-type": "record of unknown type {number}",
+    "stray-argument": "argument that belongs to no call",
+    "trailing-bytes": "bytes behind the last whole record",
+}
+#: as many are shown; a log that is nothing but damage is told of in one more line
+MAX_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is wrong with one log."""
+
+    problems: Sequence[RawProblem]
+    n_problems: int
+    n_skipped_bytes: int
+
+    @property
+    def is_lossy(self) -> bool:
+        """Say whether something in the file could not be used."""
+        lossy = ("record-cut-off", "buffer-cut-off")
+        return self.n_skipped_bytes > 0 or any(p[0] in lossy for p in self.problems)
+
+
+def describe(damage: Damage, name: str) -> Iterator[str]:
+    """Yield a line for each problem, and one for those that are too many."""
+    for kind, offset, skipped, number in damage.problems[:MAX_SHOWN]:
+        text = TEXTS[kind].format(number=number)
+        lost = f"; {skipped} bytes skipped" if skipped else ""
+        yield f"{name}: offset {offset}: {text}{lost}"
+    more = damage.n_problems - min(len(damage.problems), MAX_SHOWN)
+    if more:
+        yield f"{name}: {more} more problems; {damage.n_skipped_bytes} bytes skipped in all"
