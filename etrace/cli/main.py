@@ -27,6 +27,7 @@ COMMANDS = (
     Command("status", "etrace.cli.commands.status", "does a session run, has it lost anything"),
     Command("stop", "etrace.cli.commands.stop", "end the session and write its trace (root)"),
     Command("summary", "etrace.cli.commands.summary", "what a parsed build did, on one page"),
+    Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",
         "etrace.cli.commands.doctor",

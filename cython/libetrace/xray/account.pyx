@@ -280,6 +280,17 @@ cdef class Account:
         return self._expander.n_unmatched_exits
 
     @property
+    def functions(self):
+        """Ids of all functions that were called, filters or not, in order of first use."""
+        cdef const u64 *ids = <const u64 *>self._expander.functions.keys.data
+        return [ids[i] for i in range(self._expander.functions.n)]
+
+    @property
+    def kinds(self):
+        """Numbers of the kinds of record that were seen."""
+        return [kind for kind in range(6) if self._expander.kinds >> kind & 1]
+
+    @property
     def n_deduced(self):
         return self._expander.n_deduced
 

@@ -98,6 +98,7 @@ cdef struct Expander:
     Calls calls
     Buffer frames
     u32 thread
+    u32 kinds  # bits of those that were seen
     u64 last_tsc
     u64 n_unmatched_exits
     u64 n_deduced

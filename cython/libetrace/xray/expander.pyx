@@ -263,7 +263,9 @@ cdef void _exit(Expander *expander, u32 function, u64 tsc, u8 ending) noexcept n
 
 cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil:
     cdef u64 i
+    cdef u32 kinds = 0
     for i in range(n):
+        kinds |= <u32>1 << kind[i]
         if kind[i] == ENTER or kind[i] == ENTER_ARGS:
             if _enter(expander, function[i], tsc[i]) < 0:
                 return -1
@@ -271,6 +273,7 @@ cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u
             _exit(expander, function[i], tsc[i], BY_EXIT)
         elif kind[i] == TAIL_EXIT:
             _exit(expander, function[i], tsc[i], BY_TAIL_EXIT)
+    expander.kinds |= kinds
     if n:
         expander.last_tsc = tsc[n - 1]
     return 0

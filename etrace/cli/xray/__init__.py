@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace xray COMMAND`: reports on XRay logs. A command's module is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class XrayCommand:
+    """One `etrace xray NAME`; its module has `declare(parser)` and `run(args) -> int`."""
+
+    name: str
+    summary: str
+
+    @property
+    def module(self) -> str:
+        """Name of its module."""
+        return f"etrace.cli.xray.{self.name.replace('-', '_')}"
+
+
+COMMANDS = (
+    XrayCommand("account", "how often functions were called and how long they took"),
+    XrayCommand("stack", "which stacks of calls took the time"),
+    XrayCommand("flame", "a flame graph to look at, one HTML file"),
+    XrayCommand("graph", "which function called which, as DOT or SVG"),
+    XrayCommand("graph-diff", "what changed between the call graphs of two logs"),
+    XrayCommand("convert", "write a log as YAML, JSON, CSV, Parquet, for Perfetto, .."),
+    XrayCommand("dump", "every record of a log as it stands there, with its offset"),
+    XrayCommand("extract", "the instrumentation map of a program"),
+    XrayCommand("join", "which execution of a build wrote a log"),
+)
+EPILOG = """\
+a first look:
+  etrace xray account -m PROGRAM xray-log.PROGRAM.*
+  etrace xray flame -m PROGRAM xray-log.PROGRAM.* -o flame.html
+
+`etrace xray COMMAND --help` says more. Exit status: 0; 2 when something in a log was damaged (told of,
+and the rest used) or the command line was wrong; 1 when nothing could be done.
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the commands; each declares its own options when it is the one asked for."""
+    width = max(len(command.name) for command in COMMANDS)
+    listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
+    parser.usage = "etrace xray [--help] COMMAND ..."
+    parser.description = f"Read XRay logs.\n\ncommands:\n{listing}"
+    parser.epilog = EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    names = [command.name for command in COMMANDS]
+    parser.add_argument("xray_command", metavar="COMMAND", choices=names, help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command that was asked for."""
+    command = next(c for c in COMMANDS if c.name == args.xray_command)
+    module = importlib.import_module(command.module)
+    parser = argparse.ArgumentParser(
+        prog=f"etrace xray {command.name}", description=f"{command.summary.capitalize()}."
+    )
+    module.declare(parser)
+    return int(module.run(parser.parse_args(args.rest)))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands of `etrace xray` share: logs, maps, filters, where output goes, warnings."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from etrace.cli.ending import tell
+from etrace.xray.names import Names, read_maps
+from etrace.xray.selection import Selection, parse_time
+from etrace.xray.session import Session
+from etrace.xray.warnings import Damage
+
+#: exit status when something in a log could not be used
+LOSSY = 2
+
+
+def add_maps(parser: argparse.ArgumentParser) -> None:
+    """Add `-m`, and how names are shown."""
+    parser.add_argument(
+        "-m", "--map", action="append", default=[], metavar="[N=]FILE", dest="maps",
+        help="program that wrote the log, for names; N=FILE: shared object number N",
+    )  # fmt: skip
+    parser.add_argument("--no-demangle", action="store_true", help="names as the linker has them")
+
+
+def add_filters(parser: argparse.ArgumentParser) -> None:
+    """Add the filters that stand before every report."""
+    group = parser.add_argument_group("filters")
+    group.add_argument(
+        "-f", "--function", action="append", default=[], metavar="GLOB", dest="functions",
+        help="only functions whose name matches, or #ID; their callees count as themselves",
+    )  # fmt: skip
+    group.add_argument(
+        "-t", "--thread", action="append", default=[], type=int, metavar="TID", dest="threads",
+        help="only this thread",
+    )  # fmt: skip
+    group.add_argument(
+        "--from", dest="from_time", metavar="TIME", default="0", help="only what began after 1.5ms"
+    )
+    group.add_argument("--until", dest="until_time", metavar="TIME", help="only what began before")
+    group.add_argument(
+        "--min-duration", metavar="TIME", default="0", help="only calls that took as long"
+    )
+
+
+def add_session(parser: argparse.ArgumentParser, *, logs: str = "+") -> None:
+    """Add logs, maps, filters and how damage is taken."""
+    parser.add_argument("logs", nargs=logs, metavar="LOG", help="XRay log, also .gz and .zst; -")
+    add_maps(parser)
+    parser.add_argument(
+        "--hz", metavar="N", help="rate of the counter: ticks a second, header or auto (measured)"
+    )
+    parser.add_argument("--strict", action="store_true", help="refuse logs that are not valid")
+    add_filters(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add `-o FILE`."""
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there (default: here)")
+
+
+def make_session(args: argparse.Namespace, logs: Sequence[str] | None = None) -> Session:
+    """Return what the options ask for; with --strict the logs are verified."""
+    until = None if args.until_time is None else parse_time(args.until_time)
+    selection = Selection(
+        args.functions, args.threads, parse_time(args.from_time), until, parse_time(args.min_duration)
+    )
+    names = Names(read_maps(args.maps), not args.no_demangle)
+    session = Session(args.logs if logs is None else logs, names, selection, args.hz)
+    if args.strict:
+        session.verify()
+    return session
+
+
+def finish(
+    session: Session, damages: Sequence[Damage], functions: Collection[int], kinds: Collection[int]
+) -> int:
+    """Print the warnings and return the exit status."""
+    for line in session.warnings(damages, functions, kinds):
+        tell(f"etrace xray: warning: {line}\n")
+    return LOSSY if any(damage.is_lossy for damage in damages) else 0
+
+
+def finish_account(session: Session, native: Any) -> int:
+    """Do so after an account, and say which calls were not whole."""
+    status = finish(session, session.damages(native.logs), native.functions, native.kinds)
+    notes = (
+        (native.n_unmatched_exits, "exits of calls that began before the log"),
+        (native.n_deduced, "calls without an exit of their own"),
+        (native.n_unfinished, "calls that were not over at the end"),
+    )
+    shown = ", ".join(f"{n} {text}" for n, text in notes if n)
+    if shown:
+        tell(f"etrace xray: note: {shown}\n")
+    return status
+
+
+@contextmanager
+def open_output(path: str | None) -> Iterator[IO[bytes]]:
+    """Open the output: a file appears whole under its name or not at all; None is standard output."""
+    if path in (None, "-"):
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(str(path))
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        with temporary.open("xb") as stream:
+            yield stream
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chrome's trace event format, which Perfetto, chrome://tracing and speedscope read.
+
+Calls are complete events ("X", microseconds since the log began with three decimals), logged arguments
+are their `args`, custom and typed events are instants of their thread. Format: "Trace Event Format",
+Google, 2016; checked with Perfetto's trace processor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from etrace.xray.log import ENDINGS, Log
+from etrace.xray.session import Session
+
+if TYPE_CHECKING:
+    from etrace.xray.convert import Options
+
+ENTER_ARGS, CUSTOM = 3, 4
+PIECE = 1024
+
+
+def _us(ns: int) -> float:
+    return ns / 1000
+
+
+def _metadata(log: Log, log_name: str) -> Iterator[dict[str, Any]]:
+    for process in dict.fromkeys(thread.process for thread in log.threads):
+        yield {"ph": "M", "name": "process_name", "pid": process, "tid": 0,
+               "args": {"name": f"{log_name} ({process})"}}  # fmt: skip
+    for thread in log.threads:
+        yield {"ph": "M", "name": "thread_name", "pid": thread.process, "tid": thread.thread,
+               "args": {"name": f"thread {thread.thread}"}}  # fmt: skip
+
+
+def _arguments(log: Log) -> dict[tuple[int, int, int], list[int]]:
+    """Return logged arguments by (thread number, time, function) of their call."""
+    found: dict[tuple[int, int, int], list[int]] = {}
+    bounds = [(t.first_record, i) for i, t in enumerate(log.threads)]
+    for record, value in log.arguments:
+        number = max(i for first, i in bounds if first <= record)
+        key = (number, log.records["tsc"][record], log.records["function"][record])
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _calls(session: Session, log: Log, options: Options) -> Iterator[dict[str, Any]]:
+    calls = log.calls(**session.options, deduce=options.deduce)
+    clock, first, name = session.clock, session.first_tsc, session.names.name
+    arguments = _arguments(log)
+    columns = (calls[c] for c in ("start", "ticks", "function", "thread", "ending"))
+    for start, ticks, function, number, ending in zip(*columns, strict=True):
+        thread = log.threads[number]
+        event: dict[str, Any] = {
+            "ph": "X", "name": name(function), "cat": "xray", "pid": thread.process,
+            "tid": thread.thread, "ts": _us(clock.ns(start - first)), "dur": _us(clock.ns(ticks)),
+        }  # fmt: skip
+        details: dict[str, Any] = {"id": function}
+        if values := arguments.get((number, start, function)):
+            details["arguments"] = [str(value) for value in values]  # 64 bits: no double holds them
+        if ending > 1:
+            details["ended_by"] = ENDINGS[ending]
+        yield event | {"args": details}
+
+
+def _instants(session: Session, log: Log) -> Iterator[dict[str, Any]]:
+    wanted = session.options["threads"]
+    threads = sorted(log.threads, key=lambda t: t.first_record)
+    for event in log.events:
+        thread = max(
+            (t for t in threads if t.first_record <= event.record), key=lambda t: t.first_record
+        )
+        tsc = log.records["tsc"][event.record]
+        inside = session.options["from_tsc"] <= tsc < session.options["until_tsc"]
+        if not inside or (wanted is not None and thread.thread not in wanted):
+            continue
+        kind = "custom event" if log.records["kind"][event.record] == CUSTOM else "typed event"
+        yield {
+            "ph": "i", "s": "t", "name": kind, "cat": "xray", "pid": thread.process,
+            "tid": thread.thread, "ts": _us(session.clock.ns(tsc - session.first_tsc)),
+            "args": {"data": event.data.decode(errors="backslashreplace"), "type": event.type},
+        }  # fmt: skip
+
+
+def events(session: Session, options: Options) -> Iterator[dict[str, Any]]:
+    """Yield all trace events of a session's logs."""
+    for log in session.logs:
+        yield from _metadata(log, log.name)
+        yield from _calls(session, log, options)
+        yield from _instants(session, log)
+
+
+def write(session: Session, stream: IO[bytes], options: Options) -> None:
+    """Write one JSON object, an event a line."""
+    other = {"frequency_hz": session.clock.hz, "first_tsc": str(session.first_tsc)}
+    stream.write(b'{"displayTimeUnit":"ns","otherData":' + json.dumps(other).encode())
+    stream.write(b',"traceEvents":[')
+    separator = "\n"
+    pieces: list[str] = []
+    for event in events(session, options):
+        pieces += (separator, json.dumps(event, separators=(",", ":")))
+        separator = ",\n"
+        if len(pieces) >= 2 * PIECE:
+            stream.write("".join(pieces).encode())
+            pieces.clear()
+    stream.write("".join(pieces).encode() + b"\n]}\n")

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which calls of a log a report is about: the filters that stand before every command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from etrace.errors import UsageError
+from etrace.xray.clock import Clock
+from etrace.xray.names import Names
+
+UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
+TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s)?")
+LAST_TSC = 2**64 - 1
+
+
+def parse_time(text: str) -> int:
+    """Read `1.5ms` as nanoseconds; without a unit they are seconds."""
+    match = TIME.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not a time", "write a number and ns, us, ms or s: 1.5ms")
+    whole, _, fraction = match[1].partition(".")
+    unit = UNITS_NS[match[2] or "s"]
+    return int(whole) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Calls to look at. Times are nanoseconds, `from_ns` and `until_ns` since the log began."""
+
+    functions: Sequence[str] = ()
+    threads: Sequence[int] = ()
+    from_ns: int = 0
+    until_ns: int | None = None
+    shortest_ns: int = 0
+
+    def options(self, names: Names, clock: Clock, first_tsc: int) -> dict[str, Any]:
+        """Return the options that libetrace.xray.account.account has for these."""
+        return {
+            "functions": names.matching(self.functions) if self.functions else None,
+            "threads": self.threads or None,
+            "shortest": clock.ticks(self.shortest_ns),
+            "from_tsc": first_tsc + clock.ticks(self.from_ns) if self.from_ns else 0,
+            "until_tsc": (
+                LAST_TSC if self.until_ns is None else first_tsc + clock.ticks(self.until_ns)
+            ),
+        }

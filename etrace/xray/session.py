@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs, maps, clock and filters of one command, put together; `account` runs the native part."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from libetrace.xray import account as native_account
+from libetrace.xray import verifier
+from libetrace.xray.reader import LogError
+
+from etrace.errors import EtraceError
+from etrace.xray import clock as clocks
+from etrace.xray import log as logs
+from etrace.xray.clock import Clock
+from etrace.xray.names import Names
+from etrace.xray.selection import Selection
+from etrace.xray.source import open_log
+from etrace.xray.warnings import Damage, describe
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a report is made from. Logs of one session have one clock rate."""
+
+    paths: Sequence[str]
+    names: Names = Names()
+    selection: Selection = Selection()
+    hz: str | None = None
+
+    @cached_property
+    def data(self) -> list[Any]:
+        """Bytes of each log."""
+        return [open_log(path) for path in self.paths]
+
+    @cached_property
+    def logs(self) -> list[logs.Log]:
+        """Each log in columns."""
+        return [logs.read_bytes(d, p) for d, p in zip(self.data, self.paths, strict=True)]
+
+    @cached_property
+    def clock(self) -> Clock:
+        """The clock of all logs; EtraceError when their rates differ."""
+        found = [self._clock_of(i) for i in range(len(self.paths))]
+        if any(abs(c.hz - found[0].hz) > clocks.TOLERANCE * c.hz for c in found):
+            rates = ", ".join(f"{p}: {c.hz}" for p, c in zip(self.paths, found, strict=True))
+            raise EtraceError(
+                f"the logs have different clock rates ({rates})",
+                "give the rate (--hz N), or look at one log at a time",
+            )
+        return found[0]
+
+    def _clock_of(self, number: int) -> Clock:
+        described = self._heads[number]
+        return clocks.choose(described["frequency_hz"], described["clocks"], self.hz)
+
+    @cached_property
+    def _heads(self) -> list[dict[str, Any]]:
+        """What the logs say of themselves: costs their frames, not their records."""
+        return [
+            self._native(data, path, threads=(), percentiles=False).logs[0]
+            for data, path in zip(self.data, self.paths, strict=True)
+        ]
+
+    @cached_property
+    def first_tsc(self) -> int:
+        """The earliest time of the logs."""
+        firsts = [pair[2] for head in self._heads for pair in head["clocks"]]
+        if len(firsts) and not any(head["is_basic"] for head in self._heads):
+            return min(firsts)
+        times = [
+            log.records["tsc"][thread.first_record]
+            for log in self.logs
+            for thread in log.threads
+            if thread.n_records
+        ]
+        return min(times, default=0)
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """Filters in terms of ids and ticks."""
+        wants_window = self.selection.from_ns or self.selection.until_ns is not None
+        first = self.first_tsc if wants_window else 0
+        return self.selection.options(self.names, self.clock, first)
+
+    def _native(self, data: Any, name: str, **options: Any) -> Any:
+        try:
+            return native_account.account(data, **options)
+        except LogError as error:
+            raise EtraceError(f"{name}: {error}", "is it an XRay log? name the file") from error
+
+    def account(self, **options: Any) -> Any:
+        """Run the native account over all logs with the filters; see libetrace.xray.account."""
+        return self.native(**self.options, **options)
+
+    def native(self, **options: Any) -> Any:
+        """Run it with these options and no filters but those."""
+        return self._native(self.data, ", ".join(self.paths), **options)
+
+    def damages(self, described: Sequence[dict[str, Any]] | None = None) -> list[Damage]:
+        """Return what is wrong with each log; `described` is that of an account."""
+        if described is None:
+            return [log.damage for log in self.logs]
+        return [
+            Damage(one["problems"], one["n_problems"], one["n_skipped_bytes"]) for one in described
+        ]
+
+    def warnings(
+        self, damages: Sequence[Damage], functions: Collection[int], kinds: Collection[int]
+    ) -> Iterator[str]:
+        """Yield a line for everything that the user should know."""
+        for path, damage in zip(self.paths, damages, strict=True):
+            yield from describe(damage, path)
+        if text := self.clock.warning():
+            yield text
+        yield from self.names.misfits(functions, kinds)
+
+    def verify(self) -> None:
+        """Enforce the grammar (--strict): EtraceError with the first place that breaks it."""
+        for path, data, head in zip(self.paths, self.data, self._heads, strict=True):
+            damage = Damage(head["problems"], head["n_problems"], head["n_skipped_bytes"])
+            found = [] if head["is_basic"] else verifier.verify(data)
+            texts = [f"{path}: offset {offset}: {text}" for offset, text in found]
+            if texts or damage.is_lossy:
+                first = texts[0] if texts else next(describe(damage, path))
+                raise EtraceError(f"not a valid log: {first}", "without --strict it is salvaged")

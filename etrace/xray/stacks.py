@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stacks of calls: which paths from a root took the time, merged or by thread.
+
+A node is one path; its self time is that of its last function alone, so the self times of all nodes
+add up to the whole. Folded output has them, one line a path, as flamegraph.pl and speedscope want.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from etrace.xray.names import Names
+from etrace.xray.session import Session
+
+Weight = Literal["self", "total", "count"]
+
+
+@dataclass(slots=True)
+class Node:
+    """One path from a root; times are ticks."""
+
+    function: int
+    name: str
+    depth: int
+    parent: Node | None = None
+    count: int = 0
+    ticks: int = 0
+    self_ticks: int = 0
+    children: list[Node] = field(default_factory=list)
+
+    def weight(self, weight: Weight) -> int:
+        """Return its value by one of the three measures."""
+        return {"self": self.self_ticks, "total": self.ticks, "count": self.count}[weight]
+
+    def path(self) -> list[Node]:
+        """Return the nodes from the root to this one."""
+        path: list[Node] = [self]
+        while path[-1].parent is not None:
+            path.append(path[-1].parent)
+        return path[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """All paths of one thread, or of all: parents stand before their children."""
+
+    nodes: Sequence[Node]
+    native: Any
+    process: int = -1
+    thread: int = -1
+
+    @property
+    def roots(self) -> list[Node]:
+        """Return the paths of one function."""
+        return [node for node in self.nodes if node.parent is None]
+
+    def top(self, weight: Weight, n: int | None) -> list[Node]:
+        """Return the paths that weigh most, the heaviest first."""
+        ordered = sorted(self.nodes, key=lambda node: node.weight(weight), reverse=True)
+        return [node for node in ordered if node.count][:n]
+
+    def folded(self, weight: Weight) -> Iterator[str]:
+        """Yield `main;f;g VALUE`, for `total` the path's own value nevertheless: they must add up.
+
+        The value is self time in ticks, or calls.
+        """
+        for node in self.nodes:
+            value = node.count if weight == "count" else node.self_ticks
+            if value:
+                names = ";".join(_folded_name(part.name) for part in node.path())
+                yield f"{names} {value}"
+
+
+def _folded_name(name: str) -> str:
+    return name.replace(";", ":").replace("\n", " ")
+
+
+def _build(native: Any, names: Names) -> list[Node]:
+    nodes: list[Node] = []
+    for parent, function, count, ticks, own in native.nodes:
+        above = nodes[parent] if parent >= 0 else None
+        depth = above.depth + 1 if above else 0
+        node = Node(function, names.name(function), depth, above, count, ticks, own)
+        if above:
+            above.children.append(node)
+        nodes.append(node)
+    return nodes
+
+
+def stacks(session: Session, *, deduce: bool = False, threads: Sequence[int] | None = None) -> Stacks:
+    """Return the merged stacks of all (or some) threads of a session's logs."""
+    options = session.options | ({"threads": threads} if threads else {})
+    native = session.native(**options, nodes=True, percentiles=False, deduce=deduce)
+    return Stacks(_build(native, session.names), native)
+
+
+def stacks_by_thread(session: Session, *, deduce: bool = False) -> Iterator[Stacks]:
+    """Yield the stacks of each thread that has calls."""
+    all_threads = session.account(percentiles=False).threads
+    for _, process, thread in dict.fromkeys(all_threads):
+        found = stacks(session, deduce=deduce, threads=[thread])
+        if found.nodes:
+            yield Stacks(found.nodes, found.native, process, thread)
