@@ -8,7 +8,7 @@ wanted address are read.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,8 @@ from elftools.elf.elffile import ELFFile
 
 #: how many steps from a concrete function to its declaration are followed
 MAX_STEPS = 4
+#: bytes of a sled and a prologue; what is farther from an address is of another function
+MAX_PROLOGUE = 64
 ADDRESS_FORMS = frozenset(("DW_FORM_addr", "DW_FORM_GNU_addr_index"))
 
 
@@ -92,6 +94,23 @@ def _may_hold(unit: CompileUnit, wanted: list[int]) -> bool:
     return at < len(wanted) and wanted[at] < end
 
 
+def _first_lines(unit: CompileUnit, wanted: list[int]) -> dict[int, Declaration]:
+    """Return the first line that is not 0 behind each wanted address, before the next one."""
+    program = unit.dwarfinfo.line_program_for_CU(unit)
+    found: dict[int, Declaration] = {}
+    if program is None:
+        return found
+    states = (entry.state for entry in program.get_entries() if entry.state)
+    for state in sorted(states, key=lambda state: int(state.address)):
+        at = bisect_right(wanted, state.address) - 1
+        if at < 0 or not state.line or state.end_sequence or wanted[at] in found:
+            continue
+        name = _file_name(unit.get_top_DIE(), state.file)
+        if name and state.address - wanted[at] < MAX_PROLOGUE:
+            found[wanted[at]] = Declaration(name, state.line)
+    return found
+
+
 def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declaration]:
     """Return the declarations of functions that begin at the wanted addresses, as far as known.
 
@@ -102,12 +121,14 @@ def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declara
         if not elf.has_dwarf_info():
             return found
         addresses = sorted(wanted)
-        for unit in elf.get_dwarf_info().iter_CUs():
-            if not _may_hold(unit, addresses):
-                continue
+        units = [u for u in elf.get_dwarf_info().iter_CUs() if _may_hold(u, addresses)]
+        for unit in units:
             for address, die in _subprograms(unit):
                 if address in wanted and (declaration := _declaration(die)):
                     found[address] = declaration
+        if len(found) < len(wanted):  # -gline-tables-only has no subprograms
+            for unit in units:
+                found = _first_lines(unit, addresses) | found
     except (ELFError, DWARFError, KeyError, ValueError, AssertionError, OverflowError):
         return found
     return found
