@@ -51,10 +51,10 @@ class Report:
     native: Any
 
 
-def _make(row: tuple[int, ...], names: Names, threads: Sequence[tuple[int, int, int]]) -> Any:
-    function, thread, *figures = row
+def _make(row: Any, names: Names, threads: Sequence[tuple[int, int, int]]) -> Any:
+    function, thread = row[:2]
     _, process, number = threads[thread] if thread >= 0 else (0, ALL_THREADS, ALL_THREADS)
-    return FunctionAccount(function, names.name(function), *figures, process, number)
+    return FunctionAccount(function, names.name(function), *row[2:], process, number)
 
 
 def _key(name: str) -> Any:

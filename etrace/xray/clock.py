@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ticks to nanoseconds: which rate is true, and integer arithmetic.
 
-A header's rate is the processor's highest clock, which is often not that of its counter. Each buffer
-of a Flight Data Recorder log begins with the wall clock (in microseconds) and the counter, so two
-buffers far enough from each other measure the rate. Where the runtime cannot read the counter it
-writes nanoseconds of the real-time clock and a rate of 1e9 (compiler-rt, xray_tsc.h).
+A header's rate is the processor's highest clock, which is often not that of its counter. Each
+buffer of a Flight Data Recorder log begins with the wall clock (in microseconds) and the counter,
+so two buffers far enough from each other measure the rate. Where the runtime cannot read the
+counter it writes nanoseconds of the real-time clock and a rate of 1e9 (compiler-rt, xray_tsc.h).
 """
 
 from __future__ import annotations

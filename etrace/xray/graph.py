@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call graphs: which function called which, how often and for how long; and what changed between two.
+"""Call graphs: which function called which, how often, how long; what changed between two.
 
 DOT for graphviz; its `dot` makes SVG of it.
 """
@@ -113,9 +113,11 @@ def dot_lines(graph: CallGraph, edge_label: str, node_label: str, colour: str) -
     yield '  node [shape=box style="rounded,filled" fontname="sans-serif" fillcolor=white];'
     yield '  edge [fontname="sans-serif" fontsize=10];'
     yield '  F0 [label="(start of threads)" style=dashed];'
-    largest = max((f.value(colour) for f in graph.functions.values()), default=0) if (
-        colour != "none"
-    ) else 0
+    largest = (
+        max((f.value(colour) for f in graph.functions.values()), default=0)
+        if (colour != "none")
+        else 0
+    )
     for function, figures in sorted(graph.functions.items()):
         lines = [graph.names.get(function, f"#{function}"), figures.label(node_label)]
         fill = _shade(figures.value(colour) / largest) if largest else "white"
@@ -154,7 +156,7 @@ class Change:
 
 
 def _by_names(graph: CallGraph, which: str) -> dict[tuple[str, str], float]:
-    """Return figures by (caller, callee), ("", function) for functions: ids differ between builds."""
+    """Return figures by names of caller and callee: ids differ between builds."""
     found: dict[tuple[str, str], float] = {}
     names = graph.names
     for (caller, callee), figures in graph.edges.items():
@@ -184,7 +186,7 @@ def _colour(change: Change) -> str:
 def diff_dot_lines(
     before: CallGraph, after: CallGraph, edge_label: str = "count", node_label: str = "sum"
 ) -> Iterator[str]:
-    """Yield a DOT file of both graphs in one, by function name: new green, gone grey, slower red."""
+    """Yield a DOT file of both graphs by function name: new green, gone grey, slower red."""
     left, right = _functions_by_name(before, node_label), _functions_by_name(after, node_label)
     names = sorted(left.keys() | right.keys())
     numbers = {name: i for i, name in enumerate(names, start=1)} | {"(start)": 0}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolves function ids by the instrumentation map of a binary (ELF section `xray_instr_map`).
 
-An entry is two words (address of the sled, address of its function), then kind, always-instrument and
-version, padded to four words. Versions 0 and 1 have absolute addresses (which a position-independent
-binary leaves to its relocations), version 2 has them relative to the word itself. The id of a
-function is the number of its run of equal function addresses, counted from 1 in section order. All
-of it is the same on every architecture. Source: compiler-rt's xray_interface.cpp, and
+An entry is two words (address of the sled, address of its function), then kind, always-instrument
+and version, padded to four words. Versions 0 and 1 have absolute addresses (which a position-
+independent binary leaves to its relocations), version 2 has them relative to the word itself. The
+id of a function is the number of its run of equal function addresses, counted from 1 in section
+order. All of it is the same on every architecture. Source: compiler-rt's xray_interface.cpp, and
 reference/xray.md section 8 for what was measured.
 """
 
@@ -77,7 +77,7 @@ def _relocated(elf: ELFFile, begin: int, end: int) -> dict[int, int]:
     for section in elf.iter_sections():
         if not isinstance(section, RelocationSection) or not section.is_RELA():
             continue
-        symbols = elf.get_section(section["sh_link"]) if section["sh_link"] else None
+        symbols: Any = elf.get_section(section["sh_link"]) if section["sh_link"] else None
         for relocation in section.iter_relocations():
             where = relocation["r_offset"]
             if not begin <= where < end:

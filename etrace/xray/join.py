@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ties a log to the execution of a traced build that wrote it.
 
-The build's trace knows who wrote the log file: that settles it when the file lies where it was written.
-Otherwise the log's process id and its time must fit one execution. A trace's upid ends in the kernel's
-process id (22 bits); its times are CLOCK_MONOTONIC, as are the wall clocks of Flight Data Recorder
-logs.
+The build's trace knows who wrote the log file: that settles it when the file lies where it was
+written. Otherwise the log's process id and its time must fit one execution. A trace's upid ends in
+the kernel's process id (22 bits); its times are CLOCK_MONOTONIC, as are the wall clocks of Flight
+Data Recorder logs.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _begin_ns(image: Image) -> int | None:
     executions, opens = image["executions"], image["opens"]
     differences = (
         opens["open_ns"][i] - executions["start_ns"][opens["execution"][i]]
-        for i in range(min(opens["open_ns"].shape[0], 1000))
+        for i in range(min(opens.n_rows, 1000))
         if opens["open_ns"][i]
     )
     return min(differences, default=None)
@@ -159,13 +159,14 @@ def join(image: Image, log: Log) -> Join:
     return _join_by_process(image, log, pids[0])
 
 
-def timeline(image: Image, joined: Join, log: Log) -> Iterator[dict[str, object]]:
-    """Yield the execution and its calls, as trace events of one timeline (see convert.chrome)."""
+def timeline(joined: Join) -> Iterator[dict[str, object]]:
+    """Yield the execution as a trace event, in microseconds since the build began."""
     execution = joined.execution
     if execution is None:
         return
     yield {
-        "ph": "X", "cat": "execution", "name": " ".join(execution.arguments)[:200] or execution.binary,
+        "ph": "X", "cat": "execution",
+        "name": " ".join(execution.arguments)[:200] or execution.binary,
         "pid": execution.pid, "tid": execution.pid, "ts": execution.start_ns / 1000,
         "dur": execution.elapsed_ns / 1000,
         "args": {"upid": str(execution.upid), "index": execution.index, "binary": execution.binary},

@@ -2,8 +2,8 @@
 """Where functions are declared: DWARF subprograms by their first address.
 
 The line table is no help: an XRay sled stands before the prologue, where compilers emit line 0. A
-subprogram says in which file and line it was declared (DWARF 5, section 2.14). Only units that hold a
-wanted address are read.
+subprogram says in which file and line it was declared (DWARF 5, section 2.14). Only units that hold
+a wanted address are read.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def _attribute(die: DIE, name: str) -> tuple[DIE, Any] | None:
 
 def _file_name(die: DIE, number: int) -> str | None:
     unit = die.cu
+    if not isinstance(unit, CompileUnit):
+        return None
     program = unit.dwarfinfo.line_program_for_CU(unit)
     if program is None:
         return None

@@ -85,17 +85,17 @@ class Columns(Mapping[str, "memoryview[int]"]):
 class Calls(Columns):
     """Calls of a log, by thread and then by when they began; one element each, times in ticks.
 
-    `start` (u64), `ticks` and `self_ticks` (u64: with and without the calls it made), `parent` (i64: row of
-    the caller, -1 at a root), `function` (u32: id), `depth` (u32), `thread` (u32: index into
-    `Log.threads`), `ending` (u8: index into ENDINGS).
+    `start` (u64), `ticks` and `self_ticks` (u64: with and without the calls it made), `parent`
+    (i64: row of the caller, -1 at a root), `function` (u32: id), `depth` (u32), `thread` (u32:
+    index into `Log.threads`), `ending` (u8: index into ENDINGS).
     """
 
 
 @dataclass(frozen=True)
 class Log:
-    """One log. `records` has the columns `tsc` (u64, ticks), `function` (u32: id), `kind` (u8: index
-    into KINDS), ordered by thread and then by time as written.
-    """  # noqa: D205, D400
+    """One log. `records` has the columns `tsc` (u64, ticks), `function` (u32: id), `kind` (u8:
+    index into KINDS), ordered by thread and then by time as written.
+    """  # noqa: D205
 
     name: str
     data: Any
@@ -163,9 +163,12 @@ class Log:
     def calls(self, **options: Any) -> Calls:
         """Match enters and exits; `options` are those of libetrace.xray.account.account."""
         done = native_account.account(self.data, calls=True, percentiles=False, **options)
-        return Calls(
-            {name: memoryview(data).cast(code) for name, code, data in done.columns()},
-        )
+        return Calls({name: _cast(data, code) for name, code, data in done.columns()})
+
+
+def _cast(data: bytearray, code: Any) -> memoryview[int]:
+    view: memoryview[int] = memoryview(data).cast(code)
+    return view
 
 
 def read_bytes(data: Any, name: str = "log") -> Log:
@@ -179,7 +182,7 @@ def read_bytes(data: Any, name: str = "log") -> Log:
 def read(path: str | os.PathLike[str]) -> Log:
     """Read a log: FDR of version 1 to 5 or basic, plain, gzip or zstd; `-` is standard input.
 
-    Damage inside costs what is damaged and is told in `Log.damage`. EtraceError when the file is none
-    or cannot be read.
+    Damage inside costs what is damaged and is told in `Log.damage`. EtraceError when the file is
+    none or cannot be read.
     """
     return read_bytes(open_log(path), os.fspath(path))

@@ -23,8 +23,9 @@ def parse_time(text: str) -> int:
     if match is None:
         raise UsageError(f"{text!r} is not a time", "write a number and ns, us, ms or s: 1.5ms")
     whole, _, fraction = match[1].partition(".")
-    unit = UNITS_NS[match[2] or "s"]
-    return int(whole) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+    unit: int = UNITS_NS[match[2] or "s"]
+    part: int = int(fraction or 0) * unit // 10 ** len(fraction)
+    return int(whole) * unit + part
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +27,8 @@ class Session:
     """What a report is made from. Logs of one session have one clock rate."""
 
     paths: Sequence[str]
-    names: Names = Names()
-    selection: Selection = Selection()
+    names: Names = field(default_factory=Names)
+    selection: Selection = field(default_factory=Selection)
     hz: str | None = None
 
     @cached_property
@@ -69,8 +69,8 @@ class Session:
     def first_tsc(self) -> int:
         """The earliest time of the logs."""
         firsts = [pair[2] for head in self._heads for pair in head["clocks"]]
-        if len(firsts) and not any(head["is_basic"] for head in self._heads):
-            return min(firsts)
+        if firsts and not any(head["is_basic"] for head in self._heads):
+            return int(min(firsts))
         times = [
             log.records["tsc"][thread.first_record]
             for log in self.logs

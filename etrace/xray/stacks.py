@@ -89,7 +89,9 @@ def _build(native: Any, names: Names) -> list[Node]:
     return nodes
 
 
-def stacks(session: Session, *, deduce: bool = False, threads: Sequence[int] | None = None) -> Stacks:
+def stacks(
+    session: Session, *, deduce: bool = False, threads: Sequence[int] | None = None
+) -> Stacks:
     """Return the merged stacks of all (or some) threads of a session's logs."""
     options = session.options | ({"threads": threads} if threads else {})
     native = session.native(**options, nodes=True, percentiles=False, deduce=deduce)

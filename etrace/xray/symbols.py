@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of addresses: symbol tables of a binary, of its debug file, and of what is packed into it.
 
-Order: .symtab, the separate debug file's .symtab (build id, then .gnu_debuglink), .gnu_debugdata (an
-xz-compressed ELF file, as Fedora ships), .dynsym. Tables are unpacked whole: pyelftools' symbol objects
-take seconds on a compiler's hundred thousand symbols. Formats: System V gABI, GDB manual 18.3.
+Order: .symtab, the separate debug file's .symtab (build id, then .gnu_debuglink), .gnu_debugdata
+(an xz-compressed ELF file, as Fedora ships), .dynsym. Tables are unpacked whole: pyelftools' symbol
+objects take seconds on a compiler's hundred thousand symbols. Formats: System V gABI, GDB manual
+18.3.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import IO
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection
 
 DEBUG_ROOT = Path("/usr/lib/debug")
 STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
@@ -64,7 +66,7 @@ def read_table(elf: ELFFile, name: str, wanted: frozenset[int]) -> dict[int, str
             best[address] = (rank, offset)
     if not best:
         return {}
-    strings = elf.get_section(section["sh_link"]).data()
+    strings = elf.get_section(section["sh_link"]).data() if section else b""
     return {address: _string(strings, offset) for address, (_, offset) in best.items()}
 
 
@@ -77,7 +79,7 @@ def _string(strings: bytes, offset: int) -> str:
 
 def _build_id(elf: ELFFile) -> str | None:
     section = elf.get_section_by_name(".note.gnu.build-id")
-    if section is None:
+    if not isinstance(section, NoteSection):
         return None
     for note in section.iter_notes():
         if note["n_type"] == "NT_GNU_BUILD_ID":

@@ -37,8 +37,8 @@ a first look:
   etrace xray account -m PROGRAM xray-log.PROGRAM.*
   etrace xray flame -m PROGRAM xray-log.PROGRAM.* -o flame.html
 
-`etrace xray COMMAND --help` says more. Exit status: 0; 2 when something in a log was damaged (told of,
-and the rest used) or the command line was wrong; 1 when nothing could be done.
+`etrace xray COMMAND --help` says more. Exit status: 0; 2 when something in a log was damaged (told
+of, and the rest used) or the command line was wrong; 1 when nothing could be done.
 """
 
 

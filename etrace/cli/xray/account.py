@@ -18,8 +18,8 @@ from etrace.xray.account import SORT_KEYS, FunctionAccount, Report, account
 from etrace.xray.session import Session
 
 CSV_HEAD = (
-    "funcid", "count", "min", "median", "90%ile", "99%ile", "max", "sum", "debug", "function", "self",
-    "process", "thread",
+    "funcid", "count", "min", "median", "90%ile", "99%ile", "max", "sum", "debug", "function",
+    "self", "process", "thread",
 )  # fmt: skip
 HEADINGS = ("calls", "self", "sum", "min", "median", "90 %", "99 %", "max")
 UNITS = (("s", 10**9), ("ms", 10**6), ("µs", 10**3))
@@ -92,10 +92,15 @@ def _csv(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
         )  # fmt: skip
         writer.writerow(
             [
-                row.function, row.count, *(f"{seconds(value):e}" for value in times),
-                session.names.place(row.function), row.name, f"{seconds(row.self_total):e}",
-                row.process if by_thread else "", row.thread if by_thread else "",
-            ]  # fmt: skip
+                row.function,
+                row.count,
+                *(f"{seconds(value):e}" for value in times),
+                session.names.place(row.function),
+                row.name,
+                f"{seconds(row.self_total):e}",
+                row.process if by_thread else "",
+                row.thread if by_thread else "",
+            ]
         )
     yield text.getvalue()
 
@@ -103,7 +108,8 @@ def _csv(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
 def _json_row(row: FunctionAccount, session: Session, by_thread: bool) -> dict[str, Any]:
     ns = session.clock.ns
     out = {
-        "function_id": row.function, "function": row.name, "place": session.names.place(row.function),
+        "function_id": row.function, "function": row.name,
+        "place": session.names.place(row.function),
         "count": row.count, "min_ns": ns(row.minimum), "median_ns": ns(row.median),
         "p90_ns": ns(row.percentile_90), "p99_ns": ns(row.percentile_99),
         "max_ns": ns(row.maximum), "sum_ns": ns(row.total), "self_ns": ns(row.self_total),

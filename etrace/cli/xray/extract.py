@@ -42,8 +42,9 @@ def _yaml(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "---\n"
     for row in rows:
         yield (
-            f"- {{ id: {row['id']}, address: 0x{row['address']:X}, function: 0x{row['function']:X}, "
-            f"kind: {row['kind']}, always-instrument: {str(row['always_instrument']).lower()}, "
+            f"- {{ id: {row['id']}, address: 0x{row['address']:X}, "
+            f"function: 0x{row['function']:X}, kind: {row['kind']}, "
+            f"always-instrument: {str(row['always_instrument']).lower()}, "
             f"function-name: {yaml_string(row['name'])}, version: {row['version']} }}\n"
         )
     yield "...\n"

@@ -26,7 +26,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     options.add_session(parser)
     options.add_output(parser)
     parser.add_argument(
-        "--nfsdb", type=Path, metavar="DB", help="database of the build, or its directory (default: .)"
+        "--nfsdb",
+        type=Path,
+        metavar="DB",
+        help="database of the build, or its directory (default: .)",
     )
     parser.add_argument(
         "--format", choices=("text", "json", "chrome"), default="text",
@@ -59,7 +62,7 @@ def _timeline(image: Image, session: Session, all_found: list[Join]) -> Iterator
         move = offset_ns(image, log)
         if found.execution is None or move is None:
             continue
-        yield from timeline(image, found, log)
+        yield from timeline(found)
         one = Session([log.name], session.names, session.selection, session.hz)
         for event in events(one, Options("chrome")):
             yield _moved(event, move)

@@ -70,7 +70,11 @@ def make_session(args: argparse.Namespace, logs: Sequence[str] | None = None) ->
     """Return what the options ask for; with --strict the logs are verified."""
     until = None if args.until_time is None else parse_time(args.until_time)
     selection = Selection(
-        args.functions, args.threads, parse_time(args.from_time), until, parse_time(args.min_duration)
+        args.functions,
+        args.threads,
+        parse_time(args.from_time),
+        until,
+        parse_time(args.min_duration),
     )
     names = Names(read_maps(args.maps), not args.no_demangle)
     session = Session(args.logs if logs is None else logs, names, selection, args.hz)
@@ -104,7 +108,7 @@ def finish_account(session: Session, native: Any) -> int:
 
 @contextmanager
 def open_output(path: str | None) -> Iterator[IO[bytes]]:
-    """Open the output: a file appears whole under its name or not at all; None is standard output."""
+    """Open the output; a file appears whole or not at all. None is standard output."""
     if path in (None, "-"):
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

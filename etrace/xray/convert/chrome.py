@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chrome's trace event format, which Perfetto, chrome://tracing and speedscope read.
 
-Calls are complete events ("X", microseconds since the log began with three decimals), logged arguments
-are their `args`, custom and typed events are instants of their thread. Format: "Trace Event Format",
-Google, 2016; checked with Perfetto's trace processor.
+Calls are complete events ("X", microseconds since the log began with three decimals), logged
+arguments are their `args`, custom and typed events are instants of their thread. Format: "Trace
+Event Format", Google, 2016; checked with Perfetto's trace processor.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls as a Parquet table, for pandas, Polars, DuckDB and Spark; needs pyarrow (extra `analytics`)."""
+"""Calls as a Parquet table, for pandas, Polars, DuckDB and Spark.
+
+It needs pyarrow (extra `analytics`).
+"""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def rows(session: Session, *, sort_by_time: bool = True) -> Iterator[Row]:
 
 def yaml_string(text: str) -> str:
     """Return a YAML scalar; single quotes where llvm-xray has them."""
-    if text.isidentifier() and not text.lower() in ("true", "false", "null", "yes", "no", "y", "n"):
+    if text.isidentifier() and text.lower() not in ("true", "false", "null", "yes", "no", "y", "n"):
         return text
     if all(c.isprintable() for c in text):
         return "'" + text.replace("'", "''") + "'"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """speedscope's own format: one evented profile a thread, in nanoseconds.
 
-Format: https://www.speedscope.app/file-format-schema.json. A profile's events must nest and not go back
-in time, so a call that began before the one before it ended is moved to that end.
+Format: https://www.speedscope.app/file-format-schema.json. A profile's events must nest and not go
+back in time, so a call that began before the one before it ended is moved to that end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def _events(calls: list[tuple[int, int, int, int]]) -> Iterator[dict[str, Any]]:
         yield {"type": "C", "frame": number, "at": now}
 
 
-def _profiles(session: Session, log: Log, frames: dict[int, int], options: Options) -> Iterator[Any]:
+def _profiles(
+    session: Session, log: Log, frames: dict[int, int], options: Options
+) -> Iterator[Any]:
     calls = log.calls(**session.options, deduce=options.deduce)
     clock, first = session.clock, session.first_tsc
     by_thread: dict[int, list[tuple[int, int, int, int]]] = {}
