@@ -54,7 +54,7 @@ class Report:
 def _make(row: Any, names: Names, threads: Sequence[tuple[int, int, int]]) -> Any:
     function, thread = row[:2]
     _, process, number = threads[thread] if thread >= 0 else (0, ALL_THREADS, ALL_THREADS)
-    return FunctionAccount(function, names.name(function), *row[2:], process, number)
+    return FunctionAccount(function, names.name(function), *row[2:], process=process, thread=number)
 
 
 def _key(name: str) -> Any:

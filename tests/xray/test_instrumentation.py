@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instrumentation maps: llvm-xray's `extract` of real programs, and maps of every version and word."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+import xray_samples as samples
+
+from etrace.errors import EtraceError
+from etrace.xray import InstrumentationMap
+from etrace.xray.demangle import demangle
+from etrace.xray.names import Names, read_maps
+
+EXTRACT = re.compile(
+    r"- \{ id: (\d+), address: 0x(\w+), function: 0x(\w+), kind: ([\w-]+), "
+    r"always-instrument: (\w+), function-name: (?:'(.*)'|(\S+)), version: (\d) \}"
+)
+
+
+@pytest.mark.parametrize("name", samples.PROGRAMS)
+def test_the_map_is_what_llvm_xray_extracts(name: str) -> None:
+    wanted = []
+    for line in samples.oracle(f"{name}.extract").splitlines()[1:-1]:
+        match = EXTRACT.fullmatch(line)
+        assert match, line
+        wanted.append(
+            (int(match[1]), int(match[2], 16), int(match[3], 16), match[4], match[5] == "true",
+             match[6] or match[7], int(match[8]))
+        )  # fmt: skip
+    found = InstrumentationMap.from_elf(samples.program(name))
+    got = [
+        (s.function_id, s.address, s.function, s.kind_name, s.always_instrument,
+         found.name(s.function_id), s.version)
+        for s in found.sleds
+    ]  # fmt: skip
+    assert got == wanted
+
+
+def test_places_are_those_of_the_declarations() -> None:
+    found = InstrumentationMap.from_elf(samples.program("mt_pie19"))
+    places = {found.name(i): str(found.declaration(i)) for i in range(1, found.n_functions + 1)}
+    source = (samples.DATA / "src" / "mt.cpp").read_text().splitlines()
+    for name, place in places.items():
+        line = int(place.rpartition(":")[2])
+        plain = "lam" if "$_0" in name else name.split("(")[0].split("::")[-1].split("<")[0]
+        assert plain.split(" ")[-1] in source[line - 1], (name, place)
+
+
+def test_line_tables_alone_give_the_first_line_that_is_not_0() -> None:
+    found = InstrumentationMap.from_elf(samples.program("tail_pie19"))
+    assert found.declaration(1) is not None
+    assert all(d is None or d.line > 0 for d in map(found.declaration, range(1, 8)))
+
+
+def make_elf(
+    tmp_path: Path, words: list[tuple[int, int, int, int]], bits: int, order: str
+) -> Path:
+    """Write an ELF file with nothing but a map: (sled, function, kind, version) each."""
+    word = "Q" if bits == 64 else "I"
+    padding = 13 if bits == 64 else 5
+    data = b"".join(
+        struct.pack(f"{order}{word}{word}BBB{padding}x", s, f, kind, 1, version)
+        for s, f, kind, version in words
+    )
+    names = b"\0xray_instr_map\0.shstrtab\0"
+    head = 64 if bits == 64 else 52
+    where = head + len(data)
+    table = where + len(names)
+    ident = b"\x7fELF" + bytes([2 if bits == 64 else 1, 1 if order == "<" else 2, 1]) + bytes(9)
+    machine = 62
+    if bits == 64:
+        ehdr = struct.pack(order + "HHIQQQIHHHHHH", 3, machine, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 2)
+        section = order + "IIQQQQIIQQ"
+    else:
+        ehdr = struct.pack(order + "HHIIIIIHHHHHH", 3, machine, 1, 0, 0, table, 0, 52, 0, 0, 40, 3, 2)
+        section = order + "IIIIIIIIII"
+    sections = struct.pack(section, *[0] * 10)
+    sections += struct.pack(section, 1, 1, 2, 0x1000, head, len(data), 0, 0, 1, 0)
+    sections += struct.pack(section, 16, 3, 0, 0, where, len(names), 0, 0, 1, 0)
+    path = tmp_path / "map.elf"
+    path.write_bytes(ident + ehdr + data + names + sections)
+    return path
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_absolute_and_relative_words_mean_the_same(tmp_path: Path, bits: int, order: str) -> None:
+    mask, word = (1 << bits) - 1, bits // 8
+    places = [(0x500, 0x500), (0x520, 0x500), (0x600, 0x600), (0x700, 0x500)]
+    absolute = [(s, f, i % 2, 0) for i, (s, f) in enumerate(places)]
+    relative = [
+        ((s - 0x1000 - 4 * word * i) & mask, (f - 0x1000 - 4 * word * i - word) & mask, i % 2, 2)
+        for i, (s, f) in enumerate(places)
+    ]
+    for words in (absolute, relative):
+        found = InstrumentationMap.from_elf(make_elf(tmp_path, words, bits, order))
+        assert [(s.address, s.function) for s in found.sleds] == places
+        assert [s.function_id for s in found.sleds] == [1, 1, 2, 3]
+        assert found.name(1) == "@(500)"
+        assert found.name(9) == "#9"
+
+
+COMPILED = """
+__attribute__((section("xray_instr_map"), used)) static const struct {
+	void *sled, *function; unsigned char kind, always, version, pad[13];
+} map[] = { { %s, %s, 0, 1, 1, {} }, { %s, %s, 1, 1, 1, {} } };
+"""
+
+
+def test_relocations_of_a_position_independent_binary_are_applied(tmp_path: Path) -> None:
+    source = "int f(void) { return 1; }\nint main(void) { return f(); }\n"
+    source += COMPILED % ("f", "f", "main", "main")
+    (tmp_path / "a.c").write_text(source)
+    for flags in (["-pie", "-fPIE"], ["-no-pie", "-fno-pie"], ["-shared", "-fPIC"]):
+        out = tmp_path / "a.out"
+        command = ["gcc", "-O0", *flags, "a.c", "-o", str(out)]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        found = InstrumentationMap.from_elf(out)
+        assert [found.name(i) for i in (1, 2)] == ["f", "main"], flags
+
+
+def test_names_come_from_the_debug_file_of_a_stripped_binary(tmp_path: Path) -> None:
+    stripped, debug = tmp_path / "prog", tmp_path / "prog.debug"
+    original = samples.program("mt_pie19")
+    subprocess.run(["objcopy", "--only-keep-debug", original, debug], check=True)
+    subprocess.run(["objcopy", "--strip-all", original, stripped], check=True)
+    assert InstrumentationMap.from_elf(stripped).name(6).startswith("@(")
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", stripped], cwd=tmp_path, check=True)
+    linked, whole = InstrumentationMap.from_elf(stripped), InstrumentationMap.from_elf(original)
+    ids = range(1, whole.n_functions + 1)
+    assert [linked.name(i) for i in ids] == [whole.name(i) for i in ids]
+    assert [linked.declaration(i) for i in ids] == [whole.declaration(i) for i in ids]
+    with pytest.raises(EtraceError, match="is a debug file"):
+        InstrumentationMap.from_elf(debug)
+
+
+def test_compressed_debug_information_is_read(tmp_path: Path) -> None:
+    out = tmp_path / "z"
+    original = samples.program("mt_pie19")
+    subprocess.run(["objcopy", "--compress-debug-sections=zlib", original, out], check=True)
+    found, whole = InstrumentationMap.from_elf(out), InstrumentationMap.from_elf(original)
+    assert found.declaration(2) == whole.declaration(2) is not None
+
+
+def test_what_has_no_map_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int x;\n")
+    subprocess.run(["gcc", "-c", "a.c"], cwd=tmp_path, check=True)
+    with pytest.raises(EtraceError, match="object file"):
+        InstrumentationMap.from_elf(tmp_path / "a.o")
+    with pytest.raises(EtraceError, match="no section xray_instr_map"):
+        InstrumentationMap.from_elf("/bin/true")
+    with pytest.raises(EtraceError, match="not a readable ELF file"):
+        InstrumentationMap.from_elf(tmp_path / "a.c")
+    with pytest.raises(EtraceError, match="cannot read"):
+        InstrumentationMap.from_elf(tmp_path / "none")
+
+
+def test_object_numbers_choose_the_map() -> None:
+    program = samples.program("tail_pie19")
+    names = Names(read_maps([str(program), f"3={samples.program('mt_pie19')}"]))
+    assert names.name(7) == "main"
+    assert names.name(3 << 24 | 6) == "main"
+    assert names.name(2 << 24 | 6) == f"#{2 << 24 | 6}"
+    assert list(names.misfits([7, 900], [])) == [
+        "1 function ids (#900) are not in the map: is it the program that wrote the log?"
+    ]
+
+
+def test_a_map_without_tail_calls_does_not_fit_a_log_with_them() -> None:
+    names = Names(read_maps([str(samples.program("rec_nopie19"))]))
+    assert any("tail call" in text for text in names.misfits([1], [2]))
+
+
+def test_mangled_names_are_demangled() -> None:
+    assert demangle("_Z4leafi") == "leaf(int)"
+    assert demangle("main") == "main"
+    assert demangle("_Znonsense") == "_Znonsense"

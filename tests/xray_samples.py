@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the sample logs, programs and llvm-xray's outputs are (tests/data/xray)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data" / "xray"
+PROGRAMS = ("ev_pie19", "mt_pie19", "rec_nopie19", "tail_pie19")
+LOGS = tuple(sorted((DATA / "logs").glob("*.xray")))
+FDR_LOGS = tuple(f"{name}.fdr" for name in PROGRAMS)
+
+
+def log(name: str) -> Path:
+    return DATA / "logs" / f"{name}.xray"
+
+
+def program(name: str) -> Path:
+    return DATA / "bin" / name.split(".")[0]
+
+
+def synthetic(name: str) -> bytes:
+    return (DATA / "synthetic" / f"{name}.xray").read_bytes()
+
+
+def truth(name: str) -> Any:
+    return json.loads((DATA / "synthetic" / f"{name}.json").read_text())
+
+
+def oracle(name: str) -> str:
+    return (DATA / "oracle" / f"{name}.out").read_text()
+
+
+YAML_RECORD = re.compile(
+    r"  - \{ type: (?P<type>\d+), func-id: (?P<function>\d+), function: (?P<name>'(?:[^']|'')*'|\S+), "
+    r"(?:args: \[ (?P<args>[\d, ]*) \], )?cpu: (?P<cpu>\d+), thread: (?P<thread>\d+), "
+    r"process: (?P<process>\d+), kind: (?P<kind>[\w-]+), tsc: (?P<tsc>\d+), data: (?P<data>.*) \}"
+)
+
+
+def yaml_records(text: str) -> list[dict[str, str]]:
+    """Read the records of llvm-xray's YAML."""
+    found = [YAML_RECORD.fullmatch(line) for line in text.splitlines() if line.startswith("  - {")]
+    assert all(found), "a line is not as llvm-xray writes it"
+    return [{k: v or "" for k, v in m.groupdict().items()} for m in found if m]
