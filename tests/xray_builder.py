@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds Flight Data Recorder logs of every version that read like the trace they describe.
 
-    LogBuilder(5).thread(7).cpu(0, 1000).enter(1, 10).exit(1, 90).build()
+LogBuilder(5).thread(7).cpu(0, 1000).enter(1, 10).exit(1, 90).build()
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class LogBuilder:
                 out += bytes((block + end).ljust(self.buffer_bytes, b"\x5a"))
             else:
                 first = 0x80 | EXTENTS if self.big else EXTENTS << 1 | 1
-                out += bytes([first]) + struct.pack(self._order + "Q", len(block)).ljust(15, b"\xa5")
+                out += bytes([first]) + struct.pack(self._order + "Q", len(block)).ljust(
+                    15, b"\xa5"
+                )
                 out += bytes(block)
         return out
 

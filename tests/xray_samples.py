@@ -19,7 +19,7 @@ def log(name: str) -> Path:
 
 
 def program(name: str) -> Path:
-    return DATA / "bin" / name.split(".")[0]
+    return DATA / "bin" / name.partition(".")[0]
 
 
 def synthetic(name: str) -> bytes:
@@ -35,7 +35,8 @@ def oracle(name: str) -> str:
 
 
 YAML_RECORD = re.compile(
-    r"  - \{ type: (?P<type>\d+), func-id: (?P<function>\d+), function: (?P<name>'(?:[^']|'')*'|\S+), "
+    r"  - \{ type: (?P<type>\d+), func-id: (?P<function>\d+), "
+    r"function: (?P<name>'(?:[^']|'')*'|\S+), "
     r"(?:args: \[ (?P<args>[\d, ]*) \], )?cpu: (?P<cpu>\d+), thread: (?P<thread>\d+), "
     r"process: (?P<process>\d+), kind: (?P<kind>[\w-]+), tsc: (?P<tsc>\d+), data: (?P<data>.*) \}"
 )

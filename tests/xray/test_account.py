@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls and what they cost: llvm-xray's accounts and stacks of real logs, and cases made by hand."""
+"""Calls and what they cost: llvm-xray's accounts and stacks of real logs, and others."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def test_accounts_are_those_of_llvm_xray(name: str) -> None:
     got = {
         row.function: {
             "funcid": str(row.function), "count": str(row.count),
-            "min": f"{seconds(row.minimum):e}", "median": f"{seconds(row.median):e}",
-            "90%ile": f"{seconds(row.percentile_90):e}", "99%ile": f"{seconds(row.percentile_99):e}",
+            "min": f"{seconds(row.minimum):e}",
+            "median": f"{seconds(row.median):e}",
+            "90%ile": f"{seconds(row.percentile_90):e}",
+            "99%ile": f"{seconds(row.percentile_99):e}",
             "max": f"{seconds(row.maximum):e}", "sum": f"{seconds(row.total):e}",
             "debug": wanted[row.function]["debug"], "function": row.name,
         }
@@ -142,7 +144,9 @@ def test_a_call_that_never_ends_is_shown_up_to_the_end_and_not_accounted() -> No
 
 
 def test_a_tail_exit_ends_a_call() -> None:
-    data = LogBuilder().thread(1).cpu(0, 0).enter(1, 0).tail_exit(1, 4).enter(2, 1).exit(2, 1).build()
+    data = (
+        LogBuilder().thread(1).cpu(0, 0).enter(1, 0).tail_exit(1, 4).enter(2, 1).exit(2, 1).build()
+    )
     calls = read_bytes(data).calls()
     assert list(calls["depth"]) == [0, 0]
     assert [ENDINGS[e] for e in calls["ending"]] == ["tail-exit", "exit"]
@@ -245,7 +249,9 @@ def slow_calls(steps: list[tuple[bool, int, int]]) -> dict[int, list[int]]:
 @settings(deadline=None, max_examples=200)
 @given(
     st.lists(
-        st.tuples(st.booleans(), st.sampled_from([1, 2, 3, 5000, 70000]), st.integers(0, 2**32 - 1)),
+        st.tuples(
+            st.booleans(), st.sampled_from([1, 2, 3, 5000, 70000]), st.integers(0, 2**32 - 1)
+        ),
         max_size=200,
     )
 )

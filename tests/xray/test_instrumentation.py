@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instrumentation maps: llvm-xray's `extract` of real programs, and maps of every version and word."""
+"""Instrumentation maps: llvm-xray's `extract` of real programs, maps of every version."""
 
 from __future__ import annotations
 
@@ -57,9 +57,7 @@ def test_line_tables_alone_give_the_first_line_that_is_not_0() -> None:
     assert all(d is None or d.line > 0 for d in map(found.declaration, range(1, 8)))
 
 
-def make_elf(
-    tmp_path: Path, words: list[tuple[int, int, int, int]], bits: int, order: str
-) -> Path:
+def make_elf(tmp_path: Path, words: list[tuple[int, int, int, int]], bits: int, order: str) -> Path:
     """Write an ELF file with nothing but a map: (sled, function, kind, version) each."""
     word = "Q" if bits == 64 else "I"
     padding = 13 if bits == 64 else 5
@@ -74,10 +72,14 @@ def make_elf(
     ident = b"\x7fELF" + bytes([2 if bits == 64 else 1, 1 if order == "<" else 2, 1]) + bytes(9)
     machine = 62
     if bits == 64:
-        ehdr = struct.pack(order + "HHIQQQIHHHHHH", 3, machine, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 2)
+        ehdr = struct.pack(
+            order + "HHIQQQIHHHHHH", 3, machine, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 2
+        )
         section = order + "IIQQQQIIQQ"
     else:
-        ehdr = struct.pack(order + "HHIIIIIHHHHHH", 3, machine, 1, 0, 0, table, 0, 52, 0, 0, 40, 3, 2)
+        ehdr = struct.pack(
+            order + "HHIIIIIHHHHHH", 3, machine, 1, 0, 0, table, 0, 52, 0, 0, 40, 3, 2
+        )
         section = order + "IIIIIIIIII"
     sections = struct.pack(section, *[0] * 10)
     sections += struct.pack(section, 1, 1, 2, 0x1000, head, len(data), 0, 0, 1, 0)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ LLVM_KINDS = {
 def cpus_of(log: Log) -> list[int]:
     runs = [*log.cpus, (log.n_records, 0)]
     out = [0] * log.n_records
-    for (first, cpu), (end, _) in zip(runs, runs[1:], strict=False):
+    for (first, cpu), (end, _) in pairwise(runs):
         out[first:end] = [cpu] * (end - first)
     return out
 

@@ -12,7 +12,7 @@ from etrace.xray.graph import LABELS, diff_dot_lines, graph
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    options.add_session(parser, logs="1")
+    options.add_session(parser, logs=1)
     parser.add_argument("after", metavar="AFTER", help="the later log")
     parser.add_argument(
         "--after-map", action="append", default=[], metavar="[N=]FILE",

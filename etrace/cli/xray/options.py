@@ -50,7 +50,7 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_session(parser: argparse.ArgumentParser, *, logs: str = "+") -> None:
+def add_session(parser: argparse.ArgumentParser, *, logs: str | int = "+") -> None:
     """Add logs, maps, filters and how damage is taken."""
     parser.add_argument("logs", nargs=logs, metavar="LOG", help="XRay log, also .gz and .zst; -")
     add_maps(parser)

@@ -186,6 +186,12 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
+def _shown(data: bytes) -> str:
+    """Return a payload as text without control characters, which spreadsheets stumble over."""
+    text = data.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def _csv(session: Session, rows: Iterator[Row]) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
@@ -196,7 +202,7 @@ def _csv(session: Session, rows: Iterator[Row]) -> Iterator[str]:
         if row.arguments:
             found["arguments"] = " ".join(map(str, row.arguments))
         if row.kind >= FIRST_EVENT:
-            found["data"] = row.data.decode("utf-8", "backslashreplace")
+            found["data"] = _shown(row.data)
         writer.writerow(found)
         yield text.getvalue()
         text.seek(0)

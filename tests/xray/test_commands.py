@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace xray` as a user meets it: output, warnings, exit statuses, wrong input."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xray_samples as samples
+from xray_builder import LogBuilder
+
+from etrace.cli.main import etrace
+from etrace.cli.xray import COMMANDS
+
+MT = str(samples.log("mt_pie19.fdr"))
+MT_MAP = str(samples.program("mt_pie19"))
+TAIL = str(samples.log("tail_pie19.fdr"))
+
+
+def run(*args: str) -> int:
+    return etrace(["xray", *args])
+
+
+def damaged(tmp_path: Path) -> str:
+    path = tmp_path / "damaged.xray"
+    data = LogBuilder().thread(1).cpu(0, 1).enter(1, 1).raw(b"\xff" * 20).build()
+    path.write_bytes(data)
+    return str(path)
+
+
+@pytest.mark.parametrize("command", [c.name for c in COMMANDS])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        run(command, "--help")
+    assert end.value.code == 0
+    assert "usage: etrace xray " + command in capsys.readouterr().out
+
+
+def test_an_account_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("account", "-m", MT_MAP, MT, "--top", "2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["calls", "self", "sum"]
+    assert len(lines) == 3
+    assert "main" in lines[1] or "worker" in lines[1] or "leaf" in lines[1]
+
+
+def test_an_account_as_csv_begins_with_the_columns_of_llvm_xray(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("account", "--format", "csv", "-m", MT_MAP, MT) == 0
+    text = capsys.readouterr().out
+    wanted = "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function,"
+    assert text.startswith(wanted)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert sum(int(row["count"]) for row in rows) == 361
+    assert [int(row["funcid"]) for row in rows] == sorted(int(row["funcid"]) for row in rows)
+
+
+def test_an_account_as_json_is_by_thread_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("account", "--format", "json", "--by-thread", MT) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["calls"] == 361
+    assert len({row["thread"] for row in document["functions"]}) == 5
+
+
+def test_logs_come_compressed_and_by_a_pipe(tmp_path: Path) -> None:
+    packed = tmp_path / "log.gz"
+    packed.write_bytes(gzip.compress(Path(TAIL).read_bytes()))
+    subprocess.run(["zstd", "-q", TAIL, "-o", tmp_path / "log.zst"], check=True)
+    command = [
+        sys.executable,
+        "-c",
+        "from etrace.cli.main import etrace; raise SystemExit(etrace())",
+    ]
+    wanted = subprocess.run([*command, "xray", "account", TAIL], capture_output=True, check=True)
+    for path in (packed, tmp_path / "log.zst"):
+        done = subprocess.run([*command, "xray", "account", path], capture_output=True, check=True)
+        assert done.stdout == wanted.stdout
+    piped = subprocess.run(
+        [*command, "xray", "account", "-"],
+        input=packed.read_bytes(),
+        capture_output=True,
+        check=True,
+    )
+    assert piped.stdout == wanted.stdout
+
+
+def test_damage_is_told_of_and_the_status_is_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = damaged(tmp_path)
+    assert run("account", path) == 2
+    shown = capsys.readouterr()
+    assert (
+        f"warning: {path}: offset 120: metadata record of unknown kind 127; 20 bytes" in shown.err
+    )
+    assert run("account", "--strict", path) == 1
+    assert "offset 120: an unknown kind of metadata after Function" in capsys.readouterr().err
+
+
+def test_a_log_of_another_program_gets_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("account", "-m", str(samples.program("ev_pie19")), MT) == 0
+    assert "is it the program that wrote the log?" in capsys.readouterr().err
+
+
+def test_what_is_no_log_is_an_error_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("hello, this is no log, but long enough to be one\n")
+    for command in ("account", "stack", "convert", "flame", "graph", "dump"):
+        assert run(command, str(tmp_path / "text")) == 1
+        assert "hint: is it an XRay log?" in capsys.readouterr().err
+    assert run("account", str(tmp_path / "none")) == 1
+    assert "No such file" in capsys.readouterr().err
+
+
+def test_output_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "out.yaml"
+    assert run("convert", TAIL, "-o", str(out)) == 0
+    before = out.read_bytes()
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"nothing")
+    assert run("convert", str(bad), "-o", str(out)) == 1
+    assert out.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad", "out.yaml"]
+
+
+def test_a_flame_graph_is_one_file_that_needs_no_network(tmp_path: Path) -> None:
+    out = tmp_path / "flame.html"
+    assert run("flame", "-m", MT_MAP, MT, "-o", str(out)) == 0
+    page = out.read_text()
+    assert "http:" not in page
+    assert "https:" not in page
+    data = page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    document = json.loads(data)
+    total = sum(n[3] for n in document["nodes"] if n[0] < 0)
+    assert sum(n[4] for n in document["nodes"]) == pytest.approx(total, rel=1e-4)
+
+
+def test_graphs_are_valid_for_graphviz(tmp_path: Path) -> None:
+    out = tmp_path / "graph.svg"
+    assert run("graph", "--format", "svg", "-m", MT_MAP, MT, "-o", str(out)) == 0
+    assert out.read_text().rstrip().endswith("</svg>")
+    diff = tmp_path / "diff.svg"
+    other = str(samples.program("tail_pie19"))
+    status = run(
+        "graph-diff",
+        "--format",
+        "svg",
+        "-m",
+        MT_MAP,
+        "--after-map",
+        other,
+        MT,
+        TAIL,
+        "-o",
+        str(diff),
+    )
+    assert status == 0
+    assert "gone" in diff.read_text()
+
+
+def test_a_dump_has_every_record_with_its_offset(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("dump", "--verify", TAIL) == 0
+    lines = capsys.readouterr().out.splitlines()
+    offsets = [int(line.split()[0]) for line in lines]
+    assert offsets == sorted(offsets)
+    assert lines[0].split()[:2] == ["32", "BufferExtents"]
+    assert len([line for line in lines if " Function " in line]) == 46
+
+
+def test_a_dump_says_where_the_grammar_is_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("dump", "--verify", damaged(tmp_path)) == 2
+    assert "offset 120" in capsys.readouterr().err
+
+
+def test_a_map_is_extracted_as_llvm_xray_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("extract", MT_MAP) == 0
+    assert capsys.readouterr().out == samples.oracle("mt_pie19.extract")
+    for form in ("text", "csv", "json"):
+        assert run("extract", "--format", form, MT_MAP) == 0
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    program = "from etrace.cli.main import etrace; raise SystemExit(etrace())"
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "xray", "convert", MT],
+        stdout=write, stderr=subprocess.PIPE,
+        check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")

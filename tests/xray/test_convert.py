@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other tools' formats: valid, complete, and equal to what llvm-xray prints where that is right."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+import xray_samples as samples
+from xray_builder import LogBuilder
+
+from etrace.xray.convert import FORMATS, Options, write
+from etrace.xray.names import Names, read_maps
+from etrace.xray.session import Session
+
+
+def convert(name: str, to: str, **options: Any) -> bytes:
+    names = Names(read_maps([str(samples.program(name))]))
+    stream = io.BytesIO()
+    write(Session([str(samples.log(name))], names), stream, Options(to, **options))
+    return stream.getvalue()
+
+
+def convert_bytes(data: bytes, to: str, tmp_path: Any) -> bytes:
+    path = tmp_path / "a.xray"
+    path.write_bytes(data)
+    stream = io.BytesIO()
+    write(Session([str(path)]), stream, Options(to))
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", samples.FDR_LOGS)
+def test_yaml_is_that_of_llvm_xray(name: str) -> None:
+    """But for the function that llvm-xray shows with an event: that of the record before."""
+
+    def without_events(text: str) -> list[dict[str, str]]:
+        rows = samples.yaml_records(text)
+        return [
+            row | ({"function": "", "name": ""} if "event" in row["kind"] else {}) for row in rows
+        ]
+
+    ours, llvm = convert(name, "yaml").decode(), samples.oracle(f"{name}.yaml")
+    assert ours.splitlines()[:7] == llvm.splitlines()[:7]
+    key = lambda row: (int(row["tsc"]), row["thread"], row["kind"], row["function"])  # noqa: E731
+    assert sorted(without_events(ours), key=key) == sorted(without_events(llvm), key=key)
+
+
+def chrome_spans(text: str) -> list[tuple[str, int, int, float, float]]:
+    """Turn llvm-xray's begin and end events into spans, relative to the first."""
+    events = json.loads(text)["traceEvents"]
+    first = min(float(e["ts"]) for e in events)
+    stacks: dict[str, list[tuple[str, float]]] = {}
+    spans = []
+    for e in events:
+        stack = stacks.setdefault(e["tid"], [])
+        if e["ph"] == "B":
+            stack.append((e["name"], float(e["ts"])))
+        else:
+            name, start = stack.pop()
+            spans.append(
+                (name, int(e["pid"]), int(e["tid"]), start - first, float(e["ts"]) - start)
+            )
+    return sorted(spans, key=lambda s: (s[2], s[3], -s[4]))
+
+
+@pytest.mark.parametrize("name", ["ev_pie19.fdr", "rec_nopie19.fdr", "tail_pie19.fdr"])
+def test_chrome_spans_are_those_of_llvm_xray(name: str) -> None:
+    """The logs of mt have a name with quotes, which llvm-xray does not escape."""
+    wanted = chrome_spans(samples.oracle(f"{name}.trace"))
+    events = json.loads(convert(name, "chrome"))["traceEvents"]
+    got = sorted(
+        [(e["name"], e["pid"], e["tid"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"],
+        key=lambda s: (s[2], s[3], -s[4]),
+    )
+    assert [row[:3] for row in got] == [row[:3] for row in wanted]
+    for ours, llvm in zip(got, wanted, strict=True):
+        assert ours[3:] == pytest.approx(llvm[3:], abs=0.002)
+
+
+def test_chrome_has_numbers_names_arguments_and_events() -> None:
+    events = json.loads(convert("ev_pie19.fdr", "chrome"))["traceEvents"]
+    assert all(type(e["pid"]) is int and type(e["tid"]) is int for e in events)
+    assert {e["ph"] for e in events} == {"M", "X", "i"}
+    logged = [e for e in events if e["name"] == "logged(long)"]
+    assert logged[0]["args"]["arguments"] == ["0"]
+    instants = [e["args"]["data"] for e in events if e["ph"] == "i"]
+    assert instants[0] == "req=0;path=/a/b"
+
+
+def test_names_with_quotes_are_valid_everywhere() -> None:
+    for to in ("json", "chrome", "speedscope"):
+        assert 'operator\\"\\" _km' in convert("mt_pie19.fdr", to).decode()
+        json.loads(convert("mt_pie19.fdr", to))
+
+
+def test_json_lines_and_csv_have_every_record() -> None:
+    lines = [json.loads(line) for line in convert("ev_pie19.fdr", "jsonl").splitlines()]
+    rows = list(csv.DictReader(io.StringIO(convert("ev_pie19.fdr", "csv").decode())))
+    document = json.loads(convert("ev_pie19.fdr", "json"))
+    assert document["records"] == lines
+    assert len(lines) == len(rows) == 70
+    assert [str(line["tsc"]) for line in lines] == [row["tsc"] for row in rows]
+    assert lines[0]["time_ns"] == 0
+    assert [line["tsc"] for line in lines] == sorted(line["tsc"] for line in lines)
+
+
+def test_folded_stacks_add_up_to_the_roots() -> None:
+    lines = convert("rec_nopie19.fdr", "folded").decode().splitlines()
+    assert all(line.rpartition(" ")[2].isdigit() and ";;" not in line for line in lines)
+    total = sum(int(line.rpartition(" ")[2]) for line in lines)
+    main = next(e for e in json.loads(convert("rec_nopie19.fdr", "chrome"))["traceEvents"]
+                if e["name"] == "main" and e["ph"] == "X")  # fmt: skip
+    assert total == pytest.approx(main["dur"] * 1000, rel=1e-4)
+
+
+def check_speedscope(document: Any) -> None:
+    """Check what speedscope checks: events nest, and time does not go back."""
+    for profile in document["profiles"]:
+        stack, now = [], profile["startValue"]
+        for event in profile["events"]:
+            assert event["at"] >= now
+            now = event["at"]
+            if event["type"] == "O":
+                stack.append(event["frame"])
+            else:
+                assert stack.pop() == event["frame"]
+        assert not stack
+        assert now == profile["endValue"]
+
+
+@pytest.mark.parametrize("name", samples.FDR_LOGS)
+def test_speedscope_profiles_nest(name: str) -> None:
+    document = json.loads(convert(name, "speedscope"))
+    check_speedscope(document)
+    n_calls = sum(len(p["events"]) for p in document["profiles"]) // 2
+    assert n_calls == len([r for r in samples.yaml_records(samples.oracle(f"{name}.yaml"))
+                           if r["kind"].startswith("function-enter")])  # fmt: skip
+
+
+def test_damaged_calls_still_nest(tmp_path: Any) -> None:
+    data = (
+        LogBuilder().thread(1).cpu(0, 100).enter(1, 0).enter(2, 5).cpu(1, 50).exit(1, 1)
+        .enter(3, 1).build()
+    )  # fmt: skip
+    check_speedscope(json.loads(convert_bytes(data, "speedscope", tmp_path)))
+    events = json.loads(convert_bytes(data, "chrome", tmp_path))["traceEvents"]
+    assert {e["args"].get("ended_by") for e in events if e["ph"] == "X"} == {
+        None, "caller", "end-of-log",
+    }  # fmt: skip
+
+
+def test_payloads_of_any_bytes_are_valid_text(tmp_path: Any) -> None:
+    payload = bytes(range(256))
+    data = LogBuilder().thread(1).cpu(0, 1).custom(payload, 1).build()
+    for to in sorted(set(FORMATS) - {"parquet"}):
+        text = convert_bytes(data, to, tmp_path).decode()
+        assert "\0" not in text
+        if to in ("json", "chrome", "speedscope"):
+            json.loads(text)
+
+
+def test_a_parquet_file_has_the_calls(tmp_path: Any) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra analytics")
+    path = tmp_path / "calls.parquet"
+    path.write_bytes(convert("tail_pie19.fdr", "parquet"))
+    table = parquet.read_table(path).to_pylist()
+    assert len(table) == 23
+    assert table[0]["function"] == "main"
+    assert {row["parent"] for row in table if row["function"] == "main"} == {-1}
