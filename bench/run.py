@@ -16,6 +16,7 @@ PARTS = (
     "client",
     "dependencies",
     "library",
+    "xray",
 )
 
 

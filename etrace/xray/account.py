@@ -51,10 +51,14 @@ class Report:
     native: Any
 
 
-def _make(row: Any, names: Names, threads: Sequence[tuple[int, int, int]]) -> Any:
-    function, thread = row[:2]
+def _make(
+    row: Any, names: Names, threads: Sequence[tuple[int, int, int]]
+) -> FunctionAccount:
+    function, thread, count, low, median, p90, p99, high, total, own = row
     _, process, number = threads[thread] if thread >= 0 else (0, ALL_THREADS, ALL_THREADS)
-    return FunctionAccount(function, names.name(function), *row[2:], process=process, thread=number)
+    name = names.name(function)
+    figures = (count, low, median, p90, p99, high, total, own)
+    return FunctionAccount(function, name, *figures, process, number)
 
 
 def _key(name: str) -> Any:
