@@ -51,9 +51,7 @@ class Report:
     native: Any
 
 
-def _make(
-    row: Any, names: Names, threads: Sequence[tuple[int, int, int]]
-) -> FunctionAccount:
+def _make(row: Any, names: Names, threads: Sequence[tuple[int, int, int]]) -> FunctionAccount:
     function, thread, count, low, median, p90, p99, high, total, own = row
     _, process, number = threads[thread] if thread >= 0 else (0, ALL_THREADS, ALL_THREADS)
     name = names.name(function)
