@@ -16,7 +16,7 @@ from libetrace.image import Image
 
 from etrace.errors import EtraceError
 from etrace.query.filters import Filter
-from etrace.query.selection import Selection
+from etrace.query.selection import select_executions, select_opens
 
 Rows = Sequence[int]
 
@@ -126,7 +126,7 @@ def _opens_of_paths(image: Image, given: Given) -> list[int]:
     return sorted(opens[i] for row in rows for i in paths.span("opens.start", row))
 
 
-def _running(image: Image, given: Given) -> list[int]:
+def _running(image: Image, given: Given) -> Rows:
     """Return the executions that the programs, processes and command filters leave."""
     rows: Rows = range(image["executions"].n_rows)
     if given.pids is not None:
@@ -134,7 +134,9 @@ def _running(image: Image, given: Given) -> list[int]:
     if given.binaries is not None:
         wanted = _binary_rows(image, given)
         rows = [row for row in rows if row in wanted]
-    return Selection(image).executions(given.command_filters, rows)
+    if given.command_filters:
+        return select_executions(image, given.command_filters, rows)
+    return rows
 
 
 def opens(image: Image, given: Given = EVERYTHING) -> Rows:
@@ -150,14 +152,14 @@ def opens(image: Image, given: Given = EVERYTHING) -> Rows:
         rows = [i for row in _running(image, given) for i in executions.span("opens.start", row)]
     else:
         rows = range(image["opens"].n_rows)
-    return Selection(image).opens(given.filters, rows) if given.filters else rows
+    return select_opens(image, given.filters, rows) if given.filters else rows
 
 
 def executions(image: Image, given: Given = EVERYTHING) -> list[int]:
     """Return rows of `executions`, ascending: with files or filters, those that opened one."""
     rows = _running(image, given)
     if given.paths is None and not given.filters:
-        return rows
+        return list(rows)
     owner = image["opens"]["execution"]
     opened = opens(image, given.of_files())
     opening = {owner[row] for row in opened}
