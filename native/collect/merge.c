@@ -6,12 +6,13 @@
  * task may sleep in between. So each CPU has a few sorted runs; a record goes to the first whose
  * last one is not later (patience sorting), nearly always the same. A heap merges the runs.
  *
- * An event of several records is gathered by (upid, time). While one is incomplete, later ones
- * wait for it, but not longer than the horizon's patience: afterwards it stays aside until it is
- * complete or a later event of the same task, or of one with its number, shows that the rest was
- * lost. Lines of the environment have upid 0, whatever the task: they are given up then. What an
- * event costs does not depend on how many are incomplete: lost records must not make the collector
- * slow, that loses more.
+ * An event of several records is gathered by upid, time and CPU: lines of the environment have upid
+ * 0 whatever the task, and two tasks may have got the same time, but not on one CPU. While one is
+ * incomplete, later ones wait for it, but not longer than the horizon's patience: afterwards it
+ * stays aside until it is complete or a later event of the same task, or of one with its number,
+ * shows that the rest was lost. Lines of the environment name no task: they are given up then. What
+ * an event costs does not depend on how many are incomplete: lost records must not make the
+ * collector slow, that loses more.
  */
 #include "merge.h"
 
@@ -42,6 +43,7 @@ struct gathering {
 	bool aside; /* and no more waited for */
 	s64 upid;
 	u64 time_ns;
+	u16 cpu; /* that all of its lines show */
 	struct held_record *records; /* by their numbers */
 	size_t n;
 	size_t size;
@@ -60,6 +62,7 @@ static struct {
 	u64 bytes; /* of the arrays of records */
 	s64 given_up_upid; /* the last event given up, so that its stragglers are not counted again */
 	u64 given_up_ns;
+	u16 given_up_cpu;
 } merge;
 
 void merge_init(size_t n_cpus)
@@ -308,6 +311,7 @@ static void give_up(struct gathering *event)
 
 	merge.given_up_upid = event->upid;
 	merge.given_up_ns = event->time_ns;
+	merge.given_up_cpu = event->cpu;
 	for (i = 0; i < event->n; i++)
 		page_put(event->records[i].page);
 	forget(event);
@@ -335,6 +339,7 @@ static struct gathering *begin_gathering(const struct held_record *record)
 		.next = *bucket,
 		.upid = record->upid,
 		.time_ns = record->time_ns,
+		.cpu = record->cpu,
 	};
 	*bucket = event;
 	merge.bytes += sizeof(*event);
@@ -348,7 +353,8 @@ static struct gathering *gathering_of(const struct held_record *record)
 
 	if (merge.n_gatherings)
 		event = *bucket_of(record->upid, record->time_ns);
-	while (event && (event->upid != record->upid || event->time_ns != record->time_ns))
+	while (event && (event->upid != record->upid || event->time_ns != record->time_ns ||
+			 event->cpu != record->cpu))
 		event = event->next;
 	return event ? event : begin_gathering(record);
 }
@@ -368,7 +374,8 @@ static void gather(const struct held_record *record)
 {
 	struct gathering *event;
 
-	if (record->upid == merge.given_up_upid && record->time_ns == merge.given_up_ns) {
+	if (record->upid == merge.given_up_upid && record->time_ns == merge.given_up_ns &&
+	    record->cpu == merge.given_up_cpu) {
 		page_put(record->page);
 		return;
 	}

@@ -127,21 +127,15 @@ static size_t write_all(const char *text, size_t len)
 	return done;
 }
 
-/* In parts whose count fits a byte: so the compiler counts 16 bytes at once. */
+/* By memchr(3), which looks at 32 bytes at once whatever this file is compiled with. */
 static u64 count_lines(const char *text, size_t len)
 {
+	const char *end = text + len;
 	u64 n = 0;
 
-	while (len) {
-		size_t part = len < 192 ? len : 192;
-		unsigned char found = 0;
-		size_t i;
-
-		for (i = 0; i < part; i++)
-			found += text[i] == '\n';
-		n += found;
-		text += part;
-		len -= part;
+	while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
+		text++;
+		n++;
 	}
 	return n;
 }

@@ -91,6 +91,18 @@ def test_an_event_of_several_records_is_whole_though_others_lie_between(tmp_path
     assert done.stats["records"] == len(records) + len(others)
 
 
+def test_events_of_two_cpus_at_the_same_instant_are_told_apart(tmp_path: Path) -> None:
+    """Variables of two executions: both have upid 0."""
+    events = [exec_event(0, START, cpu, [b"%d" % cpu, b"x"], per_record=1) for cpu in (0, 1)]
+    instance = Instance(tmp_path)
+    for at in range(3):
+        for event in events:
+            instance.add(2, event.records()[at])  # both tasks have moved to a third CPU
+    done = replay(instance.write())
+    assert done.text == b"".join(event.lines for event in events)
+    assert (done.status, done.stats["incomplete_events"]) == (0, 0)
+
+
 def test_the_numbers_of_records_may_wrap(tmp_path: Path) -> None:
     event = exec_event(1 << 22 | 9, START, 1, [b"x"] * 17_000, per_record=1)
     assert len(event.payloads) > 1 << 14
