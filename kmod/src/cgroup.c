@@ -7,9 +7,12 @@
 #include <linux/cgroup.h>
 #include <linux/sched/signal.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 
 #include "etrace.h"
 #include "roots.h"
+
+#define ADDED_AT_ONCE 256 /* threads of a process that is moved: with interrupts off */
 
 static struct cgroup *traced; /* a reference is held */
 static struct tracepoint *attach_tracepoint;
@@ -21,23 +24,6 @@ bool etrace_cgroup_holds(struct task_struct *task)
 	return cgroup && task_under_cgroup_hierarchy(task, cgroup);
 }
 
-/* cgroup_attach_task: `leader` or all its threads have been moved to `to`. */
-static void attached(void *data, struct cgroup *to, const char *path, struct task_struct *leader,
-		     bool whole_process)
-{
-	struct task_struct *thread;
-
-	if (!cgroup_is_descendant(to, traced))
-		return;
-	rcu_read_lock();
-	if (whole_process)
-		for_each_thread(leader, thread)
-			etrace_task_add(thread);
-	else
-		etrace_task_add(leader);
-	rcu_read_unlock();
-}
-
 static void add_members(void)
 {
 	struct task_struct *process, *task;
@@ -46,6 +32,42 @@ static void add_members(void)
 	for_each_process_thread(process, task)
 		if (etrace_cgroup_holds(task))
 			etrace_task_add(task);
+	rcu_read_unlock();
+}
+
+static void add_rest(struct work_struct *work)
+{
+	add_members();
+}
+
+static DECLARE_WORK(add_rest_work, add_rest);
+
+/* Of a process with more threads the rest is added a little later, with interrupts on. */
+static void add_threads(struct task_struct *leader)
+{
+	struct task_struct *thread;
+	unsigned int n = 0;
+
+	for_each_thread(leader, thread) {
+		if (n++ == ADDED_AT_ONCE) {
+			schedule_work(&add_rest_work);
+			return;
+		}
+		etrace_task_add(thread);
+	}
+}
+
+/* cgroup_attach_task: `leader` or all its threads have been moved to `to`. */
+static void attached(void *data, struct cgroup *to, const char *path, struct task_struct *leader,
+		     bool whole_process)
+{
+	if (!cgroup_is_descendant(to, traced))
+		return;
+	rcu_read_lock();
+	if (whole_process)
+		add_threads(leader);
+	else
+		etrace_task_add(leader);
 	rcu_read_unlock();
 }
 
@@ -80,6 +102,7 @@ void etrace_cgroup_end(void)
 		return;
 	tracepoint_probe_unregister(attach_tracepoint, attached, NULL);
 	tracepoint_synchronize_unregister();
+	cancel_work_sync(&add_rest_work);
 	WRITE_ONCE(traced, NULL);
 	cgroup_put(cgroup);
 }
