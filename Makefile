@@ -68,13 +68,13 @@ test-stress: build ## storms, 500 rounds of loading and starting, a longer build
 test-kernels: build ## the module in Linux 5.10, 6.1, 6.12 and 7.2; root; fetches 500 MB once
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	ETRACE_KERNELS=5.10,6.1,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
-		tests/vm/test_control.py tests/vm/test_stress.py
+		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py
 
 test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes
 	@build-aux/setup test $(VENV) && build-aux/setup kasan $(VENV)
 	PYTHONPATH=tests nice $(BIN)/python -m vm.debug_kernel
-	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_debug_kernel.py \
-		tests/vm/test_events.py tests/vm/test_control.py tests/vm/test_stress.py
+	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
+		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py tests/vm/test_debug_kernel.py
 
 bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)

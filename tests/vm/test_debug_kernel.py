@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module on a kernel full of detectors; first, that each detector detects.
 
-`make test-kasan` sets ETRACE_KERNELS=debug; the other tests of this folder run there as well.
+`make test-kasan` sets ETRACE_KERNELS=debug; the other tests of this folder run there as well, and
+before: failing allocations leave the guest's 9p client broken, whose files then give EINVAL.
 """
 
 from __future__ import annotations
