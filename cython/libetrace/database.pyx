@@ -222,9 +222,13 @@ cdef class Database(Dependent):
     def binary_paths(self):
         """Return the paths that were executed, each once, sorted as bytes."""
         cdef u64 i
+        cdef s64 row
+        cdef list out = []
         self.check()
-        rows = {self.binary.at[i] for i in range(self.n_executions)}
-        return [self.decode_path(row) for row in sorted(rows) if row != NONE]
+        for row in sorted({self.binary.at[i] for i in range(self.n_executions)}):
+            if row != NONE:
+                out.append(self.decode_path(row))
+        return out
 
     @property
     def threads(self):
