@@ -11,7 +11,6 @@ from typing import Any
 Remembered = Mapping[str, Any]
 
 
-
 def _digest(path: Path) -> str:
     import hashlib  # noqa: PLC0415  slow to import, rarely needed
 

@@ -39,8 +39,9 @@ def names(options: Iterable[Option], which: str = "all") -> str:
 
 
 def command_names(program: Program) -> str:
-    """Return the names and aliases of all commands between blanks."""
-    return " ".join(name for command in program.commands for name in command.names)
+    """Return the names and aliases of all first words between blanks."""
+    first = (command for command in program.commands if not command.parent)
+    return " ".join(name for command in first for name in command.names)
 
 
 def query_names(program: Program) -> str:

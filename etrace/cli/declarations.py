@@ -12,10 +12,10 @@ import importlib
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from etrace.cli import cas, main, parser
+from etrace.cli import cas, main, parser, xray
 from etrace.errors import EtraceError
 
 
@@ -52,6 +52,17 @@ class Command:
     arguments: tuple[Option, ...]
     epilog: str
     is_query: bool = False
+    parent: str = ""  #: `etrace xray account` is xray-account, a child of xray
+
+    @property
+    def word(self) -> str:
+        """What is written on the command line: of a child, behind its parent."""
+        return self.name.removeprefix(f"{self.parent}-") if self.parent else self.name
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        return f"{self.parent} {self.word}" if self.parent else ", ".join(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,7 +83,7 @@ class Program:
 
 
 DIRECTORIES = {"DIR"}
-FILES = {"FILE", "PATH", "INPUT", "OUTPUT"}
+FILES = {"FILE", "PATH", "INPUT", "OUTPUT", "LOG", "AFTER", "BINARY", "[N=]FILE"}
 EXIT_STATUS = "0; 1 when it failed; 2 for wrong usage; 130 after Ctrl-C, 141 after a closed pipe."
 RUN_STATUS = f"{EXIT_STATUS} `etrace run` ends with the status of the command that it traced."
 
@@ -124,12 +135,29 @@ def _command(
     return Command(name, aliases, summary, named, unnamed, declared.epilog or "", is_query)
 
 
+def _with_children(parent: Command, children: Sequence[Command]) -> list[Command]:
+    """Return a command whose first argument is the word of one of its children, and these."""
+    words = tuple(child.word for child in children)
+    which = Option((), "COMMAND", Kind.WORDS, words, "one of those below")
+    return [replace(parent, arguments=(which,)), *children]
+
+
+def _xray() -> list[Command]:
+    children = []
+    for c in xray.COMMANDS:
+        declared = argparse.ArgumentParser(prog=f"etrace xray {c.name}")
+        importlib.import_module(c.module).declare(declared)
+        children.append(replace(_command(f"xray-{c.name}", c.summary, declared), parent="xray"))
+    return children
+
+
 def _etrace() -> Program:
     commands = []
     for c in main.COMMANDS:
         declared = argparse.ArgumentParser(prog=f"etrace {c.name}")
         importlib.import_module(c.module).declare(declared)
-        commands.append(_command(c.name, c.summary, declared))
+        command = _command(c.name, c.summary, declared)
+        commands += _with_children(command, _xray()) if c.name == "xray" else [command]
     top = _command("etrace", main.SUMMARY, main.top_parser())
     usage = ("[--help] [--version] COMMAND ...",)
     return Program("etrace", main.SUMMARY, usage, top, tuple(commands), RUN_STATUS)

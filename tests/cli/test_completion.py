@@ -115,3 +115,15 @@ def test_bash_completes_files(scripts: Path, tmp_path: Path) -> None:
 def test_the_command_prints_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["completion", shell]) == 0
     assert capsys.readouterr().out == script(shell)
+
+
+def test_commands_of_a_command_are_completed(shell: str, scripts: Path) -> None:
+    if shell == "bash":
+        assert "graph-diff" in in_bash(scripts, "etrace", "xray", "gra")
+        assert in_bash(scripts, "etrace", "xray", "account", "--by-t") == ["--by-thread"]
+        assert in_bash(scripts, "etrace", "xray", "convert", "--to", "spe") == ["speedscope"]
+        assert "account" not in in_bash(scripts, "etrace", "a")
+    elif shell == "fish":
+        assert "graph-diff" in in_fish(scripts, "etrace xray gra")
+        assert "--by-thread" in in_fish(scripts, "etrace xray account --by-t")
+        assert "account" not in in_fish(scripts, "etrace a")
