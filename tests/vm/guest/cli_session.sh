@@ -111,12 +111,42 @@ step parser-loss 2 etrace_parser "$HOME_/loss/.nfsdb" "$HOME_/loss/.nfsdb.json"
 unchanged loss
 cp "$HOME_/loss/.nfsdb.stats" "$OUT/loss.nfsdb.stats"
 
-# through sudo: the files are the user's
+# a control group and the options that leave something out
+group=/sys/fs/cgroup/etrace-cli
+mkdir $group
+echo content >inside
+echo content >outside
+step start-group 0 $start -o "$HOME_/group" --cgroup $group --isolate --open-once
+step status-group 0 etrace status
+cat outside
+sh -c "echo \$\$ >$group/cgroup.procs; exec cat inside inside inside"
+step stop-group 0 etrace stop
+rmdir $group
+unchanged group
+cp "$HOME_/group/.nfsdb" "$OUT/group.nfsdb"
+cp "$HOME_/group/.nfsdb.stats" "$OUT/group.nfsdb.stats"
+
+# through sudo, as README says, from the shell of a user: the files are the user's
 mkdir $HOME_/user
 chown 65534:65534 $HOME_/user
-step start-user 0 env SUDO_UID=65534 SUDO_GID=65534 $start -o $HOME_/user --zstd
-step stop-user 0 etrace stop
+cat >$HOME_/sudo-etrace <<EOF
+#!/bin/sh
+export PYTHONHOME=$PYTHONHOME PYTHONDONTWRITEBYTECODE=1
+exec $HOME_/etrace "\$@"
+EOF
+chmod 0755 $HOME_/sudo-etrace
+mkdir -p /etc/sudoers.d
+echo "nobody ALL=(root) NOPASSWD: $HOME_/sudo-etrace" >/etc/sudoers.d/etrace
+chmod 0440 /etc/sudoers.d/etrace
+cat >$HOME_/as-user <<EOF
+cd $HOME_/user || exit
+sudo -n $HOME_/sudo-etrace start --module $HOME_/etrace.ko --buffer-size 2048 --zstd || exit
+cat $HOME_/project/hello.c >copy
+sudo -n $HOME_/sudo-etrace stop
+EOF
+step user 0 /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups /bin/sh $HOME_/as-user
 ls -lan $HOME_/user >"$OUT/user.ls"
+cp $HOME_/user/.nfsdb.zst "$OUT/user.nfsdb.zst"
 for file in .nfsdb.zst .nfsdb.stats; do
 	step owner$file 0 test "$(stat -c %u:%g $HOME_/user/$file)" = 65534:65534
 done
