@@ -3,7 +3,8 @@
 
 QEMU's `-icount shift=0` makes an instruction of the guest a nanosecond: figures repeat within
 one percent on any machine. They are no cycles: cache misses and contention are not in them.
-init_on_alloc=0, for zeroing by `rep stosb` counts each byte as an instruction.
+init_on_alloc=0, for zeroing by `rep stosb` counts each byte as an instruction. Addresses are not
+random: page tables of another shape are another page to zero, which hides what a fork costs.
 
     PYTHONPATH=tests python3 bench/kernel.py [KERNEL...]
 
@@ -25,7 +26,7 @@ from vm.rig import BUILD, numbers
 PROGRAMS = Path(__file__).resolve().parent / "kernel"
 BOOT = machine.Boot(
     cpus=1,
-    append=("init_on_alloc=0",),
+    append=("init_on_alloc=0", "norandmaps", "nokaslr"),
     qemu=("-icount shift=0,sleep=off",),
     seconds=3600,
 )
