@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo`: trace, parse and summarise the build of a real C project (Lua), start to end.
+"""`make demo`: trace, parse and question the build of a real C project (Lua), start to end.
 
 The source comes from the distribution's source archive; without a network the tiny project in
 demo/hello is built instead, and the demo says so.
@@ -23,6 +23,8 @@ import sources  # noqa: E402  found through the line above
 PACKAGE = "lua5.4"
 LUA_BUILD = ["make", f"-j{os.cpu_count() or 1}", "linux"]
 HELLO_BUILD = ["make", f"-j{os.cpu_count() or 1}"]
+#: of each project: a binary that it makes and a header that went into it
+ASKED = {"lua": ("src/lua", "src/lvm.h"), "hello": ("hello", "words.txt")}
 
 
 def say(text: str) -> None:
@@ -67,7 +69,15 @@ def main() -> int:
     run([bin_dir / "etrace_parser", "--stats", ".nfsdb", ".nfsdb.json"], tree)
     say("what the build did")
     run([bin_dir / "etrace", "summary"], tree)
-    print(f"\nThe trace and the database are in {tree}: .nfsdb, .nfsdb.json")
+    say("the database: linked modules, compilations, dependencies")
+    binary, header = ASKED["hello" if build is HELLO_BUILD else "lua"]
+    cas = bin_dir / "cas"
+    run([cas, "pp"], tree)
+    run([cas, "linked_modules", "--relative"], tree)
+    run([cas, "deps", binary, "--count"], tree)
+    run([cas, "why", binary, header], tree)
+    run([cas, "unused", ".", "--relative"], tree)
+    print(f"\nThe trace and the database are in {tree}: .nfsdb, .nfsdb.json, .nfsdb.img")
     return 0
 
 
