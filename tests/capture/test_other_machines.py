@@ -10,9 +10,8 @@ import pytest
 from backends import need_tool
 
 TOP = Path(__file__).resolve().parents[2]
-SOURCES = sorted((TOP / "native" / "ptrace").glob("*.c")) + sorted(
-    (TOP / "native" / "format").glob("*.c")
-)
+FOLDERS = [TOP / "native" / name for name in ("format", "program", "ptrace")]
+SOURCES = [source for folder in FOLDERS for source in sorted(folder.glob("*.c"))]
 ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
 
 
@@ -20,7 +19,8 @@ ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
 def test_it_compiles_for_arm64(source: Path) -> None:
     need_tool("clang", "clang")
     assert ARM64_HEADERS.is_dir(), "no arm64 headers: apt-get install libc6-dev-arm64-cross"
-    includes = [f"-I{TOP}/kmod/include", f"-I{TOP}/native/format", f"-isystem{ARM64_HEADERS}"]
+    folders = [TOP / "kmod" / "include", *FOLDERS]
+    includes = [*(f"-I{folder}" for folder in folders), f"-isystem{ARM64_HEADERS}"]
     flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-std=gnu11"]
     done = subprocess.run(
         ["clang", "--target=aarch64-linux-gnu", *flags, *includes, source],

@@ -56,9 +56,7 @@ class Limits:
     rss_mb: int = 1024
 
 
-#: the module whose capsule fuzz_parser.c calls
-PARSER_MODULE = "passes"
-USES = re.compile(r"^(?:from|import|cimport) libetrace\.(\w+)", re.MULTILINE)
+USES = re.compile(r"^(?:from|import|cimport) libetrace\.([\w.]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +144,17 @@ def modules_of(name: str, folder: Path = TOP / "cython/libetrace") -> set[str]:
     found, rest = set[str](), [name]
     while rest:
         one = rest.pop()
-        if one in found or not (folder / f"{one}.pyx").exists():
+        place = one.replace(".", "/")
+        if one in found or not (folder / f"{place}.pyx").exists():
             continue
         found.add(one)
-        for path in folder.glob(f"{one}.p[yx][xd]"):
+        for path in folder.glob(f"{place}.p[yx][xd]"):
             rest += USES.findall(path.read_text())
     return found
 
 
-def build_modules(out: Path) -> Path:
-    """Build the parser with coverage and sanitizers; return the folder to import it from."""
+def build_modules(out: Path, module: str) -> None:
+    """Build a native module with coverage and sanitizers, for import from `out`/site."""
     build = out / "modules"
     flags = " ".join(
         ["-g", "-DETRACE_BLOCK_BYTES=1", "-fsanitize=fuzzer-no-link", *PARSER_SANITIZE]
@@ -166,35 +165,46 @@ def build_modules(out: Path) -> Path:
             env={"CC": compiler(), "CFLAGS": flags, "LDFLAGS": flags},
         )
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    names = sorted(modules_of(PARSER_MODULE))
-    targets = [f"cython/libetrace/{name}{suffix}" for name in names]
-    run_build(["ninja", "-C", str(build), *targets])
-    package = out / "site" / "libetrace"
-    package.mkdir(parents=True, exist_ok=True)
-    for path in [*(build / "cython/libetrace").glob("*.so"), TOP / "cython/libetrace/__init__.py"]:
-        shutil.copy(path, package)
-    return package.parent
+    libraries = [f"libetrace/{one.replace('.', '/')}{suffix}" for one in modules_of(module)]
+    run_build(["ninja", "-C", str(build), *(f"cython/{library}" for library in libraries)])
+    packages = {Path("libetrace"), *(Path(library).parent for library in libraries)}
+    for package in packages:
+        (out / "site" / package).mkdir(parents=True, exist_ok=True)
+        shutil.copy(TOP / "cython" / package / "__init__.py", out / "site" / package)
+    for library in libraries:
+        shutil.copy(build / "cython" / library, out / "site" / library)
 
 
-def build_parser(out: Path) -> Path:
-    """Build the parser's target, which embeds the interpreter that runs this."""
-    build_modules(out)
-    program = out / "fuzz_parser"
+def build_embedding(out: Path, name: str, module: str) -> Path:
+    """Build a target that embeds the interpreter which runs this."""
+    build_modules(out, module)
+    program = out / f"fuzz_{name}"
     library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("LDLIBRARY"))
     if library.suffix != ".so" or not library.exists():
         raise FuzzError(f"no shared libpython at {library}: apt-get install libpython3-dev")
     run_build(
         [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
-         f"-I{sysconfig.get_path('include')}", "-o", str(program), str(HERE / "fuzz_parser.c"),
+         f"-I{sysconfig.get_path('include')}", "-o", str(program), str(HERE / f"fuzz_{name}.c"),
          str(library), f"-Wl,-rpath,{library.parent}"]
     )  # fmt: skip
     return program
+
+
+def build_parser(out: Path) -> Path:
+    """Build the parser's target."""
+    return build_embedding(out, "parser", "passes")
+
+
+def build_xray(out: Path) -> Path:
+    """Build the target of the readers of XRay logs."""
+    return build_embedding(out, "xray", "xray.account")
 
 
 TARGETS = {
     "collect": Target(build_collect, max_len=2048),
     "format": Target(build_format, max_len=400),
     "parser": Target(build_parser, max_len=2000, runs=10_000_000, dictionary="parser.dict"),
+    "xray": Target(build_xray, max_len=1024, runs=10_000_000),
     "patterns": Target(build_patterns, max_len=300, runs=5_000_000, dictionary="patterns.dict"),
 }
 

@@ -19,7 +19,7 @@ from libetrace.xray.expander cimport (
 )
 from libetrace.xray.framing cimport Block, frame, sort_blocks
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
-from libetrace.xray.reader cimport Cursor, Sink, decode, read_header, sink_allocate, sink_free
+from libetrace.xray.reader cimport Cursor, Sink, decode, header_fill, read_header, sink_allocate, sink_free
 from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
 from libetrace.xray.rows cimport NO_ROW, Rows, rows_find, rows_free, rows_get, rows_grow
 
@@ -251,6 +251,61 @@ cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *thre
     return failed
 
 
+cdef int _run(const Header *header, const u8 *data, u64 size, Buffer *blocks, Buffer *threads,
+              const Rows *wanted, Expander *expander, Problems *problems) noexcept nogil:
+    # One log of any kind; what it leaves in `blocks` and `threads` is the caller's.
+    if header.type == 0:
+        return _run_basic(header, data, size, threads, wanted, expander, problems)
+    if frame(header, data, size, blocks, problems) < 0:
+        return -1
+    sort_blocks(blocks)
+    return _run_fdr(header, data, blocks, wanted, expander, problems)
+
+
+cdef int _account_all(const Header *header, const u8 *data, u64 size, Expander *expander) noexcept nogil:
+    cdef Buffer blocks
+    cdef Buffer threads
+    cdef Problems problems
+    cdef u64 *percentiles
+    cdef int failed
+    memset(&blocks, 0, sizeof(blocks))
+    memset(&threads, 0, sizeof(threads))
+    memset(&problems, 0, sizeof(problems))
+    failed = expander_init(expander, size // FUNCTION_BYTES + 1)
+    if failed == 0:
+        failed = _run(header, data, size, &blocks, &threads, NULL, expander, &problems)
+    percentiles = <u64 *>calloc(expander.keys.n * N_PERCENTILES + 1, sizeof(u64))
+    if failed == 0 and percentiles != NULL:
+        failed = _account(expander, percentiles)
+    free(percentiles)
+    buffer_free(&blocks)
+    buffer_free(&threads)
+    problems_free(&problems)
+    return failed
+
+
+cdef int etrace_xray_account_memory(const u8 *data, u64 size) noexcept nogil:
+    cdef Header header
+    cdef Expander *expander
+    cdef int failed
+    if not header_fill(data, size, &header):
+        return 0
+    expander = <Expander *>calloc(1, sizeof(Expander))
+    if expander == NULL:
+        return -1
+    expander.options.by = <int>(size % 3)
+    expander.options.wants_durations = True
+    expander.options.wants_calls = True
+    expander.options.wants_nodes = True
+    expander.options.counts_deduced = size & 1
+    expander.options.shortest = size % 5
+    expander.options.until_tsc = ~<u64>0
+    failed = _account_all(&header, data, size, expander)
+    expander_free(expander)
+    free(expander)
+    return failed
+
+
 cdef class Account:
     """What the calls of logs come to; ticks everywhere. Made by `account`."""
 
@@ -318,15 +373,8 @@ cdef class Account:
         read_header(data, &header)
         try:
             with nogil:
-                if header.type == 0:
-                    failed = _run_basic(&header, &data[0], size, &threads, self._wanted_or_null,
-                                        &self._expander, &problems)
-                else:
-                    failed = frame(&header, &data[0], size, &blocks, &problems)
-                    if failed == 0:
-                        sort_blocks(&blocks)
-                        failed = _run_fdr(&header, &data[0], &blocks, self._wanted_or_null,
-                                          &self._expander, &problems)
+                failed = _run(&header, &data[0], size, &blocks, &threads, self._wanted_or_null,
+                              &self._expander, &problems)
             if failed < 0:
                 raise MemoryError
             self.threads += _list_threads(len(self.logs), &blocks, &threads)

@@ -7,7 +7,7 @@ buffer, longjmp, an exception): they end with it and are told apart. An exit of 
 open is counted, nothing more: its enter was in a buffer that is gone. A tail exit is an exit; what was
 called instead begins as a call of the caller's caller, as the log has it.
 """
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
@@ -28,6 +28,8 @@ cdef enum:
 cdef void *_allocate(u64 size) noexcept nogil:
     # In huge pages where there are some: columns are long, and touched from end to end.
     cdef void *place = NULL
+    if size < HUGE_PAGE:
+        return malloc(size + 1)
     size = (size + HUGE_PAGE) & ~<u64>(HUGE_PAGE - 1)
     if posix_memalign(&place, HUGE_PAGE, size) != 0:
         return NULL

@@ -55,4 +55,7 @@ cdef int decode(const Header *header, const u8 *data, Cursor *cursor, Sink *sink
 cdef void sink_free(Sink *sink) noexcept nogil
 cdef int sink_allocate(Sink *sink, u64 size) noexcept nogil
 
+# Fill `header`; False when the bytes are no log of a version that is known.
+cdef bint header_fill(const u8 *data, u64 size, Header *header) noexcept nogil
+# The same, with words for what the bytes are instead.
 cdef int read_header(const u8[::1] data, Header *header) except -1

@@ -9,6 +9,7 @@ A bad record is skipped when four sound records follow it; otherwise the rest of
 is allocated by a number that the file gives.
 """
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.xray.problems cimport (
@@ -38,12 +39,10 @@ cdef bint _is_known(u16 version, u16 type) noexcept nogil:
     return type == 0 and 1 <= version <= N_BASIC_VERSIONS
 
 
-cdef int read_header(const u8[::1] data, Header *header) except -1:
-    """Fill `header`; LogError when the bytes are none of a version that is known."""
-    cdef const u8 *at
-    if data.shape[0] < HEADER_BYTES:
-        raise LogError(f"the file ends inside the 32-byte header ({data.shape[0]} bytes)")
-    at = &data[0]
+cdef bint header_fill(const u8 *at, u64 size, Header *header) noexcept nogil:
+    memset(header, 0, sizeof(header[0]))
+    if size < HEADER_BYTES:
+        return False
     header.is_big = not _is_known(load16(at, False), load16(at + 2, False)) and _is_known(
         load16(at, True), load16(at + 2, True)
     )
@@ -52,7 +51,15 @@ cdef int read_header(const u8[::1] data, Header *header) except -1:
     header.bits = load32(at + 4, header.is_big)
     header.frequency = load64(at + 8, header.is_big)
     header.buffer_bytes = load64(at + 16, header.is_big) if header.type == 1 else 0
-    if _is_known(header.version, header.type):
+    return _is_known(header.version, header.type)
+
+
+cdef int read_header(const u8[::1] data, Header *header) except -1:
+    """Fill `header`; LogError when the bytes are none of a version that is known."""
+    cdef u64 size = data.shape[0]
+    if size < HEADER_BYTES:
+        raise LogError(f"the file ends inside the 32-byte header ({size} bytes)")
+    if header_fill(&data[0], size, header):
         return 0
     seen = bytes(data[:4]).hex(" ")
     if bytes(data[:8]) == b"forpyarx":
