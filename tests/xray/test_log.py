@@ -155,6 +155,15 @@ def test_an_argument_behind_another_function_is_told_of() -> None:
     assert [p[0] for p in log.damage.problems] == ["stray-argument", "trailing-bytes"]
 
 
+def test_arguments_of_threads_that_call_nothing_are_told_of() -> None:
+    builder = BasicBuilder().call(0, 1, 10, thread=1)
+    for thread in range(2, 200):
+        builder.argument(1, thread, thread=thread).argument(1, thread, thread=thread)
+    log = read_bytes(builder.build())
+    assert {p[0] for p in log.damage.problems} == {"stray-argument"}
+    assert (log.damage.n_problems, len(log.threads), log.arguments) == (396, 1, [])
+
+
 @pytest.mark.parametrize("action", [4, 7])
 def test_an_unknown_action_is_skipped_but_its_time_passes(action: int) -> None:
     log = read_bytes(

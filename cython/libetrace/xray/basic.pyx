@@ -66,18 +66,34 @@ cdef int _grow(Index *index, const Thread *threads) noexcept nogil:
     return 0
 
 
-cdef u32 _find(Index *index, Buffer *threads, s32 process, s32 thread) noexcept nogil:
+cdef u64 _slot(const Index *index, const Thread *known, s32 process, s32 thread) noexcept nogil:
+    # Where the thread is, or the free slot for it.
+    cdef u64 at = _hash(process, thread) & index.mask
+    cdef u32 number
+    while index.slots[at]:
+        number = index.slots[at] - 1
+        if known[number].thread == thread and known[number].process == process:
+            break
+        at = (at + 1) & index.mask
+    return at
+
+
+cdef u32 _find(const Index *index, const Buffer *threads, s32 process, s32 thread) noexcept nogil:
+    # The thread's number, NO_THREAD when it has none.
+    if index.slots == NULL:
+        return NO_THREAD
+    return index.slots[_slot(index, <const Thread *>threads.data, process, thread)] - 1
+
+
+cdef u32 _get(Index *index, Buffer *threads, s32 process, s32 thread) noexcept nogil:
     # The thread's number, new if need be; NO_THREAD without memory.
-    cdef Thread *known = <Thread *>threads.data
     cdef Thread new
     cdef u64 at
-    if 2 * (index.n + 1) > index.mask and _grow(index, known) < 0:
+    if 2 * (index.n + 1) > index.mask and _grow(index, <const Thread *>threads.data) < 0:
         return NO_THREAD
-    at = _hash(process, thread) & index.mask
-    while index.slots[at]:
-        if known[index.slots[at] - 1].thread == thread and known[index.slots[at] - 1].process == process:
-            return index.slots[at] - 1
-        at = (at + 1) & index.mask
+    at = _slot(index, <const Thread *>threads.data, process, thread)
+    if index.slots[at]:
+        return index.slots[at] - 1
     new.process = process
     new.thread = thread
     new.first_record = new.n_records = 0
@@ -99,7 +115,7 @@ cdef int _count(const Header *header, const u8 *data, u64 size, Index *index, Bu
     while size - at >= RECORD_BYTES:
         if _is_call(header, data + at):
             _identify(header, data + at, &process, &thread)
-            number = _find(index, threads, process, thread)
+            number = _get(index, threads, process, thread)
             if number == NO_THREAD:
                 return -1
             (<Thread *>threads.data)[number].n_records += 1
@@ -143,11 +159,10 @@ cdef int _put_argument(const Header *header, const u8 *data, u64 at, Sink *sink,
     return buffer_add(&sink.arguments, &argument, sizeof(argument))
 
 
-cdef int _take(const Header *header, const u8 *data, u64 at, Sink *sink, Index *index, Buffer *threads,
+cdef int _take(const Header *header, const u8 *data, u64 at, Sink *sink, const Index *index, const Buffer *threads,
                Writer *writers, Problems *problems) noexcept nogil:
     cdef u16 type = load16(data + at, header.is_big)
     cdef s32 process, thread
-    cdef u64 n_threads = threads.len // sizeof(Thread)
     cdef u32 number
     if type > ARGUMENT:
         problem_add(problems, UNKNOWN_RECORD_TYPE, at, RECORD_BYTES, type)
@@ -157,7 +172,7 @@ cdef int _take(const Header *header, const u8 *data, u64 at, Sink *sink, Index *
         return 0
     _identify(header, data + at, &process, &thread)
     number = _find(index, threads, process, thread)
-    if number >= n_threads:  # new here: a thread that has nothing but arguments
+    if number == NO_THREAD:  # one that has nothing but arguments
         problem_add(problems, STRAY_ARGUMENT, at, RECORD_BYTES, 0)
         return 0
     if type == ARGUMENT:
@@ -165,7 +180,7 @@ cdef int _take(const Header *header, const u8 *data, u64 at, Sink *sink, Index *
     return _put(header, data + at, sink, &writers[number])
 
 
-cdef int _fill(const Header *header, const u8 *data, u64 size, Sink *sink, Index *index, Buffer *threads,
+cdef int _fill(const Header *header, const u8 *data, u64 size, Sink *sink, const Index *index, Buffer *threads,
                Problems *problems) noexcept nogil:
     cdef u64 n_threads = threads.len // sizeof(Thread)
     cdef Writer *writers = <Writer *>calloc(n_threads + 1, sizeof(Writer))
@@ -183,7 +198,6 @@ cdef int _fill(const Header *header, const u8 *data, u64 size, Sink *sink, Index
         at += RECORD_BYTES
     if at < size:
         problem_add(problems, TRAILING_BYTES, at, size - at, 0)
-    threads.len = n_threads * sizeof(Thread)
     free(writers)
     return failed
 
