@@ -45,7 +45,10 @@ def test_help_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize(
     ("word", "hint"),
-    [("rnu", "did you mean run?"), ("xyz", "there are: run, start, status, stop, summary, xray, doctor")],
+    [
+        ("rnu", "did you mean run?"),
+        ("xyz", "there are: run, start, status, stop, summary, xray, doctor"),
+    ],
 )
 def test_an_unknown_command_is_a_usage_error_that_names_known_ones(
     word: str, hint: str, capsys: pytest.CaptureFixture[str]

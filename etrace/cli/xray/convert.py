@@ -7,6 +7,7 @@ import argparse
 import gzip
 from typing import IO, cast
 
+from etrace.cli.progress import progress
 from etrace.cli.xray import options
 from etrace.xray import convert
 
@@ -30,8 +31,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the other format; a name that ends in .gz is compressed."""
     session = options.make_session(args)
-    wanted = convert.Options(args.to, not args.no_sort, args.by, args.deduce)
-    with options.open_output(args.output) as stream:
+    with progress("convert") as update, options.open_output(args.output) as stream:
+        wanted = convert.Options(args.to, not args.no_sort, args.by, args.deduce, update)
         if args.output and args.output.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as packed:
                 convert.write(session, cast(IO[bytes], packed), wanted)

@@ -7,7 +7,7 @@ Each has `write(session, stream, options) -> None` and writes UTF-8 to a binary 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -26,6 +26,10 @@ FORMATS: Mapping[str, str] = {
 }
 
 
+def _nothing(_done: int, _total: int) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """`sort_by_time`: records of all threads mixed; otherwise one thread after the other."""
@@ -34,6 +38,8 @@ class Options:
     sort_by_time: bool = True
     weight: str = "self"
     deduce: bool = False
+    #: called with (records or calls done, all) now and then
+    progress: Callable[[int, int], None] = _nothing
 
 
 def write(session: Session, stream: IO[bytes], options: Options) -> None:

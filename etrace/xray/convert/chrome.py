@@ -99,10 +99,12 @@ def write(session: Session, stream: IO[bytes], options: Options) -> None:
     stream.write(b',"traceEvents":[')
     separator = "\n"
     pieces: list[str] = []
-    for event in events(session, options):
+    total = sum(log.n_records for log in session.logs) // 2  # an enter and an exit each
+    for n_done, event in enumerate(events(session, options), start=1):
         pieces += (separator, json.dumps(event, separators=(",", ":")))
         separator = ",\n"
         if len(pieces) >= 2 * PIECE:
             stream.write("".join(pieces).encode())
             pieces.clear()
+            options.progress(n_done, max(total, n_done))
     stream.write("".join(pieces).encode() + b"\n]}\n")

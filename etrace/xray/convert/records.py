@@ -216,10 +216,12 @@ WRITERS = {"yaml": _yaml, "json": _json, "jsonl": _json_lines, "csv": _csv}
 def write(session: Session, stream: IO[bytes], options: Options) -> None:
     """Write YAML, JSON, JSON lines or CSV."""
     found = rows(session, sort_by_time=options.sort_by_time)
+    total = sum(log.n_records for log in session.logs)
     pieces: list[str] = []
-    for text in WRITERS[options.format](session, found):
+    for n_done, text in enumerate(WRITERS[options.format](session, found), start=1):
         pieces.append(text)
         if len(pieces) == PIECE:
             stream.write("".join(pieces).encode())
             pieces.clear()
+            options.progress(n_done, max(total, n_done))
     stream.write("".join(pieces).encode())
