@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import struct
 import subprocess
@@ -139,6 +140,37 @@ def test_names_come_from_the_debug_file_of_a_stripped_binary(tmp_path: Path) -> 
     assert [linked.declaration(i) for i in ids] == [whole.declaration(i) for i in ids]
     with pytest.raises(EtraceError, match="is a debug file"):
         InstrumentationMap.from_elf(debug)
+
+
+def test_names_come_from_the_build_id_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.c").write_text("int f(void) { return 1; }\nint main(void) { return f(); }\n"
+                                  + COMPILED % ("f", "f", "main", "main"))  # fmt: skip
+    command = ["gcc", "-Wl,--build-id=0xabcdef0123456789", "a.c", "-o", "prog"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    place = tmp_path / "debug" / ".build-id" / "ab"
+    place.mkdir(parents=True)
+    debug = place / "cdef0123456789.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", "prog", debug], cwd=tmp_path, check=True)
+    subprocess.run(["strip", "prog"], cwd=tmp_path, check=True)
+    assert InstrumentationMap.from_elf(tmp_path / "prog").name(1).startswith("@(")
+    monkeypatch.setattr("etrace.xray.symbols.DEBUG_ROOT", tmp_path / "debug")
+    found = InstrumentationMap.from_elf(tmp_path / "prog")
+    assert [found.name(i) for i in (1, 2)] == ["f", "main"]
+
+
+def test_names_come_from_packed_symbols(tmp_path: Path) -> None:
+    """As Fedora packs them: an ELF file with a symbol table, compressed by xz."""
+    original, packed = samples.program("mt_pie19"), tmp_path / "symbols.xz"
+    subprocess.run(["objcopy", "--strip-debug", original, tmp_path / "symbols"], check=True)
+    packed.write_bytes(lzma.compress((tmp_path / "symbols").read_bytes()))
+    out = tmp_path / "prog"
+    subprocess.run(["objcopy", "--strip-all", original, out], check=True)
+    add = ["objcopy", f"--add-section=.gnu_debugdata={packed}", out]
+    subprocess.run(add, check=True)
+    found, whole = InstrumentationMap.from_elf(out), InstrumentationMap.from_elf(original)
+    assert [found.name(i) for i in range(1, 11)] == [whole.name(i) for i in range(1, 11)]
 
 
 def test_compressed_debug_information_is_read(tmp_path: Path) -> None:
