@@ -183,7 +183,10 @@ cdef class Database(Dependent):
             return [make_execution(self, row) for row in range(self.n_executions)[key]]
         if isinstance(key, list):
             return [entry for item in key for entry in self[item]]
-        rows = self.rows_of_process(*key) if isinstance(key, tuple) else self.rows_of_binary(key)
+        try:
+            rows = self.rows_of_process(*key) if isinstance(key, tuple) else self.rows_of_binary(key)
+        except OverflowError:  # no upid has more than 63 bits
+            rows = ()
         if not len(rows):
             raise NotFoundError(f"no execution {key!r}")
         return [make_execution(self, row) for row in rows]

@@ -293,15 +293,37 @@ def _pieces(attributes: Mapping[str, Any], tables: Sequence[NewTable]) -> Iterat
             yield bytes(_align(column.n_bytes) - column.n_bytes)
 
 
+def take_over(fd: int, model: Path) -> None:
+    """Give a new file the rights of another one, and its owner when root writes it. OSError.
+
+    What is made of a file must not be read by more people than the file itself.
+    """
+    try:
+        status = model.stat()
+    except FileNotFoundError:
+        return
+    os.fchmod(fd, status.st_mode & 0o666)
+    if os.geteuid() == 0:
+        os.fchown(fd, status.st_uid, status.st_gid)
+
+
 def write_image(
-    path: str | os.PathLike[str], attributes: Mapping[str, Any], tables: Sequence[NewTable]
+    path: str | os.PathLike[str],
+    attributes: Mapping[str, Any],
+    tables: Sequence[NewTable],
+    model: Path | None = None,
 ) -> None:
-    """Write an image whole: under a temporary name beside `path`, then renamed. OSError."""
+    """Write an image whole: under a temporary name beside `path`, then renamed. OSError.
+
+    It has the rights (and, when root writes it, the owner) of `model`, by default of the file that
+    it replaces.
+    """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o666)
     try:
+        take_over(fd, model or path)
         with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
             for piece in _pieces(attributes, tables):
                 stream.write(piece)

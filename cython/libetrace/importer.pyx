@@ -11,6 +11,7 @@ from libetrace.memory cimport Buffer, buffer_free, buffer_reserve
 from libetrace.numbering cimport settle
 from libetrace.reading cimport Reading
 from libetrace.scanner cimport scanner_free, scanner_init
+from libetrace.types cimport u64
 from libetrace.schema cimport N_COLUMNS
 from libetrace.source cimport Source
 from libetrace.surroundings cimport read_environment, read_mounts
@@ -61,6 +62,7 @@ cdef class Importer:
 
     cdef Draft draft
     cdef bint is_settled
+    cdef readonly u64 n_unknown
 
     def __cinit__(self):
         if draft_init(&self.draft) < 0:
@@ -82,6 +84,7 @@ cdef class Importer:
                 status = read(&reading)
             if status < 0:
                 raise JsonError(describe(&reading), reading.scanner.at - reading.begin)
+            self.n_unknown += reading.n_unknown
         finally:
             scanner_free(&reading.scanner)
         return 0

@@ -19,6 +19,7 @@ cdef struct Reading:
     s64 entry  # its number in the text, from 0 on; NONE outside
     char key  # of the entry, 0 before the first
     char inner  # in the value of that key
+    u64 n_unknown  # keys that were skipped
 
 
 # An element of an array.
@@ -59,6 +60,7 @@ cdef inline int next_letter(Reading *reading, const char *known, bint *is_first)
             at += 1
         if letter and at[0]:
             return letter
+        reading.n_unknown += 1
         if skip_value(scanner) < 0:
             return -1
 

@@ -93,6 +93,8 @@ def _sort_key(answer: Answer, name: str, style: Style) -> Callable[[Any], Any]:
 
     def key(item: Any) -> tuple[bool, Any]:
         value = _field(shape.record(item, style), name)
+        if isinstance(value, str) and value.lstrip("-").isdigit():
+            value = int(value)  # times are text, for JSON has no such numbers
         is_number = isinstance(value, int)
         return not is_number, value if is_number else str(value)
 

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+
+from libetrace.image import Image
 
 from etrace.cli.options import add_binaries, add_paths, add_pids
-from etrace.query.chosen import Given
+from etrace.query.chosen import Given, paths_that_hold
 from etrace.query.filters import parse_executions, parse_opens
 
 FILTER_HELP = "files for which TEXT holds: [path=*.h,type=wc]and[access=r]; see docs/filters.md"
@@ -48,3 +51,8 @@ def given(args: argparse.Namespace) -> Given:
         parse_executions(getattr(args, "command_filters", ())),
         is_exact=not args.fed,
     )
+
+
+def kept(image: Image, args: argparse.Namespace, paths: Sequence[int]) -> list[int]:
+    """Return those rows of `paths` for which `--filter` holds."""
+    return paths_that_hold(image, parse_opens(args.filters), paths)

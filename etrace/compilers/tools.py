@@ -19,6 +19,7 @@ keys are `settings`, for who uses the tool.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -81,6 +82,8 @@ class Tools:
 
     def _identify(self, binary: bytes, argv0: bytes) -> Tool | None:
         by_binary, by_argv0 = self._find(binary), self._find(argv0)
+        if by_binary is None and by_argv0 is None:  # a link of a name of its own?
+            return self._find(os.path.realpath(binary)) if binary else None
         if by_binary is None:
             return by_argv0
         if by_argv0 is not None and by_argv0.family == by_binary.family:

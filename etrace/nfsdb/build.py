@@ -69,7 +69,7 @@ def build_image(
     first program; `version`. `more` are further attributes. EtraceError, OSError.
     """
     sources = {name: remember(path) for name, path in files.sources.items()}
-    tables = read_tables(files)
+    tables, n_unknown = read_tables(files)
     traces = _remember_trace(files) if traces is None else traces
     root = _read_root(files.trace)
     attributes = {
@@ -79,6 +79,7 @@ def build_image(
         "said": dict(said or {}),
         "sources": sources,
         "traces": dict(traces),
+        "unknown_keys": n_unknown,
         **(more or {}),
     }
-    write_image(files.image, attributes, tables)
+    write_image(files.image, attributes, tables, model=files.json)

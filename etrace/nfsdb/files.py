@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from libetrace.image import take_over
+
 from etrace.errors import EtraceError
 
 STEM = ".nfsdb"
@@ -69,11 +71,15 @@ def locate(where: Path | None) -> DatabaseFiles:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a stream; what is written takes the name `path` when the block succeeds. OSError."""
+    """Give a stream; what is written takes the name `path` when the block succeeds. OSError.
+
+    It keeps the rights, and for root the owner, of the file that it replaces.
+    """
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o666)
     try:
+        take_over(fd, path)
         with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
             yield stream
         temporary.replace(path)

@@ -49,11 +49,12 @@ def _tables(importer: Importer) -> list[NewTable]:
     return made
 
 
-def read_tables(files: DatabaseFiles) -> list[NewTable]:
+def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], int]:
     """Return the tables of a database from its JSON files; those beside it may be missing.
 
-    Tables of products are there when some execution has their key. EtraceError names file, entry,
-    byte and key of what is wrong.
+    With them comes the number of keys that were skipped, for nothing here knows them. Tables of
+    products are there when some execution has their key. EtraceError names file, entry, byte and
+    key of what is wrong.
     """
     importer = Importer()
     _read(files.json, importer.read_entries)
@@ -61,4 +62,4 @@ def read_tables(files: DatabaseFiles) -> list[NewTable]:
         _read(files.env, importer.read_environment)
     if files.mounts.exists():
         _read(files.mounts, importer.read_mounts)
-    return _tables(importer)
+    return _tables(importer), importer.n_unknown

@@ -7,8 +7,6 @@ between the two, the image is stale and is made again of the JSON, which has the
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,11 @@ from etrace.nfsdb.to_json import write_json
 ATTRIBUTE = "phases_in_json"
 
 
+def unknown_keys(image: Image) -> int:
+    """Return how many keys of the JSON nothing here knows: writing it anew would lose them."""
+    return int(image.attributes.get("unknown_keys", 0))
+
+
 def is_due(image: Image, *, is_new: bool) -> bool:
     """Tell whether the JSON lacks products of the image; `is_new`: some were made just now.
 
@@ -35,7 +38,6 @@ def is_due(image: Image, *, is_new: bool) -> bool:
 def _write(image: Image, path: Path) -> None:
     with replacing(path) as stream:
         write_json(image, stream)
-        os.fchmod(stream.fileno(), stat.S_IMODE(path.stat().st_mode))
 
 
 def write_back(path: Path) -> None:

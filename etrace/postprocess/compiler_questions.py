@@ -20,6 +20,7 @@ ASKED_AS = {
     "objective-c++": "objective-c++",
     "assembler": "c",
 }
+TARGET_OPTIONS = (b"-target", b"--target", b"-triple")
 DIRECTORY_OPTIONS = (
     b"--sysroot",
     b"-isysroot",
@@ -45,12 +46,25 @@ class Questions:
         binary = self._launched(command.argv0) if command.is_launched else command.binary
         if not (language and binary and invocation.is_standard):
             return None
-        if not command.tool.settings.get("probe"):
+        if not command.tool.settings.get("probe") or names_configuration(invocation.target):
             return None
         return Question(binary, language, rooted_options(invocation.target, command.cwd))
 
     def _launched(self, argv0: bytes) -> bytes:
         return argv0 if argv0.startswith(b"/") else self._by_name.get(argv0, b"")
+
+
+def names_configuration(options: Sequence[bytes]) -> bool:
+    """Tell whether a target is a path: clang would read its configuration from there."""
+    before = b""
+    for option in options:
+        flag, _, value = option.partition(b"=")
+        if b"/" in value and flag in TARGET_OPTIONS:
+            return True
+        if b"/" in option and before in TARGET_OPTIONS:
+            return True
+        before = option
+    return False
 
 
 def rooted_options(options: Sequence[bytes], cwd: bytes) -> tuple[bytes, ...]:

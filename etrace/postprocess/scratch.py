@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of a trace, run where they cannot harm: compilers, to be asked something.
 
-An empty scratch directory that is removed again, an environment of three variables, no standard
+An empty scratch directory that is removed again, an environment of four variables, no standard
 input, a time limit for the program and all that it started. Whether a program may run at all:
 `may_run`. Nothing else in etrace runs what a trace names.
 """
@@ -20,6 +20,8 @@ from typing import IO, NamedTuple
 
 TIMEOUT_SECONDS = 20.0
 MAX_BYTES = 1 << 20
+#: clang 16 and later read a configuration named after their target, which may load plugins
+NO_CONFIG = {"CLANG_NO_DEFAULT_CONFIG": "1"}
 
 
 class Ended(NamedTuple):
@@ -79,7 +81,7 @@ def _run(
         process = subprocess.Popen(
             command,
             cwd=scratch,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": scratch},
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": scratch, **NO_CONFIG},
             stdin=subprocess.DEVNULL,
             stdout=outputs[0],
             stderr=outputs[1],

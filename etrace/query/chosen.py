@@ -57,6 +57,17 @@ class Given:
 EVERYTHING = Given()
 
 
+def paths_that_hold(image: Image, filters: Sequence[Filter], paths: Sequence[int]) -> list[int]:
+    """Return those rows of `paths` of which some open holds for all filters, in their order."""
+    if not filters:
+        return list(paths)
+    opens = image["path_opens"]["open"]
+    rows = sorted(opens[i] for path in paths for i in image["paths"].span("opens.start", path))
+    of = image["opens"]["path"]
+    held = {of[row] for row in select_opens(image, filters, rows)}
+    return [path for path in paths if path in held]
+
+
 def candidates(image: Image, text: bytes) -> Iterable[bytes]:
     """Yield what a user may mean by a path: as it is, from here, then from the source root."""
     yield text

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from etrace.errors import UsageError
+from etrace.errors import EtraceError
 
 TRUE, FALSE = ("1", "true", "yes"), ("0", "false", "no")
 SWITCH = TRUE + FALSE
@@ -112,7 +112,7 @@ EXECUTIONS = Grammar(
 )
 
 
-class FilterError(UsageError):
+class FilterError(EtraceError):
     """A filter cannot be read; the message shows it with a caret below the character."""
 
     def __init__(self, grammar: Grammar, text: str, at: int, message: str, hint: str = "") -> None:

@@ -13,7 +13,13 @@ from etrace.query.rules import Rules
 def moddeps(
     dependencies: Dependencies, names: Iterable[bytes], rules: Rules, *, is_exact: bool = True
 ) -> list[int]:
-    """Return sorted rows of `paths`, without the files themselves; EtraceError before `cas pp`."""
+    """Return sorted rows of `paths`: what any of the files needs; EtraceError before `cas pp`.
+
+    A file itself is none of what it needs, but one of what another of them may need.
+    """
     modules = dependencies.modules
-    walked = walk(dependencies, names, rules, is_exact=is_exact)
-    return [path for path in walked.paths if modules[path]]
+    found: set[int] = set()
+    for name in names:
+        walked = walk(dependencies, [name], rules, is_exact=is_exact)
+        found |= {path for path in walked.paths if modules[path]}
+    return sorted(found)

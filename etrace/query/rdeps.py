@@ -24,11 +24,20 @@ def rdeps(
     is_exact: bool = True,
     all_files: bool = False,
 ) -> list[int]:
-    """Return sorted rows of `paths`, without the files themselves.
+    """Return sorted rows of `paths`: what depends on any of the files.
 
-    Linked modules only unless `all_files`; EtraceError before `cas pp`.
+    Linked modules only unless `all_files`; EtraceError before `cas pp`. A file does not depend on
+    itself, but may on another of them.
     """
-    names = list(names)
+    found: set[int] = set()
+    for name in names:
+        found.update(_of_one(dependencies, [name], rules, is_exact, all_files))
+    return sorted(found)
+
+
+def _of_one(
+    dependencies: Dependencies, names: list[bytes], rules: Rules, is_exact: bool, all_files: bool
+) -> Iterable[int]:
     if all_files:
         return list(walk(dependencies, names, rules, is_exact=is_exact, reverse=True).paths)
     modules = dependencies.modules

@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from libetrace import errors
 from libetrace.image import Image
 
+from etrace.errors import EtraceError
 from etrace.query.filters import Filter, FilterError, Part
 from etrace.query.kinds import product
 
@@ -53,7 +55,12 @@ def _select(
             [condition for part in parts for condition in _signed(part, conditions_of(part))]
             for parts in of.alternatives
         ]
-        rows = engine(database, groups, rows)
+        try:
+            rows = engine(database, groups, rows)
+        except (
+            errors.FilterError
+        ) as error:  # a value that the grammar takes and the engine does not
+            raise EtraceError(error.message, "docs/filters.md says what a key takes") from error
     return rows
 
 

@@ -36,8 +36,14 @@ def _connect(image: Image) -> Any:
 
 
 def _fetch(connection: Any) -> Iterator[tuple[Any, ...]]:
-    while rows := connection.fetchmany(N_ROWS):
-        yield from rows
+    import duckdb  # noqa: PLC0415
+
+    try:
+        while rows := connection.fetchmany(N_ROWS):
+            yield from rows
+    except duckdb.Error as error:  # a type that needs another package of Python, no memory, ..
+        reason = str(error).partition("\n")[0]
+        raise EtraceError(reason, "turn the column to text: CAST(.. AS VARCHAR)") from error
 
 
 def ask(image: Image, statement: str) -> Rows:

@@ -43,9 +43,10 @@ def run(words: Sequence[str], database: Path) -> subprocess.CompletedProcess[str
         (["refs", "--page=-1"], 2, "-1 is below 0"),
         (["refs", "--range", "1:2:0"], 2, "'1:2:0' is not START:END or START:END:STEP"),
         (["refs", "--range", "3"], 2, "'3' is not START:END"),
-        (["refs", "--filter", "[path=a"], 2,
+        (["refs", "--filter", "[path=a"], 1,
          "cas: error: --filter: '[' is never closed\n    [path=a\n    ^\n  hint: end the part"),
-        (["cmds", "--command-filter", "[cmmd=a]"], 2, "    [cmmd=a]\n     ^\n  hint: did you mean"),
+        (["cmds", "--command-filter", "[cmmd=a]"], 1, "    [cmmd=a]\n     ^\n  hint: did you mean"),
+        (["cmds", "--command-filter", "[ppid=99999999999999999999]"], 1, "no upid is 99999999"),
         (["refs", "--fmt", "{filename"], 2, "cas: error: --fmt '{filename': "),
         (["refs", "--fmt", "{file_name}"], 2, "no key 'file_name' here\n  hint: did you mean file"),
         (["refs", "--sorting-key", "x"], 2, "no key 'x' here\n  hint: there are: filename"),
@@ -119,6 +120,16 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     assert str(image) in done.stderr
 
 
+@pytest.mark.parametrize("name", [".nfsdb.img", ".nfsdb.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    image = only_image(tmp_path / "build")
+    image.unlink()
+    os.mkfifo(image.with_name(name))
+    done = run(["stat"], image.parent)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not a file" in done.stderr
+
+
 def test_nobody_reads_the_rest(database: Path) -> None:
     command = [*PROGRAM, "refs", "--fmt", "x" * 100_000]
     with subprocess.Popen(
@@ -140,16 +151,17 @@ def test_a_full_disk_is_said(database: Path) -> None:
     assert done.stderr.startswith(b"cas: error: No space left on device")
 
 
-def test_ctrl_c_has_a_message(database: Path, tmp_path: Path) -> None:
-    fifo = tmp_path / ".nfsdb.json"  # reading it waits until somebody writes
+def test_ctrl_c_has_a_message(tmp_path: Path) -> None:
+    fifo = tmp_path / "trace"  # reading it waits until somebody writes
     os.mkfifo(fifo)
-    command = [*PROGRAM, "refs"]
+    command = [*PROGRAM, "parse", str(fifo)]
     with (
         subprocess.Popen(
-            command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command, env=environment(tmp_path), cwd=tmp_path,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         ) as process,
         fifo.open("wb"),  # returns when cas has opened it
-    ):
+    ):  # fmt: skip
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, b"", b"cas: interrupted\n")

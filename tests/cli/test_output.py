@@ -95,6 +95,8 @@ def test_sorting(ask: Any) -> None:
     assert by_line == sorted(by_line)
     pids = ask("execs", "--sorting-key", "pid", "--reverse", "--fmt", "{pid}").splitlines()
     assert [int(pid) for pid in pids] == sorted(map(int, pids), reverse=True)
+    times = ask("execs", "--sorting-key", "stime", "--fmt", "{stime}").splitlines()
+    assert times == sorted(times, key=int)
     programs = ask("cmds", "--sorting-key", "bin", "--fmt", "{bin}").splitlines()
     assert programs == sorted(programs)
 

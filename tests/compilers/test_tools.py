@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from etrace.compilers.tools import Tools, load
@@ -39,6 +42,15 @@ IDENTIFIED = [
 def test_a_tool_is_known_by_path_or_argv0(binary: bytes, argv0: bytes, name: str | None) -> None:
     tool = load().identify(binary, argv0)
     assert (tool.name if tool else None) == name
+
+
+def test_a_link_of_another_name_is_followed(tmp_path: Path) -> None:
+    link = tmp_path / "our-tool"
+    link.symlink_to("/usr/bin/ar")
+    found, wanted = (
+        load().identify(binary, b"./our-tool") for binary in (os.fsencode(link), b"/usr/bin/ar")
+    )
+    assert found is wanted is not None
 
 
 def test_options_and_settings_are_inherited_and_names_are_not() -> None:

@@ -17,6 +17,7 @@ from libetrace.image import Image, NewColumn, NewTable
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import locate
 from etrace.nfsdb.store import StringTable, open_database, refresh, rewrite
+from etrace.nfsdb.write_back import write_back
 
 
 def entry(upid: int, *argv: str) -> dict[str, Any]:
@@ -48,6 +49,24 @@ def test_the_image_is_made_of_the_json(tmp_path: Path) -> None:
     assert image.path == tmp_path / ".nfsdb.img"
     assert argv(image) == [b"/bin/cc", b"a.c"]
     assert image.attributes["source_root"] == "/src"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_the_image_may_be_read_by_whom_the_json_may_be(tmp_path: Path, mode: int) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    (tmp_path / ".nfsdb.json").chmod(mode)
+    mark(tmp_path)
+    assert (tmp_path / ".nfsdb.img").stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_root_makes_belongs_to_the_owner_of_the_json(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    json_file, image = tmp_path / ".nfsdb.json", tmp_path / ".nfsdb.img"
+    os.chown(json_file, 65534, 65534)
+    mark(tmp_path)
+    write_back(image)
+    assert {path.stat().st_uid for path in (json_file, image)} == {65534}
 
 
 @pytest.mark.parametrize("name", [".", ".nfsdb.json", ".nfsdb.img"])
@@ -194,7 +213,7 @@ def test_products_of_an_older_image_are_not_written_into_a_newer_one(tmp_path: P
 def test_a_place_that_cannot_be_written_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: Any, **_options: Any) -> None:
         raise OSError(reason, os.strerror(reason))
 
     write(tmp_path, entry(1, "/bin/cc"))

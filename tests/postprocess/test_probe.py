@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from etrace.postprocess import probe, scratch
+from etrace.postprocess.compiler_questions import names_configuration
 from etrace.postprocess.probe import Prober, Question
 
 GCC = Question(b"/usr/bin/gcc", "c", ())
@@ -107,7 +108,26 @@ def test_a_compiler_runs_in_an_empty_directory_with_a_clean_environment(
     names = {line.partition("=")[0] for line in (safe / "env").read_text().splitlines()}
     assert cwd != str(tmp_path)
     assert not Path(cwd).exists()
-    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "LC_ALL", "TMPDIR"}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
+        "PATH",
+        "LC_ALL",
+        "TMPDIR",
+        "CLANG_NO_DEFAULT_CONFIG",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "is_told"),
+    [
+        ([b"--target=/tmp/evil/x"], True),
+        ([b"-target", b"../x"], True),
+        ([b"--target=aarch64-linux-gnu", b"--sysroot=/opt/sys"], False),
+        ([b"-target", b"x86_64", b"-resource-dir", b"/usr/lib/clang/14"], False),
+    ],
+)
+def test_a_target_that_is_a_path_names_a_configuration(options: list[bytes], is_told: bool) -> None:
+    """clang reads TARGET-clang.cfg, which may load a plugin."""
+    assert names_configuration(options) == is_told
 
 
 def test_a_compiler_that_changed_after_the_build_is_not_asked(tmp_path: Path, safe: Path) -> None:

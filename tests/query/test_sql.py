@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,11 @@ def test_wrong_use_is_told(
     assert cas(["sql", "--dbdir", str(build), *words]) == status
     told = capsys.readouterr()
     assert (told.out, message in told.err) == ("", True)
+
+
+def test_a_type_that_python_lacks_a_package_for_is_told(
+    image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pytz", None)
+    with pytest.raises(EtraceError, match="pytz"):
+        answer(image, "SELECT now()")

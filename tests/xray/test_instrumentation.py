@@ -167,8 +167,8 @@ def test_names_come_from_packed_symbols(tmp_path: Path) -> None:
     packed.write_bytes(lzma.compress((tmp_path / "symbols").read_bytes()))
     out = tmp_path / "prog"
     subprocess.run(["objcopy", "--strip-all", original, out], check=True)
-    add = ["objcopy", f"--add-section=.gnu_debugdata={packed}", out]
-    subprocess.run(add, check=True)
+    add = f"--add-section=.gnu_debugdata={packed}"
+    subprocess.run(["objcopy", add, out], check=True)
     found, whole = InstrumentationMap.from_elf(out), InstrumentationMap.from_elf(original)
     assert [found.name(i) for i in range(1, 11)] == [whole.name(i) for i in range(1, 11)]
 

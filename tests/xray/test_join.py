@@ -27,7 +27,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = samples.program("rec_nopie19")
     log = "patch_premain=true xray_mode=xray-fdr xray_logfile_base=log."
     script = f"XRAY_OPTIONS='{log}' {program}; {program}; true"
-    command = [TOOLS / "etrace", "run", "--quiet", "--", "sh", "-c", script]
+    command: list[str | Path] = [TOOLS / "etrace", "run", "--quiet", "--", "sh", "-c", script]
     subprocess.run(command, cwd=place, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([TOOLS / "cas", "parse"], cwd=place, check=True, stderr=subprocess.DEVNULL)
     return place
@@ -100,7 +100,7 @@ def test_a_log_written_under_another_process_id_is_told(
 
 
 def test_the_command_prints_it(traced: Path, log: Path) -> None:
-    command = [TOOLS / "etrace", "xray", "join", log, "--nfsdb", traced]
+    command: list[str | Path] = [TOOLS / "etrace", "xray", "join", log, "--nfsdb", traced]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "rec_nopie19" in done.stdout
     assert "it wrote the log file" in done.stdout

@@ -10,7 +10,7 @@ from typing import Any
 
 from libetrace.image import Image
 
-from etrace.cli import walking
+from etrace.cli import selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Executions, Facts, Opens, Paths
 from etrace.query.dependencies import Dependencies
@@ -21,6 +21,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas deps`."""
     walking.add_targets(parser)
     walking.add_rules(parser)
+    selecting.add_filter(parser)
     group = parser.add_mutually_exclusive_group()
     add = group.add_argument
     add("--commands", action="store_true", help="the commands on the way instead of the files")
@@ -41,10 +42,11 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         return Answer(Executions(image), walked.executions)
     if args.graph or args.dot:
         return _graph(image, walked, is_dot=args.dot)
+    paths = selecting.kept(image, args, walked.paths)
     if args.details or args.fmt:
-        uses = (walked.use_of(path) for path in walked.paths)
+        uses = (walked.use_of(path) for path in paths)
         return Answer(Opens(image), [row for row in uses if row < image["opens"].n_rows])
-    return Answer(Paths(), [image.path_string(path) for path in walked.paths])
+    return Answer(Paths(), [image.path_string(path) for path in paths])
 
 
 def _graph(image: Image, walked: Walked, *, is_dot: bool) -> Answer:

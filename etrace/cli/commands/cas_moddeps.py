@@ -7,7 +7,7 @@ import argparse
 
 from libetrace.image import Image
 
-from etrace.cli import walking
+from etrace.cli import selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Paths
 from etrace.query.dependencies import Dependencies
@@ -18,10 +18,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas moddeps`."""
     walking.add_targets(parser)
     walking.add_rules(parser)
+    selecting.add_filter(parser)
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
     """Answer with paths."""
     names, rules = walking.targets(args), walking.rules(args)
     rows = moddeps(Dependencies(image), names, rules, is_exact=not args.fed)
-    return Answer(Paths(), [image.path_string(row) for row in rows])
+    return Answer(Paths(), [image.path_string(row) for row in selecting.kept(image, args, rows)])

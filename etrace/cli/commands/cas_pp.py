@@ -130,7 +130,7 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `cas pp`."""
     from etrace.nfsdb.store import open_database, reopen
-    from etrace.nfsdb.write_back import is_due, write_back
+    from etrace.nfsdb.write_back import is_due, unknown_keys, write_back
 
     image = open_database(args.database)
     results = update(args, image)
@@ -139,6 +139,14 @@ def run(args: argparse.Namespace) -> int:
     if args.confirm_inputs:
         confirm_inputs(args, reopen(image.path))
     is_new = not all(result.is_reused for result in results)
-    if not args.no_json and is_due(reopen(image.path), is_new=is_new):
+    image = reopen(image.path)
+    if args.no_json or not is_due(image, is_new=is_new):
+        return 0
+    if unknown_keys(image):
+        tell(
+            f"cas pp: the JSON has {unknown_keys(image)} keys that etrace does not know and stays "
+            "as it is; with the products, without those keys: cas export json\n"
+        )
+    else:
         write_back(image.path)
     return 0

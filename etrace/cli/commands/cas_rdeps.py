@@ -7,7 +7,7 @@ import argparse
 
 from libetrace.image import Image
 
-from etrace.cli import walking
+from etrace.cli import selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Paths
 from etrace.query.dependencies import Dependencies
@@ -25,6 +25,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--recursive", action="store_true", help="accepted; without --direct it always is"
     )
     walking.add_rules(parser)
+    selecting.add_filter(parser)
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
@@ -36,4 +37,4 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         is_exact=not args.fed,
         all_files=args.all_files,
     )
-    return Answer(Paths(), [image.path_string(row) for row in rows])
+    return Answer(Paths(), [image.path_string(row) for row in selecting.kept(image, args, rows)])

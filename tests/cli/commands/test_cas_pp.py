@@ -228,3 +228,18 @@ def test_interrupted_it_leaves_a_whole_database(database: Path, number: signal.S
         assert open_database(database)["linked"].n_rows == 2
     left = {path.name for path in database.iterdir()} - wanted
     assert not left or (number is signal.SIGKILL and all(name.endswith(".tmp") for name in left))
+
+
+def test_keys_of_another_tool_are_not_lost(database: Path) -> None:
+    """What etrace does not know it cannot write: such a JSON stays as it is."""
+    path = database / ".nfsdb.json"
+    entries = json.loads(path.read_text())
+    entries[3]["custom"] = {"any": ["thing"]}
+    path.write_text(json.dumps(entries))
+    before = path.read_bytes()
+    done = subprocess.run(
+        [CAS, "pp", "--no-probe"], cwd=database, capture_output=True, text=True, check=True
+    )
+    assert path.read_bytes() == before
+    assert "1 keys that etrace does not know" in done.stderr
+    assert open_database(database)["linked"].n_rows == 2
