@@ -260,6 +260,17 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
+@contextmanager
+def opened(path: Path | None) -> Iterator[BinaryIO]:
+    """Give the stream of `-o`: `writing(path)`, or standard output when there is no path."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with writing(path) as stream:
+        yield stream
+
+
 def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield lines that do nothing to a terminal but show; a path may hold any bytes."""
     for part in parts:

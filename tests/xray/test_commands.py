@@ -132,6 +132,21 @@ def test_output_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad", "out.yaml"]
 
 
+def test_a_device_and_a_link_are_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """As root a renamed file would take the place of /dev/null."""
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    assert run("convert", TAIL, "-o", str(link)) == 0
+    assert link.is_symlink()
+    assert target.stat().st_size > 0
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = subprocess.Popen(["cat", fifo], stdout=subprocess.PIPE)
+    assert run("convert", TAIL, "-o", str(fifo)) == 0
+    assert reader.communicate(timeout=20)[0] == target.read_bytes()
+    assert fifo.is_fifo()
+
+
 def test_a_flame_graph_is_one_file_that_needs_no_network(tmp_path: Path) -> None:
     out = tmp_path / "flame.html"
     assert run("flame", "-m", MT_MAP, MT, "-o", str(out)) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -36,7 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
     """Write one file, or to the standard output."""
-    from etrace.cli.output import writing
+    from etrace.cli.output import opened
     from etrace.nfsdb.store import open_database
 
     if args.directory is not None:
@@ -44,10 +43,7 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
             f"{args.format} goes to one file", f"cas export {args.format} -o {args.directory}"
         )
     image = open_database(args.database)
-    if args.output is None:
-        write(image, sys.stdout.buffer)
-        return
-    with writing(args.output) as stream:
+    with opened(args.output) as stream:
         write(image, stream)
 
 

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 from etrace.cli.ending import tell
+from etrace.cli.output import opened
 from etrace.xray.names import Names, read_maps
 from etrace.xray.selection import Selection, parse_time
 from etrace.xray.session import Session
@@ -106,18 +105,6 @@ def finish_account(session: Session, native: Any) -> int:
     return status
 
 
-@contextmanager
-def open_output(path: str | None) -> Iterator[IO[bytes]]:
-    """Open the output; a file appears whole or not at all. None is standard output."""
-    if path in (None, "-"):
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(str(path))
-    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        with temporary.open("xb") as stream:
-            yield stream
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+def open_output(path: str | None) -> AbstractContextManager[BinaryIO]:
+    """Open what `-o` names; `-` and nothing are standard output."""
+    return opened(None if path in (None, "-") else Path(str(path)))
