@@ -10,6 +10,7 @@ import argparse
 import difflib
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,32 +70,44 @@ def outputs(top: Path) -> dict[Path, str]:
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}
 
 
-def check(top: Path) -> list[str]:
-    """Return, as diff lines, where files of the tree differ from what they render to."""
+def check(rendered: Mapping[Path, str]) -> list[str]:
+    """Return, as diff lines, where files differ from what they render to."""
     lines: list[str] = []
-    for path, text in outputs(top).items():
+    for path, text in rendered.items():
         old = path.read_text().splitlines() if path.exists() else []
         lines += difflib.unified_diff(old, text.splitlines(), str(path), "rendered", lineterm="")
     return lines
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Command line of `python -m etrace.render`."""
-    parser = argparse.ArgumentParser(prog="python -m etrace.render", description=__doc__)
+def write_or_check(
+    module: str,
+    description: str | None,
+    render_all: Callable[[Path], Mapping[Path, str]],
+    argv: list[str] | None = None,
+) -> int:
+    """Run `python -m MODULE [--check] [--top DIR]` over what `render_all(top)` returns."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument("--check", action="store_true", help="compare only; 1 when a file differs")
     parser.add_argument("--top", type=Path, default=Path.cwd(), help="top of the source tree")
     args = parser.parse_args(argv)
     try:
+        rendered = render_all(args.top)
         if args.check:
-            differences = check(args.top)
+            differences = check(rendered)
             sys.stdout.writelines(f"{line}\n" for line in differences)
             return 1 if differences else 0
-        for path, text in outputs(args.top).items():
+        for path, text in rendered.items():
             write_whole(path, text)
     except EtraceError as error:
-        sys.stderr.write(f"render: {error.message}\n")
+        hint = f": {error.hint}" if error.hint else ""
+        sys.stderr.write(f"{module.rpartition('.')[2]}: {error.message}{hint}\n")
         return 1
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of `python -m etrace.render`."""
+    return write_or_check("etrace.render", __doc__, outputs, argv)
 
 
 if __name__ == "__main__":

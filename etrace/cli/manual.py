@@ -8,8 +8,6 @@ groff_char(7).
 
 from __future__ import annotations
 
-import argparse
-import difflib
 import re
 import shutil
 import sys
@@ -19,7 +17,7 @@ from pathlib import Path
 from etrace import __version__
 from etrace.cli.declarations import Program, etrace_cat, programs
 from etrace.errors import EtraceError
-from etrace.render import render, write_whole
+from etrace.render import render, write_or_check
 
 TEMPLATE = Path(__file__).with_name("templates") / "man.1.j2"
 WIDTH = 70  # of lines of the source, before escapes
@@ -58,32 +56,9 @@ def pages(top: Path) -> dict[Path, str]:
     return {top / "docs" / "man" / f"{p.name}.1": page(p) for p in declared}
 
 
-def check(top: Path) -> list[str]:
-    """Return, as diff lines, where committed pages differ from what they render to."""
-    lines: list[str] = []
-    for path, text in pages(top).items():
-        old = path.read_text().splitlines() if path.exists() else []
-        lines += difflib.unified_diff(old, text.splitlines(), str(path), "rendered", lineterm="")
-    return lines
-
-
 def main(argv: list[str] | None = None) -> int:
     """Command line of `python -m etrace.cli.manual`."""
-    parser = argparse.ArgumentParser(prog="python -m etrace.cli.manual", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="compare only; 1 when a page differs")
-    parser.add_argument("--top", type=Path, default=Path.cwd(), help="top of the source tree")
-    args = parser.parse_args(argv)
-    try:
-        if args.check:
-            differences = check(args.top)
-            sys.stdout.writelines(f"{line}\n" for line in differences)
-            return 1 if differences else 0
-        for path, text in pages(args.top).items():
-            write_whole(path, text)
-    except EtraceError as error:
-        sys.stderr.write(f"manual: {error.message}: {error.hint}\n")
-        return 1
-    return 0
+    return write_or_check("etrace.cli.manual", __doc__, pages, argv)
 
 
 if __name__ == "__main__":
