@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar on standard error: on a terminal, after a second, and gone at the end."""
+"""Progress bars on standard error: on a terminal only, after a while, and gone at the end."""
 
 from __future__ import annotations
 
@@ -11,27 +11,41 @@ from typing import Any
 
 PATIENCE_SECONDS = 1.0
 
+#: called with what is being done, how much of it is, and how much there is
+Report = Callable[[str, int, int], None]
+
+
+def nothing(_what: str, _done: int, _total: int) -> None:
+    """Report to nobody."""
+
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function of (done, total); it draws nothing when nobody is there to look."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _done, _total: None
+def progress(
+    *, is_wanted: bool = True, patience_seconds: float = PATIENCE_SECONDS
+) -> Iterator[Report]:
+    """Yield a reporter: a bar for each thing while it is being done, after `patience_seconds`."""
+    if not is_wanted or sys.stderr is None or not sys.stderr.isatty():
+        yield nothing
         return
     began = time.monotonic()
     with ExitStack() as stack:
-        shown: list[tuple[Any, Any]] = []
+        bars: list[Any] = []
+        tasks: dict[str, Any] = {}
 
-        def update(done: int, total: int) -> None:
-            if not shown and time.monotonic() - began < PATIENCE_SECONDS:
+        def report(what: str, done: int, total: int) -> None:
+            if not bars and time.monotonic() - began < patience_seconds:
                 return
-            if not shown:
-                from rich.console import Console
-                from rich.progress import Progress
+            if not bars:
+                bars.append(stack.enter_context(_open_bars()))
+            if what not in tasks:
+                tasks[what] = bars[0].add_task(what, total=total)
+            bars[0].update(tasks[what], completed=done, total=total, visible=done < total)
 
-                bars = stack.enter_context(Progress(console=Console(stderr=True), transient=True))
-                shown.append((bars, bars.add_task(what, total=total)))
-            bars, task = shown[0]
-            bars.update(task, completed=done, total=total)
+        yield report
 
-        yield update
+
+def _open_bars() -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    return Progress(console=Console(stderr=True), transient=True)

@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from etrace.cli import progress as module
 from etrace.cli.progress import progress
 
 
@@ -19,11 +18,10 @@ class FakeTerminal(io.StringIO):
 
 def drawn(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, patience: float) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
-    with progress("counting") as update:
+    with progress(patience_seconds=patience) as update:
         for done in range(5):
-            update(done, 5)
+            update("counting", done, 5)
     return stream.getvalue()
 
 

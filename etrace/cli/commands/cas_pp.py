@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import tell
 from etrace.cli.options import add_database, positive
+from etrace.cli.progress import progress
 
 if TYPE_CHECKING:
     from libetrace.image import Image
@@ -54,28 +52,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
-@contextmanager
-def showing(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Give a reporter of progress: a bar for each phase while it runs, on a terminal only."""
-    from etrace.postprocess.run import tell_nobody
-
-    if not is_shown:
-        yield tell_nobody
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        tasks = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total)
-            bars.update(tasks[what], completed=done, total=total, visible=done < total)
-
-        yield show
-
-
 def tell_config(config: Config) -> None:
     """Say which configuration counts and what is wrong in it."""
     for problem in config.problems:
@@ -100,10 +76,10 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
         tell_config(config)
     chosen = [name for name in ORDER if getattr(args, name)] or list(ORDER)
     results: list[Result] = []
-    with showing(is_shown=sys.stderr.isatty() and not args.quiet) as progress:
+    with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
         postprocess(
             image, config, chosen,
-            jobs=args.jobs, force=args.force, is_probing=args.is_probing, progress=progress,
+            jobs=args.jobs, force=args.force, is_probing=args.is_probing, progress=show,
             report=results.append,
         )  # fmt: skip
     return results
@@ -115,8 +91,8 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
     from etrace.postprocess.confirmed_inputs import confirm, find_plugin
 
     config = configuration.load(image.path.parent)
-    with showing(is_shown=sys.stderr.isatty() and not args.quiet) as progress:
-        answers = confirm(image, config, find_plugin(), args.jobs, progress)
+    with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
+        answers = confirm(image, config, find_plugin(), args.jobs, show)
     for answer in answers:
         if answer.named is not None and not answer.is_same:
             found, named = (b" ".join(paths).decode(errors="replace") for paths in answer.files)

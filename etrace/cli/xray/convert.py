@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from functools import partial
 from typing import IO, cast
 
 from etrace.cli.progress import progress
@@ -31,8 +32,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the other format; a name that ends in .gz is compressed."""
     session = options.make_session(args)
-    with progress("convert") as update, options.open_output(args.output) as stream:
-        wanted = convert.Options(args.to, not args.no_sort, args.by, args.deduce, update)
+    with progress() as update, options.open_output(args.output) as stream:
+        wanted = convert.Options(
+            args.to, not args.no_sort, args.by, args.deduce, partial(update, "convert")
+        )
         if args.output and args.output.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as packed:
                 convert.write(session, cast(IO[bytes], packed), wanted)
