@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,18 @@ from etrace.xray.names import Names
 from etrace.xray.selection import Selection
 from etrace.xray.source import open_log
 from etrace.xray.warnings import Damage, describe
+
+
+def _named(name: str, read: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a native reader; what is no log is told of by name."""
+    try:
+        return read(*args, **options)
+    except LogError as error:
+        raise EtraceError(f"{name}: {error}", "is it an XRay log? name the file") from error
+
+
+def _damage(described: Mapping[str, Any]) -> Damage:
+    return Damage(described["problems"], described["n_problems"], described["n_skipped_bytes"])
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Session:
     def _heads(self) -> list[dict[str, Any]]:
         """What the logs say of themselves: costs their frames, not their records."""
         return [
-            self._native(data, path, threads=(), percentiles=False).logs[0]
+            _named(path, native_account.describe, data)
             for data, path in zip(self.data, self.paths, strict=True)
         ]
 
@@ -86,27 +98,19 @@ class Session:
         first = self.first_tsc if wants_window else 0
         return self.selection.options(self.names, self.clock, first)
 
-    def _native(self, data: Any, name: str, **options: Any) -> Any:
-        try:
-            return native_account.account(data, **options)
-        except LogError as error:
-            raise EtraceError(f"{name}: {error}", "is it an XRay log? name the file") from error
-
     def account(self, **options: Any) -> Any:
         """Run the native account over all logs with the filters; see libetrace.xray.account."""
         return self.native(**self.options, **options)
 
     def native(self, **options: Any) -> Any:
         """Run it with these options and no filters but those."""
-        return self._native(self.data, ", ".join(self.paths), **options)
+        return _named(", ".join(self.paths), native_account.account, self.data, **options)
 
     def damages(self, described: Sequence[dict[str, Any]] | None = None) -> list[Damage]:
         """Return what is wrong with each log; `described` is that of an account."""
         if described is None:
             return [log.damage for log in self.logs]
-        return [
-            Damage(one["problems"], one["n_problems"], one["n_skipped_bytes"]) for one in described
-        ]
+        return [_damage(one) for one in described]
 
     def warnings(
         self, damages: Sequence[Damage], functions: Collection[int], kinds: Collection[int]
@@ -121,8 +125,12 @@ class Session:
     def verify(self) -> None:
         """Enforce the grammar (--strict): EtraceError with the first place that breaks it."""
         for path, data, head in zip(self.paths, self.data, self._heads, strict=True):
-            damage = Damage(head["problems"], head["n_problems"], head["n_skipped_bytes"])
-            found = [] if head["is_basic"] else verifier.verify(data)
+            if head["is_basic"]:  # no grammar, but sound records
+                damage = logs.read_bytes(data, path).damage
+                found = []
+            else:
+                damage = _damage(head)
+                found = verifier.verify(data)
             texts = [f"{path}: offset {offset}: {text}" for offset, text in found]
             if texts or damage.is_lossy:
                 first = texts[0] if texts else next(describe(damage, path))

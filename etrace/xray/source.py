@@ -16,10 +16,9 @@ import zlib
 from pathlib import Path
 
 from etrace.errors import EtraceError
+from etrace.parse.inputs import STDIN, ZSTD_MAGIC
 
-STDIN = "-"
 GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZSTD_HINT = "install the command zstd (package zstd), or unpack the log first"
 
 

@@ -3,8 +3,7 @@
 """Drives the expander over a log, a piece of records at a time, and accounts for the calls.
 
 Decoded records never leave the processor's cache: memory is that of the calls, 13 bytes each, and 8
-more while percentiles are taken. Percentiles are those of llvm-xray: of n sorted durations the ones at
-n / 2, 9 n / 10 and 99 n / 100, rounded down.
+more while percentiles are taken.
 """
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from libc.stdlib cimport calloc, free, malloc
@@ -18,141 +17,21 @@ from libetrace.xray.expander cimport (
     expander_init,
 )
 from libetrace.xray.framing cimport Block, frame, sort_blocks
+from libetrace.xray.percentiles cimport N_PERCENTILES, take_percentiles
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
 from libetrace.xray.reader cimport Cursor, Sink, decode, header_fill, read_header, sink_allocate, sink_free
 from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
 from libetrace.xray.rows cimport NO_ROW, Rows, rows_find, rows_free, rows_get, rows_grow
 
-cdef extern from *:
-    int __builtin_clzll(unsigned long long value) nogil
-
 cdef enum:
     PIECE = 16384  # records at a time
-    N_PERCENTILES = 3
-    N_BUCKETS = 61 * 16
-    MANY = 4096  # durations
     BASIC_BYTES = 32
-    SMALL = 24
 
 BY = {"function": 0, "thread": 1, "edge": 2}
 ENDINGS = ("exit", "tail-exit", "caller", "end-of-log")
 
 
-# ---- percentiles ----
-
-cdef void _sort_small(u64 *values, s64 n) noexcept nogil:
-    cdef s64 i, j
-    cdef u64 value
-    for i in range(1, n):
-        value = values[i]
-        j = i
-        while j > 0 and values[j - 1] > value:
-            values[j] = values[j - 1]
-            j -= 1
-        values[j] = value
-
-
-cdef u64 _pivot(const u64 *values, s64 n, u64 *state) noexcept nogil:
-    # the median of three, drawn at random: no input can make it bad every time
-    cdef u64 drawn[3]
-    cdef int i
-    for i in range(3):
-        state[0] ^= state[0] << 13
-        state[0] ^= state[0] >> 7
-        state[0] ^= state[0] << 17
-        drawn[i] = values[state[0] % <u64>n]
-    _sort_small(drawn, 3)
-    return drawn[1]
-
-
-cdef u64 _select(u64 *values, s64 n, s64 wanted, u64 *state) noexcept nogil:
-    """Put the element that sorting would put at `wanted` there; smaller ones are before it."""
-    cdef s64 low = 0, high = n, left, right, i
-    cdef u64 pivot, value
-    while high - low > SMALL:
-        pivot = _pivot(values + low, high - low, state)
-        left = low
-        right = high
-        i = low
-        while i < right:  # three parts: below the pivot, equal to it, above
-            value = values[i]
-            if value < pivot:
-                values[i] = values[left]
-                values[left] = value
-                left += 1
-                i += 1
-            elif value > pivot:
-                right -= 1
-                values[i] = values[right]
-                values[right] = value
-            else:
-                i += 1
-        if wanted < left:
-            high = left
-        elif wanted >= right:
-            low = right
-        else:
-            return pivot
-    _sort_small(values + low, high - low)
-    return values[wanted]
-
-
-cdef int _bucket(u64 value) noexcept nogil:
-    # Powers of two in sixteen steps each: rising with the value.
-    cdef int power
-    if value < 16:
-        return <int>value
-    power = 63 - __builtin_clzll(value)
-    return (power - 3) * 16 + <int>(value >> (power - 4) & 15)
-
-
-cdef u64 _select_in_bucket(u64 *values, s64 n, int bucket, s64 wanted, u64 *space, u64 *state) noexcept nogil:
-    cdef s64 i, found = 0
-    for i in range(n):
-        space[found] = values[i]
-        found += _bucket(values[i]) == bucket
-    return _select(space, found, wanted, state)
-
-
-cdef int _select_by_buckets(u64 *values, s64 n, const u64 *places, u64 *percentiles, u64 *state) noexcept nogil:
-    """Take percentiles of many values: only those of three buckets are sorted; -1 without memory."""
-    cdef u64[N_BUCKETS] counts
-    cdef u64 *space
-    cdef u64 before = 0
-    cdef s64 i
-    cdef int bucket = 0
-    memset(counts, 0, sizeof(counts))
-    for i in range(n):
-        counts[_bucket(values[i])] += 1
-    space = <u64 *>malloc((n + 1) * sizeof(u64))
-    if space == NULL:
-        return -1
-    for i in range(N_PERCENTILES):
-        while before + counts[bucket] <= places[i]:
-            before += counts[bucket]
-            bucket += 1
-        percentiles[i] = _select_in_bucket(values, n, bucket, <s64>(places[i] - before), space, state)
-    free(space)
-    return 0
-
-
 # ---- accounts ----
-
-cdef int _take_percentiles(u64 *values, u64 n, u64 *percentiles, u64 *state) noexcept nogil:
-    cdef u64 at = 0
-    cdef int i
-    cdef u64[N_PERCENTILES] places
-    places[0] = n // 2
-    places[1] = n * 9 // 10
-    places[2] = n * 99 // 100
-    if n > MANY:
-        return _select_by_buckets(values, <s64>n, places, percentiles, state)
-    for i in range(N_PERCENTILES if n else 0):
-        # what is before `at` is smaller already
-        percentiles[i] = _select(values + at, <s64>(n - at), <s64>(places[i] - at), state)
-        at = places[i]
-    return 0
-
 
 cdef void _group(const Expander *expander, u64 *next_of, u64 *grouped) noexcept nogil:
     # Durations of a row beside each other; `next_of` becomes where each row ends.
@@ -178,7 +57,7 @@ cdef int _account(Expander *expander, u64 *percentiles) noexcept nogil:
     for i in range(expander.keys.n):
         n = totals[i].count
         if result == 0:
-            result = _take_percentiles(grouped + next_of[i] - n, n, percentiles + N_PERCENTILES * i, &state)
+            result = take_percentiles(grouped + next_of[i] - n, n, percentiles + N_PERCENTILES * i, &state)
     free(grouped)
     free(next_of)
     return result
@@ -513,6 +392,26 @@ cdef list _call_columns(Account account):
         ("thread", "I", _copy(calls.thread, n * 4)),
         ("ending", "B", _copy(calls.ending, n)),
     ]
+
+
+def describe(const u8[::1] data not None):
+    """Return what a log says of itself, as in `Account.logs`: its frames are read, its records are not.
+
+    Problems are those between buffers. LogError when the bytes are none.
+    """
+    cdef Header header
+    cdef Buffer blocks
+    cdef Problems problems
+    memset(&blocks, 0, sizeof(blocks))
+    memset(&problems, 0, sizeof(problems))
+    read_header(data, &header)
+    try:
+        if header.type == 1 and frame(&header, &data[0], data.shape[0], &blocks, &problems) < 0:
+            raise MemoryError
+        return _describe(&header, &blocks, &problems)
+    finally:
+        buffer_free(&blocks)
+        problems_free(&problems)
 
 
 def account(
