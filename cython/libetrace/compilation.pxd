@@ -7,6 +7,8 @@ cdef class Compilation:
     cdef Mapped columns
     cdef u64 row
 
+    cdef list numbers(self, const U8 *start, const U4 *column)
+    cdef list opens_named(self, const U8 *start, const U4 *strings)
     cdef list texts(self, const U8 *start, const U4 *strings)
     cdef list opens_of(self, list paths, bint is_written)
     cdef list definitions(self, bint is_undef)

@@ -27,11 +27,20 @@ cdef Compilation make_compilation(Mapped columns, u64 row):
 cdef class Compilation:
     """What one execution compiled, with which flags, to what."""
 
-    cdef list texts(self, const U8 *start, const U4 *strings):
+    # Strings or paths of this row, by number.
+    cdef list numbers(self, const U8 *start, const U4 *column):
         cdef Span span
         cdef u64 i
-        self.columns.span(start, self.row, strings.n, &span)
-        return [self.columns.decode(strings.at[i]) for i in range(span.first, span.last)]
+        self.columns.span(start, self.row, column.n, &span)
+        return [column.at[i] for i in range(span.first, span.last)]
+
+    cdef list texts(self, const U8 *start, const U4 *strings):
+        return [self.columns.decode(string) for string in self.numbers(start, strings)]
+
+    # The opens that read the files which strings name.
+    cdef list opens_named(self, const U8 *start, const U4 *strings):
+        paths = [self.columns.find_path_of_string(string) for string in self.numbers(start, strings)]
+        return self.opens_of(paths, False)
 
     # The first open of each path in the execution and what descends from it.
     cdef list opens_of(self, list paths, bint is_written):
@@ -68,39 +77,20 @@ cdef class Compilation:
     @property
     def files(self):
         """The opens of the sources, by the execution or a descendant; a source not opened is left out."""
-        cdef Mapped columns = self.columns
-        cdef Span span
-        cdef u64 i
-        columns.span(&columns.files_start, self.row, columns.compiled_file.n, &span)
-        return self.opens_of(
-            [
-                columns.find_path_of_string(columns.compiled_file.at[i])
-                for i in range(span.first, span.last)
-            ],
-            False,
-        )
+        return self.opens_named(&self.columns.files_start, &self.columns.compiled_file)
 
     @property
     def object_paths(self):
         """Absolute paths of what it made."""
         cdef Mapped columns = self.columns
-        cdef Span span
-        cdef u64 i
-        columns.span(&columns.objects_start, self.row, columns.compiled_object.n, &span)
-        return [
-            columns.decode_path(columns.compiled_object.at[i]) for i in range(span.first, span.last)
-        ]
+        paths = self.numbers(&columns.objects_start, &columns.compiled_object)
+        return [columns.decode_path(path) for path in paths]
 
     @property
     def objects(self):
         """The opens that wrote the objects, by the execution or a descendant."""
         cdef Mapped columns = self.columns
-        cdef Span span
-        cdef u64 i
-        columns.span(&columns.objects_start, self.row, columns.compiled_object.n, &span)
-        return self.opens_of(
-            [columns.compiled_object.at[i] for i in range(span.first, span.last)], True
-        )
+        return self.opens_of(self.numbers(&columns.objects_start, &columns.compiled_object), True)
 
     @property
     def header_paths(self):
@@ -110,17 +100,7 @@ cdef class Compilation:
     @property
     def headers(self):
         """The opens of the files of -include, by the execution or a descendant."""
-        cdef Mapped columns = self.columns
-        cdef Span span
-        cdef u64 i
-        columns.span(&columns.headers_start, self.row, columns.header.n, &span)
-        return self.opens_of(
-            [
-                columns.find_path_of_string(columns.header.at[i])
-                for i in range(span.first, span.last)
-            ],
-            False,
-        )
+        return self.opens_named(&self.columns.headers_start, &self.columns.header)
 
     @property
     def ipaths(self):
