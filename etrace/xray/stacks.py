@@ -89,19 +89,20 @@ def _build(native: Any, names: Names) -> list[Node]:
     return nodes
 
 
-def stacks(
-    session: Session, *, deduce: bool = False, threads: Sequence[int] | None = None
-) -> Stacks:
-    """Return the merged stacks of all (or some) threads of a session's logs."""
-    options = session.options | ({"threads": threads} if threads else {})
-    native = session.native(**options, nodes=True, percentiles=False, deduce=deduce)
+def stacks(session: Session, *, deduce: bool = False) -> Stacks:
+    """Return the merged stacks of all threads of a session's logs."""
+    native = session.account(nodes=True, percentiles=False, deduce=deduce)
     return Stacks(_build(native, session.names), native)
 
 
 def stacks_by_thread(session: Session, *, deduce: bool = False) -> Iterator[Stacks]:
     """Yield the stacks of each thread that has calls."""
-    all_threads = session.account(percentiles=False).threads
-    for _, process, thread in dict.fromkeys(all_threads):
-        found = stacks(session, deduce=deduce, threads=[thread])
-        if found.nodes:
-            yield Stacks(found.nodes, found.native, process, thread)
+    native = session.account(nodes=True, split=True, percentiles=False, deduce=deduce)
+    nodes = _build(native, session.names)
+    thread_of: list[int] = []
+    by_thread: dict[int, list[Node]] = {}
+    for node, (parent, *_) in zip(nodes, native.nodes, strict=True):
+        thread_of.append(thread_of[parent] if parent >= 0 else -2 - parent)
+        by_thread.setdefault(thread_of[-1], []).append(node)
+    for thread, found in by_thread.items():
+        yield Stacks(found, native, *native.roots[thread])

@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from etrace.xray.log import ENDINGS, read_bytes
 from etrace.xray.names import Names, read_maps
 from etrace.xray.selection import Selection, parse_time
 from etrace.xray.session import Session
-from etrace.xray.stacks import stacks, stacks_by_thread
+from etrace.xray.stacks import Stacks, stacks, stacks_by_thread
 
 ACCOUNTED = ("ev_pie19.fdr", "rec_nopie19.fdr", "tail_pie19.fdr")
 
@@ -92,6 +93,27 @@ def test_threads_can_be_kept_apart() -> None:
     assert len({one.thread for one in found}) == 5
     together = stacks(session("mt_pie19.fdr"))
     assert sum(n.count for one in found for n in one.nodes) == sum(n.count for n in together.nodes)
+    one = found[2]
+    alone = replace(session("mt_pie19.fdr"), selection=Selection(threads=[one.thread]))
+    (same,) = stacks_by_thread(alone)
+    assert (same.process, same.thread) == (one.process, one.thread)
+    assert figures(same) == figures(one) == figures(stacks(alone))
+
+
+def figures(found: Stacks) -> set[tuple[str, int, int]]:
+    return {
+        (";".join(part.name for part in node.path()), node.count, node.ticks)
+        for node in found.nodes
+    }
+
+
+def test_a_thread_of_several_logs_has_its_stacks_once() -> None:
+    once = session("mt_pie19.fdr")
+    found = list(stacks_by_thread(replace(once, paths=[*once.paths, *once.paths])))
+    assert len(found) == 5
+    assert sum(n.count for one in found for n in one.nodes) == 2 * sum(
+        n.count for n in stacks(once).nodes
+    )
 
 
 # ---- by hand ----

@@ -8,6 +8,7 @@ ENDINGS: tuple[str, ...]
 class Account:
     rows: list[tuple[int, ...]]
     nodes: list[tuple[int, int, int, int, int]] | None
+    roots: list[tuple[int, int]] | None
     n_calls: int
     threads: list[tuple[int, int, int]]
     logs: list[dict[str, Any]]
@@ -36,5 +37,6 @@ def account(
     deduce: bool = False,
     calls: bool = False,
     nodes: bool = False,
+    split: bool = False,
     percentiles: bool = True,
 ) -> Account: ...

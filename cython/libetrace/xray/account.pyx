@@ -13,8 +13,8 @@ from libetrace.memory cimport Buffer, buffer_free
 from libetrace.types cimport s32, s64, u8, u16, u32, u64
 from libetrace.xray.basic cimport Thread, decode_basic
 from libetrace.xray.expander cimport (
-    LEFT_OUT, NO_CALL, Calls, Durations, Expander, Node, Total, expand, expand_end, expander_free,
-    expander_init,
+    LEFT_OUT, NO_CALL, Calls, Durations, Expander, Node, Total, expand, expand_begin, expand_end,
+    expander_free, expander_init,
 )
 from libetrace.xray.framing cimport Block, frame, sort_blocks
 from libetrace.xray.percentiles cimport N_PERCENTILES, take_percentiles
@@ -75,6 +75,8 @@ cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u
     cdef u64 i
     cdef int more
     memset(&cursor, 0, sizeof(cursor))
+    if expand_begin(expander, <u32>block.process, <u32>block.thread) < 0:
+        return -1
     for i in range(n):
         cursor.at = block[i].begin
         cursor.end = block[i].end
@@ -122,6 +124,8 @@ cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *thre
         failed = decode_basic(header, data, size, &sink, threads, problems)
     for i in range(threads.len // sizeof(Thread)):
         thread = &(<const Thread *>threads.data)[i]
+        if failed == 0 and _is_wanted(wanted, thread.thread):
+            failed = expand_begin(expander, <u32>thread.process, <u32>thread.thread)
         if failed == 0 and _is_wanted(wanted, thread.thread):
             failed = expand(expander, sink.tsc + thread.first_record, sink.function + thread.first_record,
                             sink.kind + thread.first_record, thread.n_records)
@@ -176,6 +180,7 @@ cdef int etrace_xray_account_memory(const u8 *data, u64 size) noexcept nogil:
     expander.options.wants_durations = True
     expander.options.wants_calls = True
     expander.options.wants_nodes = True
+    expander.options.splits_nodes = size & 2
     expander.options.counts_deduced = size & 1
     expander.options.shortest = size % 5
     expander.options.until_tsc = ~<u64>0
@@ -194,6 +199,8 @@ cdef class Account:
     cdef Rows *_wanted_or_null
     cdef readonly list rows
     cdef readonly list nodes
+    #: (process, thread) of the roots of `nodes`, when threads are not merged
+    cdef readonly list roots
     cdef readonly u64 n_calls
     #: (log, process, thread) in the order of their numbers
     cdef readonly list threads
@@ -290,14 +297,24 @@ cdef class Account:
 
     cdef int _list_nodes(self) except -1:
         cdef const u64 *keys = <const u64 *>self._expander.paths.keys.data
+        cdef const u64 *roots = <const u64 *>self._expander.roots.keys.data
         cdef const Node *nodes = <const Node *>self._expander.nodes.data
-        cdef u64 i
+        cdef u64 i, n = self._expander.paths.n
         self.nodes = [
-            (<s64>(keys[i] >> 32) - 1, keys[i] & 0xffffffff, nodes[i].n_calls, nodes[i].ticks,
+            (_parent(keys[i] >> 32, n), keys[i] & 0xffffffff, nodes[i].n_calls, nodes[i].ticks,
              nodes[i].self_ticks)
-            for i in range(self._expander.paths.n)
+            for i in range(n)
+        ]
+        self.roots = [
+            (<s32>(roots[i] >> 32), <s32>(roots[i] & 0xffffffff))
+            for i in range(self._expander.roots.n)
         ]
         return 0
+
+
+cdef s64 _parent(u64 parent, u64 n_nodes) noexcept nogil:
+    # A node, -1 at a root of all threads, -2 - n at one of the nth thread.
+    return <s64>parent - 1 if parent <= n_nodes else <s64>parent - NO_ROW - 2
 
 
 cdef list _list_threads(int log, const Buffer *blocks, const Buffer *threads):
@@ -426,6 +443,7 @@ def account(
     bint deduce=False,
     bint calls=False,
     bint nodes=False,
+    bint split=False,
     bint percentiles=True,
 ):
     """Account for the calls of logs (a buffer or a list of them); LogError when the bytes are none.
@@ -434,11 +452,11 @@ def account(
     a function). `functions`: ids that are looked at (None: all); the time of others is that of their
     callers. `threads`: thread ids that are looked at. `shortest`, `from_tsc`, `until_tsc`: shorter calls
     and those that begin outside are left out. `deduce`: calls that lost their exit end with their caller,
-    and count. `calls` keeps the columns that `columns()` returns, `nodes` the tree of stacks. Without
-    `percentiles` they are 0, and it takes less time.
+    and count. `calls` keeps the columns that `columns()` returns, `nodes` the tree of stacks, of all threads or
+    (`split`) of each. Without `percentiles` they are 0, and it takes less time.
 
     Rows are (function, thread | caller | -1, count, min, median, 90th, 99th, max, sum, self), nodes (parent |
-    -1, function, count, ticks, self ticks).
+    -1 at a root | -2 - n at a root of `roots[n]`, function, count, ticks, self ticks).
     """
     cdef Account out = Account()
     cdef Expander *expander = &out._expander
@@ -447,6 +465,7 @@ def account(
     expander.options.wants_calls = calls
     expander.options.wants_durations = percentiles
     expander.options.wants_nodes = nodes
+    expander.options.splits_nodes = split
     expander.options.counts_deduced = deduce
     expander.options.shortest = shortest
     expander.options.from_tsc = from_tsc

@@ -28,6 +28,7 @@ cdef struct Options:
     bint wants_durations
     bint wants_calls
     bint wants_nodes
+    bint splits_nodes  # each thread has roots of its own
     bint counts_deduced  # BY_CALLER counts as an end
     u64 shortest  # ticks
     u64 from_tsc
@@ -72,7 +73,8 @@ cdef struct Total:
     u64 self_ticks
 
 
-# One path from a root: (parent node, function) is its key in `paths`.
+# One path from a root: (parent node + 1, function) is its key in `paths`. Roots have 0 for their parent
+# or, split, 0xffffffff less the row of their thread in `roots`.
 cdef struct Node:
     u64 n_calls
     u64 ticks
@@ -94,6 +96,8 @@ cdef struct Expander:
     Buffer totals  # Total by key
     Rows paths
     Buffer nodes  # Node by path
+    Rows roots  # process << 32 | thread
+    u64 root  # parent of the current thread's roots
     Durations durations
     Calls calls
     Buffer frames
@@ -108,6 +112,8 @@ cdef struct Expander:
 
 cdef int expander_init(Expander *expander, u64 n_records) noexcept nogil
 cdef void expander_free(Expander *expander) noexcept nogil
+# The next records are those of this thread; -1 without memory.
+cdef int expand_begin(Expander *expander, u32 process, u32 thread) noexcept nogil
 # Take records of the current thread; -1 without memory.
 cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil
 # The thread has no more records.

@@ -81,6 +81,7 @@ cdef void expander_free(Expander *expander) noexcept nogil:
     rows_free(&expander.functions)
     rows_free(&expander.keys)
     rows_free(&expander.paths)
+    rows_free(&expander.roots)
     buffer_free(&expander.states)
     buffer_free(&expander.totals)
     buffer_free(&expander.nodes)
@@ -134,7 +135,7 @@ cdef u32 _key_row(Expander *expander, u32 function, u32 function_row, const Fram
 
 
 cdef u32 _node(Expander *expander, u32 function, const Frame *caller) noexcept nogil:
-    cdef u64 parent = caller.node + <u64>1 if caller != NULL else 0
+    cdef u64 parent = caller.node + <u64>1 if caller != NULL else expander.root
     cdef u64 n_nodes = expander.paths.n
     cdef Node new
     cdef u32 node = rows_get(&expander.paths, parent << 32 | function)
@@ -261,6 +262,15 @@ cdef void _exit(Expander *expander, u32 function, u64 tsc, u8 ending) noexcept n
         expander.n_deduced += 1
         _leave(expander, tsc, BY_CALLER)
     _leave(expander, tsc, ending)
+
+
+cdef int expand_begin(Expander *expander, u32 process, u32 thread) noexcept nogil:
+    cdef u32 row
+    if not expander.options.splits_nodes:
+        return 0
+    row = rows_get(&expander.roots, <u64>process << 32 | thread)
+    expander.root = <u64>NO_ROW - row
+    return -1 if row == NO_ROW else 0
 
 
 cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil:

@@ -41,6 +41,5 @@ def run(args: argparse.Namespace) -> int:
                 convert.write(session, cast(IO[bytes], packed), wanted)
         else:
             convert.write(session, stream, wanted)
-    functions = {f for log in session.logs for f in set(log.records["function"]) if f}
-    kinds = {k for log in session.logs for k in set(log.records["kind"])}
-    return options.finish(session, session.damages(), functions, kinds)
+    seen = session.native(percentiles=False)
+    return options.finish(session, session.damages(), seen.functions, seen.kinds)
