@@ -71,14 +71,31 @@ class Clock:
 
 
 def measure(pairs: Sequence[Pair]) -> int | None:
-    """Return ticks a second between the first and the last buffer, None when they are too close."""
-    if len(pairs) < 2:
+    """Return ticks a second between the first and the last buffer, None when they are too close.
+
+    One bad clock among many must not decide: the median of the rates between buffers half the log
+    from each other does when the outermost ones contradict it.
+    """
+    times = sorted((tsc, seconds * NS + us * 1000) for seconds, us, tsc in pairs)
+    half = len(times) // 2
+    between = sorted(
+        rate for pair in zip(times, times[half:], strict=False) if (rate := _rate(*pair))
+    )
+    if len(times) < 2 or not between:
         return None
-    times = [(seconds * NS + microseconds * 1000, tsc) for seconds, microseconds, tsc in pairs]
-    (first_ns, first), (last_ns, last) = min(times), max(times)
-    if last_ns - first_ns < SHORTEST_NS or last <= first:
-        return None
-    return (last - first) * NS // (last_ns - first_ns)
+    median, whole = between[len(between) // 2], _rate(times[0], times[-1])
+    return whole if whole and abs(whole - median) <= TOLERANCE * median else median
+
+
+def _rate(first: tuple[int, int], last: tuple[int, int]) -> int | None:
+    ticks, ns = last[0] - first[0], last[1] - first[1]
+    return ticks * NS // ns if ns >= SHORTEST_NS and ticks > 0 else None
+
+
+def span_ns(pairs: Sequence[Pair]) -> int:
+    """Return how long the wall clocks of a log's buffers say that it took."""
+    times = [seconds * NS + microseconds * 1000 for seconds, microseconds, _ in pairs]
+    return max(times, default=0) - min(times, default=0)
 
 
 def is_emulated(frequency_hz: int, pairs: Sequence[Pair]) -> bool:

@@ -17,6 +17,8 @@ from etrace.xray.session import Session
 
 #: the caller of what nothing called
 ROOT = -1
+#: shown at a function that was called and never returned
+UNFINISHED = "not over"
 LABELS = ("none", "count", "min", "med", "90p", "99p", "max", "sum")
 DOT_HINT = "install graphviz, or take the DOT output"
 
@@ -62,6 +64,11 @@ class CallGraph:
     functions: Mapping[int, Figures]
     names: Mapping[int, str]
     native: Any
+
+    @property
+    def callers(self) -> set[int]:
+        """Functions that called one; those whose own calls never ended have no figures."""
+        return {caller for caller, _ in self.edges if caller != ROOT}
 
 
 def show_seconds(value: float) -> str:
@@ -118,9 +125,11 @@ def dot_lines(graph: CallGraph, edge_label: str, node_label: str, colour: str) -
         if (colour != "none")
         else 0
     )
-    for function, figures in sorted(graph.functions.items()):
-        lines = [graph.names.get(function, f"#{function}"), figures.label(node_label)]
-        fill = _shade(figures.value(colour) / largest) if largest else "white"
+    for function in sorted(graph.functions.keys() | graph.callers):
+        figures = graph.functions.get(function)
+        figure = figures.label(node_label) if figures else UNFINISHED
+        lines = [graph.names.get(function, f"#{function}"), figure]
+        fill = _shade(figures.value(colour) / largest) if figures and largest else "white"
         label = quote("\n".join(filter(None, lines)))
         yield f'  {_node_name(function)} [label={label} fillcolor="{fill}"];'
     for (caller, callee), figures in sorted(graph.edges.items()):
@@ -175,7 +184,7 @@ def _functions_by_name(graph: CallGraph, which: str) -> dict[str, float]:
 
 def _colour(change: Change) -> str:
     if change.before is None:
-        return "#9be89b"
+        return "#9be89b" if change.after is not None else "#ffffff"
     if change.after is None:
         return "#cccccc"
     if change.ratio is None or abs(change.ratio - 1) < 0.01:
@@ -188,7 +197,8 @@ def diff_dot_lines(
 ) -> Iterator[str]:
     """Yield a DOT file of both graphs by function name: new green, gone grey, slower red."""
     left, right = _functions_by_name(before, node_label), _functions_by_name(after, node_label)
-    names = sorted(left.keys() | right.keys())
+    callers = {one.names[caller] for one in (before, after) for caller in one.callers}
+    names = sorted(left.keys() | right.keys() | callers)
     numbers = {name: i for i, name in enumerate(names, start=1)} | {"(start)": 0}
     yield "digraph xray_diff {"
     yield '  node [shape=box style="rounded,filled" fontname="sans-serif"];'
@@ -196,14 +206,14 @@ def diff_dot_lines(
     yield '  F0 [label="(start of threads)" style=dashed];'
     for name in names:
         change = Change(left.get(name), right.get(name))
-        label = quote(f"{name}\n{change.label(node_label)}")
+        shown = change.label(node_label) if name in left or name in right else UNFINISHED
+        label = quote(f"{name}\n{shown}")
         yield f'  F{numbers[name]} [label={label} fillcolor="{_colour(change)}"];'
     edges, others = _by_names(before, edge_label), _by_names(after, edge_label)
     for key in sorted(edges.keys() | others.keys()):
         change = Change(edges.get(key), others.get(key))
-        if key[0] in numbers:
-            label = quote(change.label(edge_label))
-            yield f"  F{numbers[key[0]]} -> F{numbers[key[1]]} [label={label}];"
+        label = quote(change.label(edge_label))
+        yield f"  F{numbers[key[0]]} -> F{numbers[key[1]]} [label={label}];"
     yield "}"
 
 

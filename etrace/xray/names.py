@@ -19,6 +19,8 @@ from etrace.xray.instrumentation import OBJECT_SHIFT, InstrumentationMap, SledKi
 #: kinds of sled that a program must have to write a record of that kind
 SLED_OF_KIND = {2: SledKind.TAIL_CALL, 4: SledKind.CUSTOM_EVENT, 5: SledKind.TYPED_EVENT}
 MAX_OBJECT = 255
+LAST_ID = 2**32 - 1
+NUMBER = compile_regex("[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Names:
 
     def matching(self, patterns: Sequence[str]) -> set[int]:
         """Return the ids whose name matches a glob, or is what a pattern says; `#7` is an id."""
-        found = {int(p[1:]) for p in patterns if p.startswith("#") and p[1:].isdigit()}
+        numbers = (p[1:] for p in patterns if p.startswith("#"))
+        found = {int(n) for n in numbers if NUMBER.fullmatch(n) and int(n) <= LAST_ID}
         globs = [compile_regex(translate(p)) for p in patterns]
         for one in self.maps:
             base = one.object_number << OBJECT_SHIFT
@@ -90,9 +93,11 @@ def read_maps(options: Sequence[str]) -> list[InstrumentationMap]:
     for position, option in enumerate(options):
         number, path = position, option
         head, equals, tail = option.partition("=")
-        if equals and head.isdigit():
+        if equals and NUMBER.fullmatch(head):
             number, path = int(head), tail
         if number > MAX_OBJECT or any(one.object_number == number for one in maps):
-            raise UsageError(f"--map {option}: object {number} twice, or above {MAX_OBJECT}")
+            wrong = f"is above {MAX_OBJECT}" if number > MAX_OBJECT else "has a map already"
+            hint = "-m PROGRAM names object 0, -m 1=FILE the first shared object"
+            raise UsageError(f"--map {option}: object {number} {wrong}", hint)
         maps.append(InstrumentationMap.from_elf(Path(path), number))
     return maps

@@ -15,6 +15,7 @@ from etrace.xray.names import Names
 UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s)?")
 LAST_TSC = 2**64 - 1
+LAST_TID = 2**31 - 1
 
 
 def parse_time(text: str) -> int:
@@ -42,10 +43,12 @@ class Selection:
         """Return the options that libetrace.xray.account.account has for these."""
         return {
             "functions": names.matching(self.functions) if self.functions else None,
-            "threads": self.threads or None,
-            "shortest": clock.ticks(self.shortest_ns),
-            "from_tsc": first_tsc + clock.ticks(self.from_ns) if self.from_ns else 0,
-            "until_tsc": (
-                LAST_TSC if self.until_ns is None else first_tsc + clock.ticks(self.until_ns)
-            ),
+            "threads": [t for t in self.threads if abs(t) <= LAST_TID] if self.threads else None,
+            "shortest": min(clock.ticks(self.shortest_ns), LAST_TSC),
+            "from_tsc": _bounded(first_tsc, clock, self.from_ns) if self.from_ns else 0,
+            "until_tsc": _bounded(first_tsc, clock, self.until_ns),
         }
+
+
+def _bounded(first_tsc: int, clock: Clock, ns: int | None) -> int:
+    return LAST_TSC if ns is None else min(first_tsc + clock.ticks(ns), LAST_TSC)

@@ -42,11 +42,13 @@ class Session:
     names: Names = field(default_factory=Names)
     selection: Selection = field(default_factory=Selection)
     hz: str | None = None
+    #: bytes of each log, when they have been read: standard input is read once
+    opened: Sequence[Any] | None = field(default=None, repr=False)
 
     @cached_property
-    def data(self) -> list[Any]:
+    def data(self) -> Sequence[Any]:
         """Bytes of each log."""
-        return [open_log(path) for path in self.paths]
+        return self.opened or [open_log(path) for path in self.paths]
 
     @cached_property
     def logs(self) -> list[logs.Log]:
@@ -55,7 +57,14 @@ class Session:
 
     @cached_property
     def clock(self) -> Clock:
-        """The clock of all logs; EtraceError when their rates differ."""
+        """The clock of all logs; EtraceError when their rates differ.
+
+        Headers that say the same are of one machine: the log that took longest measures its rate.
+        """
+        heads = self._heads
+        if len({head["frequency_hz"] for head in heads}) == 1:
+            longest = max(heads, key=lambda head: clocks.span_ns(head["clocks"]))
+            return clocks.choose(longest["frequency_hz"], longest["clocks"], self.hz)
         found = [self._clock_of(i) for i in range(len(self.paths))]
         if any(abs(c.hz - found[0].hz) > clocks.TOLERANCE * c.hz for c in found):
             rates = ", ".join(f"{p}: {c.hz}" for p, c in zip(self.paths, found, strict=True))

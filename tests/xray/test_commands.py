@@ -216,3 +216,102 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     )  # fmt: skip
     os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("option", ["--from", "--until", "--min-duration"])
+def test_times_beyond_any_log_are_no_error(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("account", option, "99999999999999999s", TAIL) == 0
+    n_rows = len(capsys.readouterr().out.splitlines()) - 1
+    assert n_rows == (7 if option == "--until" else 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-m", f"999={MT_MAP}"], "object 999 is above 255"),
+        (["-m", f"0={MT_MAP}", "-m", f"0={MT_MAP}"], "object 0 has a map already"),
+        (["-m", f"\N{SUPERSCRIPT TWO}={MT_MAP}"], "cannot read"),
+        (["-f", "#\N{SUPERSCRIPT TWO}"], "no function matches"),
+        (["-f", "#4294967299"], "no function matches"),  # 3 in its low 32 bits
+    ],
+)
+def test_wrong_options_say_what_is_wrong(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("account", *arguments, TAIL) in (1, 2)
+    assert message in capsys.readouterr().err
+
+
+def test_a_number_that_no_thread_has_chooses_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("account", "-t", str(25744 + 2**32), TAIL) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_numbers_of_objects_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    for number in ("-1", "256"):
+        assert run("extract", "--object", number, MT_MAP) == 2
+        assert "no shared object" in capsys.readouterr().err
+
+
+def test_help_keeps_names_of_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("flame", "--help")
+    assert "A flame graph to look at, one HTML file." in capsys.readouterr().out
+
+
+def test_stacks_of_threads_obey_the_filter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("stack", "--per-thread", "--format", "json", "-t", "25445", MT) == 0
+    stacks = json.loads(capsys.readouterr().out)["stacks"]
+    assert {row["thread"] for row in stacks} == {25445}
+    assert sum(row["count"] for row in stacks) == 72
+    assert run("stack", "--per-thread", "-t", "1", MT) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_thread_of_two_logs_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    def counts(*logs: str) -> dict[tuple[int, ...], int]:
+        assert run("stack", "--per-thread", "--format", "json", *logs) == 0
+        rows = json.loads(capsys.readouterr().out)["stacks"]
+        found = {(row["thread"], *row["stack"]): row["count"] for row in rows}
+        assert len(found) == len(rows)
+        return found
+
+    assert counts(TAIL, TAIL) == {key: 2 * n for key, n in counts(TAIL).items()}
+    assert counts(TAIL, MT) == counts(TAIL) | counts(MT)
+
+
+def test_notes_are_of_all_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log"
+    builder = LogBuilder().thread(1).cpu(0, 0).enter(1, 0).exit(1, 1)
+    path.write_bytes(builder.thread(2).cpu(0, 0).exit(9, 1).enter(1, 0).exit(1, 1).build())
+    assert run("stack", "--per-thread", str(path)) == 0
+    assert "1 exits of calls that began before the log" in capsys.readouterr().err
+
+
+def test_callers_that_never_end_are_in_graphs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log"
+    builder = LogBuilder().thread(1).cpu(0, 0).enter(7, 0).enter(2, 5).exit(2, 5)
+    path.write_bytes(builder.build())
+    assert run("graph", str(path)) == 0
+    shown = capsys.readouterr().out
+    assert 'F7 [label="#7\\nnot over"' in shown
+    assert 'F7 -> F2 [label="1"]' in shown
+    assert run("graph-diff", str(path), str(path)) == 0
+    shown = capsys.readouterr().out
+    assert "#7\\nnot over" in shown
+    assert "1 -> 1 (+0.0 %)" in shown
+
+
+def test_a_file_is_not_cut_to_the_width_of_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = tmp_path / "account"
+    assert run("account", "-m", MT_MAP, MT, "-o", str(out)) == 0
+    assert run("account", "-m", MT_MAP, MT) == 0
+    whole, shown = out.read_text().splitlines(), capsys.readouterr().out.splitlines()
+    assert max(map(len, whole)) > 80
+    assert [line[:80] for line in whole] == shown

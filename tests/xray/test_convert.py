@@ -13,7 +13,9 @@ import xray_samples as samples
 from xray_builder import LogBuilder
 
 from etrace.xray.convert import FORMATS, Options, write
+from etrace.xray.convert.records import yaml_string
 from etrace.xray.names import Names, read_maps
+from etrace.xray.selection import Selection
 from etrace.xray.session import Session
 
 
@@ -24,11 +26,11 @@ def convert(name: str, to: str, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-def convert_bytes(data: bytes, to: str, tmp_path: Any) -> bytes:
+def convert_bytes(data: bytes, to: str, tmp_path: Any, **options: Any) -> bytes:
     path = tmp_path / "a.xray"
     path.write_bytes(data)
     stream = io.BytesIO()
-    write(Session([str(path)]), stream, Options(to))
+    write(Session([str(path)], **options), stream, Options(to))
     return stream.getvalue()
 
 
@@ -160,6 +162,49 @@ def test_payloads_of_any_bytes_are_valid_text(tmp_path: Any) -> None:
         assert "\0" not in text
         if to in ("json", "chrome", "speedscope"):
             json.loads(text)
+            assert "\\ud" not in text  # half of a surrogate pair: strict parsers refuse it
+
+
+def test_yaml_words_and_signs_are_text() -> None:
+    shown = {
+        "main": "main", "on": "'on'", "No": "'No'", "a'b": "'a''b'", "\0": '"\\U00000000"',
+        '"\x7f\N{GRINNING FACE}': '"\\"\\U0000007F\N{GRINNING FACE}"',
+    }  # fmt: skip
+    assert {text: yaml_string(text) for text in shown} == shown
+
+
+def test_a_shortest_duration_holds_for_records(tmp_path: Any) -> None:
+    data = (
+        LogBuilder().thread(1).cpu(0, 100).exit(8, 0).enter(1, 0).enter(2, 1).exit(2, 1)
+        .custom(b"x", 1).enter(2, 1).enter(3, 1).exit(2, 50).enter(4, 1).build()
+    )  # fmt: skip
+    selection = Selection(shortest_ns=20)
+    lines = convert_bytes(data, "jsonl", tmp_path, selection=selection).splitlines()
+    rows = [json.loads(line) for line in lines]
+    kept = [(row["kind"], row.get("function_id")) for row in rows]
+    assert kept == [
+        ("enter", 1), ("custom-event", None), ("enter", 2), ("enter", 3), ("exit", 2),
+    ]  # fmt: skip
+    chrome = json.loads(convert_bytes(data, "chrome", tmp_path, selection=selection))
+    calls = [event["args"]["id"] for event in chrome["traceEvents"] if event["ph"] == "X"]
+    assert calls == [function for kind, function in kept if kind == "enter"]
+
+
+def test_arguments_and_events_stay_with_their_threads(tmp_path: Any) -> None:
+    builder = LogBuilder()
+    for thread in (5, 3, 9):
+        builder.thread(thread).cpu(thread, 10).function(3, 1, 0).argument(thread).exit(1, 1)
+        builder.custom(b"%d" % thread, 1)
+    data = builder.build()
+    events = json.loads(convert_bytes(data, "chrome", tmp_path))["traceEvents"]
+    found = {e["tid"]: e["args"] for e in events if e["ph"] == "X"}
+    assert {tid: args["arguments"] for tid, args in found.items()} == {5: ["5"], 3: ["3"], 9: ["9"]}
+    assert {e["tid"]: e["args"]["data"] for e in events if e["ph"] == "i"} == {
+        5: "5", 3: "3", 9: "9",
+    }  # fmt: skip
+    lines = [json.loads(line) for line in convert_bytes(data, "jsonl", tmp_path).splitlines()]
+    assert {row["cpu"] for row in lines if row["thread"] == 9} == {9}
+    assert all(row["arguments"] == [row["thread"]] for row in lines if row["kind"] == "enter-arg")
 
 
 def test_a_parquet_file_has_the_calls(tmp_path: Any) -> None:

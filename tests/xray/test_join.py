@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -109,3 +110,12 @@ def test_the_command_prints_it(traced: Path, log: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (other.returncode, "not joined" in other.stdout) == (1, True)
+
+
+def test_a_log_from_a_pipe_is_put_on_the_timeline(traced: Path, log: Path) -> None:
+    command: list[str | Path] = [TOOLS / "etrace", "xray", "join", "--format", "chrome", "-"]
+    done = subprocess.run(
+        [*command, "--nfsdb", traced], input=log.read_bytes(), capture_output=True, check=True
+    )
+    events = json.loads(done.stdout)["traceEvents"]
+    assert {event["cat"] for event in events if event["ph"] == "X"} == {"execution", "xray"}

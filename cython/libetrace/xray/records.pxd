@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# One record of a Flight Data Recorder log, of any version and byte order (docs/xray-format.md).
+# One record of a Flight Data Recorder log, of any version and byte order (docs/xray.md).
 from libc.string cimport memcpy
 
 from libetrace.types cimport s32, s64, u8, u16, u32, u64

@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The bytes of one Flight Data Recorder record.
 
-Layouts: seed 002 (version 1) and LLVM's writers of versions 2 to 5, see docs/xray-format.md. Unused
+Layouts: seed 002 (version 1) and LLVM's writers of versions 2 to 5, see docs/xray.md. Unused
 bytes of a record are what the writer's stack held: they are never looked at.
 """
 from libc.string cimport memset

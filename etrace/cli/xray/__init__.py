@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
     command = next(c for c in COMMANDS if c.name == args.xray_command)
     module = importlib.import_module(command.module)
     parser = argparse.ArgumentParser(
-        prog=f"etrace xray {command.name}", description=f"{command.summary.capitalize()}."
+        prog=f"etrace xray {command.name}",
+        description=f"{command.summary[0].upper()}{command.summary[1:]}.",
     )
     module.declare(parser)
     return int(module.run(parser.parse_args(args.rest)))

@@ -62,8 +62,10 @@ def _figures(row: FunctionAccount, ns: Callable[[int], int]) -> list[str]:
     return [str(row.count), *(show_ns(ns(value)) for value in ticks)]
 
 
-def _width() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10**6
+def _width(output: str | None) -> int | None:
+    """Return how long a line may be; None when no terminal shows it."""
+    is_shown = output in (None, "-") and sys.stdout.isatty()
+    return max(shutil.get_terminal_size().columns, 80) if is_shown else None
 
 
 def _text(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
@@ -78,7 +80,7 @@ def _text(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
         numbers = "  ".join(f"{text:>{w}}" for text, w in zip(line, widths, strict=True))
         place = session.names.place(row.function)
         text = f"{numbers}  {thread}{row.name}{'  ' + place if place else ''}"
-        yield text[: max(_width(), 80)] + "\n"
+        yield text + "\n"
 
 
 def _csv(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
@@ -140,6 +142,8 @@ def run(args: argparse.Namespace) -> int:
         descending=not args.ascending and not names, top=args.top,
     )  # fmt: skip
     with options.open_output(args.output) as stream:
+        width = _width(args.output) if args.format == "text" else None
         for text in WRITERS[args.format](report, session, args.by_thread):
-            stream.write(text.encode(errors="replace"))
+            shown = text if width is None or len(text) <= width else text[:width] + "\n"
+            stream.write(shown.encode(errors="replace"))
     return options.finish_account(session, report.native)

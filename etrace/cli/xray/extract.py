@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from etrace.cli.xray import options
+from etrace.errors import UsageError
 from etrace.xray.convert.records import yaml_string
 from etrace.xray.instrumentation import InstrumentationMap, Sled
+from etrace.xray.names import MAX_OBJECT
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +75,8 @@ WRITERS = {"yaml": _yaml, "text": _text, "csv": _csv, "json": _json}
 
 def run(args: argparse.Namespace) -> int:
     """Print the map."""
+    if not 0 <= args.object <= MAX_OBJECT:
+        raise UsageError(f"--object {args.object}: no shared object", f"0 to {MAX_OBJECT}")
     found = InstrumentationMap.from_elf(args.binary, args.object)
     rows = [_object(found, sled, not args.no_demangle) for sled in found.sleds]
     with options.open_output(args.output) as stream:

@@ -63,7 +63,7 @@ def _timeline(image: Image, session: Session, all_found: list[Join]) -> Iterator
         if found.execution is None or move is None:
             continue
         yield from timeline(found)
-        one = Session([log.name], session.names, session.selection, session.hz)
+        one = Session([log.name], session.names, session.selection, session.hz, [log.data])
         for event in events(one, Options("chrome")):
             yield _moved(event, move)
 

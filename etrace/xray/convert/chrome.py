@@ -9,7 +9,8 @@ Event Format", Google, 2016; checked with Perfetto's trace processor.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from etrace.xray.log import ENDINGS, Log
@@ -35,13 +36,19 @@ def _metadata(log: Log, log_name: str) -> Iterator[dict[str, Any]]:
                "args": {"name": f"thread {thread.thread}"}}  # fmt: skip
 
 
+def _thread_numbers(log: Log) -> Callable[[int], int]:
+    """Return what finds the number of the thread that a record is of."""
+    order = sorted((t.first_record, i) for i, t in enumerate(log.threads) if t.n_records)
+    firsts = [first for first, _ in order]
+    return lambda record: order[bisect_right(firsts, record) - 1][1]
+
+
 def _arguments(log: Log) -> dict[tuple[int, int, int], list[int]]:
     """Return logged arguments by (thread number, time, function) of their call."""
     found: dict[tuple[int, int, int], list[int]] = {}
-    bounds = [(t.first_record, i) for i, t in enumerate(log.threads)]
+    number_of = _thread_numbers(log)
     for record, value in log.arguments:
-        number = max(i for first, i in bounds if first <= record)
-        key = (number, log.records["tsc"][record], log.records["function"][record])
+        key = (number_of(record), log.records["tsc"][record], log.records["function"][record])
         found.setdefault(key, []).append(value)
     return found
 
@@ -67,11 +74,9 @@ def _calls(session: Session, log: Log, options: Options) -> Iterator[dict[str, A
 
 def _instants(session: Session, log: Log) -> Iterator[dict[str, Any]]:
     wanted = session.options["threads"]
-    threads = sorted(log.threads, key=lambda t: t.first_record)
+    number_of = _thread_numbers(log)
     for event in log.events:
-        thread = max(
-            (t for t in threads if t.first_record <= event.record), key=lambda t: t.first_record
-        )
+        thread = log.threads[number_of(event.record)]
         tsc = log.records["tsc"][event.record]
         inside = session.options["from_tsc"] <= tsc < session.options["until_tsc"]
         if not inside or (wanted is not None and thread.thread not in wanted):

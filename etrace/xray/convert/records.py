@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records one by one: YAML as llvm-xray's `convert -f yaml`, JSON, JSON lines and CSV.
 
-Filters of functions, threads and time hold; a shortest duration is one of calls and does not.
+Filters of functions, threads and time hold for each record. A shortest duration holds for the enter
+and the exit of a call; events are no calls and stay.
 """
 
 from __future__ import annotations
@@ -9,24 +10,29 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from etrace.xray.log import KINDS, Log
+from etrace.xray.log import KINDS, Event, Log
 from etrace.xray.session import Session
 
 if TYPE_CHECKING:
     from etrace.xray.convert import Options
 
-FIRST_EVENT = 4  # of KINDS
+ENTERS = (0, 3)  # of KINDS
+FIRST_EVENT = 4
 TYPED = 5
 #: words of llvm-xray's YAML
 LLVM_KINDS = (
     "function-enter", "function-exit", "function-tail-exit", "function-enter-arg", "custom-event",
     "typed-event",
 )  # fmt: skip
+#: that YAML 1.1 does not read as text
+YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 PIECE = 2048
 
 
@@ -52,22 +58,66 @@ def _by_record(pairs: Any) -> dict[int, Any]:
     return found
 
 
-def _thread_rows(log: Log, number: int) -> Iterator[Row]:
-    """Yield the records of one thread."""
+@dataclass(frozen=True, slots=True)
+class _Details:
+    """What belongs to single records of a log; made once for all of its threads."""
+
+    arguments: Mapping[int, Sequence[int]]
+    events: Mapping[int, Event]
+
+
+def _details(log: Log) -> _Details:
+    return _Details(_by_record(log.arguments), {event.record: event for event in log.events})
+
+
+def _thread_rows(log: Log, number: int, details: _Details, shortest: int) -> Iterator[Row]:
+    """Yield the records of one thread, without those of calls of fewer ticks than `shortest`."""
     thread = log.threads[number]
-    arguments, events = _by_record(log.arguments), {e.record: e for e in log.events}
+    arguments, events = details.arguments, details.events
     tsc, function, kind = (log.records[name] for name in ("tsc", "function", "kind"))
     first, end = thread.first_record, thread.first_record + thread.n_records
-    runs = iter([run for run in log.cpus if first <= run[0] < end])
+    runs = islice(log.cpus, bisect_left(log.cpus, (first, 0)), None)
+    short = _short_calls(log, number, shortest) if shortest else set()
     following, cpu = next(runs, None), 0
     for i in range(first, end):
         while following is not None and following[0] <= i:
             cpu, following = following[1], next(runs, None)
+        if i in short:
+            continue
         event = events.get(i) if kind[i] >= FIRST_EVENT else None
         yield Row(
             tsc[i], kind[i], function[i], cpu, thread.thread, thread.process,
             tuple(arguments.get(i, ())), event.data if event else b"", event.type if event else 0,
         )  # fmt: skip
+
+
+def _short_calls(log: Log, number: int, shortest: int) -> set[int]:
+    """Return the records of a thread that begin or end a call of fewer ticks, or end none.
+
+    Calls are matched as libetrace.xray.expander does: an exit ends the innermost of its function.
+    """
+    tsc, function, kind = (log.records[name] for name in ("tsc", "function", "kind"))
+    thread = log.threads[number]
+    open_calls: list[int] = []
+    n_open: dict[int, int] = {}
+    found: set[int] = set()
+    for i in range(thread.first_record, thread.first_record + thread.n_records):
+        if kind[i] in ENTERS:
+            open_calls.append(i)
+            n_open[function[i]] = n_open.get(function[i], 0) + 1
+        elif kind[i] < FIRST_EVENT:
+            found.add(i)
+            while n_open.get(function[i]):
+                begun = open_calls.pop()
+                n_open[function[begun]] -= 1
+                if tsc[i] - tsc[begun] < shortest:
+                    found.add(begun)
+                elif function[begun] == function[i]:
+                    found.discard(i)
+                if function[begun] == function[i]:
+                    break
+    last = thread.first_record + thread.n_records - 1
+    return found | {i for i in open_calls if tsc[last] - tsc[i] < shortest}
 
 
 def _wanted(session: Session, rows: Iterator[Row]) -> Iterator[Row]:
@@ -85,9 +135,10 @@ def _wanted(session: Session, rows: Iterator[Row]) -> Iterator[Row]:
 
 def rows(session: Session, *, sort_by_time: bool = True) -> Iterator[Row]:
     """Yield the records of a session's logs that its filters leave."""
+    shortest = session.options["shortest"]
     each = [
-        _wanted(session, _thread_rows(log, number))
-        for log in session.logs
+        _wanted(session, _thread_rows(log, number, details, shortest))
+        for log, details in zip(session.logs, map(_details, session.logs), strict=True)
         for number in range(len(log.threads))
     ]
     if sort_by_time:
@@ -102,11 +153,13 @@ def rows(session: Session, *, sort_by_time: bool = True) -> Iterator[Row]:
 
 def yaml_string(text: str) -> str:
     """Return a YAML scalar; single quotes where llvm-xray has them."""
-    if text.isidentifier() and text.lower() not in ("true", "false", "null", "yes", "no", "y", "n"):
+    if text.isidentifier() and text.lower() not in YAML_WORDS:
         return text
     if all(c.isprintable() for c in text):
         return "'" + text.replace("'", "''") + "'"
-    return json.dumps(text, ensure_ascii=True)
+    escapes = {"\\": "\\\\", '"': '\\"'}
+    shown = (escapes.get(c, c) if c.isprintable() else f"\\U{ord(c):08X}" for c in text)
+    return f'"{"".join(shown)}"'
 
 
 def _yaml(session: Session, rows: Iterator[Row]) -> Iterator[str]:
@@ -154,7 +207,7 @@ def _object(session: Session, row: Row, first_tsc: int) -> dict[str, Any]:
     if row.kind == TYPED:
         out["type"] = row.type
     if row.kind >= FIRST_EVENT:
-        out["data"] = row.data.decode("utf-8", "surrogateescape")
+        out["data"] = row.data.decode("utf-8", "backslashreplace")  # no half of a pair: not JSON
     return out
 
 
