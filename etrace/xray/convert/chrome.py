@@ -3,7 +3,7 @@
 
 Calls are complete events ("X", microseconds since the log began with three decimals), logged
 arguments are their `args`, custom and typed events are instants of their thread. Format: "Trace
-Event Format", Google, 2016; checked with Perfetto's trace processor.
+Event Format", Google, 2016; the tests read it back with the engine of Chrome's viewer.
 """
 
 from __future__ import annotations
