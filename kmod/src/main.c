@@ -4,6 +4,7 @@
 
 #include "control.h"
 #include "etrace.h"
+#include "notice.h"
 #include "record.h"
 #include "scratch.h"
 #include "session.h"
@@ -34,9 +35,13 @@ free_counters:
 	return err;
 }
 
-/* No session runs: it would pin the module. */
+/*
+ * No session runs: it would pin the module. The last one's end may still wait to be told, and the
+ * group of those who listen goes with the family.
+ */
 static void __exit etrace_exit(void)
 {
+	etrace_notice_flush();
 	etrace_control_unregister();
 	etrace_session_quiesce();
 	etrace_hooks_deinit();

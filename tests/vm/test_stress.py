@@ -104,6 +104,11 @@ def test_a_session_ends_with_its_owner(guest: Guest) -> None:
 
 
 @pytest.mark.phase(*STRESS)
+def test_no_task_is_left(guest: Guest) -> None:
+    assert (out(guest) / "left").read_text() == ""
+
+
+@pytest.mark.phase(*STRESS)
 def test_the_kernel_gets_its_memory_back(guest: Guest) -> None:
     before, after = (memory(out(guest) / f"{when}.memory") for when in ("before", "after"))
     assert after["SUnreclaim"] - before["SUnreclaim"] < GROWTH_KIB

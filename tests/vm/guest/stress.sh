@@ -180,6 +180,27 @@ killed_owner() {
 	end_load
 }
 
+# Who still works in the folder or has a file of it open, with the state of each.
+users() {
+	for process in /proc/[0-9]*; do
+		[ "$process" != /proc/$$ ] || continue
+		case "$(ls -l "$process/cwd" "$process/fd" 2>/dev/null)" in
+		*" -> $folder"*) echo "$process $(cut -d' ' -f2,3 "$process/stat") $(tr '\0' ' ' <"$process/cmdline")" ;;
+		esac
+	done
+}
+
+# What was killed takes a moment to go; what stays is a finding.
+leave_folder() {
+	cd /
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		users >"$out/left"
+		[ -s "$out/left" ] || break
+		sleep 1
+	done
+	umount $folder || umount -l $folder
+}
+
 reader=
 load_module
 storms
@@ -198,5 +219,4 @@ remove_instance
 unload_module
 rm -rf ${folder:?}/*
 memory after
-cd /
-umount $folder
+leave_folder
