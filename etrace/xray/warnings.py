@@ -23,6 +23,8 @@ TEXTS = {
     "unknown-record-type": "record of unknown type {number}",
     "stray-argument": "argument that belongs to no call",
     "trailing-bytes": "bytes behind the last whole record",
+    "buffer-too-long": "the buffer says that it is longer than it is; read up to the next one",
+    "no-buffer-size": "the header has no size of buffers; they are told by how they begin",
 }
 #: as many are shown; a log that is nothing but damage is told of in one more line
 MAX_SHOWN = 100
@@ -39,7 +41,7 @@ class Damage:
     @property
     def is_lossy(self) -> bool:
         """Say whether something in the file could not be used."""
-        lossy = ("record-cut-off", "buffer-cut-off")
+        lossy = ("record-cut-off", "buffer-cut-off", "buffer-too-long")
         return self.n_skipped_bytes > 0 or any(p[0] in lossy for p in self.problems)
 
 

@@ -198,6 +198,25 @@ def test_a_dump_says_where_the_grammar_is_broken(
     assert "offset 120" in capsys.readouterr().err
 
 
+def test_a_dump_goes_on_behind_a_bad_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(samples.synthetic("bad_unknown_metadata"))
+    assert run("dump", str(path)) == 2
+    shown = capsys.readouterr()
+    assert "offset 80: metadata record of unknown kind 63; 16 bytes skipped" in shown.err
+    offsets = [int(line.split()[0]) for line in shown.out.splitlines()]
+    assert offsets[3:6] == [80, 96, 112]
+    assert run("account", str(path)) == 2
+
+
+def test_a_dump_is_of_flight_data_recorder_logs(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--no-demangle", "--verify"):
+        assert run("dump", option, str(samples.log("ev_pie19.basic"))) == 1
+        assert "a log of basic mode" in capsys.readouterr().err
+
+
 def test_a_map_is_extracted_as_llvm_xray_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("extract", MT_MAP) == 0
     assert capsys.readouterr().out == samples.oracle("mt_pie19.extract")

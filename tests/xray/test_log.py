@@ -12,6 +12,7 @@ import pytest
 import xray_samples as samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libetrace.xray import verifier
 from xray_builder import BasicBuilder, LogBuilder, header
 
 from etrace import xray
@@ -190,6 +191,45 @@ def test_a_cut_log_keeps_what_is_whole() -> None:
     kinds = sorted(p[0] for p in log.damage.problems)
     assert kinds == ["buffer-cut-off", "record-cut-off"]
     assert log.damage.is_lossy
+
+
+def five_buffers(version: int = 5) -> LogBuilder:
+    builder = LogBuilder(version)
+    for thread in range(1, 6):
+        builder.thread(thread, wall_us=thread).cpu(0, 100 * thread).enter(thread, 1).exit(thread, 1)
+    return builder
+
+
+@pytest.mark.parametrize("more", [1, 100, 2**20])
+def test_a_buffer_that_says_too_much_costs_no_other(more: int) -> None:
+    data = bytearray(five_buffers().build())
+    extents = int.from_bytes(data[33:41], "little")
+    data[33:41] = (extents + more).to_bytes(8, "little")
+    log = read_bytes(bytes(data))
+    assert [(t.thread, t.n_records) for t in log.threads] == [(i, 2) for i in range(1, 6)]
+    assert log.damage.problems == [("buffer-too-long", 32, 0, 0)]
+    assert verifier.verify(bytes(data)) == [(32, "a buffer that is shorter than it says")]
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_a_version_1_log_without_a_size_of_buffers_loses_none(big: bool) -> None:
+    data = bytearray(samples.synthetic("v1_be" if big else "v1_full"))
+    whole = read_bytes(bytes(data))
+    data[16:24] = bytes(8)
+    log = read_bytes(bytes(data))
+    assert list(log.records["tsc"]) == list(whole.records["tsc"])
+    assert [p[:2] for p in log.damage.problems] == [("no-buffer-size", 16)]
+
+
+def test_an_argument_belongs_to_a_call_of_its_own_buffer() -> None:
+    builder = LogBuilder().thread(1, wall_us=1).cpu(0, 100).enter(1, 1)
+    builder.thread(2, wall_us=2).argument(7).cpu(0, 100).enter(2, 1).argument(8).custom(b"x", 1)
+    log = read_bytes(builder.argument(9).enter(3, 1).build())
+    assert log.arguments == [(1, 8)]
+    assert [KINDS[kind] for kind in log.records["kind"]] == [
+        "enter", "enter-arg", "custom-event", "enter",
+    ]  # fmt: skip
+    assert [p[0] for p in log.damage.problems] == ["stray-argument"] * 2
 
 
 def test_a_typed_event_that_its_writer_did_not_count_costs_the_tail_only() -> None:

@@ -3,15 +3,15 @@
 """Splits a Flight Data Recorder log into the buffers of its threads.
 
 Version 1 writes buffers of equal size, later versions put a BufferExtents record before each. What
-stands between them is skipped and told of; a buffer that says it is longer than the file ends where
-another one begins.
+stands between them is skipped and told of. A buffer that says it is longer than the file, or ends where
+none begins, ends where another one begins.
 """
 from libc.stdlib cimport qsort
 from libc.string cimport memchr, memcmp, memset
 
 from libetrace.memory cimport buffer_add
 from libetrace.xray.problems cimport (
-    BUFFER_CUT_OFF, EMPTY_PREAMBLE, JUNK_BETWEEN, NO_NEW_BUFFER, problem_add,
+    BUFFER_CUT_OFF, BUFFER_TOO_LONG, EMPTY_PREAMBLE, JUNK_BETWEEN, NO_BUFFER_SIZE, NO_NEW_BUFFER, problem_add,
 )
 from libetrace.xray.records cimport (
     BUFFER_EXTENTS, HEADER_BYTES, METADATA_BYTES, NEW_BUFFER, NEW_CPU_ID, PID, WALL_TIME, Record, load64,
@@ -62,6 +62,23 @@ cdef u64 _find_buffer(const Header *header, const u8 *data, u64 at, u64 size) no
     return size
 
 
+cdef u64 _find_preamble(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
+    # The next place where a buffer of version 1 begins, or the end of the file.
+    cdef const u8 *found
+    while at < size:
+        found = <const u8 *>memchr(data + at, _first_byte(header, NEW_BUFFER), size - at)
+        if found == NULL:
+            break
+        at = found - data
+        if size - at < 3 * METADATA_BYTES:
+            break
+        if (found[METADATA_BYTES] == _first_byte(header, WALL_TIME)
+                and found[2 * METADATA_BYTES] == _first_byte(header, NEW_CPU_ID)):
+            return at
+        at += 1
+    return size
+
+
 cdef bint _read_preamble(const Header *header, const u8 *data, Block *block) noexcept nogil:
     # What the first records tell of a buffer; True when there is more in it than these.
     cdef Record record
@@ -85,6 +102,10 @@ cdef bint _read_preamble(const Header *header, const u8 *data, Block *block) noe
         at += record.n_bytes
 
 
+cdef bint _ends_well(const Header *header, const u8 *data, u64 end, u64 size) noexcept nogil:
+    return end == size or _is_buffer(header, data, end, size) or _is_header(header, data, end, size)
+
+
 cdef int _add(const Header *header, const u8 *data, u64 begin, u64 end, Buffer *blocks,
               Problems *problems) noexcept nogil:
     cdef Block block
@@ -104,13 +125,17 @@ cdef int _frame_equal(const Header *header, const u8 *data, u64 size, Buffer *bl
     cdef u64 at = HEADER_BYTES
     cdef u64 n_bytes = header.buffer_bytes
     cdef u64 end
-    if n_bytes < METADATA_BYTES:
-        n_bytes = size  # it cannot be true: one buffer up to the end
+    cdef bint is_sized = n_bytes >= METADATA_BYTES
+    if not is_sized and at < size:
+        problem_add(problems, NO_BUFFER_SIZE, 16, 0, 0)
     while at < size:
         if _is_header(header, data, at, size):
             at += HEADER_BYTES
             continue
-        end = at + n_bytes if n_bytes <= size - at else size
+        if is_sized:
+            end = at + n_bytes if n_bytes <= size - at else size
+        else:
+            end = _find_preamble(header, data, at + 1, size)
         if end - at < METADATA_BYTES:
             problem_add(problems, JUNK_BETWEEN, at, end - at, 0)
         elif _add(header, data, at, end, blocks, problems) < 0:
@@ -122,6 +147,7 @@ cdef int _frame_equal(const Header *header, const u8 *data, u64 size, Buffer *bl
 cdef int _frame_extents(const Header *header, const u8 *data, u64 size, Buffer *blocks,
                         Problems *problems) noexcept nogil:
     cdef u64 at = HEADER_BYTES
+    cdef u64 following = 0  # a place from which a buffer can be read, not before `at`
     cdef u64 n_bytes, end
     while at < size:
         if _is_header(header, data, at, size):
@@ -134,11 +160,15 @@ cdef int _frame_extents(const Header *header, const u8 *data, u64 size, Buffer *
             continue
         n_bytes = load64(data + at + 1, header.is_big)
         at += METADATA_BYTES
-        if n_bytes <= size - at:
-            end = at + n_bytes
-        else:
-            end = _find_buffer(header, data, at, size)
-            problem_add(problems, BUFFER_CUT_OFF, at - METADATA_BYTES, 0, 0)
+        end = at + n_bytes if n_bytes <= size - at else size
+        if n_bytes > size - at or not _ends_well(header, data, end, size):
+            if following < at:
+                following = _find_buffer(header, data, at, size)
+            if n_bytes > size - at and following == size:
+                problem_add(problems, BUFFER_CUT_OFF, at - METADATA_BYTES, 0, 0)
+            elif following < end:
+                problem_add(problems, BUFFER_TOO_LONG, at - METADATA_BYTES, 0, 0)
+            end = min(end, following)
         if end > at and _add(header, data, at, end, blocks, problems) < 0:
             return -1
         at = end

@@ -7,7 +7,7 @@ from libetrace.memory cimport buffer_add, buffer_free
 NAMES = (
     "unknown-kind", "unknown-action", "negative-size", "record-cut-off", "garbage", "junk-between",
     "buffer-cut-off", "no-new-buffer", "no-end-of-buffer", "empty-preamble", "unknown-record-type",
-    "stray-argument", "trailing-bytes",
+    "stray-argument", "trailing-bytes", "buffer-too-long", "no-buffer-size",
 )
 
 

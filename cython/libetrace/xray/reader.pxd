@@ -40,6 +40,13 @@ cdef struct Sink:
     Buffer cpus
 
 
+# The record before, in the same buffer.
+cdef enum Before:
+    NO_CALL = 0
+    A_CALL = 1
+    NO_RECORD = 2  # one that was skipped: arguments that follow were its own
+
+
 # State of a thread from one of its buffers to the next.
 cdef struct Cursor:
     u64 at  # offset in the file
@@ -47,6 +54,7 @@ cdef struct Cursor:
     u64 tsc
     u16 cpu
     bint has_cpu
+    u8 before  # whether arguments may come, of which call
 
 
 # Decode from the cursor on: 1 when there is no more room, 0 at the end of the buffer, -1 without memory.
@@ -54,6 +62,9 @@ cdef int decode(const Header *header, const u8 *data, Cursor *cursor, Sink *sink
                 Problems *problems) noexcept nogil
 cdef void sink_free(Sink *sink) noexcept nogil
 cdef int sink_allocate(Sink *sink, u64 size) noexcept nogil
+
+# Do sound records follow, or nothing? Then what stands before `at` is skipped alone.
+cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil
 
 # Fill `header`; False when the bytes are no log of a version that is known.
 cdef bint header_fill(const u8 *data, u64 size, Header *header) noexcept nogil

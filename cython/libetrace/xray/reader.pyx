@@ -13,7 +13,8 @@ from libc.string cimport memset
 
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.xray.problems cimport (
-    GARBAGE, NEGATIVE_SIZE, NO_END_OF_BUFFER, RECORD_CUT_OFF, UNKNOWN_ACTION, UNKNOWN_KIND, problem_add,
+    GARBAGE, NEGATIVE_SIZE, NO_END_OF_BUFFER, RECORD_CUT_OFF, STRAY_ARGUMENT, UNKNOWN_ACTION, UNKNOWN_KIND,
+    problem_add,
 )
 from libetrace.xray.records cimport (
     BAD_ACTION, BAD_EVENT_SIZE, BAD_KIND, BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, CUT_OFF,
@@ -94,7 +95,7 @@ cdef void sink_free(Sink *sink) noexcept nogil:
 
 # ---- records ----
 
-cdef bint _goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil:
+cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil:
     # Do sound records follow, or nothing?
     cdef Record record
     cdef int i
@@ -116,7 +117,7 @@ cdef void _skip(const Header *header, const u8 *data, Cursor *cursor, const Reco
     cdef int kind
     if record.what == BAD_KIND or record.what == BAD_ACTION:
         kind = UNKNOWN_KIND if record.what == BAD_KIND else UNKNOWN_ACTION
-        if _goes_on(header, data, cursor.at + record.n_bytes, cursor.end):
+        if goes_on(header, data, cursor.at + record.n_bytes, cursor.end):
             skipped = record.n_bytes
             if record.what == BAD_ACTION:
                 cursor.tsc += record.tsc
@@ -128,6 +129,7 @@ cdef void _skip(const Header *header, const u8 *data, Cursor *cursor, const Reco
         kind = GARBAGE
     problem_add(problems, kind, cursor.at, skipped,
                 record.action if record.what == BAD_ACTION else record.number)
+    cursor.before = NO_RECORD
     cursor.at += skipped
 
 
@@ -142,10 +144,12 @@ cdef int _add_cpu(Cursor *cursor, Sink *sink, u16 cpu) noexcept nogil:
     return buffer_add(&sink.cpus, &run, sizeof(run))
 
 
-cdef int _add_argument(Sink *sink, const Record *record) noexcept nogil:
+cdef int _add_argument(Cursor *cursor, Sink *sink, const Record *record, Problems *problems) noexcept nogil:
     # LLVM 6 and 7 log a call with an argument as a plain Enter
     cdef Argument argument
-    if sink.n == 0:
+    if cursor.before == NO_CALL:
+        problem_add(problems, STRAY_ARGUMENT, cursor.at, METADATA_BYTES, 0)
+    if cursor.before != A_CALL or sink.n == 0:  # its call was in the piece before
         return 0
     if sink.kind[sink.n - 1] == ENTER:
         sink.kind[sink.n - 1] = ENTER_ARGS
@@ -164,6 +168,7 @@ cdef int _add_event(Cursor *cursor, Sink *sink, const Record *record) noexcept n
         tsc = cursor.tsc
     sink.tsc[sink.n] = tsc
     sink.function[sink.n] = 0
+    cursor.before = NO_CALL
     sink.kind[sink.n] = KIND_CUSTOM if record.what == CUSTOM_EVENT else KIND_TYPED
     event.record = sink.first + sink.n
     event.offset = cursor.at + METADATA_BYTES
@@ -188,7 +193,7 @@ cdef int _take_metadata(const Header *header, const u8 *data, Cursor *cursor, Si
     elif record.what == TSC_WRAP:
         cursor.tsc = record.tsc
     elif record.what == CALL_ARGUMENT:
-        done = _add_argument(sink, &record)
+        done = _add_argument(cursor, sink, &record, problems)
     elif record.what == CUSTOM_EVENT or record.what == TYPED_EVENT:
         done = _add_event(cursor, sink, &record)
     elif record.what == END_OF_BUFFER:
@@ -219,6 +224,8 @@ cdef u64 _take_functions(const Header *header, const u8 *data, Cursor *cursor, S
         kinds[n] = <u8>(word >> 1 & 3)
         n += 1
         at += FUNCTION_BYTES
+    if n > sink.n:
+        cursor.before = A_CALL
     cursor.at = at - data
     cursor.tsc = tsc
     sink.n = n
@@ -236,6 +243,7 @@ cdef int _take_big_function(const Header *header, const u8 *data, Cursor *cursor
     sink.function[sink.n] = record.function
     sink.kind[sink.n] = record.action
     sink.n += 1
+    cursor.before = A_CALL
     cursor.at += record.n_bytes
     return 1
 
@@ -259,7 +267,9 @@ cdef int decode(const Header *header, const u8 *data, Cursor *cursor, Sink *sink
         if result < 0:
             return -1
         if result > 0:
+            cursor.before = NO_CALL
             return 0
+    cursor.before = NO_CALL
     if header.version == 1:
         problem_add(problems, NO_END_OF_BUFFER, cursor.end, 0, 0)
     return 0

@@ -11,9 +11,10 @@ from libetrace.memory cimport Buffer, buffer_free
 from libetrace.types cimport u8, u32, u64
 from libetrace.xray.framing cimport Block, frame
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
-from libetrace.xray.reader cimport read_header
+from libetrace.xray.reader cimport goes_on, read_header
+from libetrace.xray.reader import LogError
 from libetrace.xray.records cimport (
-    BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, END_OF_BUFFER, FUNCTION, NEW_BUFFER, NEW_CPU_ID, PID, TSC_WRAP,
+    BAD_ACTION, BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, END_OF_BUFFER, FUNCTION, NEW_BUFFER, NEW_CPU_ID, PID, TSC_WRAP,
     TYPED_EVENT, WALL_TIME, Header, Record, record_read,
 )
 
@@ -45,6 +46,12 @@ TRANSITIONS = {
     FUNCTION: BODY,
     CALL_WITH_ARGUMENTS: BODY | 1 << CALL_ARGUMENT,
 }
+#: of what frames the buffers, in words
+FRAME_PROBLEMS = {
+    "junk-between": "bytes between buffers",
+    "buffer-cut-off": "a buffer that is longer than the file",
+    "buffer-too-long": "a buffer that is shorter than it says",
+}
 NAMES = {START: "the start of a buffer", CALL_WITH_ARGUMENTS: "Function with arguments"}
 
 
@@ -52,6 +59,13 @@ cdef struct Violation:
     u64 offset
     int before
     int what
+
+
+cdef int _read_header(const u8[::1] data, Header *header) except -1:
+    read_header(data, header)
+    if header.type == 0:
+        raise LogError("a log of basic mode has no buffers and no grammar: `convert` shows its records")
+    return 0
 
 
 cdef int _next_state(const Header *header, int state, const Record *record) noexcept nogil:
@@ -98,7 +112,7 @@ cdef bint _verify_block(const Header *header, const u8 *data, const Block *block
 def verify(const u8[::1] data not None):
     """Return the first illegal transition of each buffer: (offset, text); [] for a valid log.
 
-    Only Flight Data Recorder logs have a grammar; LogError when the bytes are none.
+    Only Flight Data Recorder logs have a grammar; LogError when the bytes are none of these.
     """
     cdef Header header
     cdef Buffer blocks
@@ -107,7 +121,7 @@ def verify(const u8[::1] data not None):
     cdef Violation violation
     cdef u64 i
     cdef const Block *block
-    read_header(data, &header)
+    _read_header(data, &header)
     memset(&blocks, 0, sizeof(blocks))
     memset(&problems, 0, sizeof(problems))
     memset(allowed, 0, sizeof(allowed))
@@ -118,8 +132,8 @@ def verify(const u8[::1] data not None):
         if frame(&header, &data[0], data.shape[0], &blocks, &problems) < 0:
             raise MemoryError
         for name, offset, skipped, _ in problems_list(&problems):
-            if name in ("junk-between", "buffer-cut-off"):
-                found.append((offset, f"{name}: {skipped} bytes" if skipped else name))
+            if name in FRAME_PROBLEMS:
+                found.append((offset, f"{FRAME_PROBLEMS[name]}: {skipped} bytes" if skipped else FRAME_PROBLEMS[name]))
         block = <const Block *>blocks.data
         for i in range(blocks.len // sizeof(Block)):
             if not _verify_block(&header, &data[0], &block[i], allowed, &violation):
@@ -140,8 +154,8 @@ cdef str _explain(int before, int what):
 def records(const u8[::1] data not None):
     """Yield every record as (offset, name, action | None, function, id, tsc, number, payload bytes, block).
 
-    BufferExtents are the frames of the buffers and come without a block of their own. The first thing
-    of a buffer that is no record ends it.
+    BufferExtents are the frames of the buffers and come without a block of their own. What is no record
+    ends its buffer, unless sound records follow. LogError when the bytes are no Flight Data Recorder log.
     """
     cdef Header header
     cdef Buffer blocks
@@ -149,7 +163,7 @@ def records(const u8[::1] data not None):
     cdef Record record
     cdef u64 at, i
     cdef const Block *block
-    read_header(data, &header)
+    _read_header(data, &header)
     memset(&blocks, 0, sizeof(blocks))
     memset(&problems, 0, sizeof(problems))
     try:
@@ -166,9 +180,11 @@ def records(const u8[::1] data not None):
                     at, WHATS[record.what], record.action if record.what == FUNCTION else None, record.function,
                     record.id, record.tsc, record.number, record.payload_bytes, i,
                 )
-                if record.what > FUNCTION or record.what == END_OF_BUFFER:
+                if record.what == END_OF_BUFFER or record.what == BUFFER_EXTENTS or record.what > BAD_ACTION:
                     break
                 at += record.n_bytes
+                if record.what > FUNCTION and not goes_on(&header, &data[0], at, block[i].end):
+                    break
     finally:
         buffer_free(&blocks)
         problems_free(&problems)

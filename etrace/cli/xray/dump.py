@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from libetrace.xray import verifier
+from libetrace.xray.reader import LogError
 
 from etrace.cli.ending import tell
 from etrace.cli.xray import options
 from etrace.errors import EtraceError
+from etrace.xray.log import read_bytes
 from etrace.xray.names import Names, read_maps
 from etrace.xray.source import open_log
+from etrace.xray.warnings import describe
 
 ACTIONS = ("enter", "exit", "tail-exit", "enter-arg")
 
@@ -51,12 +54,12 @@ def _line(record: tuple[Any, ...], names: Names) -> str:
 def _dump(data: Any, path: str, names: Names) -> Iterator[str]:
     try:
         yield from (_line(record, names) for record in verifier.records(data))
-    except ValueError as error:
+    except LogError as error:
         raise EtraceError(f"{path}: {error}", "is it an XRay log? name the file") from error
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; with --verify exit status 2 tells of a log that is not valid."""
+    """Print the records; exit status 2 tells of damage, with --verify of a log that is not valid."""
     names = Names(read_maps(args.maps), not args.no_demangle)
     status = 0
     with options.open_output(args.output) as stream:
@@ -64,6 +67,10 @@ def run(args: argparse.Namespace) -> int:
             data = open_log(path)
             for text in _dump(data, path, names):
                 stream.write(text.encode(errors="replace"))
+            damage = read_bytes(data, path).damage
+            for warning in describe(damage, path):
+                tell(f"etrace xray: warning: {warning}\n")
+                status = options.LOSSY if damage.is_lossy else status
             for offset, text in verifier.verify(data) if args.verify else ():
                 tell(f"etrace xray: {path}: offset {offset}: {text}\n")
                 status = options.LOSSY
