@@ -59,7 +59,7 @@ def _dump(data: Any, path: str, names: Names) -> Iterator[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the records; exit status 2 tells of damage, with --verify of a log that is not valid."""
+    """Print the records; status 2 tells of damage, with --verify of a log that is not valid."""
     names = Names(read_maps(args.maps), not args.no_demangle)
     status = 0
     with options.open_output(args.output) as stream:
