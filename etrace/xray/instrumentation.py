@@ -18,7 +18,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -30,6 +30,9 @@ from etrace.xray.lines import Declaration, read_declarations
 from etrace.xray.symbols import find_debug_file, read_names
 
 SECTION = "xray_instr_map"
+ARCHIVE_MAGIC = b"!<arch>\n"
+#: the first one whose words are relative to themselves
+RELATIVE_VERSION = 2
 OBJECT_SHIFT = 24
 #: bits of a function id within its object
 LOCAL_MASK = (1 << OBJECT_SHIFT) - 1
@@ -71,22 +74,35 @@ class Sled:
         return names[SledKind(self.kind)] if self.kind in names else f"kind-{self.kind}"
 
 
-def _relocated(elf: ELFFile, begin: int, end: int) -> dict[int, int]:
-    """Return the words in [begin, end) whose value only relocations with addends know."""
-    values: dict[int, int] = {}
+def _relocations(elf: ELFFile, begin: int, end: int) -> Iterator[tuple[int, int | None, int]]:
+    """Yield (address, addend or None, symbol's value) for the relocations of words in [begin, end).
+
+    Without an addend it is in the word itself, as is the whole value of a word that RELR relocates.
+    """
     for section in elf.iter_sections():
-        if not isinstance(section, RelocationSection) or not section.is_RELA():
+        if not isinstance(section, RelocationSection):
             continue
         symbols: Any = elf.get_section(section["sh_link"]) if section["sh_link"] else None
         for relocation in section.iter_relocations():
-            where = relocation["r_offset"]
+            where, base = relocation["r_offset"], 0
             if not begin <= where < end:
                 continue
-            base = 0
             if relocation["r_info_sym"] and symbols is not None:
                 base = symbols.get_symbol(relocation["r_info_sym"])["st_value"]
-            values[where] = base + relocation["r_addend"]
-    return values
+            yield where, relocation["r_addend"] if section.is_RELA() else None, base
+
+
+class _Absolute:
+    """Words of versions 0 and 1: those of the section, and what relocations make of them."""
+
+    def __init__(self, elf: ELFFile, begin: int, end: int) -> None:
+        self._moved = {
+            where: (addend, base) for where, addend, base in _relocations(elf, begin, end)
+        }
+
+    def value(self, where: int, word: int) -> int:
+        addend, base = self._moved.get(where, (None, 0))
+        return base + (word if addend is None else addend)
 
 
 def _entries(data: bytes, elf: ELFFile) -> Iterator[tuple[int, int, int, int, int]]:
@@ -101,18 +117,18 @@ def _addresses(elf: ELFFile, section: Any) -> Iterator[tuple[int, int, int, bool
     word = elf.elfclass // 8
     n_bytes = 4 * word
     mask = (1 << elf.elfclass) - 1
-    moved: dict[int, int] | None = None
+    code = mask ^ 1 if elf["e_machine"] == "EM_ARM" else mask  # bit 0 says Thumb
+    absolute: _Absolute | None = None
     for i, (sled, function, kind, always, version) in enumerate(
         _entries(data[: len(data) // n_bytes * n_bytes], elf)
     ):
         at = start + i * n_bytes
-        if version >= 2:
-            sled, function = (at + sled) & mask, (at + word + function) & mask  # noqa: PLW2901
+        if version >= RELATIVE_VERSION:
+            sled, function = at + sled, at + word + function  # noqa: PLW2901
         else:
-            if moved is None:
-                moved = _relocated(elf, start, start + len(data))
-            sled, function = moved.get(at, sled), moved.get(at + word, function)  # noqa: PLW2901
-        yield sled, function, kind, bool(always), version
+            absolute = absolute or _Absolute(elf, start, start + len(data))
+            sled, function = absolute.value(at, sled), absolute.value(at + word, function)  # noqa: PLW2901
+        yield sled & mask, function & code, kind, bool(always), version
 
 
 def _number(rows: Iterator[tuple[int, int, int, bool, int]]) -> Iterator[Sled]:
@@ -122,12 +138,19 @@ def _number(rows: Iterator[tuple[int, int, int, bool, int]]) -> Iterator[Sled]:
             yield Sled(function_id, address, function, kind, always, version)
 
 
-def _read_sleds(elf: ELFFile, path: Path) -> tuple[Sled, ...]:
+def _refuse_object(elf: ELFFile, path: Path) -> None:
+    """Raise for an object file: it has a map for each function, the linker decides their order."""
     if elf["e_type"] == "ET_REL":
+        n = sum(section.name == SECTION for section in elf.iter_sections())
         raise EtraceError(
-            f"{path} is an object file: function ids are only final in a linked program",
-            "give the executable or shared object that was run",
+            f"{path} is an object file with {n} sections {SECTION}: its functions have no ids "
+            "before a linker has put them in order",
+            "link it, and give the executable or shared object that was run",
         )
+
+
+def _read_sleds(elf: ELFFile, path: Path) -> tuple[Sled, ...]:
+    _refuse_object(elf, path)
     section = elf.get_section_by_name(SECTION)
     if section is None:
         raise EtraceError(
@@ -139,7 +162,21 @@ def _read_sleds(elf: ELFFile, path: Path) -> tuple[Sled, ...]:
             f"{path} is a debug file: its section {SECTION} is empty",
             "give the program itself; names are taken from its debug file by themselves",
         )
-    return tuple(_number(_addresses(elf, section)))
+    sleds = tuple(_number(_addresses(elf, section)))
+    if any(sled.function == 0 and sled.version < RELATIVE_VERSION for sled in sleds):
+        raise EtraceError(
+            f"{path}: addresses of its {SECTION} are in relocations of an unknown form",
+            "link it without --pack-dyn-relocs=android, or with --apply-dynamic-relocs",
+        )
+    return sleds
+
+
+def _refuse_archive(stream: IO[bytes], path: Path) -> None:
+    if stream.read(len(ARCHIVE_MAGIC)) == ARCHIVE_MAGIC:
+        raise EtraceError(
+            f"{path} is an archive of object files: these have no ids before they are linked",
+            "give the executable or shared object that was run",
+        )
 
 
 @dataclass(frozen=True)
@@ -159,6 +196,7 @@ class InstrumentationMap:
         path = Path(path)
         try:
             with path.open("rb") as stream:
+                _refuse_archive(stream, path)
                 return cls(path, _read_sleds(ELFFile(stream), path), object_number)
         except OSError as error:
             raise EtraceError(

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where functions are declared: DWARF subprograms by their first address.
 
-The line table is no help: an XRay sled stands before the prologue, where compilers emit line 0. A
-subprogram says in which file and line it was declared (DWARF 5, section 2.14). Only units that hold
-a wanted address are read.
+The line table is second choice: an XRay sled stands before the prologue, where compilers emit line
+0. A subprogram says in which file and line it was declared (DWARF 5, section 2.14); where there is
+none (-gline-tables-only, a lost .dwo file), the first row of the function that has a line is taken.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from array import array
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from elftools.common.exceptions import DWARFError, ELFError
-from elftools.dwarf.compileunit import CompileUnit
-from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
+from libetrace.xray import line_table, subprograms
+
+from etrace.xray.sections import DebugSections, read_debug_sections, read_section
+from etrace.xray.split_units import SplitUnit, find_split_units
 
 #: how many steps from a concrete function to its declaration are followed
 MAX_STEPS = 4
 #: bytes of a sled and a prologue; what is farther from an address is of another function
 MAX_PROLOGUE = 64
-ADDRESS_FORMS = frozenset(("DW_FORM_addr", "DW_FORM_GNU_addr_index"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,81 +36,87 @@ class Declaration:
         return f"{self.file}:{self.line}"
 
 
-def _attribute(die: DIE, name: str) -> tuple[DIE, Any] | None:
-    """Find an attribute here or at what this is an instance of, with the entry that has it."""
+@dataclass(slots=True)
+class _Found:
+    """What is known of a function: the entry to look at next, and what those before it said."""
+
+    link: int | None
+    file: tuple[int, int] | None = None  # table and number
+    line: int | None = None
+
+    def learn(
+        self, file: int | None, line: int | None, link: int | None, table: int | None
+    ) -> None:
+        """Take what an entry says, unless one nearer to the function said it."""
+        if self.file is None and file is not None and table is not None:
+            self.file = table, file
+        if self.line is None:
+            self.line = line
+        self.link = link if self.file is None or self.line is None else None
+
+
+class _Files:
+    """Names of files by line table and number."""
+
+    def __init__(self, sections: DebugSections) -> None:
+        self._sections = sections
+        self._known = lru_cache(maxsize=None)(self._read)
+
+    def _read(self, table: int, number: int) -> str | None:
+        s = self._sections
+        name = line_table.file_name(s.line, s.line_str, s.strings, table, number, s.is_big)
+        return name.decode(errors="replace") if name else None
+
+    def declaration(self, table: int, number: int, line: int) -> Declaration | None:
+        """Return the place, None when the table has no such file."""
+        name = self._known(table, number)
+        return Declaration(name, line) if name else None
+
+
+def _follow(sections: DebugSections, found: Collection[_Found], table: int | None) -> None:
+    """Read the entries of functions and of what they are instances of."""
     for _ in range(MAX_STEPS):
-        if name in die.attributes:
-            return die, die.attributes[name].value
-        for link in ("DW_AT_specification", "DW_AT_abstract_origin"):
-            if link in die.attributes:
-                die = die.get_DIE_from_attribute(link)
-                break
-        else:
-            return None
-    return None
+        offsets = sorted({one.link for one in found if one.link is not None})
+        read = subprograms.describe(
+            sections.info, sections.abbrev, array("Q", offsets), sections.is_big
+        )
+        said = dict(zip(offsets, read, strict=True))
+        for one in found:
+            answer = said.get(one.link) if one.link is not None else None
+            if answer is None:
+                one.link = None
+                continue
+            file, line, link, own_table = answer
+            one.learn(file, line, link, own_table if table is None else table)
 
 
-def _file_name(die: DIE, number: int) -> str | None:
-    unit = die.cu
-    if not isinstance(unit, CompileUnit):
-        return None
-    program = unit.dwarfinfo.line_program_for_CU(unit)
-    if program is None:
-        return None
-    first = 0 if program["version"] >= 5 else 1
-    entries = program["file_entry"]
-    if not first <= number < len(entries) + first:
-        return None
-    name = entries[number - first].name
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-
-
-def _declaration(die: DIE) -> Declaration | None:
-    file, line = _attribute(die, "DW_AT_decl_file"), _attribute(die, "DW_AT_decl_line")
-    if file is None or line is None:
-        return None
-    name = _file_name(*file)
-    return Declaration(name, line[1]) if name else None
-
-
-def _first_address(die: DIE) -> int | None:
-    low = die.attributes.get("DW_AT_low_pc")
-    return None if low is None else int(low.value)
-
-
-def _subprograms(unit: CompileUnit) -> Iterator[tuple[int, DIE]]:
-    for die in unit.iter_DIEs():
-        if die.tag == "DW_TAG_subprogram" and (address := _first_address(die)) is not None:
-            yield address, die
-
-
-def _may_hold(unit: CompileUnit, wanted: list[int]) -> bool:
-    """Say whether a unit's range has a wanted address; units of many ranges are not judged."""
-    top = unit.get_top_DIE()
-    low, high = _first_address(top), top.attributes.get("DW_AT_high_pc")
-    if low is None or high is None:
-        return True
-    is_address = high.form in ADDRESS_FORMS or high.form.startswith("DW_FORM_addrx")
-    end = high.value if is_address else low + high.value
-    at = bisect_left(wanted, low)
-    return at < len(wanted) and wanted[at] < end
-
-
-def _first_lines(unit: CompileUnit, wanted: list[int]) -> dict[int, Declaration]:
-    """Return the first line that is not 0 behind each wanted address, before the next one."""
-    program = unit.dwarfinfo.line_program_for_CU(unit)
-    found: dict[int, Declaration] = {}
-    if program is None:
-        return found
-    states = (entry.state for entry in program.get_entries() if entry.state)
-    for state in sorted(states, key=lambda state: int(state.address)):
-        at = bisect_right(wanted, state.address) - 1
-        if at < 0 or not state.line or state.end_sequence or wanted[at] in found:
+def _declared(
+    sections: DebugSections, wanted: Iterable[int], files: _Files, table: int | None = None
+) -> Iterator[tuple[int, Declaration]]:
+    """Yield declarations by address; `table` is the line table of a split unit, which has none."""
+    entries = subprograms.find(
+        sections.info, sections.abbrev, sections.addr, array("Q", sorted(wanted)),
+        sections.is_big, sections.address_base,
+    )  # fmt: skip
+    found = {address: _Found(link=offset) for address, offset in entries.items()}
+    _follow(sections, found.values(), table)
+    for address, one in found.items():
+        if one.file is None or not one.line:
             continue
-        name = _file_name(unit.get_top_DIE(), state.file)
-        if name and state.address - wanted[at] < MAX_PROLOGUE:
-            found[wanted[at]] = Declaration(name, state.line)
-    return found
+        if declaration := files.declaration(*one.file, one.line):
+            yield address, declaration
+
+
+def _of_split_unit(
+    sections: DebugSections, unit: SplitUnit, wanted: Iterable[int], files: _Files
+) -> dict[int, Declaration]:
+    with unit.path.open("rb") as stream:
+        elf = ELFFile(stream)
+        split = replace(
+            sections, info=read_section(elf, ".debug_info.dwo"),
+            abbrev=read_section(elf, ".debug_abbrev.dwo"), address_base=unit.address_base,
+        )  # fmt: skip
+    return dict(_declared(split, wanted, files, unit.line_table))
 
 
 def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declaration]:
@@ -118,19 +124,15 @@ def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declara
 
     Damaged or unknown debug information costs the declarations, never an error.
     """
-    found: dict[int, Declaration] = {}
-    try:
-        if not elf.has_dwarf_info():
-            return found
-        addresses = sorted(wanted)
-        units = [u for u in elf.get_dwarf_info().iter_CUs() if _may_hold(u, addresses)]
-        for unit in units:
-            for address, die in _subprograms(unit):
-                if address in wanted and (declaration := _declaration(die)):
-                    found[address] = declaration
-        if len(found) < len(wanted):  # -gline-tables-only has no subprograms
-            for unit in units:
-                found = _first_lines(unit, addresses) | found
-    except (ELFError, DWARFError, KeyError, ValueError, AssertionError, OverflowError):
-        return found
+    sections = read_debug_sections(elf)
+    files = _Files(sections)
+    found = dict(_declared(sections, wanted, files))
+    if len(found) < len(wanted):
+        for unit in find_split_units(elf, sections.abbrev):
+            found |= _of_split_unit(sections, unit, wanted - found.keys(), files)
+    missing = array("Q", sorted(wanted - found.keys()))
+    rows = line_table.first_lines(sections.line, missing, MAX_PROLOGUE, sections.is_big)
+    for address, row in rows.items():
+        if declaration := files.declaration(*row):
+            found[address] = declaration
     return found

@@ -29,7 +29,8 @@ def _gunzip(data: bytes | memoryview, name: str) -> bytes:
         raise EtraceError(f"{name}: damaged gzip data: {error}", "copy the log again") from error
 
 
-def _unzstd(data: bytes | memoryview, name: str) -> bytes:
+def unzstd(data: bytes | memoryview, name: str) -> bytes:
+    """Unpack zstd data by the command; EtraceError without it, or when the data is damaged."""
     command = shutil.which("zstd")
     if command is None:
         raise EtraceError(f"{name} is compressed with zstd, and there is no zstd here", ZSTD_HINT)
@@ -44,7 +45,7 @@ def _unpack(data: bytes | mmap.mmap, name: str) -> bytes | mmap.mmap:
     if data[:2] == GZIP_MAGIC:
         return _gunzip(memoryview(data), name)
     if data[:4] == ZSTD_MAGIC:
-        return _unzstd(memoryview(data), name)
+        return unzstd(memoryview(data), name)
     return data
 
 

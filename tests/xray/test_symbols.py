@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of stripped, folded and fresh programs, beside those that llvm-xray has of whole ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import xray_programs as programs
+
+from etrace.xray import InstrumentationMap
+
+KINDS = ("-shared", "-pie", "-static")
+
+
+def names(program: Path) -> list[str]:
+    """Return the names of all functions."""
+    found = InstrumentationMap.from_elf(program)
+    return [found.name(i) for i in range(1, found.n_functions + 1)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fresh_programs_have_the_map_that_llvm_xray_extracts(tmp_path: Path, kind: str) -> None:
+    made = programs.compiled(tmp_path, "-g")
+    program = programs.linked(tmp_path, kind, "--build-id", made)
+    assert programs.rows(InstrumentationMap.from_elf(program)) == programs.llvm_rows(program)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stripped_program_is_named_by_what_is_left_of_it(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("etrace.xray.symbols.DEBUG_ROOT", tmp_path / "debug")
+    made = programs.compiled(tmp_path, "-g")
+    identity = "0123456789abcdef"
+    whole = programs.linked(tmp_path, kind, f"--build-id=0x{identity}", made, out="whole")
+    wanted = [*programs.LINES]
+    wanted[1:3] = ["third", "second"]
+    assert names(whole) == wanted
+    stripped, debug = tmp_path / "stripped", tmp_path / "whole.debug"
+    programs.run("objcopy", "--only-keep-debug", whole, debug, cwd=tmp_path)
+    programs.run("objcopy", "--strip-all", whole, stripped, cwd=tmp_path)
+    # of a shared object the exported ones are left
+    is_named = [kind == "-shared" and name != "second" for name in wanted]
+    assert [not name.startswith("@(") for name in names(stripped)] == is_named
+
+    place = tmp_path / "debug" / ".build-id" / identity[:2] / f"{identity[2:]}.debug"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(debug.read_bytes())
+    assert names(stripped) == wanted
+    place.unlink()
+
+    programs.run("objcopy", "--strip-debug", whole, "symbols", cwd=tmp_path)
+    programs.run("xz", "-k", "symbols", cwd=tmp_path)
+    add = "--add-section=.gnu_debugdata=symbols.xz"
+    programs.run("objcopy", add, stripped, "packed", cwd=tmp_path)
+    assert names(tmp_path / "packed") == wanted
+
+    programs.run("objcopy", f"--add-gnu-debuglink={debug}", stripped, "linked", cwd=tmp_path)
+    assert names(tmp_path / "linked") == wanted
+    found = InstrumentationMap.from_elf(tmp_path / "linked")
+    lines = [found.declaration(i + 1) for i in range(len(wanted))]
+    assert [one and one.line for one in lines] == [programs.LINES[name] for name in wanted]
+
+
+def test_folded_functions_are_one_with_the_name_and_place_of_one_of_them(tmp_path: Path) -> None:
+    made = programs.compiled(tmp_path, "-g")
+    program = programs.linked(tmp_path, "-shared", "--icf=all", made)
+    found, values = InstrumentationMap.from_elf(program), programs.symbols(program)
+    assert values["alike_a"] == values["alike_b"]
+    assert found.addresses == [
+        values[name] for name in ("first", "third", "second", "alike_a", "tail")
+    ]
+    declaration = found.declaration(4)
+    assert declaration
+    assert declaration.line == programs.LINES[found.name(4)]
+    # llvm-xray has the same map; of equal symbols it takes another
+    ours, theirs = programs.rows(found), programs.llvm_rows(program)
+    assert [(*row[:5], row[6]) for row in ours] == [(*row[:5], row[6]) for row in theirs]
