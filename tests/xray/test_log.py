@@ -232,6 +232,17 @@ def test_an_argument_belongs_to_a_call_of_its_own_buffer() -> None:
     assert [p[0] for p in log.damage.problems] == ["stray-argument"] * 2
 
 
+@pytest.mark.parametrize("name", ["v1_full", "v1_be", "v2_full", "v5_full"])
+def test_a_log_that_is_cut_anywhere_tells_of_it(name: str) -> None:
+    """But where a buffer ends: nothing says that there was another one."""
+    data = samples.synthetic(name)
+    whole = read_bytes(data)
+    ends = {32} | {block[0] - (0 if whole.version == 1 else 16) for block in whole.raw.blocks}
+    for end in range(33, len(data)):
+        log = read_bytes(data[:end])
+        assert log.damage.is_lossy or log.n_records == whole.n_records or end in ends, end
+
+
 def test_a_typed_event_that_its_writer_did_not_count_costs_the_tail_only() -> None:
     """LLVM 8 to 19 leave out 16 bytes of each typed event's size in the extents."""
     whole = LogBuilder().thread(1).cpu(0, 100).typed(b"abcdef", 3, 5).enter(1, 1).exit(1, 1)

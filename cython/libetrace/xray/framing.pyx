@@ -132,10 +132,13 @@ cdef int _frame_equal(const Header *header, const u8 *data, u64 size, Buffer *bl
         if _is_header(header, data, at, size):
             at += HEADER_BYTES
             continue
-        if is_sized:
-            end = at + n_bytes if n_bytes <= size - at else size
-        else:
+        if not is_sized:
             end = _find_preamble(header, data, at + 1, size)
+        elif n_bytes <= size - at:
+            end = at + n_bytes
+        else:
+            end = size
+            problem_add(problems, BUFFER_CUT_OFF, at, 0, 0)
         if end - at < METADATA_BYTES:
             problem_add(problems, JUNK_BETWEEN, at, end - at, 0)
         elif _add(header, data, at, end, blocks, problems) < 0:
