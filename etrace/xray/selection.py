@@ -39,6 +39,12 @@ class Selection:
     until_ns: int | None = None
     shortest_ns: int = 0
 
+    @property
+    def is_narrow(self) -> bool:
+        """Say whether anything is left out."""
+        times = self.from_ns or self.shortest_ns or self.until_ns is not None
+        return bool(times or self.functions or self.threads)
+
     def options(self, names: Names, clock: Clock, first_tsc: int) -> dict[str, Any]:
         """Return the options that libetrace.xray.account.account has for these."""
         return {

@@ -191,6 +191,32 @@ def test_a_dump_has_every_record_with_its_offset(capsys: pytest.CaptureFixture[s
     assert len([line for line in lines if " Function " in line]) == 46
 
 
+def dumped(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
+    assert run("dump", *args) == 0
+    return [" ".join(line.split()[1:]) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.mark.parametrize("version", [3, 5])
+def test_a_dump_has_filters(
+    version: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log"
+    builder = LogBuilder(version).thread(1).cpu(0, 1000).function(3, 7, 10).argument(5).enter(8, 20)
+    builder.custom(b"x", 70 if version >= 5 else 1100).exit(8, 0 if version >= 5 else 70)
+    builder.thread(2).cpu(0, 1000).enter(7, 5)
+    path.write_bytes(builder.build())
+    event = "CustomEvent 1 bytes, 70 ticks" if version >= 5 else "CustomEvent 1 bytes, 1100 ticks"
+    last = f"Function exit #8 +{0 if version >= 5 else 70}"
+    first, second = "Function enter-arg #7 +10", "Function enter #8 +20"
+    argument = "CallArgument 5 (0x5)"
+    assert dumped(capsys, "-f", "#7", "-t", "1", str(path)) == [first, argument]
+    assert dumped(capsys, "-t", "1", "--from", "20ns", str(path)) == [second, event, last]
+    assert dumped(capsys, "--until", "30ns", "-t", "1", str(path)) == [first, argument]
+    whole = dumped(capsys, str(path))
+    assert dumped(capsys, "-t", "2", str(path)) == whole[-6:]
+    assert whole[-6].startswith("BufferExtents")
+
+
 def test_a_dump_says_where_the_grammar_is_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from libetrace.xray import verifier
@@ -13,18 +13,28 @@ from libetrace.xray.reader import LogError
 from etrace.cli.ending import tell
 from etrace.cli.xray import options
 from etrace.errors import EtraceError
-from etrace.xray.log import read_bytes
 from etrace.xray.names import Names, read_maps
+from etrace.xray.selection import LAST_TSC
+from etrace.xray.session import Session
 from etrace.xray.source import open_log
 from etrace.xray.warnings import describe
 
 ACTIONS = ("enter", "exit", "tail-exit", "enter-arg")
+ABSOLUTE = ("NewCPUId", "TSCWrap")
+EVENTS = ("CustomEvent", "TypedEvent")
+#: version from which on events have a difference in time
+DELTAS_SINCE = 5
+
+#: of libetrace.xray.verifier.records
+Record = tuple[int, str, int | None, int, int, int, int, int, int]
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("logs", nargs="+", metavar="LOG", help="Flight Data Recorder log; -")
     options.add_maps(parser)
+    options.add_hz(parser)
+    options.add_filters(parser, of_calls=False)
     options.add_output(parser)
     parser.add_argument("--verify", action="store_true", help="also check the grammar")
 
@@ -33,7 +43,7 @@ def _signed(value: int) -> int:
     return value - 2**64 if value >> 63 else value
 
 
-def _line(record: tuple[Any, ...], names: Names) -> str:
+def _line(record: Record, names: Names) -> str:
     offset, name, action, function, number, tsc, small, n_bytes, _ = record
     details = {
         "NewBuffer": f"thread {number}",
@@ -51,9 +61,57 @@ def _line(record: tuple[Any, ...], names: Names) -> str:
     return f"{offset:>10}  {name:<13}  {details}".rstrip() + "\n"
 
 
-def _dump(data: Any, path: str, names: Names) -> Iterator[str]:
+def _times(records: Iterable[Record], has_deltas: bool) -> Iterator[tuple[Record, int, int]]:
+    """Yield each record with its thread and its time (of the one before when it has none)."""
+    times: dict[int, int] = {}
+    thread, block = 0, -1
+    for record in records:
+        _, name, action, _, number, ticks, _, _, record_block = record
+        if record_block != block:
+            thread, block = 0, record_block
+        if name == "NewBuffer":
+            thread = number
+        own = times.get(thread, 0)
+        if name in ABSOLUTE:
+            own = times[thread] = ticks
+        elif action is not None or (name in EVENTS and has_deltas):
+            own = times[thread] = own + _signed(ticks)
+        elif name in EVENTS:
+            own = ticks
+        yield record, thread, own
+
+
+def _chosen(records: Iterable[Record], session: Session) -> Iterator[Record]:
+    """Yield the records that the filters leave: of functions and of a time, these and no others."""
+    chosen = session.options
+    threads, functions = chosen["threads"], chosen["functions"]
+    first, last = chosen["from_tsc"], chosen["until_tsc"]
+    is_whole = functions is None and (first, last) == (0, LAST_TSC)
+    extents: Record | None = None
+    is_shown = False  # of the function before, for its arguments
+    for record, thread, tsc in _times(records, session.logs[0].version >= DELTAS_SINCE):
+        if record[1] == "BufferExtents":  # the next record says of which thread
+            extents = record
+            continue
+        if threads is not None and thread not in threads:
+            continue
+        if record[1] != "CallArgument":
+            is_function = record[2] is not None and (functions is None or record[3] in functions)
+            is_event = record[1] in EVENTS and functions is None
+            is_shown = is_whole or ((is_function or is_event) and first <= tsc < last)
+        if is_whole and extents is not None:
+            yield extents
+        extents = None
+        if is_shown:
+            yield record
+
+
+def _dump(data: Any, path: str, session: Session) -> Iterator[str]:
     try:
-        yield from (_line(record, names) for record in verifier.records(data))
+        records: Iterable[Record] = verifier.records(data)
+        if session.selection.is_narrow:
+            records = _chosen(records, session)
+        yield from (_line(record, session.names) for record in records)
     except LogError as error:
         raise EtraceError(f"{path}: {error}", "is it an XRay log? name the file") from error
 
@@ -61,13 +119,15 @@ def _dump(data: Any, path: str, names: Names) -> Iterator[str]:
 def run(args: argparse.Namespace) -> int:
     """Print the records; status 2 tells of damage, with --verify of a log that is not valid."""
     names = Names(read_maps(args.maps), not args.no_demangle)
+    selection = options.make_selection(args)
     status = 0
     with options.open_output(args.output) as stream:
         for path in args.logs:
             data = open_log(path)
-            for text in _dump(data, path, names):
+            session = Session([path], names, selection, args.hz, [data])
+            for text in _dump(data, path, session):
                 stream.write(text.encode(errors="replace"))
-            damage = read_bytes(data, path).damage
+            damage = session.logs[0].damage
             for warning in describe(damage, path):
                 tell(f"etrace xray: warning: {warning}\n")
                 status = options.LOSSY if damage.is_lossy else status

@@ -29,8 +29,8 @@ def add_maps(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-demangle", action="store_true", help="names as the linker has them")
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the filters that stand before every report."""
+def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> None:
+    """Add the filters that stand before every report; single records have no duration."""
     group = parser.add_argument_group("filters")
     group.add_argument(
         "-f", "--function", action="append", default=[], metavar="GLOB", dest="functions",
@@ -41,23 +41,33 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         help="only this thread",
     )  # fmt: skip
     group.add_argument(
-        "--from", dest="from_time", metavar="TIME", default="0", help="only what began after 1.5ms"
+        "--from",
+        dest="from_time",
+        metavar="TIME",
+        default="0",
+        help="only what began later than this after the log's begin, as 1.5ms",
     )
     group.add_argument("--until", dest="until_time", metavar="TIME", help="only what began before")
-    group.add_argument(
-        "--min-duration", metavar="TIME", default="0", help="only calls that took as long"
-    )
+    if of_calls:
+        group.add_argument(
+            "--min-duration", metavar="TIME", default="0", help="only calls that took as long"
+        )
 
 
 def add_session(parser: argparse.ArgumentParser, *, logs: str | int = "+") -> None:
     """Add logs, maps, filters and how damage is taken."""
     parser.add_argument("logs", nargs=logs, metavar="LOG", help="XRay log, also .gz and .zst; -")
     add_maps(parser)
+    add_hz(parser)
+    parser.add_argument("--strict", action="store_true", help="refuse logs that are not valid")
+    add_filters(parser)
+
+
+def add_hz(parser: argparse.ArgumentParser) -> None:
+    """Add `--hz N`."""
     parser.add_argument(
         "--hz", metavar="N", help="rate of the counter: ticks a second, header or auto (measured)"
     )
-    parser.add_argument("--strict", action="store_true", help="refuse logs that are not valid")
-    add_filters(parser)
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -65,18 +75,22 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write there (default: here)")
 
 
-def make_session(args: argparse.Namespace, logs: Sequence[str] | None = None) -> Session:
-    """Return what the options ask for; with --strict the logs are verified."""
-    until = None if args.until_time is None else parse_time(args.until_time)
-    selection = Selection(
+def make_selection(args: argparse.Namespace) -> Selection:
+    """Return what the options of `add_filters` choose."""
+    return Selection(
         args.functions,
         args.threads,
         parse_time(args.from_time),
-        until,
-        parse_time(args.min_duration),
+        None if args.until_time is None else parse_time(args.until_time),
+        parse_time(getattr(args, "min_duration", "0")),
     )
+
+
+def make_session(args: argparse.Namespace, logs: Sequence[str] | None = None) -> Session:
+    """Return what the options ask for; with --strict the logs are verified."""
     names = Names(read_maps(args.maps), not args.no_demangle)
-    session = Session(args.logs if logs is None else logs, names, selection, args.hz)
+    paths = args.logs if logs is None else logs
+    session = Session(paths, names, make_selection(args), args.hz)
     if args.strict:
         session.verify()
     return session
