@@ -219,6 +219,22 @@ def test_calls_that_are_left_out_leave_no_gaps() -> None:
     )  # fmt: skip
     calls = read_bytes(data).calls(functions=[1, 3])
     assert (list(calls["function"]), list(calls["parent"])) == ([1, 3], [-1, 0])
+    assert list(calls["depth"]) == [0, 1]
+
+
+def test_short_calls_that_are_left_out_are_no_depth() -> None:
+    data = (
+        LogBuilder().thread(1).cpu(0, 0).enter(1, 0).enter(2, 1).exit(2, 1)
+        .enter(2, 1).enter(3, 1).exit(1, 9).build()
+    )  # fmt: skip
+    whole = read_bytes(data).calls()
+    assert list(zip(whole["function"], whole["depth"], strict=True)) == [
+        (1, 0), (2, 1), (2, 1), (3, 2),
+    ]  # fmt: skip
+    window = read_bytes(data).calls(from_tsc=1)
+    assert list(zip(window["function"], window["depth"], window["parent"], strict=True)) == [
+        (2, 0, -1), (2, 0, -1), (3, 1, 1),
+    ]  # fmt: skip
 
 
 def test_a_thread_is_chosen_by_its_number() -> None:

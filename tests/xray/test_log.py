@@ -369,3 +369,45 @@ def test_damage_never_stops_the_reader(version: int, steps: list[Any], draw: st.
     assert sum(t.n_records for t in log.threads) == log.n_records
     list(describe(log.damage, "x"))
     assert all(event.record < log.n_records for event in log.events)
+
+
+BASIC_CALLS = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**64 - 1),
+        st.integers(1, 5), st.integers(0, 255),
+    ),
+    max_size=40,
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(1, 3), BASIC_CALLS)
+def test_what_a_basic_writer_writes_is_read(version: int, calls: list[Any]) -> None:
+    builder = BasicBuilder(version)
+    wanted = defaultdict(list)
+    for kind, function, tsc, thread, cpu in calls:
+        builder.call(kind, function, tsc, thread=thread, cpu=cpu)
+        wanted[thread].append((kind, function % 2**32, tsc, cpu))
+    log = read_bytes(builder.build())
+    columns = (log.records[name] for name in ("kind", "function", "tsc"))
+    rows = list(zip(*columns, cpus_of(log), strict=True))
+    got = {t.thread: rows[t.first_record : t.first_record + t.n_records] for t in log.threads}
+    assert got == wanted
+    assert not log.damage.n_problems
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.integers(1, 3), BASIC_CALLS, st.data())
+def test_damage_never_stops_the_basic_reader(
+    version: int, calls: list[Any], draw: st.DataObject
+) -> None:
+    builder = BasicBuilder(version)
+    for kind, function, tsc, thread, cpu in calls:
+        builder.call(kind, function, tsc, thread=thread, cpu=cpu).argument(function, tsc)
+    data = bytearray(builder.build())
+    for _ in range(draw.draw(st.integers(0, 8)) if calls else 0):
+        data[draw.draw(st.integers(32, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    log = read_bytes(bytes(data[: draw.draw(st.integers(32, len(data)))]))
+    assert log.n_records <= len(data) // 32
+    assert sum(t.n_records for t in log.threads) == log.n_records
+    assert len(log.calls()["start"]) <= log.n_records

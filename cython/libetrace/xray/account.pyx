@@ -379,7 +379,7 @@ cdef u64 _pack(Calls *calls, s64 *place) noexcept nogil:
         calls.self_ticks[n] = calls.self_ticks[i]
         calls.parent[n] = NO_CALL if caller < 0 else place[caller]
         calls.function[n] = calls.function[i]
-        calls.depth[n] = calls.depth[i]
+        calls.depth[n] = 0 if calls.parent[n] < 0 else calls.depth[calls.parent[n]] + 1
         calls.thread[n] = calls.thread[i]
         calls.ending[n] = calls.ending[i]
         n += 1

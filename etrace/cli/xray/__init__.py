@@ -52,7 +52,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     names = [command.name for command in COMMANDS]
     parser.add_argument("xray_command", metavar="COMMAND", choices=names, help=argparse.SUPPRESS)
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:

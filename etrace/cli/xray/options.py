@@ -34,7 +34,7 @@ def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> No
     group = parser.add_argument_group("filters")
     group.add_argument(
         "-f", "--function", action="append", default=[], metavar="GLOB", dest="functions",
-        help="only functions whose name matches, or #ID; their callees count as themselves",
+        help="only functions whose name matches, or #ID; what they call counts as their own time",
     )  # fmt: skip
     group.add_argument(
         "-t", "--thread", action="append", default=[], type=int, metavar="TID", dest="threads",
