@@ -200,8 +200,14 @@ def build_xray(out: Path) -> Path:
     return build_embedding(out, "xray", "xray.account")
 
 
+def build_dwarf(out: Path) -> Path:
+    """Build the target of the readers of debug information."""
+    return build_embedding(out, "dwarf", "xray.subprograms")
+
+
 TARGETS = {
     "collect": Target(build_collect, max_len=2048),
+    "dwarf": Target(build_dwarf, max_len=1024),
     "format": Target(build_format, max_len=400),
     "parser": Target(build_parser, max_len=2000, runs=10_000_000, dictionary="parser.dict"),
     "xray": Target(build_xray, max_len=1024, runs=10_000_000),

@@ -24,7 +24,7 @@ def runner() -> ModuleType:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["collect", "format", "parser", "patterns", "xray"])
+@pytest.mark.parametrize("target", ["collect", "dwarf", "format", "parser", "patterns", "xray"])
 def test_a_short_run_finds_nothing(runner: ModuleType, target: str, tmp_path: Path) -> None:
     figures = runner.fuzz(target, tmp_path, runner.Limits(runs=20_000, seconds=120))
     assert figures.executions >= 20_000

@@ -206,19 +206,19 @@ def file_name(
 # ---- rows ----
 
 
-cdef void _offer(const Row *row, u64 table, const u64[::1] wanted, u64 reach, First *firsts) noexcept nogil:
+cdef void _offer(const Row *row, u64 table, const Wanted *wanted, u64 reach, First *firsts) noexcept nogil:
     """Keep a row that has a line and is the first one behind a wanted address, before the next."""
-    cdef s64 low = 0, high = wanted.shape[0], middle
+    cdef s64 low = 0, high = wanted.n, middle
     if row.line == 0 or row.line > UINT32_MAX:
         return
     while low < high:
         middle = (low + high) >> 1
-        if wanted[middle] <= row.address:
+        if wanted.at[middle] <= row.address:
             low = middle + 1
         else:
             high = middle
     low -= 1
-    if low < 0 or row.address - wanted[low] >= reach:
+    if low < 0 or row.address - wanted.at[low] >= reach:
         return
     if firsts[low].line == 0 or row.address < firsts[low].address:
         firsts[low].address, firsts[low].file = row.address, row.file
@@ -279,7 +279,7 @@ cdef bint _run_standard(Cursor *cursor, const Header *header, Row *row, u64 opco
 
 
 cdef void _run(
-    Cursor *cursor, const Header *header, u64 table, const u64[::1] wanted, u64 reach, First *firsts
+    Cursor *cursor, const Header *header, u64 table, const Wanted *wanted, u64 reach, First *firsts
 ) noexcept nogil:
     cdef Row row
     cdef u64 opcode
@@ -302,7 +302,7 @@ cdef void _run(
 
 
 cdef void _run_all(
-    const u8 *data, u64 size, bint is_big, const u64[::1] wanted, u64 reach, First *firsts
+    const u8 *data, u64 size, bint is_big, const Wanted *wanted, u64 reach, First *firsts
 ) noexcept nogil:
     cdef Header header
     cdef Cursor cursor
@@ -317,6 +317,13 @@ cdef void _run_all(
         at = header.end
 
 
+cdef void fuzz_rows(const u8 *data, u64 size, bint is_big, const Wanted *wanted) noexcept nogil:
+    cdef First *firsts = <First *>calloc(wanted.n, sizeof(First))
+    if firsts != NULL:
+        _run_all(data, size, is_big, wanted, ~<u64>0, firsts)
+    free(firsts)
+
+
 def first_lines(const u8[::1] line not None, const u64[::1] wanted not None, u64 reach, bint is_big=False):
     """Return (table, file, line) of the first row with a line behind each wanted address.
 
@@ -325,12 +332,14 @@ def first_lines(const u8[::1] line not None, const u64[::1] wanted not None, u64
     """
     cdef s64 i, n = wanted.shape[0]
     cdef First *firsts = <First *>calloc(n + 1, sizeof(First))
+    cdef Wanted sorted_wanted
     if firsts == NULL:
         raise MemoryError
+    sorted_wanted.at, sorted_wanted.n = &wanted[0] if n else NULL, n
     try:
         if line.shape[0]:
             with nogil:
-                _run_all(&line[0], line.shape[0], is_big, wanted, reach, firsts)
+                _run_all(&line[0], line.shape[0], is_big, &sorted_wanted, reach, firsts)
         return {
             wanted[i]: (firsts[i].table, firsts[i].file, firsts[i].line) for i in range(n) if firsts[i].line
         }

@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from libetrace.types cimport s64, u8, u32, u64
+from libetrace.xray.line_table cimport Wanted, fuzz_rows
 from libetrace.xray.dwarf cimport (
     FORM_ADDR, FORM_GNU_ADDR_INDEX, FORM_REF_ADDR, TAG_SUBPROGRAM, Abbreviation, Abbreviations, Cursor, Entry,
     Unit, abbreviation_take, abbreviations_free, abbreviations_read, cursor_over, entry_read, entry_skip, take,
@@ -21,6 +22,10 @@ cdef enum:
     FORM_ADDRX4 = 0x2C
     FORM_REF1 = 0x11
     FORM_REF_UDATA = 0x15
+
+
+cdef enum:
+    N_FUZZED = 64  # addresses that a fuzzed input is asked for
 
 
 cdef struct Sections:
@@ -54,19 +59,19 @@ cdef bint _address(const Sections *sections, const Unit *unit, u64 base, u64 val
     return not cursor.failed
 
 
-cdef s64 _first_from(const u64[::1] sorted, u64 value) noexcept nogil:
+cdef s64 _first_from(const Wanted *wanted, u64 value) noexcept nogil:
     # index of the first that is not less
-    cdef s64 low = 0, high = sorted.shape[0], middle
+    cdef s64 low = 0, high = wanted.n, middle
     while low < high:
         middle = (low + high) >> 1
-        if sorted[middle] < value:
+        if wanted.at[middle] < value:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-cdef bint _may_hold(const Sections *sections, const Unit *unit, u64 base, const Entry *top, const u64[::1] wanted) noexcept nogil:
+cdef bint _may_hold(const Sections *sections, const Unit *unit, u64 base, const Entry *top, const Wanted *wanted) noexcept nogil:
     # A unit of several ranges has no end: it may hold any.
     cdef u64 low, end
     cdef s64 at
@@ -75,11 +80,11 @@ cdef bint _may_hold(const Sections *sections, const Unit *unit, u64 base, const 
     if not _address(sections, unit, base, top.high, top.high_form, &end):
         end = low + top.high
     at = _first_from(wanted, low)
-    return at < wanted.shape[0] and wanted[at] < end
+    return at < wanted.n and wanted.at[at] < end
 
 
 cdef void _scan_unit(
-    const Sections *sections, const Unit *unit, const Abbreviations *table, u64 base, const u64[::1] wanted,
+    const Sections *sections, const Unit *unit, const Abbreviations *table, u64 base, const Wanted *wanted,
     u64 *found,
 ) noexcept nogil:
     """Set in `found`, by index into `wanted`, 1 + the offset of the first entry of each function."""
@@ -105,13 +110,13 @@ cdef void _scan_unit(
                     return
             elif _address(sections, unit, base, entry.low, entry.low_form, &address):
                 at = _first_from(wanted, address)
-                if at < wanted.shape[0] and wanted[at] == address and not found[at]:
+                if at < wanted.n and wanted.at[at] == address and not found[at]:
                     found[at] = <u64>(begin - sections.info) + 1
         else:
             entry_skip(&cursor, table, abbreviation)
 
 
-cdef int _scan(const Sections *sections, u64 base, const u64[::1] wanted, u64 *found) noexcept nogil:
+cdef int _scan(const Sections *sections, u64 base, const Wanted *wanted, u64 *found) noexcept nogil:
     cdef Abbreviations table
     cdef Unit unit
     cdef u64 at = 0
@@ -128,7 +133,28 @@ cdef int _scan(const Sections *sections, u64 base, const u64[::1] wanted, u64 *f
             break
         at = unit.end
     abbreviations_free(&table)
-    return status
+    return -1 if status < 0 else 0
+
+
+cdef int etrace_xray_debug_memory(const u8 *data, u64 size) noexcept nogil:
+    cdef Sections sections
+    cdef Wanted wanted
+    cdef u64[N_FUZZED] addresses
+    cdef u64[N_FUZZED] found
+    cdef u64 i, cut
+    if size < 2:
+        return 0
+    for i in range(N_FUZZED):
+        addresses[i] = i * i
+    wanted.at, wanted.n = addresses, N_FUZZED
+    memset(found, 0, sizeof(found))
+    cut = data[0] * (size - 2) // 255
+    sections.is_big = data[1] & 1
+    sections.info, sections.info_bytes = data + 2, cut
+    sections.abbrev, sections.abbrev_bytes = data + 2 + cut, size - 2 - cut
+    sections.addr, sections.addr_bytes = data, size
+    fuzz_rows(data + 2, size - 2, sections.is_big, &wanted)
+    return _scan(&sections, 0, &wanted, found)
 
 
 cdef const u8 *_bytes(const u8[::1] data) noexcept:
@@ -153,16 +179,18 @@ def find(
     without an entry are left out.
     """
     cdef Sections sections
+    cdef Wanted sorted_wanted
     cdef u64 *found
     cdef s64 i, n = wanted.shape[0]
     cdef int status
+    sorted_wanted.at, sorted_wanted.n = &wanted[0] if n else NULL, n
     _set_sections(&sections, info, abbrev, addr, is_big)
     found = <u64 *>calloc(n + 1, sizeof(u64))
     if found == NULL:
         raise MemoryError
     try:
         with nogil:
-            status = _scan(&sections, address_base, wanted, found)
+            status = _scan(&sections, address_base, &sorted_wanted, found)
         if status < 0:
             raise MemoryError
         return {wanted[i]: found[i] - 1 for i in range(n) if found[i]}
