@@ -1,38 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolves function ids by the instrumentation map of a binary (ELF section `xray_instr_map`).
+"""Resolves function ids by the instrumentation map of a binary.
 
-An entry is two words (address of the sled, address of its function), then kind, always-instrument
-and version, padded to four words. Versions 0 and 1 have absolute addresses (which a position-
-independent binary leaves to its relocations), version 2 has them relative to the word itself. The
-id of a function is the number of its run of equal function addresses, counted from 1 in section
-order. All of it is the same on every architecture. Source: compiler-rt's xray_interface.cpp, and
-reference/xray.md section 8 for what was measured.
+The id of a function is the number of its run of equal function addresses, counted from 1 in the
+order of the map. What reads ELF files is imported when there is a map to read: a report without
+names starts without it. Source: compiler-rt's xray_interface.cpp, and reference/xray.md section 8.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.relocation import RelocationSection
+if TYPE_CHECKING:
+    from etrace.xray.lines import Declaration
 
-from etrace.errors import EtraceError
-from etrace.xray.demangle import demangle
-from etrace.xray.lines import Declaration, read_declarations
-from etrace.xray.symbols import find_debug_file, read_names
-
-SECTION = "xray_instr_map"
-ARCHIVE_MAGIC = b"!<arch>\n"
-#: the first one whose words are relative to themselves
-RELATIVE_VERSION = 2
 OBJECT_SHIFT = 24
 #: bits of a function id within its object
 LOCAL_MASK = (1 << OBJECT_SHIFT) - 1
@@ -74,111 +60,6 @@ class Sled:
         return names[SledKind(self.kind)] if self.kind in names else f"kind-{self.kind}"
 
 
-def _relocations(elf: ELFFile, begin: int, end: int) -> Iterator[tuple[int, int | None, int]]:
-    """Yield (address, addend or None, symbol's value) for the relocations of words in [begin, end).
-
-    Without an addend it is in the word itself, as is the whole value of a word that RELR relocates.
-    """
-    for section in elf.iter_sections():
-        if not isinstance(section, RelocationSection):
-            continue
-        symbols: Any = elf.get_section(section["sh_link"]) if section["sh_link"] else None
-        for relocation in section.iter_relocations():
-            where, base = relocation["r_offset"], 0
-            if not begin <= where < end:
-                continue
-            if relocation["r_info_sym"] and symbols is not None:
-                base = symbols.get_symbol(relocation["r_info_sym"])["st_value"]
-            yield where, relocation["r_addend"] if section.is_RELA() else None, base
-
-
-class _Absolute:
-    """Words of versions 0 and 1: those of the section, and what relocations make of them."""
-
-    def __init__(self, elf: ELFFile, begin: int, end: int) -> None:
-        self._moved = {
-            where: (addend, base) for where, addend, base in _relocations(elf, begin, end)
-        }
-
-    def value(self, where: int, word: int) -> int:
-        addend, base = self._moved.get(where, (None, 0))
-        return base + (word if addend is None else addend)
-
-
-def _entries(data: bytes, elf: ELFFile) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the fields of every entry."""
-    order, word = ("<" if elf.little_endian else ">"), ("Q" if elf.elfclass == 64 else "I")
-    padding = 13 if elf.elfclass == 64 else 5
-    yield from struct.iter_unpack(f"{order}{word}{word}BBB{padding}x", data)
-
-
-def _addresses(elf: ELFFile, section: Any) -> Iterator[tuple[int, int, int, bool, int]]:
-    data, start = section.data(), section["sh_addr"]
-    word = elf.elfclass // 8
-    n_bytes = 4 * word
-    mask = (1 << elf.elfclass) - 1
-    code = mask ^ 1 if elf["e_machine"] == "EM_ARM" else mask  # bit 0 says Thumb
-    absolute: _Absolute | None = None
-    for i, (sled, function, kind, always, version) in enumerate(
-        _entries(data[: len(data) // n_bytes * n_bytes], elf)
-    ):
-        at = start + i * n_bytes
-        if version >= RELATIVE_VERSION:
-            sled, function = at + sled, at + word + function  # noqa: PLW2901
-        else:
-            absolute = absolute or _Absolute(elf, start, start + len(data))
-            sled, function = absolute.value(at, sled), absolute.value(at + word, function)  # noqa: PLW2901
-        yield sled & mask, function & code, kind, bool(always), version
-
-
-def _number(rows: Iterator[tuple[int, int, int, bool, int]]) -> Iterator[Sled]:
-    runs = groupby(rows, key=lambda row: row[1])
-    for function_id, (_, sleds) in enumerate(runs, start=1):
-        for address, function, kind, always, version in sleds:
-            yield Sled(function_id, address, function, kind, always, version)
-
-
-def _refuse_object(elf: ELFFile, path: Path) -> None:
-    """Raise for an object file: it has a map for each function, the linker decides their order."""
-    if elf["e_type"] == "ET_REL":
-        n = sum(section.name == SECTION for section in elf.iter_sections())
-        raise EtraceError(
-            f"{path} is an object file with {n} sections {SECTION}: its functions have no ids "
-            "before a linker has put them in order",
-            "link it, and give the executable or shared object that was run",
-        )
-
-
-def _read_sleds(elf: ELFFile, path: Path) -> tuple[Sled, ...]:
-    _refuse_object(elf, path)
-    section = elf.get_section_by_name(SECTION)
-    if section is None:
-        raise EtraceError(
-            f"{path} has no section {SECTION}",
-            "was it built with -fxray-instrument? is it the program that wrote the log?",
-        )
-    if section["sh_type"] == "SHT_NOBITS":
-        raise EtraceError(
-            f"{path} is a debug file: its section {SECTION} is empty",
-            "give the program itself; names are taken from its debug file by themselves",
-        )
-    sleds = tuple(_number(_addresses(elf, section)))
-    if any(sled.function == 0 and sled.version < RELATIVE_VERSION for sled in sleds):
-        raise EtraceError(
-            f"{path}: addresses of its {SECTION} are in relocations of an unknown form",
-            "link it without --pack-dyn-relocs=android, or with --apply-dynamic-relocs",
-        )
-    return sleds
-
-
-def _refuse_archive(stream: IO[bytes], path: Path) -> None:
-    if stream.read(len(ARCHIVE_MAGIC)) == ARCHIVE_MAGIC:
-        raise EtraceError(
-            f"{path} is an archive of object files: these have no ids before they are linked",
-            "give the executable or shared object that was run",
-        )
-
-
 @dataclass(frozen=True)
 class InstrumentationMap:
     """Functions of one binary by id. `object_number` is 0 for the executable, 1.. for DSOs.
@@ -193,19 +74,10 @@ class InstrumentationMap:
     @classmethod
     def from_elf(cls, path: str | Path, object_number: int = 0) -> InstrumentationMap:
         """Read the map of an ELF file; EtraceError when it has none or cannot be read."""
+        from etrace.xray.sleds import read_sleds
+
         path = Path(path)
-        try:
-            with path.open("rb") as stream:
-                _refuse_archive(stream, path)
-                return cls(path, _read_sleds(ELFFile(stream), path), object_number)
-        except OSError as error:
-            raise EtraceError(
-                f"cannot read {path}: {error.strerror}", "name the program that wrote the log"
-            ) from error
-        except (ELFError, struct.error, OverflowError) as error:
-            raise EtraceError(
-                f"{path}: not a readable ELF file: {error}", "name the program that wrote the log"
-            ) from error
+        return cls(path, read_sleds(path), object_number)
 
     @property
     def n_functions(self) -> int:
@@ -228,27 +100,16 @@ class InstrumentationMap:
     @cached_property
     def mangled(self) -> Mapping[int, str]:
         """Symbols by function address, as the linker knows them."""
-        try:
-            with self.path.open("rb") as stream:
-                return read_names(ELFFile(stream), self.path, frozenset(self.addresses))
-        except (OSError, ELFError):
-            return {}
+        from etrace.xray.symbols import names_in
+
+        return names_in(self.path, frozenset(self.addresses))
 
     @cached_property
     def declarations(self) -> Mapping[int, Declaration]:
         """Where functions are declared, by address, as far as debug information tells."""
-        wanted = frozenset(self.addresses)
-        try:
-            with self.path.open("rb") as stream:
-                elf = ELFFile(stream)
-                found = read_declarations(elf, wanted)
-                debug = None if found else find_debug_file(elf, self.path)
-            if debug is None:
-                return found
-            with debug.open("rb") as stream:
-                return read_declarations(ELFFile(stream), wanted)
-        except (OSError, ELFError):
-            return {}
+        from etrace.xray.lines import declarations_in
+
+        return declarations_in(self.path, frozenset(self.addresses))
 
     def address(self, function_id: int) -> int | None:
         """Return the address of a function, None when the map has no such id."""
@@ -265,7 +126,11 @@ class InstrumentationMap:
         name = self.mangled.get(address)
         if name is None:
             return f"@({address:x})"
-        return demangle(name) if demangled else name
+        if not demangled:
+            return name
+        from etrace.xray.demangle import demangle
+
+        return demangle(name)
 
     def declaration(self, function_id: int) -> Declaration | None:
         """Return where a function is declared, None when nothing tells."""

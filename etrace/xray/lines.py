@@ -12,12 +12,15 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
+from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from libetrace.xray import line_table, subprograms
 
 from etrace.xray.sections import DebugSections, read_debug_sections, read_section
 from etrace.xray.split_units import SplitUnit, find_split_units
+from etrace.xray.symbols import find_debug_file
 
 #: how many steps from a concrete function to its declaration are followed
 MAX_STEPS = 4
@@ -136,3 +139,18 @@ def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declara
         if declaration := files.declaration(*row):
             found[address] = declaration
     return found
+
+
+def declarations_in(path: Path, wanted: frozenset[int]) -> dict[int, Declaration]:
+    """Return the declarations that a file or its separate debug file knows."""
+    try:
+        with path.open("rb") as stream:
+            elf = ELFFile(stream)
+            found = read_declarations(elf, wanted)
+            debug = None if found else find_debug_file(elf, path)
+        if debug is None:
+            return found
+        with debug.open("rb") as stream:
+            return read_declarations(ELFFile(stream), wanted)
+    except (OSError, ELFError):
+        return {}

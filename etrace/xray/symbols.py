@@ -144,3 +144,12 @@ def read_names(elf: ELFFile, path: Path, wanted: frozenset[int]) -> Mapping[int,
     if len(names) < len(wanted):
         names = read_table(elf, ".dynsym", wanted) | names
     return names
+
+
+def names_in(path: Path, wanted: frozenset[int]) -> Mapping[int, str]:
+    """Return mangled names for the wanted addresses of a file; none when it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return read_names(ELFFile(stream), path, wanted)
+    except (OSError, ELFError):
+        return {}
