@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
+from itertools import groupby
 from pathlib import Path
 
 from etrace import __version__
@@ -37,12 +38,22 @@ def filled(text: str) -> str:
     return "\n".join(escape(line) for s in sentences for line in textwrap.wrap(s, WIDTH))
 
 
+def prose(text: str) -> str:
+    """Return running text in which indented lines, examples, stay as they are."""
+    out = []
+    for is_example, lines in groupby(text.splitlines(), lambda line: line.startswith("  ")):
+        part = "\n".join(lines)
+        example = escape(textwrap.dedent(part))
+        out.append(f".RS\n.nf\n{example}\n.fi\n.RE" if is_example else filled(part))
+    return "\n".join(filter(None, out))
+
+
 def page(program: Program) -> str:
     """Return the man page of a program."""
     others = [name for name in SEE_ALSO if name != program.name]
     values = {
         "program": program, "version": __version__, "others": others,
-        "escape": escape, "filled": filled,
+        "escape": escape, "filled": filled, "prose": prose,
     }  # fmt: skip
     return render(TEMPLATE, values)
 

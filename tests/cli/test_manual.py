@@ -69,3 +69,9 @@ def test_a_c_program_is_read_from_its_help() -> None:
 
 def test_text_that_troff_would_read_is_escaped() -> None:
     assert manual.filled(".x -y 'z' \\n") == r"\&.x \-y \(aqz\(aq \en"
+
+
+def test_examples_keep_their_lines(pages: Path) -> None:
+    lines = [line.strip() for line in shown(pages / "etrace.1").splitlines()]
+    first = lines.index("etrace xray account -m PROGRAM xray-log.PROGRAM.*")
+    assert lines[first + 1] == "etrace xray flame -m PROGRAM xray-log.PROGRAM.* -o flame.html"
