@@ -18,6 +18,7 @@ from libetrace.xray.reader import LogError
 
 from etrace.errors import EtraceError
 from etrace.xray import clock as clocks
+from etrace.xray import source
 from etrace.xray.clock import Clock
 from etrace.xray.source import open_log
 from etrace.xray.warnings import Damage
@@ -119,7 +120,12 @@ class Log:
     @property
     def damage(self) -> Damage:
         """What is wrong with the file."""
-        return Damage(self.raw.problems, self.raw.n_problems, self.raw.n_skipped_bytes)
+        unpacking = source.damage(self.data)
+        problems, n_problems = (
+            [*self.raw.problems, *unpacking],
+            self.raw.n_problems + len(unpacking),
+        )
+        return Damage(problems, n_problems, self.raw.n_skipped_bytes)
 
     @cached_property
     def records(self) -> Columns:

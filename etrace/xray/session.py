@@ -15,6 +15,7 @@ from libetrace.xray.reader import LogError
 from etrace.errors import EtraceError
 from etrace.xray import clock as clocks
 from etrace.xray import log as logs
+from etrace.xray import source
 from etrace.xray.clock import Clock
 from etrace.xray.names import Names
 from etrace.xray.selection import Selection
@@ -30,8 +31,10 @@ def _named(name: str, read: Callable[..., Any], *args: Any, **options: Any) -> A
         raise EtraceError(f"{name}: {error}", "is it an XRay log? name the file") from error
 
 
-def _damage(described: Mapping[str, Any]) -> Damage:
-    return Damage(described["problems"], described["n_problems"], described["n_skipped_bytes"])
+def _damage(described: Mapping[str, Any], data: Any) -> Damage:
+    problems = [*described["problems"], *source.damage(data)]
+    n_more = len(problems) - len(described["problems"])
+    return Damage(problems, described["n_problems"] + n_more, described["n_skipped_bytes"])
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Session:
         """Return what is wrong with each log; `described` is that of an account."""
         if described is None:
             return [log.damage for log in self.logs]
-        return [_damage(one) for one in described]
+        return [_damage(one, data) for one, data in zip(described, self.data, strict=True)]
 
     def warnings(
         self, damages: Sequence[Damage], functions: Collection[int], kinds: Collection[int]
@@ -138,7 +141,7 @@ class Session:
                 damage = logs.read_bytes(data, path).damage
                 found = []
             else:
-                damage = _damage(head)
+                damage = _damage(head, data)
                 found = verifier.verify(data)
             texts = [f"{path}: offset {offset}: {text}" for offset, text in found]
             if texts or damage.is_lossy:

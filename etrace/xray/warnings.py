@@ -22,6 +22,7 @@ TEXTS = {
     "empty-preamble": "buffer with nothing but its preamble",
     "unknown-record-type": "record of unknown type {number}",
     "stray-argument": "argument that belongs to no call",
+    "archive-damaged": "here the compressed data ends or is damaged; what was before it is used",
     "trailing-bytes": "bytes behind the last whole record",
     "buffer-too-long": "the buffer says that it is longer than it is; read up to the next one",
     "no-buffer-size": "the header has no size of buffers; they are told by how they begin",
@@ -41,7 +42,7 @@ class Damage:
     @property
     def is_lossy(self) -> bool:
         """Say whether something in the file could not be used."""
-        lossy = ("record-cut-off", "buffer-cut-off", "buffer-too-long")
+        lossy = ("record-cut-off", "buffer-cut-off", "buffer-too-long", "archive-damaged")
         return self.n_skipped_bytes > 0 or any(p[0] in lossy for p in self.problems)
 
 

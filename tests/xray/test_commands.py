@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import xray_samples as samples
 from xray_builder import LogBuilder
 
+from etrace import xray
 from etrace.cli.main import etrace
 from etrace.cli.xray import COMMANDS
 
@@ -90,6 +92,30 @@ def test_logs_come_compressed_and_by_a_pipe(tmp_path: Path) -> None:
         check=True,
     )
     assert piped.stdout == wanted.stdout
+
+
+@pytest.mark.parametrize("packer", [["gzip"], ["zstd", "-q", "--no-check"]])
+def test_what_damaged_compressed_data_held_is_used(
+    packer: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = random.Random(1)
+    builder = LogBuilder().thread(1).cpu(0, 1)
+    for _ in range(40_000):
+        builder.enter(1, noise.randrange(2**32))
+    data = builder.build()
+    done = subprocess.run([*packer, "-c"], input=data, capture_output=True, check=True)
+    path = tmp_path / "cut"
+    path.write_bytes(done.stdout[: len(done.stdout) * 9 // 10])
+    assert run("account", str(path)) == 2
+    shown = capsys.readouterr().err
+    assert "here the compressed data ends or is damaged" in shown
+    log = xray.read(path)
+    assert log.damage.is_lossy
+    assert 10_000 < log.n_records < 40_000
+    assert run("account", "--strict", str(path)) == 1
+    path.write_bytes(done.stdout[:12])
+    assert run("account", str(path)) == 1
+    assert "copy the log again" in capsys.readouterr().err
 
 
 def test_damage_is_told_of_and_the_status_is_2(
