@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from libetrace.xray import line_table, subprograms
 
-from etrace.xray.sections import DebugSections, read_debug_sections, read_section
+from etrace.xray.sections import DAMAGE, DebugSections, read_debug_sections, read_section
 from etrace.xray.split_units import SplitUnit, find_split_units
 from etrace.xray.symbols import find_debug_file
 
@@ -152,5 +151,5 @@ def declarations_in(path: Path, wanted: frozenset[int]) -> dict[int, Declaration
             return found
         with debug.open("rb") as stream:
             return read_declarations(ELFFile(stream), wanted)
-    except (OSError, ELFError):
+    except (OSError, *DAMAGE):
         return {}

@@ -7,12 +7,13 @@ then zlib data. What is damaged or cannot be unpacked here has no bytes.
 
 from __future__ import annotations
 
+import lzma
 import struct
 import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from elftools.common.exceptions import ELFError
+from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 
 from etrace.errors import EtraceError
@@ -22,11 +23,17 @@ SHF_COMPRESSED = 0x800
 COMPRESSED_ZLIB, COMPRESSED_ZSTD = 1, 2
 OLD_MAGIC = b"ZLIB"
 OLD_HEADER_BYTES = 12
+#: what pyelftools raises for a damaged file, and what its numbers lead to
+DAMAGE = (
+    ELFError, DWARFError, struct.error, zlib.error, lzma.LZMAError, ValueError, OverflowError,
+    KeyError, AttributeError, TypeError, AssertionError, MemoryError, RecursionError,
+)  # fmt: skip
 
 
 def _raw(elf: ELFFile, section: Any) -> bytes:
-    elf.stream.seek(section["sh_offset"])
-    return bytes(elf.stream.read(section["sh_size"]))
+    begin = min(section["sh_offset"], elf.stream_len)
+    elf.stream.seek(begin)
+    return bytes(elf.stream.read(min(section["sh_size"], elf.stream_len - begin)))
 
 
 def _inflate(data: bytes, n_bytes: int) -> bytes:
@@ -43,21 +50,33 @@ def _unpack(elf: ELFFile, data: bytes, name: str) -> bytes:
     return unzstd(data[head.size :], name) if how == COMPRESSED_ZSTD else b""
 
 
-def read_section(elf: ELFFile, name: str) -> bytes:
-    """Return the bytes of a section; none when it is missing, empty (NOBITS) or damaged."""
-    section = elf.get_section_by_name(name)
+def _unpack_old(data: bytes) -> bytes:
+    if not data.startswith(OLD_MAGIC) or len(data) < OLD_HEADER_BYTES:
+        return b""
+    n_bytes = int.from_bytes(data[len(OLD_MAGIC) : OLD_HEADER_BYTES], "big")
+    return _inflate(data[OLD_HEADER_BYTES:], n_bytes)
+
+
+def section_bytes(elf: ELFFile, section: Any) -> bytes:
+    """Return the bytes of a section, however many more it says that it has."""
     try:
-        if section is None:
-            old = elf.get_section_by_name(f".z{name[1:]}")
-            data = _raw(elf, old) if old is not None else b""
-            is_packed = data.startswith(OLD_MAGIC) and len(data) > OLD_HEADER_BYTES
-            size = int.from_bytes(data[len(OLD_MAGIC) : OLD_HEADER_BYTES], "big")
-            return _inflate(data[OLD_HEADER_BYTES:], size) if is_packed else b""
         if section["sh_type"] == "SHT_NOBITS":
             return b""
         data = _raw(elf, section)
-        return _unpack(elf, data, name) if section["sh_flags"] & SHF_COMPRESSED else data
-    except (ELFError, EtraceError, zlib.error, struct.error, OverflowError, OSError):
+        return _unpack(elf, data, section.name) if section["sh_flags"] & SHF_COMPRESSED else data
+    except (EtraceError, OSError, *DAMAGE):
+        return b""
+
+
+def read_section(elf: ELFFile, name: str) -> bytes:
+    """Return the bytes of a section; none when it is missing, empty (NOBITS) or damaged."""
+    try:
+        section = elf.get_section_by_name(name)
+        if section is not None:
+            return section_bytes(elf, section)
+        old = elf.get_section_by_name(f".z{name[1:]}")
+        return _unpack_old(_raw(elf, old)) if old is not None else b""
+    except (EtraceError, OSError, *DAMAGE):
         return b""
 
 

@@ -16,12 +16,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 
 from etrace.errors import EtraceError
 from etrace.xray.instrumentation import Sled
+from etrace.xray.sections import DAMAGE, section_bytes
 
 SECTION = "xray_instr_map"
 ARCHIVE_MAGIC = b"!<arch>\n"
@@ -68,7 +68,7 @@ def _entries(data: bytes, elf: ELFFile) -> Iterator[tuple[int, int, int, int, in
 
 
 def _addresses(elf: ELFFile, section: Any) -> Iterator[tuple[int, int, int, bool, int]]:
-    data, start = section.data(), section["sh_addr"]
+    data, start = section_bytes(elf, section), section["sh_addr"]
     word = elf.elfclass // 8
     n_bytes = 4 * word
     mask = (1 << elf.elfclass) - 1
@@ -144,7 +144,7 @@ def read_sleds(path: Path) -> tuple[Sled, ...]:
         raise EtraceError(
             f"cannot read {path}: {error.strerror}", "name the program that wrote the log"
         ) from error
-    except (ELFError, struct.error, OverflowError) as error:
+    except DAMAGE as error:
         raise EtraceError(
             f"{path}: not a readable ELF file: {error}", "name the program that wrote the log"
         ) from error

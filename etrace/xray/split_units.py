@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
+
+from etrace.xray.sections import DAMAGE
 
 NAMES = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
 BASES = ("DW_AT_addr_base", "DW_AT_GNU_addr_base")
@@ -62,5 +63,5 @@ def find_split_units(elf: ELFFile, abbrev: bytes) -> Iterator[SplitUnit]:
             found = _split_unit(unit.get_top_DIE().attributes)
             if found is not None:
                 yield found
-    except (ELFError, DWARFError, KeyError, ValueError, AssertionError, OverflowError):
+    except DAMAGE:
         return

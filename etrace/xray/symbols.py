@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
+
+from etrace.xray.sections import DAMAGE, read_section, section_bytes
 
 DEBUG_ROOT = Path("/usr/lib/debug")
 STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
@@ -32,7 +33,7 @@ def _table(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int]]:
     if section is None or section["sh_type"] == "SHT_NOBITS":
         return
     order = "<" if elf.little_endian else ">"
-    data = section.data()
+    data = section_bytes(elf, section)
     if elf.elfclass == 64:
         for n, info, _, where, value, size in struct.iter_unpack(
             order + "IBBHQQ", data[: len(data) // 24 * 24]
@@ -66,7 +67,7 @@ def read_table(elf: ELFFile, name: str, wanted: frozenset[int]) -> dict[int, str
             best[address] = (rank, offset)
     if not best:
         return {}
-    strings = elf.get_section(section["sh_link"]).data() if section else b""
+    strings = section_bytes(elf, elf.get_section(section["sh_link"])) if section else b""
     return {address: _string(strings, offset) for address, (_, offset) in best.items()}
 
 
@@ -88,10 +89,7 @@ def _build_id(elf: ELFFile) -> str | None:
 
 
 def _debug_link(elf: ELFFile) -> str | None:
-    section = elf.get_section_by_name(".gnu_debuglink")
-    if section is None:
-        return None
-    return bytes(section.data()).split(b"\0", 1)[0].decode(errors="replace") or None
+    return read_section(elf, ".gnu_debuglink").split(b"\0", 1)[0].decode(errors="replace") or None
 
 
 def debug_files(elf: ELFFile, path: Path) -> Iterator[Path]:
@@ -108,11 +106,11 @@ def debug_files(elf: ELFFile, path: Path) -> Iterator[Path]:
 
 
 def _packed(elf: ELFFile) -> IO[bytes] | None:
-    section = elf.get_section_by_name(".gnu_debugdata")
-    if section is None:
+    data = read_section(elf, ".gnu_debugdata")
+    if not data:
         return None
     try:
-        return io.BytesIO(lzma.decompress(section.data()))
+        return io.BytesIO(lzma.decompress(data))
     except lzma.LZMAError:
         return None
 
@@ -126,7 +124,7 @@ def find_debug_file(elf: ELFFile, path: Path) -> Path | None:
         with place.open("rb") as stream:
             try:
                 found = _build_id(ELFFile(stream))
-            except ELFError:
+            except DAMAGE:
                 continue
         if wanted is None or found in (None, wanted):
             return place
@@ -151,5 +149,5 @@ def names_in(path: Path, wanted: frozenset[int]) -> Mapping[int, str]:
     try:
         with path.open("rb") as stream:
             return read_names(ELFFile(stream), path, wanted)
-    except (OSError, ELFError):
+    except (OSError, *DAMAGE):
         return {}

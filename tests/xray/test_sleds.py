@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 import xray_programs as programs
@@ -142,3 +143,30 @@ def test_relocations_of_an_unknown_form_are_told_of(tmp_path: Path) -> None:
     packed = ("-shared", "-Bsymbolic", "-z", "notext", "--pack-dyn-relocs=android")
     with pytest.raises(EtraceError, match="relocations of an unknown form"):
         InstrumentationMap.from_elf(programs.linked(tmp_path, *packed, made))
+
+
+def damaged(sound: bytes, rng: Random) -> bytes:
+    """Return a copy of a file with wrong bytes in its header, section headers or anywhere."""
+    data = bytearray(sound)
+    for _ in range(rng.randrange(1, 8)):
+        ranges = (range(64), range(len(data) - 3000, len(data)), range(len(data)))
+        data[rng.choice(rng.choice(ranges))] = rng.choice([0, 1, 127, 255])
+    return bytes(data[: rng.randrange(len(data))] if rng.random() < 0.15 else data)
+
+
+def test_a_damaged_program_is_refused_or_read(tmp_path: Path) -> None:
+    made = programs.compiled(tmp_path, "-g")
+    sound = programs.linked(tmp_path, "-shared", made).read_bytes()
+    path, rng = tmp_path / "damaged", Random(3)
+    n_refused = 0
+    for _ in range(250):
+        path.write_bytes(damaged(sound, rng))
+        try:
+            found = InstrumentationMap.from_elf(path)
+        except EtraceError:
+            n_refused += 1
+            continue
+        for number in range(1, found.n_functions + 1):
+            assert found.name(number)
+            found.declaration(number)
+    assert 20 < n_refused < 230
