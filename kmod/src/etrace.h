@@ -74,9 +74,15 @@ struct etrace_task {
 extern struct hlist_head etrace_task_hash[1 << ETRACE_TASK_HASH_BITS];
 
 /*
- * Under rcu_read_lock(). NULL when the task is not traced. No lock, no memory barrier. Every system
- * call of every task pays for it unless the session is isolated.
+ * False: the task is not traced. Looks at no entry and so needs no lock, not even RCU's. Opens and
+ * closes of every task pay for it unless the session is isolated.
  */
+static __always_inline bool etrace_task_may_be_traced(const struct task_struct *task)
+{
+	return READ_ONCE(etrace_task_hash[hash_ptr(task, ETRACE_TASK_HASH_BITS)].first);
+}
+
+/* Under rcu_read_lock(). NULL when the task is not traced. No lock, no memory barrier. */
 static __always_inline struct etrace_task *etrace_task_find(const struct task_struct *task)
 {
 	struct etrace_task *entry;

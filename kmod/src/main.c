@@ -8,6 +8,7 @@
 #include "record.h"
 #include "scratch.h"
 #include "session.h"
+#include "syscall_table.h"
 #include "work.h"
 
 static int __init etrace_init(void)
@@ -17,6 +18,7 @@ static int __init etrace_init(void)
 	if (err)
 		return err;
 	etrace_text_init();
+	etrace_syscall_table_init();
 	etrace_counters = alloc_percpu(struct etrace_counters);
 	if (!etrace_counters)
 		return -ENOMEM;

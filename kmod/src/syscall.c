@@ -94,11 +94,16 @@ static noinline void exit_call(struct pt_regs *regs, long result, enum etrace_ca
 
 void etrace_on_sys_exit(void *data, struct pt_regs *regs, long result)
 {
-	enum etrace_call_kind kind = etrace_call_kind(regs);
+	unsigned int nr = syscall_get_nr(current, regs);
+	enum etrace_call_kind kind;
 
-	if (likely(kind - 1u >= ETRACE_N_CALLS_AT_EXIT - 1u))
+	if (likely(!etrace_exit_numbers[nr % ETRACE_EXIT_NUMBERS]))
 		return;
-	exit_call(regs, result, kind);
+	if (likely(!etrace_task_may_be_traced(current)))
+		return;
+	kind = etrace_call_kind(regs);
+	if (etrace_looked_at_exit(kind))
+		exit_call(regs, result, kind);
 }
 
 struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last)

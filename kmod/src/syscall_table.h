@@ -53,6 +53,18 @@ extern const u8 etrace_native_calls[ETRACE_NATIVE_CALLS];
 extern const u8 etrace_compat_calls[ETRACE_COMPAT_CALLS];
 #endif
 
+/*
+ * Whether any of the tables has a call of this number that is looked at when it returns. Any number
+ * is an index when divided (that takes the bit of x32 away too): what shares an entry with another
+ * is told apart by the tables.
+ */
+#define ETRACE_EXIT_NUMBERS 1024
+
+extern bool etrace_exit_numbers[ETRACE_EXIT_NUMBERS];
+
+/* When the module is loaded. */
+void etrace_syscall_table_init(void);
+
 /* Whether the call that `current` stands in is one of the 32-bit table. */
 static __always_inline bool etrace_in_compat_call(void)
 {
@@ -63,6 +75,11 @@ static __always_inline bool etrace_in_compat_call(void)
 #else
 	return is_compat_task();
 #endif
+}
+
+static __always_inline bool etrace_looked_at_exit(enum etrace_call_kind kind)
+{
+	return kind - 1u < ETRACE_N_CALLS_AT_EXIT - 1u;
 }
 
 static __always_inline enum etrace_call_kind etrace_call_kind(struct pt_regs *regs)
