@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * calls KIND COUNT: nanoseconds of one turn of KIND, the least of five rounds. In a guest with
- * -icount shift=0 a nanosecond is an instruction, and the least round is one without a timer tick.
+ * calls KIND COUNT ROUNDS: nanoseconds of one turn of KIND, the least of ROUNDS times COUNT turns. In a
+ * guest with -icount shift=0 a nanosecond is an instruction. The least of some short rounds is one
+ * without a timer tick.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,8 +14,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define N_ROUNDS 5
 
 static char self[4096];
 
@@ -31,7 +30,7 @@ static void open_close(void)
 
 static void fork_exec_exit(void)
 {
-	char *argv[] = { self, "nothing", "0", NULL };
+	char *argv[] = { self, "nothing", NULL };
 	char *environment[] = { NULL };
 	pid_t pid = fork();
 
@@ -78,19 +77,19 @@ int main(int argc, char **argv)
 	void (*run)(void) = NULL;
 	int64_t least = INT64_MAX;
 
-	if (argc == 3 && !strcmp(argv[1], "nothing"))
+	if (argc == 2 && !strcmp(argv[1], "nothing"))
 		return 0;
-	for (size_t i = 0; argc == 3 && i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; argc == 4 && i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(argv[1], kinds[i].name))
 			run = kinds[i].run;
-	if (!run || atol(argv[2]) <= 0) {
-		fprintf(stderr, "usage: calls KIND COUNT\n");
+	if (!run || atol(argv[2]) <= 0 || atoi(argv[3]) <= 0) {
+		fprintf(stderr, "usage: calls KIND COUNT ROUNDS\n");
 		return 2;
 	}
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
 	round_ns(run, atol(argv[2]) / 10 + 1); /* caches of names and pages are warm from here on */
-	for (int i = 0; i < N_ROUNDS; i++) {
+	for (int i = 0; i < atoi(argv[3]); i++) {
 		int64_t ns = round_ns(run, atol(argv[2]));
 
 		least = ns < least ? ns : least;
