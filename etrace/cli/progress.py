@@ -11,11 +11,11 @@ from typing import Any
 
 PATIENCE_SECONDS = 1.0
 
-#: called with what is being done, how much of it is, and how much there is
-Report = Callable[[str, int, int], None]
+#: called with what is being done, how much of it is, and how much there is (None: not known)
+Report = Callable[[str, int, int | None], None]
 
 
-def nothing(_what: str, _done: int, _total: int) -> None:
+def nothing(_what: str, _done: int, _total: int | None) -> None:
     """Report to nobody."""
 
 
@@ -32,14 +32,15 @@ def progress(
         bars: list[Any] = []
         tasks: dict[str, Any] = {}
 
-        def report(what: str, done: int, total: int) -> None:
+        def report(what: str, done: int, total: int | None) -> None:
             if not bars and time.monotonic() - began < patience_seconds:
                 return
             if not bars:
                 bars.append(stack.enter_context(_open_bars()))
             if what not in tasks:
                 tasks[what] = bars[0].add_task(what, total=total)
-            bars[0].update(tasks[what], completed=done, total=total, visible=done < total)
+            is_going_on = total is None or done < total
+            bars[0].update(tasks[what], completed=done, total=total, visible=is_going_on)
 
         yield report
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,6 +48,8 @@ class Session:
     hz: str | None = None
     #: bytes of each log, when they have been read: standard input is read once
     opened: Sequence[Any] | None = field(default=None, repr=False)
+    #: bytes read by the account that runs, and of how many
+    position: array[int] = field(default_factory=lambda: array("Q", [0, 0]), repr=False)
 
     @cached_property
     def data(self) -> Sequence[Any]:
@@ -116,7 +119,13 @@ class Session:
 
     def native(self, **options: Any) -> Any:
         """Run it with these options and no filters but those."""
-        return _named(", ".join(self.paths), native_account.account, self.data, **options)
+        return _named(
+            ", ".join(self.paths),
+            native_account.account,
+            self.data,
+            position=self.position,
+            **options,
+        )
 
     def damages(self, described: Sequence[dict[str, Any]] | None = None) -> list[Damage]:
         """Return what is wrong with each log; `described` is that of an account."""

@@ -39,4 +39,5 @@ def account(
     nodes: bool = False,
     split: bool = False,
     percentiles: bool = True,
+    position: Any = None,
 ) -> Account: ...

@@ -23,9 +23,14 @@ from libetrace.xray.reader cimport Cursor, Sink, decode, header_fill, read_heade
 from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
 from libetrace.xray.rows cimport NO_ROW, Rows, rows_find, rows_free, rows_get, rows_grow
 
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() noexcept
+    void *PyErr_Occurred() noexcept
+
 cdef enum:
     PIECE = 16384  # records at a time
     BASIC_BYTES = 32
+    SIGNAL_BYTES = 16 << 20  # how often signals are looked for: some 20 ms
 
 BY = {"function": 0, "thread": 1, "edge": 2}
 ENDINGS = ("exit", "tail-exit", "caller", "end-of-log")
@@ -69,10 +74,24 @@ cdef bint _is_wanted(const Rows *wanted, s32 thread) noexcept nogil:
     return wanted == NULL or rows_find(wanted, <u32>thread) != NO_ROW
 
 
+cdef int _move(Expander *expander, u64 n_bytes) noexcept nogil:
+    """Count bytes for who watches; -1 with a Python error when there was a signal (Ctrl-C)."""
+    cdef u64 before
+    cdef int failed = 0
+    if expander.position == NULL:
+        return 0
+    before = expander.position[0]
+    expander.position[0] = before + n_bytes
+    if before // SIGNAL_BYTES != (before + n_bytes) // SIGNAL_BYTES:
+        with gil:
+            failed = PyErr_CheckSignals()
+    return failed
+
+
 cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u64 n, Sink *sink,
                      Expander *expander, Problems *problems) noexcept nogil:
     cdef Cursor cursor
-    cdef u64 i
+    cdef u64 i, at
     cdef int more
     memset(&cursor, 0, sizeof(cursor))
     if expand_begin(expander, <u32>block.process, <u32>block.thread) < 0:
@@ -83,8 +102,11 @@ cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u
         more = 1
         while more:
             sink.n = 0
+            at = cursor.at
             more = decode(header, data, &cursor, sink, problems)
-            if more < 0 or expand(expander, sink.tsc, sink.function, sink.kind, sink.n) < 0:
+            if _move(expander, cursor.at - at) < 0 or more < 0:
+                return -1
+            if expand(expander, sink.tsc, sink.function, sink.kind, sink.n) < 0:
                 return -1
     return expand_end(expander)
 
@@ -130,6 +152,8 @@ cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *thre
             failed = expand(expander, sink.tsc + thread.first_record, sink.function + thread.first_record,
                             sink.kind + thread.first_record, thread.n_records)
         expand_end(expander)
+        if failed == 0:
+            failed = _move(expander, thread.n_records * BASIC_BYTES)
     sink_free(&sink)
     return failed
 
@@ -261,6 +285,8 @@ cdef class Account:
             with nogil:
                 failed = _run(&header, &data[0], size, &blocks, &threads, self._wanted_or_null,
                               &self._expander, &problems)
+            if failed < 0 and PyErr_Occurred() != NULL:
+                return -1
             if failed < 0:
                 raise MemoryError
             self.threads += _list_threads(len(self.logs), &blocks, &threads)
@@ -445,6 +471,7 @@ def account(
     bint nodes=False,
     bint split=False,
     bint percentiles=True,
+    u64[::1] position=None,
 ):
     """Account for the calls of logs (a buffer or a list of them); LogError when the bytes are none.
 
@@ -453,7 +480,8 @@ def account(
     callers. `threads`: thread ids that are looked at. `shortest`, `from_tsc`, `until_tsc`: shorter calls
     and those that begin outside are left out. `deduce`: calls that lost their exit end with their caller,
     and count. `calls` keeps the columns that `columns()` returns, `nodes` the tree of stacks, of all threads or
-    (`split`) of each. Without `percentiles` they are 0, and it takes less time.
+    (`split`) of each. Without `percentiles` they are 0, and it takes less time. `position`, two numbers that
+    another thread may look at: bytes that have been read, and of how many.
 
     Rows are (function, thread | caller | -1, count, min, median, 90th, 99th, max, sum, self), nodes (parent |
     -1 at a root | -2 - n at a root of `roots[n]`, function, count, ticks, self ticks).
@@ -478,8 +506,16 @@ def account(
         out._wanted_or_null = &out._wanted
     if expander_init(expander, sum([len(data) // FUNCTION_BYTES for data in buffers]) + 1) < 0:
         raise MemoryError
+    if position is not None:
+        if position.shape[0] < 2:
+            raise ValueError("position has room for two numbers")
+        position[0], position[1] = 0, sum([len(data) for data in buffers])
+        expander.position = &position[0]
     for data in buffers:
         out._add(data)
+    if position is not None:
+        position[0] = position[1]
+    expander.position = NULL
     out._summarise()
     if nodes:
         out._list_nodes()

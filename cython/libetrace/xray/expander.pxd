@@ -108,6 +108,7 @@ cdef struct Expander:
     u64 n_deduced
     u64 n_unfinished
     u64 n_backwards
+    u64 *position  # of bytes that have been read, for who watches; NULL: nobody does
 
 
 cdef int expander_init(Expander *expander, u64 n_records) noexcept nogil

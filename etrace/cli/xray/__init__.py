@@ -7,6 +7,8 @@ import argparse
 import importlib
 from dataclasses import dataclass
 
+from etrace.cli.xray.watch import Watch
+
 
 @dataclass(frozen=True, slots=True)
 class XrayCommand:
@@ -64,4 +66,6 @@ def run(args: argparse.Namespace) -> int:
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
     )
     module.declare(parser)
-    return int(module.run(parser.parse_args(args.rest)))
+    parsed = parser.parse_args(args.rest)
+    with Watch() as parsed.watch:
+        return int(module.run(parsed))

@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
         session, by_thread=args.by_thread, deduce=args.deduce, sort=sort,
         descending=not args.ascending and not names, top=args.top,
     )  # fmt: skip
-    with options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         width = _width(args.output) if args.format == "text" else None
         for text in WRITERS[args.format](report, session, args.by_thread):
             shown = text if width is None or len(text) <= width else text[:width] + "\n"

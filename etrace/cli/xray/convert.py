@@ -8,7 +8,6 @@ import gzip
 from functools import partial
 from typing import IO, cast
 
-from etrace.cli.progress import progress
 from etrace.cli.xray import options
 from etrace.xray import convert
 
@@ -32,9 +31,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the other format; a name that ends in .gz is compressed."""
     session = options.make_session(args)
-    with progress() as update, options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         wanted = convert.Options(
-            args.to, not args.no_sort, args.by, args.deduce, partial(update, "convert")
+            args.to, not args.no_sort, args.by, args.deduce, partial(args.watch.report, "convert")
         )
         if args.output and args.output.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) as packed:

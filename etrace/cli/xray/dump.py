@@ -121,7 +121,8 @@ def run(args: argparse.Namespace) -> int:
     names = Names(read_maps(args.maps), not args.no_demangle)
     selection = options.make_selection(args)
     status = 0
-    with options.open_output(args.output) as stream:
+    args.watch.stop()  # lines come at once, warnings between them
+    with options.open_output(args) as stream:
         for path in args.logs:
             data = open_log(path)
             session = Session([path], names, selection, args.hz, [data])

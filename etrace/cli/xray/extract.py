@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--object {args.object}: no shared object", f"0 to {MAX_OBJECT}")
     found = InstrumentationMap.from_elf(args.binary, args.object)
     rows = [_object(found, sled, not args.no_demangle) for sled in found.sleds]
-    with options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         for text in WRITERS[args.format](rows):
             stream.write(text.encode(errors="replace"))
     return 0

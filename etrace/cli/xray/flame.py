@@ -27,6 +27,6 @@ def run(args: argparse.Namespace) -> int:
     session = options.make_session(args)
     found = stacks(session, deduce=args.deduce)
     title = args.title or ", ".join(Path(path).name for path in args.logs)
-    with options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         stream.write(render(session, found, title).encode(errors="replace"))
     return options.finish_account(session, found.native)

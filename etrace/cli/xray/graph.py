@@ -19,7 +19,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 def write(text: str, args: argparse.Namespace) -> None:
     """Write DOT, or the SVG that graphviz makes of it."""
     data = render_svg(text) if args.format == "svg" else text.encode(errors="replace")
-    with options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         stream.write(data)
 
 

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         text = json.dumps([_object(found) for found in all_found], indent=1) + "\n"
     else:
         text = json.dumps({"traceEvents": list(_timeline(image, session, all_found))}) + "\n"
-    with options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         stream.write(text.encode(errors="replace"))
     status = options.finish(session, session.damages(), (), ())
     return status if all(found.execution for found in all_found) else max(status, 1)

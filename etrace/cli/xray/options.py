@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -91,6 +92,7 @@ def make_session(args: argparse.Namespace, logs: Sequence[str] | None = None) ->
     names = Names(read_maps(args.maps), not args.no_demangle)
     paths = args.logs if logs is None else logs
     session = Session(paths, names, make_selection(args), args.hz)
+    args.watch.follow(session.position)
     if args.strict:
         session.verify()
     return session
@@ -119,6 +121,12 @@ def finish_account(session: Session, native: Any) -> int:
     return status
 
 
-def open_output(path: str | None) -> AbstractContextManager[BinaryIO]:
-    """Open what `-o` names; `-` and nothing are standard output."""
-    return opened(None if path in (None, "-") else Path(str(path)))
+@contextmanager
+def open_output(args: argparse.Namespace) -> Iterator[BinaryIO]:
+    """Open what `-o` names; `-` and nothing are standard output, which the watch makes room for."""
+    path = None if args.output in (None, "-") else Path(args.output)
+    if path is None and sys.stdout.isatty():
+        args.watch.stop()
+    with opened(path) as stream:
+        yield stream
+    args.watch.stop()  # warnings come next

@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
         all_found = list(stacks_by_thread(session, deduce=args.deduce))
     else:
         all_found = [stacks(session, deduce=args.deduce)]
-    with options.open_output(args.output) as stream:
+    with options.open_output(args) as stream:
         for text in _pieces(all_found, args, session):
             stream.write(text.encode(errors="replace"))
     native = all_found[0].native if all_found else session.account(percentiles=False)

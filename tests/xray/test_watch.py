@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a terminal shows while logs are read, and Ctrl-C in the middle."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sys
+import time
+from array import array
+from pathlib import Path
+
+import pytest
+import xray_samples as samples
+from libetrace.xray import account as native
+
+from etrace.cli.main import etrace
+from etrace.cli.xray.watch import LOOK_SECONDS, Watch
+
+LOG = samples.log("mt_pie19.fdr")
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def open_terminal(monkeypatch: pytest.MonkeyPatch) -> FakeTerminal:
+    """Make standard error a terminal."""
+    stream = FakeTerminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    return stream
+
+
+def wait_for(stream: io.StringIO, text: str) -> None:
+    deadline = time.monotonic() + 30
+    while text not in stream.getvalue() and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS / 4)
+    assert text in stream.getvalue()
+
+
+def test_the_bytes_that_have_been_read_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    position = array("Q", [0, 0])
+    with Watch(patience_seconds=0) as watch:
+        watch.follow(position)
+        wait_for(terminal, "open")
+        position[0], position[1] = 30, 40
+        wait_for(terminal, "75%")
+        position[0] = 40
+        wait_for(terminal, "work")
+    assert "read" in terminal.getvalue()
+
+
+def test_a_command_that_knows_better_is_shown_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with Watch(patience_seconds=0) as watch:
+        wait_for(terminal, "open")
+        watch.report("convert", 1, 4)
+        wait_for(terminal, "25%")
+
+
+def test_nothing_is_drawn_where_nobody_looks(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert etrace(["xray", "account", str(LOG), "-o", str(tmp_path / "out")]) == 0
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["mt_pie19.fdr", "mt_pie19.basic"])
+def test_an_account_says_how_far_it_is(name: str) -> None:
+    data = samples.log(name).read_bytes()
+    position = array("Q", [7, 7])
+    native.account([data, data], position=position)
+    assert list(position) == [2 * len(data), 2 * len(data)]
+    with pytest.raises(ValueError, match="two numbers"):
+        native.account(data, position=array("Q", [0]))
+
+
+def test_ctrl_c_ends_an_account_in_the_middle() -> None:
+    data = LOG.read_bytes()
+    logs = [data] * (256_000_000 // len(data))
+    position = array("Q", [0, 0])
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        with pytest.raises(KeyboardInterrupt):
+            native.account(logs, position=position, percentiles=False)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert 0 < position[0] < position[1]
