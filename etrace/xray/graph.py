@@ -164,22 +164,31 @@ class Change:
         return f"{before} -> {after}{ratio}"
 
 
+def combine(all_figures: Sequence[Figures], which: str) -> float:
+    """Return one figure of functions that share a name; percentiles are those of the busiest."""
+    values = [figures.value(which) for figures in all_figures]
+    if which in ("count", "sum"):
+        return sum(values)
+    if which in ("min", "max"):
+        return min(values) if which == "min" else max(values)
+    return max(all_figures, key=lambda figures: figures.count).value(which)
+
+
 def _by_names(graph: CallGraph, which: str) -> dict[tuple[str, str], float]:
     """Return figures by names of caller and callee: ids differ between builds."""
-    found: dict[tuple[str, str], float] = {}
+    found: dict[tuple[str, str], list[Figures]] = {}
     names = graph.names
     for (caller, callee), figures in graph.edges.items():
         key = (names.get(caller, f"#{caller}") if caller != ROOT else "(start)", names[callee])
-        found[key] = found.get(key, 0.0) + figures.value(which)
-    return found
+        found.setdefault(key, []).append(figures)
+    return {key: combine(same, which) for key, same in found.items()}
 
 
 def _functions_by_name(graph: CallGraph, which: str) -> dict[str, float]:
-    found: dict[str, float] = {}
+    found: dict[str, list[Figures]] = {}
     for function, figures in graph.functions.items():
-        name = graph.names[function]
-        found[name] = found.get(name, 0.0) + figures.value(which)
-    return found
+        found.setdefault(graph.names[function], []).append(figures)
+    return {name: combine(same, which) for name, same in found.items()}
 
 
 def _colour(change: Change) -> str:

@@ -16,6 +16,10 @@ from etrace.xray.session import Session
 
 Weight = Literal["self", "total", "count"]
 
+#: functions in a folded line; what lies deeper is summed up under a name of its own
+MAX_FOLDED = 1000
+DEEPER = "[deeper]"
+
 
 @dataclass(slots=True)
 class Node:
@@ -64,13 +68,25 @@ class Stacks:
     def folded(self, weight: Weight) -> Iterator[str]:
         """Yield `main;f;g VALUE`, for `total` the path's own value nevertheless: they must add up.
 
-        The value is self time in ticks, or calls.
+        The value is self time in ticks, or calls. Deeper recursion than MAX_FOLDED is one line with
+        all of its value: otherwise 300 kB of log would be 500 MB of lines.
         """
+        deeper: dict[int, int] = {}
+        shown: dict[int, Node] = {}  # of those that are too deep
         for node in self.nodes:
             value = node.count if weight == "count" else node.self_ticks
-            if value:
-                names = ";".join(_folded_name(part.name) for part in node.path())
-                yield f"{names} {value}"
+            if node.depth >= MAX_FOLDED and node.parent is not None:
+                last = shown[id(node)] = shown.get(id(node.parent), node.parent)
+                deeper[id(last)] = deeper.get(id(last), 0) + value
+            elif value:
+                yield f"{_folded_path(node)} {value}"
+        for last in {id(node): node for node in shown.values()}.values():
+            if deeper[id(last)]:
+                yield f"{_folded_path(last)};{DEEPER} {deeper[id(last)]}"
+
+
+def _folded_path(node: Node) -> str:
+    return ";".join(_folded_name(part.name) for part in node.path())
 
 
 def _folded_name(name: str) -> str:

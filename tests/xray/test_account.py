@@ -21,6 +21,7 @@ from xray_builder import LogBuilder
 from etrace.errors import EtraceError
 from etrace.xray.account import account
 from etrace.xray.clock import RateSource, choose
+from etrace.xray.graph import LABELS, Figures, combine
 from etrace.xray.log import ENDINGS, read_bytes
 from etrace.xray.names import Names, read_maps
 from etrace.xray.selection import Selection, parse_time
@@ -374,3 +375,12 @@ def test_logs_of_one_machine_share_the_rate_that_the_longest_measures(tmp_path: 
     both = Session([str(tmp_path / "short"), str(tmp_path / "long")])
     assert (both.clock.hz, both.clock.source) == (2_700_000_000, RateSource.MEASURED)
     assert Session([str(tmp_path / "short")]).clock.hz == 3_900_000_000
+
+
+def test_figures_of_functions_of_one_name_are_put_together() -> None:
+    few = Figures(2, 1.0, 2.0, 3.0, 4.0, 9.0, 11.0)
+    many = Figures(5, 0.5, 6.0, 7.0, 8.0, 8.5, 20.0)
+    both = {which: combine([few, many], which) for which in LABELS if which != "none"}
+    assert both == {
+        "count": 7, "min": 0.5, "med": 6.0, "90p": 7.0, "99p": 8.0, "max": 9.0, "sum": 31.0,
+    }  # fmt: skip

@@ -356,7 +356,7 @@ def test_notes_are_of_all_threads(tmp_path: Path, capsys: pytest.CaptureFixture[
     builder = LogBuilder().thread(1).cpu(0, 0).enter(1, 0).exit(1, 1)
     path.write_bytes(builder.thread(2).cpu(0, 0).exit(9, 1).enter(1, 0).exit(1, 1).build())
     assert run("stack", "--per-thread", str(path)) == 0
-    assert "1 exits of calls that began before the log" in capsys.readouterr().err
+    assert "note: 1 exit of a call begun before the log" in capsys.readouterr().err
 
 
 def test_callers_that_never_end_are_in_graphs(

@@ -17,6 +17,7 @@ from etrace.xray.convert.records import yaml_string
 from etrace.xray.names import Names, read_maps
 from etrace.xray.selection import Selection
 from etrace.xray.session import Session
+from etrace.xray.stacks import DEEPER, MAX_FOLDED, stacks
 
 
 def convert(name: str, to: str, **options: Any) -> bytes:
@@ -215,3 +216,23 @@ def test_a_parquet_file_has_the_calls(tmp_path: Any) -> None:
     assert len(table) == 23
     assert table[0]["function"] == "main"
     assert {row["parent"] for row in table if row["function"] == "main"} == {-1}
+
+
+def test_folded_lines_of_a_deep_recursion_stay_short(tmp_path: Any) -> None:
+    """A line for each of 5,000 depths would be 40 MB; all of the time is there nevertheless."""
+    depth = 5_000
+    log = LogBuilder().thread(1).cpu(0, 0)
+    for _ in range(depth):
+        log.enter(1, 1)
+    for _ in range(depth):
+        log.exit(1, 1)
+    path = tmp_path / "deep.xray"
+    path.write_bytes(log.build())
+    found = stacks(Session([str(path)], hz="1000000000"))
+    lines = [line.rpartition(" ") for line in found.folded("self")]
+    assert len(lines) == MAX_FOLDED + 1
+    assert max(names.count(";") for names, _, _ in lines) == MAX_FOLDED
+    assert lines[-1][0].endswith(f";{DEEPER}")
+    assert sum(int(value) for _, _, value in lines) == 2 * depth - 1
+    counted = [line.rpartition(" ")[2] for line in found.folded("count")]
+    assert counted == ["1"] * MAX_FOLDED + [str(depth - MAX_FOLDED)]

@@ -15,6 +15,7 @@ import xray_samples as samples
 from libetrace.image import Image
 
 from etrace import xray
+from etrace.cli.main import etrace
 from etrace.nfsdb.store import open_database
 from etrace.xray.join import Evidence, join, offset_ns
 
@@ -119,3 +120,13 @@ def test_a_log_from_a_pipe_is_put_on_the_timeline(traced: Path, log: Path) -> No
     )
     events = json.loads(done.stdout)["traceEvents"]
     assert {event["cat"] for event in events if event["ph"] == "X"} == {"execution", "xray"}
+
+
+def test_a_folder_without_a_database_is_told_of_by_the_own_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = samples.log("tail_pie19.fdr")
+    assert etrace(["xray", "join", str(log), "--nfsdb", str(tmp_path)]) != 0
+    said = capsys.readouterr().err
+    assert "--nfsdb DIR" in said
+    assert "--dbdir" not in said

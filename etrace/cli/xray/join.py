@@ -14,6 +14,7 @@ from typing import Any
 from libetrace.image import Image
 
 from etrace.cli.xray import options
+from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 from etrace.xray.convert import Options
 from etrace.xray.convert.chrome import events
@@ -71,7 +72,11 @@ def _timeline(image: Image, session: Session, all_found: list[Join]) -> Iterator
 def run(args: argparse.Namespace) -> int:
     """Print what each log was joined to; status 1 when one of them was not."""
     session = options.make_session(args)
-    image = open_database(args.nfsdb)
+    try:
+        image = open_database(args.nfsdb)
+    except EtraceError as error:
+        hint = error.hint.replace("--dbdir", "--nfsdb") if error.hint else error.hint
+        raise EtraceError(error.message, hint) from error
     all_found = [join(image, log) for log in session.logs]
     if args.format == "text":
         text = "".join(map(_text, all_found))

@@ -111,11 +111,16 @@ def finish_account(session: Session, native: Any) -> int:
     """Do so after an account, and say which calls were not whole."""
     status = finish(session, session.damages(native.logs), native.functions, native.kinds)
     notes = (
-        (native.n_unmatched_exits, "exits of calls that began before the log"),
-        (native.n_deduced, "calls without an exit of their own"),
-        (native.n_unfinished, "calls that were not over at the end"),
+        (
+            native.n_unmatched_exits,
+            "exit of a call",
+            "exits of calls",
+            " begun before the log",
+        ),
+        (native.n_deduced, "call", "calls", " without an own exit"),
+        (native.n_unfinished, "call", "calls", " not over at the end"),
     )
-    shown = ", ".join(f"{n} {text}" for n, text in notes if n)
+    shown = ", ".join(f"{n} {one if n == 1 else more}{what}" for n, one, more, what in notes if n)
     if shown:
         tell(f"etrace xray: note: {shown}\n")
     return status

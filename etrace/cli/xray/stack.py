@@ -17,6 +17,7 @@ from etrace.xray.session import Session
 from etrace.xray.stacks import Node, Stacks, Weight, stacks, stacks_by_thread
 
 N_SHOWN = 10
+MAX_INDENT = 60
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +58,7 @@ def _text(found: Stacks, weight: Weight, top: int | None, session: Session) -> I
         for part in node.path():
             yield (
                 f"  {part.count:>10}  {show_ns(session.clock.ns(part.ticks)):>9}  "
-                f"{'  ' * part.depth}{part.name}\n"
+                f"{'  ' * min(part.depth, MAX_INDENT)}{part.name}\n"
             )
 
 
