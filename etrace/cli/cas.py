@@ -257,6 +257,18 @@ def top_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _parse_plain(
+    parser: argparse.ArgumentParser, before: Sequence[str], behind: Sequence[str]
+) -> argparse.Namespace:
+    """Parse a command's words; options may stand before its name as well."""
+    args, unknown = parser.parse_known_args([*before, *behind])
+    if unknown and unknown[0] in before:
+        parser.error(f"{unknown[0]} before the command: it has no such option")
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
 def main(argv: Sequence[str]) -> int:
     """Run `cas` with these words; returns its exit status."""
     at = _leading(argv)
@@ -272,6 +284,6 @@ def main(argv: Sequence[str]) -> int:
         common = parser.parse_args(argv[:at])
         return run_pipeline(steps_of(command, argv[at + 1 :]), common)
     module = importlib.import_module(command.module)
-    args = make_parser(command, module).parse_args([*argv[:at], *argv[at + 1 :]])
+    args = _parse_plain(make_parser(command, module), argv[:at], argv[at + 1 :])
     signal.signal(signal.SIGTERM, stop)  # these write: what is half-written has to go
     return int(module.run(args))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from etrace.cli.answer import Answer, Style
 from etrace.cli.ending import printable
-from etrace.errors import UsageError
+from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -264,6 +264,8 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 def opened(path: Path | None) -> Iterator[BinaryIO]:
     """Give the stream of `-o`: `writing(path)`, or standard output when there is no path."""
     if path is None:
+        if sys.stdout is None:  # `>&-`
+            raise EtraceError("standard output is closed", "give -o FILE, or leave it open")
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return

@@ -52,6 +52,8 @@ def ask(image: Image, statement: str) -> Rows:
     import duckdb  # noqa: PLC0415
 
     try:
+        if len(connection.extract_statements(statement)) > 1:
+            raise EtraceError("several statements at once", "cas sql STATEMENT: one a run")
         connection.execute(statement)
     except duckdb.Error as error:
         raise EtraceError(str(error), "the tables and their columns: cas sql --tables") from error

@@ -57,6 +57,8 @@ def run(words: Sequence[str], database: Path) -> subprocess.CompletedProcess[str
         (["pr", "--pid", "make"], 1, "cas: error: 'make' is no process\n  hint: write PID"),
         (["fa", "--path", "/x/util.h"], 1, "hint: is /src/util.h meant?"),
         (["ci", "--path", "Makefile"], 1, "cas: error: the build did not compile Makefile"),
+        (["--dbdir", "/nowhere", "diff", "a", "b"], 2, "--dbdir before the command: it has no"),
+        (["diff", "a", "b", "c"], 2, "unrecognized arguments: c"),
         (["--dbdir", "/nowhere", "refs"], 1, "cas: error: /nowhere: no such directory"),
         (["--dbdir", "/usr", "refs"], 1, "cas: error: /usr: no database\n  hint: make one"),
         (["refs", "-o", "/nowhere/x"], 1, "cas: error: /nowhere/"),
@@ -165,3 +167,13 @@ def test_ctrl_c_has_a_message(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, b"", b"cas: interrupted\n")
+
+
+def test_a_closed_standard_output_is_told_of(database: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", '"$@" >&-', "sh", *PROGRAM, "export", "json"],
+        env=environment(database), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        1, "cas: error: standard output is closed\n  hint: give -o FILE, or leave it open\n",
+    )  # fmt: skip

@@ -113,6 +113,7 @@ def test_the_command_lists_tables(build: Path, capsys: pytest.CaptureFixture[str
     [
         (["SELECT nothing FROM opens"], 1, "cas sql --tables"),
         (["SELEKT"], 1, "syntax error"),
+        (["SELECT 1; SELECT 2"], 1, "several statements at once"),
         ([], 2, "give a statement"),
         (["SELECT 1", "--tables"], 2, "give a statement"),
     ],

@@ -64,8 +64,9 @@ def _figures(row: FunctionAccount, ns: Callable[[int], int]) -> list[str]:
 
 def _width(output: str | None) -> int | None:
     """Return how long a line may be; None when no terminal shows it."""
-    is_shown = output in (None, "-") and sys.stdout.isatty()
-    return max(shutil.get_terminal_size().columns, 80) if is_shown else None
+    if output not in (None, "-") or sys.stdout is None or not sys.stdout.isatty():
+        return None
+    return max(shutil.get_terminal_size().columns, 80)
 
 
 def _text(report: Report, session: Session, by_thread: bool) -> Iterator[str]:

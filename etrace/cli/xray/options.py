@@ -130,7 +130,7 @@ def finish_account(session: Session, native: Any) -> int:
 def open_output(args: argparse.Namespace) -> Iterator[BinaryIO]:
     """Open what `-o` names; `-` and nothing are standard output, which the watch makes room for."""
     path = None if args.output in (None, "-") else Path(args.output)
-    if path is None and sys.stdout.isatty():
+    if path is None and sys.stdout is not None and sys.stdout.isatty():
         args.watch.stop()
     with opened(path) as stream:
         yield stream
