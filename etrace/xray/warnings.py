@@ -25,8 +25,19 @@ TEXTS = {
     "archive-damaged": "here the compressed data ends or is damaged; what was before it is used",
     "trailing-bytes": "bytes behind the last whole record",
     "buffer-too-long": "the buffer says that it is longer than it is; read up to the next one",
+    "buffer-too-short": "the buffer says that it is shorter than it is; read up to the next one",
+    "buffer-inside": "another buffer begins inside this one, which ends here",
+    "no-extents": "a buffer without a BufferExtents record; read up to the next one",
+    "stray-preamble": "{record} record inside a buffer",
     "no-buffer-size": "the header has no size of buffers; they are told by how they begin",
 }
+#: problems that cost something although no bytes were skipped: it is not there, or cannot be known
+LOSSY = (
+    "record-cut-off", "buffer-cut-off", "buffer-too-long", "buffer-inside", "no-extents",
+    "archive-damaged",
+)  # fmt: skip
+#: metadata records by number, as far as a text names them
+RECORDS = {0: "NewBuffer", 4: "WallTime", 9: "Pid"}
 #: as many are shown; a log that is nothing but damage is told of in one more line
 MAX_SHOWN = 100
 
@@ -42,14 +53,13 @@ class Damage:
     @property
     def is_lossy(self) -> bool:
         """Say whether something in the file could not be used."""
-        lossy = ("record-cut-off", "buffer-cut-off", "buffer-too-long", "archive-damaged")
-        return self.n_skipped_bytes > 0 or any(p[0] in lossy for p in self.problems)
+        return self.n_skipped_bytes > 0 or any(p[0] in LOSSY for p in self.problems)
 
 
 def describe(damage: Damage, name: str) -> Iterator[str]:
     """Yield a line for each problem, and one for those that are too many."""
     for kind, offset, skipped, number in damage.problems[:MAX_SHOWN]:
-        text = TEXTS[kind].format(number=number)
+        text = TEXTS[kind].format(number=number, record=RECORDS.get(number))
         lost = f"; {skipped} bytes skipped" if skipped else ""
         yield f"{name}: offset {offset}: {text}{lost}"
     more = damage.n_problems - min(len(damage.problems), MAX_SHOWN)

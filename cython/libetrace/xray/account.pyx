@@ -98,6 +98,7 @@ cdef int _run_thread(const Header *header, const u8 *data, const Block *block, u
         return -1
     for i in range(n):
         cursor.at = block[i].begin
+        cursor.body = block[i].body
         cursor.end = block[i].end
         more = 1
         while more:
@@ -163,7 +164,7 @@ cdef int _run(const Header *header, const u8 *data, u64 size, Buffer *blocks, Bu
     # One log of any kind; what it leaves in `blocks` and `threads` is the caller's.
     if header.type == 0:
         return _run_basic(header, data, size, threads, wanted, expander, problems)
-    if frame(header, data, size, blocks, problems) < 0:
+    if frame(header, data, size, True, blocks, problems) < 0:
         return -1
     sort_blocks(blocks)
     return _run_fdr(header, data, blocks, wanted, expander, problems)
@@ -449,7 +450,7 @@ def describe(const u8[::1] data not None):
     memset(&problems, 0, sizeof(problems))
     read_header(data, &header)
     try:
-        if header.type == 1 and frame(&header, &data[0], data.shape[0], &blocks, &problems) < 0:
+        if header.type == 1 and frame(&header, &data[0], data.shape[0], True, &blocks, &problems) < 0:
             raise MemoryError
         return _describe(&header, &blocks, &problems)
     finally:

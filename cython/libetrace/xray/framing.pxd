@@ -9,7 +9,9 @@ from libetrace.xray.records cimport Header
 # One buffer of one thread.
 cdef struct Block:
     u64 begin  # offsets of the file, of its first record and behind the last
+    u64 body  # behind the records that begin it
     u64 end
+    bint has_extents  # a record before `begin` that says how long it is
     u64 sequence  # in the file
     s64 wall_seconds
     s32 wall_microseconds
@@ -23,7 +25,9 @@ cdef struct Block:
     u64 n_records
 
 
-# Append the buffers of a log to `blocks`; -1 when there is no memory.
-cdef int frame(const Header *header, const u8 *data, u64 size, Buffer *blocks, Problems *problems) noexcept nogil
+# Append the buffers of a log to `blocks`; -1 when there is no memory. What lost its frame or stands in
+# another buffer is found if `salvages`, else only as far as the frames tell.
+cdef int frame(const Header *header, const u8 *data, u64 size, bint salvages, Buffer *blocks,
+               Problems *problems) noexcept nogil
 # Order them by process, thread and time.
 cdef void sort_blocks(Buffer *blocks) noexcept nogil

@@ -4,185 +4,259 @@
 
 Version 1 writes buffers of equal size, later versions put a BufferExtents record before each. What
 stands between them is skipped and told of. A buffer that says it is longer than the file, or ends where
-none begins, ends where another one begins.
+none begins, ends where another one begins; one that says it is shorter than its records go on to be
+ends there too. Where a buffer begins inside another one, that one ends. Each byte is passed over a few
+times at most, whatever the log says.
 """
 from libc.stdlib cimport qsort
-from libc.string cimport memchr, memcmp, memset
+from libc.string cimport memset
 
 from libetrace.memory cimport buffer_add
+from libetrace.xray.preamble cimport (
+    find_beginning, find_buffer, find_preamble, has_extents, is_buffer, is_header, is_preamble, may_begin, pass_records,
+)
 from libetrace.xray.problems cimport (
-    BUFFER_CUT_OFF, BUFFER_TOO_LONG, EMPTY_PREAMBLE, JUNK_BETWEEN, NO_BUFFER_SIZE, NO_NEW_BUFFER, problem_add,
+    BUFFER_CUT_OFF, BUFFER_INSIDE, BUFFER_TOO_LONG, BUFFER_TOO_SHORT, EMPTY_PREAMBLE, JUNK_BETWEEN, NO_BUFFER_SIZE,
+    NO_EXTENTS, NO_NEW_BUFFER, problem_add,
 )
 from libetrace.xray.records cimport (
-    BUFFER_EXTENTS, HEADER_BYTES, METADATA_BYTES, NEW_BUFFER, NEW_CPU_ID, PID, WALL_TIME, Record, load64,
+    BAD_KIND, FUNCTION, HEADER_BYTES, METADATA_BYTES, NEW_BUFFER, NEW_CPU_ID, PID, WALL_TIME, Record, goes_on, load64,
     record_read,
 )
 
-cdef enum:
-    # bytes of a header that do not differ between two of one log
-    FIXED_BYTES = 16
+
+# A log, and what is found in it.
+cdef struct Framer:
+    const Header *header
+    const u8 *data
+    u64 size
+    bint salvages
+    u64 following  # a place from which a buffer can be read, not before where one was asked for last
+    Buffer *blocks
+    Problems *problems
 
 
-cdef u8 _first_byte(const Header *header, int kind) noexcept nogil:
-    return <u8>(0x80 | kind) if header.is_big else <u8>(kind << 1 | 1)
+cdef void _take_preamble(const Record *record, Block *block) noexcept nogil:
+    if record.what == NEW_BUFFER:
+        block.thread = record.id
+        block.has_thread = True
+    elif record.what == WALL_TIME:
+        block.wall_seconds = <s64>record.tsc
+        block.wall_microseconds = record.id
+    elif record.what == PID:
+        block.process = record.id
+    else:
+        block.tsc = record.tsc
+        block.cpu = record.number
+        block.has_tsc = True
 
 
-cdef bint _is_header(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
-    # A NewBuffer of thread 256 begins like a header; but a WallTime follows it.
-    if size - at < HEADER_BYTES or memcmp(data + at, data, FIXED_BYTES) != 0:
-        return False
-    return data[at + FIXED_BYTES] != _first_byte(header, WALL_TIME)
-
-
-cdef bint _is_buffer(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
-    # An extents record that a buffer which fits or another extents record follows.
-    cdef u64 n_bytes, behind
-    if size - at < METADATA_BYTES or data[at] != _first_byte(header, BUFFER_EXTENTS):
-        return False
-    n_bytes = load64(data + at + 1, header.is_big)
-    behind = at + METADATA_BYTES
-    if n_bytes > size - behind:
-        return False
-    if n_bytes == 0:
-        return behind == size or data[behind] == _first_byte(header, BUFFER_EXTENTS)
-    return n_bytes >= METADATA_BYTES and data[behind] == _first_byte(header, NEW_BUFFER)
-
-
-cdef u64 _find_buffer(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
-    # The next place from which a buffer can be read, or the end of the file.
-    cdef const u8 *found
-    while at < size:
-        found = <const u8 *>memchr(data + at, _first_byte(header, BUFFER_EXTENTS), size - at)
-        if found == NULL:
-            break
-        at = found - data
-        if _is_buffer(header, data, at, size):
-            return at
-        at += 1
-    return size
-
-
-cdef u64 _find_preamble(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
-    # The next place where a buffer of version 1 begins, or the end of the file.
-    cdef const u8 *found
-    while at < size:
-        found = <const u8 *>memchr(data + at, _first_byte(header, NEW_BUFFER), size - at)
-        if found == NULL:
-            break
-        at = found - data
-        if size - at < 3 * METADATA_BYTES:
-            break
-        if (found[METADATA_BYTES] == _first_byte(header, WALL_TIME)
-                and found[2 * METADATA_BYTES] == _first_byte(header, NEW_CPU_ID)):
-            return at
-        at += 1
-    return size
-
-
-cdef bint _read_preamble(const Header *header, const u8 *data, Block *block) noexcept nogil:
-    # What the first records tell of a buffer; True when there is more in it than these.
+cdef u64 _read_preamble(const Header *header, const u8 *data, u64 end, Block *block) noexcept nogil:
+    # What the first records tell of a buffer, each once, and where they end. One may be bad.
     cdef Record record
     cdef u64 at = block.begin
+    cdef u32 seen = 0
+    cdef bint has_bad = False
     while True:
-        record_read(header, data + at, data + block.end, &record)
-        if record.what == NEW_BUFFER and not block.has_thread:
-            block.thread = record.id
-            block.has_thread = True
-        elif record.what == WALL_TIME:
-            block.wall_seconds = <s64>record.tsc
-            block.wall_microseconds = record.id
-        elif record.what == PID:
-            block.process = record.id
-        elif record.what == NEW_CPU_ID and not block.has_tsc:
-            block.tsc = record.tsc
-            block.cpu = record.number
-            block.has_tsc = True
-        else:
-            return at < block.end
+        record_read(header, data + at, data + end, &record)
+        if record.what == BAD_KIND and not has_bad and goes_on(header, data, at + record.n_bytes, end):
+            has_bad = True
+            at += record.n_bytes
+            continue
+        if record.what not in (NEW_BUFFER, WALL_TIME, PID, NEW_CPU_ID) or seen >> record.what & 1:
+            return at
+        if record.what == NEW_BUFFER and seen:
+            return at
+        seen |= <u32>1 << record.what
+        _take_preamble(&record, block)
         at += record.n_bytes
 
 
-cdef bint _ends_well(const Header *header, const u8 *data, u64 end, u64 size) noexcept nogil:
-    return end == size or _is_buffer(header, data, end, size) or _is_header(header, data, end, size)
-
-
-cdef int _add(const Header *header, const u8 *data, u64 begin, u64 end, Buffer *blocks,
-              Problems *problems) noexcept nogil:
+cdef int _add(Framer *self, u64 begin, u64 end, bint has_extents_, u64 *stop) noexcept nogil:
+    """Add the buffer that begins at `begin`; `stop` becomes where it ends, at `end` at the latest."""
     cdef Block block
     memset(&block, 0, sizeof(block))
     block.begin = begin
-    block.end = end
-    block.sequence = blocks.len // sizeof(Block)
-    if not _read_preamble(header, data, &block):
-        problem_add(problems, EMPTY_PREAMBLE, begin, 0, 0)
+    block.has_extents = has_extents_
+    block.sequence = self.blocks.len // sizeof(Block)
+    block.body = _read_preamble(self.header, self.data, end, &block)
+    block.end = pass_records(self.header, self.data, block.body, end, end) if self.salvages else end
+    stop[0] = block.end
+    if block.end == begin:
+        return 0
+    if block.body == block.end:
+        problem_add(self.problems, EMPTY_PREAMBLE, begin, 0, 0)
     if not block.has_thread:
-        problem_add(problems, NO_NEW_BUFFER, begin, 0, 0)
-    return buffer_add(blocks, &block, sizeof(block))
+        problem_add(self.problems, NO_NEW_BUFFER, begin, 0, 0)
+    return buffer_add(self.blocks, &block, sizeof(block))
 
 
-cdef int _frame_equal(const Header *header, const u8 *data, u64 size, Buffer *blocks,
-                      Problems *problems) noexcept nogil:
+# ---- version 1 ----
+
+cdef u64 _following_preamble(Framer *self, u64 at) noexcept nogil:
+    if self.following < at:
+        self.following = find_preamble(self.header, self.data, at, self.size)
+    return self.following
+
+
+cdef bint _is_in_place(const Framer *self, u64 at) noexcept nogil:
+    # Does a buffer begin where one must, unless bytes are lost and all behind them have moved?
+    if at == self.size or is_header(self.header, self.data, at, self.size):
+        return True
+    return may_begin(self.header, self.data, at, self.size) and not may_begin(
+        self.header, self.data, at - METADATA_BYTES, self.size
+    )
+
+
+cdef u64 _equal_end(Framer *self, u64 at) noexcept nogil:
+    cdef u64 n_bytes = self.header.buffer_bytes
+    cdef u64 end = self.size
+    cdef u64 following
+    if n_bytes < METADATA_BYTES:  # the header does not say it
+        return _following_preamble(self, at + 1)
+    if n_bytes <= self.size - at:
+        end = at + n_bytes
+        if _is_in_place(self, end):
+            return end
+    following = _following_preamble(self, at + 1) if self.salvages else self.size
+    if following < end:
+        problem_add(self.problems, BUFFER_INSIDE, following, 0, 0)
+        return following
+    if n_bytes > self.size - at:
+        problem_add(self.problems, BUFFER_CUT_OFF, at, 0, 0)
+    return end
+
+
+cdef int _frame_equal(Framer *self) noexcept nogil:
     cdef u64 at = HEADER_BYTES
-    cdef u64 n_bytes = header.buffer_bytes
-    cdef u64 end
-    cdef bint is_sized = n_bytes >= METADATA_BYTES
-    if not is_sized and at < size:
-        problem_add(problems, NO_BUFFER_SIZE, 16, 0, 0)
-    while at < size:
-        if _is_header(header, data, at, size):
+    cdef u64 end = 0  # of the buffer at `at` if it is known
+    cdef u64 stop
+    cdef bint is_sized = self.header.buffer_bytes >= METADATA_BYTES
+    if not is_sized and at < self.size:
+        problem_add(self.problems, NO_BUFFER_SIZE, 16, 0, 0)
+    while at < self.size:
+        if is_header(self.header, self.data, at, self.size):
             at += HEADER_BYTES
             continue
-        if not is_sized:
-            end = _find_preamble(header, data, at + 1, size)
-        elif n_bytes <= size - at:
-            end = at + n_bytes
-        else:
-            end = size
-            problem_add(problems, BUFFER_CUT_OFF, at, 0, 0)
+        if end <= at:
+            end = _equal_end(self, at)
         if end - at < METADATA_BYTES:
-            problem_add(problems, JUNK_BETWEEN, at, end - at, 0)
-        elif _add(header, data, at, end, blocks, problems) < 0:
-            return -1
-        at = end
-    return 0
-
-
-cdef int _frame_extents(const Header *header, const u8 *data, u64 size, Buffer *blocks,
-                        Problems *problems) noexcept nogil:
-    cdef u64 at = HEADER_BYTES
-    cdef u64 following = 0  # a place from which a buffer can be read, not before `at`
-    cdef u64 n_bytes, end
-    while at < size:
-        if _is_header(header, data, at, size):
-            at += HEADER_BYTES
-            continue
-        if size - at < METADATA_BYTES or data[at] != _first_byte(header, BUFFER_EXTENTS):
-            end = _find_buffer(header, data, at, size)
-            problem_add(problems, JUNK_BETWEEN, at, end - at, data[at])
+            problem_add(self.problems, JUNK_BETWEEN, at, end - at, 0)
             at = end
             continue
-        n_bytes = load64(data + at + 1, header.is_big)
-        at += METADATA_BYTES
-        end = at + n_bytes if n_bytes <= size - at else size
-        if n_bytes > size - at or not _ends_well(header, data, end, size):
-            if following < at:
-                following = _find_buffer(header, data, at, size)
-            if n_bytes > size - at and following == size:
-                problem_add(problems, BUFFER_CUT_OFF, at - METADATA_BYTES, 0, 0)
-            elif following < end:
-                problem_add(problems, BUFFER_TOO_LONG, at - METADATA_BYTES, 0, 0)
-            end = min(end, following)
-        if end > at and _add(header, data, at, end, blocks, problems) < 0:
+        if _add(self, at, end, False, &stop) < 0:
             return -1
-        at = end
+        if stop < end:
+            problem_add(self.problems, BUFFER_INSIDE, stop, 0, 0)
+            if is_sized and (end == self.size or not _is_in_place(self, end)):
+                end = 0
+        at = stop
     return 0
 
 
-cdef int frame(const Header *header, const u8 *data, u64 size, Buffer *blocks,
+# ---- versions with extents ----
+
+cdef u64 _following(Framer *self, u64 at) noexcept nogil:
+    if self.following < at:
+        self.following = find_buffer(self.header, self.data, at, self.size)
+    return self.following
+
+
+cdef bint _ends_well(const Framer *self, u64 end) noexcept nogil:
+    # Nothing, or another buffer follows, be it one that lost its extents record.
+    return (
+        end == self.size or is_buffer(self.header, self.data, end, self.size)
+        or is_header(self.header, self.data, end, self.size)
+        or is_preamble(self.header, self.data, end, self.size)
+        or is_preamble(self.header, self.data, end + METADATA_BYTES, self.size)
+    )
+
+
+cdef bint _goes_beyond(const Framer *self, u64 begin, u64 end, u64 following) noexcept nogil:
+    # Do records of a buffer go on behind the end that it tells? Function 0 is none: these are zeros.
+    cdef Block block
+    cdef Record record
+    cdef u64 at
+    memset(&block, 0, sizeof(block))
+    block.begin = begin
+    at = _read_preamble(self.header, self.data, following, &block)
+    at = pass_records(self.header, self.data, at, end, following)
+    if at < end:
+        return False
+    record_read(self.header, self.data + at, self.data + following, &record)
+    if record.what == FUNCTION and record.function == 0:
+        return False
+    return goes_on(self.header, self.data, at, following)
+
+
+cdef u64 _told_end(Framer *self, u64 at) noexcept nogil:
+    """Return where the buffer behind the extents record at `at` ends."""
+    cdef u64 begin = at + METADATA_BYTES
+    cdef u64 n_bytes = load64(self.data + at + 1, self.header.is_big)
+    cdef bint fits = n_bytes <= self.size - begin
+    cdef u64 end = begin + n_bytes if fits else self.size
+    cdef u64 following
+    cdef bint is_empty = n_bytes < METADATA_BYTES and is_preamble(self.header, self.data, begin, self.size)
+    if fits and not is_empty and _ends_well(self, end):
+        return end
+    following = _following(self, begin)
+    if not fits and following == self.size:
+        problem_add(self.problems, BUFFER_CUT_OFF, at, 0, 0)
+    elif following < end:
+        problem_add(self.problems, BUFFER_TOO_LONG, at, 0, 0)
+    elif self.salvages and following > end and _goes_beyond(self, begin, end, following):
+        problem_add(self.problems, BUFFER_TOO_SHORT, at, 0, 0)
+        return following
+    return min(end, following)
+
+
+cdef u64 _skip_junk(Framer *self, u64 at) noexcept nogil:
+    """Return where the next buffer begins, with or without an extents record."""
+    cdef u64 begin = at
+    if not self.salvages:
+        begin = _following(self, at)
+    elif not may_begin(self.header, self.data, at, self.size):
+        begin = find_beginning(self.header, self.data, at, self.size)
+    if begin == self.size or has_extents(self.header, self.data, begin, self.size):
+        problem_add(self.problems, JUNK_BETWEEN, at, begin - at, self.data[at])
+    else:
+        problem_add(self.problems, NO_EXTENTS, at, begin - at, 0)
+    return begin
+
+
+cdef int _frame_extents(Framer *self) noexcept nogil:
+    cdef u64 at = HEADER_BYTES
+    cdef u64 begin, end
+    cdef bint is_told
+    while at < self.size:
+        if is_header(self.header, self.data, at, self.size):
+            at += HEADER_BYTES
+            continue
+        is_told = has_extents(self.header, self.data, at, self.size)
+        if is_told:
+            begin = at + METADATA_BYTES
+            end = _told_end(self, at)
+        else:
+            begin = _skip_junk(self, at)
+            end = begin
+            if begin < self.size and not has_extents(self.header, self.data, begin, self.size):
+                end = _following(self, begin)
+        if end > begin:
+            if _add(self, begin, end, is_told, &begin) < 0:
+                return -1
+            if is_told and begin < end and has_extents(self.header, self.data, begin, self.size):
+                problem_add(self.problems, BUFFER_TOO_LONG, at, 0, 0)
+        at = begin
+    return 0
+
+
+cdef int frame(const Header *header, const u8 *data, u64 size, bint salvages, Buffer *blocks,
                Problems *problems) noexcept nogil:
-    if header.version == 1:
-        return _frame_equal(header, data, size, blocks, problems)
-    return _frame_extents(header, data, size, blocks, problems)
+    cdef Framer self
+    memset(&self, 0, sizeof(self))
+    self.header, self.data, self.size, self.salvages = header, data, size, salvages
+    self.blocks, self.problems = blocks, problems
+    return _frame_equal(&self) if header.version == 1 else _frame_extents(&self)
 
 
 cdef int _compare(const void *left, const void *right) noexcept nogil:

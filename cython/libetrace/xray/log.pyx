@@ -154,6 +154,7 @@ cdef int _decode_blocks(const Header *header, const u8 *data, Buffer *blocks, Si
             if _start_thread(sink) < 0:
                 return -1
         cursor.at = block[i].begin
+        cursor.body = block[i].body
         cursor.end = block[i].end
         block[i].first_record = sink.n
         if decode(header, data, &cursor, sink, problems) < 0:
@@ -190,7 +191,7 @@ cdef int _read_fdr(RawLog log, const u8[::1] data, Problems *problems) except -1
     memset(&sink, 0, sizeof(sink))
     try:
         with nogil:
-            failed = frame(&log.header, bytes_, size, &blocks, problems)
+            failed = frame(&log.header, bytes_, size, True, &blocks, problems)
             if failed == 0:
                 sort_blocks(&blocks)
         if failed < 0:

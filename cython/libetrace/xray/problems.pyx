@@ -8,6 +8,7 @@ NAMES = (
     "unknown-kind", "unknown-action", "negative-size", "record-cut-off", "garbage", "junk-between",
     "buffer-cut-off", "no-new-buffer", "no-end-of-buffer", "empty-preamble", "unknown-record-type",
     "stray-argument", "trailing-bytes", "buffer-too-long", "no-buffer-size",
+    "buffer-too-short", "buffer-inside", "no-extents", "stray-preamble",
 )
 
 

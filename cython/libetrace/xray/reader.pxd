@@ -2,7 +2,6 @@
 # Records of a log, in columns, or a piece of them at a time.
 from libetrace.memory cimport Buffer
 from libetrace.types cimport u8, u16, u32, u64
-from libetrace.xray.framing cimport Block
 from libetrace.xray.problems cimport Problems
 from libetrace.xray.records cimport Header
 
@@ -50,6 +49,7 @@ cdef enum Before:
 # State of a thread from one of its buffers to the next.
 cdef struct Cursor:
     u64 at  # offset in the file
+    u64 body  # behind the records that begin a buffer
     u64 end
     u64 tsc
     u16 cpu
@@ -62,9 +62,6 @@ cdef int decode(const Header *header, const u8 *data, Cursor *cursor, Sink *sink
                 Problems *problems) noexcept nogil
 cdef void sink_free(Sink *sink) noexcept nogil
 cdef int sink_allocate(Sink *sink, u64 size) noexcept nogil
-
-# Do sound records follow, or nothing? Then what stands before `at` is skipped alone.
-cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil
 
 # Fill `header`; False when the bytes are no log of a version that is known.
 cdef bint header_fill(const u8 *data, u64 size, Header *header) noexcept nogil

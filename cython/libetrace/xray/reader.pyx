@@ -5,25 +5,23 @@
 Time: NewCPUId and TSCWrap set the counter, a function record adds its delta, and from version 5 on so
 does an event. A later buffer of a thread without a NewCPUId goes on where the one before ended (LLVM 5).
 
-A bad record is skipped when four sound records follow it; otherwise the rest of its buffer is. Nothing
-is allocated by a number that the file gives.
+What a bad record costs, `records` says. Nothing is allocated by a number that the file gives.
 """
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.xray.problems cimport (
-    GARBAGE, NEGATIVE_SIZE, NO_END_OF_BUFFER, RECORD_CUT_OFF, STRAY_ARGUMENT, UNKNOWN_ACTION, UNKNOWN_KIND,
+    GARBAGE, NEGATIVE_SIZE, NO_END_OF_BUFFER, RECORD_CUT_OFF, STRAY_ARGUMENT, STRAY_PREAMBLE, UNKNOWN_ACTION, UNKNOWN_KIND,
     problem_add,
 )
 from libetrace.xray.records cimport (
     BAD_ACTION, BAD_EVENT_SIZE, BAD_KIND, BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, CUT_OFF,
     END_OF_BUFFER, ENTER, ENTER_ARGS, FUNCTION, FUNCTION_BYTES, HEADER_BYTES, KIND_CUSTOM, KIND_TYPED,
-    METADATA_BYTES, NEW_CPU_ID, TSC_WRAP, TYPED_EVENT, Record, load16, load32, load64, record_read,
+    METADATA_BYTES, NEW_CPU_ID, TSC_WRAP, TYPED_EVENT, Record, bad_bytes, load16, load32, load64, record_read,
 )
 
 cdef enum:
-    SOUND_RECORDS = 4
     N_BASIC_VERSIONS = 3
     N_FDR_VERSIONS = 5
 
@@ -95,32 +93,17 @@ cdef void sink_free(Sink *sink) noexcept nogil:
 
 # ---- records ----
 
-cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil:
-    # Do sound records follow, or nothing?
-    cdef Record record
-    cdef int i
-    for i in range(SOUND_RECORDS):
-        if at == end:
-            return True
-        record_read(header, data + at, data + end, &record)
-        if record.what > FUNCTION or record.what == BUFFER_EXTENTS:
-            return False
-        at += record.n_bytes
-    return True
-
-
 cdef void _skip(const Header *header, const u8 *data, Cursor *cursor, const Record *record,
                 Problems *problems) noexcept nogil:
     # Pass over what is no record, and over the rest of the buffer when nothing sound follows.
-    cdef u64 left = cursor.end - cursor.at
-    cdef u64 skipped = left
+    cdef u64 skipped = bad_bytes(header, data, cursor.at, cursor.end, record)
     cdef int kind
-    if record.what == BAD_KIND or record.what == BAD_ACTION:
-        kind = UNKNOWN_KIND if record.what == BAD_KIND else UNKNOWN_ACTION
-        if goes_on(header, data, cursor.at + record.n_bytes, cursor.end):
-            skipped = record.n_bytes
-            if record.what == BAD_ACTION:
-                cursor.tsc += record.tsc
+    if record.what == BAD_KIND:
+        kind = UNKNOWN_KIND
+    elif record.what == BAD_ACTION:
+        kind = UNKNOWN_ACTION
+        if skipped == record.n_bytes:
+            cursor.tsc += record.tsc
     elif record.what == BAD_EVENT_SIZE:
         kind = NEGATIVE_SIZE
     elif record.what == CUT_OFF:
@@ -196,7 +179,10 @@ cdef int _take_metadata(const Header *header, const u8 *data, Cursor *cursor, Si
         done = _add_argument(cursor, sink, &record, problems)
     elif record.what == CUSTOM_EVENT or record.what == TYPED_EVENT:
         done = _add_event(cursor, sink, &record)
-    elif record.what == END_OF_BUFFER:
+    elif record.what != END_OF_BUFFER:  # NewBuffer, WallTime, Pid
+        if cursor.at >= cursor.body:
+            problem_add(problems, STRAY_PREAMBLE, cursor.at, METADATA_BYTES, record.what)
+    else:
         cursor.at = cursor.end  # what follows is padding of any content
         return 1
     cursor.at += record.n_bytes

@@ -88,3 +88,7 @@ cdef inline u8 metadata_kind(u8 first, bint is_big) noexcept nogil:
 
 # Read the record at `at`; it ends at `end` at the latest.
 cdef void record_read(const Header *header, const u8 *at, const u8 *end, Record *record) noexcept nogil
+# Do sound records follow, or nothing? Then what stands before `at` is skipped alone.
+cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil
+# How many bytes `record`, which stands at `at` and is none, costs: its own, or all up to the end.
+cdef u64 bad_bytes(const Header *header, const u8 *data, u64 at, u64 end, const Record *record) noexcept nogil

@@ -4,8 +4,13 @@
 
 Layouts: seed 002 (version 1) and LLVM's writers of versions 2 to 5, see docs/xray.md. Unused
 bytes of a record are what the writer's stack held: they are never looked at.
+
+A bad record is skipped when four sound records follow it; otherwise the rest of its buffer is.
 """
 from libc.string cimport memset
+
+cdef enum:
+    SOUND_RECORDS = 4
 
 
 cdef bint _is_known(int version, u8 kind) noexcept nogil:
@@ -91,3 +96,23 @@ cdef void record_read(const Header *header, const u8 *at, const u8 *end, Record 
         _read_function(header, at, record)
     else:
         _read_metadata(header, at, end, record)
+
+
+cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil:
+    cdef Record record
+    cdef int i
+    for i in range(SOUND_RECORDS):
+        if at == end:
+            return True
+        record_read(header, data + at, data + end, &record)
+        if record.what > FUNCTION or record.what == BUFFER_EXTENTS:
+            return False
+        at += record.n_bytes
+    return True
+
+
+cdef u64 bad_bytes(const Header *header, const u8 *data, u64 at, u64 end, const Record *record) noexcept nogil:
+    cdef bint is_whole = record.what == BAD_KIND or record.what == BAD_ACTION or record.what == BUFFER_EXTENTS
+    if is_whole and goes_on(header, data, at + record.n_bytes, end):
+        return record.n_bytes
+    return end - at

@@ -11,11 +11,11 @@ from libetrace.memory cimport Buffer, buffer_free
 from libetrace.types cimport u8, u32, u64
 from libetrace.xray.framing cimport Block, frame
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
-from libetrace.xray.reader cimport goes_on, read_header
+from libetrace.xray.reader cimport read_header
 from libetrace.xray.reader import LogError
 from libetrace.xray.records cimport (
-    BAD_ACTION, BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, END_OF_BUFFER, FUNCTION, NEW_BUFFER, NEW_CPU_ID, PID, TSC_WRAP,
-    TYPED_EVENT, WALL_TIME, Header, Record, record_read,
+    BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, END_OF_BUFFER, FUNCTION, METADATA_BYTES, NEW_BUFFER, NEW_CPU_ID, PID,
+    TSC_WRAP, TYPED_EVENT, WALL_TIME, Header, Record, bad_bytes, load64, record_read,
 )
 
 #: of records by number, then what stands in the place of one
@@ -129,7 +129,7 @@ def verify(const u8[::1] data not None):
         allowed[<int>state] = mask
     found = []
     try:
-        if frame(&header, &data[0], data.shape[0], &blocks, &problems) < 0:
+        if frame(&header, &data[0], data.shape[0], False, &blocks, &problems) < 0:
             raise MemoryError
         for name, offset, skipped, _ in problems_list(&problems):
             if name in FRAME_PROBLEMS:
@@ -167,12 +167,13 @@ def records(const u8[::1] data not None):
     memset(&blocks, 0, sizeof(blocks))
     memset(&problems, 0, sizeof(problems))
     try:
-        if frame(&header, &data[0], data.shape[0], &blocks, &problems) < 0:
+        if frame(&header, &data[0], data.shape[0], True, &blocks, &problems) < 0:
             raise MemoryError
         block = <const Block *>blocks.data
         for i in range(blocks.len // sizeof(Block)):
-            if header.version >= 2:
-                yield (block[i].begin - 16, "BufferExtents", None, 0, 0, block[i].end - block[i].begin, 0, 0, i)
+            if block[i].has_extents:
+                at = block[i].begin - METADATA_BYTES
+                yield at, "BufferExtents", None, 0, 0, load64(&data[0] + at + 1, header.is_big), 0, 0, i
             at = block[i].begin
             while at < block[i].end:
                 record_read(&header, &data[0] + at, &data[0] + block[i].end, &record)
@@ -180,11 +181,12 @@ def records(const u8[::1] data not None):
                     at, WHATS[record.what], record.action if record.what == FUNCTION else None, record.function,
                     record.id, record.tsc, record.number, record.payload_bytes, i,
                 )
-                if record.what == END_OF_BUFFER or record.what == BUFFER_EXTENTS or record.what > BAD_ACTION:
+                if record.what == END_OF_BUFFER:
                     break
-                at += record.n_bytes
-                if record.what > FUNCTION and not goes_on(&header, &data[0], at, block[i].end):
-                    break
+                if record.what > FUNCTION or record.what == BUFFER_EXTENTS:
+                    at += bad_bytes(&header, &data[0], at, block[i].end, &record)
+                else:
+                    at += record.n_bytes
     finally:
         buffer_free(&blocks)
         problems_free(&problems)
