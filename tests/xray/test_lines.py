@@ -155,6 +155,71 @@ def test_one_table_for_thousands_of_units_is_not_read_for_each() -> None:
     assert subprograms.find(info, abbrev, b"", array("Q", [1])) == {}
 
 
+def uleb(value: int) -> bytes:
+    return bytes([value & 0x7F | 0x80]) + uleb(value >> 7) if value > 0x7F else bytes([value])
+
+
+def line_table_5(*, directories: bytes, files: bytes) -> bytes:
+    """Return a table of version 5 without a program; both begin with their formats."""
+    behind = bytes([1, 1, 1, 0, 1, 1]) + directories + files
+    body = bytes([5, 0, 8, 0]) + len(behind).to_bytes(4, "little") + behind
+    return len(body).to_bytes(4, "little") + body
+
+
+@pytest.mark.timeout(60, method="thread")
+@pytest.mark.parametrize("form", [0x19, 0x21], ids=["flag_present", "implicit_const"])
+@pytest.mark.parametrize("count", [2**63, 2**64 - 1])
+def test_entries_that_take_no_bytes_are_not_counted_one_by_one(form: int, count: int) -> None:
+    many = bytes([1, 1, form]) + uleb(count)
+    named = bytes([1, 1, 0x08]) + uleb(2) + b"a.c\0b.c\0"
+    line = line_table_5(directories=many, files=named)
+    assert line_table.file_name(line, b"", b"", 0, 1) == b"b.c"
+    assert (
+        line_table.file_name(line_table_5(directories=b"\0\0", files=many), b"", b"", 0, 2**62)
+        is None
+    )
+
+
+def test_a_string_longer_than_a_path_is_no_name() -> None:
+    files = bytes([1, 1, 0x1F]) + uleb(2) + (0).to_bytes(4, "little") + (5000).to_bytes(4, "little")
+    line, strings = line_table_5(directories=b"\0\0", files=files), b"x" * 5000 + b"a.c\0"
+    assert line_table.file_name(line, strings, b"", 0, 0) is None
+    assert line_table.file_name(line, strings, b"", 0, 1) == b"a.c"
+
+
+def unit_of(entries: bytes) -> bytes:
+    body = bytes([4, 0, 0, 0, 0, 0, 8]) + entries
+    return len(body).to_bytes(4, "little") + body
+
+
+@pytest.mark.timeout(60, method="thread")
+def test_the_entry_of_a_unit_is_read_once() -> None:
+    """Its name is 20 MB long, and 20000 functions follow it."""
+    abbrev = bytes([1, 0x11, 0, 0x03, 0x08, 0, 0, 2, 0x2E, 0, 0x3B, 0x0B, 0, 0, 0])
+    top = b"\1" + b"x" * 20_000_000 + b"\0"
+    info = unit_of(top + b"\2\7" * 20_000)
+    offsets = array("Q", range(11 + len(top), len(info), 2))
+    assert subprograms.describe(info, abbrev, offsets) == [(None, 7, None, None)] * 20_000
+
+
+@pytest.mark.timeout(60, method="thread")
+def test_entries_that_overlap_are_not_read_to_their_ends_for_ever() -> None:
+    """Each byte of 4 MB is said to begin an entry with a string."""
+    abbrev = bytes([1, 0x2E, 0, 0x03, 0x08, 0, 0, 0])
+    info = unit_of(b"\1" * 4_000_000 + b"\0")
+    answers = subprograms.describe(info, abbrev, array("Q", range(11, 200_011)))
+    assert answers[0] == (None, None, None, None)
+    assert answers[-1] is None
+
+
+@pytest.mark.timeout(60, method="thread")
+def test_attributes_that_take_no_bytes_cost_nothing() -> None:
+    """Each of 20 million functions of one byte has 500 of them."""
+    flags = bytes([0x3C, 0x19]) * 500
+    abbrev = bytes([1, 0x11, 0, 0, 0, 2, 0x2E, 0, *flags, 0, 0, 0])
+    assert subprograms.find(unit_of(b"\1" + b"\2" * 20_000_000), abbrev, b"", array("Q", [1])) == {}
+
+
 def test_a_program_without_debug_information_has_no_declarations(tmp_path: Path) -> None:
     program = programs.linked(tmp_path, "-shared", programs.compiled(tmp_path, "-g0"))
     with program.open("rb") as stream:

@@ -239,9 +239,8 @@ def test_a_buffer_that_says_too_little_loses_nothing(
     log = read_bytes(with_extents(data, max(size - missing, 0), offset), "l")
     assert told(log) == FIVE
     assert list(log.records["tsc"]) == list(read_bytes(data).records["tsc"])
-    assert list(describe(log.damage, "l")) == [
-        f"l: offset {offset}: the buffer says that it is shorter than it is; read up to the next one"
-    ]
+    text = "the buffer says that it is shorter than it is; read up to the next one"
+    assert list(describe(log.damage, "l")) == [f"l: offset {offset}: {text}"]
     assert not log.damage.is_lossy
 
 
@@ -314,9 +313,7 @@ def test_a_preamble_record_inside_a_buffer_is_told_of(kind: int, layout: str, na
     assert list(describe(log.damage, "l")) == [
         f"l: offset 120: {name} record inside a buffer; 16 bytes skipped"
     ]
-    assert verifier.verify(builder.build()) == [
-        (120, f"{name} after Function with arguments")
-    ]
+    assert verifier.verify(builder.build()) == [(120, f"{name} after Function with arguments")]
 
 
 def test_what_looks_like_a_buffer_in_a_payload_is_none() -> None:
@@ -344,7 +341,9 @@ def test_a_version_1_log_that_lost_bytes_keeps_the_buffers_behind_them(cut: int)
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.sampled_from([2, 3, 5]), st.integers(0, 4), st.integers(0, 2**64 - 1) | st.integers(0, 999))
+@given(
+    st.sampled_from([2, 3, 5]), st.integers(0, 4), st.integers(0, 2**64 - 1) | st.integers(0, 999)
+)
 def test_whatever_an_extents_record_says_no_thread_gets_another_ones_records(
     version: int, number: int, n_bytes: int
 ) -> None:

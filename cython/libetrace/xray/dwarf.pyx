@@ -4,7 +4,7 @@
 
 Numbers of forms and attributes: DWARF 5, section 7.5; for 0x1f01 and up, binutils' dwarf2.def.
 """
-from libc.string cimport memset
+from libc.string cimport memchr, memset
 
 from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
 
@@ -24,8 +24,9 @@ cdef enum:
     ATTRIBUTE_GNU_ADDR_BASE = 0x2133
     FORM_INDIRECT = 0x16
     FORM_IMPLICIT_CONST = 0x21
-    # no entry has more; a damaged one could have a million that take no bytes
-    MAX_ATTRIBUTES = 512
+    MAX_ATTRIBUTES = 512  # no entry has more
+    # in an abbreviation, that entries do not spend bytes on: as many as are looked for
+    MAX_CONSTANTS = 16
     # how many tables' worth of bytes are read of one file: damaged ones share a table among many units
     READINGS = 64
 
@@ -54,8 +55,13 @@ cdef int _form_bytes(u32 form, const Shape *shape) noexcept nogil:
 
 
 cdef void _skip_string(Cursor *cursor) noexcept nogil:
-    while take(cursor, 1):
-        pass
+    cdef const u8 *end = NULL
+    if cursor.at < cursor.end:
+        end = <const u8 *>memchr(cursor.at, 0, cursor.end - cursor.at)
+    if end == NULL:
+        cursor_fail(cursor)
+    else:
+        cursor.at = end + 1
 
 
 cdef u64 take_form(Cursor *cursor, const Shape *shape, u32 form, s64 constant) noexcept nogil:
@@ -121,9 +127,16 @@ cdef bint unit_read(const u8 *info, u64 size, u64 offset, bint is_big, Unit *uni
 # ---- abbreviations ----
 
 
+cdef bint _is_read(u32 name) noexcept nogil:
+    return name in (
+        ATTRIBUTE_STATEMENTS, ATTRIBUTE_LOW_PC, ATTRIBUTE_HIGH_PC, ATTRIBUTE_ABSTRACT_ORIGIN, ATTRIBUTE_DECL_FILE,
+        ATTRIBUTE_DECL_LINE, ATTRIBUTE_SPECIFICATION, ATTRIBUTE_ADDR_BASE, ATTRIBUTE_GNU_ADDR_BASE,
+    )
+
+
 cdef int _add_attributes(Abbreviations *self, Cursor *cursor, Abbreviation *abbreviation) noexcept nogil:
     cdef Attribute attribute
-    cdef int n_bytes
+    cdef int n_bytes, n_constants = 0
     abbreviation.first = <u32>(self.attributes.len // sizeof(Attribute))
     abbreviation.n = 0
     abbreviation.n_bytes = 0
@@ -135,8 +148,12 @@ cdef int _add_attributes(Abbreviations *self, Cursor *cursor, Abbreviation *abbr
             break
         n_bytes = _form_bytes(attribute.form, &self.shape)
         abbreviation.n_bytes = -1 if n_bytes < 0 or abbreviation.n_bytes < 0 else abbreviation.n_bytes + n_bytes
+        if n_bytes == 0:  # reading an entry must not cost more than its bytes
+            if attribute.form != FORM_IMPLICIT_CONST or not _is_read(attribute.name):
+                continue
+            n_constants += 1
         abbreviation.n += 1
-        if abbreviation.n > MAX_ATTRIBUTES:
+        if abbreviation.n > MAX_ATTRIBUTES or n_constants > MAX_CONSTANTS:
             cursor_fail(cursor)
             return 0
         if buffer_add(&self.attributes, &attribute, sizeof(attribute)) < 0:

@@ -31,6 +31,7 @@ cdef enum:
     FORM_LINE_STRP = 0x1F
     # of one entry, so that damage does not cost the more the longer it is
     MAX_FORMATS = 16
+    MAX_PATH = 4096  # PATH_MAX of Linux
 
 
 cdef struct Header:
@@ -109,6 +110,11 @@ cdef const u8 *_take_string(Cursor *cursor, u64 *length) noexcept nogil:
     return begin
 
 
+cdef object _name(const u8 *begin, u64 length):
+    # Thousands of files may share a string as long as the section: no path is.
+    return begin[:length] if begin != NULL and length <= MAX_PATH else None
+
+
 cdef object _old_name(Cursor *cursor, u64 number):
     """Return the name of a file by number, counted from 1, of a table of version 2 to 4."""
     cdef u64 length = 1
@@ -121,7 +127,7 @@ cdef object _old_name(Cursor *cursor, u64 number):
         if name == NULL or length == 0:
             break
         if number == 0:
-            return name[:length]
+            return _name(name, length)
         take_uleb(cursor)
         take_uleb(cursor)
         take_uleb(cursor)
@@ -136,7 +142,7 @@ cdef object _at(const u8[::1] strings, u64 offset, bint is_big):
         return None
     cursor = cursor_over(&strings[0], offset, strings.shape[0], is_big)
     begin = _take_string(&cursor, &length)
-    return begin[:length] if begin != NULL else None
+    return _name(begin, length)
 
 
 cdef int _take_formats(Cursor *cursor, u64 *formats) noexcept nogil:
@@ -150,31 +156,37 @@ cdef int _take_formats(Cursor *cursor, u64 *formats) noexcept nogil:
     return n
 
 
+cdef void _skip_entries(Cursor *cursor, const Header *header, const u64 *formats, int n, u64 count) noexcept nogil:
+    # A count is a number of up to 64 bits: entries that take no bytes are as good as none.
+    cdef const u8 *begin
+    cdef int i
+    while count and not cursor.failed:
+        begin = cursor.at
+        for i in range(n):
+            take_form(cursor, &header.shape, <u32>formats[2 * i + 1], 0)
+        if cursor.at == begin:
+            break
+        count -= 1
+
+
 cdef object _new_name(Cursor *cursor, const Header *header, u64 number, const u8[::1] line_str, const u8[::1] strings):
     """Return the name of a file by number, counted from 0, of a table of version 5."""
     cdef u64[2 * MAX_FORMATS] formats
-    cdef u64 count, entry, value, length = 0
+    cdef u64 value, length = 0
     cdef int n = _take_formats(cursor, formats)
     cdef int i
     cdef const u8 *begin
-    count = take_uleb(cursor)
-    for entry in range(count if n else 0):
-        for i in range(n):
-            take_form(cursor, &header.shape, <u32>formats[2 * i + 1], 0)
-        if cursor.failed:
-            return None
+    _skip_entries(cursor, header, formats, n, take_uleb(cursor))
     n = _take_formats(cursor, formats)
     if number >= take_uleb(cursor):
         return None
-    for entry in range(number if n else 0):
-        for i in range(n):
-            take_form(cursor, &header.shape, <u32>formats[2 * i + 1], 0)
-        if cursor.failed:
-            return None
+    _skip_entries(cursor, header, formats, n, number)
+    if cursor.failed:
+        return None
     for i in range(n):
         if formats[2 * i] == CONTENT_PATH and formats[2 * i + 1] == FORM_STRING:
             begin = _take_string(cursor, &length)
-            return begin[:length] if begin != NULL else None
+            return _name(begin, length)
         value = take_form(cursor, &header.shape, <u32>formats[2 * i + 1], 0)
         if formats[2 * i] == CONTENT_PATH and not cursor.failed:
             if formats[2 * i + 1] == FORM_LINE_STRP:

@@ -26,6 +26,8 @@ cdef enum:
 
 cdef enum:
     N_FUZZED = 64  # addresses that a fuzzed input is asked for
+    # how many times the bytes of .debug_info are read at most: entries of damaged files may overlap
+    READINGS = 64
 
 
 cdef struct Sections:
@@ -207,7 +209,7 @@ cdef object _link(const Unit *unit, const Entry *entry):
 
 
 cdef object _described(
-    const Sections *sections, const Unit *unit, const Abbreviations *table, u64 offset, const Entry *top
+    const Sections *sections, const Unit *unit, const Abbreviations *table, u64 offset, const Entry *top, u64 *budget
 ):
     cdef Entry entry
     cdef Cursor cursor = cursor_over(sections.info, offset, unit.end, sections.is_big)
@@ -215,6 +217,7 @@ cdef object _described(
     if abbreviation == NULL:
         return None
     entry_read(&cursor, table, abbreviation, &entry)
+    budget[0] -= min(budget[0], <u64>(cursor.at - sections.info) - offset)
     if cursor.failed:
         return None
     return (
@@ -245,7 +248,8 @@ def describe(
     cdef Entry top
     cdef u64 at = 0
     cdef s64 i = 0, n = offsets.shape[0]
-    cdef int status = 0
+    cdef u64 budget = READINGS * <u64>info.shape[0]
+    cdef int status
     _set_sections(&sections, info, abbrev, abbrev[:0], is_big)
     memset(&table, 0, sizeof(table))
     answers = [None] * n
@@ -254,14 +258,15 @@ def describe(
             is_sound = unit_read(sections.info, sections.info_bytes, at, is_big, &unit)
             if unit.end == 0:
                 break
+            status = 0
+            if is_sound and offsets[i] < unit.end:
+                status = abbreviations_read(&table, sections.abbrev, sections.abbrev_bytes, is_big, &unit)
+                _read_top(&sections, &unit, &table, &top)
+            if status < 0:
+                raise MemoryError
             while i < n and offsets[i] < unit.end:
-                if is_sound and offsets[i] >= unit.first:
-                    status = abbreviations_read(&table, sections.abbrev, sections.abbrev_bytes, is_big, &unit)
-                    if status < 0:
-                        raise MemoryError
-                    if status > 0:
-                        _read_top(&sections, &unit, &table, &top)
-                        answers[i] = _described(&sections, &unit, &table, offsets[i], &top)
+                if status > 0 and offsets[i] >= unit.first and budget:
+                    answers[i] = _described(&sections, &unit, &table, offsets[i], &top, &budget)
                 i += 1
             at = unit.end
         return answers
