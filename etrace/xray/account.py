@@ -48,6 +48,7 @@ class Report:
     n_unmatched_exits: int
     n_deduced: int
     n_unfinished: int
+    n_backwards: int
     native: Any
 
 
@@ -93,5 +94,6 @@ def account(
         native.n_unmatched_exits,
         native.n_deduced,
         native.n_unfinished,
+        native.n_backwards,
         native,
     )

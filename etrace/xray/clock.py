@@ -16,6 +16,8 @@ from enum import Enum
 from etrace.errors import EtraceError
 
 NS = 10**9
+#: ticks are 64 bits
+LAST_TSC = 2**64 - 1
 #: header and measurement may differ by so much
 TOLERANCE = 0.01
 #: a shorter span measures nothing: between a buffer's two clocks its thread may be interrupted (in

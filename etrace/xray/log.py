@@ -7,7 +7,7 @@ Every column is a memoryview, so NumPy (`numpy.asarray(column)`), Arrow and pand
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from libetrace.xray.reader import LogError
 from etrace.errors import EtraceError
 from etrace.xray import clock as clocks
 from etrace.xray import source
-from etrace.xray.clock import Clock
+from etrace.xray.clock import LAST_TSC, Clock
 from etrace.xray.source import open_log
 from etrace.xray.warnings import Damage
 
@@ -166,9 +166,34 @@ class Log:
         """Return how ticks become nanoseconds; see etrace.xray.clock.choose."""
         return clocks.choose(self.raw.frequency_hz, self.clock_pairs, hz)
 
-    def calls(self, **options: Any) -> Calls:
-        """Match enters and exits; `options` are those of libetrace.xray.account.account."""
-        done = native_account.account(self.data, calls=True, percentiles=False, **options)
+    def calls(
+        self,
+        *,
+        functions: Iterable[int] | None = None,
+        threads: Iterable[int] | None = None,
+        shortest: int = 0,
+        from_tsc: int = 0,
+        until_tsc: int = LAST_TSC,
+    ) -> Calls:
+        """Match enters and exits. All times are ticks, as in `records["tsc"]`.
+
+        `functions`: ids of those to look at (None: all); the time of others is their callers' own.
+        `threads`: numbers of threads (`Thread.thread`, None: all). Calls of less than `shortest`
+        ticks, and those that begin before `from_tsc`, or at `until_tsc` or later, are left out;
+        their time is their callers' own. Calls that lost their exit end with their caller, as
+        `ending` says; one whose time went back has 0 ticks. OverflowError when a number of ticks
+        is negative or above 2**64 - 1.
+        """
+        done = native_account.account(
+            self.data,
+            functions=functions,
+            threads=threads,
+            shortest=shortest,
+            from_tsc=from_tsc,
+            until_tsc=until_tsc,
+            calls=True,
+            percentiles=False,
+        )
         return Calls({name: _cast(data, code) for name, code, data in done.columns()})
 
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from etrace.errors import UsageError
-from etrace.xray.clock import Clock
+from etrace.xray.clock import LAST_TSC, Clock
 from etrace.xray.names import Names
 
 UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s)?")
-LAST_TSC = 2**64 - 1
 LAST_TID = 2**31 - 1
 
 

@@ -359,6 +359,26 @@ def test_notes_are_of_all_threads(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "note: 1 exit of a call begun before the log" in capsys.readouterr().err
 
 
+def test_calls_whose_time_goes_back_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A thread that moves to another CPU may find an earlier time there."""
+    path = tmp_path / "log"
+    builder = LogBuilder().thread(1).cpu(0, 1000).enter(1, 0).enter(2, 100).cpu(1, 500)
+    path.write_bytes(builder.exit(2, 0).exit(1, 900).build())
+    assert run("account", "--format", "json", str(path)) == 0
+    shown = capsys.readouterr()
+    document = json.loads(shown.out)
+    assert document["backwards"] == 1
+    found = {row["function_id"]: row["sum_ns"] for row in document["functions"]}
+    assert found == {1: 400, 2: 0}
+    note = "etrace xray: note: 1 call whose time went back: 0 is counted\n"
+    assert shown.err == note
+    for command in ("account", "stack", "graph", "flame"):
+        assert run(command, str(path), "-o", str(tmp_path / "out")) == 0
+        assert note in capsys.readouterr().err
+
+
 def test_callers_that_never_end_are_in_graphs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -155,6 +157,14 @@ def test_one_table_for_thousands_of_units_is_not_read_for_each() -> None:
     assert subprograms.find(info, abbrev, b"", array("Q", [1])) == {}
 
 
+@pytest.fixture
+def ended() -> Iterator[None]:
+    """End the tests when native code that holds the interpreter does not come back."""
+    faulthandler.dump_traceback_later(100, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
 def uleb(value: int) -> bytes:
     return bytes([value & 0x7F | 0x80]) + uleb(value >> 7) if value > 0x7F else bytes([value])
 
@@ -166,7 +176,7 @@ def line_table_5(*, directories: bytes, files: bytes) -> bytes:
     return len(body).to_bytes(4, "little") + body
 
 
-@pytest.mark.timeout(60, method="thread")
+@pytest.mark.usefixtures("ended")
 @pytest.mark.parametrize("form", [0x19, 0x21], ids=["flag_present", "implicit_const"])
 @pytest.mark.parametrize("count", [2**63, 2**64 - 1])
 def test_entries_that_take_no_bytes_are_not_counted_one_by_one(form: int, count: int) -> None:
@@ -192,7 +202,7 @@ def unit_of(entries: bytes) -> bytes:
     return len(body).to_bytes(4, "little") + body
 
 
-@pytest.mark.timeout(60, method="thread")
+@pytest.mark.usefixtures("ended")
 def test_the_entry_of_a_unit_is_read_once() -> None:
     """Its name is 20 MB long, and 20000 functions follow it."""
     abbrev = bytes([1, 0x11, 0, 0x03, 0x08, 0, 0, 2, 0x2E, 0, 0x3B, 0x0B, 0, 0, 0])
@@ -202,7 +212,7 @@ def test_the_entry_of_a_unit_is_read_once() -> None:
     assert subprograms.describe(info, abbrev, offsets) == [(None, 7, None, None)] * 20_000
 
 
-@pytest.mark.timeout(60, method="thread")
+@pytest.mark.usefixtures("ended")
 def test_entries_that_overlap_are_not_read_to_their_ends_for_ever() -> None:
     """Each byte of 4 MB is said to begin an entry with a string."""
     abbrev = bytes([1, 0x2E, 0, 0x03, 0x08, 0, 0, 0])
@@ -212,7 +222,7 @@ def test_entries_that_overlap_are_not_read_to_their_ends_for_ever() -> None:
     assert answers[-1] is None
 
 
-@pytest.mark.timeout(60, method="thread")
+@pytest.mark.usefixtures("ended")
 def test_attributes_that_take_no_bytes_cost_nothing() -> None:
     """Each of 20 million functions of one byte has 500 of them."""
     flags = bytes([0x3C, 0x19]) * 500

@@ -264,6 +264,11 @@ cdef class Account:
     def n_unfinished(self):
         return self._expander.n_unfinished
 
+    @property
+    def n_backwards(self):
+        """How many calls ended before they began, by the log: they count with 0 ticks."""
+        return self._expander.n_backwards
+
     def columns(self):
         """Return the calls as (name, format, bytes): start, ticks, self_ticks, parent, function, depth, ...
 

@@ -124,7 +124,7 @@ def _json(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
     document = {
         "frequency_hz": report.clock.hz, "calls": report.n_calls,
         "unmatched_exits": report.n_unmatched_exits, "deduced": report.n_deduced,
-        "unfinished": report.n_unfinished,
+        "unfinished": report.n_unfinished, "backwards": report.n_backwards,
         "functions": [_json_row(row, session, by_thread) for row in report.rows],
     }  # fmt: skip
     yield json.dumps(document, indent=1) + "\n"

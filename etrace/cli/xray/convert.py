@@ -25,7 +25,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", choices=("self", "count"), default="self", help="value of folded stacks"
     )
-    parser.add_argument("-d", "--deduce", action="store_true", help="count calls without an exit")
+    parser.add_argument(
+        "-d", "--deduce", action="store_true", help="folded: count calls without an exit"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,8 +13,8 @@ from libetrace.xray.reader import LogError
 from etrace.cli.ending import tell
 from etrace.cli.xray import options
 from etrace.errors import EtraceError
+from etrace.xray.clock import LAST_TSC
 from etrace.xray.names import Names, read_maps
-from etrace.xray.selection import LAST_TSC
 from etrace.xray.session import Session
 from etrace.xray.source import open_log
 from etrace.xray.warnings import describe

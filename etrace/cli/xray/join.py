@@ -16,7 +16,6 @@ from libetrace.image import Image
 from etrace.cli.xray import options
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
-from etrace.xray.convert import Options
 from etrace.xray.convert.chrome import events
 from etrace.xray.join import Join, join, offset_ns, timeline
 from etrace.xray.session import Session
@@ -65,7 +64,7 @@ def _timeline(image: Image, session: Session, all_found: list[Join]) -> Iterator
             continue
         yield from timeline(found)
         one = Session([log.name], session.names, session.selection, session.hz, [log.data])
-        for event in events(one, Options("chrome")):
+        for event in events(one):
             yield _moved(event, move)
 
 

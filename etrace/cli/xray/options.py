@@ -119,6 +119,7 @@ def finish_account(session: Session, native: Any) -> int:
         ),
         (native.n_deduced, "call", "calls", " without an own exit"),
         (native.n_unfinished, "call", "calls", " not over at the end"),
+        (native.n_backwards, "call", "calls", " whose time went back: 0 is counted"),
     )
     shown = ", ".join(f"{n} {one if n == 1 else more}{what}" for n, one, more, what in notes if n)
     if shown:

@@ -53,8 +53,8 @@ def _arguments(log: Log) -> dict[tuple[int, int, int], list[int]]:
     return found
 
 
-def _calls(session: Session, log: Log, options: Options) -> Iterator[dict[str, Any]]:
-    calls = log.calls(**session.options, deduce=options.deduce)
+def _calls(session: Session, log: Log) -> Iterator[dict[str, Any]]:
+    calls = log.calls(**session.options)
     clock, first, name = session.clock, session.first_tsc, session.names.name
     arguments = _arguments(log)
     columns = (calls[c] for c in ("start", "ticks", "function", "thread", "ending"))
@@ -89,11 +89,11 @@ def _instants(session: Session, log: Log) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def events(session: Session, options: Options) -> Iterator[dict[str, Any]]:
+def events(session: Session) -> Iterator[dict[str, Any]]:
     """Yield all trace events of a session's logs."""
     for log in session.logs:
         yield from _metadata(log, log.name)
-        yield from _calls(session, log, options)
+        yield from _calls(session, log)
         yield from _instants(session, log)
 
 
@@ -105,7 +105,7 @@ def write(session: Session, stream: IO[bytes], options: Options) -> None:
     separator = "\n"
     pieces: list[str] = []
     total = sum(log.n_records for log in session.logs) // 2  # an enter and an exit each
-    for n_done, event in enumerate(events(session, options), start=1):
+    for n_done, event in enumerate(events(session), start=1):
         pieces += (separator, json.dumps(event, separators=(",", ":")))
         separator = ",\n"
         if len(pieces) >= 2 * PIECE:

@@ -19,8 +19,8 @@ MISSING = "pyarrow is not installed"
 HINT = "pip install 'etrace[analytics]', or take --to csv"
 
 
-def _table(pa: Any, session: Session, log: Log, options: Options) -> Any:
-    calls = log.calls(**session.options, deduce=options.deduce)
+def _table(pa: Any, session: Session, log: Log) -> Any:
+    calls = log.calls(**session.options)
     clock, first = session.clock, session.first_tsc
     threads = log.threads
     functions = sorted(set(calls["function"]))
@@ -51,14 +51,14 @@ def _table(pa: Any, session: Session, log: Log, options: Options) -> Any:
     return pa.table(columns)
 
 
-def write(session: Session, stream: IO[bytes], options: Options) -> None:
+def write(session: Session, stream: IO[bytes], _options: Options) -> None:
     """Write one row group a log; `parent` is the row of the caller in its log, -1 at a root."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
         raise EtraceError(MISSING, HINT) from error
-    tables = [_table(pa, session, log, options) for log in session.logs]
+    tables = [_table(pa, session, log) for log in session.logs]
     with parquet.ParquetWriter(stream, tables[0].schema) as writer:
         for table in tables:
             writer.write_table(table)

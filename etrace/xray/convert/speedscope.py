@@ -38,10 +38,8 @@ def _events(calls: list[tuple[int, int, int, int]]) -> Iterator[dict[str, Any]]:
         yield {"type": "C", "frame": number, "at": now}
 
 
-def _profiles(
-    session: Session, log: Log, frames: dict[int, int], options: Options
-) -> Iterator[Any]:
-    calls = log.calls(**session.options, deduce=options.deduce)
+def _profiles(session: Session, log: Log, frames: dict[int, int]) -> Iterator[Any]:
+    calls = log.calls(**session.options)
     clock, first = session.clock, session.first_tsc
     by_thread: dict[int, list[tuple[int, int, int, int]]] = {}
     stack: list[int] = []  # parents, to count the depth among the calls that are shown
@@ -64,10 +62,10 @@ def _profiles(
         }  # fmt: skip
 
 
-def write(session: Session, stream: IO[bytes], options: Options) -> None:
+def write(session: Session, stream: IO[bytes], _options: Options) -> None:
     """Write one speedscope file."""
     frames: dict[int, int] = {}
-    profiles = [p for log in session.logs for p in _profiles(session, log, frames, options)]
+    profiles = [p for log in session.logs for p in _profiles(session, log, frames)]
     names = [{"name": session.names.name(f), "file": session.names.place(f)} for f in frames]
     document = {
         "$schema": SCHEMA, "exporter": "etrace", "shared": {"frames": names}, "profiles": profiles,
