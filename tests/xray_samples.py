@@ -8,6 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from xray_builder import LogBuilder
+
+from etrace.cli.main import etrace
+from etrace.xray.names import Names, read_maps
+from etrace.xray.session import Session
+
 DATA = Path(__file__).parent / "data" / "xray"
 PROGRAMS = ("ev_pie19", "mt_pie19", "rec_nopie19", "tail_pie19")
 LOGS = tuple(sorted((DATA / "logs").glob("*.xray")))
@@ -47,3 +53,25 @@ def yaml_records(text: str) -> list[dict[str, str]]:
     found = [YAML_RECORD.fullmatch(line) for line in text.splitlines() if line.startswith("  - {")]
     assert all(found), "a line is not as llvm-xray writes it"
     return [{k: v or "" for k, v in m.groupdict().items()} for m in found if m]
+
+
+MT = str(log("mt_pie19.fdr"))
+MT_MAP = str(program("mt_pie19"))
+TAIL = str(log("tail_pie19.fdr"))
+#: one function calls another twice
+NESTED = (
+    LogBuilder().thread(1).cpu(0, 0)
+    .enter(1, 0).enter(2, 10).exit(2, 5).enter(2, 1).exit(2, 7).exit(1, 2)
+    .build()
+)  # fmt: skip
+
+
+def session(name: str, **options: Any) -> Session:
+    """Return a session of a sample log with its program's map."""
+    names = Names(read_maps([str(program(name))]))
+    return Session([str(log(name))], names, **options)
+
+
+def run(*args: str) -> int:
+    """Run `etrace xray` in this process."""
+    return etrace(["xray", *args])

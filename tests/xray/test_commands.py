@@ -16,18 +16,10 @@ from pathlib import Path
 import pytest
 import xray_samples as samples
 from xray_builder import LogBuilder
+from xray_samples import MT, MT_MAP, TAIL, run
 
 from etrace import xray
-from etrace.cli.main import etrace
 from etrace.cli.xray import COMMANDS
-
-MT = str(samples.log("mt_pie19.fdr"))
-MT_MAP = str(samples.program("mt_pie19"))
-TAIL = str(samples.log("tail_pie19.fdr"))
-
-
-def run(*args: str) -> int:
-    return etrace(["xray", *args])
 
 
 def damaged(tmp_path: Path) -> str:
@@ -131,11 +123,6 @@ def test_damage_is_told_of_and_the_status_is_2(
     assert "offset 120: an unknown kind of metadata after Function" in capsys.readouterr().err
 
 
-def test_a_log_of_another_program_gets_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("account", "-m", str(samples.program("ev_pie19")), MT) == 0
-    assert "is it the program that wrote the log?" in capsys.readouterr().err
-
-
 def test_what_is_no_log_is_an_error_with_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -171,41 +158,6 @@ def test_a_device_and_a_link_are_written_to_and_not_replaced(tmp_path: Path) -> 
     assert run("convert", TAIL, "-o", str(fifo)) == 0
     assert reader.communicate(timeout=20)[0] == target.read_bytes()
     assert fifo.is_fifo()
-
-
-def test_a_flame_graph_is_one_file_that_needs_no_network(tmp_path: Path) -> None:
-    out = tmp_path / "flame.html"
-    assert run("flame", "-m", MT_MAP, MT, "-o", str(out)) == 0
-    page = out.read_text()
-    assert "http:" not in page
-    assert "https:" not in page
-    data = page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
-    document = json.loads(data)
-    total = sum(n[3] for n in document["nodes"] if n[0] < 0)
-    assert sum(n[4] for n in document["nodes"]) == pytest.approx(total, rel=1e-4)
-
-
-def test_graphs_are_valid_for_graphviz(tmp_path: Path) -> None:
-    out = tmp_path / "graph.svg"
-    assert run("graph", "--format", "svg", "-m", MT_MAP, MT, "-o", str(out)) == 0
-    assert out.read_text().rstrip().endswith("</svg>")
-    diff = tmp_path / "diff.svg"
-    other = str(samples.program("tail_pie19"))
-    status = run(
-        "graph-diff",
-        "--format",
-        "svg",
-        "-m",
-        MT_MAP,
-        "--after-map",
-        other,
-        MT,
-        TAIL,
-        "-o",
-        str(diff),
-    )
-    assert status == 0
-    assert "gone" in diff.read_text()
 
 
 def test_a_dump_has_every_record_with_its_offset(capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,35 +241,6 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.parametrize("option", ["--from", "--until", "--min-duration"])
-def test_times_beyond_any_log_are_no_error(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("account", option, "99999999999999999s", TAIL) == 0
-    n_rows = len(capsys.readouterr().out.splitlines()) - 1
-    assert n_rows == (7 if option == "--until" else 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-m", f"999={MT_MAP}"], "object 999 is above 255"),
-        (["-m", f"0={MT_MAP}", "-m", f"0={MT_MAP}"], "object 0 has a map already"),
-        (["-m", f"\N{SUPERSCRIPT TWO}={MT_MAP}"], "cannot read"),
-        (["-f", "#\N{SUPERSCRIPT TWO}"], "no function matches"),
-        (["-f", "#4294967299"], "no function matches"),  # 3 in its low 32 bits
-    ],
-)
-def test_wrong_options_say_what_is_wrong(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("account", *arguments, TAIL) in (1, 2)
-    assert message in capsys.readouterr().err
-
-
-def test_a_number_that_no_thread_has_chooses_none(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("account", "-t", str(25744 + 2**32), TAIL) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
-
-
 def test_numbers_of_objects_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     for number in ("-1", "256"):
         assert run("extract", "--object", number, MT_MAP) == 2
@@ -328,35 +251,6 @@ def test_help_keeps_names_of_formats(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         run("flame", "--help")
     assert "A flame graph to look at, one HTML file." in capsys.readouterr().out
-
-
-def test_stacks_of_threads_obey_the_filter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("stack", "--per-thread", "--format", "json", "-t", "25445", MT) == 0
-    stacks = json.loads(capsys.readouterr().out)["stacks"]
-    assert {row["thread"] for row in stacks} == {25445}
-    assert sum(row["count"] for row in stacks) == 72
-    assert run("stack", "--per-thread", "-t", "1", MT) == 0
-    assert capsys.readouterr().out == ""
-
-
-def test_a_thread_of_two_logs_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    def counts(*logs: str) -> dict[tuple[int, ...], int]:
-        assert run("stack", "--per-thread", "--format", "json", *logs) == 0
-        rows = json.loads(capsys.readouterr().out)["stacks"]
-        found = {(row["thread"], *row["stack"]): row["count"] for row in rows}
-        assert len(found) == len(rows)
-        return found
-
-    assert counts(TAIL, TAIL) == {key: 2 * n for key, n in counts(TAIL).items()}
-    assert counts(TAIL, MT) == counts(TAIL) | counts(MT)
-
-
-def test_notes_are_of_all_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "log"
-    builder = LogBuilder().thread(1).cpu(0, 0).enter(1, 0).exit(1, 1)
-    path.write_bytes(builder.thread(2).cpu(0, 0).exit(9, 1).enter(1, 0).exit(1, 1).build())
-    assert run("stack", "--per-thread", str(path)) == 0
-    assert "note: 1 exit of a call begun before the log" in capsys.readouterr().err
 
 
 def test_calls_whose_time_goes_back_are_told_of(
@@ -377,22 +271,6 @@ def test_calls_whose_time_goes_back_are_told_of(
     for command in ("account", "stack", "graph", "flame"):
         assert run(command, str(path), "-o", str(tmp_path / "out")) == 0
         assert note in capsys.readouterr().err
-
-
-def test_callers_that_never_end_are_in_graphs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "log"
-    builder = LogBuilder().thread(1).cpu(0, 0).enter(7, 0).enter(2, 5).exit(2, 5)
-    path.write_bytes(builder.build())
-    assert run("graph", str(path)) == 0
-    shown = capsys.readouterr().out
-    assert 'F7 [label="#7\\nnot over"' in shown
-    assert 'F7 -> F2 [label="1"]' in shown
-    assert run("graph-diff", str(path), str(path)) == 0
-    shown = capsys.readouterr().out
-    assert "#7\\nnot over" in shown
-    assert "1 -> 1 (+0.0 %)" in shown
 
 
 def test_a_file_is_not_cut_to_the_width_of_the_terminal(
