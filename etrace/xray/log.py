@@ -160,7 +160,8 @@ class Log:
     @property
     def clock_pairs(self) -> Sequence[clocks.Pair]:
         """Wall seconds, microseconds and ticks of each buffer, as far as it has them."""
-        return [(block[4], block[5], block[6]) for block in self.raw.blocks if block[6] is not None]
+        clocks_ = (block[4:7] for block in self.raw.blocks)
+        return [(wall, us, tsc) for wall, us, tsc in clocks_ if None not in (wall, tsc)]
 
     def clock(self, hz: str | None = None) -> Clock:
         """Return how ticks become nanoseconds; see etrace.xray.clock.choose."""

@@ -95,7 +95,7 @@ class Session:
     @cached_property
     def first_tsc(self) -> int:
         """The earliest time of the logs."""
-        firsts = [pair[2] for head in self._heads for pair in head["clocks"]]
+        firsts = [h["first_tsc"] for h in self._heads if h["first_tsc"] is not None]
         if firsts and not any(head["is_basic"] for head in self._heads):
             return int(min(firsts))
         times = [

@@ -11,6 +11,7 @@ from xray_builder import LogBuilder
 from etrace.errors import EtraceError
 from etrace.xray.account import account
 from etrace.xray.clock import RateSource, choose
+from etrace.xray.log import read_bytes
 from etrace.xray.session import Session
 
 
@@ -28,6 +29,21 @@ def test_one_bad_clock_of_many_does_not_decide() -> None:
     pairs = [(0, 100_000 * i + (10**9 if i == 7 else 0), 270_000_000 * i) for i in range(20)]
     assert choose(2_700_000_000, pairs).source is RateSource.HEADER
     assert choose(3_900_000_000, pairs).hz == 2_700_000_000
+
+
+def test_a_buffer_that_lost_its_clock_measures_nothing(tmp_path: Path) -> None:
+    now = 1_700_000_000_000_000
+    builder = LogBuilder(hz=10**9).thread(1, wall_us=now).cpu(0, 10**9).enter(1, 0).exit(1, 5)
+    data = bytearray(
+        builder.thread(1, wall_us=now + 5 * 10**7).cpu(0, 51 * 10**9).enter(1, 0).build()
+    )
+    data[64] = 0x7F  # what was the WallTime of the first buffer
+    (tmp_path / "log").write_bytes(data)
+    for clock, first in (
+        (read_bytes(bytes(data)).clock(), 10**9),
+        (Session([str(tmp_path / "log")]).clock, Session([str(tmp_path / "log")]).first_tsc),
+    ):
+        assert (clock.hz, clock.source, first) == (10**9, RateSource.HEADER, 10**9)
 
 
 def test_an_emulated_counter_is_nanoseconds() -> None:

@@ -229,7 +229,7 @@ cdef class Account:
     cdef readonly u64 n_calls
     #: (log, process, thread) in the order of their numbers
     cdef readonly list threads
-    #: for each log: {version, is_basic, frequency_hz, clocks, problems, n_problems, n_skipped_bytes}
+    #: for each log: {version, is_basic, frequency_hz, clocks, first_tsc, problems, n_problems, n_skipped_bytes}
     cdef readonly list logs
 
     def __cinit__(self):
@@ -370,8 +370,9 @@ cdef dict _describe(const Header *header, const Buffer *blocks, const Problems *
         "frequency_hz": header.frequency,
         "clocks": [
             (block[i].wall_seconds, block[i].wall_microseconds, block[i].tsc)
-            for i in range(blocks.len // sizeof(Block)) if block[i].has_tsc
+            for i in range(blocks.len // sizeof(Block)) if block[i].has_tsc and block[i].has_wall
         ],
+        "first_tsc": min([block[i].tsc for i in range(blocks.len // sizeof(Block)) if block[i].has_tsc], default=None),
         "problems": problems_list(problems),
         "n_problems": problems.n_problems,
         "n_skipped_bytes": problems.n_skipped_bytes,

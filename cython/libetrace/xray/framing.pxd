@@ -19,6 +19,7 @@ cdef struct Block:
     s32 process
     u16 cpu
     bint has_thread
+    bint has_wall
     bint has_tsc
     u64 tsc  # of its first NewCPUId
     u64 first_record  # in the columns, once decoded

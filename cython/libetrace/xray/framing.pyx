@@ -43,6 +43,7 @@ cdef void _take_preamble(const Record *record, Block *block) noexcept nogil:
     elif record.what == WALL_TIME:
         block.wall_seconds = <s64>record.tsc
         block.wall_microseconds = record.id
+        block.has_wall = True
     elif record.what == PID:
         block.process = record.id
     else:

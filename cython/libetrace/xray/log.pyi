@@ -6,7 +6,7 @@ class RawLog:
     data: Any
     n_records: int
     threads: list[tuple[int, int, int, int]]
-    blocks: list[tuple[int, int, int, int, int, int, int | None, int, int]]
+    blocks: list[tuple[int, int, int, int, int | None, int, int | None, int, int]]
     problems: list[tuple[str, int, int, int]]
     n_problems: int
     n_skipped_bytes: int

@@ -34,7 +34,7 @@ cdef class RawLog:
     cdef bytearray _tsc, _function, _kind
     cdef readonly u64 n_records
     cdef readonly list threads  # (process, thread, first record, n records)
-    # (offset, bytes, process, thread, wall seconds, wall microseconds, tsc | None, first record, n records)
+    # (offset, bytes, process, thread, wall seconds | None, wall microseconds, tsc | None, first record, n records)
     cdef readonly list blocks
     cdef readonly list problems  # (name, offset, skipped bytes, number)
     cdef readonly u64 n_problems
@@ -170,7 +170,7 @@ cdef tuple _describe(const Buffer *blocks):
     for i in range(blocks.len // sizeof(Block)):
         described.append((
             block[i].begin, block[i].end - block[i].begin, block[i].process, block[i].thread,
-            block[i].wall_seconds, block[i].wall_microseconds,
+            block[i].wall_seconds if block[i].has_wall else None, block[i].wall_microseconds,
             block[i].tsc if block[i].has_tsc else None, block[i].first_record, block[i].n_records,
         ))
         if i and _same_thread(&block[i - 1], &block[i]):
