@@ -206,3 +206,21 @@ def test_percentiles_of_many_calls_are_exact() -> None:
     row = native.account(builder.build()).rows[0]
     d = sorted(durations)
     assert row[4:7] == (d[10_000], d[18_000], d[19_800])
+
+
+def test_percentiles_hold_for_calls_of_any_length() -> None:
+    """Durations of 2^32 - 1 ticks and more are kept another way than shorter ones."""
+    lengths = [2**32 - 2, 2**32 - 1, 2**32, 2**40 + 7, 0, *(7 * i for i in range(9_000))]
+    log, now = LogBuilder().thread(1), 1000
+    for i, length in enumerate(lengths):
+        function = 1 + i % 2
+        log.cpu(0, now).enter(function, 0)
+        now += length
+        log.cpu(0, now).exit(function, 0)
+    rows = {row[0]: row for row in native.account(log.build()).rows}
+    for function, mine in ((1, lengths[::2]), (2, lengths[1::2])):
+        n, ordered = len(mine), sorted(mine)
+        wanted = [ordered[0], *(ordered[i] for i in (n // 2, n * 9 // 10, n * 99 // 100))]
+        assert list(rows[function][2:9]) == [n, *wanted, ordered[-1], sum(mine)]
+    few = native.account(log.build(), shortest=2**32 - 1).rows
+    assert {row[0]: row[2:5] for row in few} == {1: (1, 2**32, 2**32), 2: (2, 2**32 - 1, 2**40 + 7)}

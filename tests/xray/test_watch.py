@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import io
 import signal
+import struct
 import sys
 import time
 from array import array
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 import xray_samples as samples
 from libetrace.xray import account as native
+from xray_builder import LogBuilder
 
 from etrace.cli.main import etrace
 from etrace.cli.xray.watch import LOOK_SECONDS, Watch
@@ -80,15 +82,16 @@ def test_an_account_says_how_far_it_is(name: str) -> None:
 
 
 def test_ctrl_c_ends_an_account_in_the_middle() -> None:
-    data = LOG.read_bytes()
-    logs = [data] * (256_000_000 // len(data))
+    call = struct.pack("<4I", 1 << 4, 1, 1 << 4 | 1 << 1, 1)  # enter 1, exit 1
+    log = LogBuilder().thread(1).cpu(0, 0).raw(call * 10_000_000).build()
     position = array("Q", [0, 0])
     old = signal.signal(signal.SIGVTALRM, signal.default_int_handler)
     gc.disable()  # hypothesis has Python called by it, where the signal would be lost
     try:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)  # of processor time; it takes half a second
+        # of processor time; all of it takes 0.2 s
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0.02)
         with pytest.raises(KeyboardInterrupt):
-            native.account(logs, position=position, percentiles=False)
+            native.account(log, position=position, percentiles=False)
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, old)

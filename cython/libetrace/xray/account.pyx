@@ -2,8 +2,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Drives the expander over a log, a piece of records at a time, and accounts for the calls.
 
-Decoded records never leave the processor's cache: memory is that of the calls, 13 bytes each, and 8
-more while percentiles are taken.
+Decoded records never leave the processor's cache: memory is 4 bytes a call while percentiles are
+wanted, and 16 for those of one row while its own are taken.
 """
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from libc.stdlib cimport calloc, free, malloc
@@ -12,8 +12,9 @@ from libc.string cimport memset
 from libetrace.memory cimport Buffer, buffer_free
 from libetrace.types cimport s32, s64, u8, u16, u32, u64
 from libetrace.xray.basic cimport Thread, decode_basic
+from libetrace.xray.durations cimport durations_gather
 from libetrace.xray.expander cimport (
-    LEFT_OUT, NO_CALL, Calls, Durations, Expander, Node, Total, expand, expand_begin, expand_end,
+    LEFT_OUT, NO_CALL, Calls, Expander, Node, Total, expand, expand_begin, expand_end,
     expander_free, expander_init,
 )
 from libetrace.xray.framing cimport Block, frame, sort_blocks
@@ -38,33 +39,24 @@ ENDINGS = ("exit", "tail-exit", "caller", "end-of-log")
 
 # ---- accounts ----
 
-cdef void _group(const Expander *expander, u64 *next_of, u64 *grouped) noexcept nogil:
-    # Durations of a row beside each other; `next_of` becomes where each row ends.
-    cdef const Durations *durations = &expander.durations
+cdef u64 _most_calls(const Expander *expander) noexcept nogil:
     cdef const Total *totals = <const Total *>expander.totals.data
-    cdef u64 i, n = 0
+    cdef u64 i, most = 0
     for i in range(expander.keys.n):
-        next_of[i] = n
-        n += totals[i].count
-    for i in range(durations.n):
-        grouped[next_of[durations.row[i]]] = durations.ticks[i]
-        next_of[durations.row[i]] += 1
+        most = max(most, totals[i].count)
+    return most
 
 
 cdef int _account(Expander *expander, u64 *percentiles) noexcept nogil:
     cdef const Total *totals = <const Total *>expander.totals.data
-    cdef u64 *grouped = <u64 *>malloc(expander.durations.n * sizeof(u64) + 1)
-    cdef u64 *next_of = <u64 *>malloc(expander.keys.n * sizeof(u64) + 1)
+    cdef u64 *values = <u64 *>malloc(_most_calls(expander) * sizeof(u64) + 1)
     cdef u64 i, n, state = 0x2545f4914f6cdd1d
-    cdef int result = -1 if grouped == NULL or next_of == NULL else 0
-    if result == 0:
-        _group(expander, next_of, grouped)
+    cdef int result = -1 if values == NULL else 0
     for i in range(expander.keys.n):
-        n = totals[i].count
         if result == 0:
-            result = take_percentiles(grouped + next_of[i] - n, n, percentiles + N_PERCENTILES * i, &state)
-    free(grouped)
-    free(next_of)
+            n = durations_gather(totals[i].durations, values)
+            result = take_percentiles(values, n, percentiles + N_PERCENTILES * i, &state)
+    free(values)
     return result
 
 
@@ -152,7 +144,8 @@ cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *thre
         if failed == 0 and _is_wanted(wanted, thread.thread):
             failed = expand(expander, sink.tsc + thread.first_record, sink.function + thread.first_record,
                             sink.kind + thread.first_record, thread.n_records)
-        expand_end(expander)
+        if expand_end(expander) < 0:
+            failed = -1
         if failed == 0:
             failed = _move(expander, thread.n_records * BASIC_BYTES)
     sink_free(&sink)

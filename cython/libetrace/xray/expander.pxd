@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Records to calls, one thread after the other.
-from libetrace.memory cimport Buffer
+from libetrace.memory cimport Arena, Buffer
 from libetrace.types cimport s64, u8, u32, u64
+from libetrace.xray.durations cimport Chunk
 from libetrace.xray.rows cimport Rows
 
 cdef enum:
@@ -44,13 +45,6 @@ cdef struct Frame:
     u32 node
 
 
-# How long each call that counts took, in the order in which they ended.
-cdef struct Durations:
-    u64 n
-    u64 *ticks
-    u32 *row  # of `keys`
-
-
 # Columns of calls, in the order in which they began in each thread.
 cdef struct Calls:
     u64 n
@@ -71,6 +65,7 @@ cdef struct Total:
     u64 maximum
     u64 ticks
     u64 self_ticks
+    Chunk *durations  # of each call, when they are wanted
 
 
 # One path from a root: (parent node + 1, function) is its key in `paths`. Roots have 0 for their parent
@@ -98,7 +93,8 @@ cdef struct Expander:
     Buffer nodes  # Node by path
     Rows roots  # process << 32 | thread
     u64 root  # parent of the current thread's roots
-    Durations durations
+    Arena arena  # of durations
+    bint is_out_of_memory
     Calls calls
     Buffer frames
     u32 thread

@@ -10,7 +10,8 @@ called instead begins as a call of the caller's caller, as the log has it.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
+from libetrace.memory cimport arena_free, buffer_add, buffer_free, buffer_reserve
+from libetrace.xray.durations cimport durations_add
 from libetrace.xray.records cimport ENTER, ENTER_ARGS, EXIT, TAIL_EXIT
 from libetrace.xray.rows cimport NO_ROW, rows_find, rows_free, rows_get
 
@@ -55,12 +56,6 @@ cdef int _allocate_calls(Calls *calls, u64 n) noexcept nogil:
 
 cdef int expander_init(Expander *expander, u64 n_records) noexcept nogil:
     """Make room for as many calls as records; pages that are not used are never touched."""
-    cdef Durations *durations = &expander.durations
-    if expander.options.wants_durations:
-        durations.ticks = <u64 *>_allocate(n_records * sizeof(u64))
-        durations.row = <u32 *>_allocate(n_records * sizeof(u32))
-        if durations.ticks == NULL or durations.row == NULL:
-            return -1
     if expander.options.wants_calls:
         return _allocate_calls(&expander.calls, n_records)
     return 0
@@ -68,8 +63,7 @@ cdef int expander_init(Expander *expander, u64 n_records) noexcept nogil:
 
 cdef void expander_free(Expander *expander) noexcept nogil:
     cdef Calls *calls = &expander.calls
-    free(expander.durations.ticks)
-    free(expander.durations.row)
+    arena_free(&expander.arena)
     free(calls.start)
     free(calls.ticks)
     free(calls.self_ticks)
@@ -206,7 +200,6 @@ cdef bint _is_left_out(const Options *options, u64 start, u64 ticks) noexcept no
 
 cdef void _count(Expander *expander, const Frame *frame, u64 ticks, u64 own) noexcept nogil:
     cdef Total *total = &(<Total *>expander.totals.data)[frame.key]
-    cdef Durations *durations = &expander.durations
     cdef Node *node
     total.count += 1
     total.ticks += ticks
@@ -215,10 +208,8 @@ cdef void _count(Expander *expander, const Frame *frame, u64 ticks, u64 own) noe
         total.minimum = ticks
     if ticks > total.maximum:
         total.maximum = ticks
-    if expander.options.wants_durations:
-        durations.ticks[durations.n] = ticks
-        durations.row[durations.n] = frame.key
-        durations.n += 1
+    if expander.options.wants_durations and durations_add(&expander.arena, &total.durations, ticks) < 0:
+        expander.is_out_of_memory = True
     if expander.options.wants_nodes:
         node = &(<Node *>expander.nodes.data)[frame.node]
         node.n_calls += 1
@@ -288,7 +279,7 @@ cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u
     expander.kinds |= kinds
     if n:
         expander.last_tsc = tsc[n - 1]
-    return 0
+    return -1 if expander.is_out_of_memory else 0
 
 
 cdef int expand_end(Expander *expander) noexcept nogil:
@@ -297,4 +288,4 @@ cdef int expand_end(Expander *expander) noexcept nogil:
         _leave(expander, expander.last_tsc, BY_END_OF_LOG)
     expander.thread += 1
     expander.last_tsc = 0
-    return 0
+    return -1 if expander.is_out_of_memory else 0
