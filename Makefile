@@ -6,6 +6,9 @@ BUILD ?= build/release
 SETUP_ARGS ?= -Dbuildtype=release
 PYTEST_ARGS ?=
 export PYTHON
+# a pipe fails when any part of it does: pip's errors must not vanish behind a filter of its output
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 
 BIN := $(VENV)/bin
 SOURCES := $(shell find etrace cython native completions docs/man kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
