@@ -83,7 +83,7 @@ storms() {
 }
 
 memories() {
-	begin 16384
+	begin 65536
 	follow memories
 	mkdir -p memories
 	cd memories || die "no folder"
