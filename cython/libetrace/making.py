@@ -189,8 +189,8 @@ def parse_nfsdb(
         trace = stack.enter_context(Path(os.fsdecode(tracer_db_filename)).open("rb"))
         fds = []
         for path in pending:
+            stack.callback(path.unlink, missing_ok=True)  # Ctrl-C may come as soon as it is there
             fds.append(os.open(path, flags, 0o666))
-            stack.callback(path.unlink, missing_ok=True)
             stack.callback(os.close, fds[-1])
         parse(Source.from_fd(trace.fileno()), (fds[0], fds[1], fds[2]), jobs=_count_jobs(threads))
         for path, target in reversed(list(zip(pending, targets, strict=True))):

@@ -77,8 +77,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o666)
-    try:
+    try:  # Ctrl-C may come as soon as the file is there
+        fd = os.open(temporary, flags, 0o666)
         take_over(fd, path)
         with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
             yield stream

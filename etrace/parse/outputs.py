@@ -58,8 +58,8 @@ def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
     try:
         for target in targets:
             path = target.with_name(f".{target.name}.{word}.tmp")
+            pending.append(path)  # Ctrl-C may come as soon as it is there
             fds.append(open_pending(path))
-            pending.append(path)
         yield fds[0], fds[1], fds[2]
         # The database last: who sees a new one sees its side files too.
         for path, target in reversed(list(zip(pending, targets, strict=True))):
