@@ -81,30 +81,30 @@ cdef bint may_begin(const Header *header, const u8 *data, u64 at, u64 size) noex
     )
 
 
-cdef u64 find_buffer(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
+# Whether something begins at a place.
+ctypedef bint (*Test)(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil
+
+
+cdef u64 _find(const Header *header, const u8 *data, u64 at, u64 size, int kind, Test begins) noexcept nogil:
+    # The next record of a kind with which something begins, or the end.
     cdef const u8 *found
     while at < size:
-        found = <const u8 *>memchr(data + at, _first_byte(header, BUFFER_EXTENTS), size - at)
+        found = <const u8 *>memchr(data + at, _first_byte(header, kind), size - at)
         if found == NULL:
             break
         at = found - data
-        if is_buffer(header, data, at, size):
+        if begins(header, data, at, size):
             return at
         at += 1
     return size
+
+
+cdef u64 find_buffer(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
+    return _find(header, data, at, size, BUFFER_EXTENTS, is_buffer)
 
 
 cdef u64 find_preamble(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
-    cdef const u8 *found
-    while at < size:
-        found = <const u8 *>memchr(data + at, _first_byte(header, NEW_BUFFER), size - at)
-        if found == NULL:
-            break
-        at = found - data
-        if is_preamble(header, data, at, size):
-            return at
-        at += 1
-    return size
+    return _find(header, data, at, size, NEW_BUFFER, is_preamble)
 
 
 cdef u64 find_beginning(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil:
