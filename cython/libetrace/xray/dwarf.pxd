@@ -101,38 +101,36 @@ cdef inline u64 take(Cursor *cursor, int n_bytes) noexcept nogil:
     return value
 
 
-cdef inline u64 take_uleb(Cursor *cursor) noexcept nogil:
+# The bits of a LEB128 number, how many they are and the last byte.
+cdef inline u64 take_bits(Cursor *cursor, u32 *n_bits, u8 *last) noexcept nogil:
     cdef u64 value = 0
-    cdef u32 shift = 0
-    cdef u8 byte
+    n_bits[0] = 0
     while cursor.at < cursor.end:
-        byte = cursor.at[0]
+        last[0] = cursor.at[0]
         cursor.at += 1
-        if shift < 64:
-            value |= <u64>(byte & 0x7F) << shift
-        if byte < 0x80:
+        if n_bits[0] < 64:
+            value |= <u64>(last[0] & 0x7F) << n_bits[0]
+        n_bits[0] += 7
+        if last[0] < 0x80:
             return value
-        shift += 7
+    last[0] = 0
     cursor.failed = True
     return 0
+
+
+cdef inline u64 take_uleb(Cursor *cursor) noexcept nogil:
+    cdef u32 n_bits
+    cdef u8 last
+    return take_bits(cursor, &n_bits, &last)
 
 
 cdef inline s64 take_sleb(Cursor *cursor) noexcept nogil:
-    cdef u64 value = 0
-    cdef u32 shift = 0
-    cdef u8 byte
-    while cursor.at < cursor.end:
-        byte = cursor.at[0]
-        cursor.at += 1
-        if shift < 64:
-            value |= <u64>(byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            if byte & 0x40 and shift < 64:
-                value |= ~<u64>0 << shift
-            return <s64>value
-    cursor.failed = True
-    return 0
+    cdef u32 n_bits
+    cdef u8 last
+    cdef u64 value = take_bits(cursor, &n_bits, &last)
+    if last & 0x40 and n_bits < 64:
+        value |= ~<u64>0 << n_bits
+    return <s64>value
 
 
 # The length that begins a unit or line table, and with it the size of offsets.
