@@ -5,17 +5,16 @@
 Decoded records never leave the processor's cache: memory is 4 bytes a call while percentiles are
 wanted, and 16 for those of one row while its own are taken.
 """
-from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from libetrace.memory cimport Buffer, buffer_free
 from libetrace.types cimport s32, s64, u8, u16, u32, u64
 from libetrace.xray.basic cimport Thread, decode_basic
+from libetrace.xray.calls cimport call_columns
 from libetrace.xray.durations cimport durations_gather
 from libetrace.xray.expander cimport (
-    LEFT_OUT, NO_CALL, Calls, Expander, Node, Total, expand, expand_begin, expand_end,
-    expander_free, expander_init,
+    Expander, Node, Total, expand, expand_begin, expand_end, expander_free, expander_init,
 )
 from libetrace.xray.framing cimport Block, frame, sort_blocks
 from libetrace.xray.percentiles cimport N_PERCENTILES, take_percentiles
@@ -267,7 +266,7 @@ cdef class Account:
 
         Calls that a filter left out are not there; `parent` is -1 for those called by none of the rest.
         """
-        return _call_columns(self)
+        return call_columns(&self._expander.calls)
 
     cdef int _add(self, const u8[::1] data) except -1:
         cdef Header header
@@ -386,55 +385,6 @@ cdef tuple _row(u64 key, const Total *total, const u64 *percentiles):
         key & 0xffffffff, <s64>(key >> 32) - 1, total.count, total.minimum, percentiles[0],
         percentiles[1], percentiles[2], total.maximum, total.ticks, total.self_ticks,
     )
-
-
-# ---- all columns of calls ----
-
-cdef u64 _pack(Calls *calls, s64 *place) noexcept nogil:
-    # Close the gaps of calls that were left out; `place` is where each went. How many there are.
-    cdef u64 i, n = 0
-    cdef s64 caller
-    for i in range(calls.n):
-        caller = calls.parent[i]
-        if calls.ending[i] == LEFT_OUT:
-            place[i] = NO_CALL if caller < 0 else place[caller]  # for those that it called
-            continue
-        place[i] = <s64>n
-        calls.start[n] = calls.start[i]
-        calls.ticks[n] = calls.ticks[i]
-        calls.self_ticks[n] = calls.self_ticks[i]
-        calls.parent[n] = NO_CALL if caller < 0 else place[caller]
-        calls.function[n] = calls.function[i]
-        calls.depth[n] = 0 if calls.parent[n] < 0 else calls.depth[calls.parent[n]] + 1
-        calls.thread[n] = calls.thread[i]
-        calls.ending[n] = calls.ending[i]
-        n += 1
-    return n
-
-
-cdef bytearray _copy(const void *column, u64 n_bytes):
-    return PyByteArray_FromStringAndSize(<const char *>column, n_bytes)
-
-
-cdef list _call_columns(Account account):
-    cdef Calls *calls = &account._expander.calls
-    cdef s64 *place = <s64 *>malloc(calls.n * sizeof(s64) + 1)
-    cdef u64 n
-    if place == NULL:
-        raise MemoryError
-    with nogil:
-        calls.n = n = _pack(calls, place)
-    free(place)
-    return [
-        ("start", "Q", _copy(calls.start, n * 8)),
-        ("ticks", "Q", _copy(calls.ticks, n * 8)),
-        ("self_ticks", "Q", _copy(calls.self_ticks, n * 8)),
-        ("parent", "q", _copy(calls.parent, n * 8)),
-        ("function", "I", _copy(calls.function, n * 4)),
-        ("depth", "I", _copy(calls.depth, n * 4)),
-        ("thread", "I", _copy(calls.thread, n * 4)),
-        ("ending", "B", _copy(calls.ending, n)),
-    ]
 
 
 def describe(const u8[::1] data not None):
