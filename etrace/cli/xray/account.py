@@ -8,7 +8,6 @@ import csv
 import io
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,11 +61,9 @@ def _figures(row: FunctionAccount, ns: Callable[[int], int]) -> list[str]:
     return [str(row.count), *(show_ns(ns(value)) for value in ticks)]
 
 
-def _width(output: str | None) -> int | None:
+def _width(args: argparse.Namespace) -> int | None:
     """Return how long a line may be; None when no terminal shows it."""
-    if output not in (None, "-") or sys.stdout is None or not sys.stdout.isatty():
-        return None
-    return max(shutil.get_terminal_size().columns, 80)
+    return max(shutil.get_terminal_size().columns, 80) if options.is_shown(args) else None
 
 
 def _text(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
@@ -143,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
         descending=not args.ascending and not names, top=args.top,
     )  # fmt: skip
     with options.open_output(args) as stream:
-        width = _width(args.output) if args.format == "text" else None
+        width = _width(args) if args.format == "text" else None
         for text in WRITERS[args.format](report, session, args.by_thread):
             shown = text if width is None or len(text) <= width else text[:width] + "\n"
             stream.write(shown.encode(errors="replace"))

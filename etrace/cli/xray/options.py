@@ -127,12 +127,16 @@ def finish_account(session: Session, native: Any) -> int:
     return status
 
 
+def is_shown(args: argparse.Namespace) -> bool:
+    """Say whether the output goes to a terminal."""
+    return args.output in (None, "-") and sys.stdout is not None and sys.stdout.isatty()
+
+
 @contextmanager
 def open_output(args: argparse.Namespace) -> Iterator[BinaryIO]:
     """Open what `-o` names; `-` and nothing are standard output, which the watch makes room for."""
-    path = None if args.output in (None, "-") else Path(args.output)
-    if path is None and sys.stdout is not None and sys.stdout.isatty():
+    if is_shown(args):
         args.watch.stop()
-    with opened(path) as stream:
+    with opened(None if args.output in (None, "-") else Path(args.output)) as stream:
         yield stream
     args.watch.stop()  # warnings come next
