@@ -18,7 +18,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, BinaryIO, Literal
 
 from libetrace.errors import Error
 
@@ -307,6 +307,25 @@ def take_over(fd: int, model: Path) -> None:
         os.fchown(fd, status.st_uid, status.st_gid)
 
 
+@contextlib.contextmanager
+def replacing(path: Path, model: Path | None = None) -> Iterator[BinaryIO]:
+    """Give a stream; what is written takes the name `path` when the block succeeds. OSError.
+
+    It has the rights, and when root writes it the owner, of `model`, by default of the file that it
+    replaces.
+    """
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:  # Ctrl-C may come as soon as the file is there
+        fd = os.open(temporary, flags, 0o666)
+        take_over(fd, model or path)
+        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
+            yield stream
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_image(
     path: str | os.PathLike[str],
     attributes: Mapping[str, Any],
@@ -318,15 +337,6 @@ def write_image(
     It has the rights (and, when root writes it, the owner) of `model`, by default of the file that
     it replaces.
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:  # Ctrl-C may come as soon as the file is there
-        fd = os.open(temporary, flags, 0o666)
-        take_over(fd, model or path)
-        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
-            for piece in _pieces(attributes, tables):
-                stream.write(piece)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(Path(path), model) as stream:
+        for piece in _pieces(attributes, tables):
+            stream.write(piece)

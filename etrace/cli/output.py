@@ -249,7 +249,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
     A link is followed; what is no regular file (/dev/null, a pipe) is written to as it is.
     """
-    from etrace.nfsdb.files import replacing
+    from libetrace.image import replacing
 
     path = path.resolve()
     if path.exists() and not path.is_file():

@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import Image
+from libetrace.image import Image, replacing
 
 from etrace.export.frames import Frames
-from etrace.nfsdb.files import replacing
 
 #: rows of a row group: what is held in memory as plain text at a time
 N_ROWS = 1 << 17

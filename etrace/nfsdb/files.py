@@ -10,13 +10,8 @@ copied one is not.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-
-from libetrace.image import take_over
 
 from etrace.errors import EtraceError
 
@@ -67,21 +62,3 @@ def locate(where: Path | None) -> DatabaseFiles:
         f"{where}: neither a directory nor a database",
         "name a directory, a .nfsdb.img or a .nfsdb.json; of a trace one is made by: cas parse",
     )
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Give a stream; what is written takes the name `path` when the block succeeds. OSError.
-
-    It keeps the rights, and for root the owner, of the file that it replaces.
-    """
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:  # Ctrl-C may come as soon as the file is there
-        fd = os.open(temporary, flags, 0o666)
-        take_over(fd, path)
-        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
-            yield stream
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.freshness import remember
-from libetrace.image import Image
+from libetrace.image import Image, replacing
 
-from etrace.nfsdb.files import locate, replacing
+from etrace.nfsdb.files import locate
 from etrace.nfsdb.store import reopen, rewrite
 from etrace.nfsdb.to_json import write_json
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from libetrace.image import write_image
+from libetrace.image import replacing, write_image
 from libetrace.making import parse_nfsdb
 
-from etrace.nfsdb.files import replacing
 from etrace.parse.outputs import pending_files
 
 
