@@ -25,6 +25,8 @@ DEBUG_ROOT = Path("/usr/lib/debug")
 STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
 STB_LOCAL = 0
 EM_ARM = "EM_ARM"
+#: longer ones are damage: a thousand symbols could share one name of many MB
+MAX_NAME_BYTES = 1 << 16
 
 
 def _table(elf: ELFFile, name: str) -> Iterator[tuple[int, int, int, int]]:
@@ -54,8 +56,14 @@ def _rank(info: int, size: int) -> tuple[bool, bool, bool]:
 
 
 def read_table(elf: ELFFile, name: str, wanted: frozenset[int]) -> dict[int, str]:
-    """Return the names that a symbol table has for the wanted addresses."""
+    """Return the names that a symbol table has for the wanted addresses.
+
+    A symbol whose name lies outside the string table, or is not ended in it, has none.
+    """
     section = elf.get_section_by_name(name)
+    if section is None:
+        return {}
+    strings = section_bytes(elf, elf.get_section(section["sh_link"]))
     thumb = elf["e_machine"] == EM_ARM
     best: dict[int, tuple[tuple[bool, bool, bool], int]] = {}
     for offset, info, value, size in _table(elf, name):
@@ -63,16 +71,18 @@ def read_table(elf: ELFFile, name: str, wanted: frozenset[int]) -> dict[int, str
         if address not in wanted or info & 15 not in (STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC):
             continue
         rank = _rank(info, size)
-        if address not in best or rank > best[address][0]:
+        if (address not in best or rank > best[address][0]) and _name_bytes(strings, offset) > 0:
             best[address] = (rank, offset)
-    if not best:
-        return {}
-    strings = section_bytes(elf, elf.get_section(section["sh_link"])) if section else b""
     return {address: _string(strings, offset) for address, (_, offset) in best.items()}
 
 
+def _name_bytes(strings: bytes, offset: int) -> int:
+    """Return the length of the name at an offset; 0 or less when there is none."""
+    return strings.find(b"\0", offset, offset + MAX_NAME_BYTES) - offset
+
+
 def _string(strings: bytes, offset: int) -> str:
-    return strings[offset : strings.find(b"\0", offset)].decode(errors="replace")
+    return strings[offset : offset + _name_bytes(strings, offset)].decode(errors="replace")
 
 
 # ---- where the symbols may be ----

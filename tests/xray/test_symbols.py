@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 import xray_programs as programs
+from elftools.elf.elffile import ELFFile
 
 from etrace.xray import InstrumentationMap
 
+SH_OFFSET = 24  #: of a section header of 64 bits: sh_offset, then sh_size
 KINDS = ("-shared", "-pie", "-static")
 
 
@@ -77,3 +80,31 @@ def test_folded_functions_are_one_with_the_name_and_place_of_one_of_them(tmp_pat
     # llvm-xray has the same map; of equal symbols it takes another
     ours, theirs = programs.rows(found), programs.llvm_rows(program)
     assert [(*row[:5], row[6]) for row in ours] == [(*row[:5], row[6]) for row in theirs]
+
+
+def with_string_table(program: Path, target: Path, *, offset: int = 0, cut: int = 0) -> Path:
+    """Copy a program whose .strtab begins `offset` bytes later and is `cut` bytes shorter."""
+    data = bytearray(program.read_bytes())
+    with program.open("rb") as stream:
+        elf = ELFFile(stream)
+        number = elf.get_section_index(".strtab")
+        section = elf.get_section(number)
+        at = elf["e_shoff"] + number * elf["e_shentsize"] + SH_OFFSET
+        place = section["sh_offset"] + offset, section["sh_size"] - cut
+    data[at : at + 16] = struct.pack("<QQ", *place)
+    target.write_bytes(data)
+    return target
+
+
+def test_a_name_outside_the_string_table_is_none(tmp_path: Path) -> None:
+    made = programs.compiled(tmp_path, "-g", "-fdebug-compilation-dir=.")
+    program = programs.linked(tmp_path, "-static", made)
+    whole = names(program)
+    assert whole == ["first", "third", "second", "alike_a", "alike_b", "tail"]
+    addresses = [f"@({a:x})" for a in InstrumentationMap.from_elf(program).addresses]
+    outside = with_string_table(program, tmp_path / "outside", offset=1 << 40)
+    assert names(outside) == addresses
+    for n_cut in range(1, 80):
+        cut = names(with_string_table(program, tmp_path / "cut", cut=n_cut))
+        assert all(a in (b, c) for a, b, c in zip(cut, whole, addresses, strict=True)), n_cut
+    assert cut != whole
