@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two databases -> what changed from one build to the other.
 
-Commands are matched when they are the same but for the source root and temporary names; of those
-left, the ones of one program that wrote the same files, then those of one program in one directory,
-in order of time. Files are compared by name and by their size when the traces were parsed: a
-database holds no content.
+Commands are matched when they are the same but for the source root and names that programs made up
+for temporary files (etrace/query/temporary.py); of those left, the ones of one program that wrote
+the same files, then those of one program in one directory, in order of time. Files are compared by
+name and by their size when the traces were parsed: a database holds no content.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import TypeVar
 
 from libetrace.image import Image
 
+from etrace.query.temporary import WRITES, Temporaries
 from etrace.spec.database import NONE
 
 ROOT = b"$ROOT"
-#: what compilers and mkstemp(3) make up, and pids in names
-TEMPORARY = re.compile(rb"(?<=/)(cc|tmp|st|conf)[A-Za-z0-9_]{6,8}(?=[./]|$)|(?<=/tmp/)[^/]*")
-WRITES = 3
+#: numbers that the kernel gives: processes, pipes, sockets
+_NUMBERED = re.compile(rb"^(/proc/)\d+(?=/|$)|\b(pipe:|socket:)\[\d+\]$")
 T = TypeVar("T", bound=Hashable)
 
 
@@ -50,7 +50,7 @@ class Changed:
     inputs: Delta
     program: tuple[bytes, bytes] | None
     cwd: tuple[bytes, bytes] | None
-    status: tuple[int, int] | None
+    status: tuple[int | None, int | None] | None  #: in the pair None is a status that nobody saw
 
     def __bool__(self) -> bool:
         return bool(
@@ -83,23 +83,34 @@ class Side:
     def __init__(self, image: Image) -> None:
         self.image = image
         self._known: dict[int, bytes] = {}
+        self._temporaries = Temporaries(image)
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/")
 
-    def normal(self, text: bytes) -> bytes:
+    def _placed(self, text: bytes) -> bytes:
         """Return a name or argument as it would be in any directory."""
-        if self._root:
-            text = re.sub(re.escape(self._root) + rb"(?=/|$)", lambda _: ROOT, text)
-        return TEMPORARY.sub(b"*", text)
+        if not self._root:
+            return text
+        return re.sub(re.escape(self._root) + rb"(?=/|$)", lambda _: ROOT, text)
+
+    def normal(self, text: bytes) -> bytes:
+        """Return an argument as it would be in any directory, without names that were made up."""
+        return self._placed(self._temporaries.starred(text))
 
     def _string(self, row: int) -> bytes:
         if row not in self._known:
             self._known[row] = self.normal(self.image.string(row))
         return self._known[row]
 
+    def _path(self, row: int) -> bytes:
+        name = self.image.path_string(row)
+        if self._temporaries.is_temporary(row):
+            name = self._temporaries.starred(name)
+        return self._placed(_NUMBERED.sub(rb"\1\2*", name))
+
     @cached_property
     def paths(self) -> list[bytes]:
         """Normal names by row of `paths`."""
-        return [self._string(row) for row in self.image["paths"]["string"]]
+        return [self._path(row) for row in range(self.image["paths"].n_rows)]
 
     @cached_property
     def commands(self) -> list[int]:
@@ -122,9 +133,10 @@ class Side:
         """Return the normal path of an execution's program."""
         return self.paths[self.image["executions"]["binary"][row]]
 
-    def status(self, row: int) -> int:
-        """Return the exit status, NONE for an execution that another one followed."""
-        return int(self.image["executions"]["status"][row])
+    def status(self, row: int) -> int | None:
+        """Return the exit status, None for one that nobody saw: killed, or followed by an exec."""
+        status = int(self.image["executions"]["status"][row])
+        return None if status == NONE else status
 
     def files(self, row: int, *, written: bool) -> frozenset[bytes]:
         """Return what an execution wrote, or read."""

@@ -68,12 +68,17 @@ def _lines(before: Image, after: Image, found: Difference) -> Iterator[str]:
 
 
 def _changes(each: Changed) -> Iterator[str]:
-    for name, pair in (("program", each.program), ("directory", each.cwd), ("status", each.status)):
+    for name, pair in (("program", each.program), ("directory", each.cwd)):
         if pair is not None:
-            shown = (_text(value) if isinstance(value, bytes) else str(value) for value in pair)
-            yield f"    {name}: {' -> '.join(shown)}"
+            yield f"    {name}: {' -> '.join(map(_text, pair))}"
+    if each.status is not None:
+        yield f"    status: {' -> '.join(map(_status, each.status))}"
     for name, delta in (("argument", each.arguments), ("read", each.inputs)):
         yield from (f"    {sign[0]} {name} {sign[2:]}" for sign in _signs(delta))
+
+
+def _status(status: int | None) -> str:
+    return "none was seen" if status is None else str(status)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a build made for itself and removed, and the names that programs made up for them.
+
+A path is temporary when the trace says so: its first use wrote it, and it was not there when the
+trace was parsed (removed, or renamed away). How a name looks proves nothing: `statinfo.c` is as
+good a name as `stAbCd12`. A name counts as made up when the path is temporary and the program that
+created it makes names up in that way.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from libetrace.image import Image
+
+from etrace.spec.database import NONE
+
+WRITES = 3  # bits of opens.mode
+_COMPILERS = (
+    r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|cpp|gfortran|gnatmake|gdc|gm2|collect2|lto-wrapper|lto1|nvcc"
+    r"|ld|ld\.\w+)"  # by its plugin
+)
+_SHELLS = r"(?:sh|dash|bash|ksh|zsh|busybox|sed|g?awk|mawk|cat|cp|mv|config\.status|configure)"
+
+
+class Naming(NamedTuple):
+    """How some programs make names up: all but `kept`, the first group, differs every time."""
+
+    creators: str  #: file names of programs, a version may follow
+    names: str
+
+
+#: mkstemps(3) of libiberty, bfd/bucomm.c, LLVM's createTemporaryFile, Rust's tempfile,
+#: ccache's TemporaryFile, coreutils' mktemp, Python's tempfile, autoconf's `$$`, bash's here
+#: documents, GNU make's jobserver, CMake's try_compile
+NAMINGS = (
+    Naming(_COMPILERS, r"(?<![A-Za-z0-9])(cc)[A-Za-z0-9]{6}(?![A-Za-z0-9])"),
+    Naming(
+        r"(?:.*-)?(?:ar|gcc-ar|ranlib|gcc-ranlib|strip|objcopy|ld|ld\.\w+)",
+        r"(?<=/)(st)[A-Za-z0-9]{6}(?![A-Za-z0-9])",
+    ),
+    Naming(r"(?:.*-)?(?:clang|clang\+\+|flang|lld|swift\w*)", r"(-)[0-9a-f]{6,8}(?=[-.]|$)"),
+    Naming(r"rustc|cargo", r"(?<=/)(rustc)[A-Za-z0-9]{6}(?=/|$)"),
+    Naming(r"s?ccache", r"(\.tmp\.|/tmp\.\w+\.)[A-Za-z0-9]{6}(?=\.|$)"),
+    Naming(r".*", r"(?<=/)(tmp\.)[A-Za-z0-9]{10}(?=/|$)"),
+    Naming(r".*", r"(?<=/)(tmp)[a-z0-9_]{8}(?![a-z0-9_])"),
+    Naming(r"go|compile|link|asm|cgo", r"(?<=/)(go-build|go-link-)\d+(?=/|$)"),
+    Naming(_SHELLS, r"(?<=/)(conf)(?:[A-Za-z0-9]{6}(?=/)|\d{2,7}(?!\d))"),
+    Naming(_SHELLS, r"(?<=/)(sh-\w+\.)[A-Za-z0-9]{6}$"),
+    Naming(r"g?make", r"(?<=/)(GMfifo)\d+$"),
+    Naming(r".*", r"(?<![A-Za-z0-9])(cmTC_)[0-9a-f]{5}(?![A-Za-z0-9])"),
+    Naming(r".*", r"(?<=/)(TryCompile-)[A-Za-z0-9]{6}(?=/|$)"),
+    Naming(r".*", r"(?<=/)(#)\d+$"),  # O_TMPFILE: the kernel shows an inode's number
+    Naming(r"python[\d.]*", r"(?<=/tmp/)()[a-z0-9_]{8}$"),
+)
+_VERSION = r"(?:-[\d.]+)?"
+_CREATORS = tuple(re.compile((each.creators + _VERSION).encode()) for each in NAMINGS)
+_NAMES = tuple(re.compile(each.names.encode()) for each in NAMINGS)
+
+
+class Temporaries:
+    """The temporary files of one image."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._creators: dict[int, int | None] = {}
+
+    def is_temporary(self, path: int) -> bool:
+        """Tell whether a row of `paths` was created in the build and not there at its end."""
+        return self._creator(path) is not None
+
+    def _creator(self, path: int) -> int | None:
+        """Return the execution that created a path which is gone; None for all others."""
+        if path not in self._creators:
+            self._creators[path] = self._find_creator(path)
+        return self._creators[path]
+
+    def _find_creator(self, path: int) -> int | None:
+        paths, opens = self._image["paths"], self._image["opens"]
+        if paths["mode"][path]:
+            return None
+        uses = self._image["path_opens"]["open"]
+        open_ns = opens["open_ns"]
+        rows = (uses[i] for i in paths.span("opens.start", path))
+        # when a program opens a name twice in one go the one that wrote is first
+        first = min(rows, key=lambda row: (open_ns[row], -opens["mode"][row]), default=None)
+        if first is None or not opens["mode"][first] & WRITES:
+            return None
+        return int(opens["execution"][first])
+
+    def _program(self, execution: int) -> bytes:
+        """Return the name of what ran: of a child before its first exec, its parent's."""
+        table = self._image["executions"]
+        while execution != NONE and table["binary"][execution] == NONE:
+            execution = table["parent"][execution]
+        if execution == NONE:
+            return b""
+        return os.path.basename(self._image.path_string(table["binary"][execution]))  # noqa: PTH119
+
+    @cached_property
+    def made_up(self) -> dict[bytes, bytes]:
+        """What programs made up in names of temporary files -> the same with `*` for it."""
+        return dict(
+            pair
+            for path in range(self._image["paths"].n_rows)
+            if self.is_temporary(path)
+            for pair in self.parts_of(path)
+        )
+
+    def parts_of(self, path: int) -> Iterator[tuple[bytes, bytes]]:
+        """Give the parts of a temporary file's name that its creator made up."""
+        creator = self._creator(path)
+        if creator is None:
+            return
+        program, name = self._program(creator), self._image.path_string(path)
+        for creators, names in zip(_CREATORS, _NAMES, strict=True):
+            if creators.fullmatch(program):
+                yield from ((found[0], found[1] + b"*") for found in names.finditer(name))
+
+    def starred(self, text: bytes) -> bytes:
+        """Return a name or an argument with `*` for what was made up."""
+        if not self.made_up:
+            return text
+        for names in _NAMES:
+            text = names.sub(self._star, text)
+        return text
+
+    def _star(self, found: re.Match[bytes]) -> bytes:
+        return self.made_up.get(found[0], found[0])
