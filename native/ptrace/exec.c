@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "environment.h"
+#include "lookup.h"
 #include "memory.h"
 #include "process.h"
 #include "resolve.h"
@@ -25,8 +26,6 @@
 #include "tracer.h"
 
 #define INITIAL_IMAGE_BYTES (64 << 10)
-#define MAX_SCRIPT_DEPTH 5 /* the kernel follows as many #! lines (fs/exec.c) */
-#define SCRIPT_LINE_MAX 256 /* BINPRM_BUF_SIZE */
 
 /* The new stack. Offsets are in bytes from the stack pointer. */
 struct image {
@@ -185,6 +184,11 @@ static void put_comm(struct task *task, u64 now)
 	event_put_at(task, now, ETRACE_EV_COMM, NULL, &data);
 }
 
+static bool is_same_path(const struct path *a, const struct path *b)
+{
+	return a->len == b->len && !memcmp(a->text, b->text, a->len);
+}
+
 /* The path that was asked for, absolute; its last component is not looked at. */
 static bool asked_path(struct task *task, struct path *path)
 {
@@ -197,77 +201,71 @@ static bool asked_path(struct task *task, struct path *path)
 	return name.text && path_join(task, AT_FDCWD, name.text, name.len, path);
 }
 
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
 /* A link of /proc names nothing that lasts: take what it leads to. */
 static bool is_proc_link(const struct path *path)
 {
 	return !strncmp(path->text, "/proc/", 6) || !strncmp(path->text, "/dev/fd/", 8);
 }
 
-/* The interpreter that the #! line of `script` names, absolute. */
-static bool read_interpreter(struct task *task, const struct path *script, struct path *interpreter)
+/* Whether a name leads to the program that runs: `loaded` is its path. */
+static bool leads_to(struct task *task, const struct path *path, const struct path *loaded)
 {
-	char line[SCRIPT_LINE_MAX + 1];
-	int fd = open_in_task(task, script->text, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-	char *name = line + 2;
-	ssize_t len;
+	char exe[PROC_NAME_MAX];
+	struct stat program;
+	struct stat named;
 
-	if (fd < 0)
-		return false;
-	len = read(fd, line, SCRIPT_LINE_MAX);
-	close(fd);
-	if (len < 3 || line[0] != '#' || line[1] != '!')
-		return false;
-	line[len] = '\0';
-	name += strspn(name, " \t");
-	name[strcspn(name, " \t\n")] = '\0';
-	return *name && path_join(task, AT_FDCWD, name, strlen(name), interpreter);
+	if (is_same_path(path, loaded))
+		return true;
+	proc_name(exe, task->tid, "exe");
+	return lookup_stat_link(exe, &program) && stat_in_task(task, path, 0, &named) &&
+	       named.st_dev == program.st_dev && named.st_ino == program.st_ino;
 }
 
 /*
- * The name under which the kernel found the program it loaded (/proc/PID/exe): what was asked for,
- * or for a script what its #! line names, scripts of scripts included. Where no name leads there
- * (binfmt_misc, a file replaced in the meantime) it is the resolved path of the program.
+ * The interpreter of a script: the kernel puts the name that the #! line gives in front of the
+ * arguments, for a script of a script the last one (fs/binfmt_script.c). The line itself is not
+ * read: the file system may be the one that waits for this tracer.
  */
-static void find_interpreter(struct task *task, const struct path *asked, struct path *found)
+static bool interpreter_path(struct task *task, struct path *path)
 {
-	char name[PROC_NAME_MAX];
-	struct path next;
-	struct stat loaded;
-	struct stat st;
-	int depth;
+	struct etrace_text name = string_at(word_at(image.argv));
 
-	proc_name(name, task->tid, "exe");
+	if (!image.argc || !name.len || !path_join(task, AT_FDCWD, name.text, name.len, path))
+		return false;
+	return resolve_directories(task, path);
+}
+
+/*
+ * The name under which the kernel found the program it loaded: what was asked for, or for a script
+ * what its #! line names. Where no name leads there (a file replaced in the meantime, an
+ * interpreter of binfmt_misc from elsewhere) it is the resolved path of the program.
+ */
+static void find_interpreter(struct task *task, const struct path *asked, const struct path *loaded,
+			     struct path *found)
+{
 	path_set(found, asked->text, asked->len);
-	if (stat(name, &loaded) < 0)
+	if (!loaded->len || leads_to(task, asked, loaded))
 		return;
-	for (depth = 0; depth <= MAX_SCRIPT_DEPTH; depth++) {
-		if (stat_in_task(task, found, 0, &st) && is_same_file(&st, &loaded))
-			return;
-		if (!read_interpreter(task, found, &next))
-			break;
-		resolve_directories(task, &next);
-		path_set(found, next.text, next.len);
-	}
-	path_of_link(task, "exe", found); /* or it stays what it was */
+	if (!interpreter_path(task, found) || !leads_to(task, found, loaded))
+		path_set(found, loaded->text, loaded->len);
 }
 
 static void find_programs(struct task *task, struct path *interpreter, struct path *program)
 {
+	struct path loaded;
 	bool asked = asked_path(task, program);
 
+	if (!path_of_link(task, "exe", &loaded))
+		path_set(&loaded, "", 0);
 	if (asked && !is_proc_link(program)) {
-		resolve_directories(task, program);
+		if (!is_same_path(program, &loaded)) /* or it is resolved already */
+			resolve_directories(task, program);
 	} else if (!asked || !resolve_whole(task, program)) {
 		/* a program that may be executed but not read has no name at all for the tracer */
-		if (!path_of_link(task, "exe", program) && !asked)
-			path_set(program, "", 0);
+		if (loaded.len || !asked)
+			path_set(program, loaded.text, loaded.len);
 	}
-	find_interpreter(task, program, interpreter);
+	find_interpreter(task, program, &loaded, interpreter);
 }
 
 /* Each argument as a text; the result is used again by the next execution. */
@@ -329,6 +327,9 @@ static void put_program(struct task *task, u64 now)
 	const char *cwd;
 
 	find_programs(task, &interpreter, &program);
+	if (lookup_is_pending(task))
+		return;
+	counters.executions++;
 	cwd = path_cwd(task);
 	data[0] = path_text(&interpreter);
 	data[1] = path_text(&program);
@@ -354,6 +355,5 @@ void exec_put(struct task *task)
 		image.len = 0;
 	}
 	parse_image();
-	counters.executions++;
 	put_program(task, now);
 }

@@ -24,6 +24,7 @@
 
 #include "denied.h"
 #include "front.h"
+#include "lookup.h"
 #include "process.h"
 #include "report.h"
 #include "signals.h"
@@ -111,6 +112,17 @@ bool loop_was_killed(void)
 static void resume(const struct task *task, int signal)
 {
 	ptrace(task->call ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, signal);
+}
+
+/* A stop was handled, or `again` will handle it when names have been looked up. */
+static void go_on(struct task *task, void (*again)(struct task *task))
+{
+	if (lookup_is_pending(task)) {
+		task->again = again;
+		return;
+	}
+	lookup_forget(task);
+	resume(task, 0);
 }
 
 static bool is_stop_signal(int signal)
@@ -201,16 +213,20 @@ static struct task *take_over_leader(struct task *leader)
 	return thread;
 }
 
+static void put_exec(struct task *task)
+{
+	if (trace_is_open())
+		exec_put(task);
+	go_on(task, put_exec);
+}
+
 static void on_exec(struct task *task)
 {
 	task = take_over_leader(task);
 	process_settle_clone(task);
-	if (trace_is_open()) {
-		if (!counters.executions)
-			process_list_descriptors(task);
-		exec_put(task);
-	}
-	resume(task, 0);
+	if (trace_is_open() && !counters.executions)
+		process_list_descriptors(task);
+	put_exec(task);
 }
 
 static bool syscall_info(const struct task *task, struct __ptrace_syscall_info *info)
@@ -238,7 +254,7 @@ static void on_seccomp(struct task *task)
 	call = (enum call)info.seccomp.ret_data;
 	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && is_followed(call))
 		syscall_enter(task, call, info.seccomp.args);
-	resume(task, 0);
+	go_on(task, on_seccomp);
 }
 
 static void on_syscall_exit(struct task *task)
@@ -249,7 +265,7 @@ static void on_syscall_exit(struct task *task)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call)
 		syscall_exit(task, info.exit.rval);
-	resume(task, 0);
+	go_on(task, on_syscall_exit);
 }
 
 static void on_stop(struct task *task, int status)
@@ -385,6 +401,15 @@ static void on_report(pid_t tid, int status)
 		on_end(task, status);
 }
 
+/* The stops of tasks that waited for the look-up of a name. */
+static void handle_answers(void)
+{
+	struct task *task;
+
+	while ((task = lookup_next_answered()))
+		task->again(task);
+}
+
 static void kill_task(struct task *task, void *context)
 {
 	(void)context;
@@ -438,6 +463,7 @@ enum loop_end loop_run(pid_t root)
 			look_for_orphans();
 		else if (errno != EINTR)
 			break;
+		handle_answers();
 		if (ticked || kill_asked == KILL_ASKED)
 			on_tick();
 		if (front_gone)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lookup.h"
 #include "memory.h"
 #include "resolve.h"
 #include "syscall.h"
@@ -162,6 +163,8 @@ static void exit_symlink(struct task *task, s64 result)
 	if (resolve_whole(task, &resolved))
 		data[1] = path_text(&resolved);
 	data[2] = path_text(&link);
+	if (lookup_is_pending(task))
+		return;
 	event_put(task, ETRACE_EV_SYMLINK, NULL, data);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lookup.h"
 #include "tracer.h"
 
 #define DELETED " (deleted)"
@@ -62,10 +63,18 @@ static bool is_deleted(const char *link, const char *text)
 {
 	struct stat open_file;
 	struct stat named_file;
+	bool found;
+	int fd;
 
-	if (stat(link, &open_file) < 0 || lstat(text, &named_file) < 0)
+	if (!lookup_stat_link(link, &open_file) || !open_file.st_nlink)
 		return true;
-	return open_file.st_dev != named_file.st_dev || open_file.st_ino != named_file.st_ino;
+	fd = lookup_soon(text, O_NOFOLLOW);
+	if (fd < 0)
+		return true;
+	found = lookup_stat_fd(fd, &named_file) && open_file.st_dev == named_file.st_dev &&
+		open_file.st_ino == named_file.st_ino;
+	close(fd);
+	return !found;
 }
 
 /* Text of a link as the tracer sees it, without the kernel's mark of a deleted file. */

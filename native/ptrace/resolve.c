@@ -2,7 +2,8 @@
 /*
  * Name resolution for a traced task by its tracer. A task with the tracer's own root and mount
  * namespace sees what the tracer sees. For any other the name is looked up below /proc/TID/root
- * with RESOLVE_IN_ROOT (Linux 5.6), so that absolute symbolic links stay inside that root.
+ * with RESOLVE_IN_ROOT (Linux 5.6), so that absolute symbolic links stay inside that root. The
+ * tracer waits for no file system meanwhile: see lookup.h.
  *
  * /proc/self would mean the tracer: such names are rewritten to the task's number first.
  */
@@ -10,12 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "lookup.h"
 
 #define LITERAL_STARTS(text, prefix) (!strncmp((text), (prefix), sizeof(prefix) - 1))
 
@@ -33,45 +34,23 @@ static const char *own_name(const struct task *task, const char *path, char buf[
 	return buf;
 }
 
-static int open_foreign(const struct task *task, const char *path, int flags)
-{
-	struct open_how how = { .flags = (u64)flags, .resolve = RESOLVE_IN_ROOT };
-	char name[PROC_NAME_MAX];
-	int root;
-	int fd;
-
-	proc_name(name, task->tid, "root");
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
-		fd = -errno;
-	close(root);
-	return fd;
-}
-
 /* Whether names mean something else for the task than for the tracer. */
 static bool is_elsewhere(struct task *task)
 {
 	return task->fs->foreign || path_root(task)[0];
 }
 
-int open_in_task(struct task *task, const char *path, int flags)
+/* A descriptor of the file that `path` names for the task, opened for its name alone. */
+static int open_in_task(struct task *task, const char *path, int flags)
 {
 	char buf[JOINED_MAX];
-	int fd;
 
-	path = own_name(task, path, buf);
-	if (is_elsewhere(task))
-		return open_foreign(task, path, flags | O_CLOEXEC);
-	fd = open(path, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return lookup_open(task, own_name(task, path, buf), flags, is_elsewhere(task));
 }
 
 bool resolve_whole(struct task *task, struct path *path)
 {
-	int fd = open_in_task(task, path->text, O_PATH);
+	int fd = open_in_task(task, path->text, 0);
 	bool done;
 
 	if (fd < 0)
@@ -126,17 +105,12 @@ bool resolve_directories(struct task *task, struct path *path)
 
 bool stat_in_task(struct task *task, const struct path *path, int flags, struct stat *st)
 {
-	char buf[JOINED_MAX];
-	int no_follow = flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0;
+	int fd = open_in_task(task, path->text, flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0);
 	bool done;
-	int fd;
 
-	if (!is_elsewhere(task))
-		return fstatat(AT_FDCWD, own_name(task, path->text, buf), st, flags) == 0;
-	fd = open_in_task(task, path->text, O_PATH | no_follow);
 	if (fd < 0)
 		return false;
-	done = fstat(fd, st) == 0;
+	done = lookup_stat_fd(fd, st);
 	close(fd);
 	return done;
 }

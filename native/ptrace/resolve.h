@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resolving names in the file system view of a traced task. All paths are inside its root. */
+/*
+ * Resolving names in the file system view of a traced task. All paths are inside its root. After
+ * any of these a handler that finds lookup_is_pending() must end: it runs again.
+ */
 #ifndef ETRACE_PTRACE_RESOLVE_H
 #define ETRACE_PTRACE_RESOLVE_H
 
 #include <sys/stat.h>
 
 #include "path.h"
-
-/* Open `path` as the task would. Returns a descriptor or -errno. */
-int open_in_task(struct task *task, const char *path, int flags);
 
 /*
  * Resolve the directories of `path` and keep its last component as it is. Where a directory cannot
@@ -19,7 +19,7 @@ bool resolve_directories(struct task *task, struct path *path);
 /* Resolve all symbolic links. False when there is no such file. */
 bool resolve_whole(struct task *task, struct path *path);
 
-/* Status of a file; AT_SYMLINK_NOFOLLOW is the only flag. False when there is no such file. */
+/* Identity, type and links of a file; AT_SYMLINK_NOFOLLOW is the only flag. False: there is none. */
 bool stat_in_task(struct task *task, const struct path *path, int flags, struct stat *st);
 
 #endif /* ETRACE_PTRACE_RESOLVE_H */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lookup.h"
 #include "trace_file.h"
 #include "tracer.h"
 
@@ -62,7 +63,8 @@ void syscall_exit(struct task *task, s64 result)
 	const struct syscall_handler *handler = handlers[task->call];
 
 	handler->exit(task, result);
-	task->call = CALL_NONE;
+	if (!lookup_is_pending(task))
+		task->call = CALL_NONE;
 }
 
 void event_put_at(struct task *task, u64 time_ns, enum etrace_event event, const s64 *values,

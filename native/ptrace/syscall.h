@@ -8,7 +8,8 @@
 
 /*
  * A call stops at its entry; the exit stop is asked for only when `enter` returns true. Without an
- * `enter` it always is. The arguments are in task->args at both.
+ * `enter` it always is. The arguments are in task->args at both. Either runs again when it ends with
+ * lookup_is_pending().
  */
 struct syscall_handler {
 	bool (*enter)(struct task *task);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lookup.h"
 #include "tracer.h"
 
 #define N_BUCKETS 4096 /* a power of two; pids are handed out in sequence and spread evenly */
@@ -82,6 +83,7 @@ void task_remove(struct task *task)
 	n_threads -= task->tid != task->tgid;
 	unlink_task(task);
 	n_tasks--;
+	lookup_forget(task);
 	names_clear(&task->names);
 	free(task->exec_path);
 	fd_table_drop(task->fds);

@@ -39,6 +39,8 @@ enum task_state {
 	TASK_ENDED_EARLY, /* ended before its parent's fork was seen: kept for that */
 };
 
+struct lookup;
+
 struct task {
 	struct task *next; /* in its bucket */
 	pid_t tid; /* as the tracer sees it */
@@ -48,6 +50,9 @@ struct task {
 	int wait_status; /* of the stop or end that waits for the parent's fork */
 	u64 waits_since; /* when that stop or end came */
 	u32 cpu; /* where it was seen last */
+
+	struct lookup *lookups; /* names that its stop has to do with: see lookup.h */
+	void (*again)(struct task *task); /* what handles the stop when they are looked up */
 
 	enum call call; /* waits for the exit of this call */
 	u64 args[N_SYSCALL_ARGS];

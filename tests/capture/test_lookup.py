@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tracer waits for no file system: the process that serves it may stand in a ptrace stop."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+import trace_lines
+from backends import BACKENDS, Backend, capture, need_root, need_tool
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+
+pytestmark = pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path.resolve() / "work"
+    path.mkdir()
+    return path
+
+
+def compiled(name: str, folder: Path) -> Path:
+    """Build a program of tests/data beside `folder`."""
+    need_tool("gcc", "gcc")
+    program = folder.with_name(name)
+    subprocess.run(["gcc", "-O1", "-o", program, DATA / f"{name}.c"], check=True)
+    return program
+
+
+def names(trace: Path, *tags: str) -> list[bytes]:
+    """Return the strings of these kinds in the order of the trace."""
+    wanted = tuple(tag.encode() + b"|" for tag in tags)
+    lines = trace_lines.parse(trace.read_bytes()).lines
+    return [line.data for line in lines if line.data.startswith(wanted)]
+
+
+@pytest.mark.root
+def test_a_file_system_that_the_build_serves_itself_does_not_stop_it(
+    backend: Backend, folder: Path
+) -> None:
+    need_root()
+    if not Path("/dev/fuse").exists():
+        pytest.fail("/dev/fuse is missing: modprobe fuse")
+    mount = folder / "mount"
+    mount.mkdir()
+    program = compiled("fuse_server", folder)
+    run = capture(backend, ["unshare", "-m", program, mount], folder, timeout=60)
+    assert (run.status, run.stderr) == (7, b"")
+    script, renamed, linked = (
+        os.fsencode(mount / name) for name in ("script", "renamed", "linked")
+    )
+    found = names(run.trace, "PI", "PP", "RF", "RT", "LF", "LT")
+    shell = os.fsencode(Path("/bin").resolve() / "sh")
+    assert found[-8:] == [
+        *(b"PI|" + shell, b"PP|" + script),
+        *(b"RF|" + script, b"RT|" + renamed),
+        *(b"LF|" + renamed, b"LT|" + linked),
+        *(b"PI|" + shell, b"PP|" + linked),
+    ]
+
+
+WORK = """
+echo ready
+read start
+mkdir -p deep/er
+printf '#!/bin/sh\\n:\\n' > deep/er/script
+chmod +x deep/er/script
+ln -s deep link
+link/er/script
+mv link/er/script link/er/moved
+ln link/er/moved link/hard
+ln -s link/hard link/soft
+rm deep/hard
+exit 3
+"""
+WITH_A_PATH = "open,openat,openat2,stat,lstat,newfstatat,statx,access,faccessat,faccessat2,execve"
+
+
+@pytest.mark.root
+def test_the_loop_asks_only_what_the_kernel_knows_already(backend: Backend, folder: Path) -> None:
+    need_root()
+    need_tool("strace", "strace")
+    log = folder / "log"
+    command = backend.command(folder / "trace", ["sh", "-c", WORK], [])
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"ready\n"
+        tracer = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        watch = ["strace", "-e", f"trace={WITH_A_PATH}", "-o", log, "-p", tracer]
+        with subprocess.Popen(watch, stderr=subprocess.PIPE) as strace:
+            assert strace.stderr
+            assert b"attached" in strace.stderr.readline()
+            process.communicate(b"\n")
+            strace.communicate()
+        assert process.returncode == 3
+    calls = [line for line in log.read_text().splitlines() if "(" in line and "---" not in line]
+    free = re.compile(r'"/proc/|"/proc"|RESOLVE_CACHED|AT_EMPTY_PATH')
+    assert len(calls) > 20
+    assert [call for call in calls if not free.search(call)] == []
+
+
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
+NR_OPENAT2, RET_ALLOW, RET_ERRNO_ENOSYS = 437, 0x7FFF0000, 0x00050026
+
+
+def forbid_openat2() -> None:
+    """Take openat2 away, as Linux before 5.6 and old profiles of containers do."""
+    rules = (
+        (0x20, 0, 0, 0),  # load the number of the call
+        (0x15, 0, 1, NR_OPENAT2),
+        (0x06, 0, 0, RET_ERRNO_ENOSYS),
+        (0x06, 0, 0, RET_ALLOW),
+    )
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
+        PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program
+    ):
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def test_names_are_the_same_on_a_kernel_that_cannot_look_into_its_cache(
+    backend: Backend, folder: Path
+) -> None:
+    kinds = ("PI", "PP", "RF", "RT", "LF", "LT", "ST", "SR", "SL")
+    found = []
+    for prepare in (None, forbid_openat2):
+        build = folder / "build"
+        build.mkdir()
+        trace = folder / "trace"
+        done = subprocess.run(
+            backend.command(trace, ["sh", "-c", WORK], []),
+            cwd=build,
+            input=b"\n",
+            preexec_fn=prepare,
+            check=False,
+        )
+        assert done.returncode == 3
+        found.append(names(trace, *kinds))
+        build.rename(folder / f"build{len(found)}")
+    assert found[0] == found[1]
+    assert b"RT|" + os.fsencode(folder / "build/deep/er/moved") in found[0]
