@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from etrace import __version__
 from etrace.cli import output
-from etrace.cli.ending import stop
+from etrace.cli.ending import stop, tell
 from etrace.cli.options import add_database
 from etrace.errors import UsageError
 
@@ -103,6 +103,10 @@ SUMMARY = "ask the database of a build"
 
 _BY_NAME = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}
 _PIPED = frozenset(name for c in QUERIES for name in (c.name, *c.aliases))
+
+
+#: queries about single opens, or about who made them
+_OF_OPENS = frozenset(("ref_files", "faccess", "procref", "execs", "commands", "binaries", "tree"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,20 +185,40 @@ def steps_of(first: CasCommand, words: Sequence[str]) -> list[Step]:
         command, rest = find(rest[at]), rest[at + 1 :]
 
 
-def feed(answer: Answer, given: argparse.Namespace, step: Step) -> None:
-    """Put the entries of an answer where the next module looks for them."""
+def feed(answer: Answer, given: argparse.Namespace, step: Step) -> str:
+    """Put the entries of an answer where the next module looks for them; returns the option."""
     for option in answer.shape.feeds:
         if hasattr(given, option):
             values = getattr(given, option) or []
             fed = dict.fromkeys(answer.shape.feed(item, option) for item in answer.items)
             setattr(given, option, [*values, *fed])
             given.fed = True
-            return
+            return option
     kinds = " or ".join(f"--{option}" for option in answer.shape.feeds) or "nothing to work on"
     raise UsageError(
         f"{step.command.name} cannot take what the module before it gives ({kinds})",
         f"cas {step.command.name} --help says what it takes",
     )
+
+
+def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step: Step) -> None:
+    """Say that filters of the module before do not choose among what this one shows.
+
+    They chose files by their opens; this module is about all opens of these files.
+    """
+    if step.command.name not in _OF_OPENS:
+        return
+    from etrace.query.filters import is_of_opens, parse_opens
+
+    lost = {
+        "--filter": is_of_opens(parse_opens(getattr(before, "filters", ()))) and not given.filters,
+        "--command-filter": getattr(before, "command_filters", ()) and not given.command_filters,
+    }
+    for option in (option for option, is_lost in lost.items() if is_lost):
+        tell(
+            f"cas: {option} chose files; {step.command.name} is about all opens of them."
+            f" To choose among these, write it behind {step.command.name}.\n"
+        )
 
 
 def _answer(step: Step, args: argparse.Namespace, images: dict[Any, Image]) -> Answer:
@@ -214,13 +238,15 @@ def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
     images: dict[Any, Image] = {}
     args = common
     for step in steps:
-        is_last = step is steps[-1]
+        is_last, before = step is steps[-1], args
         args = step.parser.parse_intermixed_args(
             step.words, output.carried(args, common, is_last=is_last)
         )
         args.fed = False
-        if answer is not None:
-            feed(answer, args, step)
+        if getattr(args, "path", None) == []:  # what argparse makes of no FILE
+            args.path = None
+        if answer is not None and feed(answer, args, step) == "path":
+            warn_of_filters(before, args, step)
         answer = output.chosen(_answer(step, args, images), args)
     assert answer is not None
     root = images[args.database].attributes.get("source_root", "") if images else ""
@@ -261,7 +287,7 @@ def _parse_plain(
     parser: argparse.ArgumentParser, before: Sequence[str], behind: Sequence[str]
 ) -> argparse.Namespace:
     """Parse a command's words; options may stand before its name as well."""
-    args, unknown = parser.parse_known_args([*before, *behind])
+    args, unknown = parser.parse_known_intermixed_args([*before, *behind])
     if unknown and unknown[0] in before:
         parser.error(f"{unknown[0]} before the command: it has no such option")
     if unknown:

@@ -16,13 +16,23 @@ def positive(text: str) -> int:
     return number
 
 
+def _trace_directory(text: str) -> Path:
+    """Read the directory of `-o`: the name of a trace there is a mistake that nobody would see."""
+    path = Path(text)
+    if path.name.startswith(".nfsdb"):
+        raise argparse.ArgumentTypeError(
+            f"{text}: -o takes a directory and the trace becomes DIR/.nfsdb: write -o {path.parent}"
+        )
+    return path
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add `-o DIR`, for commands that capture."""
     parser.add_argument(
         "-o",
         "--output",
         metavar="DIR",
-        type=Path,
+        type=_trace_directory,
         default=Path(),
         help="where the trace goes (default: here)",
     )

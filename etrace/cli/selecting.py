@@ -16,7 +16,7 @@ FILTER_HELP = "files for which TEXT holds: [path=*.h,type=wc]and[access=r]; see 
 COMMAND_HELP = "commands for which TEXT holds: [bin=/gcc]or[cmd= -c ]; see docs/filters.md"
 
 
-def add_filter(parser: argparse.ArgumentParser) -> None:
+def add_filter(parser: argparse._ActionsContainer) -> None:
     """Add `--filter`."""
     parser.add_argument(
         "-f", "--filter", dest="filters", metavar="TEXT", action="append", default=[],
@@ -32,9 +32,9 @@ def add_command_filter(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_all(parser: argparse.ArgumentParser) -> None:
-    """Add all of them."""
-    add_paths(parser)
+def add_all(parser: argparse.ArgumentParser, *, files: bool = False) -> None:
+    """Add all of them; with `files` also FILE..., the same as `--path`."""
+    add_paths(parser, positional=files)
     add_binaries(parser)
     add_pids(parser)
     add_filter(parser)

@@ -17,6 +17,7 @@ from libetrace.image import Image
 from etrace.errors import EtraceError
 from etrace.query.filters import Filter
 from etrace.query.selection import select_executions, select_opens
+from etrace.query.targets import find_targets
 
 Rows = Sequence[int]
 
@@ -68,42 +69,6 @@ def paths_that_hold(image: Image, filters: Sequence[Filter], paths: Sequence[int
     return [path for path in paths if path in held]
 
 
-def candidates(image: Image, text: bytes) -> Iterable[bytes]:
-    """Yield what a user may mean by a path: as it is, from here, then from the source root."""
-    yield text
-    yield os.path.normpath(os.path.join(os.getcwdb(), text))  # noqa: PTH118, PTH109  bytes
-    root = os.fsencode(image.attributes.get("source_root", ""))
-    yield os.path.normpath(os.path.join(root, text))  # noqa: PTH118
-
-
-def find_path(image: Image, text: bytes) -> int:
-    """Return the row in `paths` of what a user calls `text`, -1 when there is none."""
-    rows = (image.find_path(path) for path in candidates(image, text))
-    return next((row for row in rows if row >= 0), -1)
-
-
-def _unknown_path(image: Image, text: bytes) -> EtraceError:
-    name = b"/" + os.path.basename(text)  # noqa: PTH119  bytes
-    near = (
-        p for row in range(image["paths"].n_rows) if (p := image.path_string(row)).endswith(name)
-    )
-    first = next(near, None)
-    hint = f"is {os.fsdecode(first)} meant?" if first else "cas refs lists what it opened"
-    return EtraceError(f"the build did not open {os.fsdecode(text)}", hint)
-
-
-def path_rows(image: Image, texts: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
-    """Return the rows in `paths` of paths, each once; EtraceError for an unknown one."""
-    rows: dict[int, None] = {}
-    for text in texts:
-        row = find_path(image, text)
-        if row >= 0:
-            rows[row] = None
-        elif is_exact:
-            raise _unknown_path(image, text)
-    return list(rows)
-
-
 def pid_rows(image: Image, pids: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
     """Return the rows in `executions` of `upid` (all of them) or `upid:index`, ascending."""
     executions = image["executions"]
@@ -126,14 +91,14 @@ def pid_rows(image: Image, pids: Iterable[bytes], *, is_exact: bool = True) -> l
 
 def _binary_rows(image: Image, given: Given) -> set[int]:
     assert given.binaries is not None
-    programs = set(path_rows(image, given.binaries, is_exact=given.is_exact))
+    programs = set(find_targets(image, given.binaries, is_exact=given.is_exact))
     return {row for row, path in enumerate(image["executions"]["binary"]) if path in programs}
 
 
 def _opens_of_paths(image: Image, given: Given) -> list[int]:
     assert given.paths is not None
     paths, opens = image["paths"], image["path_opens"]["open"]
-    rows = path_rows(image, given.paths, is_exact=given.is_exact)
+    rows = find_targets(image, given.paths, is_exact=given.is_exact)
     return sorted(opens[i] for row in rows for i in paths.span("opens.start", row))
 
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from libetrace.image import Image
 
 from etrace.errors import EtraceError
-from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given
-from etrace.query.compiled import compilations, compiled, objects, sources
+from etrace.query.compiled import compilations, compiled, meant, objects, sources
 
 
 def _unknown(image: Image, text: bytes) -> EtraceError:
@@ -27,6 +26,6 @@ def compilation_info_for(image: Image, given: Given = EVERYTHING) -> Sequence[in
     if given.paths is not None and given.is_exact:
         known = {path for row in rows for path in sources(image, row) + objects(image, row)}
         for text in given.paths:
-            if known.isdisjoint(chosen.candidates(image, text)):
+            if known.isdisjoint(meant(image, [text])):
                 raise _unknown(image, text)
     return rows

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable
 
 from libetrace.image import Image
@@ -10,6 +11,7 @@ from libetrace.image import Image
 from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given
 from etrace.query.kinds import product
+from etrace.query.targets import MAGIC, candidates
 
 
 def sources(image: Image, row: int) -> list[bytes]:
@@ -36,7 +38,7 @@ def compilations(image: Image, given: Given = EVERYTHING) -> list[int]:
         running = set(chosen.executions(image, given.of_executions()))
         rows = [row for row in rows if table["execution"][row] in running]
     if given.paths is not None:
-        wanted = _meant(image, given.paths)
+        wanted = meant(image, given.paths)
         rows = [r for r in rows if not wanted.isdisjoint(sources(image, r) + objects(image, r))]
     if given.filters:
         passed = set(chosen.paths(image, chosen.opens(image, Given(filters=given.filters))))
@@ -44,8 +46,26 @@ def compilations(image: Image, given: Given = EVERYTHING) -> list[int]:
     return list(rows)
 
 
-def _meant(image: Image, paths: Iterable[bytes]) -> set[bytes]:
-    return {path for text in paths for path in chosen.candidates(image, text)}
+def meant(image: Image, names: Iterable[bytes]) -> set[bytes]:
+    """Return the compiled files and objects that a user may mean: paths, ends of them, globs.
+
+    They need not have been opened: ccache compiles what it only looks at.
+    """
+    known, found = _all(image), set[bytes]()
+    for name in names:
+        found |= known.intersection(candidates(image, name)) or set(_ending(known, name))
+    return found
+
+
+def _all(image: Image) -> set[bytes]:
+    rows = range(image["compilations"].n_rows)
+    return {path for row in rows for path in sources(image, row) + objects(image, row)}
+
+
+def _ending(paths: Iterable[bytes], name: bytes) -> Iterable[bytes]:
+    if MAGIC.isdisjoint(name):
+        return (path for path in paths if path.endswith(b"/" + name.removeprefix(b"./")))
+    return fnmatch.filter(paths, name if name.startswith(b"/") else b"*/" + name)
 
 
 def compiled(image: Image, given: Given = EVERYTHING) -> list[bytes]:
@@ -53,9 +73,9 @@ def compiled(image: Image, given: Given = EVERYTHING) -> list[bytes]:
 
     Of a compilation of several files only those that were asked for, if any was.
     """
-    meant = _meant(image, given.paths or ())
+    asked = meant(image, given.paths or ())
     found: set[bytes] = set()
     for row in compilations(image, given):
         own = set(sources(image, row))
-        found |= own & meant or own
+        found |= own & asked or own
     return sorted(found)

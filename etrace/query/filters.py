@@ -23,6 +23,10 @@ TRUE, FALSE = ("1", "true", "yes"), ("0", "false", "no")
 SWITCH = TRUE + FALSE
 #: how a text is compared: as a part of it, as a glob, as a regular expression from its start
 TYPES = ("sp", "wc", "re")
+#: could read, could write, could do both; nothing but read, nothing but write
+ACCESSES = ("r", "w", "rw", "ro", "wo")
+#: keys that say something of one open rather than of the file
+OF_ONE_OPEN = frozenset({"access", "link"})
 _OPENING = {"[": "]", "(": ")"}
 _BARE = re.compile(r"""[^,()\[\]"']*""")
 QUOTE_HINT = 'quote a value that contains , ( ) [ ] or a quote: path="a(1)"'
@@ -83,8 +87,8 @@ OPENS = Grammar(
              "compiler", "linker", "binary"),
             is_list=True,
         ),
-        "access": Key(("r", "w", "rw")),
-        "global_access": Key(("r", "w", "rw")),
+        "access": Key(ACCESSES),
+        "global_access": Key(ACCESSES),
         "exists": Key(("0", "1", "2")),
         "link": Key(SWITCH),
         "source_root": Key(SWITCH),
@@ -110,6 +114,12 @@ EXECUTIONS = Grammar(
     bare="cmd",
     texts=frozenset({"bin", "cwd", "cmd"}),
 )
+
+
+def is_of_opens(filters: Sequence[Filter]) -> bool:
+    """Tell whether filters choose among the opens of a file, which its path does not tell."""
+    parts = (part for each in filters for parts in each.alternatives for part in parts)
+    return any(OF_ONE_OPEN & part.values.keys() for part in parts)
 
 
 class FilterError(EtraceError):

@@ -10,6 +10,7 @@ from libetrace.image import Image
 from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given
 from etrace.query.kinds import product
+from etrace.query.targets import find_targets
 
 KIND_NAMES = ("archive", "executable", "shared object", "partial link")
 
@@ -54,7 +55,7 @@ def linked_modules(image: Image, given: Given = EVERYTHING) -> list[Module]:
 def _wanted(image: Image, given: Given) -> set[int] | None:
     wanted = None
     if given.paths is not None:
-        wanted = set(chosen.path_rows(image, given.paths, is_exact=given.is_exact))
+        wanted = set(find_targets(image, given.paths, is_exact=given.is_exact))
     if given.filters:
         opened = image["opens"]["path"]
         passed = {opened[row] for row in chosen.opens(image, Given(filters=given.filters))}

@@ -22,6 +22,8 @@ Rows = Sequence[int]
 _PATH_TESTS = {"sp": "has_path", "wc": "wc", "re": "re"}
 _TEXT_TESTS = {"sp": "has_str", "wc": "wc", "re": "re"}  # behind bin_, cwd_, cmd_
 _EXISTENCE = {"0": "file_not_exists", "1": "file_exists", "2": "dir_exists"}
+#: what could read is what does not only write, and the other way round
+_OTHER_ACCESS = {"r": "w", "w": "r"}
 _CLASSES_OF_RUNS = {"binary"}  # of all others `cas pp` knows
 
 
@@ -96,12 +98,13 @@ def open_conditions(part: Part) -> Conditions:
         for key, name in (
             ("path", _PATH_TESTS[part.type]),
             ("class", "is_class"),
-            ("access", "has_access"),
-            ("global_access", "global_access"),
             ("source_type", "source_type"),
         )
         if key in values
     ]
+    for key, name in (("access", "has_access"), ("global_access", "global_access")):
+        if key in values:
+            found.append(_access(name, values[key]))
     if "exists" in values:
         found.append((_EXISTENCE[values["exists"]], True))
     if "link" in values:
@@ -109,6 +112,13 @@ def open_conditions(part: Part) -> Conditions:
     if "source_root" in values:
         found.append((_root("", inside=part.is_on("source_root")), True))
     return found
+
+
+def _access(name: str, value: str) -> tuple[Any, ...]:
+    """Return the engine's condition, whose r, w and rw shut one another out."""
+    if value in _OTHER_ACCESS:
+        return ("not", [(name, _OTHER_ACCESS[value])])
+    return (name, value.removesuffix("o"))
 
 
 def execution_conditions(part: Part) -> Conditions:

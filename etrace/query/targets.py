@@ -14,11 +14,23 @@ from collections.abc import Iterable, Sequence
 from libetrace.image import Image
 
 from etrace.errors import EtraceError
-from etrace.postprocess.masks import path_mask
-from etrace.query.chosen import find_path
 
 N_SHOWN = 5
 MAGIC = frozenset(b"*?[")
+
+
+def candidates(image: Image, text: bytes) -> Iterable[bytes]:
+    """Yield what a user may mean by a path: as it is, from here, then from the source root."""
+    yield text
+    yield os.path.normpath(os.path.join(os.getcwdb(), text))  # noqa: PTH118, PTH109  bytes
+    root = os.fsencode(image.attributes.get("source_root", ""))
+    yield os.path.normpath(os.path.join(root, text))  # noqa: PTH118
+
+
+def find_path(image: Image, text: bytes) -> int:
+    """Return the row in `paths` of what a user calls `text`, -1 when there is none."""
+    rows = (image.find_path(path) for path in candidates(image, text))
+    return next((row for row in rows if row >= 0), -1)
 
 
 def find_targets(image: Image, names: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
@@ -54,6 +66,8 @@ def _find(image: Image, name: bytes) -> Sequence[int]:
 
 
 def _matching(image: Image, glob: bytes) -> list[int]:
+    from etrace.postprocess.masks import path_mask  # noqa: PLC0415  most names are paths
+
     prefixes = (b"",) if glob.startswith(b"/") else (b"*/",)
     mask = path_mask(image, [prefix + glob for prefix in prefixes])
     return [row for row, hit in enumerate(mask) if hit]

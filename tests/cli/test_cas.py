@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
+from pathlib import Path
 
+import databases
 import pytest
 
 from etrace.cli import cas
@@ -54,3 +57,42 @@ def test_every_command_keeps_the_protocol(command: cas.CasCommand) -> None:
     made = cas.make_parser(command, module)
     assert made.prog == f"cas {command.name}"
     assert callable(module.answer if command in cas.QUERIES else module.run)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_DIR", str(databases.write_database(tmp_path)))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["refs", "-f", "[path=util.o]and[access=w]", "faccess"], "--filter"),
+        (["refs", "--command-filter", "[bin=/ld]", "execs"], "--command-filter"),
+        (["refs", "-f", "[path=util.o]", "faccess"], ""),
+        (["refs", "-f", "[access=w]", "faccess", "-f", "[access=w]"], ""),
+        (["refs", "-f", "[access=w]", "lm"], ""),
+        (["execs", "--command-filter", "[bin=/ld]", "refs"], ""),
+    ],
+)
+def test_a_filter_that_does_not_reach_what_is_shown_is_told(
+    words: list[str], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cas.main(words) == 0
+    name = cas.find(words[-1]).name if option else ""
+    told = (
+        f"cas: {option} chose files; {name} is about all opens of them."
+        f" To choose among these, write it behind {name}.\n"
+    )
+    assert capsys.readouterr().err == (told if option else "")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("module", ["faccess", "refs"])
+def test_a_file_may_be_named_without_an_option(
+    module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cas.main([module, "main.o", "--json", "--details"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {each["filename"] for each in found["entries"]} == {"/src/main.o"}

@@ -55,7 +55,7 @@ def run(words: Sequence[str], database: Path) -> subprocess.CompletedProcess[str
         (["stat", "refs"], 2, "cas: error: ref_files cannot take what the module before it gives"),
         (["refs", "stat"], 2, "cas: error: stat cannot take what the module before it gives"),
         (["pr", "--pid", "make"], 1, "cas: error: 'make' is no process\n  hint: write PID"),
-        (["fa", "--path", "/x/util.h"], 1, "hint: is /src/util.h meant?"),
+        (["fa", "--path", "/x/util.h"], 1, "hint: is one of these meant? /src/util.h"),
         (["ci", "--path", "Makefile"], 1, "cas: error: the build did not compile Makefile"),
         (["--dbdir", "/nowhere", "diff", "a", "b"], 2, "--dbdir before the command: it has no"),
         (["diff", "a", "b", "c"], 2, "unrecognized arguments: c"),

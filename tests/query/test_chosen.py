@@ -12,6 +12,7 @@ from libetrace.image import Image
 from etrace.errors import EtraceError
 from etrace.query import chosen
 from etrace.query.chosen import Given
+from etrace.query.targets import find_path, find_targets
 
 
 def test_files_and_programs_are_conditions_to_one_another(image: Image) -> None:
@@ -37,16 +38,29 @@ def test_a_path_is_found_from_the_source_root_and_from_here(
 ) -> None:
     wanted = image.find_path(b"/src/main.c")
     monkeypatch.chdir("/usr")
-    assert chosen.find_path(image, b"main.c") == wanted
-    assert chosen.find_path(image, b"../src/./main.c") == wanted
-    assert chosen.find_path(image, b"nothing.c") == -1
+    assert find_path(image, b"main.c") == wanted
+    assert find_path(image, b"../src/./main.c") == wanted
+    assert find_path(image, b"nothing.c") == -1
 
 
 def test_an_unknown_path_is_answered_with_one_of_that_name(image: Image, tmp_path: Path) -> None:
     with pytest.raises(EtraceError) as error:
-        chosen.path_rows(image, [b"/elsewhere/main.c"])
-    assert error.value.message == "the build did not open /elsewhere/main.c"
-    assert error.value.hint == "is /src/main.c meant?"
+        find_targets(image, [b"/elsewhere/main.c"])
+    assert error.value.message == "the build opened no /elsewhere/main.c"
+    assert error.value.hint.startswith("is one of these meant? /src/main.c")
+
+
+@pytest.mark.parametrize("name", ["/src/util.h", "../src/util.h", "til.h", "src/util.h", "*/*.h"])
+def test_a_question_takes_every_name_that_dependencies_take(
+    image: Image, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/usr")
+    if name == "til.h":
+        with pytest.raises(EtraceError):
+            chosen.opens(image, Given(paths=[name.encode()]))
+    else:
+        found = chosen.opens(image, Given(paths=[name.encode()]))
+        assert chosen.paths(image, found) == [b"/src/util.h"]
 
 
 @pytest.mark.parametrize("pid", [b"x", b"1:", b"1:x", b"", b"99", b"-1"])

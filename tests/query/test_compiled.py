@@ -24,6 +24,8 @@ MAIN, UTIL = b"/src/main.c", b"/src/util.c"
         (Given(), [MAIN, UTIL]),
         (Given(paths=[b"/src/util.o"]), [UTIL]),
         (Given(paths=[MAIN]), [MAIN]),
+        (Given(paths=[b"main.c"]), [MAIN]),
+        (Given(paths=[b"*/util.?"]), [UTIL]),
         (Given(pids=[b"%d" % databases.GCC_UTIL]), [UTIL]),
         (Given(filters=parse_opens(["main"])), [MAIN]),
         (Given(command_filters=parse_executions(["[cmd=util.c]"])), [UTIL]),

@@ -62,7 +62,7 @@ def test_a_bare_word_of_a_command_filter_is_a_command() -> None:
         ("[path='a]", 6, "the quote ' is never closed", ""),
         ("[path='a'b]", 9, "',' or ']' must stand here", "quote a value"),
         ("[path=a,path=b]", 8, "'path' is there twice", "join two parts"),
-        ("[access=r]or[access=x]", 20, "'access' cannot be 'x'", "it is one of r, w, rw"),
+        ("[access=r]or[access=x]", 20, "'access' cannot be 'x'", "it is one of r, w, rw, ro, wo"),
         ("[class=linked|plan]", 7, "'class' cannot be 'plan'", "it is one of linked"),
         ("[type=re]", 0, "'type' without a text to compare (path)", ""),
     ],

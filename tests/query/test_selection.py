@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from builders import O_RDWR, O_WRONLY, TraceBuilder
+from captured_builds import told_database
 from libetrace.image import Image
 
 from etrace.errors import EtraceError
@@ -36,7 +40,11 @@ ALL = ["Makefile", "hello", "libutil.a", "main.c", "main.o", "util.c", "util.h",
         ('[path="/src/(main|util)\\\\.c$",type=re]', ["main.c", "util.c"]),
         ("[path=util,type=re]", []),
         ("[access=w]", ["hello", "libutil.a", "main.o", "util.o"]),
-        ("[global_access=w]", ["hello"]),
+        ("[access=w]and[path=hello]", ["hello"]),
+        ("[global_access=w]", ["hello", "libutil.a", "main.o", "util.o"]),
+        ("[global_access=wo]", ["hello"]),
+        ("[global_access=ro]", ["Makefile", "main.c", "util.c", "util.h"]),
+        ("[global_access=r,negate=1]", ["hello"]),
         ("[global_access=rw]", ["libutil.a", "main.o", "util.o"]),
         ("[class=linked]", ["hello", "libutil.a"]),
         ("[class=linked_static]", ["libutil.a"]),
@@ -53,6 +61,27 @@ ALL = ["Makefile", "hello", "libutil.a", "main.c", "main.o", "util.c", "util.h",
 )
 def test_a_filter_of_files(image: Image, text: str, wanted: list[str]) -> None:
     assert files(image, text) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("access", "wanted"),
+    [
+        ("r", ["both", "in"]),
+        ("w", ["both", "out"]),
+        ("rw", ["both"]),
+        ("ro", ["in"]),
+        ("wo", ["out"]),
+        ("w,negate=1", ["in"]),
+    ],
+)
+@pytest.mark.parametrize("key", ["access", "global_access"])
+def test_what_was_opened_for_both_could_be_read_and_written(
+    tmp_path: Path, key: str, access: str, wanted: list[str]
+) -> None:
+    shell = 1 << 22 | 9
+    t = TraceBuilder("/w").exec(shell, "/bin/sh", ["sh"], cwd="/w").use(shell, "/src/in")
+    t.use(shell, "/src/out", flags=O_WRONLY).use(shell, "/src/both", flags=O_RDWR)
+    assert files(told_database(tmp_path, t.trace()), f"[{key}={access}]") == wanted
 
 
 def test_several_filters_must_all_hold(image: Image) -> None:

@@ -15,7 +15,7 @@ from etrace.query.compilation_info_for import compilation_info_for
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas compilation_info_for`."""
-    selecting.add_all(parser)
+    selecting.add_all(parser, files=True)
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:

@@ -18,7 +18,7 @@ from etrace.query.records import Records
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas faccess`."""
-    selecting.add_all(parser)
+    selecting.add_all(parser, files=True)
 
 
 def _line(record: Mapping[str, Any]) -> str:

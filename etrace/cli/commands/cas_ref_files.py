@@ -16,7 +16,7 @@ from etrace.query.ref_files import ref_files
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas ref_files`."""
-    selecting.add_all(parser)
+    selecting.add_all(parser, files=True)
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:

@@ -16,7 +16,7 @@ from etrace.query.revcomps_for import revcomps_for, revcomps_map
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas revcomps_for`."""
-    selecting.add_all(parser)
+    selecting.add_all(parser, files=True)
     parser.add_argument(
         "--rcm", action="store_true", help="JSON: for each file the compiled ones that read it"
     )

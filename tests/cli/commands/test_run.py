@@ -41,6 +41,17 @@ def test_a_trace_and_its_stats_are_written(tmp_path: Path) -> None:
     assert stats["bytes"] == (tmp_path / ".nfsdb").stat().st_size
 
 
+@pytest.mark.parametrize("name", [".nfsdb", ".nfsdb.json"])
+def test_the_name_of_a_trace_is_no_directory_for_it(tmp_path: Path, name: str) -> None:
+    done = run(tmp_path / name, shell="true")
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        f"{tmp_path}/{name}: -o takes a directory and the trace becomes DIR/.nfsdb:"
+        f" write -o {tmp_path}\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("status", [0, 1, 7, 125, 255])
 def test_the_exit_status_is_that_of_the_command(tmp_path: Path, status: int) -> None:
     assert run(tmp_path, shell=f"exit {status}").returncode == status
