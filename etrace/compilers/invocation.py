@@ -275,6 +275,16 @@ def select_tool(
     return (tools[name], argv[2:]) if name else None
 
 
+def without_launchers(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the command that launchers were told to run, its name first; empty without one."""
+    while tool.kind == "launcher":
+        launched = _launched(tools, argv)
+        if launched is None:
+            return ()
+        tool, argv = launched
+    return argv
+
+
 def _launched(tools: Tools, argv: Sequence[bytes]) -> tuple[Tool, Sequence[bytes]] | None:
     """Return what a launcher was told to launch: itself under another name, or its first command.
 

@@ -3,63 +3,116 @@
 
 Format: "JSON Compilation Database Format Specification" of the Clang documentation. One entry for
 each compiled file. The arguments are those of the traced command; of a stage that a driver started
-they are the driver's.
+they are the driver's. Launchers are left away: `ccache gcc -c a.c` is `gcc -c a.c`, whether ccache
+then ran gcc, with other arguments, or had the object.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 from libetrace.image import Image
 
+from etrace.compilers import tools
+from etrace.compilers.invocation import without_launchers
 from etrace.errors import EtraceError
+from etrace.query.compiled import sources
+from etrace.query.source_choice import SourceChoice
+from etrace.spec.database import NONE
 
 NAME = "compile_commands.json"
 Entry = dict[str, Any]
 
 
-def entries(image: Image, rows: Iterable[int] | None = None) -> list[Entry]:
+def entries(
+    image: Image, rows: Iterable[int] | None = None, choice: SourceChoice | None = None
+) -> list[Entry]:
     """Return the entries of compilations, all or by row, in their order; bytes by surrogateescape.
 
-    EtraceError when the database has no compilations yet.
+    Of sources that `choice` takes, if one is given. EtraceError when the database has no
+    compilations yet.
     """
     table = image.tables.get("compilations")
     if table is None:
         raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
     chosen = range(table.n_rows) if rows is None else rows
-    return [entry for row in chosen for entry in _entries_of(image, row)]
+    commands, choice = _Commands(image), choice or SourceChoice()
+    return [entry for row in chosen for entry in _entries_of(image, row, commands, choice)]
 
 
-def write(image: Image, stream: BinaryIO, rows: Iterable[int] | None = None) -> int:
+def write(
+    image: Image,
+    stream: BinaryIO,
+    rows: Iterable[int] | None = None,
+    choice: SourceChoice | None = None,
+) -> int:
     """Write the entries as JSON, in ASCII so that every byte survives; returns how many."""
-    found = entries(image, rows)
+    found = entries(image, rows, choice)
     stream.write(json.dumps(found, indent=2).encode() + b"\n")
     return len(found)
 
 
-def _entries_of(image: Image, row: int) -> Iterator[Entry]:
-    table, executions = image["compilations"], image["executions"]
-    execution = table["execution"][row]
-    if table["is_child"][row]:
-        execution = executions["parent"][execution]
+class _Commands:
+    """The commands of one image, as somebody wrote them."""
+
+    def __init__(self, image: Image) -> None:
+        self._image, self._tools = image, tools.load()
+        self._executions = image["executions"]
+
+    def of(self, row: int) -> tuple[int, Sequence[bytes]]:
+        """Return the execution and the arguments that stand for a row of `compilations`."""
+        table = self._image["compilations"]
+        execution = table["execution"][row]
+        if table["is_child"][row]:
+            execution = self._executions["parent"][execution]
+        seen = {execution}  # a damaged database may hold a ring
+        while (outer := self._outer(execution)) not in seen and self._launched(outer):
+            seen.add(outer)
+            execution = outer
+        return execution, self._launched(execution) or self._told(execution)
+
+    def _outer(self, row: int) -> int:
+        """Return the execution that became this one, or else forked it."""
+        if self._executions["index"][row] > 1:
+            return row - 1
+        return int(self._executions["parent"][row])
+
+    def _told(self, row: int) -> Sequence[bytes]:
+        arguments = self._image["arguments"]["string"]
+        span = self._executions.span("argv.start", row)
+        return [self._image.string(arguments[i]) for i in span]
+
+    def _launched(self, row: int) -> Sequence[bytes]:
+        """Return what an execution of a launcher was to run; nothing for all others."""
+        if row == NONE or self._executions["binary"][row] == NONE:
+            return ()
+        argv = self._told(row)
+        binary = self._image.path_string(self._executions["binary"][row])
+        tool = self._tools.identify(binary, argv[0] if argv else b"")
+        if tool is None or tool.kind != "launcher":
+            return ()
+        return without_launchers(self._tools, tool, argv)
+
+
+def _entries_of(
+    image: Image, row: int, commands: _Commands, choice: SourceChoice
+) -> Iterator[Entry]:
+    files = sources(image, row)
+    kept = [file for file in files if choice.takes(file)]
+    if not kept:
+        return
+    execution, argv = commands.of(row)
     common: Entry = {
-        "directory": _show(image.string(executions["cwd"][execution])),
-        "arguments": [
-            _show(image.string(image["arguments"]["string"][argument]))
-            for argument in executions.span("argv.start", execution)
-        ],
+        "directory": _show(image.string(image["executions"]["cwd"][execution])),
+        "arguments": [_show(argument) for argument in argv],
     }
-    files = [
-        image.string(image["compilation_files"]["string"][each])
-        for each in table.span("files.start", row)
-    ]
     objects = [
         image.path_string(image["compilation_objects"]["path"][each])
-        for each in table.span("objects.start", row)
+        for each in image["compilations"].span("objects.start", row)
     ]
-    for file in files:
+    for file in kept:
         entry = {**common, "file": _show(file)}
         output = _output_of(file, len(files), objects)
         yield entry if output is None else {**entry, "output": _show(output)}

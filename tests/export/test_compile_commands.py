@@ -56,6 +56,32 @@ def test_each_file_is_an_entry_with_the_command_of_its_driver(image: Image) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("launcher", "command"),
+    [
+        ("/usr/bin/ccache", "ccache gcc -c a.c -o a.o"),
+        ("/usr/bin/ccache", "gcc -c a.c -o a.o"),  # /usr/lib/ccache/gcc is a link to it
+    ],
+)
+def test_hits_and_misses_of_a_launcher_have_the_same_command(
+    tmp_path: Path, launcher: str, command: str
+) -> None:
+    told = BuildTeller().run(10, launcher, command, reads=["/src/a.c"])
+    told.run(20, "/usr/bin/gcc", "/usr/bin/gcc -fdiagnostics-color -c -o a.o a.c", parent=10,
+             reads=["/src/a.c"], writes=["/src/a.o"])  # fmt: skip
+    told.end(20, 10).run(30, launcher, command, reads=["/src/a.c"], writes=["/src/a.o"]).end(30)
+    image = write_database(tmp_path, told.trace())
+    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    found = compile_commands.entries(open_database(image.path))
+    wanted = {
+        "directory": "/src",
+        "arguments": ["gcc", "-c", "a.c", "-o", "a.o"],
+        "file": "/src/a.c",
+        "output": "/src/a.o",
+    }
+    assert found == [wanted, wanted]
+
+
 def test_rows_choose_compilations(image: Image) -> None:
     assert [each["file"] for each in compile_commands.entries(image, [1])] == ["/src/c.c"]
 

@@ -7,12 +7,14 @@ import argparse
 
 from libetrace.image import Image
 
-from etrace.cli import output, selecting
+from etrace.cli import output, selecting, source_options
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Executions, document
 from etrace.errors import UsageError
 from etrace.query.commands import commands
+from etrace.query.compiled import sources
 from etrace.query.kinds import Kinds
+from etrace.query.source_choice import SourceChoice
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -23,24 +25,38 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--generate", action="store_true", help="compile_commands.json of those that compiled"
     )
     group.add_argument("--makefile", action="store_true", help="with --generate: a Makefile")
-    group.add_argument("--all", action="store_true", help="a Makefile of all commands")
+    group.add_argument(
+        "--all", action="store_true",
+        help="compilations of every source; a Makefile of all commands",
+    )  # fmt: skip
+    source_options.add_sources(group, with_all=False)
     group.add_argument(
         "--static", action="store_true", help="a Makefile without $(CC), with names as they were"
     )
 
 
 def _generated(image: Image, args: argparse.Namespace, rows: list[int]) -> Answer:
+    compilations, chosen = Kinds(image).compilations, source_options.choice(image, args, [])
+    compiling = [row for row in rows if row in compilations]
     if not args.makefile:
         from etrace.export.compile_commands import entries
 
-        compilations = Kinds(image).compilations
-        found = entries(image, [compilations[row] for row in rows if row in compilations])
+        found = entries(image, [compilations[row] for row in compiling], chosen)
+        source_options.tell_left_out(chosen)
         return document(output.indented(found), found)
     from etrace.export.makefile import makefile
 
-    chosen = rows if args.all else [row for row in rows if row in Kinds(image).compilations]
-    text = makefile(image, chosen, static=args.static)
+    if not args.all:
+        rows = [row for row in compiling if _takes(image, chosen, compilations[row])]
+        source_options.tell_left_out(chosen)
+    text = makefile(image, rows, static=args.static)
     return document(text, {"makefile": text.decode(errors="surrogateescape")})
+
+
+def _takes(image: Image, chosen: SourceChoice, compilation: int) -> bool:
+    """Tell whether any source of a compilation is taken; each is counted."""
+    taken = [source for source in sources(image, compilation) if chosen.takes(source)]
+    return bool(taken)
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
@@ -48,7 +64,7 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
     rows = commands(image, selecting.given(args))
     if args.generate:
         return _generated(image, args, rows)
-    for name in ("makefile", "all", "static"):
+    for name in ("makefile", "all", "static", "existing", "below"):
         if getattr(args, name):
             raise UsageError(f"--{name} needs --generate")
     return Answer(Executions(image), rows)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from etrace.cli import selecting, source_options
 from etrace.cli.options import add_database
 from etrace.errors import UsageError
 
@@ -31,6 +32,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", type=Path,
         help="where a single file goes (default: standard output)",
     )  # fmt: skip
+    group = parser.add_argument_group("for compile_commands")
+    source_options.add_sources(group)
+    selecting.add_filter(group)
 
 
 def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
@@ -47,6 +51,18 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
         write(image, stream)
 
 
+def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
+    """Return what writes compile_commands.json of the sources that the options choose."""
+    from etrace.export import compile_commands
+
+    def write(image: Image, stream: BinaryIO) -> None:
+        chosen = source_options.choice(image, args, args.filters)
+        compile_commands.write(image, stream, choice=chosen)
+        source_options.tell_left_out(chosen)
+
+    return write
+
+
 def export_parquet(args: argparse.Namespace) -> None:
     """Write a Parquet file for each table."""
     from etrace.export.parquet import write_parquet
@@ -60,14 +76,17 @@ def export_parquet(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `cas export`."""
+    if args.format != "compile_commands":
+        for name in ("existing", "below", "all", "filters"):
+            if getattr(args, name):
+                option = f"--{name.removesuffix('s')}"
+                raise UsageError(f"{option} is for compile_commands", "leave it out")
     if args.format == "json":
         from etrace.nfsdb.to_json import write_json
 
         export_file(args, write_json)
     elif args.format == "compile_commands":
-        from etrace.export import compile_commands
-
-        export_file(args, compile_commands.write)
+        export_file(args, write_commands(args))
     else:
         export_parquet(args)
     return 0

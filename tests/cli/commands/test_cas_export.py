@@ -51,3 +51,80 @@ def test_without_compilations_nothing_is_written(
     assert cas(words) == 1
     assert "run: cas pp" in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_options_may_stand_before_the_directory(database: Path, tmp_path: Path) -> None:
+    assert cas(["export", "parquet", "--dbdir", str(database), str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "executions.parquet").exists()
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Path:
+    """A database of configure's compilation, one of standard input, and those of two sources."""
+    told = BuildTeller()
+    told.run(9, "/bin/sh", "sh configure", writes=["/src/conftest.c"])
+    told.run(10, "/usr/bin/gcc", "gcc -c conftest.c", reads=["/src/conftest.c"])
+    told.run(11, "/usr/bin/gcc", "gcc -c -x c - -o x.o", writes=["/src/x.o"])
+    told.run(12, "/usr/bin/gcc", "gcc -c a.c", reads=["/src/a.c"], writes=["/src/a.o"])
+    there = tmp_path / "there.c"
+    there.touch()
+    told.run(13, "/usr/bin/gcc", f"gcc -c {there} -o t.o", reads=[str(there)])
+    image = write_database(tmp_path, told.end(9, 10, 11, 12, 13).trace())
+    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    return tmp_path
+
+
+DEFAULT = (
+    "cas: left out 2 entries: 1 of sources that the build made and removed,"
+    " 1 of sources that came through standard input; --all has them\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "told"),
+    [
+        ([], ["a.c", "there.c"], DEFAULT),
+        (["--all"], ["conftest.c", "stdin", "a.c", "there.c"], ""),
+        (
+            ["--all", "--existing"],
+            ["there.c"],
+            "cas: left out 3 entries: 3 of sources that are not there now\n",
+        ),
+        (["--below", "/src"], ["a.c"], DEFAULT),
+        (["--all", "--below", "/src", "--below", "/dev"], ["conftest.c", "stdin", "a.c"], ""),
+    ],
+)
+@pytest.mark.parametrize("module", ["export compile_commands", "commands --generate"])
+def test_sources_that_are_gone_are_left_out_and_told(
+    configured: Path,
+    capsys: pytest.CaptureFixture[str],
+    module: str,
+    options: list[str],
+    wanted: list[str],
+    told: str,
+) -> None:
+    assert cas([*module.split(), "--dbdir", str(configured), *options]) == 0
+    shown = capsys.readouterr()
+    assert [Path(each["file"]).name for each in json.loads(shown.out)] == wanted
+    assert shown.err == told
+
+
+def test_a_makefile_has_no_rules_for_sources_that_are_gone(
+    configured: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["commands", "--generate", "--makefile", "--dbdir", str(configured)]
+    assert cas(words) == 0
+    shown = capsys.readouterr()
+    assert "conftest.c" not in shown.out
+    assert "a.c" in shown.out
+    assert shown.err == DEFAULT
+    assert cas([*words, "--all"]) == 0
+    assert "conftest.c" in capsys.readouterr().out
+
+
+def test_a_filter_chooses_sources(configured: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["export", "compile_commands", "--filter", "[path=/a.c]", "--dbdir", str(configured)]
+    assert cas(words) == 0
+    assert [each["file"] for each in json.loads(capsys.readouterr().out)] == ["/src/a.c"]
+    assert cas(["export", "json", *words[2:]]) == 2
+    assert "--filter is for compile_commands" in capsys.readouterr().err
