@@ -203,6 +203,9 @@ cdef int fill_column(ArrowArray *array, table, tuple names, int64_t offset) exce
     array.length = table.n_rows
     array.offset = offset
     for name in names:
+        # lengths are right in a table of an open image (libetrace.header); it may be made by hand
+        if name != "bytes" and len(table.columns[name]) < table.n_rows + max(offset, len(names) - 1):
+            raise ValueError(f"{table.name}.{name} is shorter than its table")
         PyObject_GetBuffer(table.columns[name], &held.views[held.n_views], PyBUF_SIMPLE)
         held.buffers[1 + held.n_views] = held.views[held.n_views].buf
         held.n_views += 1

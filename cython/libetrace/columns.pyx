@@ -2,24 +2,28 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """An open image -> pointers to its columns, after every row number in them was looked at.
 
-Row numbers come from a file that may be damaged or hostile: one scan of the maximum of each column
-(about 10 GB/s) makes every later access safe.
+Which tables and columns there are, and how long, libetrace.header has checked. Row numbers come from
+a file that may be damaged or hostile: one scan of the maximum of each column (about 10 GB/s) makes
+every later access safe.
 """
+import re
+
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 
-from libetrace.image import DTYPES, ImageError
+from libetrace.header import DTYPES, ImageError
 
 from libetrace.schema cimport (
     ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHILDREN_EXECUTION, CHILDREN_UPID,
     COMPILATIONS_DEFINITIONS_START, COMPILATIONS_EXECUTION, COMPILATIONS_FILES_START,
-    COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_LANGUAGE,
-    COMPILATIONS_OBJECTS_START, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
+    COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_IS_CHILD,
+    COMPILATIONS_LANGUAGE, COMPILATIONS_OBJECTS_START, COMPILATIONS_TYPE,
+    COMPILATION_DEFINITIONS_IS_UNDEF, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
     COMPILATION_FILES_STRING, COMPILATION_HEADERS_STRING, COMPILATION_INCLUDES_STRING,
     COMPILATION_OBJECTS_PATH, CPUS_CPU, ENVIRONMENT_STRING, EXECUTIONS_ARGV_START,
     EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD,
     EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
-    EXECUTIONS_READERS_START, EXECUTIONS_UPID, INHERITED_EXECUTION, INHERITED_PATH,
-    LINKED_EXECUTION, LINKED_PATH, MODULES_DIRECT_START, MODULES_FULL_START, MODULES_PATH,
+    EXECUTIONS_READERS_START, EXECUTIONS_UPID, INHERITED_DESCRIPTOR, INHERITED_EXECUTION,
+    INHERITED_MODE, INHERITED_PATH, LINKED_EXECUTION, LINKED_KIND, LINKED_PATH, LINKED_TYPE, MODULES_DIRECT_START, MODULES_FULL_START, MODULES_PATH,
     MODULE_DIRECT_PATH, MODULE_FULL_PATH, MOUNTS_EXECUTION, MOUNTS_SOURCE, MOUNTS_TARGET,
     MOUNTS_TYPE, N_COLUMNS, OPENS_EXECUTION, OPENS_ORIGINAL, OPENS_PATH, PATHS_OPENS_START,
     PATHS_STRING, PATH_OPENS_OPEN, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
@@ -60,7 +64,13 @@ STARTS = (
     (COMPILATIONS_OBJECTS_START, COMPILATION_OBJECTS_PATH),
     (MODULES_DIRECT_START, MODULE_DIRECT_PATH), (MODULES_FULL_START, MODULE_FULL_PATH),
 )
-ONE_EACH = (WRAPPERS_EXECUTION,)  # one row for each execution
+#: column of kinds -> how many kinds there are
+KINDS = (
+    (INHERITED_DESCRIPTOR, 3), (INHERITED_MODE, 4), (LINKED_TYPE, 2), (LINKED_KIND, 4),
+    (COMPILATIONS_TYPE, 4), (COMPILATIONS_IS_CHILD, 2), (COMPILATION_DEFINITIONS_IS_UNDEF, 2),
+)
+#: what a language is called; compilers of other people may add some (etrace/compilers)
+LANGUAGE = re.compile(rb"[\w+#.-]{0,32}")
 
 
 # Whether the offsets never go down, begin at 0 and end within `limit`.
@@ -90,13 +100,18 @@ cdef bint are_rows_or_none(const u32 *rows, size_t n, u64 limit) noexcept nogil:
     return n == 0 or highest <= limit
 
 
+# Whether all kinds are below the limit.
+cdef bint are_kinds(const u8 *kinds, size_t n, u8 limit) noexcept nogil:
+    cdef u8 highest = 0
+    cdef size_t i
+    for i in range(n):
+        highest = max(highest, kinds[i])
+    return highest < limit
+
+
 cdef int take(Columns columns, int number, image, str table, str column,
               str dtype) except -1:
     cdef Py_buffer view
-    if column not in image.tables[table].columns:
-        raise ImageError(f"{image.path}: {table} has no column {column}")
-    if image.tables[table].infos[column].dtype != dtype:
-        raise ImageError(f"{image.path}: column {table}.{column} is no {dtype}")
     kept = image.tables[table].columns[column]
     PyObject_GetBuffer(kept, &view, PyBUF_SIMPLE)
     columns.data[number] = <const char *>view.buf
@@ -134,7 +149,21 @@ cdef int check(Columns columns, image, schema) except -1:
                                 rows_behind(columns, of))
         if not is_right:
             raise wrong(image, schema[number], "row numbers")
+    for number, of in KINDS:
+        if columns.data[number] != NULL and not are_kinds(
+                u8_of(columns, number), columns.length[number], of):
+            raise wrong(image, schema[number], "kinds")
+    check_languages(columns, image, schema)
     return check_lengths(columns, image, schema)
+
+
+# Strings that are words: they are shown, compared and become names in other files.
+cdef int check_languages(Columns columns, image, schema) except -1:
+    if columns.data[COMPILATIONS_LANGUAGE] != NULL:
+        for string in set(image.tables["compilations"].columns["language"]):
+            if not LANGUAGE.fullmatch(image.string(string)):
+                raise wrong(image, schema[COMPILATIONS_LANGUAGE], "languages")
+    return 0
 
 
 cdef int check_lengths(Columns columns, image, schema) except -1:
@@ -156,7 +185,7 @@ cdef class Columns:
     """The columns of an image by number, as long as it lives.
 
     `schema` lists (table, column, dtype) in the order of etrace/spec/database.py. ImageError when a
-    table lacks a column, a dtype is another one, or a row number lies outside its table.
+    row number lies outside its table, or a kind is none.
     """
 
     def __cinit__(self, image, schema):
@@ -166,6 +195,4 @@ cdef class Columns:
         for number, (table, column, dtype) in enumerate(schema):
             if table in image.tables:
                 take(self, number, image, table, column, dtype)
-            elif number <= MOUNTS_TYPE:
-                raise ImageError(f"{image.path}: no table {table}")
         check(self, image, schema)

@@ -82,7 +82,8 @@ def _match(image: Image, patterns: Sequence[bytes], start: object, rows: object)
 
 
 def _add_precomputed(image: Image, number: int, mask: bytearray, negate: bool) -> None:
-    n_patterns = image["patterns"].n_rows if "patterns" in image.tables else 0
+    has_bits = {"patterns", "pattern_bits"} <= image.tables.keys()
+    n_patterns = image["patterns"].n_rows if has_bits else 0
     if not 0 <= number < n_patterns:
         raise Error(f"no precomputed command pattern {number} of {n_patterns}", "see pcp_list()")
     size = -(-n_patterns // 8)

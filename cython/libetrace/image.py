@@ -11,53 +11,29 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import io
 import json
 import mmap
 import os
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
-from libetrace.errors import Error
+from libetrace.header import (
+    DTYPES,
+    HEAD,
+    MAGIC,
+    SCHEMA_VERSION,
+    ColumnInfo,
+    ImageError,
+    TableInfo,
+    align,
+    read_header,
+)
+from libetrace.ownership import may_be_mapped
 
-MAGIC = b"ETRACEDB"
-#: a reader refuses what is newer than it; raised when a column changes its meaning
-SCHEMA_VERSION = 1
-ALIGNMENT = 64
-HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
-Code = Literal["Q", "q", "I", "i", "H", "h", "B", "b"]
-#: dtype -> (struct code, bytes of an element)
-DTYPES: dict[str, tuple[Code, int]] = {
-    "<u8": ("Q", 8),
-    "<i8": ("q", 8),
-    "<u4": ("I", 4),
-    "<i4": ("i", 4),
-    "<u2": ("H", 2),
-    "<i2": ("h", 2),
-    "|u1": ("B", 1),
-    "|i1": ("b", 1),
-}
-HINT = "make it again: cas cache"
-
-
-class ImageError(Error):
-    """A file is not an image, is damaged, or is of a newer schema. `hint` says what to do."""
-
-    def __init__(self, message: str, hint: str = HINT) -> None:
-        super().__init__(message, hint)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnInfo:
-    """What the header says of a column: offset from the start of the data, length in elements."""
-
-    dtype: str
-    unit: str
-    meaning: str
-    offset: int
-    length: int
+READ_HINT = "somebody else may change it, so it is not mapped: copy it, and ask the copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,82 +127,45 @@ class Image:
             self._map.close()
 
 
-def _align(offset: int) -> int:
-    return -(-offset // ALIGNMENT) * ALIGNMENT
-
-
 # ---- reading ----
 
 
-def _read_head(path: Path, data: memoryview) -> tuple[int, dict[str, Any], int]:
-    if len(data) < HEAD.size or bytes(data[: len(MAGIC)]) != MAGIC:
-        raise ImageError(f"{path}: not a database image")
-    _, schema, n_header, n_file = HEAD.unpack_from(data)
-    if schema > SCHEMA_VERSION:
-        raise ImageError(
-            f"{path}: schema {schema}, and this etrace reads up to {SCHEMA_VERSION}",
-            "take a newer etrace, or make the image again: cas cache",
-        )
-    if schema < SCHEMA_VERSION:
-        raise ImageError(f"{path}: schema {schema} is older than {SCHEMA_VERSION}")
-    if n_file != len(data) or HEAD.size + n_header > n_file:
-        raise ImageError(f"{path}: {len(data)} bytes, and its head says {n_file}: cut off?")
-    try:
-        header = json.loads(bytes(data[HEAD.size : HEAD.size + n_header]))
-    except (ValueError, RecursionError) as error:
-        raise ImageError(f"{path}: byte {HEAD.size}: damaged header: {error}") from error
-    if not isinstance(header, dict) or not isinstance(header.get("attributes"), dict):
-        raise ImageError(f"{path}: byte {HEAD.size}: damaged header: no attributes")
-    return schema, header, _align(HEAD.size + n_header)
-
-
-def _column(
-    path: Path, data: memoryview, start: int, name: str, raw: Any
-) -> tuple[ColumnInfo, memoryview]:
-    info = ColumnInfo(raw["dtype"], raw["unit"], raw["meaning"], raw["offset"], raw["length"])
-    code, n_bytes = DTYPES[info.dtype]
-    begin = start + info.offset
-    end = begin + info.length * n_bytes
-    if info.offset < 0 or info.length < 0 or end > len(data) or info.offset % ALIGNMENT:
-        raise ImageError(f"{path}: column {name} lies outside the file")
-    return info, data[begin:end].cast(code)
-
-
-def _table(path: Path, data: memoryview, start: int, raw: Any) -> Table:
-    infos, columns = {}, {}
-    for column in raw["columns"]:
-        name = column["name"]
-        infos[name], columns[name] = _column(path, data, start, f"{raw['name']}.{name}", column)
-        wanted = raw["rows"] + name.endswith(("start",))
-        if len(columns[name]) != wanted and name != "bytes":
-            raise ImageError(f"{path}: column {raw['name']}.{name} has {len(columns[name])} rows")
-    return Table(raw["name"], raw["rows"], columns, infos)
-
-
-def _load(stream: IO[bytes], path: Path, is_mapped: bool) -> mmap.mmap:
+def _load(stream: io.BufferedReader, path: Path, is_mapped: bool) -> mmap.mmap:
     n_bytes = os.fstat(stream.fileno()).st_size
     if n_bytes < HEAD.size:
         raise ImageError(f"{path}: not a database image")
-    if is_mapped:
+    if is_mapped and may_be_mapped(stream.fileno()):
         return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    read = mmap.mmap(-1, n_bytes)
-    read.write(stream.read(n_bytes).ljust(n_bytes, b"\0"))
+    try:
+        read = mmap.mmap(-1, n_bytes)
+    except OSError as error:
+        raise ImageError(f"{path}: no memory for {n_bytes} bytes", READ_HINT) from error
+    if stream.readinto(read) != n_bytes:
+        raise ImageError(f"{path}: was cut while it was read")
     return read
 
 
+def _table(info: TableInfo, data: memoryview) -> Table:
+    columns = {}
+    for name, column in info.columns.items():
+        code, n_bytes = DTYPES[column.dtype]
+        columns[name] = data[column.offset : column.offset + column.length * n_bytes].cast(code)
+    return Table(info.name, info.n_rows, columns, info.columns)
+
+
 def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image:
-    """Map an image, or read it. ImageError: it is none, damaged or of another schema; OSError."""
+    """Map an image, or read it. ImageError: it is none, damaged or of another schema; OSError.
+
+    Without `is_mapped`, or when somebody else may cut the file (libetrace.ownership), it is read.
+    """
     path = Path(path)
     with path.open("rb") as stream:
         inode = os.fstat(stream.fileno()).st_ino
         mapped = _load(stream, path, is_mapped)
     data = memoryview(mapped).toreadonly()
-    schema, header, start = _read_head(path, data)
-    try:
-        tables = {raw["name"]: _table(path, data, start, raw) for raw in header["tables"]}
-        return Image(path, schema, header["attributes"], tables, mapped, inode)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ImageError(f"{path}: damaged header: {error!r}") from error
+    header = read_header(data, path)
+    tables = {name: _table(info, data[header.start :]) for name, info in header.tables.items()}
+    return Image(path, header.schema, header.attributes, tables, mapped, inode)
 
 
 # ---- writing ----
@@ -275,7 +214,7 @@ def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
                     "length": length,
                 }
             )
-            offset = _align(offset + c.n_bytes)
+            offset = align(offset + c.n_bytes)
         out.append({"name": table.name, "rows": table.n_rows, "columns": columns})
     return out, offset
 
@@ -283,14 +222,14 @@ def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
 def _pieces(attributes: Mapping[str, Any], tables: Sequence[NewTable]) -> Iterator[Any]:
     described, n_data = _describe(tables)
     header = json.dumps({"attributes": dict(attributes), "tables": described}).encode()
-    start = _align(HEAD.size + len(header))
+    start = align(HEAD.size + len(header))
     yield HEAD.pack(MAGIC, SCHEMA_VERSION, len(header), start + n_data)
     yield header
     yield bytes(start - HEAD.size - len(header))
     for table in tables:
         for column in table.columns:
             yield memoryview(column.data).cast("B") if column.n_bytes else b""
-            yield bytes(_align(column.n_bytes) - column.n_bytes)
+            yield bytes(align(column.n_bytes) - column.n_bytes)
 
 
 def take_over(fd: int, model: Path) -> None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces and entries -> files of a database, and what their versions are.
-
-schema.json is rendered from etrace/spec/database.py.
-"""
+"""Traces and entries -> files of a database, and what their versions are."""
 
 from __future__ import annotations
 
@@ -16,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.errors import Error
-from libetrace.image import DTYPES, NewColumn, NewTable, open_image, write_image
+from libetrace.header import DTYPES, load_schema
+from libetrace.image import NewColumn, NewTable, open_image, write_image
 from libetrace.importer import Importer, JsonError
 from libetrace.parser import parse
 from libetrace.source import Source
 from libetrace.texts import PathText, encode_path
 
 SIDE_FILES = ("env", "mounts")
-SCHEMA = Path(__file__).with_name("schema.json")
 
 
 # ---- versions ----
@@ -42,35 +39,31 @@ def database_version(path: PathText) -> str:
 # ---- entries -> image ----
 
 
-def _schema() -> list[dict[str, Any]]:
-    loaded: list[dict[str, Any]] = json.loads(SCHEMA.read_bytes())
-    return loaded
-
-
-def _table(described: Mapping[str, Any], given: Iterable[Any]) -> NewTable:
+def _table(name: str, given: Iterable[Any]) -> NewTable:
     """Return a table of the schema; `given` are its columns."""
     columns = [
-        NewColumn(name, dtype, data, unit, meaning)
-        for (name, dtype, unit, meaning), data in zip(described["columns"], given, strict=True)
+        NewColumn(column, dtype, data, unit, meaning)
+        for (column, (dtype, unit, meaning)), data in zip(
+            load_schema()[name].columns.items(), given, strict=True
+        )
     ]
     first = columns[0]
     n_rows = first.n_bytes // DTYPES[first.dtype][1] - (first.name == "start")
-    return NewTable(described["name"], n_rows, columns)
+    return NewTable(name, n_rows, columns)
 
 
 def _imported(importer: Importer) -> dict[str, NewTable]:
     given = iter(importer.columns())
     made = {}
-    for described in _schema():
-        table = _table(described, [next(given) for _ in described["columns"]])
-        if not described["is_product"] or table.name in importer.products:
-            made[table.name] = table
+    for name, described in load_schema().items():
+        table = _table(name, [next(given) for _ in described.columns])
+        if not described.is_product or name in importer.products:
+            made[name] = table
     return made
 
 
 def _add_patterns(tables: dict[str, NewTable], patterns: Sequence[bytes]) -> None:
     """Add the texts of the patterns whose bits the entries have as "n"."""
-    schema = {described["name"]: described for described in _schema()}
     texts = []
     if "added_strings" in tables:
         start, data = (memoryview(c.data).cast("B") for c in tables["added_strings"].columns)
@@ -79,9 +72,9 @@ def _add_patterns(tables: dict[str, NewTable], patterns: Sequence[bytes]) -> Non
     first = tables["strings"].n_rows + len(texts)
     texts += patterns
     starts = array("Q", accumulate(map(len, texts), initial=0))
-    tables["added_strings"] = _table(schema["added_strings"], [starts, b"".join(texts)])
+    tables["added_strings"] = _table("added_strings", [starts, b"".join(texts)])
     rows = array("I", range(first, first + len(patterns)))
-    tables["patterns"] = _table(schema["patterns"], [rows])
+    tables["patterns"] = _table("patterns", [rows])
 
 
 def create_nfsdb(
@@ -120,7 +113,6 @@ def write_module_dependencies(
     target: PathText,
 ) -> None:
     """Write an image again with other dependencies of modules: `nfsdb.create_deps_cache`."""
-    schema = {described["name"]: described for described in _schema()}
     modules = sorted((_path_row(image, module), module) for module in {*depmap, *direct_depmap})
     lists = {
         name: [_dependency_rows(image, given.get(module, ())) for _, module in modules]
@@ -128,10 +120,10 @@ def write_module_dependencies(
     }
     starts = [array("Q", accumulate(map(len, rows), initial=0)) for rows in lists.values()]
     rows = array("I", [row for row, _ in modules])
-    new = [_table(schema["modules"], [rows, *starts])]
+    new = [_table("modules", [rows, *starts])]
     for name, of in lists.items():
         flat = array("I", [row for own in of for row in own])
-        new.append(_table(schema[f"module_{name}"], [flat]))
+        new.append(_table(f"module_{name}", [flat]))
     kept = [_again(table) for name, table in image.tables.items() if name not in MODULES]
     write_image(os.fsdecode(target), image.attributes, [*kept, *new])
 

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Traces as memory: a file is mapped, a pipe is read to its end, the parts of each CPU are merged."""
+"""Traces as memory: a file is mapped, a pipe is read to its end, the parts of each CPU are merged.
+
+A file that somebody else may cut is read like a pipe (libetrace.ownership).
+"""
+import os
+
 from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
 from libc.errno cimport EINTR, errno
 from libc.stdlib cimport free, malloc
@@ -10,6 +15,8 @@ from libetrace.memory cimport Buffer, buffer_free, buffer_reserve
 from libetrace.reader cimport parse_prefix
 from libetrace.scan cimport ETRACE_PAD, etrace_find_newline
 from libetrace.types cimport s64, u32, u64
+
+from libetrace.ownership import may_be_mapped
 
 cdef extern from "etrace/events.h" nogil:
     const char *ETRACE_FIRST_LINE
@@ -63,16 +70,19 @@ cdef class Source:
 
     @classmethod
     def from_fd(cls, int fd):
-        """Map a file, or read a pipe to its end.
+        """Map a file, or read a pipe or what somebody else may cut to its end.
 
-        Raises OSError. The file may grow meanwhile, but must not shrink.
+        Raises OSError. A file that is mapped may grow meanwhile, but must not shrink.
         """
         cdef Source source = Source.__new__(Source)
         cdef stat_result result
         if fstat(fd, &result) < 0:
             PyErr_SetFromErrno(OSError)
         if not S_ISREG(result.st_mode):
-            read_all(source, fd)
+            read_all(source, fd, 0)
+        elif not may_be_mapped(fd):
+            os.lseek(fd, 0, os.SEEK_SET)  # as a map, which begins at the start
+            read_all(source, fd, <size_t>result.st_size)
         elif result.st_size:
             map_file(source, fd, <size_t>result.st_size)
         else:
@@ -161,10 +171,13 @@ cdef int stop_reading(Buffer *buffer) except -1:
     return 0
 
 
-cdef int read_all(Source source, int fd) except -1:
+# Reads to the end, of which `expected` bytes are said to be there.
+cdef int read_all(Source source, int fd, size_t expected) except -1:
     cdef Buffer buffer
     cdef ssize_t n
     memset(&buffer, 0, sizeof(buffer))
+    if buffer_reserve(&buffer, expected + READ_BYTES) < 0:
+        raise MemoryError
     while True:
         if buffer_reserve(&buffer, READ_BYTES) < 0:
             buffer_free(&buffer)

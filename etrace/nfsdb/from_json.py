@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from libetrace.image import DTYPES, NewColumn, NewTable
+from libetrace.header import DTYPES
+from libetrace.image import NewColumn, NewTable
 from libetrace.importer import Importer, JsonError
 from libetrace.source import Source
 

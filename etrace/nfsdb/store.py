@@ -19,7 +19,8 @@ from typing import Any
 
 from libetrace.columns import Columns
 from libetrace.freshness import is_same, restamped
-from libetrace.image import Image, ImageError, NewColumn, NewTable, Table, open_image, write_image
+from libetrace.header import ImageError
+from libetrace.image import Image, NewColumn, NewTable, Table, open_image, write_image
 from libetrace.lookup import Lookup
 
 from etrace.errors import EtraceError

@@ -12,7 +12,8 @@ from typing import BinaryIO
 
 from libetrace.columns import Columns
 from libetrace.exporter import Exporter
-from libetrace.image import Image, ImageError
+from libetrace.header import ImageError
+from libetrace.image import Image
 
 from etrace.errors import EtraceError
 from etrace.spec.database import COLUMNS

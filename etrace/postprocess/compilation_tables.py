@@ -7,7 +7,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from libetrace.image import DTYPES, NewTable
+from libetrace.header import DTYPES
+from libetrace.image import NewTable
 
 from etrace.compilers.invocation import Definition
 from etrace.postprocess.run import Strings, product

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from libetrace.columns import Columns
-from libetrace.image import Image, ImageError, NewColumn, NewTable
+from libetrace.header import ImageError
+from libetrace.image import Image, NewColumn, NewTable
 
 from etrace import __version__
 from etrace.errors import EtraceError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a log: a file (mapped, not read), standard input, gzip or zstd.
+"""Opens a log: a file (mapped when nobody else may cut it), standard input, gzip or zstd.
 
 A compressed log is unpacked in memory, damaged compressed data as far as it goes. Its bytes are all
 that the readers of libetrace.xray want.
@@ -16,6 +16,8 @@ import sys
 import zlib
 from pathlib import Path
 from typing import Any
+
+from libetrace.ownership import may_be_mapped
 
 from etrace.errors import EtraceError
 from etrace.parse.inputs import STDIN, ZSTD_MAGIC
@@ -95,8 +97,8 @@ def open_log(path: str | os.PathLike[str]) -> bytes | mmap.mmap:
         with path.open("rb") as stream:
             if not path.is_file():  # a pipe, as of `<(...)`
                 return _unpack(stream.read(), str(path))
-            if os.fstat(stream.fileno()).st_size == 0:
-                return b""
+            if not may_be_mapped(stream.fileno()) or os.fstat(stream.fileno()).st_size == 0:
+                return _unpack(stream.read(), str(path))
             return _unpack(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), str(path))
     except OSError as error:
         raise EtraceError(f"cannot read {path}: {error.strerror}", "name an XRay log") from error

@@ -6,16 +6,18 @@ from __future__ import annotations
 import gc
 import json
 import lzma
+from array import array
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from libetrace.image import Image, NewColumn, NewTable, Table, open_image, write_image
+from libetrace.image import Image, NewColumn, NewTable, Table, open_image
 from libetrace.parser import parse_bytes
 
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import name_files
+from etrace.nfsdb.store import rewrite
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -147,14 +149,20 @@ def test_empty_tables_have_columns(tmp_path: Path) -> None:
 
 
 def test_strings_with_wrong_offsets_are_refused(tmp_path: Path) -> None:
-    from array import array
-
-    path = tmp_path / "x.img"
+    image = image_of(tmp_path, b"[]")
     for offsets in ([0, 5, 2], [0, 1, 99]):
         start = NewColumn("start", "<u8", array("Q", offsets))
-        write_image(path, {}, [NewTable("strings", 2, [start, NewColumn("bytes", "|u1", b"abc")])])
+        strings = NewTable("strings", 2, [start, NewColumn("bytes", "|u1", b"abc")])
+        rewrite(open_image(image.path), [strings])
         with pytest.raises(ValueError, match="offsets of strings are damaged"):
-            pa.record_batch(open_image(path)["strings"])
+            pa.record_batch(open_image(image.path)["strings"])
+
+
+def test_a_table_made_by_hand_with_a_short_column_is_refused(lua: Image) -> None:
+    table = lua["opens"]
+    short = Table(table.name, table.n_rows + 1, table.columns, table.infos)
+    with pytest.raises(ValueError, match=r"opens\.path is shorter than its table"):
+        pa.record_batch(short)
 
 
 def test_a_table_is_what_json_says(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from closures import Build, Left, Use
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.graph import Graph, GraphError
+from libetrace.header import has_one_more
 from libetrace.image import Image, NewColumn, NewTable, open_image, write_image
 
 from etrace.spec.database import NONE, PRODUCTS, TABLES
@@ -32,7 +33,7 @@ def table_of(name: str, columns: dict[str, Sequence[int]]) -> NewTable:
     n_rows = len(columns[next(c.name for c in schema if c.name in columns)])
     made = []
     for c in schema:
-        n = n_rows + c.name.endswith(".start")
+        n = n_rows + has_one_more(c.name)
         made.append(NewColumn(c.name, c.dtype, array(CODES[c.dtype], columns.get(c.name, [0] * n))))
     return NewTable(name, n_rows, made)
 
@@ -76,7 +77,9 @@ class Images:
 
     def make(self, columns: Columns) -> Image:
         """Write an image of these tables and open it."""
-        write_image(self.path, {}, [table_of(name, each) for name, each in columns.items()])
+        empty: Columns = {t.name: {t.columns[-1].name: []} for t in TABLES if t.name not in columns}
+        tables = (columns | empty).items()
+        write_image(self.path, {}, [table_of(name, each) for name, each in tables])
         return open_image(self.path)
 
 

@@ -6,7 +6,10 @@ from __future__ import annotations
 import json
 import lzma
 import struct
+import subprocess
+import sys
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.image import ALIGNMENT, HEAD, Image, NewColumn, NewTable, open_image, write_image
+from libetrace.header import ALIGNMENT, HEAD, MAGIC, SCHEMA_VERSION, ImageError, align
+from libetrace.image import Image, NewColumn, NewTable, open_image, write_image
 from libetrace.parser import parse_bytes
 
 from etrace.errors import EtraceError
@@ -133,6 +137,7 @@ def test_any_number_in_any_column_is_refused_or_read_within_bounds(
         b'{"attributes":{},"tables":[1]}',
         b'{"attributes":{},"tables":[{"name":[],"rows":0,"columns":[]}]}',
         b'{"attributes":{},"tables":[{"name":"a","rows":0,"columns":[{"name":1}]}]}',
+        b'{"attributes":{},"tables":[{"name":"paths","rows":0,"columns":[{"name":1}]}]}',
         b"[" * 100_000,
         b"\xff",
     ],
@@ -145,25 +150,145 @@ def test_a_header_that_says_nonsense_is_refused(tmp_path: Path, header: bytes) -
         reopen(path)
 
 
-@pytest.mark.parametrize("offset", [-64, 1 << 62, 7, 1.5, "0", None])
-def test_a_column_outside_the_file_is_refused(tmp_path: Path, offset: Any) -> None:
-    column = {"name": "c", "dtype": "<u4", "unit": "", "meaning": "", "offset": offset, "length": 1}
-    tables = [{"name": "t", "rows": 1, "columns": [column]}]
-    header = json.dumps({"attributes": {}, "tables": tables}).encode()
-    path = tmp_path / "x.img"
-    path.write_bytes(HEAD.pack(b"ETRACEDB", 1, len(header), 1024) + header.ljust(1000, b"\0"))
-    with pytest.raises(EtraceError, match=r"x\.img"):
-        reopen(path)
+Change = Callable[[dict[str, Any]], object]
 
 
-def test_an_image_without_a_column_of_the_schema_is_refused(tmp_path: Path) -> None:
+def changed(image_bytes: bytes, path: Path, change: Change) -> Path:
+    """Write an image whose header is another one; `change` takes what the header says."""
+    n_header = HEAD.unpack_from(image_bytes)[2]
+    header = json.loads(image_bytes[HEAD.size : HEAD.size + n_header])
+    change(header)
+    text = json.dumps(header).encode()
+    start, data = align(HEAD.size + len(text)), image_bytes[align(HEAD.size + n_header) :]
+    head = HEAD.pack(MAGIC, SCHEMA_VERSION, len(text), start + len(data))
+    path.write_bytes((head + text).ljust(start, b"\0") + data)
+    return path
+
+
+def table(header: dict[str, Any], name: str) -> Any:
+    return next(each for each in header["tables"] if each["name"] == name)
+
+
+def column(header: dict[str, Any], name: str) -> Any:
+    of, _, own = name.partition(".")
+    return next(each for each in table(header, of)["columns"] if each["name"] == own)
+
+
+def add_column(header: dict[str, Any], **more: Any) -> None:
+    """Give a table a column that is as long as another one, or as `more` says."""
+    own = {**column(header, "linked.kind"), **more}
+    table(header, "linked")["columns"].append(own)
+
+
+REFUSED: dict[str, Change] = {
+    "unknown table '../../outside'": lambda h: h["tables"].append(
+        {**table(h, "linked"), "name": "../../outside"}
+    ),
+    "linked has an unknown column 'bytes'": lambda h: add_column(h, name="bytes", length=1 << 20),
+    "linked has an unknown column 'extra'": lambda h: add_column(h, name="extra"),
+    "two tables paths": lambda h: h["tables"].append(table(h, "paths")),
+    "linked has two columns kind": add_column,
+    "no table opens": lambda h: h["tables"].remove(table(h, "opens")),
+    "no table compilation_headers, and there is compilations": lambda h: h["tables"].remove(
+        table(h, "compilation_headers")
+    ),
+    "no table compilations, and there is compilation_files": lambda h: h["tables"].remove(
+        table(h, "compilations")
+    ),
+    "path_opens has no column open": lambda h: table(h, "path_opens")["columns"].clear(),
+    "path_opens.open is no <u4": lambda h: column(h, "path_opens.open").update(dtype="<u8"),
+    "strings.bytes lies outside": lambda h: column(h, "strings.bytes").update(length=1 << 40),
+    "linked.kind has 2 elements": lambda h: column(h, "linked.kind").update(length=2),
+    "cpus.time_ns has 3 elements for 99": lambda h: (
+        table(h, "cpus").update(rows=99), column(h, "cpus.cpu").update(length=99)
+    ),
+    "paths.opens.start has 1 elements": lambda h: column(h, "paths.opens.start").update(length=1),
+    "attribute source_root is 7": lambda h: h["attributes"].update(source_root=7),
+    "attribute traces is \\[1": lambda h: h["attributes"].update(traces=[1]),
+    "attribute sources is {'json': 1": lambda h: h["attributes"].update(sources={"json": 1}),
+    "surrogates not allowed": lambda h: h["attributes"].update(version="\ud800"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_header_of_something_else_is_refused_by_name(
+    tmp_path: Path, image_bytes: bytes, words: str
+) -> None:
+    path = changed(image_bytes, tmp_path / "x.img", REFUSED[words])
+    with pytest.raises(ImageError, match=words) as caught:
+        open_image(path)
+    assert caught.value.message.startswith(f"{path}: ")
+    assert "cas cache" in caught.value.hint
+
+
+@pytest.mark.parametrize("key", ["offset", "length", "rows"])
+@pytest.mark.parametrize("value", [-64, 1 << 62, 1 << 64, 7, 1.5, "0", None, True])
+def test_a_place_or_a_count_that_is_none_is_refused(
+    tmp_path: Path, image_bytes: bytes, key: str, value: Any
+) -> None:
+    def change(header: dict[str, Any]) -> None:
+        where = table(header, "opens") if key == "rows" else column(header, "opens.path")
+        where[key] = value
+
+    with pytest.raises(ImageError, match=r"x\.img"):
+        open_image(changed(image_bytes, tmp_path / "x.img", change))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("linked.kind", b"\4"),
+        ("linked.type", b"\2"),
+        ("compilations.type", b"\4"),
+        ("compilations.is_child", b"\2"),
+        ("compilation_definitions.is_undef", b"\2"),
+        ("inherited.descriptor", b"\3"),
+    ],
+)
+def test_a_kind_that_is_none_is_refused(tmp_path: Path, name: str, value: bytes) -> None:
     image = reopen(small_image(tmp_path))
-    column = NewColumn("open", "<u8", array("Q", [0] * 3))
-    for columns, words in (([], "no column open"), ([column], "is no <u4")):
-        rewrite(open_image(image.path), [NewTable("path_opens", 3, columns)])
-        with pytest.raises(EtraceError, match=words) as caught:
-            reopen(image.path)
-        assert "cas cache" in caught.value.hint
+    of, _, own = name.partition(".")
+    columns = [
+        NewColumn(each, info.dtype, value * info.length if each == own else image[of][each])
+        for each, info in image[of].infos.items()
+    ]
+    rewrite(image, [NewTable(of, image[of].n_rows, columns)])
+    with pytest.raises(EtraceError, match=f"column {name} holds wrong kinds"):
+        reopen(image.path)
+
+
+def test_a_language_is_a_word(tmp_path: Path) -> None:
+    image = reopen(small_image(tmp_path))
+    row = image.find_string(b"/a.c")
+    columns = [
+        NewColumn(
+            name, info.dtype, array("I", [row] * 3) if name == "language" else
+            image["compilations"][name],
+        )
+        for name, info in image["compilations"].infos.items()
+    ]  # fmt: skip
+    rewrite(image, [NewTable("compilations", 3, columns)])
+    with pytest.raises(EtraceError, match=r"compilations\.language holds wrong languages"):
+        reopen(image.path)
+
+
+def test_units_and_meanings_are_those_of_the_schema(tmp_path: Path, image_bytes: bytes) -> None:
+    def change(header: dict[str, Any]) -> None:
+        column(header, "opens.size").update(unit="\ud800", meaning=7)
+
+    image = open_image(changed(image_bytes, tmp_path / "x.img", change))
+    info = image["opens"].infos["size"]
+    assert (info.unit, info.meaning) == ("bytes", "by lstat of the original path")
+
+
+def test_crafted_images_are_refused_or_read(tmp_path: Path) -> None:
+    fuzzer = Path(__file__).resolve().parents[1] / "fuzz" / "fuzz_images.py"
+    words = ["--runs", "60", "--seed", "1", "--seconds", "600", "--build", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, fuzzer, *words], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "60 crafted" in done.stdout
 
 
 def test_columns_that_are_no_multiple_of_their_dtype_are_not_written(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import libetrace
 import pytest
 from databases import GCC_MAIN, write_database
-from libetrace.image import SCHEMA_VERSION, open_image
-from libetrace.making import _schema
+from libetrace.header import SCHEMA_VERSION, load_schema
+from libetrace.image import open_image
 from lua_database import GOLDEN, write_lua
 
 from etrace.spec.database import PRODUCTS, TABLES
@@ -71,6 +71,12 @@ def test_an_image_tells_its_versions(tmp_path: Path) -> None:
 
 
 def test_the_schema_that_is_installed_is_that_of_the_specification() -> None:
-    assert [(t["name"], [c[:2] for c in t["columns"]]) for t in _schema()] == [
-        (t.name, [[c.name, c.dtype] for c in t.columns]) for t in TABLES + PRODUCTS
-    ]
+    assert {
+        name: (table.is_product, dict(table.columns)) for name, table in load_schema().items()
+    } == {
+        table.name: (
+            table in PRODUCTS,
+            {c.name: (c.dtype, c.unit, c.meaning) for c in table.columns},
+        )
+        for table in TABLES + PRODUCTS
+    }

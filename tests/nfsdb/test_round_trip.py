@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.image import ALIGNMENT, HEAD, Image, ImageError, open_image, write_image
+from libetrace.header import ALIGNMENT, HEAD, ImageError
+from libetrace.image import Image, open_image, write_image
 from libetrace.parser import parse_bytes
 
 from etrace.errors import EtraceError

@@ -88,6 +88,7 @@ def with_string_table(program: Path, target: Path, *, offset: int = 0, cut: int 
     with program.open("rb") as stream:
         elf = ELFFile(stream)
         number = elf.get_section_index(".strtab")
+        assert number is not None
         section = elf.get_section(number)
         at = elf["e_shoff"] + number * elf["e_shentsize"] + SH_OFFSET
         place = section["sh_offset"] + offset, section["sh_size"] - cut
