@@ -31,11 +31,5 @@ class CaptureError(EtraceError):
     status = 125
 
 
-class NoSuchCommandError(EtraceError):
-    """The command to trace does not exist: the status that a shell gives."""
-
-    status = 127
-
-
 class SpecError(EtraceError):
     """events.toml contradicts itself, or a rendered file is not what it renders to."""

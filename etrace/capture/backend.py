@@ -9,23 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
+from etrace.capture.options import Options
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to record beyond the default, and where.
-
-    `trace` is the event file; `stats` the JSON that says how the capture went.
-    """
-
-    trace: Path
-    stats: Path
-    env: bool = False
-    mounts: bool = False
-    thread_names: bool = False
-    wait_all: bool = False
+__all__ = ["Backend", "Options", "Outcome", "Probe", "Progress"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +34,14 @@ class Outcome:
     `status` is the exit status of the command, or of the backend when that failed (125);
     `signal` is the signal that ended the command, 0 when none did; `stats` is the content of the
     stats file, empty when the backend could not write one; `remarks` are for people, those that the
-    backend has not told them already.
+    backend has not told them already; `is_told` says that it has told what was captured.
     """
 
     status: int
     signal: int
     stats: dict[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    is_told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +71,14 @@ class Backend(Protocol):
     def obstacle(self) -> Probe | None:
         """Return what certainly stands in the way, found at no cost; None when nothing is known."""
 
+    def is_out_of_question(self) -> bool:
+        """Whether nobody would expect it to work here; asked at each start, so it must be cheap."""
+
     def probe(self) -> Probe:
         """Try the backend on a trivial command."""
+
+    def become(self, command: list[str], options: Options) -> None:
+        """Replace this process by the capture; return when it takes this process to drive it."""
 
     def run(
         self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None

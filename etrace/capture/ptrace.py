@@ -3,26 +3,32 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import etrace
-from etrace.capture import signals
-from etrace.capture.backend import Options, Outcome, Probe, Progress
+from etrace.capture.session import side_files
 from etrace.errors import CaptureError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any, NoReturn
+
+    from etrace.capture.backend import Outcome, Probe, Progress
+    from etrace.capture.options import Options
 
 #: exit status of the tracer when it, not the traced command, failed
 TRACER_FAILED = 125
 PROGRAM = "etrace-ptrace"
+#: signals that Python ignores and a command expects to have their default: SIGPIPE, SIGXFSZ
+PYTHON_IGNORES = (13, 25)
 
 
-def program() -> Path:
+def program() -> str:
     """Path of the C program, installed beside this package."""
-    path = Path(etrace.__file__).parent / "libexec" / PROGRAM
+    path = os.path.join(os.path.dirname(etrace.__file__), "libexec", PROGRAM)
     if not os.access(path, os.X_OK):
         raise CaptureError(
             f"{path}: the tracer is not installed",
@@ -33,17 +39,19 @@ def program() -> Path:
 
 def status_field(name: str) -> str:
     """Return a field of /proc/self/status, empty when there is none."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return value.strip()
+    with open("/proc/self/status") as stream:
+        for line in stream:
+            key, _, value = line.partition(":")
+            if key == name:
+                return value.strip()
     return ""
 
 
 def process_name(pid: str) -> str:
     """Return the name of a process, `unknown` when it is gone or hidden."""
     try:
-        return Path("/proc", pid, "comm").read_text().strip()
+        with open(f"/proc/{pid}/comm", errors="replace") as stream:
+            return stream.read().strip()
     except OSError:
         return "unknown"
 
@@ -55,14 +63,23 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         "--mounts": options.mounts,
         "--thread-names": options.thread_names,
         "--wait-all": options.wait_all,
+        "--summary": options.summary,
     }
     out = ["-o", str(options.trace), "--stats", str(options.stats)]
+    for path in side_files(options.trace):
+        out += ["--rotate", path]
+    if options.owner is not None:
+        out += ["--owner", f"{options.owner.uid}:{options.owner.gid}"]
     out += [flag for flag, wanted in flags.items() if wanted]
     return out if status_fd is None else [*out, "--status-fd", str(status_fd)]
 
 
 def parse_progress(line: bytes) -> Progress | None:
     """One line of the status descriptor; None when it is not one."""
+    import json
+
+    from etrace.capture.backend import Progress
+
     try:
         raw = json.loads(line)
         return Progress(
@@ -72,10 +89,13 @@ def parse_progress(line: bytes) -> Progress | None:
         return None
 
 
-def read_stats(path: Path) -> dict[str, Any]:
+def read_stats(path: str | Path) -> dict[str, Any]:
     """Return the stats file of a capture; empty when there is none or it is not readable as one."""
+    import json
+
     try:
-        raw = json.loads(path.read_bytes())
+        with open(path, "rb") as stream:
+            raw = json.load(stream)
     except (OSError, ValueError):
         return {}
     return raw if isinstance(raw, dict) else {}
@@ -93,15 +113,36 @@ def _follow(fd: int, on_progress: Callable[[Progress], None]) -> None:
 
 
 def _start(argv: list[str], status_fd: int | None) -> subprocess.Popen[bytes]:
+    import subprocess
+
     if status_fd is not None:
         os.set_inheritable(status_fd, True)
     try:
         # close_fds=False: a build may use descriptors that the user opened (a jobserver, 3>log)
         return subprocess.Popen(argv, close_fds=False)
     except OSError as error:
-        raise CaptureError(
-            f"{argv[0]}: {error.strerror}", "is the file system mounted noexec?"
-        ) from error
+        raise _cannot_execute(argv[0], error) from error
+
+
+def _cannot_execute(path: str, error: OSError) -> CaptureError:
+    return CaptureError(f"{path}: {error.strerror}", "is the file system mounted noexec?")
+
+
+def _execute(argv: list[str]) -> NoReturn:
+    """Become another program, with the signals that this process was started with."""
+    signals = __import__("_signal")  # the C part of `signal`, which is slow to import
+    for number in PYTHON_IGNORES:
+        signals.signal(number, signals.SIG_DFL)
+    try:
+        os.execv(argv[0], argv)  # noqa: S606  the tracer, with the user's command
+    except OSError as error:
+        raise _cannot_execute(argv[0], error) from error
+
+
+def _refusal(reason: str, hint: str) -> Probe:
+    from etrace.capture.backend import Probe
+
+    return Probe(False, reason, hint)
 
 
 class PtraceBackend:
@@ -114,24 +155,34 @@ class PtraceBackend:
         """See Backend.obstacle: this process has a tracer already, or the program is missing."""
         try:
             program()
+            tracer = status_field("TracerPid")
         except CaptureError as error:
-            return Probe(False, error.message, error.hint)
-        tracer = status_field("TracerPid")
+            return _refusal(error.message, error.hint)
+        except OSError:  # no /proc: the tracer says so
+            return None
         if tracer in ("0", ""):
             return None
-        return Probe(
-            False,
+        return _refusal(
             f"this process is traced already, by process {tracer} ({process_name(tracer)})",
             "a process has one tracer only: run etrace around the outermost command, alone",
         )
 
+    def is_out_of_question(self) -> bool:
+        """See Backend.is_out_of_question: never."""
+        return False
+
     def probe(self) -> Probe:
         """Trace `true` and look for its New_proc."""
-        import tempfile  # noqa: PLC0415  a capture does not need it, and starts the faster
+        import subprocess
+        import tempfile
+        from pathlib import Path
+
+        from etrace.capture.backend import Probe
+        from etrace.capture.options import Options
 
         if (obstacle := self.obstacle()) is not None:
             return obstacle
-        argv0 = str(program())
+        argv0 = program()
         with tempfile.TemporaryDirectory(prefix="etrace-probe-") as directory:
             trace = Path(directory) / "trace"
             options = Options(trace, Path(directory) / "stats")
@@ -147,11 +198,19 @@ class PtraceBackend:
             False, reason or f"the tracer ended with status {done.returncode}", hint.strip()
         )
 
+    def become(self, command: list[str], options: Options) -> None:
+        """See Backend.become: the tracer hands signals on and ends as the command ends."""
+        argv0 = program()
+        _execute([argv0, *arguments(options, None), "--", *command])
+
     def run(
         self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None
     ) -> Outcome:
         """Trace `command`; see Backend.run."""
-        argv0 = str(program())
+        from etrace.capture import signals
+        from etrace.capture.backend import Outcome
+
+        argv0 = program()
         children: list[subprocess.Popen[bytes]] = []
 
         def hand_on(number: int) -> None:
@@ -172,4 +231,6 @@ class PtraceBackend:
                 process.wait()
                 os.close(reader)
         code = process.returncode
-        return Outcome(code if code >= 0 else 128 - code, max(-code, 0), read_stats(options.stats))
+        status, signal = (code, 0) if code >= 0 else (128 - code, -code)
+        stats = read_stats(options.stats)
+        return Outcome(status, signal, stats, is_told=options.summary)

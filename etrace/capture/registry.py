@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from etrace.capture.backend import Backend
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.ptrace import PtraceBackend
 from etrace.errors import CaptureError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from etrace.capture.backend import Backend
 
 AUTO = "auto"
 BACKENDS: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
@@ -30,6 +33,8 @@ def choose(name: str, tell: Callable[[str], None]) -> Backend:
     if name != AUTO:
         return _willing(next(b for b in BACKENDS if b.name == name))
     for backend in BACKENDS[:-1]:
+        if backend.is_out_of_question():
+            continue
         probe = backend.probe()
         if probe.works:
             return backend

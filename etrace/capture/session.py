@@ -1,21 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files of a capture go, and that an older trace there is not lost."""
+"""Where the files of a capture go, and whose they are."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from pathlib import Path
 
 from etrace.errors import CaptureError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from etrace.capture.kmod.owner import Owner
 
 TRACE = ".nfsdb"
 STATS = ".nfsdb.stats"
 #: what an older trace in the same directory is renamed to
 OLD_SUFFIX = ".old"
+#: files beside a trace that are of it, by what follows its name: they go aside with it
+SIDE_SUFFIXES = (".stats",)
+ROOT = 0
 
 
-def is_being_written(trace: Path, dir_fd: int | None = None) -> bool:
+def side_files(trace: str | Path) -> list[str]:
+    """Name the files beside a trace that are of it."""
+    return [f"{trace}{suffix}" for suffix in SIDE_SUFFIXES]
+
+
+def told_aside(name: str) -> str:
+    """Return what is said of an older trace that was put aside."""
+    return f"the older trace is now {name}{OLD_SUFFIX}"
+
+
+def is_being_written(trace: str | Path, dir_fd: int | None = None) -> bool:
     """Whether a tracer holds the lock of its trace (every backend takes it, flock(2)).
 
     A relative path is one below the directory of `dir_fd`.
@@ -30,30 +48,52 @@ def is_being_written(trace: Path, dir_fd: int | None = None) -> bool:
     return False
 
 
-def prepare(directory: Path) -> tuple[Path, Path, bool]:
-    """Make `directory` ready for a capture: (trace, stats, whether an older trace was put aside).
+def owner_of(directory: str) -> Owner | None:
+    """Return who gets the files of a capture in `directory`: who called sudo, if it is theirs.
 
-    CaptureError when nothing can be written there.
+    None: the user this process is. UsageError when sudo's variables name nobody.
+    """
+    if os.geteuid() != ROOT or not any(name.endswith(("_UID", "_USER")) for name in os.environ):
+        return None
+    from etrace.capture.kmod.owner import invoking
+
+    owner = invoking(os.environ)
+    at = os.path.abspath(directory)
+    while not os.path.isdir(at) and at != os.path.dirname(at):
+        at = os.path.dirname(at)
+    return owner if owner.uid != ROOT and os.stat(at).st_uid == owner.uid else None
+
+
+def prepare(directory: str, owner: Owner | None = None) -> str:
+    """Make `directory` ready for a capture; return the name of the trace in it.
+
+    An older trace stays until the command runs. CaptureError when nothing can be written there.
     """
     try:
-        directory = directory.absolute()
-        directory.mkdir(parents=True, exist_ok=True)
-        trace, stats = directory / TRACE, directory / STATS
-        if trace.exists() and not trace.is_file():
-            raise CaptureError(f"{trace}: not a regular file", "remove it, or give -o")
-        aside = trace.exists()
-        if aside and is_being_written(trace):
-            raise CaptureError(
-                f"{trace}: another capture is writing it", "give this one a directory with -o"
-            )
-        for path in (trace, stats):
-            if path.exists():
-                path.replace(path.with_name(path.name + OLD_SUFFIX))
+        if owner is None:
+            return _prepare(directory)
+        from etrace.capture.kmod.owner import acting_as
+
+        with acting_as(owner):
+            return _prepare(directory)
     except OSError as error:
         raise CaptureError(
             f"{error.filename or directory}: {error.strerror}",
             "give a directory you can write to with -o",
         ) from error
-    if not os.access(directory, os.W_OK | os.X_OK):
+
+
+def _prepare(directory: str) -> str:
+    if not os.path.isabs(directory):
+        os.getcwd()  # it may be gone
+    os.makedirs(directory, exist_ok=True)
+    trace = os.path.normpath(os.path.join(directory, TRACE))
+    if os.path.exists(trace) and not os.path.isfile(trace):
+        raise CaptureError(f"{trace}: not a regular file", "remove it, or give -o")
+    if os.path.exists(trace) and is_being_written(trace):
+        raise CaptureError(
+            f"{trace}: another capture is writing it", "give this one a directory with -o"
+        )
+    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
         raise CaptureError(f"{directory}: not writable", "give another directory with -o")
-    return trace, stats, aside
+    return trace

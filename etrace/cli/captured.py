@@ -11,14 +11,17 @@ from etrace.cli.ending import tell
 from etrace.cli.figures import NS_PER_SECOND, count, size
 
 ZSTD_SUFFIX = ".zst"
+INTERRUPTED = "the build was interrupted: the trace is what it did until then"
 
 
-def report(stats: dict[str, Any], trace: Path) -> None:
+def report(stats: dict[str, Any], trace: str | Path) -> None:
     """Tell the counts of a capture and the next command; nothing when they are not known."""
     if not stats.get("executions") or "duration_ns" not in stats:
         return
     shown = os.path.relpath(trace)
     seconds = stats["duration_ns"] / NS_PER_SECOND
+    if stats.get("ended") == "interrupted":
+        tell(f"etrace: {INTERRUPTED}\n")
     tell(
         f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
         f" and {count(stats['opens'], 'open')} in {seconds:.1f} s -> {shown}"

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import NoReturn
 
+from etrace.cli import early
 from etrace.errors import EtraceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import NoReturn
+
+SIGNALLED = 128  #: status of a shell for a command that signal N ended: 128 + N
+SIGINT, SIGPIPE = 2, 13  #: the module `signal` is slow to import
 
 FULL_HINT = "make room, or choose another place for the output"
 
@@ -44,12 +50,13 @@ def _flushed(status: int) -> int:
 
 def stop(number: int, _frame: FrameType | None) -> NoReturn:
     """Leave through every cleanup, with the status that a shell gives the signal."""
-    raise SystemExit(128 + number)
+    raise SystemExit(SIGNALLED + number)
 
 
 def guarded(program: str, body: Callable[[], int]) -> int:
     """Run a command's body; every EtraceError becomes a message and a status."""
     try:
+        early.raise_on_interrupt()
         return _flushed(body())
     except EtraceError as error:
         return fail(program, error)
@@ -57,11 +64,13 @@ def guarded(program: str, body: Callable[[], int]) -> int:
         return fail(program, EtraceError("not enough memory", "give it a larger machine"))
     except KeyboardInterrupt:
         tell(f"{program}: interrupted\n")
-        return 128 + signal.SIGINT
+        return SIGNALLED + SIGINT
     except BrokenPipeError:  # `| head`: nobody wants the rest
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return SIGNALLED + SIGPIPE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return fail(program, EtraceError(f"{where}{error.strerror}", FULL_HINT if full else ""))
+    finally:
+        early.die_of_interrupt()  # all is written: the interpreter's own end is nobody's business

@@ -1,24 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry points. A command's module is imported only when that command runs: `--help` is instant."""
+"""Entry points. A command's module is imported only when that command runs: `--help` is instant.
+
+What `etrace run` needs is imported before a build begins: no argparse, no dataclasses, no pathlib.
+"""
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import sys
-from dataclasses import dataclass
 
-from etrace import __version__
-from etrace.cli.ending import guarded
+from etrace.cli import early
+
+early.settle()
+
+from etrace.cli.ending import guarded  # noqa: E402
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from types import ModuleType
 
 
-@dataclass(frozen=True, slots=True)
 class Command:
-    """One `etrace NAME`."""
+    """One `etrace NAME`; its module has `declare(parser)` and `run(args) -> int`.
 
-    name: str
-    module: str
-    summary: str
+    A module may have `read(words)`, which returns what argparse would, or None to leave it to it.
+    """
+
+    __slots__ = ("module", "name", "summary")
+
+    def __init__(self, name: str, module: str, summary: str) -> None:
+        self.name = name
+        self.module = module
+        self.summary = summary
 
 
 COMMANDS = (
@@ -46,6 +59,10 @@ a first trace:
 
 def top_parser() -> argparse.ArgumentParser:
     """Declare `etrace` without a command: its help lists them."""
+    import argparse
+
+    from etrace import __version__
+
     width = max(len(c.name) for c in COMMANDS)
     listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
     parser = argparse.ArgumentParser(
@@ -60,38 +77,58 @@ def top_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _find(parser: argparse.ArgumentParser, name: str) -> Command:  # noqa: RET503  error() exits
-    for command in COMMANDS:
-        if command.name == name:
-            return command
-    import difflib
-
-    names = [c.name for c in COMMANDS]
-    near = difflib.get_close_matches(name, names, n=2)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(names)}"
-    parser.error(f"no command {name!r}; {hint}")
+def _find(name: str) -> Command | None:
+    return next((command for command in COMMANDS if command.name == name), None)
 
 
-def etrace(argv: list[str] | None = None) -> int:
-    """`etrace COMMAND ...`."""
-    argv = sys.argv[1:] if argv is None else argv
+def _refuse(argv: list[str]) -> int:  # noqa: RET503  error() exits
+    """Answer a command line whose first word is no command: help, the version, or an error."""
     top = top_parser()
     if not argv:
         top.print_help()
         return 2
-    command = _find(top, top.parse_args(argv[:1]).command)
-    module = importlib.import_module(command.module)
+    name = top.parse_args(argv[:1]).command
+    from etrace.cli.alike import suggestion
+
+    top.error(f"no command {name!r}; {suggestion(name, [c.name for c in COMMANDS])}")
+
+
+def _arguments(command: Command, module: ModuleType, words: list[str]) -> argparse.Namespace:
+    read = getattr(module, "read", None)
+    if read is not None and (args := read(words)) is not None:
+        return args  # type: ignore[no-any-return]
+    import argparse
+
     parser = argparse.ArgumentParser(prog=f"etrace {command.name}", description=command.summary)
     module.declare(parser)
-    args = parser.parse_args(argv[1:])
-    return guarded("etrace", lambda: int(module.run(args)))
+    return parser.parse_args(words)
+
+
+def etrace(argv: list[str] | None = None) -> int:
+    """`etrace COMMAND ...`."""
+    words = sys.argv[1:] if argv is None else argv
+
+    def run() -> int:
+        command = _find(words[0]) if words else None
+        if command is None:
+            return _refuse(words)
+        __import__(command.module)  # importlib would cost half a millisecond
+        module = sys.modules[command.module]
+        return int(module.run(_arguments(command, module, words[1:])))
+
+    return guarded("etrace", run)
 
 
 def etrace_parser(argv: list[str] | None = None) -> int:
     """`etrace_parser INPUT... OUTPUT`."""
-    from etrace.cli import parser
+    words = sys.argv[1:] if argv is None else argv
 
-    return parser.main(argv)
+    def run() -> int:
+        from etrace.cli import parser
+
+        return parser.main(words)
+
+    return guarded("etrace_parser", run)
 
 
 def cas(argv: list[str] | None = None) -> int:
@@ -99,7 +136,7 @@ def cas(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
 
     def run() -> int:
-        from etrace.cli import cas as program  # in here, where Ctrl-C has its message already
+        from etrace.cli import cas as program
 
         return program.main(words)
 

@@ -369,6 +369,7 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
+	program_start();
 	parse_options(argc, argv);
 	if (options.source && is_dir(options.source)) {
 		options.raw = options.source;

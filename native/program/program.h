@@ -13,6 +13,12 @@
 extern const char program_name[];
 void program_save(void);
 
+/*
+ * First of all: open /dev/null where 0, 1 or 2 is closed, or messages would go into the first files
+ * that the program opens. An execve() closes them again.
+ */
+void program_start(void);
+
 uint64_t monotonic_ns(void);
 
 /* Message on stderr, with the name and `: ` before it. */

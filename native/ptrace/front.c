@@ -32,7 +32,12 @@ struct result {
 	bool stays; /* the tracer has others to trace and does not end */
 };
 
-static volatile pid_t *root; /* in memory that both processes share */
+/* In memory that both processes share. */
+static volatile struct {
+	pid_t root; /* the command */
+	bool interrupted; /* somebody asked for its end */
+} *shared;
+
 static pid_t tracer;
 static int result_pipe[2];
 
@@ -45,10 +50,11 @@ static void hand_on(int signal)
 	static u64 first_time;
 	u64 now = monotonic_ns();
 
+	shared->interrupted = true;
 	if (!first_time) {
 		first_time = now;
-		if (*root)
-			kill(*root, signal);
+		if (shared->root)
+			kill(shared->root, signal);
 	} else if (now - first_time > SAME_WISH_NS) {
 		kill(tracer, SIGUSR1);
 	}
@@ -61,10 +67,11 @@ static void hand_on_interrupt(int signal, siginfo_t *info, void *context)
 	u64 now = monotonic_ns();
 
 	(void)context;
-	if (info->si_code > 0 || !*root || now - last_time <= SAME_WISH_NS)
+	shared->interrupted = true;
+	if (info->si_code > 0 || !shared->root || now - last_time <= SAME_WISH_NS)
 		return;
 	last_time = now;
-	kill(*root, signal);
+	kill(shared->root, signal);
 }
 
 static void set_interrupt(int signal)
@@ -154,8 +161,9 @@ void front_split(void)
 {
 	pid_t front = getpid();
 
-	root = mmap(NULL, sizeof(*root), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (root == MAP_FAILED || pipe2(result_pipe, O_CLOEXEC) < 0)
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	if (shared == MAP_FAILED || pipe2(result_pipe, O_CLOEXEC) < 0)
 		die("cannot start: %s", strerror(errno));
 	tracer = fork();
 	if (tracer < 0)
@@ -170,7 +178,12 @@ void front_split(void)
 
 void front_set_root(pid_t pid)
 {
-	*root = pid;
+	shared->root = pid;
+}
+
+bool front_was_interrupted(void)
+{
+	return shared->interrupted;
 }
 
 void front_finish(int wait_status, bool stays)

@@ -21,4 +21,7 @@ void front_set_root(pid_t root);
  */
 void front_finish(int wait_status, bool stays);
 
+/* In the tracer: whether a signal asked for the end of the build. */
+bool front_was_interrupted(void);
+
 #endif /* ETRACE_PTRACE_FRONT_H */

@@ -25,6 +25,7 @@
 #include "denied.h"
 #include "front.h"
 #include "lookup.h"
+#include "output.h"
 #include "process.h"
 #include "report.h"
 #include "signals.h"
@@ -224,8 +225,10 @@ static void on_exec(struct task *task)
 {
 	task = take_over_leader(task);
 	process_settle_clone(task);
-	if (trace_is_open() && !counters.executions)
+	if (trace_is_open() && !counters.executions) {
+		output_publish();
 		process_list_descriptors(task);
+	}
 	put_exec(task);
 }
 

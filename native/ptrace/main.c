@@ -17,7 +17,7 @@
  *   exec      a program was loaded; environment: the variables it was given
  *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
  *   lookup    what may wait for a file system, which the loop never does
- *   trace_file, report    the two outputs
+ *   trace_file, report    the two outputs; output: their names and rights; summary: on stderr
  *   denied    ptrace refused, to this tracer or to programs of the build
  *
  * Costs, and what saves them. A stop is two context switches, 3 to 6 microseconds, and is two
@@ -51,17 +51,27 @@
 #include "environment.h"
 #include "front.h"
 #include "loop.h"
+#include "output.h"
 #include "report.h"
 #include "signals.h"
+#include "summary.h"
 #include "trace_file.h"
 
 struct options options = { .status_fd = -1 };
 struct counters counters;
 
-enum { OPTION_OUTPUT = 'o', OPTION_STATS = 256, OPTION_STATUS_FD, OPTION_HELP };
+enum {
+	OPTION_OUTPUT = 'o',
+	OPTION_STATS = 256,
+	OPTION_STATUS_FD,
+	OPTION_ROTATE,
+	OPTION_OWNER,
+	OPTION_HELP,
+};
 
 static const char usage[] =
-	"usage: etrace-ptrace -o FILE [--stats FILE] [--status-fd N] [--env] [--mounts]\n"
+	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
+	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
 	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n";
 
 const char program_name[] = "etrace";
@@ -69,6 +79,7 @@ const char program_name[] = "etrace";
 void program_save(void)
 {
 	trace_flush(); /* what was captured stays readable */
+	output_discard();
 }
 
 static int parse_fd(const char *text)
@@ -103,6 +114,12 @@ static void take_option(int option)
 	case OPTION_STATUS_FD:
 		options.status_fd = parse_fd(optarg);
 		break;
+	case OPTION_ROTATE:
+		output_add_rotated(optarg);
+		break;
+	case OPTION_OWNER:
+		output_set_owner(optarg);
+		break;
 	case OPTION_HELP:
 		fputs(usage, stdout);
 		exit(0);
@@ -117,6 +134,9 @@ static void parse_options(int argc, char **argv)
 		{ "output", required_argument, NULL, OPTION_OUTPUT },
 		{ "stats", required_argument, NULL, OPTION_STATS },
 		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
+		{ "rotate", required_argument, NULL, OPTION_ROTATE },
+		{ "owner", required_argument, NULL, OPTION_OWNER },
+		{ "summary", no_argument, &options.summary, 1 },
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },
 		{ "thread-names", no_argument, &options.thread_names, 1 },
@@ -158,8 +178,8 @@ static bool is_interruption(int wait_status)
 {
 	int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
 
-	return loop_was_killed() || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM ||
-	       signal == SIGHUP;
+	return loop_was_killed() || (front_was_interrupted() && wait_status) ||
+	       signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
 }
 
 /* A trace that is incomplete must not look like success. */
@@ -187,6 +207,9 @@ static void finish(enum loop_end end)
 	if (end == LOOP_SURVIVORS)
 		report_survivors();
 	report_end(ending, status);
+	if (options.summary)
+		summary_tell(ending == ENDING_INTERRUPTED);
+	output_discard();
 }
 
 /*
@@ -211,6 +234,7 @@ int main(int argc, char **argv)
 	int failure;
 	pid_t root;
 
+	program_start();
 	parse_options(argc, argv);
 	check_proc();
 	signals_save();

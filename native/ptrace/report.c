@@ -17,6 +17,7 @@
 
 #include "command.h"
 #include "denied.h"
+#include "output.h"
 #include "path.h"
 #include "task.h"
 #include "trace_file.h"
@@ -33,6 +34,11 @@ static u64 start_time;
 void report_start(void)
 {
 	start_time = monotonic_ns();
+}
+
+u64 report_duration_ns(void)
+{
+	return monotonic_ns() - start_time;
 }
 
 static void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -226,7 +232,7 @@ static void put_stats(FILE *file, enum ending ending, int wait_status)
 	fprintf(file, ",\"ended\":\"%s\"", ending_name(ending, wait_status));
 	put_count(file, "exit_status", signaled ? 0 : (u64)WEXITSTATUS(wait_status));
 	put_count(file, "signal", signaled ? (u64)WTERMSIG(wait_status) : 0);
-	put_count(file, "duration_ns", monotonic_ns() - start_time);
+	put_count(file, "duration_ns", report_duration_ns());
 	fputs(",\"asan_options_added\":", file);
 	put_json_string(file, command_asan_added());
 	fputs(",\"lsan_options_added\":", file);
@@ -244,11 +250,11 @@ static void write_stats(enum ending ending, int wait_status)
 
 	if (asprintf(&temporary, "%s.%d.tmp", options.stats_path, getpid()) < 0)
 		die("out of memory");
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	fd = output_create(temporary);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (file)
 		put_stats(file, ending, wait_status);
-	if (!file || fclose(file) != 0 || rename(temporary, options.stats_path) < 0) {
+	if (!file || fclose(file) != 0 || output_rename(temporary, options.stats_path) < 0) {
 		say("cannot write the stats '%s': %s", options.stats_path, strerror(errno));
 		unlink(temporary);
 	}
@@ -258,6 +264,6 @@ static void write_stats(enum ending ending, int wait_status)
 void report_end(enum ending ending, int wait_status)
 {
 	collect_warnings();
-	if (options.stats_path)
+	if (options.stats_path && output_is_published())
 		write_stats(ending, wait_status);
 }

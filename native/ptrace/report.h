@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "etrace_format.h"
+
 enum ending {
 	ENDING_COMMAND, /* with the command: by its exit or by a signal */
 	ENDING_INTERRUPTED, /* somebody ended the build */
@@ -12,6 +14,9 @@ enum ending {
 
 /* The capture begins. */
 void report_start(void);
+
+/* Since then. */
+u64 report_duration_ns(void);
 
 /* One line about the progress to --status-fd. */
 void report_status(void);

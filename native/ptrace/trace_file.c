@@ -7,13 +7,12 @@
 #include "trace_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "tracer.h"
 
 #define INITIAL_BYTES (1 << 20)
@@ -30,21 +29,9 @@ static struct {
 	size_t n_ends_max;
 } file = { .fd = -1 };
 
-/* Root does not follow a link that somebody else may have put where the trace goes. */
 void trace_open(const char *path)
 {
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
-
-	struct stat st;
-
-	if (geteuid() == 0) {
-		flags |= O_NOFOLLOW;
-		if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-			unlink(path);
-			flags |= O_EXCL; /* nor is a hard link put there in the meantime */
-		}
-	}
-	file.fd = open(path, flags, 0644);
+	file.fd = output_begin(path);
 	if (file.fd < 0)
 		die("cannot write the trace '%s': %s%s", path, strerror(errno),
 		    errno == ELOOP ? " (as root a symbolic link is not followed: name its target)"

@@ -22,10 +22,11 @@ struct options {
 	const char *trace_path;
 	const char *stats_path;
 	int status_fd; /* -1 when not asked for */
-	int environment; /* these four are set by getopt_long() */
+	int environment; /* these five are set by getopt_long() */
 	int mounts;
 	int thread_names;
 	int wait_all;
+	int summary; /* tell at the end what was captured */
 	char **command;
 };
 

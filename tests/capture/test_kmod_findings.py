@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_kernel import make_machine
 
-from etrace.capture.kmod import findings, module
+from etrace.capture.kmod import findings, presence
 from etrace.capture.kmod.findings import Check, Kernel
 
 ALL_CONFIG = "".join(f"CONFIG_{option}=y\n" for option in findings.NEEDED_CONFIG)
@@ -86,8 +86,8 @@ def test_a_module_for_another_kernel_is_named(
     machine.modules.available = False
     file = tmp_path / "etrace.ko"
     file.write_bytes(b"vermagic=4.19.0 SMP ")
-    monkeypatch.setattr(module, "candidates", lambda: iter([file]))
+    monkeypatch.setattr(presence, "candidates", lambda: iter([file]))
     check = findings.module_file(machine.host)
     assert check.value == f"{file} is for kernel 4.19.0"
     file.unlink()
-    assert module.release() in findings.module_file(machine.host).value
+    assert presence.release() in findings.module_file(machine.host).value

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from backends import need_root
 
-from etrace.capture.kmod import module
+from etrace.capture.kmod import module, presence
 from etrace.errors import CaptureError
 
 
@@ -27,7 +27,7 @@ def safe() -> Iterator[Path]:
 
 def put(directory: Path, content: bytes = b"\x7fELF") -> Path:
     directory.mkdir(exist_ok=True)
-    file = directory / module.FILE
+    file = directory / presence.FILE
     file.write_bytes(content)
     return file
 
@@ -101,32 +101,32 @@ def test_a_file_that_is_no_module_is_refused_by_the_kernel(safe: Path) -> None:
 
 def test_the_kernel_a_module_was_built_for_is_read(tmp_path: Path) -> None:
     text = b"\x7fELF..license=GPL\0vermagic=6.1.0-56-amd64 SMP preempt mod_unload \0rest"
-    assert module.built_for(put(tmp_path, text)) == "6.1.0-56-amd64"
-    assert module.built_for(put(tmp_path, b"no module")) == ""
-    assert module.built_for(tmp_path / "none") == ""
+    assert presence.built_for(put(tmp_path, text)) == "6.1.0-56-amd64"
+    assert presence.built_for(put(tmp_path, b"no module")) == ""
+    assert presence.built_for(tmp_path / "none") == ""
 
 
 def test_the_index_of_modprobe_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MODULES", tmp_path)
-    assert not module.is_indexed()
-    index = tmp_path / module.release() / "modules.dep"
+    monkeypatch.setattr(presence, "MODULES", tmp_path)
+    assert not presence.is_indexed()
+    index = tmp_path / presence.release() / "modules.dep"
     index.parent.mkdir()
     index.write_text("kernel/net/notetrace.ko:\n")
-    assert not module.is_indexed()
+    assert not presence.is_indexed()
     for line in ("updates/dkms/etrace.ko:\n", "etrace.ko.xz: a.ko\n"):
         index.write_text("kernel/a.ko:\n" + line)
-        assert module.is_indexed()
+        assert presence.is_indexed()
 
 
 def test_without_a_module_it_is_said_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MODULES", tmp_path)
-    monkeypatch.setattr(module, "candidates", lambda: iter([tmp_path / "etrace.ko"]))
+    monkeypatch.setattr(presence, "MODULES", tmp_path)
+    monkeypatch.setattr(presence, "candidates", lambda: iter([tmp_path / "etrace.ko"]))
     with pytest.raises(CaptureError, match=r"no etrace\.ko for this kernel") as error:
         module.KernelModules().load(None)
     assert "--module" in error.value.hint
     assert module.KernelModules().source() == ""
-    vermagic = f"vermagic={module.release()} SMP".encode()
+    vermagic = f"vermagic={presence.release()} SMP".encode()
     file = put(tmp_path, vermagic)
     assert module.KernelModules().source() == str(file)

@@ -28,7 +28,7 @@ from etrace.errors import CaptureError
 pytestmark = pytest.mark.root
 
 
-def run(machine: Machine, directory: Path, *command: str, **more: bool) -> Outcome:
+def run(machine: Machine, directory: Path, *command: str, **more: Any) -> Outcome:
     options = Options(directory / ".nfsdb", directory / ".nfsdb.stats", **more)
     return KmodBackend(machine.host).run(list(command), options, None)
 
@@ -106,6 +106,19 @@ def test_a_command_that_cannot_run_is_126_or_127(
         assert run(machine, tmp_path, name).status == status
     assert text in capfd.readouterr().err
     assert machine.changes() == []
+
+
+def test_a_command_that_cannot_run_replaces_no_trace(machine: Machine, tmp_path: Path) -> None:
+    run(machine, tmp_path, "true")
+    before = {path: path.read_bytes() for path in tmp_path.glob(".nfsdb*")}
+    machine.behave(stats={"executions": 0})
+    assert run(machine, tmp_path, "no-such-command-here").status == 127
+    assert {path: path.read_bytes() for path in tmp_path.glob(".nfsdb*")} == before
+    assert machine.changes() == []
+
+
+def test_an_interrupted_build_is_called_so(machine: Machine, tmp_path: Path) -> None:
+    assert run(machine, tmp_path, "sh", "-c", "kill -INT $$").stats["ended"] == "interrupted"
 
 
 def test_a_session_that_cannot_start_runs_no_command(
@@ -241,6 +254,7 @@ def test_the_backend_is_refused_to_others_than_root_at_no_cost(machine: Machine)
     program = (
         "import os, time\n"
         "from etrace.capture.kmod.backend import KmodBackend\n"
+        "import etrace.capture.backend\n"
         "os.seteuid(65534)\n"
         "began = time.monotonic(); probe = KmodBackend().probe()\n"
         "assert not probe.works and 'root' in probe.reason, probe\n"

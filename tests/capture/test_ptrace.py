@@ -9,13 +9,16 @@ import pytest
 
 from etrace.capture import ptrace
 from etrace.capture.backend import Options, Progress
+from etrace.capture.kmod.owner import Owner
 
 
 def test_options_become_arguments() -> None:
     options = Options(Path("/t"), Path("/s"), env=True, thread_names=True)
     assert ptrace.arguments(options, None) == [
-        *("-o", "/t", "--stats", "/s", "--env", "--thread-names")
+        *("-o", "/t", "--stats", "/s", "--rotate", "/t.stats", "--env", "--thread-names")
     ]
+    given = Options("/t", "/s", summary=True, owner=Owner(7, 8, ()))
+    assert ptrace.arguments(given, None)[-3:] == ["--owner", "7:8", "--summary"]
     assert ptrace.arguments(options, 9)[-2:] == ["--status-fd", "9"]
 
 

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from etrace.capture.backend import Options, Outcome, Probe, Progress
+from etrace.capture.kmod import presence
 from etrace.errors import CaptureError, EtraceError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from etrace.capture.backend import Outcome, Probe, Progress
     from etrace.capture.kmod.host import Host
+    from etrace.capture.options import Options
 
 
 class KmodBackend:
@@ -26,12 +29,14 @@ class KmodBackend:
     @property
     def host(self) -> Host:
         """The machine, looked at when first needed."""
-        from etrace.capture.kmod.host import real  # noqa: PLC0415  a start without it is faster
+        from etrace.capture.kmod.host import real
 
         return self._host or real()
 
     def obstacle(self) -> Probe | None:
         """See Backend.obstacle: no root, no module, no collector, a session already."""
+        from etrace.capture.backend import Probe
+
         if os.geteuid() != 0:
             return Probe(False, "the kernel module needs root", "sudo etrace run ...", True)
         host = self.host
@@ -50,7 +55,8 @@ class KmodBackend:
             return Probe(False, error.message, error.hint)
 
     def _session_obstacle(self, host: Host) -> Probe | None:
-        from etrace.capture.kmod import session  # noqa: PLC0415  a start without it is faster
+        from etrace.capture.backend import Probe
+        from etrace.capture.kmod import session
 
         state = host.states.read()
         if state is None or not (session.is_running(state) or state.is_driven):
@@ -65,7 +71,8 @@ class KmodBackend:
         """Load the module and ask it."""
         if (obstacle := self.obstacle()) is not None:
             return obstacle
-        from etrace.capture.kmod import session  # noqa: PLC0415  a start without it is faster
+        from etrace.capture.backend import Probe
+        from etrace.capture.kmod import session
 
         try:
             session.attempt_to_load(self.host)
@@ -73,10 +80,17 @@ class KmodBackend:
             return Probe(False, error.message, error.hint)
         return Probe(True, "the module was loaded and answered")
 
+    def is_out_of_question(self) -> bool:
+        """See Backend.is_out_of_question: not root, or no module anywhere."""
+        return self._host is None and (os.geteuid() != 0 or not presence.source())
+
+    def become(self, _command: list[str], _options: Options) -> None:
+        """See Backend.become: a session has to be ended."""
+
     def run(
         self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None
     ) -> Outcome:
         """Trace `command`; see Backend.run."""
-        from etrace.capture.kmod.run import trace  # noqa: PLC0415  a start without it is faster
+        from etrace.capture.kmod.run import trace
 
         return trace(self.host, command, options, on_progress)

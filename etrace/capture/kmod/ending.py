@@ -65,6 +65,7 @@ class Ending:
     losses: tuple[Loss, ...]
     warnings: tuple[str, ...]
     hint: str = ""
+    published: bool = True  #: whether there was anything to write; else an older trace is as it was
 
     @property
     def lost(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from etrace.capture.kmod import module
+from etrace.capture.kmod import presence
 from etrace.capture.kmod.host import Host
 from etrace.errors import CaptureError
 
@@ -39,7 +39,7 @@ class Kernel:
     lockdown: Path = Path("/sys/kernel/security/lockdown")
     sig_enforce: Path = Path("/sys/module/module/parameters/sig_enforce")
     efi_variables: Path = Path("/sys/firmware/efi/efivars")
-    config: Path = Path("/boot") / f"config-{module.release()}"
+    config: Path = Path("/boot") / f"config-{presence.release()}"
     packed_config: Path = Path("/proc/config.gz")
     status: Path = Path("/proc/self/status")
     uid_map: Path = Path("/proc/self/uid_map")
@@ -117,10 +117,10 @@ def module_file(host: Host) -> Check:
     """Return where the module is, or which kernel one that was found was built for."""
     if source := host.modules.source():
         return Check("module", source, True)
-    for path in module.candidates():
-        if built := module.built_for(path):
+    for path in presence.candidates():
+        if built := presence.built_for(path):
             return Check("module", f"{path} is for kernel {built}", False, BUILD_HINT)
-    return Check("module", f"none for kernel {module.release()}", False, BUILD_HINT)
+    return Check("module", f"none for kernel {presence.release()}", False, BUILD_HINT)
 
 
 def tracefs(host: Host) -> Check:

@@ -14,20 +14,22 @@ import platform
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-import etrace
+from etrace.capture.kmod.presence import (
+    FILE,
+    NAME,
+    fitting_candidate,
+    is_indexed,
+    is_loaded,
+    release,
+    source,
+)
 from etrace.errors import CaptureError
 
-NAME = "etrace"
-FILE = "etrace.ko"
-LOADED = Path("/sys/module") / NAME
-MODULES = Path("/lib/modules")
 MODPROBE = (Path("/usr/sbin/modprobe"), Path("/sbin/modprobe"))
 CLEAN_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
-VERMAGIC = b"vermagic="
 #: (finit_module, delete_module); neither has a function in the C library that may be relied on
 SYSCALLS = {"x86_64": (313, 176), "aarch64": (273, 106)}
 UNLOAD_S = 5.0
@@ -57,42 +59,6 @@ class Modules(Protocol):
 
     def unload(self) -> None:
         """Unload it; OSError when it is in use for long."""
-
-
-def release() -> str:
-    """Return the release of the running kernel."""
-    return platform.release()
-
-
-def is_indexed() -> bool:
-    """Whether modprobe knows the module for this kernel."""
-    try:
-        index = (MODULES / release() / "modules.dep").read_bytes()
-    except OSError:
-        return False
-    return b"/" + FILE.encode() in b"\n" + index.replace(b"\n", b"\n/")
-
-
-def candidates() -> Iterator[Path]:
-    """Yield where a module lies that modprobe does not know: the package, the tree it runs from."""
-    package = Path(etrace.__file__).resolve().parent
-    yield package / "libexec" / FILE
-    yield package.parent / "kmod" / FILE
-
-
-def built_for(file: Path) -> str:
-    """Return the kernel release that a module file was built for; empty when it does not say."""
-    try:
-        content = file.read_bytes()
-    except OSError:
-        return ""
-    _, found, rest = content.partition(VERMAGIC)
-    return rest.split(b" ", 1)[0].split(b"\0", 1)[0].decode(errors="replace") if found else ""
-
-
-def fitting_candidate() -> Path | None:
-    """Return the first candidate that was built for this kernel."""
-    return next((path for path in candidates() if built_for(path) == release()), None)
 
 
 def open_trusted(path: Path) -> int:
@@ -184,17 +150,16 @@ class KernelModules:
 
     def is_loaded(self) -> bool:
         """See Modules.is_loaded."""
-        return LOADED.is_dir()
+        return is_loaded()
 
     def source(self) -> str:
         """See Modules.source."""
-        if self.is_loaded():
-            return "loaded"
-        return "modprobe" if is_indexed() else str(fitting_candidate() or "")
+        return source()
 
     def load(self, file: Path | None) -> None:
         """See Modules.load."""
-        file = file or (None if is_indexed() else fitting_candidate())
+        if file is None and not is_indexed() and (fitting := fitting_candidate()):
+            file = Path(fitting)
         if file is not None:
             load_file(file)
         elif is_indexed():

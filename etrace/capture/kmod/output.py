@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etrace.capture.kmod.owner import Owner, acting_as
-from etrace.capture.session import OLD_SUFFIX, STATS, TRACE, is_being_written
+from etrace.capture.session import (
+    OLD_SUFFIX,
+    SIDE_SUFFIXES,
+    STATS,
+    TRACE,
+    is_being_written,
+)
 from etrace.errors import CaptureError
 
 ZSTD_SUFFIX = ".zst"
@@ -100,9 +106,8 @@ class Output:
         with self._opened() as fd:
             os.close(_open_own(fd, trace, os.O_RDONLY))
             aside = _exists(fd, name)
-            for old in (name, STATS):
-                if _exists(fd, old):  # a link too: it is renamed, not followed
-                    os.rename(old, old + OLD_SUFFIX, src_dir_fd=fd, dst_dir_fd=fd)
+            for old in (name, *(TRACE + suffix for suffix in SIDE_SUFFIXES)):
+                _put_aside(fd, old, has_trace=aside)
             os.rename(CAPTURING, name, src_dir_fd=fd, dst_dir_fd=fd)
             return aside
 
@@ -164,6 +169,14 @@ def _open_own(directory: int, trace: tuple[int, int], flags: int) -> int:
         return fd
     os.close(fd)
     raise CaptureError(f"{CAPTURING}: another file has taken its place", "who writes there?")
+
+
+def _put_aside(directory: int, name: str, *, has_trace: bool) -> None:
+    """Rename a file of an older trace; what was put aside before it is of another one."""
+    if _exists(directory, name):  # a link too: it is renamed, not followed
+        os.rename(name, name + OLD_SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
+    elif has_trace and _exists(directory, name + OLD_SUFFIX):
+        os.unlink(name + OLD_SUFFIX, dir_fd=directory)
 
 
 def _free_name(directory: int) -> str:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
@@ -18,6 +19,7 @@ from etrace.capture.kmod.ending import Ending
 from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.owner import myself
 from etrace.capture.kmod.state import State
+from etrace.capture.session import told_aside
 from etrace.errors import CaptureError
 
 TICK_S = 0.45
@@ -39,8 +41,8 @@ def plan(options: Options, root: Command) -> session.Plan:
     for flag, on in wanted.items():
         flags |= flag if on else Option.NONE
     return session.Plan(
-        directory=options.trace.parent,
-        owner=myself(),
+        directory=Path(options.trace).parent,
+        owner=options.owner or myself(),
         root_process=process.identify(root.pid),
         root_name=root.name,
         options=flags,
@@ -76,6 +78,7 @@ class _Run:
     remarks: list[str]
     ended: Ended | None = None
     hurried: bool = field(default=False)
+    handed_on: bool = field(default=False)
 
     def run(self) -> Outcome:
         """Let the command run; end the session; return how the command ended in every case."""
@@ -87,7 +90,7 @@ class _Run:
                     teardown.end_own(self.host, self.state, self.remarks.append, {})
                 raise
             more = {
-                "ended": "signal" if ended.signal else "exit",
+                "ended": self.named(ended),
                 "exit_status": 0 if ended.signal else ended.status,
                 "signal": ended.signal,
                 "duration_ns": duration_ns,
@@ -99,6 +102,13 @@ class _Run:
                 status = ended.status or TRACE_INCOMPLETE
                 return Outcome(status, ended.signal, {}, tuple(self.remarks))
         return self.outcome(ending, ended, n_alive)
+
+    def named(self, ended: Ended) -> str:
+        """Return how the command ended; one that a signal ended on purpose was interrupted."""
+        asked = self.handed_on and ended.status != 0
+        if asked or ended.signal in signals.ENDING:
+            return "interrupted"
+        return "signal" if ended.signal else "exit"
 
     def follow(self) -> tuple[Ended, int, int]:
         """Let the command run; return how it ended, how many tasks outlive it, and its time."""
@@ -112,6 +122,7 @@ class _Run:
     def hand_on(self, number: int) -> None:
         """Handle a signal: the command's; after its end, to wait no longer."""
         if self.ended is None:
+            self.handed_on = True
             self.command.send(number)
         else:
             self.hurried = True
@@ -137,6 +148,8 @@ class _Run:
 
     def outcome(self, ending: Ending, ended: Ended, n_alive: int) -> Outcome:
         """Return the command's status with all that is to be said."""
+        if ending.aside and self.options.summary:
+            self.remarks.append(told_aside(ending.trace.name))
         if n_alive and (names := survivors.names(ending.trace)):
             shown = ", ".join(names[:N_NAMED]) + (", ..." if len(names) > N_NAMED else "")
             self.remarks.append(

@@ -173,6 +173,8 @@ def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
     output, losses = state.output, ending.losses(evidence)
     stats = ending.stats(evidence, {"root": state.root, "started": state.started, **more})
     warnings = ending.warnings(evidence)
+    if not losses and _is_empty(stats, has_command=bool(more)):
+        return _discard(state, stats, warnings)
     if losses:
         warnings = (*warnings, *_mark(state, sum(loss.n for loss in losses)))
     try:
@@ -195,6 +197,21 @@ def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
         warnings=warnings,
         hint=ending.hint(evidence),
     )
+
+
+def _is_empty(stats: dict[str, Any], *, has_command: bool) -> bool:
+    """Whether nothing was traced: no event, or of a command that could not be executed its end."""
+    return not stats.get("executions" if has_command else "events", 1)
+
+
+def _discard(state: State, stats: dict[str, Any], warnings: tuple[str, ...]) -> Ending:
+    """Remove a trace of nothing, so that it replaces none."""
+    try:
+        state.output.discard()
+    except CaptureError as error:
+        warnings = (*warnings, f"{error.message}: an empty trace stays there")
+    trace = state.output.directory / state.trace_name
+    return Ending(trace, False, stats, (), warnings, published=False)
 
 
 def _mark(state: State, lost: int) -> tuple[str, ...]:

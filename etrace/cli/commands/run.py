@@ -1,31 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace run -- make -j8`: trace a command and everything it starts."""
+"""`etrace run -- make -j8`: trace a command and everything it starts.
+
+Every build begins with this: what is slow to import is imported where it is used.
+"""
 
 from __future__ import annotations
 
-import argparse
 import os
-import resource
-import shutil
-import signal
 
 from etrace.capture import registry, session
-from etrace.capture.backend import Backend, Options, Outcome, Progress
-from etrace.cli.captured import report
+from etrace.capture.options import Options
 from etrace.cli.ending import tell
-from etrace.cli.figures import count, size
-from etrace.cli.options import add_output
-from etrace.errors import NoSuchCommandError, UsageError
+from etrace.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from etrace.capture.backend import Backend, Outcome, Progress
 
 EPILOG = """\
 The exit status is that of the command; 128+N when signal N ended it; 125 when the capture failed,
 126 and 127 when the command cannot be started. The trace is DIR/.nfsdb, how the capture went
-DIR/.nfsdb.stats. A trace that was there before is kept as .nfsdb.old.
+DIR/.nfsdb.stats. A trace that was there before is kept as .nfsdb.old, once the command runs. With
+--env, and as root, only you can read them.
 """
+#: options without a value: (name, what it does)
+FLAGS = (
+    ("--env", "record the environment of every program"),
+    ("--mounts", "record mount and umount"),
+    ("--thread-names", "record thread names (Comm)"),
+    ("--wait-all", "wait for processes that outlive the command, however long"),
+    ("--quiet", "no status line, no summary"),
+)
+SHORT = {"-q": "--quiet", "-o": "--output"}
+VALUED = ("--output", "--backend")
+
+
+def _attribute(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace run`."""
+    import argparse
+
+    from etrace.cli.options import add_output
+
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "etrace run [options] -- COMMAND [ARGUMENT...]"
@@ -36,22 +58,47 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default=registry.AUTO,
         help="how to capture (default: %(default)s)",
     )
-    parser.add_argument(
-        "--env", action="store_true", help="record the environment of every program"
-    )
-    parser.add_argument("--mounts", action="store_true", help="record mount and umount")
-    parser.add_argument("--thread-names", action="store_true", help="record thread names (Comm)")
-    parser.add_argument(
-        "--wait-all",
-        action="store_true",
-        help="wait for processes that outlive the command, however long",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no status line, no summary")
+    for name, text in FLAGS:
+        short = [key for key, long in SHORT.items() if long == name]
+        parser.add_argument(*short, name, action="store_true", help=text)
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+class Arguments:
+    """What argparse would give for a command line without anything unusual in it."""
+
+    def __init__(self) -> None:
+        self.output = "."
+        self.backend = registry.AUTO
+        self.command: list[str] = []
+        for name, _ in FLAGS:
+            setattr(self, _attribute(name), False)
+
+
+def read(words: list[str]) -> Arguments | None:
+    """Read options that are written out whole; None for any others: argparse takes 10 ms."""
+    args, at = Arguments(), 0
+    flags = [name for name, _ in FLAGS]
+    while at < len(words) and words[at].startswith("-") and words[at] != "--":
+        name = SHORT.get(words[at], words[at])
+        value: str | bool = True
+        if name in VALUED:
+            at += 1
+            value = words[at] if at < len(words) else "-"
+        elif name not in flags:
+            return None
+        if isinstance(value, str) and (value[:1] in ("", "-") or session.TRACE in value):
+            return None
+        setattr(args, _attribute(name), value)
+        at += 1
+    args.command = words[at:]
+    return args if args.backend in registry.names() else None
 
 
 def status_text(progress: Progress, elapsed: float) -> str:
     """Text of the live status line."""
+    from etrace.cli.figures import count, size
+
     return (
         f" etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}"
         f"  {count(progress.processes, 'process')} ({progress.live} live)"
@@ -60,11 +107,20 @@ def status_text(progress: Progress, elapsed: float) -> str:
     )
 
 
-def _capture(backend: Backend, command: list[str], options: Options, quiet: bool) -> Outcome:
+def _wants_row(quiet: bool) -> bool:
+    if quiet or not os.isatty(2):
+        return False
     from etrace.cli import status_line
 
-    if quiet or not status_line.wanted():
+    return status_line.wanted()
+
+
+def _capture(backend: Backend, command: list[str], options: Options, quiet: bool) -> Outcome:
+    if not _wants_row(quiet):
+        backend.become(command, options)
         return backend.run(command, options, None)
+    from etrace.cli import status_line
+
     with status_line.StatusLine() as line:
         return backend.run(command, options, lambda p: line.show(status_text(p, line.elapsed)))
 
@@ -72,6 +128,9 @@ def _capture(backend: Backend, command: list[str], options: Options, quiet: bool
 def _end_like(outcome: Outcome) -> int:
     """End as the command ended: by the same signal, so that a shell sees no difference."""
     if outcome.signal:
+        import resource
+        import signal
+
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command has dumped its own core
         if outcome.signal != signal.SIGKILL:
             signal.signal(outcome.signal, signal.SIG_DFL)
@@ -79,7 +138,22 @@ def _end_like(outcome: Outcome) -> int:
     return outcome.status
 
 
-def run(args: argparse.Namespace) -> int:
+def _options(args: Any) -> Options:
+    owner = session.owner_of(os.fspath(args.output))
+    trace = session.prepare(os.fspath(args.output), owner)
+    return Options(
+        trace,
+        f"{trace}.stats",
+        args.env,
+        args.mounts,
+        args.thread_names,
+        args.wait_all,
+        summary=not args.quiet,
+        owner=owner,
+    )
+
+
+def run(args: Any) -> int:
     """Run `etrace run`."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
@@ -88,17 +162,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f"unknown option {command[0]}", "options go before `--`: etrace run --help"
         )
-    if shutil.which(command[0], mode=os.F_OK) is None:  # before an older trace is put aside
-        where = "" if "/" in command[0] else " in PATH"
-        raise NoSuchCommandError(f"cannot run {command[0]!r}: no such command{where}")
     backend = registry.choose(args.backend, lambda text: tell(f"etrace: {text}\n"))
-    trace, stats, aside = session.prepare(args.output)
-    if aside and not args.quiet:
-        tell(f"etrace: the older trace is now {trace.name}{session.OLD_SUFFIX}\n")
-    options = Options(trace, stats, args.env, args.mounts, args.thread_names, args.wait_all)
+    options = _options(args)
     outcome = _capture(backend, command, options, args.quiet)
     for remark in outcome.remarks:
         tell(f"etrace: {remark}\n")
-    if not args.quiet:
+    if options.summary and not outcome.is_told:
+        from etrace.cli.captured import report
+
         report(outcome.stats, options.trace)
     return _end_like(outcome)

@@ -8,7 +8,7 @@ import os
 
 from etrace.capture.kmod import host, teardown
 from etrace.capture.kmod.ending import Ending
-from etrace.capture.session import OLD_SUFFIX
+from etrace.capture.session import told_aside
 from etrace.cli.captured import report
 from etrace.cli.ending import tell
 from etrace.cli.figures import count
@@ -47,7 +47,9 @@ def run(args: argparse.Namespace) -> int:
     """Run `etrace stop`."""
     ending = teardown.end(host.real(), lambda text: tell(f"etrace: {text}\n"))
     if ending.aside and not args.quiet:
-        tell(f"etrace: the older trace is now {ending.trace.name}{OLD_SUFFIX}\n")
+        tell(f"etrace: {told_aside(ending.trace.name)}\n")
+    if not ending.published:
+        tell("etrace: nothing was traced: no trace was written\n")
     for warning in ending.warnings:
         tell(f"etrace: {warning}\n")
     if not args.quiet:

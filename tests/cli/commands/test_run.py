@@ -10,23 +10,29 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
+from collections.abc import Iterator
 from fcntl import ioctl
 from pathlib import Path
+from typing import Any
 
 import pytest
+from backends import need_root
+
+from etrace.cli.captured import report
 
 ETRACE = str(Path(sys.executable).parent / "etrace")
 
 
-def run(
-    where: Path, *args: str, shell: str = "", **more: object
-) -> subprocess.CompletedProcess[str]:
+def run(where: Path, *args: str, shell: str = "", **more: Any) -> subprocess.CompletedProcess[str]:
     command = [*args, "--", "sh", "-c", shell] if shell else list(args)
-    return subprocess.run(
-        [ETRACE, "run", "-o", str(where), *command], capture_output=True, text=True, check=False
-    )
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        [ETRACE, "run", "-o", str(where), *command],
+        capture_output=True, text=True, check=False, **more,
+    )  # fmt: skip
+    return done
 
 
 def test_a_trace_and_its_stats_are_written(tmp_path: Path) -> None:
@@ -74,6 +80,18 @@ def test_a_summary_says_what_to_do_next(tmp_path: Path) -> None:
     assert "etrace_parser " in done.stderr
 
 
+def test_both_backends_tell_the_same_of_a_capture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for script in ("true; kill -INT $$", "for n in 1 2 3 4 5 6 7 8 9; do /bin/true; done"):
+        done = run(Path(), shell=script)
+        report(json.loads(Path(".nfsdb.stats").read_text()), ".nfsdb")
+        assert capsys.readouterr().err == done.stderr.replace(
+            "etrace: the older trace is now .nfsdb.old\n", ""
+        )
+
+
 def test_an_older_trace_is_kept(tmp_path: Path) -> None:
     run(tmp_path, shell="exit 1")
     first = (tmp_path / ".nfsdb").read_bytes()
@@ -96,6 +114,119 @@ def test_a_command_that_is_not_executable_is_126(tmp_path: Path) -> None:
     done = run(tmp_path, "--", str(tmp_path / "data"))
     assert done.returncode == 126
     assert "data" in done.stderr
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+@pytest.mark.parametrize(("name", "status"), [("data", 126), ("none", 127), ("lost", 126)])
+def test_a_command_that_cannot_run_replaces_no_trace(
+    tmp_path: Path, name: str, status: int
+) -> None:
+    bin_, out = tmp_path / "bin", tmp_path / "out"
+    bin_.mkdir()
+    (bin_ / "data").write_text("data")
+    (bin_ / "lost").write_text("#!/no/such/interpreter\n")
+    (bin_ / "lost").chmod(0o755)
+    run(out, shell="exit 1")
+    run(out, shell="exit 0")
+    before = contents(out)
+    assert sorted(before) == [".nfsdb", ".nfsdb.old", ".nfsdb.stats", ".nfsdb.stats.old"]
+    for _ in range(2):
+        assert run(out, "--", str(bin_ / name)).returncode in {status, 127}
+    assert contents(out) == before
+
+
+def test_an_older_trace_without_stats_leaves_no_stats_of_another_one(tmp_path: Path) -> None:
+    run(tmp_path, shell="exit 1")
+    run(tmp_path, shell="exit 2")
+    (tmp_path / ".nfsdb.stats").unlink()
+    run(tmp_path, shell="exit 3")
+    assert sorted(contents(tmp_path)) == [".nfsdb", ".nfsdb.old", ".nfsdb.stats"]
+
+
+def modes(directory: Path) -> dict[str, tuple[int, int]]:
+    found = {path.name: path.stat() for path in directory.iterdir()}
+    return {name: (stat.st_mode & 0o777, stat.st_uid) for name, stat in found.items()}
+
+
+@pytest.fixture
+def user() -> Iterator[Path]:
+    """Give a directory of somebody who is not root, and who can reach it."""
+    need_root()
+    with tempfile.TemporaryDirectory(prefix="etrace-test-") as name:
+        os.chown(name, 65534, 65534)
+        yield Path(name)
+
+
+@pytest.mark.root
+def test_what_root_traces_is_for_its_owner_alone(tmp_path: Path, user: Path) -> None:
+    for directory, owner in ((tmp_path / "root", 0), (user, 65534), (user / "new", 65534)):
+        for _ in range(2):
+            subprocess.run(
+                [ETRACE, "run", "-q", "-o", directory, "--", "true"],
+                check=True, umask=0o022, env={**os.environ, "SUDO_UID": "65534"},
+            )  # fmt: skip
+        names = (".nfsdb", ".nfsdb.old", ".nfsdb.stats", ".nfsdb.stats.old")
+        assert {name: modes(directory)[name] for name in names} == dict.fromkeys(
+            names, (0o600, owner)
+        )
+
+
+@pytest.mark.root
+def test_no_link_of_a_user_leads_what_root_writes_elsewhere(tmp_path: Path, user: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    for name in (".nfsdb.starting", ".nfsdb", ".nfsdb.stats"):
+        (user / name).symlink_to(kept)
+    environment = {**os.environ, "SUDO_UID": "65534"}
+    subprocess.run([ETRACE, "run", "-q", "-o", user, "--", "true"], check=True, env=environment)
+    assert kept.read_text() == "kept"
+    assert not (user / ".nfsdb").is_symlink()
+    assert (user / ".nfsdb.old").is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("script", "ended"),
+    [
+        ("kill -INT $$", "interrupted"),
+        ("trap : TERM; echo up; read line", "exit"),
+        ("kill -SEGV $$", "signal"),
+    ],
+)
+def test_an_interrupted_build_is_called_so(tmp_path: Path, script: str, ended: str) -> None:
+    done = run(tmp_path, shell=script, input="")
+    stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
+    assert stats["ended"] == ended
+    assert ("the build was interrupted" in done.stderr) == (ended == "interrupted")
+
+
+@pytest.mark.parametrize(("status", "ended"), [(7, "interrupted"), (0, "exit")])
+def test_a_build_that_ends_when_it_is_told_to_was_interrupted(
+    tmp_path: Path, status: int, ended: str
+) -> None:
+    script = f"trap 'exit {status}' TERM; echo up; while :; do sleep 0.1; done"
+    process = subprocess.Popen(
+        [ETRACE, "run", "-q", "-o", tmp_path, "--", "sh", "-c", script], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    process.terminate()
+    assert process.wait() == status
+    assert json.loads((tmp_path / ".nfsdb.stats").read_text())["ended"] == ended
+
+
+#: modules that make the start slow: `etrace run` begins every build
+SLOW = {"argparse", "dataclasses", "enum", "importlib", "json", "pathlib", "re", "signal", "typing"}
+
+
+def test_a_build_begins_without_slow_imports(tmp_path: Path) -> None:
+    command = ["-X", "importtime", ETRACE, "run", "-q", "-o", str(tmp_path), "--", "true"]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True)
+    own = done.stderr.partition(" site\n")[2].splitlines()
+    assert SLOW.isdisjoint(line.rpartition("|")[2].strip() for line in own)
+    assert any(line.endswith("etrace.cli.commands.run") or "options" in line for line in own)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +359,22 @@ def test_a_second_run_in_the_same_directory_is_refused(tmp_path: Path) -> None:
     first.stdin.close()
     assert first.wait() == 1
     assert b"!Exit|status=1" in (tmp_path / ".nfsdb").read_bytes()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_messages_do_not_go_into_the_trace_where_a_stream_is_closed(
+    tmp_path: Path, closed: str
+) -> None:
+    show = "for n in 0 1 2; do test -e /proc/$$/fd/$n && echo $n >> open; done; strace -V; true"
+    command = f"{ETRACE} run -o . -- sh -c '{show}' {closed}"
+    subprocess.run(["sh", "-c", command], check=False, cwd=tmp_path)
+    kept = {"<": "1\n2\n", ">": "0\n2\n", "2": "0\n1\n"}
+    expected = kept[closed[0]] if " " not in closed else ""
+    shown = tmp_path / "open"
+    assert (shown.read_text() if shown.exists() else "") == expected
+    lines = (tmp_path / ".nfsdb").read_bytes().splitlines()
+    assert all(b"!" in line for line in lines[1:])
+    json.loads((tmp_path / ".nfsdb.stats").read_text())
 
 
 def test_closed_standard_streams_do_not_stop_a_build(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture is asked to record, and where; a plain class, for `etrace run` starts with it."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from etrace.capture.kmod.owner import Owner
+
+
+class Options:
+    """What to record beyond the default, and where.
+
+    `trace` is the event file; `stats` the JSON that says how the capture went. `owner` is whose
+    files they are, when not this process's user's. With `summary` the backend may tell at the end
+    what it captured.
+    """
+
+    __slots__ = (
+        "env", "mounts", "owner", "stats", "summary", "thread_names", "trace", "wait_all",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        trace: str | Path,
+        stats: str | Path,
+        env: bool = False,
+        mounts: bool = False,
+        thread_names: bool = False,
+        wait_all: bool = False,
+        *,
+        summary: bool = False,
+        owner: Owner | None = None,
+    ) -> None:
+        self.trace = trace
+        self.stats = stats
+        self.env = env
+        self.mounts = mounts
+        self.thread_names = thread_names
+        self.wait_all = wait_all
+        self.summary = summary
+        self.owner = owner

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A word that is not known -> the known words that somebody may have meant.
+
+Alike is what few slips of the hand make of each other (a letter left out, put in, changed, or two
+that changed places), and what begins alike.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MIN_PREFIX = 2
+LETTERS_A_SLIP = 3
+N_NEAREST = 3
+
+
+def distance(a: str, b: str) -> int:
+    """Return the number of slips between two words (optimal string alignment)."""
+    before, last = [0] * (len(b) + 1), list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]
+
+
+def _rank(word: str, known: str) -> int | None:
+    """Return how far apart two words are, None when they are not alike."""
+    shorter = min(len(word), len(known))
+    slips = distance(word.lower(), known.lower())
+    if slips <= max(shorter // LETTERS_A_SLIP, int(shorter > 1)) and slips < shorter:
+        return slips
+    begins = known.lower().startswith(word.lower()) or word.lower().startswith(known.lower())
+    return slips if begins and shorter >= MIN_PREFIX else None
+
+
+def nearest(word: str, known: Iterable[str], n: int = N_NEAREST) -> list[str]:
+    """Return up to `n` known words that are alike, best first."""
+    ranked = ((_rank(word, each), each) for each in dict.fromkeys(known))
+    found = sorted((rank, each) for rank, each in ranked if rank is not None)
+    return [each for rank, each in found if rank <= found[0][0] + 1][:n]
+
+
+def suggestion(word: str, known: list[str]) -> str:
+    """Return the end of a message about a word that is not known."""
+    near = nearest(word, known)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"

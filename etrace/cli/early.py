@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first moments of a program, before it knows its command: imports that take milliseconds.
+
+Nothing has been written or changed by then. An interrupt ends the program without a word, as it
+ends a C program; in the bodies of commands it raises KeyboardInterrupt.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+PROGRAMS = ("cas", "etrace", "etrace_parser")
+SIGINT = 2
+STDERR = 2
+
+#: the C part of `signal`, which would import `enum`: a tenth of the whole start
+_signal = __import__("_signal")
+
+
+def open_missing() -> None:
+    """Open /dev/null where 0, 1 or 2 is closed, or messages would go into the next files opened.
+
+    A program that is executed finds them closed again.
+    """
+    for fd in range(STDERR + 1):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def die_of_interrupt() -> None:
+    """Let Ctrl-C end this process without a word, unless it is ignored."""
+    if is_program() and _signal.getsignal(SIGINT) is _signal.default_int_handler:
+        _signal.signal(SIGINT, _signal.SIG_DFL)
+
+
+def raise_on_interrupt() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt again, where cleanups have to run."""
+    if is_program() and _signal.getsignal(SIGINT) == _signal.SIG_DFL:
+        _signal.signal(SIGINT, _signal.default_int_handler)
+
+
+def is_program() -> bool:
+    """Whether this process is one of the programs, not somebody who imported them."""
+    return os.path.basename(sys.argv[0]) in PROGRAMS  # noqa: PTH119  pathlib is slow to import
+
+
+def settle() -> None:
+    """Begin a program."""
+    die_of_interrupt()
+    if is_program():
+        open_missing()

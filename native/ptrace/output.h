@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files that the tracer writes: with whose rights, for whom to read, and under which name. Every
+ * file that lies beside the trace is made and renamed by these functions.
+ */
+#ifndef ETRACE_PTRACE_OUTPUT_H
+#define ETRACE_PTRACE_OUTPUT_H
+
+#include <stdbool.h>
+
+/* --owner UID:GID: with the rights of this user files are made and renamed. */
+void output_set_owner(const char *text);
+
+/* --rotate FILE: another file that goes aside when the trace gets its name. */
+void output_add_rotated(const char *path);
+
+/* Open `path`, made when it is not there, for writing; -1 and errno. */
+int output_open(const char *path);
+
+/* Make a new file; -1 and errno, also when anything has that name. */
+int output_create(const char *path);
+
+/* Rename a file; -1 and errno. */
+int output_rename(const char *from, const char *to);
+
+/*
+ * With --rotate the trace has a name of its own until the command runs: a command that cannot be
+ * executed costs no older trace. Return the descriptor of the new file, locked, or end the program.
+ */
+int output_begin(const char *trace);
+
+/* The command runs: put the older files aside, give the trace its name. */
+void output_publish(void);
+
+/* Remove the trace unless it has got its name. */
+void output_discard(void);
+
+/* Whether the files of the capture have their names, or are to have none. */
+bool output_is_published(void);
+
+#endif /* ETRACE_PTRACE_OUTPUT_H */
