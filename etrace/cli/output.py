@@ -279,6 +279,12 @@ def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield printable(part.decode(errors="surrogateescape")).encode(errors="replace")
 
 
+def put(text: str) -> None:
+    """Write text to standard output; on a terminal it does nothing but show."""
+    if sys.stdout is not None:
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
 def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
     """Write an answer as the options say; returns the exit status."""
     _check(args)

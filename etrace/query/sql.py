@@ -13,6 +13,10 @@ from etrace.errors import EtraceError
 from etrace.export.frames import INSTALL_HINT, Frames
 
 N_ROWS = 4096  # fetched at a time
+FILES_HINT = "if the statement is yours: --allow-files"
+#: a statement sees the tables of the image and nothing else, and cannot change that
+ALWAYS = ("SET python_enable_replacements = false",)
+WITHOUT_FILES = ("SET enable_external_access = false", "SET lock_configuration = true")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class Rows:
     rows: Iterator[tuple[Any, ...]]
 
 
-def _connect(image: Image) -> Any:
+def _connect(image: Image, *, allow_files: bool) -> Any:
     try:
         import duckdb  # noqa: PLC0415  an extra
     except ImportError as error:
@@ -32,6 +36,8 @@ def _connect(image: Image) -> Any:
     connection = duckdb.connect()
     for name in frames:
         connection.register(name, frames[name])
+    for setting in ALWAYS if allow_files else ALWAYS + WITHOUT_FILES:
+        connection.execute(setting)
     return connection
 
 
@@ -46,15 +52,20 @@ def _fetch(connection: Any) -> Iterator[tuple[Any, ...]]:
         raise EtraceError(reason, "turn the column to text: CAST(.. AS VARCHAR)") from error
 
 
-def ask(image: Image, statement: str) -> Rows:
-    """Run a statement over the tables of an image. EtraceError says what DuckDB did not like."""
-    connection = _connect(image)
+def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:
+    """Run a statement over the tables of an image. EtraceError says what DuckDB did not like.
+
+    With `allow_files` it may read and write files, attach databases and load extensions.
+    """
+    connection = _connect(image, allow_files=allow_files)
     import duckdb  # noqa: PLC0415
 
     try:
         if len(connection.extract_statements(statement)) > 1:
             raise EtraceError("several statements at once", "cas sql STATEMENT: one a run")
         connection.execute(statement)
+    except duckdb.PermissionException as error:
+        raise EtraceError(str(error), FILES_HINT) from error
     except duckdb.Error as error:
         raise EtraceError(str(error), "the tables and their columns: cas sql --tables") from error
     columns = [column[0] for column in connection.description or ()]

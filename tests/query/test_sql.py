@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import databases
 import pytest
 from libetrace.image import Image
+from terminal import Terminal
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
@@ -132,3 +135,98 @@ def test_a_type_that_python_lacks_a_package_for_is_told(
     monkeypatch.setitem(sys.modules, "pytz", None)
     with pytest.raises(EtraceError, match="pytz"):
         answer(image, "SELECT now()")
+
+
+# ---- files of the user ----
+
+FILE_STATEMENTS = (
+    "SELECT * FROM read_text('{file}')",
+    "COPY opens TO '{file}.csv'",
+    "ATTACH '{file}.db' AS other",
+    "SELECT * FROM glob('{file}*')",
+    "EXPORT DATABASE '{file}.d'",
+    "INSTALL httpfs",
+)
+
+
+@pytest.mark.parametrize("statement", FILE_STATEMENTS)
+def test_a_statement_reads_and_writes_no_files(
+    image: Image, tmp_path: Path, statement: str
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    with pytest.raises(EtraceError, match=r"Permission Error") as caught:
+        answer(image, statement.format(file=secret))
+    assert "--allow-files" in caught.value.hint
+    assert list(tmp_path.iterdir()) == [secret]
+
+
+@pytest.mark.parametrize("setting", ["enable_external_access", "lock_configuration"])
+def test_a_statement_cannot_allow_itself_files(image: Image, setting: str) -> None:
+    for word in (f"SET {setting} = {setting[0] == 'e'}", f"RESET {setting}"):
+        with pytest.raises(EtraceError, match="Cannot change configuration"):
+            answer(image, word)
+
+
+def test_variables_of_the_program_are_no_tables(image: Image) -> None:
+    frames = answer(image, "SELECT 1")
+    assert frames
+    with pytest.raises(EtraceError, match="Table with name frames does not exist"):
+        sql.ask(image, "SELECT * FROM frames", allow_files=True)
+
+
+def test_an_option_lets_a_statement_read_files(
+    build: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text("n\n7\n")
+    words = ["sql", "--dbdir", str(build), f"SELECT n FROM '{tmp_path}/a.csv'"]
+    assert cas(words) == 1
+    capsys.readouterr()
+    assert cas([*words, "--allow-files"]) == 0
+    assert capsys.readouterr().out == "n\n7\n"
+
+
+# ---- terminals ----
+
+PROGRAM = (sys.executable, "-c", "from etrace.cli.main import cas; raise SystemExit(cas())")
+HOSTILE = "a\x1b[31m\x9b2J\u202eb\x7f"
+SHOWN = "a\\x1b[31m\\x9b2J\\x202eb\\x7f"
+AS_PYTHON = SHOWN.replace("x202e", "u202e")
+IN_JSON = "a\\u001b[31m\\u009b2J\\u202eb\\u007f"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a database with a path that would do something to a terminal."""
+    directory = tmp_path_factory.mktemp("hostile")
+    opened = [{"p": HOSTILE, "m": 0}]
+    (directory / ".nfsdb.json").write_text(json.dumps([{"p": 1, "x": 1, "o": opened}]))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ((), f'path\tl\n{SHOWN}\t["{IN_JSON}"]\n'),
+        (("--csv",), f"path,l\n{SHOWN},['{AS_PYTHON}']\n"),
+        (("--json",), f'[\n{{"path": "{IN_JSON}", "l": ["{IN_JSON}"]}}\n]\n'),
+    ],
+)
+def test_a_terminal_shows_what_would_change_it(
+    hostile: Path, options: tuple[str, ...], wanted: str
+) -> None:
+    words = ["sql", "--dbdir", str(hostile), "SELECT path, [path] AS l FROM opens", *options]
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    with Terminal([*PROGRAM, *words], hostile, env) as terminal:
+        terminal.wait_for(re.escape(wanted), seconds=60)
+        assert terminal.log == wanted
+
+
+def test_a_file_has_names_as_they_are(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sql", "--dbdir", str(hostile), "SELECT path FROM opens"]
+    assert cas(words) == 0
+    assert capsys.readouterr().out == f"path\n{HOSTILE}\n"
+    assert cas([*words, "--csv"]) == 0
+    assert capsys.readouterr().out == f"path\n{HOSTILE}\n"
+    assert cas([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"path": HOSTILE}]

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from etrace.cli.options import add_database
+from etrace.cli.output import put
 from etrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,24 @@ def declare(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="an array of objects")
     shown.add_argument("--csv", action="store_true", help="comma-separated, with a header")
+    parser.add_argument(
+        "--allow-files", action="store_true",
+        help="let the statement read and write files and load extensions (default: refused)",
+    )  # fmt: skip
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
+
+
+def _escaped(character: str) -> str:
+    """Return a character as JSON escapes it; `json` leaves DEL as it is."""
+    return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
+
+
+def as_json(value: Any) -> str:
+    """Return JSON in which all that is not plain text is escaped: safe to show, and exact."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def cell(value: Any) -> str:
@@ -32,7 +49,7 @@ def cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return as_json(value)
     text = str(value)
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
@@ -40,17 +57,25 @@ def cell(value: Any) -> str:
 def print_cells(rows: Iterable[Sequence[Any]]) -> None:
     """Print lines of cells with tabs between them."""
     for row in rows:
-        print("\t".join(map(cell, row)))
+        put("\t".join(map(cell, row)) + "\n")
 
 
 def print_json(result: Rows) -> None:
     """Print an array, one object a line."""
-    print("[", end="")
+    put("[")
     for number, row in enumerate(result.rows):
         entry = dict(zip(result.columns, row, strict=True))
-        text = json.dumps(entry, ensure_ascii=False, default=str)
-        print(f"{',' if number else ''}\n{text}", end="")
-    print("\n]")
+        put(f"{',' if number else ''}\n{as_json(entry)}")
+    put("\n]\n")
+
+
+class Lines:
+    """What csv.writer writes to."""
+
+    @staticmethod
+    def write(text: str) -> None:
+        """Write a line."""
+        put(text)
 
 
 def show(result: Rows, args: argparse.Namespace) -> None:
@@ -58,7 +83,7 @@ def show(result: Rows, args: argparse.Namespace) -> None:
     if args.json:
         print_json(result)
     elif args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer = csv.writer(Lines, lineterminator="\n")
         writer.writerow(result.columns)
         writer.writerows(result.rows)
     else:
@@ -77,5 +102,5 @@ def run(args: argparse.Namespace) -> int:
     if args.tables:
         print_cells([("table", "column", "type"), *sql.tables(image)])
     else:
-        show(sql.ask(image, args.statement), args)
+        show(sql.ask(image, args.statement, allow_files=args.allow_files), args)
     return 0
