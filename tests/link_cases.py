@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways to link and to archive, each in a folder of its own with a few objects, and what they make.
 
-A case's script runs in `sh` in its folder, which holds SOURCES and what PREPARE makes of them.
+A case's script runs in `sh` in its folder, which holds SOURCES and what PREPARE makes of them. It
+needs those of TOOLS that it names.
 `modules` are the paths below the folder in order, each with its Kind and the name
 of the program whose execution it belongs to.
 """
@@ -12,6 +13,21 @@ from dataclasses import dataclass
 
 from etrace.postprocess.module_kinds import Kind
 
+#: a word of a script: the tool that it needs, which not every machine has, and its package
+TOOLS = {
+    "ld.gold": ("ld.gold", "binutils-gold"),
+    "ld.lld": ("ld.lld", "lld"),
+    "ld.lld-19": ("ld.lld-19", "lld-19"),
+    "/usr/lib/llvm-19/bin/lld": ("/usr/lib/llvm-19/bin/lld", "lld-19"),
+    "clang": ("clang", "clang"),
+    "-fuse-ld=lld": ("ld.lld", "lld"),
+    "llvm-ar": ("llvm-ar", "llvm"),
+    "mold": ("mold", "mold"),
+    "-fuse-ld=mold": ("ld.mold", "mold"),
+    "tcc": ("tcc", "tcc"),
+    "rustc": ("rustc", "rustc"),
+    "aarch64-linux-gnu-gcc": ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+}
 EXE, LIB, PART, AR = Kind.EXECUTABLE, Kind.SHARED, Kind.PARTIAL, Kind.ARCHIVE
 
 
@@ -22,6 +38,11 @@ class Case:
     name: str
     script: str
     modules: tuple[tuple[str, Kind, str], ...]
+
+    @property
+    def tools(self) -> list[tuple[str, str]]:
+        """Return the tools that not every machine has, each with its package."""
+        return [TOOLS[word] for word in self.script.split() if word in TOOLS]
 
 
 def made(name: str, script: str, *modules: tuple[str, Kind, str]) -> Case:
@@ -88,16 +109,21 @@ LINKERS = (
         ("out", EXE, "x86_64-linux-gnu-ld.bfd"),
     ),
     made("lld", "ld.lld -e main -o out main.o part.o", ("out", EXE, "ld.lld")),
-    made("lld-version", "ld.lld-14 -e main -o out main.o part.o", ("out", EXE, "ld.lld-14")),
+    made("lld-version", "ld.lld-19 -e main -o out main.o part.o", ("out", EXE, "ld.lld-19")),
     made("lld-default", "ld.lld -e main main.o part.o", ("a.out", EXE, "ld.lld")),
     made(
         "lld-flavour",
-        "/usr/lib/llvm-14/bin/lld -flavor gnu -e main -o out main.o part.o",
+        "/usr/lib/llvm-19/bin/lld -flavor gnu -e main -o out main.o part.o",
         ("out", EXE, "lld"),
     ),
     made("lld-driver", "clang -fuse-ld=lld -o prog main.o part.o", ("prog", EXE, "ld.lld")),
-    made("rust-lld", "rust-lld -flavor gnu -e main -o out main.o part.o", ("out", EXE, "rust-lld")),
-    made("rustc", "rustc -o prog alone.rs", ("prog", EXE, "rust-lld")),
+    made(
+        "rust-lld",  # which is lld, wherever a rustc brings it
+        "ln -s /usr/lib/llvm-19/bin/lld rust-lld"
+        " && ./rust-lld -flavor gnu -e main -o out main.o part.o",
+        ("out", EXE, "rust-lld"),
+    ),
+    made("rustc", "rustc -C link-arg=-fuse-ld=bfd -o prog alone.rs", ("prog", EXE, "ld.bfd")),
     made("mold", "mold -e main -o out main.o part.o", ("out", EXE, "mold")),
     made("mold-no-fork", "mold -no-fork -e main -o out main.o part.o", ("out", EXE, "mold")),
     made("mold-driver", "clang -fuse-ld=mold -o prog main.o part.o", ("prog", EXE, "ld.mold")),

@@ -45,10 +45,10 @@ class Entry:
     suites: tuple[str, ...]
     trust: tuple[tuple[str, str], ...] = ()
 
-    def as_deb_src(self) -> str:
-        """Return the entry as a deb822 stanza for source packages of `main`."""
+    def stanza(self, kind: str) -> str:
+        """Return the entry in deb822 for the packages (`deb`) or sources (`deb-src`) of `main`."""
         fields = [
-            ("Types", "deb-src"),
+            ("Types", kind),
             ("URIs", " ".join(self.uris)),
             ("Suites", " ".join(self.suites)),
             ("Components", "main"),
@@ -94,7 +94,7 @@ def tarball(package: str) -> Path:
 
 def entries(etc: Path = APT_ETC, codename: str | None = None) -> list[Entry]:
     """Return the archives of this machine's own distribution, as apt is set up to use them."""
-    name = codename or _codename()
+    name = codename or machine_codename()
     found: dict[Entry, None] = {}
     files = [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]
     for file in files:
@@ -111,7 +111,8 @@ def entries(etc: Path = APT_ETC, codename: str | None = None) -> list[Entry]:
     return list(found)
 
 
-def _codename() -> str:
+def machine_codename() -> str:
+    """Return the name of this machine's suite."""
     for line in Path("/etc/os-release").read_text().splitlines():
         key, _, value = line.partition("=")
         if key == "VERSION_CODENAME":
@@ -171,7 +172,9 @@ def _apt_get(*args: str, cwd: Path) -> None:
     apt = cache_dir() / "apt"
     for part in ("etc/sources", "state/lists/partial", "cache/archives/partial"):
         (apt / part).mkdir(parents=True, exist_ok=True)
-    (apt / "etc/sources/machine.sources").write_text("\n".join(e.as_deb_src() for e in entries()))
+    (apt / "etc/sources/machine.sources").write_text(
+        "\n".join(e.stanza("deb-src") for e in entries())
+    )
     options = {
         "Dir::Etc::SourceList": "/dev/null",
         "Dir::Etc::SourceParts": f"{apt}/etc/sources",

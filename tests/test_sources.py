@@ -45,7 +45,7 @@ def test_deb822_entries_may_hold_comments_keys_and_several_suites(tmp_path: Path
         "Enabled: no\nTypes: deb\nURIs: http://b\nSuites: bookworm\nComponents: main\n",
     )
     (entry,) = sources.entries(tmp_path, "bookworm")
-    assert entry.as_deb_src() == (
+    assert entry.stanza("deb-src") == (
         "Types: deb-src\n"
         "URIs: http://a/debian\n"
         "Suites: bookworm bookworm-updates\n"

@@ -22,7 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
-CLANG = ("clang-14", "clang")
+CLANG = ("clang-19", "clang")
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 #: Cython's loops compute NULL + 0, which C2y allows; ASan sees the accesses that would be wrong
 PARSER_SANITIZE = [*SANITIZE, "-fno-sanitize=pointer-overflow"]
@@ -81,7 +81,7 @@ def compiler() -> str:
     for name in CLANG:
         if shutil.which(name):
             return name
-    raise FuzzError("no clang: apt-get install clang-14 libclang-rt-14-dev")
+    raise FuzzError("no clang: apt-get install clang-19 libclang-rt-19-dev")
 
 
 def build_format(out: Path) -> Path:

@@ -96,7 +96,7 @@ class Suite:
             self.folder / "cache/archives/partial",
         ):
             folder.mkdir(parents=True, exist_ok=True)
-        entries = [entry.as_deb_src().replace("deb-src", "deb", 1) for entry in self._entries()]
+        entries = [entry.stanza("deb") for entry in self._entries()]
         (parts / "suite.sources").write_text("\n".join(entries))
         options = {
             "Dir::Etc::SourceList": "/dev/null",

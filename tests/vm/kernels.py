@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels that the module is tested on, each with headers and toolchain of its own.
 
-6.1 is this machine's: Debian 12's packages linux-image-amd64 and linux-headers-amd64. The others
-come from their Debian suites: a build root with the suite's own compiler and headers (headers of
-6.12 want gcc 14, objtool of 7.2 a newer glibc than the machine's) and the unpacked image package.
-Made once, below archive.cache(); remove a folder there to have it made anew.
+One is this machine's (6.1 in Debian 12): its packages linux-image-amd64 and linux-headers-amd64.
+The others come from their Debian suites: a build root with the suite's own compiler and headers
+(headers of 6.12 want gcc 14, objtool of 7.2 a newer glibc than Debian 12's) and the unpacked image
+package. Made once, below archive.cache(); remove a folder there to have it made anew.
 
     PYTHONPATH=tests python3 -m vm.kernels prepare 5.10 6.12 7.2
     PYTHONPATH=tests python3 -m vm.kernels build 6.12 OUT
@@ -23,13 +23,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import sources
 from vm import debug_kernel
 from vm.archive import ArchiveError, Suite, cache, locked, run, tool
 
 TOP = Path(__file__).resolve().parents[2]
-SUITES = {"5.10": "bullseye", "6.12": "trixie", "7.2": "sid"}
-MACHINE = "6.1"
-SUITE_OF_MACHINE = "bookworm"
+SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
+SUITE_OF_MACHINE = sources.machine_codename()
+MACHINE = next((name for name, suite in SUITES.items() if suite == SUITE_OF_MACHINE), "6.1")
 HEADERS = "linux-headers-"
 IMAGE = "vmlinuz-"
 
@@ -62,7 +63,7 @@ def find(name: str) -> Kernel:
     if name == "debug":
         return _debug()
     if name not in SUITES:
-        known = ", ".join([MACHINE, *SUITES, "debug"])
+        known = ", ".join([*SUITES, "debug"])
         raise ArchiveError(f"no kernel is called {name!r}: known are {known}")
     return _of_suite(name, SUITES[name])
 
@@ -75,11 +76,9 @@ def _debug() -> Kernel:
 
 def _of_machine() -> Kernel:
     """Return the newest that can be booted, or else the newest that modules can be built for."""
-    found = sorted(Path("/usr/src").glob(f"{HEADERS}6.1.*-amd64"), key=_numbers, reverse=True)
+    found = sorted(Path("/usr/src").glob(f"{HEADERS}{MACHINE}.*-amd64"), key=_numbers, reverse=True)
     if not found:
-        raise ArchiveError(
-            "no headers of Linux 6.1: apt-get install linux-headers-amd64 (Debian 12)"
-        )
+        raise ArchiveError(f"no headers of Linux {MACHINE}: apt-get install linux-headers-amd64")
     images = {path: Path("/boot") / (IMAGE + path.name.removeprefix(HEADERS)) for path in found}
     headers = next((path for path in found if images[path].exists()), found[0])
     return Kernel(MACHINE, headers.name.removeprefix(HEADERS), images[headers], headers)

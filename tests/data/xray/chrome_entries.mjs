@@ -7,6 +7,8 @@ import {pathToFileURL} from 'node:url';
 
 const [engine, file] = process.argv.slice(2);
 globalThis.DOMRect ??= class {};
+// Node before 22.1 has no URL.parse
+URL.parse ??= (url, base) => URL.canParse(url, base) ? new URL(url, base) : null;
 const Trace = await import(pathToFileURL(`${engine}/models/trace/trace.js`));
 const model = Trace.TraceModel.Model.createWithAllHandlers();
 await model.parse(JSON.parse(fs.readFileSync(file, 'utf8')).traceEvents);
