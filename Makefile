@@ -15,8 +15,8 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build module install-module demo test pytest sanitize test-vm test-stress test-kernels test-kasan lint format bench \
-	bench-kernel generate debug fuzz clean
+.PHONY: help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+	test-kernels test-kasan lint format bench bench-kernel generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -56,6 +56,14 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
 		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
 		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
+
+test-bare: ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
+	@build-aux/setup bare $(VENV)
+	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm
+
+test-bare-all: ## the same in Debian 12 and 13
+	@build-aux/setup bare $(VENV)
+	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm trixie
 
 test-vm: build ## the kernel module in this Debian's kernel under emulation
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)

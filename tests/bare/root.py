@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Minimal Debian roots that never saw this project, and commands in them. Needs root.
+
+mmdebstrap makes the base of a suite once; it is kept in the cache as a tarball. A root is unpacked
+from it, gets what this machine needs to reach its archives (resolver, certificates, apt's and pip's
+settings, environment variables), and is removed afterwards. A command runs in mount and process
+namespaces of its own, so that no mount and no process is left behind. What apt and pip downloaded
+is kept in the cache too; nothing installed is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+import sources
+
+TOP = Path(__file__).resolve().parents[2]
+PACKAGES = ("python3", "gcc", "make", "git", "ca-certificates")
+#: with which a machine says how its archives are reached
+PASSED_ON = (
+    "http_proxy", "https_proxy", "no_proxy", "PIP_CERT", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT",
+    "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_REGISTRY",
+)  # fmt: skip
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+CERTIFICATES = Path("usr/local/share/ca-certificates")
+ARCHIVES = Path("var/cache/apt/archives")
+#: ROOT COMMAND...: mounts what a machine has and runs the command, whose end is that of all others
+ENTER = """
+root=$1; shift
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount --rbind /sys "$root/sys"
+mount --rbind /dev "$root/dev"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+if [ -n "$PIP_CACHE" ]; then
+	mkdir -p "$root/root/.cache/pip"
+	mount --bind "$PIP_CACHE" "$root/root/.cache/pip"
+fi
+exec env -i "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who runs a command; all but root are made in the root that they are needed in."""
+
+    name: str
+    number: int
+    sudo: str = ""  # what /etc/sudoers.d says of this user; empty: no file
+
+    @property
+    def home(self) -> str:
+        """Return the home folder, as the root shows it."""
+        return "/root" if self.number == 0 else f"/home/{self.name}"
+
+
+ROOT = User("root", 0)
+
+
+def cache() -> Path:
+    """Return where bases and downloads are kept: `$ETRACE_CACHE/bare`, or below /var/cache."""
+    return Path(os.environ.get("ETRACE_CACHE") or "/var/cache/etrace") / "bare"
+
+
+@contextmanager
+def fresh_root(suite: str) -> Iterator[Path]:
+    """Unpack a new root of `suite`; it is gone at the end."""
+    base = _base(suite)
+    folder = Path(tempfile.mkdtemp(prefix=f"etrace-bare-{suite}-", dir="/var/tmp"))
+    root = folder / "root"
+    try:
+        root.mkdir()
+        subprocess.run(["tar", "-xf", base, "-C", root], check=True)
+        root.chmod(0o755)
+        _connect(root)
+        _offer_downloads(suite, root)
+        yield root
+    finally:
+        with suppress(OSError):
+            _keep_downloads(suite, root)
+        subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
+
+
+def _base(suite: str) -> Path:
+    """Return the tarball of a suite, made whole or not at all."""
+    path = cache() / f"{suite}-{'-'.join(PACKAGES)}.tar"
+    if not path.exists():
+        cache().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache()) as folder:
+            listed, part = Path(folder, "suite.sources"), Path(folder, "base.tar")
+            listed.write_text(_archives(suite))
+            subprocess.run(
+                ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}",
+                 suite, part, listed], check=True,
+            )  # fmt: skip
+            part.rename(path)
+    return path
+
+
+def _archives(suite: str) -> str:
+    """Return this machine's archives, for another suite."""
+    entries = sources.entries()
+    ours = min(entries[0].suites, key=len)
+    return "\n".join(
+        replace(e, suites=tuple(s.replace(ours, suite, 1) for s in e.suites)).stanza("deb")
+        for e in entries
+    )
+
+
+def _connect(root: Path) -> None:
+    """Let a root reach what this machine reaches."""
+    for name in ("resolv.conf", "hosts", "pip.conf"):
+        with suppress(FileNotFoundError):
+            shutil.copy(f"/etc/{name}", root / "etc")
+    settings = subprocess.run(["apt-config", "dump", "Acquire"], check=True, capture_output=True)
+    (root / "etc/apt/apt.conf.d/99machine").write_bytes(settings.stdout)
+    shutil.copytree("/" / CERTIFICATES, root / CERTIFICATES, dirs_exist_ok=True)
+    subprocess.run(["chroot", root, "update-ca-certificates"], check=True, capture_output=True)
+
+
+def _offer_downloads(suite: str, root: Path) -> None:
+    """Put the packages that apt downloaded before where it looks for them."""
+    kept = cache() / f"{suite}-packages"
+    kept.mkdir(parents=True, exist_ok=True)
+    for path in kept.glob("*.deb"):
+        shutil.copy2(path, root / ARCHIVES)
+
+
+def _keep_downloads(suite: str, root: Path) -> None:
+    """Keep the packages that apt downloaded; one that the archive has no more is dropped."""
+    kept = cache() / f"{suite}-packages"
+    for path in (root / ARCHIVES).glob("*.deb"):
+        if not (kept / path.name).exists():
+            part = Path(tempfile.mkstemp(dir=kept, suffix=".part")[1])
+            shutil.copy2(path, part)
+            part.rename(kept / path.name)
+
+
+def add_user(root: Path, user: User) -> None:
+    """Make a user, and give it the rights that it has."""
+    number = user.number
+    for name, line in (
+        ("passwd", f"{user.name}:x:{number}:{number}::{user.home}:/bin/bash"),
+        ("group", f"{user.name}:x:{number}:"),
+        ("shadow", f"{user.name}:*:20000:0:99999:7:::"),
+    ):
+        with (root / "etc" / name).open("a") as file:
+            file.write(line + "\n")
+    home = root / user.home[1:]
+    home.mkdir()
+    os.chown(home, number, number)
+    if user.sudo:
+        (root / "etc/sudoers.d" / user.name).write_text(f"{user.name} {user.sudo}\n")
+
+
+def clone(root: Path, user: User) -> None:
+    """Clone this tree into the folder `project` of a user's home."""
+    place = root / user.home[1:] / "project"
+    if not place.exists():
+        subprocess.run(["git", "clone", "-q", "--no-hardlinks", TOP, place], check=True)
+        subprocess.run(["chown", "-R", f"{user.number}:{user.number}", place], check=True)
+
+
+def run(root: Path, user: User, command: str, output: IO[bytes]) -> int:
+    """Run a command of the shell as `user` in the home folder; return its status."""
+    shared = cache() / "pip" if user.number == 0 else None
+    if shared:
+        shared.mkdir(parents=True, exist_ok=True)
+    environment = [f"{name}={os.environ[name]}" for name in PASSED_ON if name in os.environ]
+    words: list[str | Path] = [
+        *environment, f"HOME={user.home}", f"USER={user.name}", f"PATH={PATH}", "LANG=C.UTF-8",
+        "chroot", f"--userspec={user.number}:{user.number}", "--groups=", root,
+        "bash", "-c", f"cd && {command}\nexit $?",  # it stays: process 1 has to reap orphans
+    ]  # fmt: skip
+    return subprocess.run(
+        ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
+         "bash", "-ec", ENTER, "enter", root, *words],
+        stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False,
+        env={**os.environ, "PIP_CACHE": str(shared or "")},
+    ).returncode  # fmt: skip

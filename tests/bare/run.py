@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two commands of the README where nothing is installed: `-m bare.run [SUITE[:PLAN]...]`; root.
+
+Each plan has a fresh root (root.py) and steps in it; two plans run at once. A step passes when it
+ends as expected; what it printed is in build/bare/, and shown when it failed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bare.root import ROOT, TOP, User, add_user, clone, fresh_root, run
+
+LOGS = TOP / "build" / "bare"
+N_SHOWN = 200  # last lines of a step that failed
+PLAIN = User("plain", 1001)
+REFUSED = User("refused", 1002)
+SUDOER = User("sudoer", 1003, "ALL=(ALL) NOPASSWD: ALL")
+DEMO = "cd project && make demo"
+MISSING = r"these packages are missing: [^\n]*python3-venv"
+#: after the demo: what hangs on tools, libraries and the interpreter, in three minutes
+FAST = (
+    "tests/bare tests/cli tests/collect tests/compilers tests/export tests/kmod tests/libetrace "
+    "tests/nfsdb tests/parse tests/postprocess/test_linked.py tests/xray/test_chrome.py "
+    "tests/xray/test_end_to_end.py tests/xray/test_sleds.py tests/xray/test_symbols.py"
+)
+#: the last line of pytest and of its like
+COUNTED = re.compile(r"^=+ .*\b\d+ (?:passed|failed|errors?)\b.* =+$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command of a user's; `says` are patterns of its output, in any order."""
+
+    name: str
+    command: str
+    user: User = ROOT
+    status: int = 0
+    says: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What happens in one root, in this order, until a step fails."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+
+TEST_FIRST = Plan(
+    "test-first",
+    (
+        Step("make test", "cd project && make test", says=(COUNTED.pattern,)),
+        Step("make demo after it", DEMO, says=("src/lua\n",)),
+    ),
+)
+DEMO_FIRST = Plan(
+    "demo-first",
+    (
+        Step("make demo without rights, packages missing", DEMO, PLAIN, status=2,
+             says=(MISSING, r"as root: apt-get install [^\n]*python3-venv")),
+        Step("apt-get install sudo", "apt-get -qq update && apt-get -qq install sudo"),
+        Step("make demo with sudo but no right to it", DEMO, REFUSED, status=2,
+             says=(MISSING, r"sudo does not let refused")),
+        Step("make demo", DEMO, says=("src/lua\n",)),
+        Step("tests of tools and libraries after it",
+             f"cd project && make pytest PYTEST_ARGS='{FAST}'", says=(COUNTED.pattern,)),
+        Step("make demo without rights, nothing missing", DEMO, PLAIN, says=("src/lua\n",)),
+    ),
+)  # fmt: skip
+WITH_SUDO = Plan(
+    "with-sudo",
+    (
+        Step("apt-get install sudo", "apt-get -qq update && apt-get -qq install sudo"),
+        Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
+    ),
+)
+PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO)
+
+
+def take(suite: str, plan: Plan) -> list[bool]:
+    """Run the steps of a plan; return whether each passed."""
+    passed: list[bool] = []
+    with fresh_root(suite) as root:
+        for user in {step.user for step in plan.steps}:
+            if user != ROOT:
+                add_user(root, user)
+            clone(root, user)
+        for step in plan.steps:
+            passed.append(take_step(suite, plan, step, root))
+            if not passed[-1]:
+                break
+    return passed + [False] * (len(plan.steps) - len(passed))
+
+
+def take_step(suite: str, plan: Plan, step: Step, root: Path) -> bool:
+    """Run one step and tell how it ended."""
+    log = LOGS / f"{suite}-{plan.name}-{plan.steps.index(step) + 1}.log"
+    started = time.monotonic()
+    with log.open("wb") as output:
+        status = run(root, step.user, step.command, output)
+    text = log.read_text(errors="replace")
+    unsaid = [pattern for pattern in step.says if not re.search(pattern, text, re.MULTILINE)]
+    passed = status == step.status and not unsaid
+    ended, seconds = "passed" if passed else "FAILED", time.monotonic() - started
+    lines = [
+        f"{ended}  {suite}, {plan.name}: {step.name} ({seconds:.0f} s)",
+        *("        " + line.strip("= ") for line in COUNTED.findall(text)),
+    ]
+    if not passed:
+        lines += text.splitlines()[-N_SHOWN:]
+        lines += [f"status {status}, wanted {step.status}; not said: {unsaid}; all of it: {log}"]
+    print("\n".join(lines), flush=True)
+    return passed
+
+
+def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:
+    """Return what `SUITE` or `SUITE:PLAN` asks for."""
+    found = []
+    for word in words:
+        suite, _, name = word.partition(":")
+        plans = [plan for plan in PLANS if name in ("", plan.name)]
+        if not plans:
+            sys.exit(f"bare: no plan {name!r}; there are {', '.join(p.name for p in PLANS)}")
+        found += [(suite, plan) for plan in plans]
+    return found
+
+
+def main(words: list[str]) -> int:
+    """Run the plans of the suites; the last line counts steps."""
+    if os.geteuid() != 0:
+        print("bare: only root can make a root file system: sudo make test-bare", file=sys.stderr)
+        return 1
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        ended = [pool.submit(take, suite, plan) for suite, plan in chosen(words or ["bookworm"])]
+        results = [passed for future in ended for passed in future.result()]
+    print(f"{sum(results)} passed, {results.count(False)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
