@@ -38,6 +38,17 @@ def restamped(path: Path, remembered: Remembered | None) -> dict[str, Any] | Non
     return {**remembered, **_stamp(path)}
 
 
+def is_older(made: Path, source: Path) -> bool:
+    """Tell whether a file was written before another one that is there, so not made of it. OSError.
+
+    For want of what is remembered of it: a copy may have any time.
+    """
+    try:
+        return source.stat().st_mtime_ns > made.stat().st_mtime_ns
+    except FileNotFoundError:
+        return False
+
+
 def is_same(path: Path, remembered: Remembered | None) -> bool:
     """Tell whether a file is the remembered one: by its stamp, else by its content. OSError.
 

@@ -17,6 +17,7 @@ from libetrace.header import DTYPES, load_schema
 from libetrace.image import NewColumn, NewTable, open_image, write_image
 from libetrace.importer import Importer, JsonError
 from libetrace.parser import parse
+from libetrace.rights import narrow
 from libetrace.source import Source
 from libetrace.texts import PathText, encode_path
 
@@ -184,6 +185,7 @@ def parse_nfsdb(
             stack.callback(path.unlink, missing_ok=True)  # Ctrl-C may come as soon as it is there
             fds.append(os.open(path, flags, 0o666))
             stack.callback(os.close, fds[-1])
+            narrow(fds[-1], [Path(os.fsdecode(tracer_db_filename))])
         parse(Source.from_fd(trace.fileno()), (fds[0], fds[1], fds[2]), jobs=_count_jobs(threads))
         for path, target in reversed(list(zip(pending, targets, strict=True))):
             path.replace(target)

@@ -244,24 +244,28 @@ def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[BinaryIO]:
+def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
     """Give a stream into what `-o` names: a file appears whole or not at all. OSError.
 
-    A link is followed; what is no regular file (/dev/null, a pipe) is written to as it is.
+    A link is followed; what is no regular file (/dev/null, a pipe) is written to as it is. Nobody
+    can read a file who cannot read `models`.
     """
     from libetrace.image import replacing
+    from libetrace.rights import narrow
 
     path = path.resolve()
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
             yield stream
         return
+    known = models or ([path] if path.exists() else [])
     with replacing(path) as stream:
+        narrow(stream.fileno(), known)
         yield stream
 
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[BinaryIO]:
+def opened(path: Path | None, *models: Path) -> Iterator[BinaryIO]:
     """Give the stream of `-o`: `writing(path)`, or standard output when there is no path."""
     if path is None:
         if sys.stdout is None:  # `>&-`
@@ -269,7 +273,7 @@ def opened(path: Path | None) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with writing(path) as stream:
+    with writing(path, *models) as stream:
         yield stream
 
 

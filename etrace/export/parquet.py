@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from libetrace.image import Image, replacing
+from libetrace.rights import narrow
 
 from etrace.export.frames import Frames
 
@@ -22,7 +23,7 @@ def _plain(batch: Any, pa: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
-def _write(table: Any, path: Path) -> None:
+def _write(table: Any, stream: BinaryIO) -> None:
     import pyarrow as pa  # noqa: PLC0415  an extra
     import pyarrow.parquet as pq  # noqa: PLC0415
 
@@ -31,7 +32,7 @@ def _write(table: Any, path: Path) -> None:
         for f in table.schema
     )
     schema = pa.schema(list(types))
-    with replacing(path) as stream, pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         for batch in table.to_batches(N_ROWS):
             writer.write_batch(_plain(batch, pa))
 
@@ -46,6 +47,8 @@ def write_parquet(image: Image, directory: Path) -> list[Path]:
     written = []
     for name in frames:
         path = directory / f"{name}.parquet"
-        _write(frames[name], path)
+        with replacing(path) as stream:
+            narrow(stream.fileno(), [image.path])  # there is a table of environments
+            _write(frames[name], stream)
         written.append(path)
     return written

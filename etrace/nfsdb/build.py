@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from libetrace.freshness import remember
+from libetrace.freshness import is_older, remember
 from libetrace.image import NewTable, write_image
 
 from etrace.nfsdb.files import DatabaseFiles
@@ -47,10 +47,7 @@ def _first_directory(tables: Sequence[NewTable]) -> str:
 
 def _remember_trace(files: DatabaseFiles) -> dict[str, Any]:
     """Return what is remembered of a trace that the JSON may have been made of: not a newer one."""
-    try:
-        if files.trace.stat().st_mtime_ns > files.json.stat().st_mtime_ns:
-            return {}
-    except OSError:
+    if not files.trace.exists() or is_older(files.json, files.trace):
         return {}
     return {str(files.trace.absolute()): remember(files.trace)}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.columns import Columns
-from libetrace.freshness import is_same, restamped
+from libetrace.freshness import is_older, is_same, restamped
 from libetrace.header import ImageError
 from libetrace.image import Image, NewColumn, NewTable, Table, open_image, write_image
 from libetrace.lookup import Lookup
@@ -62,7 +62,7 @@ def _check_trace(image: Image, files: DatabaseFiles) -> None:
     named = [kept for name, kept in known.items() if Path(name).name == files.trace.name]
     if named and any(is_same(files.trace, kept) for kept in named):
         return
-    if named or files.trace.stat().st_mtime_ns > files.json.stat().st_mtime_ns:
+    if named or is_older(files.json, files.trace):
         raise EtraceError(
             f"{files.trace} has changed since the database was made of it",
             f"make it again: cas parse; to ask the old one: --dbdir {files.json}",
@@ -113,9 +113,9 @@ def open_database(where: Path | None = None) -> Image:
         )
     if files.image.exists():
         image = reopen(files.image)
-        if is_directory:
-            _check_trace(image, files)
-        if is_fresh(image, files):
+        if is_fresh(image, files):  # else the JSON may be that of another trace
+            if is_directory:
+                _check_trace(image, files)
             return _settled(image, files)
     refresh(files)
     image = reopen(files.image)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from libetrace import parser as native
 
 from etrace.errors import EtraceError
-from etrace.parse.inputs import open_trace
+from etrace.parse.inputs import STDIN, open_trace
 from etrace.parse.outputs import pending_files
 from etrace.parse.report import ParseReport, Problem, ProblemKind
 
@@ -99,7 +99,7 @@ def parse_trace(
     source, names = open_trace(inputs)
     check_distinct(names, target)
     try:
-        with pending_files(target) as fds:
+        with pending_files(target, [Path(name) for name in names if name != STDIN]) as fds:
             counts = native.parse(
                 source, fds, jobs=count_jobs(jobs), split=split, progress=progress
             )

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from libetrace.rights import give_away, narrow
+
 from etrace.errors import EtraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 def side_file(output: Path, kind: str) -> Path:
@@ -47,8 +49,12 @@ def open_pending(path: Path) -> int:
 
 
 @contextmanager
-def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
-    """Give descriptors of the three files; they get their names when the block succeeds."""
+def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[int, int, int]]:
+    """Give descriptors of the three files; they get their names when the block succeeds.
+
+    Nobody can read them who cannot read the files `models`; what root writes belongs to the owner
+    of the first of these.
+    """
     targets = output_files(output.resolve())
     for target in targets:
         check_output(target)
@@ -60,6 +66,8 @@ def pending_files(output: Path) -> Iterator[tuple[int, int, int]]:
             path = target.with_name(f".{target.name}.{word}.tmp")
             pending.append(path)  # Ctrl-C may come as soon as it is there
             fds.append(open_pending(path))
+            narrow(fds[-1], models)
+            give_away(fds[-1], models)
         yield fds[0], fds[1], fds[2]
         # The database last: who sees a new one sees its side files too.
         for path, target in reversed(list(zip(pending, targets, strict=True))):

@@ -47,7 +47,7 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
             f"{args.format} goes to one file", f"cas export {args.format} -o {args.directory}"
         )
     image = open_database(args.database)
-    with opened(args.output) as stream:
+    with opened(args.output, image.path) as stream:
         write(image, stream)
 
 

@@ -11,8 +11,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from etrace.cli.ending import tell
 from etrace.cli.figures import count, seconds, size
 from etrace.query import summary
+from etrace.query.origin import origin_of
 from etrace.query.summary import Execution, Product, Program, Summary
 
 N_PRODUCTS = 8
@@ -87,6 +89,11 @@ def shown(line: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Run `etrace summary`."""
     width = shutil.get_terminal_size((100, 24)).columns
-    for line in text(summary.from_json(args.json), width):
+    page = summary.from_json(args.json)
+    origin = origin_of(args.json)
+    if origin.newer is not None:
+        tell(f"etrace: {args.json} is older than {origin.newer}: this is another build\n")
+        tell(f"  hint: make it again: etrace_parser {origin.newer} {args.json}\n")
+    for line in (*origin.remarks, *text(page, width)):
         print(shown(line))
     return 0

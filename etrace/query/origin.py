@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A `.nfsdb.json` -> what the files beside it say of it: an older build, an incomplete one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from libetrace.freshness import is_older
+
+TRACE_SUFFIXES = ("", ".zst")
+STATS_SUFFIX = ".stats"
+#: how a capture ended that did not end with its build
+ENDINGS = {
+    "interrupted": "the build was interrupted: this is what it did until then",
+    "tracer-ended": "the tracer was ended: this is what the build did until then",
+    "write-error": "the trace could not be written to its end",
+    "collector-died": "the collector died: this is what the build did until then",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a database comes from: `newer` is a trace that it was not made of."""
+
+    newer: Path | None
+    remarks: tuple[str, ...]
+
+
+def _stats(path: Path) -> Mapping[str, Any]:
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return raw if isinstance(raw, dict) else {}
+
+
+def _remarks(stats: Mapping[str, Any]) -> tuple[str, ...]:
+    found = [ENDINGS[ended]] if (ended := stats.get("ended")) in ENDINGS else []
+    lost = stats.get("lost")
+    if isinstance(lost, int) and lost > 0:
+        found.append(f"events that the capture lost: {lost:,}")
+    return tuple(found)
+
+
+def origin_of(database: Path) -> Origin:
+    """Return what the trace and the stats beside a database say of it. OSError."""
+    stem = str(database).removesuffix(".json")
+    traces = (Path(stem + suffix) for suffix in TRACE_SUFFIXES)
+    newer = next((trace for trace in traces if is_older(database, trace)), None)
+    remarks = () if newer is not None else _remarks(_stats(Path(stem + STATS_SUFFIX)))
+    return Origin(newer, remarks)
