@@ -68,7 +68,7 @@ class Binaries(Paths):
 class Opens:
     """Entries are rows of `opens`; on plain lines their paths alone."""
 
-    feeds = ("path", "pid", "binary")
+    feeds: tuple[str, ...] = ("path", "pid", "binary")
 
     def __init__(self, image: Image) -> None:
         self._records = Records(image)
@@ -85,10 +85,10 @@ class Opens:
         return _relative(self._path(item, original=style.original), style)
 
     def details(self, item: int, style: Style) -> bytes:
-        """Return `path,original,pid,type,open,close,access,exists,size`."""
+        """Return `path,original,pid,type,open,close,access,exists,size,kind`."""
         r = self.record(item, style)
         keys = ("filename", "original_path", "ppid", "type", "open_timestamp", "close_timestamp",
-                "access", "exists", "size")  # fmt: skip
+                "access", "exists", "size", "kind")  # fmt: skip
         return _csv([r[key] for key in keys])
 
     def entry(self, item: int, style: Style) -> str:
@@ -107,6 +107,37 @@ class Opens:
         if option == "pid":
             return b"%d:%d" % self._records.key(self._opens["execution"][item])
         return self._path(item, original=False)
+
+
+class Files(Opens):
+    """Entries are (row of `paths`, row of `opens` or one beyond): files, each with a use of it.
+
+    What was only inherited or executed has a record without an open.
+    """
+
+    feeds = ("path", "binary")
+
+    def _row(self, item: tuple[int, int]) -> int | None:
+        return item[1] if item[1] < self._opens.n_rows else None
+
+    def plain(self, item: tuple[int, int], style: Style) -> bytes:  # type: ignore[override]
+        """Return the path."""
+        row = self._row(item)
+        if row is not None:
+            return super().plain(row, style)
+        return _relative(self._image.path_string(item[0]), style)
+
+    def record(self, item: tuple[int, int], style: Style) -> Record:  # type: ignore[override]
+        """Return all that is known of the use, null for what is not."""
+        row = self._row(item)
+        if row is not None:
+            return super().record(row, style)
+        filename = os.fsdecode(self.plain(item, style))
+        return self._records.file(item[0]) | {"filename": filename}
+
+    def feed(self, item: tuple[int, int], _option: str) -> bytes:  # type: ignore[override]
+        """Return the path."""
+        return self._image.path_string(item[0])
 
 
 class Executions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from libetrace.image import Image
@@ -80,13 +80,18 @@ class DependencyGraph:
             graph[self._text(path)] = [makers, [self._text(p) for p in sorted(written)]]
         return {"dep_graph": graph}
 
-    def dot(self) -> Iterator[str]:
-        """Yield the lines of a graph for Graphviz: files are boxes, commands ellipses."""
+    def dot(self, shows: Callable[[int], bool] | None = None) -> Iterator[str]:
+        """Yield the lines of a graph for Graphviz: files are boxes, commands ellipses.
+
+        Of files that nothing on the way made only those that `shows` holds for.
+        """
         yield "digraph dependencies {"
         yield "  rankdir=RL;"
         files: set[int] = set(self.made)
         for process, maker in sorted(self.makers.items()):
             label = _quoted(self._commands(maker)[-1])
+            if shows is not None:
+                maker.reads = {p for p in maker.reads if p in self.made or shows(p)}
             yield f"  p{process} [label={label}, shape=ellipse];"
             files |= maker.reads
         for path in sorted(files):

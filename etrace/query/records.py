@@ -13,6 +13,7 @@ from typing import Any
 
 from libetrace.image import Image
 
+from etrace.query.file_kinds import FileKinds
 from etrace.query.kinds import Kinds
 from etrace.spec.database import NONE
 
@@ -27,6 +28,7 @@ class Records:
     def __init__(self, image: Image) -> None:
         self.image = image
         self.kinds = Kinds(image)
+        self.file_kinds = FileKinds(image)
         self.text = lru_cache(maxsize=1 << 14)(self._decode)
 
     def _decode(self, string: int) -> str:
@@ -69,10 +71,25 @@ class Records:
             "ppid": pid,
             "pidx": index,
             "type": self.kinds.of_path(path),
+            "kind": self.file_kinds.of(path).value,
             "access": ACCESS[mode & 3],
             "exists": int(bool(mode & EXISTS)),
             "link": int(is_link),
             "size": opens["size"][row],
+        }
+
+    def file(self, path: int) -> dict[str, Any]:
+        """Return one row of `paths` with the keys of an open, those of its use null."""
+        mode = self.image["paths"]["mode"][path]
+        unknown = ("original_path", "open_timestamp", "close_timestamp", "ppid", "pidx", "access")
+        return {
+            "filename": self.path(path),
+            **dict.fromkeys(unknown),
+            "type": self.kinds.of_path(path),
+            "kind": self.file_kinds.of(path).value,
+            "exists": int(bool(mode & EXISTS)),
+            "link": int((mode & TYPE_MASK) << TYPE_SHIFT == S_IFLNK),
+            "size": self.image["paths"]["size"][path],
         }
 
     def command(self, row: int) -> dict[str, Any]:

@@ -63,8 +63,8 @@ def lines(*items: bytes) -> bytes:
         (["-l", "-n", "3"], [b"8"]),
         (["-l", "--range", "1:3"], [b"2"]),
         (["--path", "util.h", "--details"], [
-            b"/src/util.h,/src/util.h,12582915,plain,2002,2007,r,1,102",
-            b"/src/util.h,/src/util.h,20971525,plain,4001,4006,r,1,101",
+            b"/src/util.h,/src/util.h,12582915,plain,2002,2007,r,1,102,header",
+            b"/src/util.h,/src/util.h,20971525,plain,4001,4006,r,1,101,header",
         ]),
         (["--filter", ".a", "--fmt", "{{{filename}}} {access} {ppid}"],
          [b"{/src/libutil.a} w 25165830", b"{/src/libutil.a} r 33554440"]),
@@ -162,7 +162,7 @@ def test_the_envelope(ask: Any, words: list[str], wanted: Any) -> None:
 
 
 OPEN = {"filename", "original_path", "open_timestamp", "close_timestamp", "ppid", "pidx", "type",
-        "access", "exists", "link", "size"}  # fmt: skip
+        "access", "exists", "link", "size", "kind"}  # fmt: skip
 COMMAND = {"class", "pid", "idx", "ppid", "pidx", "stime", "etime", "bin", "cwd", "command",
            "status"}  # fmt: skip
 COMPILATION = {"command", "source_type", "compiled_files", "include_paths", "headers", "defs",

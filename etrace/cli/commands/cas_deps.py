@@ -10,17 +10,19 @@ from typing import Any
 
 from libetrace.image import Image
 
-from etrace.cli import selecting, walking
+from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer
-from etrace.cli.shapes import Executions, Facts, Opens, Paths
+from etrace.cli.shapes import Executions, Facts, Files, Paths
 from etrace.query.dependencies import Dependencies
 from etrace.query.deps import Walked, walk
+from etrace.query.file_kinds import USUAL
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas deps`."""
     walking.add_targets(parser)
     walking.add_rules(parser)
+    kind_options.add_kinds(parser)
     selecting.add_filter(parser)
     group = parser.add_mutually_exclusive_group()
     add = group.add_argument
@@ -41,21 +43,23 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
     if args.commands:
         return Answer(Executions(image), walked.executions)
     if args.graph or args.dot:
-        return _graph(image, walked, is_dot=args.dot)
-    paths = selecting.kept(image, args, walked.paths)
-    if args.details or args.fmt:
-        uses = (walked.use_of(path) for path in paths)
-        return Answer(Opens(image), [row for row in uses if row < image["opens"].n_rows])
+        return _graph(image, args, walked)
+    kept = selecting.kept(image, args, walked.paths)
+    paths = kind_options.shown(image, args, kept, USUAL)
+    if args.details or args.fmt or args.sorting_key:
+        uses = [(path, walked.use_of(path)) for path in paths]
+        return Answer(Files(image), uses)
     return Answer(Paths(), [image.path_string(path) for path in paths])
 
 
-def _graph(image: Image, walked: Walked, *, is_dot: bool) -> Answer:
+def _graph(image: Image, args: argparse.Namespace, walked: Walked) -> Answer:
     from etrace.query.dependency_graph import DependencyGraph
 
     graph = DependencyGraph(image)
     graph.add(walked)
-    if is_dot:
-        return Answer(Facts(_line), [{"line": line} for line in graph.dot()])
+    if args.dot:
+        lines = graph.dot(kind_options.view(image, args, USUAL))
+        return Answer(Facts(_line), [{"line": line} for line in lines])
     return Answer(Facts(json.dumps), [graph.record()], single=True)
 
 

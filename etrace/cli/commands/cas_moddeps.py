@@ -7,10 +7,11 @@ import argparse
 
 from libetrace.image import Image
 
-from etrace.cli import selecting, walking
+from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Paths
 from etrace.query.dependencies import Dependencies
+from etrace.query.file_kinds import LASTING
 from etrace.query.moddeps import moddeps
 
 
@@ -18,6 +19,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas moddeps`."""
     walking.add_targets(parser)
     walking.add_rules(parser)
+    kind_options.add_kinds(parser)
     selecting.add_filter(parser)
 
 
@@ -25,4 +27,5 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
     """Answer with paths."""
     names, rules = walking.targets(args), walking.rules(args)
     rows = moddeps(Dependencies(image), names, rules, is_exact=not args.fed)
-    return Answer(Paths(), [image.path_string(row) for row in selecting.kept(image, args, rows)])
+    kept = kind_options.shown(image, args, selecting.kept(image, args, rows), LASTING)
+    return Answer(Paths(), [image.path_string(row) for row in kept])

@@ -7,10 +7,11 @@ import argparse
 
 from libetrace.image import Image
 
-from etrace.cli import selecting, walking
+from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Paths
 from etrace.query.dependencies import Dependencies
+from etrace.query.file_kinds import LASTING
 from etrace.query.rdeps import rdeps
 
 
@@ -18,9 +19,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas rdeps`."""
     walking.add_targets(parser)
     parser.add_argument(
-        "--all", dest="all_files", action="store_true",
+        "--all", action="store_true",
         help="every file that was made of FILE, not only linked modules",
     )  # fmt: skip
+    kind_options.add_kinds(parser, with_all=False)
     parser.add_argument(
         "--recursive", action="store_true", help="accepted; without --direct it always is"
     )
@@ -35,6 +37,7 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         walking.targets(args),
         walking.rules(args),
         is_exact=not args.fed,
-        all_files=args.all_files,
+        all_files=args.all or bool(args.kinds),
     )
-    return Answer(Paths(), [image.path_string(row) for row in selecting.kept(image, args, rows)])
+    kept = kind_options.shown(image, args, selecting.kept(image, args, rows), LASTING)
+    return Answer(Paths(), [image.path_string(row) for row in kept])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that choose files by their kind, and what is said of those that are not shown."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+
+from libetrace.image import Image
+
+from etrace.cli.ending import tell
+from etrace.query.file_kinds import FileKind, FileKinds
+
+
+def _kinds(text: str) -> list[FileKind]:
+    known = {kind.value: kind for kind in FileKind}
+    words = text.split(",")
+    for word in words:
+        if word not in known:
+            raise argparse.ArgumentTypeError(f"no kind {word!r}: there are {', '.join(known)}")
+    return [known[word] for word in words]
+
+
+def add_kinds(parser: argparse.ArgumentParser, *, with_all: bool = True) -> None:
+    """Add `--kind` and, unless the command has one, `--all`."""
+    parser.add_argument(
+        "--kind", dest="kinds", metavar="KIND[,KIND...]", type=_kinds, action="extend", default=[],
+        help=f"files of these kinds: {', '.join(FileKind)}",
+    )  # fmt: skip
+    if with_all:
+        parser.add_argument("--all", action="store_true", help="files of every kind")
+
+
+def view(
+    image: Image, args: argparse.Namespace, usual: Collection[FileKind]
+) -> Callable[[int], bool] | None:
+    """Return the test of rows of `paths` that the options ask for; None when all are shown."""
+    if args.all and not args.kinds:
+        return None
+    wanted, kinds = args.kinds or usual, FileKinds(image)
+    return lambda path: kinds.of(path) in wanted
+
+
+def shown(
+    image: Image, args: argparse.Namespace, paths: Iterable[int], usual: Collection[FileKind]
+) -> list[int]:
+    """Return those rows of `paths` that the options show, `usual` ones without any.
+
+    Says on standard error how many of what kinds are not shown when nobody asked for kinds.
+    """
+    if args.all and not args.kinds:
+        return list(paths)
+    kinds, wanted = FileKinds(image), args.kinds or usual
+    found = [(path, kinds.of(path)) for path in paths]
+    if not args.kinds:
+        _tell_hidden(Counter(kind for _, kind in found if kind not in wanted), len(found))
+    return [path for path, kind in found if kind in wanted]
+
+
+def _tell_hidden(hidden: Counter[FileKind], n_files: int) -> None:
+    if hidden:
+        listed = ", ".join(f"{hidden[kind]:,} {kind}" for kind in FileKind if kind in hidden)
+        tell(
+            f"cas: {n_files - hidden.total():,} of {n_files:,} files; not shown: {listed}"
+            " (--all, --kind)\n"
+        )

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file is to those who look at a build: source, header, library, tool, temporary, ..
+
+One place decides for every question (docs/dependencies.md, "Kinds"). What the trace shows counts
+first: what was executed, linked, compiled, made and removed. A name decides last.
+"""
+
+from __future__ import annotations
+
+import bisect
+import enum
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from libetrace.image import Image
+
+from etrace.query.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
+from etrace.query.temporary import WRITES, Temporaries
+from etrace.spec.database import NONE
+
+
+class FileKind(enum.StrEnum):
+    """A file has one; in the order in which they are shown."""
+
+    SOURCE = "source"
+    HEADER = "header"
+    OBJECT = "object"
+    LIBRARY = "library"
+    EXECUTABLE = "executable"
+    CONFIG = "config"
+    DATA = "data"
+    TOOL = "tool"
+    TEMPORARY = "temporary"
+    DIRECTORY = "directory"
+    DEVICE = "device"
+
+
+#: what a file was made of; the rest is how the build's tools work
+USUAL = frozenset(FileKind) - {
+    FileKind.TOOL,
+    FileKind.TEMPORARY,
+    FileKind.DIRECTORY,
+    FileKind.DEVICE,
+}
+#: among modules: all but what the build removed again
+LASTING = frozenset(FileKind) - {FileKind.TEMPORARY}
+
+_OF_MODULES = {
+    ARCHIVE: FileKind.LIBRARY,
+    EXECUTABLE: FileKind.EXECUTABLE,
+    SHARED: FileKind.LIBRARY,
+    PARTIAL: FileKind.OBJECT,
+}
+_SUFFIXES = {
+    FileKind.SOURCE: """.c .cc .cpp .cxx .c++ .C .m .mm .s .S .sx .asm .f .f90 .f95 .F .F90 .for
+        .go .rs .java .kt .scala .py .pyx .pxi .adb .hs .ml .swift .zig .cu .d .i .ii .y .yy .l .ll
+        .proto .idl .vala .lua .sh .pl .pm .awk .sed .tcl .rb .js .ts .css .html .php .nim .v .vhdl
+        .gperf .rl .re .tbl .td .dts""",
+    FileKind.HEADER: """.h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd .mli .dtsi .cuh
+        .gch .pch .def .modulemap""",
+    FileKind.OBJECT: ".o .obj .lo .os .ko .bc .gcno .rmeta .dwo .class .pyc .cmi .cmo .cmx .hi",
+    FileKind.LIBRARY: ".a .la .lib .rlib .jar .dylib .dll .cma .cmxa .tbd",
+    FileKind.CONFIG: """.mk .mak .am .ac .m4 .cmake .conf .config .cfg .ini .toml .yaml .yml .json
+        .xml .pc .lds .ld .x .map .ver .syms .rsp .ninja .gyp .bzl .specs .spec .cmd .mod .sum
+        .lock .dep .P .Po .Plo .Tpo .symvers .order""",
+}  # fmt: skip
+_BY_SUFFIX: Mapping[str, FileKind] = {
+    suffix: kind for kind, text in _SUFFIXES.items() for suffix in text.split()
+}
+_CONFIG_NAMES = re.compile(
+    r"(?i:(GNU|BSD)?makefile|CMakeLists\.txt|CMakeCache\.txt|meson\.build|meson_options\.txt"
+    r"|SCons(truct|cript)|BUILD|WORKSPACE|Kconfig|Kbuild|configure|config\.(status|guess|sub|log)"
+    r"|libtool|rules|control|changelog|substvars)(\..*)?|\.config|\..*rc"
+)
+_SHARED_OBJECT = re.compile(rb"\.so(\.[\w.]+)?$|/ld-[\w.-]+\.so")
+#: programs to which a shared object is an input: `linked` tells of linkers, after `cas pp`
+_TAKERS = re.compile(
+    rb".*/([\w.-]*-)?(ld|ld\.\w+|lld|gold|mold|wild|collect2|ar|ranlib|strip|objcopy|objdump"
+    rb"|readelf|nm|patchelf|chrpath|cp|install|mv|tar|cpio|rsync|dpkg-deb|rustc|link)(-[\d.]+)?"
+)
+#: what ld.so(8) opens besides libraries, before a program begins
+_LOADING = frozenset((b"/etc/ld.so.cache", b"/etc/ld.so.preload"))
+_KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w+:")
+#: what a tool opens for itself: interpreters' modules, plugins, locale, the host's configuration
+_TOOLS_OWN = re.compile(
+    rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
+    rb"|.*/(liblto_plugin|LLVMgold)[^/]*$"
+    rb"|.*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl[\d.]*|ruby|tcl[\d.]*|guile"
+    rb"|locale|i18n|gconv|terminfo|bfd-plugins|git-core|nss|zoneinfo)(/|$)"
+)
+_SYSTEM = (b"/usr/", b"/lib/", b"/lib32/", b"/lib64/", b"/opt/", b"/nix/store/", b"/gnu/store/")
+_SOURCES_OF_SYSTEM = re.compile(rb"/usr/(local/)?src/")
+
+
+def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
+    """Return what a name says; None when it says nothing. `is_made`: the build wrote the file."""
+    name = os.fsdecode(path.rpartition(b"/")[2]).removesuffix(".in")
+    suffix = PurePosixPath(name).suffix
+    if _SHARED_OBJECT.search(path):
+        return FileKind.LIBRARY
+    if suffix == ".d" and is_made:
+        return FileKind.CONFIG  # which headers a compiler read, for make; else the language D
+    if _CONFIG_NAMES.fullmatch(name):
+        return FileKind.CONFIG
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    return FileKind.HEADER if b"/include/" in path else None  # <vector>
+
+
+class FileKinds:
+    """The kinds of the paths of one image, each looked up once, when it is asked for."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._products = Kinds(image)
+        self._temporaries = Temporaries(image)
+        self._known: dict[int, FileKind] = {}
+        self._known_loads: dict[int, frozenset[int]] = {}
+        self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
+
+    def of(self, path: int) -> FileKind:
+        """Return the kind of a row of `paths`."""
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
+
+    def _find(self, path: int) -> FileKind:
+        name, mode = self._image.path_string(path), self._image["paths"]["mode"][path]
+        type_bits = (mode & 0x3C) << 10
+        if _KERNEL.match(name) or (mode and type_bits and type_bits not in _FILES):
+            return FileKind.DEVICE
+        if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(name)):
+            return FileKind.DIRECTORY
+        if self._is_temporary(path):
+            return FileKind.TEMPORARY
+        return self._of_use(path, name) or self._of_place(path, name)
+
+    def _of_use(self, path: int, name: bytes) -> FileKind | None:
+        """Return what the build used a file as; None when that shows nothing."""
+        if path in self._programs and not _SHARED_OBJECT.search(name):
+            return FileKind.EXECUTABLE if self._is_made(path) else FileKind.TOOL
+        if not self._products.are_known:
+            return None
+        if path in self._products.linked_kind:
+            return _OF_MODULES[self._products.linked_kind[path]]
+        is_header = by_name(name) is FileKind.HEADER  # compiled to a .gch
+        string = self._image["paths"]["string"][path]
+        is_compiled = string in self._products.compiled_type and not is_header
+        return FileKind.SOURCE if is_compiled else None
+
+    def _of_place(self, path: int, name: bytes) -> FileKind:
+        """Return what name and place say, and how programs opened it."""
+        is_inside = name.startswith(self._root) and self._root != b"/"
+        if not is_inside and _TOOLS_OWN.match(name):
+            return FileKind.TOOL
+        is_made = self._is_made(path)
+        kind = by_name(name, is_made=is_made)
+        if kind is FileKind.LIBRARY and not is_made and self._is_only_loaded(path):
+            return FileKind.TOOL
+        is_system = name.startswith(_SYSTEM) and not _SOURCES_OF_SYSTEM.match(name)
+        if is_inside or not is_system:
+            return kind or FileKind.DATA
+        is_shared = name.startswith(b"/usr/share/") and kind is FileKind.SOURCE
+        return FileKind.TOOL if kind is None or is_shared else kind
+
+    @cached_property
+    def _programs(self) -> frozenset[int]:
+        return frozenset(self._image["executions"]["binary"]) - {NONE}
+
+    def _uses(self, path: int) -> list[int]:
+        """Return the rows of `opens` of a path."""
+        opens = self._image["path_opens"]["open"]
+        return [opens[i] for i in self._image["paths"].span("opens.start", path)]
+
+    def _is_made(self, path: int) -> bool:
+        mode = self._image["opens"]["mode"]
+        return any(mode[row] & WRITES for row in self._uses(path))
+
+    def _holds_paths(self, name: bytes) -> bool:
+        """Tell whether something was opened below a path."""
+        below, n_paths = name + b"/", self._image["paths"].n_rows
+        at = bisect.bisect_left(range(n_paths), below, key=self._image.path_string)
+        return at < n_paths and self._image.path_string(at).startswith(below)
+
+    # ---- temporary files ----
+
+    def _is_temporary(self, path: int) -> bool:
+        """Tell whether the build made a file and removed it.
+
+        When the whole tree was gone before the trace was parsed, only a made-up name tells.
+        """
+        if not self._temporaries.is_temporary(path):
+            return False
+        return self._tree_is_there or any(self._temporaries.parts_of(path))
+
+    @cached_property
+    def _tree_is_there(self) -> bool:
+        """Whether any file that the build wrote was there when the trace was parsed."""
+        opens, mode = self._image["opens"], self._image["paths"]["mode"]
+        return any(
+            (mode[path] & 0x3C) << 10 == stat.S_IFREG
+            and not _KERNEL.match(self._image.path_string(path))
+            for path in {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & WRITES}
+        )
+
+    # ---- what the dynamic linker opens ----
+
+    def _is_only_loaded(self, path: int) -> bool:
+        """Tell whether every program that opened a library opened it to run, none as an input.
+
+        Interpreters load more of them later (dlopen(3)); linkers and what copies files take them.
+        """
+        execution = self._image["opens"]["execution"]
+        return all(
+            not self._takes_libraries(execution[row]) or row in self._loads(execution[row])
+            for row in self._uses(path)
+        )
+
+    def _takes_libraries(self, execution: int) -> bool:
+        if self._products.are_known and execution in self._products.links:
+            return True
+        binary = self._image["executions"]["binary"][execution]
+        return binary != NONE and bool(_TAKERS.fullmatch(self._image.path_string(binary)))
+
+    def _loads(self, execution: int) -> frozenset[int]:
+        """Return the opens of an execution that were ld.so(8)'s: at its start, behind a plugin's.
+
+        A file that is used again after that, as libc.so.6 by a linker, is not among them.
+        """
+        if execution not in self._known_loads:
+            self._known_loads[execution] = frozenset(self._find_loads(execution))
+        return self._known_loads[execution]
+
+    def _find_loads(self, execution: int) -> Iterator[int]:
+        opens = self._image["opens"]
+        path, open_ns = opens["path"], opens["open_ns"]
+        span = self._image["executions"].span("opens.start", execution)
+        run: list[int] = []
+        is_loading = True
+        for row in (*sorted(span, key=lambda row: int(open_ns[row])), NONE):
+            if row != NONE and path[row] in self._loadable:
+                is_loading = is_loading or path[row] in self._plugins
+                run += [row] if is_loading else []
+                continue
+            end = 1 << 63 if row == NONE else open_ns[row]
+            yield from (r for r in run if max(opens["close_ns"][r], opens["until_ns"][r]) <= end)
+            run, is_loading = [], False
+
+    @cached_property
+    def _plugins(self) -> frozenset[int]:
+        return frozenset(
+            row for row in self._loadable if _TOOLS_OWN.match(self._image.path_string(row))
+        )
+
+    @cached_property
+    def _loadable(self) -> frozenset[int]:
+        image = self._image
+        return frozenset(
+            row
+            for row in range(image["paths"].n_rows)
+            if _SHARED_OBJECT.search(name := image.path_string(row)) or name in _LOADING
+        )
+
+
+#: types that are no device; 0 is a path that was gone
+_FILES = frozenset((0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas deps` and its relatives: which kinds of files they show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import lua_database
+import pytest
+
+from etrace.cli.main import cas
+
+#: kinds of what the golden build's src/lua was made of; its tree is gone
+KINDS = {
+    "source": 33,
+    "header": 148,
+    "object": 38,
+    "library": 12,
+    "tool": 27,
+    "temporary": 35,
+    "directory": 1,
+}
+HIDDEN = "cas: 231 of 294 files; not shown: 27 tool, 35 temporary, 1 directory (--all, --kind)\n"
+
+
+@pytest.fixture(scope="module")
+def lua(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lua_database.write_processed_lua(tmp_path_factory.mktemp("lua"))
+
+
+def ask(lua: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
+    assert cas([*words, "--dbdir", str(lua)]) == 0
+    shown = capsys.readouterr()
+    return shown.out.splitlines(), shown.err
+
+
+def test_what_goes_into_a_program_is_shown_and_the_rest_counted(
+    lua: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths, told = ask(lua, capsys, "deps", "src/lua")
+    assert told == HIDDEN
+    assert len(paths) == sum(n for kind, n in KINDS.items() if f" {kind}" not in HIDDEN)
+    assert not [path for path in paths if path.startswith(("/tmp/cc", "/etc", "/usr/lib/locale"))]
+
+
+def test_all_files_are_what_they_were(lua: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(lua, capsys, "deps", "src/lua", "--all", "-l") == (["294"], "")
+    assert sum(KINDS.values()) == 294
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_one_kind(lua: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    assert ask(lua, capsys, "deps", "src/lua", "--kind", kind, "-l") == ([str(KINDS[kind])], "")
+
+
+def test_several_kinds_and_one_that_is_none(lua: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = ask(lua, capsys, "deps", "src/lua", "--kind", "source,header", "-l")
+    assert both == ([str(KINDS["source"] + KINDS["header"])], "")
+    with pytest.raises(SystemExit):
+        cas(["deps", "src/lua", "--kind", "sauce"])
+    assert "no kind 'sauce': there are source, header, " in capsys.readouterr().err
+
+
+def test_details_have_the_kind_and_are_as_many(
+    lua: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (text,), _ = ask(lua, capsys, "deps", "src/lua", "--all", "--programs", "-l")
+    words = ["deps", "src/lua", "--all", "--programs", "--details", "--json", "--dbdir", str(lua)]
+    assert cas(words) == 0
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert len(entries) == int(text)
+    kinds = {each["filename"]: each["kind"] for each in entries}
+    assert {kinds[each["filename"]] for each in entries if each["access"] is None} == {"tool"}
+    assert kinds["/tmp/b/lua-5.4.4/src/lapi.c"] == "source"
+
+
+def test_modules_that_a_header_went_into(lua: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    modules, told = ask(lua, capsys, "rdeps", "lua.h", "-R")
+    assert (modules, told) == (["src/liblua.a", "src/lua", "src/luac"], "")
+    objects, told = ask(lua, capsys, "rdeps", "lua.h", "-R", "--kind", "object")
+    assert (len(objects), told) == (34, "")
+    assert "src/lapi.o" in objects
+
+
+def test_a_graph_shows_the_same_files(lua: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph, _ = ask(lua, capsys, "deps", "src/lua", "--dot")
+    whole, _ = ask(lua, capsys, "deps", "src/lua", "--dot", "--all")
+    text = "\n".join(graph)
+    assert "ld.so.cache" not in text
+    assert "/tmp/cc" in text  # on the way from a source to its object
+    assert "ld.so.cache" in "\n".join(whole)
