@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What capture costs: a build and two micro-benchmarks, native, under strace and under etrace."""
+"""What capture costs: a build, a configure script and micro-benchmarks, beside native and strace."""
 
 from __future__ import annotations
 
@@ -49,12 +49,18 @@ def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
 
 
 def compare(
-    title: str, command: Sequence[str], scratch: Path, rounds: int, tree: Path | None = None
+    title: str,
+    command: Sequence[str],
+    scratch: Path,
+    rounds: int,
+    tree: Path | None = None,
+    *,
+    is_built: bool = True,
 ) -> str:
-    """Return the table of one workload; `tree` is cleaned by `make clean` before each run."""
+    """Return the table of one workload in `tree`; what is built is cleaned before each run."""
 
     def clean() -> None:
-        if tree is not None:
+        if tree is not None and is_built:
             subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
 
     names = ("native", "strace --seccomp-bpf", "etrace run", "its C tracer alone")
@@ -71,6 +77,16 @@ def compiled(name: str, scratch: Path) -> str:
     return str(out)
 
 
+def stops_of(title: str, command: Sequence[str], scratch: Path, tree: Path) -> str:
+    """Return stops and events of one run of the C tracer."""
+    stats = scratch / "stats"
+    tracer = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--stats", str(stats), "--"]
+    subprocess.run([*tracer, *command], cwd=tree, check=True, capture_output=True)
+    told = ptrace.read_stats(stats)
+    stops, events = told["stops"], told["events"]
+    return f"{title}: {stops:,} stops for {events:,} events, {stops / events:.2f} for each\n"
+
+
 def main(rounds: int = 7) -> None:
     """Print the tables of capture."""
     if shutil.which("strace") is None:
@@ -79,6 +95,9 @@ def main(rounds: int = 7) -> None:
         scratch = Path(directory)
         lua = sources.fetch("lua5.4", scratch / "src")
         print(compare("Lua, make -j2 linux", ["make", "-j2", "linux"], scratch, rounds, lua))
+        bc = sources.fetch("bc", scratch / "src")
+        print(compare("bc, ./configure", ["./configure"], scratch, rounds, bc, is_built=False))
+        print(stops_of("bc, ./configure", ["./configure"], scratch, bc))
         fork_exec = [compiled("forkexec", scratch), "500"]
         print(compare("500 x fork + exec of /bin/true", fork_exec, scratch, rounds))
         open_close = [compiled("openclose", scratch), "20000"]

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "environment.h"
 #include "lookup.h"
 #include "memory.h"
@@ -136,28 +137,25 @@ static u64 stack_pointer_of(const struct task *task)
 	return info.stack_pointer;
 }
 
-/* Close lines of the descriptors that this exec closed. */
+/* Close lines of the descriptors that this exec closed. The table is exact afterwards. */
 static void put_closes(struct task *task, u64 now)
 {
-	int fd;
+	s64 fd;
 
 	task_unshare_fds(task);
-	for (fd = 0; (fd = fd_table_next(task->fds, fd)) >= 0; fd++) {
-		char link[24];
-		char name[PROC_NAME_MAX];
-		struct stat st;
-		s64 value = fd;
+	task->fds->was_shared = false;
+	for (fd = 0; (fd = fd_table_next(task->fds, (int)fd)) >= 0; fd++) {
+		enum descriptor_state state = descriptor_look_up(task, (int)fd);
 
-		snprintf(link, sizeof(link), "fd/%d", fd);
-		proc_name(name, task->tid, link);
-		if (lstat(name, &st) == 0)
-			continue;
-		if (errno != ENOENT) { /* a program that may not be read: /proc hides its files */
+		if (state == DESCRIPTOR_UNKNOWN) { /* a program that may not be read */
 			counters.unlisted_descriptors++;
+			task->fds->is_doubtful = true;
 			return;
 		}
-		fd_table_remove(task->fds, fd);
-		event_put_at(task, now, ETRACE_EV_CLOSE, &value, NULL);
+		if (state == DESCRIPTOR_FREE) {
+			fd_table_remove(task->fds, (int)fd);
+			event_put_at(task, now, ETRACE_EV_CLOSE, &fd, NULL);
+		}
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Descriptor tables of the traced tasks, as bitmaps of what is known to be open. They are
- * bookkeeping, never a source of paths: they tell that a close must succeed (its exit need not be
- * seen), and which descriptors an exec or close_range closed.
+ * bookkeeping, never a source of paths: they tell that a close or dup must succeed (its exit need
+ * not be seen), and which descriptors an exec or close_range closed.
  */
 #include "fd_table.h"
 
@@ -21,6 +21,8 @@ struct fd_table *fd_table_create(void)
 	struct fd_table *table = must_alloc(sizeof(*table));
 
 	table->refs = 1;
+	table->was_shared = false;
+	table->is_doubtful = false;
 	table->n_words = 1;
 	table->known = must_alloc(sizeof(*table->known));
 	table->known[0] = 0;
@@ -32,6 +34,8 @@ struct fd_table *fd_table_copy(const struct fd_table *from)
 	struct fd_table *table = must_alloc(sizeof(*table));
 
 	table->refs = 1;
+	table->was_shared = from->was_shared;
+	table->is_doubtful = from->is_doubtful;
 	table->n_words = from->n_words;
 	table->known = must_alloc(from->n_words * sizeof(*table->known));
 	memcpy(table->known, from->known, from->n_words * sizeof(*table->known));
@@ -41,6 +45,7 @@ struct fd_table *fd_table_copy(const struct fd_table *from)
 struct fd_table *fd_table_share(struct fd_table *table)
 {
 	table->refs++;
+	table->was_shared = true;
 	return table;
 }
 

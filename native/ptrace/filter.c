@@ -21,15 +21,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracer.h"
+
 #define NO_CALL (-1) /* the table of numbers has no such call */
 #define X32_BIT 0x40000000
 #define MAX_INSTRUCTIONS 512
 
-/* A call counts only when this argument has one of these values. */
+/* A call counts only when this argument has one of these values, or any of these bits. */
 struct condition {
 	uint8_t argument;
 	uint8_t n_values;
 	uint32_t values[3];
+	uint32_t bits; /* instead of values */
 };
 
 /* One column for each table of numbers; x32 differs from x86-64 in few places only. */
@@ -42,9 +45,10 @@ struct row {
 	const struct condition *condition;
 };
 
-static const struct condition is_dup = { 1, 2, { F_DUPFD, F_DUPFD_CLOEXEC } };
-static const struct condition sets_name = { 0, 1, { PR_SET_NAME } };
-static const struct condition attaches = { 0, 3, { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE } };
+static const struct condition is_dup = { 1, 2, { F_DUPFD, F_DUPFD_CLOEXEC }, 0 };
+static const struct condition sets_name = { 0, 1, { PR_SET_NAME }, 0 };
+static const struct condition attaches = { 0, 3, { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE }, 0 };
+static const struct condition listens = { 1, 1, { 0 }, SECCOMP_FILTER_FLAG_NEW_LISTENER };
 
 static const struct row rows[] = {
 	/*                    x86-64   x32 i386 arm64 */
@@ -78,7 +82,11 @@ static const struct row rows[] = {
 	{ CALL_UNSHARE,          272,  272, 310,   97, NULL },
 	{ CALL_SETNS,            308,  308, 346,  268, NULL },
 	{ CALL_PTRACE,           101,  521,  26,  117, &attaches },
+	{ CALL_OPEN_BY_HANDLE,   304,  304, 342,  265, NULL },
+	{ CALL_SECCOMP,          317,  317, 354,  277, &listens },
 	{ CALL_IO_URING_SETUP,   425,  425, 425,  425, NULL },
+	{ CALL_AFFINITY,         203,  203, 241,  122, NULL }, /* sched_setaffinity */
+	{ CALL_AFFINITY,         204,  204, 242,  123, NULL },
 	{ CALL_MOUNT,            165,  165,  21,   40, NULL },
 	{ CALL_OLDUMOUNT,    NO_CALL, NO_CALL,  22, NO_CALL, NULL },
 	{ CALL_UMOUNT2,          166,  166,  52,   39, NULL },
@@ -126,6 +134,11 @@ static void put_skip_unless(struct program *program, uint32_t value, uint8_t n_s
 	put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, n_skipped));
 }
 
+static void put_skip_unless_any(struct program *program, uint32_t bits, uint8_t n_skipped)
+{
+	put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, n_skipped));
+}
+
 static void put_return(struct program *program, uint32_t action)
 {
 	put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
@@ -151,21 +164,24 @@ static void put_row(struct program *program, const struct row *row, int number)
 	put_skip_unless(program, (uint32_t)number, (uint8_t)(2 * n + 2));
 	put_load(program, argument_offset(condition->argument));
 	for (i = 0; i < n; i++) {
-		put_skip_unless(program, condition->values[i], 1);
+		if (condition->bits)
+			put_skip_unless_any(program, condition->bits, 1);
+		else
+			put_skip_unless(program, condition->values[i], 1);
 		put_return(program, SECCOMP_RET_TRACE | row->call);
 	}
 	put_return(program, SECCOMP_RET_ALLOW);
 }
 
-static bool is_wanted(const struct program *program, enum call call)
+static bool is_wanted(enum call call, bool mounts, bool thread_names)
 {
 	switch (call) {
 	case CALL_MOUNT:
 	case CALL_OLDUMOUNT:
 	case CALL_UMOUNT2:
-		return program->mounts;
+		return mounts;
 	case CALL_SET_NAME:
-		return program->thread_names;
+		return thread_names;
 	default:
 		return true;
 	}
@@ -178,7 +194,7 @@ static void put_rows(struct program *program, const struct abi *abi)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int number = *(const int *)((const char *)&rows[i] + abi->column);
 
-		if (number != NO_CALL && is_wanted(program, rows[i].call))
+		if (number != NO_CALL && is_wanted(rows[i].call, program->mounts, program->thread_names))
 			put_row(program, &rows[i], number + abi->bias);
 	}
 	put_return(program, SECCOMP_RET_ALLOW);
@@ -211,21 +227,23 @@ static void put_arch(struct program *program, const struct abi *abis, size_t n_a
 	program->code[jump].k = program->len - (jump + 1);
 }
 
+#if defined(__x86_64__)
+static const struct abi native[] = {
+	{ AUDIT_ARCH_X86_64, offsetof(struct row, x86_64), 0 },
+	{ AUDIT_ARCH_X86_64, offsetof(struct row, x32), X32_BIT },
+};
+
+static const struct abi compat[] = {
+	{ AUDIT_ARCH_I386, offsetof(struct row, i386), 0 },
+};
+#else
+static const struct abi native[] = {
+	{ AUDIT_ARCH_AARCH64, offsetof(struct row, arm64), 0 },
+};
+#endif
+
 static void build(struct program *program)
 {
-#if defined(__x86_64__)
-	static const struct abi native[] = {
-		{ AUDIT_ARCH_X86_64, offsetof(struct row, x86_64), 0 },
-		{ AUDIT_ARCH_X86_64, offsetof(struct row, x32), X32_BIT },
-	};
-	static const struct abi compat[] = {
-		{ AUDIT_ARCH_I386, offsetof(struct row, i386), 0 },
-	};
-#else
-	static const struct abi native[] = {
-		{ AUDIT_ARCH_AARCH64, offsetof(struct row, arm64), 0 },
-	};
-#endif
 	put_load(program, offsetof(struct seccomp_data, arch));
 	put_arch(program, native, sizeof(native) / sizeof(native[0]));
 #if defined(__x86_64__)
@@ -247,4 +265,46 @@ int filter_install(bool mounts, bool thread_names)
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
 		return -errno;
 	return 0;
+}
+
+static const struct abi *find_abi(uint32_t audit_arch, uint64_t number)
+{
+	if (audit_arch == native[0].audit_arch)
+		return &native[sizeof(native) / sizeof(native[0]) > 1 && number & X32_BIT ? 1 : 0];
+#if defined(__x86_64__)
+	if (audit_arch == compat[0].audit_arch)
+		return &compat[0];
+#endif
+	return NULL;
+}
+
+static bool is_met(const struct condition *condition, const uint64_t *args)
+{
+	uint32_t value;
+	uint8_t i;
+
+	if (!condition)
+		return true;
+	value = (uint32_t)args[condition->argument];
+	for (i = 0; i < condition->n_values; i++)
+		if (condition->bits ? value & condition->bits : value == condition->values[i])
+			return true;
+	return false;
+}
+
+enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *args)
+{
+	const struct abi *abi = find_abi(audit_arch, number);
+	size_t i;
+
+	if (!abi)
+		return CALL_FOREIGN_ABI;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int row_number = *(const int *)((const char *)&rows[i] + abi->column);
+
+		if (row_number != NO_CALL && number == (uint64_t)(row_number + abi->bias) &&
+		    is_wanted(rows[i].call, options.mounts, options.thread_names))
+			return is_met(rows[i].condition, args) ? rows[i].call : CALL_NONE;
+	}
+	return CALL_NONE;
 }

@@ -3,6 +3,7 @@
 #define ETRACE_PTRACE_FILTER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * The kind of a system call, the same for every table of numbers. The filter hands it to the tracer
@@ -13,6 +14,7 @@ enum call {
 	CALL_OPEN,
 	CALL_OPENAT,
 	CALL_OPENAT2,
+	CALL_OPEN_BY_HANDLE,
 	CALL_CREAT,
 	CALL_CLOSE,
 	CALL_CLOSE_RANGE,
@@ -38,10 +40,12 @@ enum call {
 	CALL_SETNS,
 	CALL_PTRACE, /* TRACEME, ATTACH and SEIZE only */
 	CALL_IO_URING_SETUP,
+	CALL_SECCOMP, /* with a listener only */
 	CALL_MOUNT,
 	CALL_OLDUMOUNT,
 	CALL_UMOUNT2,
 	CALL_SET_NAME, /* prctl(PR_SET_NAME) */
+	CALL_AFFINITY, /* sched_getaffinity, sched_setaffinity */
 	CALL_FOREIGN_ABI,
 	N_CALLS,
 };
@@ -51,5 +55,8 @@ enum call {
  * every call it selects then fails with ENOSYS. Returns 0 or -errno.
  */
 int filter_install(bool mounts, bool thread_names);
+
+/* What the filter says of a call: its kind, or CALL_NONE where it does not stop. */
+enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *args);
 
 #endif /* ETRACE_PTRACE_FILTER_H */

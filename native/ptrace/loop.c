@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core.h"
 #include "denied.h"
 #include "front.h"
 #include "lookup.h"
@@ -110,9 +111,24 @@ bool loop_was_killed(void)
 	return kill_asked;
 }
 
+/* Twice the same task: the build runs one task at a time, and it and the tracer take turns. */
+static bool takes_turns(const struct task *task)
+{
+	static pid_t last;
+	bool same = last == task->tid;
+
+	last = task->tid;
+	return same && task->call != CALL_AFFINITY && !task->shows_cores;
+}
+
 static void resume(const struct task *task, int signal)
 {
-	ptrace(task->call ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, signal);
+	cpu_set_t own;
+	bool is_bound = takes_turns(task) && core_bind(task, &own);
+
+	ptrace(task->call || task->is_watched ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, signal);
+	if (is_bound)
+		core_put_back(task, &own);
 }
 
 /* A stop was handled, or `again` will handle it when names have been looked up. */
@@ -164,8 +180,11 @@ static void begin_child(struct task *parent, struct task *child, u64 clone_flags
 	enum task_state state = child->state;
 
 	task_begin(child, parent, clone_flags);
+	core_unbind_child(parent, child);
 	process_put_fork(parent, child);
 	task_set_state(child, TASK_RUNNING);
+	if (state != TASK_EXPECTED)
+		process_restore_argument(child);
 	if (state == TASK_PARKED)
 		go_on_from_event_stop(child, WSTOPSIG(child->wait_status));
 	else if (state == TASK_ENDED_EARLY)
@@ -243,32 +262,43 @@ static bool syscall_info(const struct task *task, struct __ptrace_syscall_info *
 
 static bool is_followed(enum call call)
 {
-	return trace_is_open() || call == CALL_CLONE || call == CALL_CLONE3;
+	return trace_is_open() || call == CALL_CLONE || call == CALL_CLONE3 || call == CALL_AFFINITY;
+}
+
+static void on_entry(struct task *task, enum call call, const uint64_t *args)
+{
+	if (is_followed(call))
+		syscall_enter(task, call, args);
 }
 
 static void on_seccomp(struct task *task)
 {
 	struct __ptrace_syscall_info info;
-	enum call call;
 
 	process_settle_clone(task);
 	if (!syscall_info(task, &info))
 		return;
-	call = (enum call)info.seccomp.ret_data;
-	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && is_followed(call))
-		syscall_enter(task, call, info.seccomp.args);
+	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && !task->is_entered)
+		on_entry(task, (enum call)info.seccomp.ret_data, info.seccomp.args);
 	go_on(task, on_seccomp);
 }
 
-static void on_syscall_exit(struct task *task)
+/* The entry of any call of a watched task, or the exit of the call that a task stands in. */
+static void on_syscall(struct task *task)
 {
 	struct __ptrace_syscall_info info;
 
 	if (!syscall_info(task, &info))
 		return;
-	if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call)
+	task->is_entered = info.op == PTRACE_SYSCALL_INFO_ENTRY;
+	if (task->is_entered) {
+		process_settle_clone(task);
+		on_entry(task, filter_classify(info.arch, info.entry.nr, info.entry.args),
+			 info.entry.args);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
 		syscall_exit(task, info.exit.rval);
-	go_on(task, on_syscall_exit);
+	}
+	go_on(task, on_syscall);
 }
 
 static void on_stop(struct task *task, int status)
@@ -293,7 +323,7 @@ static void on_stop(struct task *task, int status)
 		break;
 	default:
 		if (signal == SYSCALL_STOP) {
-			on_syscall_exit(task);
+			on_syscall(task);
 		} else {
 			process_settle_clone(task);
 			resume(task, signal);
@@ -396,8 +426,10 @@ static void on_report(pid_t tid, int status)
 		wait_for_parent(task, status);
 		return;
 	}
-	if (task->state == TASK_EXPECTED)
+	if (task->state == TASK_EXPECTED) {
 		task_set_state(task, TASK_RUNNING);
+		process_restore_argument(task);
+	}
 	if (WIFSTOPPED(status))
 		on_stop(task, status);
 	else

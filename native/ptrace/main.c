@@ -187,7 +187,7 @@ static int final_status(int wait_status)
 {
 	bool succeeded = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
 
-	if (trace_error() && succeeded)
+	if ((trace_error() || counters.untraced) && succeeded)
 		return STATUS_ETRACE_FAILED << 8;
 	return wait_status;
 }

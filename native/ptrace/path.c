@@ -37,22 +37,40 @@ void path_invalidate(struct fs_state *fs)
 }
 
 /* snprintf() costs as much as the readlink() of a short path: this is called for every open. */
-void proc_name(char name[PROC_NAME_MAX], pid_t tid, const char *link)
+static char *put_number(char *at, int number)
 {
 	char digits[12];
-	char *at = digits + sizeof(digits);
+	char *digit = digits + sizeof(digits);
 	size_t n;
 
 	do {
-		*--at = (char)('0' + tid % 10);
-		tid /= 10;
-	} while (tid);
-	n = (size_t)(digits + sizeof(digits) - at);
+		*--digit = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	n = (size_t)(digits + sizeof(digits) - digit);
+	memcpy(at, digit, n);
+	return at + n;
+}
+
+void proc_name(char name[PROC_NAME_MAX], pid_t tid, const char *link)
+{
+	char *at;
+
 	memcpy(name, "/proc/", 6);
-	memcpy(name + 6, at, n);
-	name[6 + n] = '/';
-	strncpy(name + 7 + n, link, PROC_NAME_MAX - 8 - n);
+	at = put_number(name + 6, tid);
+	*at++ = '/';
+	strncpy(at, link, (size_t)(name + PROC_NAME_MAX - 1 - at));
 	name[PROC_NAME_MAX - 1] = '\0';
+}
+
+void proc_fd_name(char name[PROC_NAME_MAX], pid_t tid, int fd)
+{
+	char *at;
+
+	memcpy(name, "/proc/", 6);
+	at = put_number(name + 6, tid);
+	memcpy(at, "/fd/", 4);
+	*put_number(at + 4, fd) = '\0';
 }
 
 /*
@@ -167,14 +185,11 @@ const char *path_cwd(struct task *task)
 	return task->fs->cwd;
 }
 
-bool path_of_own_fd(struct task *task, int fd, struct path *path)
+static bool path_of_name(struct task *task, const char *name, struct path *path)
 {
-	char name[PROC_NAME_MAX];
 	char text[PATH_MAX];
-	ssize_t len;
+	ssize_t len = read_link(name, text);
 
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	len = read_link(name, text);
 	if (len < 0)
 		return false;
 	set_below(path, path_root(task), text, (size_t)len);
@@ -184,23 +199,27 @@ bool path_of_own_fd(struct task *task, int fd, struct path *path)
 bool path_of_link(struct task *task, const char *link, struct path *path)
 {
 	char name[PROC_NAME_MAX];
-	char text[PATH_MAX];
-	ssize_t len;
 
 	proc_name(name, task->tid, link);
-	len = read_link(name, text);
-	if (len < 0)
-		return false;
-	set_below(path, path_root(task), text, (size_t)len);
-	return true;
+	return path_of_name(task, name, path);
 }
 
 bool path_of_fd(struct task *task, int fd, struct path *path)
 {
-	char link[24];
+	char name[PROC_NAME_MAX];
 
-	snprintf(link, sizeof(link), "fd/%d", fd);
-	return path_of_link(task, link, path);
+	if (fd < 0)
+		return false;
+	proc_fd_name(name, task->tid, fd);
+	return path_of_name(task, name, path);
+}
+
+bool path_of_own_fd(struct task *task, int fd, struct path *path)
+{
+	char name[PROC_NAME_MAX];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return path_of_name(task, name, path);
 }
 
 bool path_join(struct task *task, int dirfd, const char *text, size_t len, struct path *path)

@@ -45,6 +45,9 @@ bool path_join(struct task *task, int dirfd, const char *text, size_t len, struc
 #define PROC_NAME_MAX 64
 void proc_name(char name[PROC_NAME_MAX], pid_t tid, const char *link);
 
+/* Text of "/proc/TID/fd/FD". */
+void proc_fd_name(char name[PROC_NAME_MAX], pid_t tid, int fd);
+
 static inline struct etrace_text path_text(const struct path *path)
 {
 	return (struct etrace_text){ path->text, path->len };

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@
 #include "syscall.h"
 #include "tracer.h"
 
+#define RED_ZONE_BYTES 512 /* what a leaf function may use below its stack pointer, and more */
+#define CLONE_ARGS_MAX 256
 #define ERESTARTNOINTR 513 /* kernel-internal: the call is made again after the signal */
 
 /* struct clone_args of linux/sched.h, its first version. */
@@ -100,6 +103,59 @@ static void set_first_argument(const struct task *task, u64 value)
 }
 #endif
 
+static void change_argument(struct task *task, u64 value)
+{
+	task->argument_changed = true;
+	task->argument = task->args[0];
+	set_first_argument(task, value);
+}
+
+void process_restore_argument(struct task *task)
+{
+	if (!task->argument_changed)
+		return;
+	set_first_argument(task, task->argument);
+	task->argument_changed = false;
+	if (task->covered)
+		memory_write(task, task->covered_at, task->covered, task->n_covered);
+	free(task->covered);
+	task->covered = NULL;
+}
+
+static u64 below_stack(const struct task *task, size_t size)
+{
+	struct __ptrace_syscall_info info;
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof(info), &info) <= 0)
+		return 0;
+	return (info.stack_pointer - RED_ZONE_BYTES - size) & ~(u64)15;
+}
+
+/* The arguments of clone3 in memory that cannot be written: a copy below the stack is passed. */
+static bool pass_copy(struct task *task, u64 flags)
+{
+	size_t size = task->args[1];
+	char copy[CLONE_ARGS_MAX];
+	u64 at;
+
+	if (size < sizeof(flags) || size > sizeof(copy) ||
+	    memory_read(task, task->args[0], copy, size) != (ssize_t)size)
+		return false;
+	memcpy(copy, &flags, sizeof(flags));
+	at = below_stack(task, size);
+	task->covered = must_alloc(size);
+	task->covered_at = at;
+	task->n_covered = size;
+	if (!at || memory_read(task, at, task->covered, size) != (ssize_t)size ||
+	    memory_write(task, at, copy, size) != (ssize_t)size) {
+		free(task->covered);
+		task->covered = NULL;
+		return false;
+	}
+	change_argument(task, at);
+	return true;
+}
+
 /* A child made with CLONE_UNTRACED would run under the filter without a tracer: take it off. */
 static void trace_anyway(struct task *task, u64 flags)
 {
@@ -107,11 +163,12 @@ static void trace_anyway(struct task *task, u64 flags)
 
 	if (!(flags & CLONE_UNTRACED))
 		return;
-	if (task->call == CALL_CLONE) {
-		set_first_argument(task, traced);
-	} else if (memory_write(task, task->args[0], &traced, sizeof(traced)) == sizeof(traced)) {
+	if (task->call == CALL_CLONE)
+		change_argument(task, traced);
+	else if (memory_write(task, task->args[0], &traced, sizeof(traced)) == sizeof(traced))
 		task->clone_flags_at = task->args[0];
-	}
+	else if (!pass_copy(task, traced))
+		counters.untraced++;
 }
 
 static void restore_clone_flags(struct task *task)
@@ -144,10 +201,16 @@ static bool enter_clone(struct task *task)
 	task->clone = task->call;
 	task->clone_flags = flags;
 	task->clone_time = monotonic_ns();
-	return false;
+	return task->argument_changed;
 }
 
-const struct syscall_handler clone_handler = { .enter = enter_clone };
+static void exit_clone(struct task *task, s64 result)
+{
+	(void)result;
+	process_restore_argument(task);
+}
+
+const struct syscall_handler clone_handler = { enter_clone, exit_clone };
 
 static void put_failed_clone(struct task *task)
 {
@@ -328,7 +391,51 @@ static bool enter_counted(struct task *task)
 		counters.io_uring_setups++;
 	else
 		counters.foreign_abi_calls++;
+	task->fds->is_doubtful = true;
 	return false;
 }
+
+static void watch(struct task *task)
+{
+	task->is_watched = true;
+	task->fds->is_doubtful = true;
+}
+
+/* A thread that runs is watched from its next stop on: make it stop now. */
+static void watch_thread(struct task *thread, void *context)
+{
+	const struct task *task = context;
+
+	if (thread == task || thread->tgid != task->tgid)
+		return;
+	watch(thread);
+	ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
+}
+
+/*
+ * A filter with a listener (SECCOMP_RET_USER_NOTIF) outranks the tracer's: the calls that the
+ * listener lets go on do not stop any more. From here on every call of the task and of its
+ * children stops.
+ */
+static void exit_seccomp(struct task *task, s64 result)
+{
+	if (result < 0)
+		return;
+	counters.listeners++;
+	watch(task);
+	if (task->args[1] & SECCOMP_FILTER_FLAG_TSYNC)
+		task_for_each(watch_thread, task);
+}
+
+const struct syscall_handler seccomp_handler = { .exit = exit_seccomp };
+
+/* The exit of sched_getaffinity and sched_setaffinity: what core.h does ends before it. */
+static void exit_affinity(struct task *task, s64 result)
+{
+	(void)task;
+	(void)result;
+}
+
+const struct syscall_handler affinity_handler = { .exit = exit_affinity };
 
 const struct syscall_handler count_handler = { .enter = enter_counted };

@@ -23,4 +23,7 @@ void process_list_descriptors(struct task *task);
 /* exec.c: a new program was loaded and has not run yet. */
 void exec_put(struct task *task);
 
+/* The registers of a clone are what they were before the tracer changed them. */
+void process_restore_argument(struct task *task);
+
 #endif /* ETRACE_PTRACE_PROCESS_H */

@@ -138,6 +138,8 @@ static void collect_warnings(void)
 				     "trace does not say who made them");
 	warn_count(counters.io_uring_setups, "use(s) of io_uring: files opened through it are not "
 					     "in the trace");
+	warn_count(counters.untraced, "process(es) or thread(s) were made without a tracer "
+				      "(CLONE_UNTRACED): the trace does not show them");
 	warn_count(counters.foreign_abi_calls,
 		   "system call(s) of an unknown architecture are not in the trace");
 	denied_report();
@@ -187,6 +189,8 @@ static void put_counters(FILE *file)
 		{ "unlisted_descriptors", &counters.unlisted_descriptors },
 		{ "orphans", &counters.orphans },
 		{ "io_uring_setups", &counters.io_uring_setups },
+		{ "listeners", &counters.listeners },
+		{ "untraced", &counters.untraced },
 		{ "foreign_abi_calls", &counters.foreign_abi_calls },
 		{ "refused_ptrace", &counters.refused_ptrace },
 	};

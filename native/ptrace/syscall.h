@@ -32,10 +32,12 @@ void event_put_at(struct task *task, u64 time_ns, enum etrace_event event, const
 
 /* open.c */
 extern const struct syscall_handler open_handler, openat_handler, openat2_handler, creat_handler;
+extern const struct syscall_handler open_by_handle_handler;
 
 /* descriptor.c */
 extern const struct syscall_handler close_handler, close_range_handler;
-extern const struct syscall_handler pipe_handler, dup_handler, dup3_handler, fcntl_handler;
+extern const struct syscall_handler pipe_handler;
+extern const struct syscall_handler dup_handler, dup2_handler, dup3_handler, fcntl_handler;
 
 /* name.c */
 extern const struct syscall_handler rename_handler, link_handler, symlink_handler;
@@ -46,6 +48,7 @@ extern const struct syscall_handler mount_handler, umount_handler;
 /* process.c */
 extern const struct syscall_handler clone_handler, execveat_handler, set_name_handler;
 extern const struct syscall_handler chdir_handler, chroot_handler, unshare_handler, setns_handler;
-extern const struct syscall_handler ptrace_handler, count_handler;
+extern const struct syscall_handler ptrace_handler, count_handler, affinity_handler;
+extern const struct syscall_handler seccomp_handler;
 
 #endif /* ETRACE_PTRACE_SYSCALL_H */

@@ -86,6 +86,7 @@ void task_remove(struct task *task)
 	lookup_forget(task);
 	names_clear(&task->names);
 	free(task->exec_path);
+	free(task->covered);
 	fd_table_drop(task->fds);
 	fs_drop(task->fs);
 	free(task);
@@ -99,6 +100,9 @@ static s64 next_upid(pid_t tid)
 static void inherit(struct task *task, const struct task *parent, u64 clone_flags)
 {
 	task->cpu = parent->cpu;
+	task->is_watched = parent->is_watched;
+	task->argument_changed = parent->argument_changed;
+	task->argument = parent->argument;
 	task->fds = clone_flags & CLONE_FILES ? fd_table_share(parent->fds)
 					      : fd_table_copy(parent->fds);
 	if (clone_flags & CLONE_FS) {

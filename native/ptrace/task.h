@@ -50,6 +50,7 @@ struct task {
 	int wait_status; /* of the stop or end that waits for the parent's fork */
 	u64 waits_since; /* when that stop or end came */
 	u32 cpu; /* where it was seen last */
+	bool shows_cores; /* it reads files of /proc that say where it may run */
 
 	struct lookup *lookups; /* names that its stop has to do with: see lookup.h */
 	void (*again)(struct task *task); /* what handles the stop when they are looked up */
@@ -62,6 +63,14 @@ struct task {
 	u64 clone_flags;
 	u64 clone_time;
 	u64 clone_flags_at; /* address of the clone3 flags that lost CLONE_UNTRACED, or 0 */
+	bool argument_changed; /* the first one of a clone, in its register */
+	u64 argument; /* what it was */
+	char *covered; /* what lay below the stack where clone3's arguments are now */
+	u64 covered_at;
+	size_t n_covered;
+
+	bool is_watched; /* every call stops, for a seccomp filter may outrank the tracer's */
+	bool is_entered; /* the call it stands in has been looked at */
 
 	u64 rseq; /* address of its restartable sequence area, or 0 */
 	unsigned int rseq_reads; /* reads of memory without it */

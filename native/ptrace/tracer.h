@@ -46,6 +46,8 @@ struct counters {
 	u64 unlisted_descriptors; /* executions whose close-on-exec closes are unknown */
 	u64 orphans; /* tasks whose parent died before it could name them */
 	u64 io_uring_setups;
+	u64 listeners; /* seccomp listeners, for whose tasks every call stops */
+	u64 untraced; /* tasks that were made beside the tracer */
 	u64 foreign_abi_calls; /* calls of a system call table that the filter does not know */
 	u64 refused_ptrace;
 	u64 env_dropped; /* executions whose environment found no memory */

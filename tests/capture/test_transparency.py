@@ -108,6 +108,13 @@ def test_descriptors_signals_and_limits_are_inherited_as_they_are(
     assert_same(backend, ["bash", "-c", ignoring], folder)
 
 
+def test_a_program_sees_the_cores_that_it_may_run_on(backend: Backend, folder: Path) -> None:
+    need_tool("gcc", "gcc")
+    program = folder.with_name("cores")
+    subprocess.run(["gcc", "-O1", "-o", program, DATA / "cores.c"], check=True)
+    assert b"one core: 1\n" in assert_same(backend, [str(program)], folder).stdout
+
+
 def test_the_environment_gains_only_what_is_documented(backend: Backend, folder: Path) -> None:
     native, run = both_ways(backend, ["env", "-0"], folder)
     before, after = (set(out.stdout.split(b"\0")) for out in (native, run))
