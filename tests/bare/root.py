@@ -73,12 +73,12 @@ def cache() -> Path:
 @contextmanager
 def fresh_root(suite: str) -> Iterator[Path]:
     """Unpack a new root of `suite`; it is gone at the end."""
-    base = _base(suite)
+    made = base(suite)
     folder = Path(tempfile.mkdtemp(prefix=f"etrace-bare-{suite}-", dir="/var/tmp"))
     root = folder / "root"
     try:
         root.mkdir()
-        subprocess.run(["tar", "-xf", base, "-C", root], check=True)
+        subprocess.run(["tar", "-xf", made, "-C", root], check=True)
         root.chmod(0o755)
         _connect(root)
         _offer_downloads(suite, root)
@@ -89,7 +89,7 @@ def fresh_root(suite: str) -> Iterator[Path]:
         subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
 
 
-def _base(suite: str) -> Path:
+def base(suite: str) -> Path:
     """Return the tarball of a suite, made whole or not at all."""
     path = cache() / f"{suite}-{'-'.join(PACKAGES)}.tar"
     if not path.exists():
@@ -131,17 +131,25 @@ def _offer_downloads(suite: str, root: Path) -> None:
     kept = cache() / f"{suite}-packages"
     kept.mkdir(parents=True, exist_ok=True)
     for path in kept.glob("*.deb"):
-        shutil.copy2(path, root / ARCHIVES)
+        _share(path, root / ARCHIVES / path.name)
 
 
 def _keep_downloads(suite: str, root: Path) -> None:
-    """Keep the packages that apt downloaded; one that the archive has no more is dropped."""
+    """Keep the packages that apt downloaded."""
     kept = cache() / f"{suite}-packages"
     for path in (root / ARCHIVES).glob("*.deb"):
         if not (kept / path.name).exists():
-            part = Path(tempfile.mkstemp(dir=kept, suffix=".part")[1])
-            shutil.copy2(path, part)
-            part.rename(kept / path.name)
+            with tempfile.TemporaryDirectory(dir=kept) as folder:
+                _share(path, Path(folder, path.name))
+                Path(folder, path.name).rename(kept / path.name)
+
+
+def _share(path: Path, copy: Path) -> None:
+    """Make a copy of a package, which nobody writes to: the same file where that can be."""
+    try:
+        copy.hardlink_to(path)
+    except OSError:
+        shutil.copy2(path, copy)
 
 
 def add_user(root: Path, user: User) -> None:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bare.root import ROOT, TOP, User, add_user, clone, fresh_root, run
+from bare.root import ROOT, TOP, User, add_user, base, clone, fresh_root, run
 
 LOGS = TOP / "build" / "bare"
 N_SHOWN = 200  # last lines of a step that failed
@@ -139,8 +139,11 @@ def main(words: list[str]) -> int:
         print("bare: only root can make a root file system: sudo make test-bare", file=sys.stderr)
         return 1
     LOGS.mkdir(parents=True, exist_ok=True)
+    plans = chosen(words or ["bookworm"])
+    for suite in {suite for suite, _ in plans}:
+        base(suite)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        ended = [pool.submit(take, suite, plan) for suite, plan in chosen(words or ["bookworm"])]
+        ended = [pool.submit(take, suite, plan) for suite, plan in plans]
         results = [passed for future in ended for passed in future.result()]
     print(f"{sum(results)} passed, {results.count(False)} failed")
     return 0 if all(results) else 1
