@@ -45,7 +45,7 @@ def prepare() -> Path:
     trace = CACHE / ".nfsdb"
     trace.write_bytes(scale.read_trace(GOLDEN))
     parse_trace([str(trace)], str(CACHE / ".nfsdb.json"))
-    for command in ("pp --no-probe --quiet", "cache"):
+    for command in ("pp --quiet", "cache"):
         words = [CAS, *command.split(), "--dbdir", str(CACHE)]
         subprocess.run(words, check=True, capture_output=True)
     return CACHE

@@ -35,7 +35,7 @@ def make_database() -> None:
 
 def pp(*options: str) -> Candidate:
     """One way to post-process: everything is made again."""
-    command = [PROGRAMS / "cas", "pp", "--dbdir", DATABASE, "--force", "--no-probe", *options]
+    command = [PROGRAMS / "cas", "pp", "--dbdir", DATABASE, "--force", *options]
     return Candidate(f"cas pp {' '.join(options)}", [str(part) for part in command])
 
 

@@ -39,5 +39,5 @@ def write_processed_lua(directory: Path) -> Path:
     write_lua(directory)
     for phases in (("wrappers", "patterns", "linked", "compilations"), ("closures",)):
         image = open_database(directory)
-        postprocess(image, load(directory), phases, is_probing=False)
+        postprocess(image, load(directory), phases)
     return directory

@@ -16,6 +16,8 @@ from typing import NamedTuple
 ARG = "ARG"
 INPUT = "input"
 UNKNOWN = ""
+#: a build of the Linux kernel has 20,000 different arguments
+MAX_REMEMBERED = 1 << 17
 
 
 class Argument(NamedTuple):
@@ -77,6 +79,8 @@ class Options:
         return out
 
     def _classify(self, text: bytes) -> tuple[Argument, bool]:
+        if len(self._memo) >= MAX_REMEMBERED:  # a response file may hold millions
+            self._memo.clear()
         self._memo[text] = found = self._look_up(text)
         return found
 

@@ -3,22 +3,48 @@
 
 Quoting as GNU and LLVM tools do it (libiberty buildargv, LLVM TokenizeGNUCommandLine): blanks
 separate, single and double quotes group, a backslash makes the next byte literal, everywhere.
-Files are read as they are now, which may be after the build: what is gone is reported.
+What a file held while the command ran counts when it was captured (etrace/capture); else the file
+is read as it is now, which may be after the build: what is gone is reported.
+
+Names and contents are those of whoever wrote the trace. So a file is read and split once, and there
+are limits for a file, a command, all commands together, and how deep files name files; what lies
+beyond one counts as gone.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-#: libiberty gives up there too: a file that names itself
+from etrace.compilers.regular_file import read_regular
+
+#: libiberty gives up there too
 MAX_FILES = 2000
-MAX_BYTES = 64 << 20
-BLANKS = b" \t\n\r\f\v"
-QUOTES = b"'\""
-BACKSLASH = ord("\\")
+MAX_DEPTH = 32
+#: the largest links of browsers have 3 MB
+MAX_FILE_BYTES = 8 << 20
+MAX_COMMAND_BYTES = 16 << 20
+#: expanded for all commands that one object reads
+MAX_BYTES = 128 << 20
+#: text whose words are remembered
+MAX_REMEMBERED_BYTES = 16 << 20
+QUOTES = (b"'", b'"')
+#: (upid of the command, absolute path) -> what was captured; None when nothing was
+Captured = Callable[[int, bytes], bytes | None]
+
+_WORD = re.compile(
+    rb"""(?> [^\s'"\\]++ | \\(?:.|\Z) | '(?>[^'\\]++|\\.)*+(?:'|\\?\Z)
+           | "(?>[^"\\]++|\\.)*+(?:"|\\?\Z) )++""",
+    re.VERBOSE | re.DOTALL,
+)
+#: what a word holds beside plain text; a text may end inside of quotes or after a backslash
+_QUOTING = re.compile(
+    rb"""\\(.|\Z) | '((?>[^'\\]++|\\.)*+)(?:'|\\?\Z) | "((?>[^"\\]++|\\.)*+)(?:"|\\?\Z)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPED = re.compile(rb"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,65 +57,89 @@ class Expanded:
 
 def split(text: bytes) -> list[bytes]:
     """Split the content of a response file into arguments."""
-    out: list[bytes] = []
-    word: bytearray | None = None
-    quote = 0
-    at, end = 0, len(text)
-    while at < end:
-        byte = text[at]
-        at += 1
-        if not quote and byte in BLANKS:
-            if word is not None:
-                out.append(bytes(word))
-                word = None
-            continue
-        word = bytearray() if word is None else word
-        if byte == BACKSLASH and at < end:
-            word.append(text[at])
-            at += 1
-        elif byte == quote:
-            quote = 0
-        elif not quote and byte in QUOTES:
-            quote = byte
-        else:
-            word.append(byte)
-    return out if word is None else [*out, bytes(word)]
+    if b"\\" not in text and b"'" not in text and b'"' not in text:
+        return text.split()
+    return [_unquoted(word) for word in _WORD.findall(text)]
 
 
-def _read(path: bytes) -> bytes | None:
-    """Return the content of a regular file; None for a device, a pipe, or nothing."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return None
-    with open(fd, "rb") as stream:  # noqa: PTH123  a descriptor
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
-            return None
-        return stream.read(MAX_BYTES)
+def _unquoted(word: bytes) -> bytes:
+    if b"\\" not in word:  # these two are nearly all
+        n_quotes = word.count(b"'") + word.count(b'"')
+        if n_quotes == 0:
+            return word
+        if n_quotes == 2 and word[:1] in QUOTES and word[:1] == word[-1:]:
+            return word[1:-1]
+    return _QUOTING.sub(_literal, word)
 
 
-def expand(argv: Sequence[bytes], cwd: bytes | os.PathLike[str]) -> Expanded:
-    """Replace each `@FILE` by the arguments in FILE, nested ones too; relative ones are to `cwd`.
+def _literal(match: re.Match[bytes]) -> bytes:
+    escaped, single, double = match.groups()
+    if escaped is not None:
+        return bytes(escaped)
+    return _ESCAPED.sub(rb"\1", single if single is not None else double)
 
-    An argument whose file cannot be read is left out and its path listed. argv[0] stays.
-    """
-    if not any(argument.startswith(b"@") for argument in argv[1:]):
-        return Expanded(tuple(argv))
-    directory = os.fsencode(cwd)
-    out, missing = list(argv[:1]), []
-    todo = list(reversed(argv[1:]))
-    n_files = 0
-    while todo:
-        argument = todo.pop()
-        if not argument.startswith(b"@") or len(argument) == 1:
-            out.append(argument)
-            continue
-        path = os.path.join(directory, argument[1:])  # noqa: PTH118  bytes
-        text = _read(path) if n_files < MAX_FILES else None
-        n_files += 1
-        if text is None:
-            missing.append(path)
-        else:
-            todo.extend(reversed(split(text)))
-    return Expanded(tuple(out), tuple(missing))
+
+class ResponseFiles:
+    """Expands the command lines of one database."""
+
+    def __init__(self, captured: Captured | None = None) -> None:
+        """Without `captured` all files are read as they are now."""
+        self._captured = captured
+        self._words: dict[tuple[int, bytes], tuple[list[bytes], int]] = {}
+        self._n_remembered = 0
+        self._n_left = MAX_BYTES
+
+    def expand(
+        self, argv: Sequence[bytes], cwd: bytes | os.PathLike[str], upid: int = 0
+    ) -> Expanded:
+        """Replace each `@FILE` by the arguments in FILE, nested ones too.
+
+        Relative names are to `cwd`; `upid` ran the command. An argument whose file cannot be read
+        is left out and its path listed. argv[0] stays.
+        """
+        if not any(argument.startswith(b"@") for argument in argv[1:]):
+            return Expanded(tuple(argv))
+        return self._expand(argv, os.fsencode(cwd), upid)
+
+    def _expand(self, argv: Sequence[bytes], cwd: bytes, upid: int) -> Expanded:
+        out, missing = list(argv[:1]), dict[bytes, None]()
+        todo = [(argument, 0) for argument in reversed(argv[1:])]
+        n_files, n_left = 0, min(MAX_COMMAND_BYTES, self._n_left)
+        while todo:
+            argument, depth = todo.pop()
+            if not argument.startswith(b"@") or len(argument) == 1:
+                out.append(argument)
+                continue
+            path = os.path.join(cwd, argument[1:])  # noqa: PTH118  bytes
+            is_allowed = n_files < MAX_FILES and depth < MAX_DEPTH
+            found = self._read(upid, path, n_left) if is_allowed else None
+            n_files += 1
+            if found is None:
+                missing[path] = None
+                continue
+            words, n_bytes = found
+            n_left -= n_bytes
+            self._n_left -= n_bytes
+            todo.extend((word, depth + 1) for word in reversed(words))
+        return Expanded(tuple(out), tuple(missing))
+
+    def _read(self, upid: int, path: bytes, n_left: int) -> tuple[list[bytes], int] | None:
+        """Return the words of a file of at most `n_left` bytes, and how many bytes it has."""
+        text = None if self._captured is None else self._captured(upid, path)
+        key = (0 if text is None else upid, path)
+        found = self._words.get(key)
+        if found is None:
+            if text is None:
+                text = read_regular(path, min(MAX_FILE_BYTES, n_left))
+            if text is None or len(text) > n_left:
+                return None
+            found = self._remember(key, text)
+        return found if found[1] <= n_left else None
+
+    def _remember(self, key: tuple[int, bytes], text: bytes) -> tuple[list[bytes], int]:
+        self._n_remembered += len(text)
+        if self._n_remembered > MAX_REMEMBERED_BYTES:
+            self._words.clear()
+            self._n_remembered = len(text)
+        found = self._words[key] = (split(text), len(text))
+        return found

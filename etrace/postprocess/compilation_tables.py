@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from libetrace.header import DTYPES
@@ -14,7 +14,10 @@ from etrace.compilers.invocation import Definition
 from etrace.postprocess.run import Strings, product
 from etrace.spec.database import PRODUCTS
 
-TABLES = tuple(table for table in PRODUCTS if table.name.startswith("compilation"))
+UNREAD = "unread_response_files"
+TABLES = tuple(
+    table for table in PRODUCTS if table.name.startswith("compilation") or table.name == UNREAD
+)
 TYPES = {"c": 1, "c++": 2}
 
 
@@ -68,6 +71,14 @@ class CompilationTables:
         self._columns["compilation_objects"]["path"].extend(it.objects)
         for start, column in self._owned:
             start.append(len(column))
+
+    def add_unread(self, unread: Mapping[int, Iterable[bytes]]) -> None:
+        """Append the response files that are gone, by row of the execution that named them."""
+        columns = self._columns[UNREAD]
+        for row, paths in sorted(unread.items()):
+            for path in paths:
+                columns["execution"].append(row)
+                columns["string"].append(self._number(path))
 
     def tables(self) -> list[NewTable]:
         """Return all of them, in the order of the schema."""

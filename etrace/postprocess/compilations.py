@@ -8,6 +8,7 @@ compilation, and what each field means: docs/compilations.md.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from libetrace.image import NewTable
 
 from etrace.compilers.invocation import STDIN
 from etrace.nfsdb.files import locate
+from etrace.postprocess.builtin_directories import Stage, derive
 from etrace.postprocess.compilation_tables import TABLES, Compilation, CompilationTables
 from etrace.postprocess.compiled_objects import CompiledObjects
 from etrace.postprocess.compiler_commands import FRONTEND, Command, CommandReader
@@ -28,6 +30,7 @@ from etrace.postprocess.process_tree import ProcessTree
 from etrace.postprocess.run import Work
 from etrace.postprocess.search_path import SearchPaths
 from etrace.postprocess.traced_files import TracedFiles
+from etrace.postprocess.trusted import check_owner
 
 NO_FILES = (b"/dev/null",)
 PROGRESS_EVERY = 256
@@ -46,10 +49,18 @@ class Compilations:
         self._objects = CompiledObjects(
             work.image, self._tree, self._environment.temporary_directories()
         )
-        self._commands = CommandReader(work.image, self._tree, work.config).commands()
+        self._reader = CommandReader(work.image, self._tree, work.config)
+        self._commands = self._reader.commands()
         self._questions = Questions(self._commands.values())
         self._prober = prober
         self._answers: Mapping[Question, Sequence[bytes]] = {}
+        #: what could have been asked, of directories that nothing in the trace tells
+        self.unanswered: set[Question] = set()
+
+    @property
+    def unread(self) -> Mapping[int, Sequence[bytes]]:
+        """Response files that are gone, by the row of an execution that is not known for that."""
+        return self._reader.unread
 
     def find(self) -> list[Compilation]:
         """Return all compilations in order of their executions."""
@@ -150,10 +161,34 @@ class Compilations:
 
     def _builtin(self, command: Command) -> Sequence[bytes]:
         """Return the directories that the compiler searches by itself, as far as is known."""
+        invocation = command.invocation
+        is_driver = bool(command.tool.settings.get("probe"))
+        if invocation.internal or not invocation.is_standard or not is_driver:
+            return invocation.internal
         question = self._questions.of(command)
-        if question is None:
-            return command.invocation.internal
-        return self._answers.get(question, ())
+        found = () if question is None else self._answers.get(question, ())
+        found = found or self._derived(command)
+        if not found and question is not None:
+            self.unanswered.add(question)
+        return found
+
+    def _derived(self, command: Command) -> Sequence[bytes]:
+        """Return what the stages of a driver tell of the compiler's own directories."""
+        invocation = command.invocation
+        if invocation.sysroot:
+            return ()
+        has_cxx = b"-nostdinc++" not in invocation.target
+        for row in command.stages:
+            found = derive(self._stage(row), invocation.language, has_cxx=has_cxx)
+            if found:
+                return [each for each in found if self._files.has_certainly(each)]
+        return ()
+
+    def _stage(self, row: int) -> Stage:
+        paths = self._image["opens"]["path"]
+        span = self._image["executions"].span("opens.start", row)
+        opened = [self._image.path_string(paths[each]) for each in span]
+        return Stage(self._reader.binary(row), self._reader.argv(row), opened)
 
     def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
         """Return what -include meant: looked for in the current directory first."""
@@ -166,7 +201,7 @@ class Compilations:
 
 @dataclass(frozen=True, slots=True)
 class CompilationPhase:
-    """`cas pp --compilations`; without `--no-probe` it asks compilers for their own directories."""
+    """`cas pp --compilations`; with `--ask-compilers` it asks them for their own directories."""
 
     name: str = "compilations"
     tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
@@ -176,21 +211,45 @@ class CompilationPhase:
         "clang_spec",
         "clangpp_spec",
         "armcc_spec",
-        "is_probing",
+        "is_asking",
     )
     needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; EtraceError when the image is damaged."""
         columns = CompilationTables(work.strings)
-        prober = Prober(work.jobs, build_end_ns(work.image.path)) if work.is_probing else None
-        for compilation in Compilations(work, prober).find():
+        prober = None
+        if work.is_asking:
+            check_owner(work.image)
+            prober = Prober(work.jobs, work.tell, build_end_ns(work.image.path))
+        finder = Compilations(work, prober)
+        for compilation in finder.find():
             columns.add(compilation)
+        columns.add_unread(finder.unread)
+        if finder.unanswered and not work.is_asking:
+            work.tell(unknown_directories(finder.unanswered))
+        if finder.unread:
+            work.tell(unread_files(len(finder.unread)))
         return columns.tables()
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Say how many there are."""
         return f"{tables[0].n_rows} compilations"
+
+
+def unknown_directories(questions: Iterable[Question]) -> str:
+    """Say what the include paths lack and which option brings it."""
+    names = sorted({os.fsdecode(each.binary) for each in questions})
+    return (
+        f"include paths lack the own directories of {', '.join(names)}, which are not in the trace;"
+        " to run and ask what is trusted of that: cas pp --ask-compilers"
+    )
+
+
+def unread_files(n_commands: int) -> str:
+    """Say how many commands are not wholly known and how to see them."""
+    subject = "1 command is" if n_commands == 1 else f"{n_commands:,} commands are"
+    return f"{subject} not wholly known, as response files are gone: cas pp --list-unread"
 
 
 def build_end_ns(image: Path) -> int:

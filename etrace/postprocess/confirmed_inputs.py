@@ -5,12 +5,13 @@ The compiler runs once more, in a scratch directory, with nothing of the traced 
 inputs and -x: `gcc -fsyntax-only -fplugin=libgcc_input_name.so -x c /src/a.c`. The plugin ends it
 before it parses anything (native/gcc_input_name). Sources are opened for reading, nothing is
 written. Other compilers, assembler, standard input and sources that are gone are not asked about.
+Which gcc may run at all, and for whose database: trusted.py.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,14 @@ from libetrace.image import Image
 import etrace
 from etrace.compilers.invocation import ASSEMBLER, STDIN
 from etrace.compilers.options import INPUT, Argument
+from etrace.compilers.regular_file import is_regular
 from etrace.errors import EtraceError
 from etrace.postprocess.compiler_commands import Command, CommandReader
 from etrace.postprocess.config import Config
 from etrace.postprocess.process_tree import ProcessTree
-from etrace.postprocess.scratch import may_run, run_in_scratch
+from etrace.postprocess.run import tell_nobody
+from etrace.postprocess.scratch import run_in_scratch
+from etrace.postprocess.trusted import UntrustedError, check_owner, trusted_compiler
 
 PLUGIN = "libgcc_input_name.so"
 HINT = "Debian: apt-get install gcc-12-plugin-dev g++, then build etrace again"
@@ -68,14 +72,19 @@ def confirm(
     plugin: Path,
     jobs: int,
     progress: Callable[[str, int, int], None],
+    tell: Callable[[str], None] = tell_nobody,
 ) -> list[Answer]:
-    """Ask about every compilation of gcc that can be asked about. EtraceError without `cas pp`."""
+    """Ask about every compilation of gcc that can be asked about; `tell` says what is run.
+
+    EtraceError without `cas pp`, and for a database of another user.
+    """
+    check_owner(image)
     if "compilations" not in image.tables:
         raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
-    asked = list(_questions(image, config, plugin))
+    asked = [*_trusted(_questions(image, config, plugin), tell)]
     answers = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        named = pool.map(ask_plugin, (command_line for _, command_line in asked))
+        named = pool.map(ask_plugin, (command for _, command in asked))
         for number, answer in enumerate(named):
             progress("inputs", number + 1, len(asked))
             row, _ = asked[number]
@@ -93,6 +102,32 @@ def _questions(image: Image, config: Config, plugin: Path) -> Iterator[tuple[int
             yield row, command_line(command, reader.arguments(command), plugin)
 
 
+def _trusted(
+    questions: Iterable[tuple[int, list[bytes]]], tell: Callable[[str], None]
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Give the questions with the compiler's own file in place of its name, none when not trusted.
+
+    Each compiler is told of once.
+    """
+    known: dict[bytes, bytes] = {}
+    for row, (binary, *words) in questions:
+        if binary not in known:
+            known[binary] = _trusted_file(binary, tell)
+        yield row, [known[binary], *words] if known[binary] else []
+
+
+def _trusted_file(binary: bytes, tell: Callable[[str], None]) -> bytes:
+    try:
+        path = os.fsencode(trusted_compiler(binary))
+    except UntrustedError as error:
+        tell(f"does not run {os.fsdecode(binary)}: {error}")
+        return b""
+    tell(
+        f"runs {os.fsdecode(path)} -fsyntax-only with etrace's plugin for each of its compilations"
+    )
+    return path
+
+
 def _is_askable(command: Command) -> bool:
     sources = command.invocation.sources
     return (
@@ -103,22 +138,26 @@ def _is_askable(command: Command) -> bool:
 
 
 def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) -> list[bytes]:
-    """Return the command that makes gcc name its inputs: those that are there, and -x."""
+    """Return the command that makes gcc name its inputs: those that are there, and -x.
+
+    Inputs are absolute paths of regular files: none of them can be an option.
+    """
     words = [command.binary, b"-fsyntax-only", b"-fplugin=" + os.fsencode(plugin)]
+    dialects = command.tool.settings.get("dialects", {})
     for argument in arguments:
-        path = join(command.cwd, argument.value)
         if argument.meaning == "language":
-            words += [b"-x", argument.value]
-        elif argument.meaning == INPUT and os.path.exists(path):  # noqa: PTH110  bytes
-            words.append(path)
+            if argument.value.decode("ascii", "replace") in (*dialects, "none"):
+                words += [b"-x", argument.value]
+        elif argument.meaning == INPUT:
+            path = join(command.cwd, argument.value)
+            if path.startswith(b"/") and is_regular(path):
+                words.append(path)
     return words
 
 
 def ask_plugin(command: list[bytes]) -> tuple[bytes, ...] | None:
-    """Return the inputs that gcc names; None when it must not run, is gone or failed."""
-    if not may_run(Path(os.fsdecode(command[0]))):
-        return None
-    ended = run_in_scratch(command)
+    """Return the inputs that gcc names; None when it must not run or failed."""
+    ended = run_in_scratch(command) if command else None
     return tuple(ended.stdout.splitlines()) if ended and ended.status == 0 else None
 
 

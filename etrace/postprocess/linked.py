@@ -20,12 +20,14 @@ from posixpath import basename
 from libetrace.image import Image, NewTable
 from libetrace.patterns import PatternSet
 
-from etrace.compilers import ar, response, tools
+from etrace.compilers import ar, tools
 from etrace.compilers.options import INPUT, Argument, values
+from etrace.compilers.response import Expanded
 from etrace.compilers.tools import Tool, Tools
 from etrace.postprocess.config import Config
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
 from etrace.postprocess.outputs import Outputs, Written, find_named, find_results
+from etrace.postprocess.response_files import response_files
 from etrace.postprocess.run import Work, product
 from etrace.spec.database import NONE
 
@@ -36,6 +38,7 @@ LINKS = "links"  # setting of compilers that link without a linker
 STOPS = frozenset(("compile", "assemble", "preprocess", "query", "check"))
 N_CALLERS = 3  # ld <- collect2 <- gcc <- what started it
 PROGRESS_STEP = 256
+N_TOLD = 10
 #: of the kernel's build: `ld -r -o X.o .tmp_X.o` adds symbol versions to an object
 VERSIONED_OBJECT = b".tmp_"
 
@@ -91,12 +94,16 @@ class Linked:
     def __init__(self, image: Image) -> None:
         self._outputs = Outputs(image)
         self._parents = image["executions"]["parent"]
+        self._upid = image["executions"]["upid"]
+        self._response_files = response_files(image)
+        #: rows of executions whose module is not known, as their response files are gone
+        self.unknown: list[int] = []
         self._moves: dict[int, dict[int, int]] = {}
         self._elf_type = cache(read_elf_type)
 
     def modules(self, row: int, tool: Tool) -> list[Module]:
         """Return what one execution made."""
-        expanded = response.expand(self._outputs.argv(row), self._outputs.cwd(row))
+        expanded = self._expanded(row)
         if tool.kind == ARCHIVER and tool.settings.get("style") == "ar":
             command = ar.parse(expanded.argv, tool.options)
             found = self._archives(row, command, has_all=not expanded.missing)
@@ -121,8 +128,12 @@ class Linked:
         archive = self._named(row, command.operands, written)
         if archive is not None:
             return [archive]
+        if has_all:
+            return []
         results = find_results(written)
-        return results if len(results) == 1 and not has_all else []
+        if len(results) > 1:
+            self.unknown.append(row)
+        return results if len(results) == 1 else []
 
     def _output(
         self, row: int, tool: Tool, options: Sequence[Argument], *, has_all: bool
@@ -136,6 +147,8 @@ class Linked:
             return found
         found = self._named(row, self._names_of_callers(row, tool), written)
         results = find_results(written)
+        if found is None and len(results) > 1:
+            self.unknown.append(row)
         return found or (results[0] if len(results) == 1 else None)
 
     def _named(
@@ -155,9 +168,12 @@ class Linked:
             row = self._parents[row]
             if row == NONE:
                 break
-            argv = response.expand(self._outputs.argv(row), self._outputs.cwd(row)).argv
-            out += values(tool.options.parse(argv[1:]), "output")
+            out += values(tool.options.parse(self._expanded(row).argv[1:]), "output")
         return out
+
+    def _expanded(self, row: int) -> Expanded:
+        argv, cwd = self._outputs.argv(row), self._outputs.cwd(row)
+        return self._response_files.expand(argv, cwd, self._upid[row])
 
     def settle(self, module: Module) -> list[Module]:
         """Return the module where it stayed: in the execution that renamed it, if one did."""
@@ -188,7 +204,19 @@ def find_modules(work: Work) -> list[Module]:
         for module in finder.modules(row, tool):
             found.update(finder.settle(module))
     work.progress(PHASE.name, len(candidates), len(candidates))
+    if finder.unknown:
+        work.tell(unknown_links([work.image["executions"]["upid"][row] for row in finder.unknown]))
     return sorted(found)
+
+
+def unknown_links(upids: Sequence[int]) -> str:
+    """Say which links have no module, as nothing tells which of the written files it is."""
+    subject = "1 link is" if len(upids) == 1 else f"{len(upids):,} links are"
+    listed = " ".join(map(str, upids[:N_TOLD])) + (" .." if len(upids) > N_TOLD else "")
+    return (
+        f"{subject} left out, as response files are gone and several files were written: "
+        f"upid {listed}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

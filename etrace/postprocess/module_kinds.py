@@ -7,11 +7,11 @@ shared object by type and says so by an interpreter or DF_1_PIE), else by the li
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from enum import IntEnum
 
 from etrace.compilers.options import Argument
+from etrace.compilers.regular_file import read_head
 
 ELF_MAGIC = b"\x7fELF"
 LITTLE_ENDIAN = 1
@@ -38,16 +38,7 @@ class ElfType(IntEnum):
 
 def read_elf_type(path: bytes) -> int:
     """Return e_type of a file, 0 when it is none, is gone or cannot be read."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return 0
-    try:
-        head = os.read(fd, HEAD_BYTES)
-    except OSError:
-        return 0
-    finally:
-        os.close(fd)
+    head = read_head(path, HEAD_BYTES)
     if len(head) < HEAD_BYTES or not head.startswith(ELF_MAGIC):
         return 0
     order = "little" if head[5] == LITTLE_ENDIAN else "big"

@@ -12,7 +12,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from libetrace.columns import Columns
@@ -41,12 +41,17 @@ class Strings(Protocol):
         ...
 
 
+def tell_nobody(*_: object) -> None:
+    """Take a report and do nothing with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a phase gets: the image it reads, where new strings go, and how to show progress.
 
-    `progress(what, done, total)` may be called often; it decides itself what to show. `is_probing`:
-    compilers may be asked for the directories that they search by themselves.
+    `progress(what, done, total)` may be called often; it decides itself what to show. `tell(text)`
+    says one thing that the user should know. `is_asking`: compilers that can be trusted are run and
+    asked for the directories that they search by themselves.
     """
 
     image: Image
@@ -54,7 +59,8 @@ class Work:
     config: Config
     jobs: int
     progress: Callable[[str, int, int], None]
-    is_probing: bool = True
+    tell: Callable[[str], None] = tell_nobody
+    is_asking: bool = False
 
 
 class Phase(Protocol):
@@ -110,10 +116,6 @@ def product(name: str, *data: Any) -> NewTable:
     ]
     first = columns[0]
     return NewTable(name, len(first.data) - first.name.endswith("start"), columns)
-
-
-def tell_nobody(*_: object) -> None:
-    """Take a report and do nothing with it."""
 
 
 def load_phase(name: str) -> Phase:
@@ -176,7 +178,8 @@ def postprocess(
     *,
     jobs: int = 1,
     force: bool = False,
-    is_probing: bool = True,
+    is_asking: bool = False,
+    tell: Callable[[str], None] = tell_nobody,
     progress: Callable[[str, int, int], None] = tell_nobody,
     report: Callable[[Result], None] = tell_nobody,
 ) -> bool:
@@ -187,12 +190,13 @@ def postprocess(
     """
     _check(image)
     strings = StringTable(image)
-    work = Work(image, strings, config, jobs, progress, is_probing)
+    work = Work(image, strings, config, jobs, progress, tell, is_asking)
     tables: list[NewTable] = []
     done: dict[str, str] = {}
     for phase in map(load_phase, names):
         wanted = fingerprint(phase, work)
-        if not force and _is_done(image, phase, wanted):
+        right = {wanted, fingerprint(phase, replace(work, is_asking=True))}  # more than was wanted
+        if not force and any(_is_done(image, phase, each) for each in right):
             report(Result(phase.name, ""))
             continue
         made = phase.run(work)

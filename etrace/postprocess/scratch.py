@@ -2,20 +2,18 @@
 """Programs of a trace, run where they cannot harm: compilers, to be asked something.
 
 An empty scratch directory that is removed again, an environment of four variables, no standard
-input, a time limit for the program and all that it started. Whether a program may run at all:
-`may_run`. Nothing else in etrace runs what a trace names.
+input, a time limit for the program and all that it started. Which programs may run at all:
+trusted.py. Nothing else in etrace runs what a trace names.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, NamedTuple
 
 TIMEOUT_SECONDS = 20.0
@@ -30,27 +28,6 @@ class Ended(NamedTuple):
     status: int
     stdout: bytes
     stderr: bytes
-
-
-def may_run(path: Path) -> bool:
-    """Tell whether nobody but root and the user could have put this program here.
-
-    Its file and every directory on the way, links followed, must belong to one of them and be
-    writable by nobody else: a database may come from anywhere, and root may read it.
-    """
-    try:
-        real = path.resolve(strict=True)
-        ways = {*path.absolute().parents, *real.parents, real}
-        is_program = stat.S_ISREG(real.stat().st_mode) and os.access(real, os.X_OK)
-        return is_program and all(map(_is_ours, ways))
-    except (OSError, RuntimeError, ValueError):
-        return False
-
-
-def _is_ours(path: Path) -> bool:
-    status = path.stat()
-    is_own = status.st_uid in (0, os.geteuid())
-    return is_own and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def run_in_scratch(

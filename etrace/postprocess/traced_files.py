@@ -89,6 +89,10 @@ class TracedFiles:
             found = self._exists[path] = self._is_used(path) or is_directory(path)
         return found or not is_directory(cwd)
 
+    def has_certainly(self, directory: bytes) -> bool:
+        """Tell whether a resolved directory exists, by the trace or on the disk."""
+        return self._is_used(directory) or is_directory(directory)
+
     def _is_used(self, directory: bytes) -> bool:
         rows = self.strings_with(directory.rstrip(b"/") + b"/")[:SAMPLES]
         return any(self._paths[row] >= 0 for row in rows)

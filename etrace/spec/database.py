@@ -159,6 +159,15 @@ PRODUCTS: tuple[Table, ...] = (
         ),
     ),
     Table(
+        "response_files",
+        "what response files (`@FILE`) held while their commands ran, where that was captured",
+        (
+            C("upid", "<i8", "process whose command line names it, or names one that names it"),
+            C("path", "<u4", "string: absolute path"),
+            C("content", "<u4", "string"),
+        ),
+    ),
+    Table(
         "linked",
         "modules that executions of linkers and archivers made, by execution",
         (
@@ -196,6 +205,14 @@ PRODUCTS: tuple[Table, ...] = (
     ),
     Table("compilation_headers", "files", (C("string", "<u4", "absolute path"),)),
     Table("compilation_objects", "files", (C("path", "<u4", "row of `paths`"),)),
+    Table(
+        "unread_response_files",
+        "response files that are gone, of commands that are not wholly known for that",
+        (
+            C("execution", "<u4", "row of `executions`"),
+            C("string", "<u4", "absolute path"),
+        ),
+    ),
     Table(
         "wrappers",
         "one row for each execution",

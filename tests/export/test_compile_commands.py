@@ -33,7 +33,7 @@ def image(tmp_path: Path) -> Image:
     argv: list[str | bytes] = ["gcc", "-fsyntax-only", b"\xff.c"]
     told.run(30, "/usr/bin/gcc", argv).end(10, 21, 22, 20, 30)
     image = write_database(tmp_path, told.trace())
-    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    run.postprocess(image, config.load(tmp_path), ["compilations"])
     return open_database(image.path)
 
 
@@ -71,7 +71,7 @@ def test_hits_and_misses_of_a_launcher_have_the_same_command(
              reads=["/src/a.c"], writes=["/src/a.o"])  # fmt: skip
     told.end(20, 10).run(30, launcher, command, reads=["/src/a.c"], writes=["/src/a.o"]).end(30)
     image = write_database(tmp_path, told.trace())
-    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    run.postprocess(image, config.load(tmp_path), ["compilations"])
     found = compile_commands.entries(open_database(image.path))
     wanted = {
         "directory": "/src",

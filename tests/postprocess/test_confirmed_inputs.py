@@ -65,7 +65,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
     database = directory.parent / "database"
     database.mkdir()
     image = write_database(database, captured.trace.read_bytes())
-    run.postprocess(image, config.load(database), ["compilations"], is_probing=False)
+    run.postprocess(image, config.load(database), ["compilations"])
     return directory, open_database(image.path)
 
 

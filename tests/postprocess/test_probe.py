@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilers are asked in a scratch directory, only when that is safe, and once."""
+"""Compilers are asked in a scratch directory, and only when that is safe."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from etrace.postprocess import probe, scratch
-from etrace.postprocess.compiler_questions import names_configuration
+from etrace.postprocess import probe, trusted
+from etrace.postprocess.compiler_questions import allowed_options
 from etrace.postprocess.probe import Prober, Question
-
-GCC = Question(b"/usr/bin/gcc", "c", ())
+from etrace.postprocess.trusted import UntrustedError, trusted_compiler
 
 
 @pytest.fixture
-def safe() -> Iterator[Path]:
-    """A directory that only this user can write, all along its path."""
+def safe(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory that only this user can write, all along its path; who tests counts as root."""
+    monkeypatch.setattr(trusted, "OWNERS", {0, os.geteuid()})
     base = "/run" if os.geteuid() == 0 else Path.home()
     path = Path(tempfile.mkdtemp(prefix="etrace-test-", dir=base))
     path.chmod(0o755)
@@ -54,12 +54,13 @@ def calls(directory: Path) -> int:
     return len(path.read_text().split()) if path.exists() else 0
 
 
-def ask(prober: Prober, question: Question) -> tuple[bytes, ...] | None:
+def ask(question: Question, built_ns: int = 0) -> tuple[bytes, ...] | None:
+    prober = Prober(1, lambda _text: None, built_ns)
     return prober.ask([question], lambda *_: None).get(question)
 
 
 @pytest.mark.parametrize(("binary", "language"), [("gcc", "c"), ("g++", "c++"), ("clang", "c")])
-def test_the_answer_is_what_the_compiler_says(tmp_path: Path, binary: str, language: str) -> None:
+def test_the_answer_is_what_the_compiler_says(binary: str, language: str) -> None:
     path = f"/usr/bin/{binary}"
     done = subprocess.run(
         [path, "-E", "-v", "-x", language, "/dev/null"], capture_output=True, check=True, text=True
@@ -68,33 +69,14 @@ def test_the_answer_is_what_the_compiler_says(tmp_path: Path, binary: str, langu
     expected = tuple(line[1:].encode() for line in shown.splitlines() if line.startswith(" "))
     assert expected
     question = Question(path.encode(), language, ())
-    assert ask(Prober(1, cache=tmp_path), question) == expected
+    assert ask(question) == expected
 
 
-def test_options_change_the_answer(tmp_path: Path) -> None:
+def test_options_change_the_answer() -> None:
     question = Question(b"/usr/bin/g++", "c++", (b"-nostdinc++",))
-    found = ask(Prober(1, cache=tmp_path), question) or ()
+    found = ask(question) or ()
     assert b"/usr/include" in found
     assert b"/usr/include/c++/12" not in found
-
-
-def test_an_answer_is_remembered_until_the_compiler_changes(tmp_path: Path, safe: Path) -> None:
-    question = put_compiler(safe)
-    for _ in range(2):
-        assert ask(Prober(1, cache=tmp_path), question) == (b"/opt/include",)
-    assert calls(safe) == 1
-    put_compiler(safe, body="# another one")
-    assert ask(Prober(1, cache=tmp_path), question) == (b"/opt/include",)
-    assert calls(safe) == 2
-
-
-def test_a_damaged_memory_is_asked_again(tmp_path: Path, safe: Path) -> None:
-    question = put_compiler(safe)
-    ask(Prober(1, cache=tmp_path), question)
-    (memory,) = tmp_path.iterdir()
-    memory.write_text('{"directories": [1]}')
-    assert ask(Prober(1, cache=tmp_path), question) == (b"/opt/include",)
-    assert calls(safe) == 2
 
 
 def test_a_compiler_runs_in_an_empty_directory_with_a_clean_environment(
@@ -103,7 +85,7 @@ def test_a_compiler_runs_in_an_empty_directory_with_a_clean_environment(
     monkeypatch.setenv("GCC_EXEC_PREFIX", "/tmp/evil")
     monkeypatch.chdir(tmp_path)
     question = put_compiler(safe)
-    ask(Prober(1, cache=tmp_path / "cache"), question)
+    ask(question)
     cwd = (safe / "cwd").read_text().strip()
     names = {line.partition("=")[0] for line in (safe / "env").read_text().splitlines()}
     assert cwd != str(tmp_path)
@@ -117,25 +99,87 @@ def test_a_compiler_runs_in_an_empty_directory_with_a_clean_environment(
 
 
 @pytest.mark.parametrize(
-    ("options", "is_told"),
+    ("given", "handed_on"),
     [
-        ([b"--target=/tmp/evil/x"], True),
-        ([b"-target", b"../x"], True),
-        ([b"--target=aarch64-linux-gnu", b"--sysroot=/opt/sys"], False),
-        ([b"-target", b"x86_64", b"-resource-dir", b"/usr/lib/clang/14"], False),
+        ([], ()),
+        ([b"-m32", b"-pthread"], (b"-m32", b"-pthread")),
+        ([b"-std=gnu++17"], (b"-std=gnu++17",)),
+        ([b"--std", b"c99"], (b"-std=c99",)),
+        ([b"-target", b"aarch64-linux-gnu"], (b"--target=aarch64-linux-gnu",)),
+        ([b"-isysroot", b"../usr"], (b"-isysroot", b"/usr")),
+        ([b"--sysroot=/usr/."], (b"--sysroot=/usr",)),
     ],
 )
-def test_a_target_that_is_a_path_names_a_configuration(options: list[bytes], is_told: bool) -> None:
-    """clang reads TARGET-clang.cfg, which may load a plugin."""
-    assert names_configuration(options) == is_told
+def test_known_options_are_handed_on(given: list[bytes], handed_on: tuple[bytes, ...]) -> None:
+    assert allowed_options(given, b"/etc") == handed_on
 
 
-def test_a_compiler_that_changed_after_the_build_is_not_asked(tmp_path: Path, safe: Path) -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        [b"--target=/tmp/evil/x"],  # clang reads TARGET-clang.cfg, which may load a plugin
+        [b"-target", b"../x"],
+        [b"-target", b"-fplugin=/tmp/x"],
+        [b"-std=c99\n-B/tmp"],
+        [b"--target="],
+        [b"-target"],
+        [b"-B/tmp/evil"],
+        [b"-B", b"/tmp/evil"],
+        [b"-specs=/tmp/x"],
+        [b"-fplugin=/tmp/x.so"],
+        [b"-wrapper", b"/tmp/x"],
+        [b"--config", b"/tmp/x"],
+        [b"-resource-dir", b"/usr/lib"],
+        [b"--gcc-toolchain=/usr"],
+        [b"@/tmp/x"],
+        [b"-m32", b"word"],
+        [b"-isysroot", b"/etc/passwd"],
+        [b"--sysroot=/no/such"],
+        [b"--sysroot="],
+    ],
+)
+def test_a_command_with_any_other_option_is_not_asked_about(given: list[bytes]) -> None:
+    assert allowed_options(given, b"/etc") is None
+
+
+def test_a_sysroot_that_somebody_else_could_change_is_not_handed_on(tmp_path: Path) -> None:
+    assert allowed_options([b"--sysroot=" + os.fsencode(tmp_path)], b"/") is None
+
+
+def test_what_is_run_is_told_before_and_what_is_not_with_the_reason(safe: Path) -> None:
+    told: list[str] = []
+    question, gone = put_compiler(safe), Question(b"/no/such/gcc", "c", ())
+    Prober(1, told.append).ask([question, gone, gone, question], lambda *_: None)
+    assert told == [
+        "does not run /no/such/gcc: /no/such/gcc: not there",
+        f"runs {safe}/gcc -m32 -E -v -x c /dev/null",
+    ]
+    assert calls(safe) == 1
+
+
+@pytest.mark.parametrize("name", ["perl", "sh", "ccache", "cc1", "gccx", "python3.11"])
+def test_a_program_without_the_name_of_a_compiler_is_not_run(safe: Path, name: str) -> None:
+    put_compiler(safe)
+    (safe / "gcc").rename(safe / name)
+    (safe / "gcc").symlink_to(name)  # what it is called does not count, nor does argv[0]
+    with pytest.raises(UntrustedError, match="no compiler that can be asked"):
+        trusted_compiler(os.fsencode(safe / "gcc"))
+    assert ask(Question(os.fsencode(safe / "gcc"), "c", ())) is None
+    assert calls(safe) == 0
+
+
+def test_the_file_itself_is_run_whatever_led_to_it(tmp_path: Path, safe: Path) -> None:
+    put_compiler(safe)
+    (tmp_path / "perl").symlink_to(safe / "gcc")
+    assert trusted_compiler(os.fsencode(tmp_path / "perl")) == safe / "gcc"
+
+
+def test_a_compiler_that_changed_after_the_build_is_not_asked(safe: Path) -> None:
     question = put_compiler(safe)
     changed_ns = (safe / "gcc").stat().st_ctime_ns
-    assert ask(Prober(1, changed_ns - 1, tmp_path), question) is None
+    assert ask(question, changed_ns - 1) is None
     assert calls(safe) == 0
-    assert ask(Prober(1, changed_ns, tmp_path), question) == (b"/opt/include",)
+    assert ask(question, changed_ns) == (b"/opt/include",)
 
 
 def make_file_writable(path: Path) -> None:
@@ -158,31 +202,32 @@ def give_directory_away(path: Path) -> None:
 @pytest.mark.parametrize(
     "spoil", [make_file_writable, make_directory_writable, give_file_away, give_directory_away]
 )
-def test_what_somebody_else_could_have_put_there_is_not_run(
-    tmp_path: Path, safe: Path, spoil: object
-) -> None:
+def test_what_somebody_else_could_have_put_there_is_not_run(safe: Path, spoil: object) -> None:
     question = put_compiler(safe)
     assert callable(spoil)
     spoil(safe / "gcc")
-    assert ask(Prober(1, cache=tmp_path), question) is None
+    assert ask(question) is None
     assert calls(safe) == 0
 
 
-def test_a_link_from_an_unsafe_place_is_not_followed(tmp_path: Path, safe: Path) -> None:
-    put_compiler(safe)
-    (tmp_path / "gcc").symlink_to(safe / "gcc")
-    assert scratch.may_run(safe / "gcc")
-    assert not scratch.may_run(tmp_path / "gcc")  # /tmp is everybody's
+def test_a_compiler_of_the_user_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_compiler(tmp_path)
+    monkeypatch.setattr(trusted, "OWNERS", ())
+    with pytest.raises(UntrustedError, match="gcc does not belong to root"):
+        trusted_compiler(os.fsencode(tmp_path / "gcc"))
 
 
-@pytest.mark.parametrize("name", [b"/no/such/gcc", b"/etc/passwd", b"/usr/bin", b"/a\0b"])
-def test_what_is_no_program_has_no_answer(tmp_path: Path, name: bytes) -> None:
-    assert ask(Prober(1, cache=tmp_path), Question(name, "c", ())) is None
+@pytest.mark.parametrize(
+    "name", [b"/no/such/gcc", b"gcc", b"/etc/passwd", b"/usr/bin", b"/a\0b", b""]
+)
+def test_what_is_no_program_has_no_answer(name: bytes) -> None:
+    assert ask(Question(name, "c", ())) is None
 
 
-def test_a_compiler_that_hangs_is_ended_with_its_children(tmp_path: Path, safe: Path) -> None:
+def test_a_compiler_that_hangs_is_ended_with_its_children(safe: Path) -> None:
     question = put_compiler(safe, body=f"sleep 1000 & echo $! > {safe}/child; wait")
-    assert probe.run_compiler(question, timeout_seconds=0.5) is None
+    command = probe.command_line(question, safe / "gcc")
+    assert probe.run_compiler(command, timeout_seconds=0.5) is None
     child = int((safe / "child").read_text())
     state = Path(f"/proc/{child}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
@@ -191,8 +236,3 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(tmp_path: Path, safe: 
 def test_an_answer_without_an_end_is_none() -> None:
     assert probe.search_list(b"#include <...> search starts here:\n /usr/include\n") is None
     assert probe.search_list(b"gcc: error: no such option\n") is None
-
-
-def test_a_cache_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert ask(Prober(2, cache=tmp_path / "file"), GCC)

@@ -43,9 +43,7 @@ def run(image: Image, *names: str, force: bool = False) -> dict[str, str]:
     """Run phases on the image as it is now: what each says."""
     results: list[Result] = []
     fresh = open_image(image.path)
-    postprocess(
-        fresh, load(image.path.parent), names, force=force, is_probing=False, report=results.append
-    )
+    postprocess(fresh, load(image.path.parent), names, force=force, report=results.append)
     return {result.phase: result.text for result in results}
 
 

@@ -65,7 +65,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
     (work / "main.txt").write_text("extern int a; int main(void) { return a; }\n")
     (work / "words").write_text("some\n")
     image = capture_database(folder, ["/bin/sh", "-ec", SCRIPT], work)
-    postprocess(image, config.load(folder), ("linked", "compilations"), is_probing=False)
+    postprocess(image, config.load(folder), ("linked", "compilations"))
     return work, open_database(folder)
 
 

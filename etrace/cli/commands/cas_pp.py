@@ -7,11 +7,13 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import tell
+from etrace.cli.ending import printable, tell
 from etrace.cli.options import add_database, positive
 from etrace.cli.progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from libetrace.image import Image
 
     from etrace.postprocess.config import Config
@@ -40,12 +42,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="threads, and compilers to ask at a time (default: one for each CPU)",
     )  # fmt: skip
     parser.add_argument(
-        "--no-probe", dest="is_probing", action="store_false",
-        help="ask no compiler for the directories that it searches by itself",
+        "--ask-compilers", dest="is_asking", action="store_true",
+        help="run compilers of the build that only root can change, to ask for the directories "
+        "that they search by themselves; prints each command",
     )  # fmt: skip
     parser.add_argument(
         "--confirm-inputs", action="store_true",
         help="then let a plugin of gcc name the input files of each compilation again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--list-unread", action="store_true",
+        help="only list the commands whose response files are gone, upid and file",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="also what is there and still right")
     parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
@@ -58,6 +65,13 @@ def tell_config(config: Config) -> None:
         tell(f"cas pp: warning: {problem}\n")
     if config.is_default:
         tell("cas pp: no .bas_config beside the database: the shipped one counts\n")
+
+
+def teller(args: argparse.Namespace) -> Callable[[str], None]:
+    """Return what says one thing in a line, with --quiet nothing; names may hold newlines."""
+    if args.quiet:
+        return lambda _text: None
+    return lambda text: tell("cas pp: " + text.replace("\n", "\\n") + "\n")
 
 
 def line(result: Result) -> str:
@@ -79,8 +93,8 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
     with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
         postprocess(
             image, config, chosen,
-            jobs=args.jobs, force=args.force, is_probing=args.is_probing, progress=show,
-            report=results.append,
+            jobs=args.jobs, force=args.force, is_asking=args.is_asking, progress=show,
+            tell=teller(args), report=results.append,
         )  # fmt: skip
     return results
 
@@ -92,7 +106,7 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
 
     config = configuration.load(image.path.parent)
     with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
-        answers = confirm(image, config, find_plugin(), args.jobs, show)
+        answers = confirm(image, config, find_plugin(), args.jobs, show, teller(args))
     for answer in answers:
         if answer.named is not None and not answer.is_same:
             found, named = (b" ".join(paths).decode(errors="replace") for paths in answer.files)
@@ -103,12 +117,27 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
         print(f"{'inputs':<13} {n_same} of {len(answers)} confirmed, {n_silent} without an answer")
 
 
+def list_unread(image: Image) -> None:
+    """Print the commands that are not wholly known, and which response files they lack."""
+    from etrace.errors import EtraceError
+
+    if "unread_response_files" not in image.tables:
+        raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
+    table, upids = image["unread_response_files"], image["executions"]["upid"]
+    for row, string in zip(table["execution"], table["string"], strict=True):
+        path = image.string(string).decode("utf-8", "surrogateescape")
+        print(printable(f"{upids[row]} {path}".replace("\n", "\\n")))
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `cas pp`."""
     from etrace.nfsdb.store import open_database, reopen
     from etrace.nfsdb.write_back import is_due, unknown_keys, write_back
 
     image = open_database(args.database)
+    if args.list_unread:
+        list_unread(image)
+        return 0
     results = update(args, image)
     if not args.quiet:
         print("\n".join(map(line, results)), flush=True)

@@ -27,7 +27,7 @@ EXPECTED = [
 def database(tmp_path: Path) -> Path:
     told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"]).end(10)
     image = write_database(tmp_path, told.trace())
-    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    run.postprocess(image, config.load(tmp_path), ["compilations"])
     return tmp_path
 
 
@@ -70,7 +70,7 @@ def configured(tmp_path: Path) -> Path:
     there.touch()
     told.run(13, "/usr/bin/gcc", f"gcc -c {there} -o t.o", reads=[str(there)])
     image = write_database(tmp_path, told.end(9, 10, 11, 12, 13).trace())
-    run.postprocess(image, config.load(tmp_path), ["compilations"], is_probing=False)
+    run.postprocess(image, config.load(tmp_path), ["compilations"])
     return tmp_path
 
 

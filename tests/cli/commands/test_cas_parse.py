@@ -85,7 +85,7 @@ def test_a_new_trace_makes_a_new_database(tmp_path: Path) -> None:
 
 def test_products_stay_when_the_trace_is_the_same(tmp_path: Path) -> None:
     run(["parse"], write(tmp_path, story()))
-    run(["pp", "--no-probe", "-q"], tmp_path)
+    run(["pp", "-q"], tmp_path)
     before = mtimes(tmp_path)
     assert "as before" in run(["parse"], tmp_path).stdout
     assert mtimes(tmp_path) == before

@@ -211,12 +211,12 @@ def test_without_a_database_it_says_how_to_make_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_interrupted_it_leaves_a_whole_database(database: Path, number: signal.Signals) -> None:
     """At one moment after another: every file is one that a whole run wrote."""
-    pp(database, "--no-probe")
+    pp(database)
     wanted = {path.name for path in database.iterdir()}
     whole = entries(database)
     for n_ms in range(100, 400, 75):
         process = subprocess.Popen(
-            [CAS, "pp", "--dbdir", database, "--force", "--no-probe", "-q"],
+            [CAS, "pp", "--dbdir", database, "--force", "-q"],
             stderr=subprocess.DEVNULL,
         )
         try:
@@ -237,9 +237,7 @@ def test_keys_of_another_tool_are_not_lost(database: Path) -> None:
     entries[3]["custom"] = {"any": ["thing"]}
     path.write_text(json.dumps(entries))
     before = path.read_bytes()
-    done = subprocess.run(
-        [CAS, "pp", "--no-probe"], cwd=database, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([CAS, "pp"], cwd=database, capture_output=True, text=True, check=True)
     assert path.read_bytes() == before
     assert "1 keys that etrace does not know" in done.stderr
     assert open_database(database)["linked"].n_rows == 2

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table `response_files` of an image -> what expands its command lines."""
+
+from __future__ import annotations
+
+from libetrace.image import Image
+
+from etrace.compilers.response import ResponseFiles
+
+
+def response_files(image: Image) -> ResponseFiles:
+    """Return a reader that takes what was captured before what lies on the disk."""
+    if "response_files" not in image.tables:
+        return ResponseFiles()
+    table = image["response_files"]
+    rows = {
+        (upid, image.string(path)): content
+        for upid, path, content in zip(table["upid"], table["path"], table["content"], strict=True)
+    }
+
+    def captured(upid: int, path: bytes) -> bytes | None:
+        row = rows.get((upid, path))
+        return None if row is None else image.string(row)
+
+    return ResponseFiles(captured)

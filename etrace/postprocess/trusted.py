@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may be run on the word of a database: programs that only root could have put there.
+
+A database says what was executed, under which names and with which options; whoever wrote it chose
+all of that. So nothing of it is believed: the database must be the user's own, the program is
+known by the name of its file (never by argv[0]), and that file and every directory above it, links
+followed, belong to root and can be written by nobody else. What is run is that resolved path.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from libetrace.image import Image
+
+from etrace.compilers import tools
+from etrace.errors import EtraceError
+from etrace.nfsdb.files import name_files
+
+#: who may own what is run
+OWNERS = (0,)
+WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UntrustedError(Exception):
+    """A path that must not be used; the text says why."""
+
+
+def trusted_path(name: bytes) -> Path:
+    """Return what a path leads to when only root can change that. UntrustedError."""
+    text = os.fsdecode(name)
+    try:
+        path = Path(text).resolve(strict=True) if name.startswith(b"/") else None
+    except (OSError, RuntimeError, ValueError):
+        path = None
+    if path is None:
+        raise UntrustedError(f"{text}: not there")
+    for each in (path, *path.parents):
+        _check(each)
+    return path
+
+
+def _check(path: Path) -> None:
+    status = path.stat()
+    if status.st_uid not in OWNERS:
+        raise UntrustedError(f"{path} does not belong to root")
+    if status.st_mode & WRITABLE:
+        raise UntrustedError(f"{path} can be written by others")
+
+
+def trusted_compiler(name: bytes) -> Path:
+    """Return the file of a compiler that may be run. UntrustedError."""
+    path = trusted_path(name)
+    if not (stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)):
+        raise UntrustedError(f"{path}: no program")
+    tool = tools.load().find_name(os.fsencode(path))
+    if tool is None or not tool.settings.get("probe"):
+        raise UntrustedError(f"{path}: no compiler that can be asked")
+    return path
+
+
+def trusted_directory(name: bytes) -> Path:
+    """Return a directory that only root can change. UntrustedError."""
+    path = trusted_path(name)
+    if not path.is_dir():
+        raise UntrustedError(f"{path}: no directory")
+    return path
+
+
+def check_owner(image: Image) -> None:
+    """Refuse a database that another user made, or could replace. EtraceError.
+
+    Its image, the trace and JSON beside it, the traces that it remembers, and its directory.
+    """
+    for path in (*_files(image), image.path.absolute().parent):
+        _check_owner(path)
+    try:
+        is_other = image.path.stat().st_ino != image.inode
+    except OSError:
+        is_other = True
+    if is_other:
+        raise EtraceError(f"{image.path} was made again meanwhile", "run the command again")
+
+
+def _files(image: Image) -> Iterator[Path]:
+    stem = image.path.name.removesuffix(".img")
+    files = name_files(image.path.with_name(stem))
+    yield from (image.path, files.trace, *files.sources.values())
+    yield from map(Path, image.attributes.get("traces") or {})
+
+
+def _check_owner(path: Path) -> None:
+    try:
+        status = path.stat()
+    except (FileNotFoundError, ValueError):
+        return
+    except OSError as error:
+        raise EtraceError(f"{path}: {error.strerror}", "copy the database") from error
+    allowed = {os.geteuid(), 0} if path.is_dir() else {os.geteuid()}
+    if status.st_uid not in allowed:
+        raise EtraceError(
+            f"{path} belongs to another user: no compiler is run on its word",
+            "run cas pp without --ask-compilers and --confirm-inputs, or as that user",
+        )
