@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What capture costs: a build, a configure script and micro-benchmarks, beside native and strace."""
+"""What capture costs: a build, a configure script, micro-benchmarks, beside native and strace."""
 
 from __future__ import annotations
 
