@@ -1,54 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.nfsdb.json` -> a build in figures: counts, slow commands, what its binaries are made of.
+"""A database -> a build in figures: counts, slow commands, what its binaries are made of.
 
-Works on the JSON alone (docs/nfsdb-json.md). What a file is made of is a walk from the file to the
-executions that wrote it, to what they read, and on, as long as what was read was itself written by
-the build before. The database of `cas pp` answers the same with filters and for every file at once.
+What a binary is made of is what `cas deps` says, by the same walk and the same kinds.
 """
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import os
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
+
+from libetrace.image import Image
 
 from etrace.errors import EtraceError
+from etrace.nfsdb.build import build_image
+from etrace.nfsdb.files import locate
+from etrace.nfsdb.store import is_fresh, open_database, reopen
+from etrace.postprocess import config
+from etrace.query.dependencies import Dependencies
+from etrace.query.file_kinds import FileKind, FileKinds
+from etrace.query.records import Records
+from etrace.query.rules import Rules
+from etrace.spec.database import NONE
 
 ACCESS = 0x3
-READ = 0
+READ, WRITE = 0, 1
 ELF_MAGIC = b"\x7fELF"
 AR_MAGIC = (b"!<arch>\n", b"!<thin>\n")
 ELF_TYPE_OFFSET, ET_REL = 16, 1
-
-# Suffixes by kind of file; the compiler knowledge of the database replaces them there.
-_SOURCES = """.c .cc .cpp .cxx .c++ .C .m .mm .s .S .asm .f .f90 .f95 .for .go .rs .java .py .pyx .d
-    .ada .adb .hs .ml .swift .zig .cu .y .l .proto .in"""
-_HEADERS = ".h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd"
-SOURCE_SUFFIXES = frozenset(_SOURCES.split())
-HEADER_SUFFIXES = frozenset(_HEADERS.split())
-LIBRARY_SUFFIXES = frozenset((".a", ".la", ".o"))
 #: a program in one of these is called by people; elsewhere it is a part of another (cc1, collect2)
 BIN_DIRECTORIES = frozenset(("bin", "sbin"))
-
-Key = tuple[int, int]
+N_SLOWEST = N_PROGRAMS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One entry of the JSON, what the summary needs of it; times in nanoseconds."""
+    """One command that took long; `argv` is that of the command that people know: gcc's for cc1."""
 
-    key: Key
-    start: int
     elapsed: int
     binary: str
     argv: tuple[str, ...]
-    status: int | None
-    parent: Key
-    has_children: bool
-    opens: tuple[tuple[str, int, int, int], ...]  #: (path, access, open time, close time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +56,12 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A binary that the build made, and how many files of each kind went into it.
-
-    `intermediates` were written by the build itself; the other counts are files that were not.
-    Libraries include those that the tools load to run.
-    """
+    """A binary that the build made: how many files of each kind went into it, by what."""
 
     path: str
     n_bytes: int
     kind: str
-    sources: int
-    headers: int
-    libraries: int
-    others: int
-    intermediates: int
+    files: Mapping[FileKind, int]
     commands: int
     tools: tuple[str, ...]
 
@@ -92,77 +78,29 @@ class Summary:
     read: int
     written: int
     opens: int
-    slowest: tuple[tuple[Execution, tuple[str, ...]], ...]  #: with the command that people know
+    slowest: tuple[Execution, ...]
     programs: tuple[Program, ...]
     products: tuple[Product, ...]
 
 
-def _execution(raw: dict[str, Any]) -> Execution:
-    opens = tuple((o["p"], o["m"] & ACCESS, o["b"], o["e"]) for o in raw["o"])
-    return Execution(
-        key=(raw["p"], raw["x"]),
-        start=raw["s"],
-        elapsed=raw["e"],
-        binary=raw["b"],
-        argv=tuple(raw["v"]),
-        status=raw.get("!"),
-        parent=(raw["r"]["p"], raw["r"]["x"]),
-        has_children=bool(raw["c"]),
-        opens=opens,
-    )
+def load(path: Path) -> tuple[Image, config.Config]:
+    """Open the database of a `.nfsdb.json`, and its configuration; EtraceError.
 
-
-def executions_of(entries: Iterable[dict[str, Any]]) -> list[Execution]:
-    """Turn entries of a `.nfsdb.json` into executions; KeyError or TypeError if foreign."""
-    return [_execution(e) for e in entries]
-
-
-def load(path: Path) -> list[Execution]:
-    """Read a `.nfsdb.json`; EtraceError when it is not one."""
-    try:
-        return executions_of(json.loads(path.read_bytes()))
-    except OSError as error:
+    Where no image can be made beside it, one is made for this once.
+    """
+    files = locate(path)
+    if not files.json.exists() and not files.image.exists():
         raise EtraceError(
-            f"{path}: {error.strerror}", "make it first: etrace_parser .nfsdb .nfsdb.json"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise EtraceError(
-            f"{path}: not a parsed build ({error})",
-            "make it again: etrace_parser .nfsdb .nfsdb.json",
-        ) from error
-
-
-class _Graph:
-    """Who wrote which path, and when."""
-
-    def __init__(self, executions: Iterable[Execution]) -> None:
-        self.by_key: dict[Key, Execution] = {}
-        self.writers: defaultdict[str, list[tuple[int, Key]]] = defaultdict(list)
-        for execution in executions:
-            self.by_key[execution.key] = execution
-            for path, access, opened, _closed in execution.opens:
-                if access != READ and not path.startswith(("/dev/", "/proc/")):
-                    self.writers[path].append((opened, execution.key))
-
-    def closure(self, path: str) -> tuple[set[str], set[Key]]:
-        """Return what went into `path`: (files without itself, executions)."""
-        files: set[str] = set()
-        seen: set[Key] = set()
-        # (path, latest time at which a write of it still counts)
-        queue: list[tuple[str, float]] = [(path, float("inf"))]
-        while queue:
-            wanted, before = queue.pop()
-            for written, key in self.writers.get(wanted, ()):
-                if written > before or key in seen:
-                    continue
-                seen.add(key)
-                for read, access, opened, closed in self.by_key[key].opens:
-                    if access == 1 or read.startswith(("/dev/", "/proc/")):
-                        continue
-                    files.add(read)
-                    queue.append((read, max(opened, closed)))
-        files.discard(path)
-        return files, seen
+            f"{path}: no such file", "make it first: etrace_parser .nfsdb .nfsdb.json"
+        )
+    own = config.load(files.json.parent)
+    is_made = files.image.exists() and is_fresh(reopen(files.image), files)
+    if is_made or os.access(files.json.parent, os.W_OK):
+        return open_database(path), own
+    with tempfile.TemporaryDirectory(prefix="etrace-") as directory:
+        image = Path(directory) / files.image.name
+        build_image(replace(files, image=image))
+        return reopen(image), own
 
 
 def _kind(path: str) -> str | None:
@@ -183,84 +121,108 @@ def _kind(path: str) -> str | None:
     return "shared object" if ".so" in PurePosixPath(path).name else "executable"
 
 
-def _class_of(path: str) -> str:
-    suffix = PurePosixPath(path).suffix
-    if ".so" in PurePosixPath(path).name or suffix in LIBRARY_SUFFIXES:
-        return "libraries"
-    if suffix in SOURCE_SUFFIXES:
-        return "sources"
-    return "headers" if suffix in HEADER_SUFFIXES or "/include/" in path else "others"
+class _Build:
+    """The executions of one image as the page needs them."""
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        self.records = Records(image)
+        table = image["executions"]
+        self.index, self.binary, self.parent = table["index"], table["binary"], table["parent"]
+        self.elapsed, self.children = table["elapsed_ns"], table["children.start"]
+
+    def commands(self) -> list[int]:
+        """Return the executions that ran a program."""
+        return [row for row, index in enumerate(self.index) if index > 0]
+
+    def program(self, row: int) -> str:
+        """Return the name of what an execution ran."""
+        return PurePosixPath(self.records.path(self.binary[row])).name
+
+    def known_command(self, row: int) -> tuple[str, ...]:
+        """Return the arguments of the nearest command in a bin directory: gcc's for its cc1."""
+        at, seen = row, set[int]()
+        while at != NONE and self.index[at] > 0 and at not in seen:
+            seen.add(at)
+            if PurePosixPath(self.records.path(self.binary[at])).parent.name in BIN_DIRECTORIES:
+                return tuple(self.records.argv(at))
+            at = self.parent[at]
+        return tuple(self.records.argv(row))
+
+    def slowest(self, rows: Iterable[int]) -> Iterator[Execution]:
+        """Give those of some executions that took longest."""
+        for row in sorted(rows, key=lambda row: (-self.elapsed[row], row))[:N_SLOWEST]:
+            binary = self.records.path(self.binary[row])
+            yield Execution(self.elapsed[row], binary, self.known_command(row))
+
+    def programs(self, rows: Iterable[int]) -> list[Program]:
+        """Return the programs of some executions, those that took longest together first."""
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for row in rows:
+            groups[self.program(row)].append(self.elapsed[row])
+        made = [Program(name, len(times), sum(times)) for name, times in groups.items()]
+        return sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
 
 
-def _product(graph: _Graph, path: str, kind: str) -> Product:
-    files, keys = graph.closure(path)
-    kinds = ("sources", "headers", "libraries", "others", "intermediates")
-    counts = dict.fromkeys(kinds, 0)
-    for name in files:
-        counts["intermediates" if name in graph.writers else _class_of(name)] += 1
-    commands = [graph.by_key[k] for k in keys if k[1] > 0]
-    tools = sorted({PurePosixPath(e.binary).name for e in commands})
+def products(image: Image, own: config.Config) -> list[Product]:
+    """Return the binaries that the build wrote and that are still there, largest first."""
+    opens = image["opens"]
+    written = {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & ACCESS}
+    dependencies, kinds, build = Dependencies(image, own), FileKinds(image), _Build(image)
+    found = []
+    for row in written:
+        path = os.fsdecode(image.path_string(row))
+        kind = _kind(path)
+        if kind is not None:
+            found.append(_product(build, dependencies, kinds, row, (path, kind)))
+    return sorted(found, key=lambda p: (-p.n_bytes, p.path))
+
+
+def _product(
+    build: _Build, dependencies: Dependencies, kinds: FileKinds, row: int, named: tuple[str, str]
+) -> Product:
+    paths: set[int] = set()
+    executions: set[int] = set()
+    for closure in dependencies.closures([row], Rules()):
+        paths.update(closure.paths)
+        executions.update(closure.executions)
+    commands = [each for each in executions if build.index[each] > 0]
     return Product(
-        path, Path(path).stat().st_size, kind, **counts, commands=len(commands), tools=tuple(tools)
+        *_sized(*named),
+        files=Counter(kinds.of(path) for path in paths - {row}),
+        commands=len(commands),
+        tools=tuple(sorted({build.program(each) for each in commands})),
     )
 
 
-def products(executions: list[Execution]) -> list[Product]:
-    """Return the binaries that the build wrote and that are still there, largest first."""
-    graph = _Graph(executions)
-    found = [(path, kind) for path in graph.writers if (kind := _kind(path)) is not None]
-    made = [_product(graph, path, kind) for path, kind in found]
-    return sorted(made, key=lambda p: (-p.n_bytes, p.path))
+def _sized(path: str, kind: str) -> tuple[str, int, str]:
+    return path, Path(path).stat().st_size, kind
 
 
-def _known_command(execution: Execution, by_key: dict[Key, Execution]) -> tuple[str, ...]:
-    """Return the arguments of the nearest command in a bin directory: gcc's for its cc1."""
-    at: Execution | None = execution
-    while at is not None and at.key[1] > 0:
-        if PurePosixPath(at.binary).parent.name in BIN_DIRECTORIES:
-            return at.argv
-        at = by_key.get(at.parent)
-    return execution.argv
-
-
-def _slowest(
-    leaves: Iterable[Execution], executions: Iterable[Execution]
-) -> Iterator[tuple[Execution, tuple[str, ...]]]:
-    by_key = {e.key: e for e in executions}
-    for execution in sorted(leaves, key=lambda e: -e.elapsed)[:10]:
-        yield execution, _known_command(execution, by_key)
-
-
-def _programs(executions: Iterable[Execution]) -> list[Program]:
-    groups: defaultdict[str, list[int]] = defaultdict(list)
-    for execution in executions:
-        groups[PurePosixPath(execution.binary).name].append(execution.elapsed)
-    made = [Program(name, len(times), sum(times)) for name, times in groups.items()]
-    return sorted(made, key=lambda p: (-p.elapsed_ns, p.name))
-
-
-def summarise(executions: list[Execution]) -> Summary:
+def summarise(image: Image, own: config.Config) -> Summary:
     """Put a build in figures; commands that started others mostly wait and are not called slow."""
-    commands = [e for e in executions if e.key[1] > 0]
-    leaves = [e for e in commands if not e.has_children]
-    read = {path for e in executions for path, access, *_ in e.opens if access != 1}
-    written = {path for e in executions for path, access, *_ in e.opens if access != READ}
-    end = max((e.start + e.elapsed for e in executions), default=0)
+    build, table, opens = _Build(image), image["executions"], image["opens"]
+    commands = build.commands()
+    leaves = [row for row in commands if build.children[row] == build.children[row + 1]]
+    uses = set(zip(opens["path"], (mode & ACCESS for mode in opens["mode"]), strict=True))
+    read = {path for path, access in uses if access != WRITE}
+    written = {path for path, access in uses if access != READ}
+    ends = (s + e for s, e in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     return Summary(
-        elapsed_ns=end,
-        processes=len({e.key[0] for e in executions}),
+        elapsed_ns=max(ends, default=0),
+        processes=len(set(table["upid"])),
         executions=len(commands),
-        failed=sum(bool(e.status) for e in executions),
+        failed=sum(status not in (0, NONE) for status in table["status"]),
         files=len(read | written),
         read=len(read),
         written=len(written),
-        opens=sum(len(e.opens) for e in executions),
-        slowest=tuple(_slowest(leaves, executions)),
-        programs=tuple(_programs(leaves)[:10]),
-        products=tuple(products(executions)),
+        opens=opens.n_rows,
+        slowest=tuple(build.slowest(leaves)),
+        programs=tuple(build.programs(leaves)),
+        products=tuple(products(image, own)),
     )
 
 
 def from_json(path: Path) -> Summary:
     """Summary of a `.nfsdb.json`."""
-    return summarise(load(path))
+    return summarise(*load(path))

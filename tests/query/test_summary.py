@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from captured_builds import capture_database
 
+from etrace.cli.main import cas
 from etrace.errors import EtraceError
+from etrace.postprocess.config import load
+from etrace.postprocess.run import postprocess
 from etrace.query import summary
+from etrace.query.file_kinds import FileKind
 
 ELF = b"\x7fELF" + bytes(12)
 EXECUTABLE = ELF + b"\x02\x00"
@@ -67,18 +72,49 @@ def test_counts(build: Path) -> None:
 
 def test_commands_that_start_others_are_not_called_slow(build: Path) -> None:
     page = summary.from_json(build)
-    assert page.slowest[0][0].binary == "/usr/bin/cc"
-    assert all(e.binary != "/usr/bin/make" for e, _ in page.slowest)
+    assert page.slowest[0].binary == "/usr/bin/cc"
+    assert all(e.binary != "/usr/bin/make" for e in page.slowest)
     assert page.programs[0] == summary.Program("cc", 1, 40)
 
 
 def test_a_binary_is_made_of_what_its_writers_read_before(build: Path, tmp_path: Path) -> None:
     (product,) = summary.from_json(build).products
-    assert product.path == str(tmp_path / "prog")
-    assert (product.sources, product.headers, product.intermediates) == (1, 1, 1)
-    assert product.commands == 2
-    assert product.tools == ("cc", "ld")
-    assert product.others == 0  # what touch read after the link is no input
+    assert product == summary.Product(
+        path=str(tmp_path / "prog"),
+        n_bytes=len(EXECUTABLE),
+        kind="executable",
+        # what touch read after the link is no input
+        files={FileKind.SOURCE: 1, FileKind.HEADER: 1, FileKind.OBJECT: 1},
+        commands=2,
+        tools=("cc", "ld"),
+    )
+
+
+def test_a_summary_counts_what_deps_lists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.c").write_text('#include "a.h"\nint main(void) { return A; }\n')
+    (tmp_path / "a.h").write_text("#define A 0\n")
+    (tmp_path / "Makefile").write_text("a: a.o\na.o: a.c a.h\n")
+    image = capture_database(tmp_path, ["make", "-C", tmp_path], tmp_path)
+    postprocess(image, load(tmp_path), ("linked", "compilations"), is_probing=False)
+    products = summary.from_json(tmp_path / ".nfsdb.json").products
+    counts = {str(Path(p.path).name): p.files for p in products}
+    for kind in FileKind:
+        words = ["deps", "a", "--dbdir", str(tmp_path), "--kind", kind, "-l"]
+        assert cas(words) == 0
+        assert int(capsys.readouterr().out) == counts["a"].get(kind, 0)
+    assert (counts["a"][FileKind.SOURCE], counts["a"][FileKind.OBJECT]) == (1, 6)
+
+
+def test_a_database_in_a_place_that_cannot_be_written_is_summarised(
+    build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = summary.from_json(build)
+    build.with_name(".nfsdb.img").unlink()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert summary.from_json(build) == expected
+    assert not build.with_name(".nfsdb.img").exists()
 
 
 def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
@@ -95,11 +131,17 @@ def test_a_foreign_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> 
         summary.from_json(path)
 
 
-def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know() -> None:
+def page_of(tmp_path: Path, entries: list[dict[str, Any]]) -> summary.Summary:
+    path = tmp_path / ".nfsdb.json"
+    path.write_text(json.dumps(entries))
+    return summary.from_json(path)
+
+
+def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know(tmp_path: Path) -> None:
     driver = entry(1, 1, "/usr/bin/gcc", [], v=["gcc", "-c", "a.c"], c=[{"p": 2, "f": 0}])
     part = entry(2, 1, "/usr/lib/gcc/12/cc1", [], v=["cc1", "-quiet"], r={"p": 1, "x": 1})
-    page = summary.summarise(summary.executions_of([driver, part]))
-    assert [(e.binary, argv) for e, argv in page.slowest] == [
+    page = page_of(tmp_path, [driver, part])
+    assert [(e.binary, e.argv) for e in page.slowest] == [
         ("/usr/lib/gcc/12/cc1", ("gcc", "-c", "a.c"))
     ]
 
@@ -107,4 +149,4 @@ def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know() -> No
 def test_a_fifo_that_the_build_left_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     entries = [entry(1, 1, "/usr/bin/tool", [opened(tmp_path / "fifo", 1, 1)])]
-    assert summary.products(summary.executions_of(entries)) == []
+    assert page_of(tmp_path, entries).products == ()

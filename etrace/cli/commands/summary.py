@@ -14,10 +14,17 @@ from pathlib import Path, PurePosixPath
 from etrace.cli.ending import tell
 from etrace.cli.figures import count, seconds, size
 from etrace.query import summary
+from etrace.query.file_kinds import USUAL, FileKind
 from etrace.query.origin import origin_of
 from etrace.query.summary import Execution, Product, Program, Summary
 
 N_PRODUCTS = 8
+#: how kinds are counted; those that `cas deps` does not show either are empty
+NOUNS = {
+    FileKind.CONFIG: "configuration file",
+    FileKind.DATA: "data file",
+    **dict.fromkeys(frozenset(FileKind) - USUAL, ""),
+}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -31,25 +38,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _slow(execution: Execution, argv: tuple[str, ...], width: int) -> str:
+def _slow(execution: Execution, width: int) -> str:
     """Return one line; the end of a long command stays, where the names of files are."""
     program = PurePosixPath(execution.binary).name
     start = f"{seconds(execution.elapsed):>11}  {program:<8} "
-    text, room = shlex.join(argv), max(width - len(start), 24)
+    text, room = shlex.join(execution.argv), max(width - len(start), 24)
     if len(text) > room:
         text = f"{text[: room // 3]}...{text[-(room - room // 3 - 3) :]}"
     return start + text
 
 
 def _product(product: Product) -> Iterator[str]:
-    parts = (
-        (product.sources, "source"),
-        (product.headers, "header"),
-        (product.libraries, "library"),
-        (product.others, "other file"),
-        (product.intermediates, "intermediate file"),
-    )
-    shown = ", ".join(count(n, what) for n, what in parts if n)
+    parts = ((product.files.get(kind, 0), NOUNS.get(kind, kind)) for kind in FileKind)
+    shown = ", ".join(count(n, noun) for n, noun in parts if n and noun)
     yield f"  {os.path.relpath(product.path)}  ({product.kind}, {size(product.n_bytes)})"
     yield f"      {shown or 'nothing that was read'}"
     yield f"      by {count(product.commands, 'command')}: {', '.join(product.tools)}"
@@ -67,10 +68,10 @@ def text(page: Summary, width: int) -> Iterator[str]:
     )
     yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
     yield from ("", "slowest commands")
-    yield from (_slow(execution, argv, width) for execution, argv in page.slowest)
+    yield from (_slow(execution, width) for execution in page.slowest)
     yield from ("", "where the time went (commands that start no others)")
     yield from (_program(p) for p in page.programs)
-    yield from ("", "what the binaries are made of (libraries: those of the tools included)")
+    yield from ("", "what the binaries are made of (cas deps lists it)")
     for product in page.products[:N_PRODUCTS]:
         yield from _product(product)
     if len(page.products) > N_PRODUCTS:
