@@ -6,11 +6,13 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-
-from libetrace.image import Image
+from typing import TypeAlias
 
 from etrace.cli.ending import tell
-from etrace.query.file_kinds import FileKind, FileKinds
+from etrace.query.file_kinds import FileKind
+
+#: row of `paths` -> its kind
+KindOf: TypeAlias = Callable[[int], FileKind]
 
 
 def _kinds(text: str) -> list[FileKind]:
@@ -33,17 +35,17 @@ def add_kinds(parser: argparse.ArgumentParser, *, with_all: bool = True) -> None
 
 
 def view(
-    image: Image, args: argparse.Namespace, usual: Collection[FileKind]
+    kind_of: KindOf, args: argparse.Namespace, usual: Collection[FileKind]
 ) -> Callable[[int], bool] | None:
     """Return the test of rows of `paths` that the options ask for; None when all are shown."""
     if args.all and not args.kinds:
         return None
-    wanted, kinds = args.kinds or usual, FileKinds(image)
-    return lambda path: kinds.of(path) in wanted
+    wanted = args.kinds or usual
+    return lambda path: kind_of(path) in wanted
 
 
 def shown(
-    image: Image, args: argparse.Namespace, paths: Iterable[int], usual: Collection[FileKind]
+    kind_of: KindOf, args: argparse.Namespace, paths: Iterable[int], usual: Collection[FileKind]
 ) -> list[int]:
     """Return those rows of `paths` that the options show, `usual` ones without any.
 
@@ -51,8 +53,8 @@ def shown(
     """
     if args.all and not args.kinds:
         return list(paths)
-    kinds, wanted = FileKinds(image), args.kinds or usual
-    found = [(path, kinds.of(path)) for path in paths]
+    wanted = args.kinds or usual
+    found = [(path, kind_of(path)) for path in paths]
     if not args.kinds:
         _tell_hidden(Counter(kind for _, kind in found if kind not in wanted), len(found))
     return [path for path, kind in found if kind in wanted]

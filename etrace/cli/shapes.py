@@ -14,6 +14,7 @@ from etrace.cli.answer import Answer, Style
 from etrace.query.records import Records
 
 if TYPE_CHECKING:
+    from etrace.query.file_kinds import FileKind
     from etrace.query.linked_modules import Module
 
 Record = Mapping[str, Any]
@@ -117,6 +118,10 @@ class Files(Opens):
 
     feeds = ("path", "binary")
 
+    def __init__(self, image: Image, kind_of: Callable[[int], FileKind]) -> None:
+        super().__init__(image)
+        self._kind_of = kind_of
+
     def _row(self, item: tuple[int, int]) -> int | None:
         return item[1] if item[1] < self._opens.n_rows else None
 
@@ -129,11 +134,11 @@ class Files(Opens):
 
     def record(self, item: tuple[int, int], style: Style) -> Record:  # type: ignore[override]
         """Return all that is known of the use, null for what is not."""
-        row = self._row(item)
+        row, kind = self._row(item), {"kind": self._kind_of(item[0]).value}
         if row is not None:
-            return super().record(row, style)
+            return {**super().record(row, style), **kind}
         filename = os.fsdecode(self.plain(item, style))
-        return self._records.file(item[0]) | {"filename": filename}
+        return {**self._records.file(item[0]), "filename": filename, **kind}
 
     def feed(self, item: tuple[int, int], _option: str) -> bytes:  # type: ignore[override]
         """Return the path."""

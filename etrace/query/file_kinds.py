@@ -12,7 +12,7 @@ import enum
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -128,6 +128,16 @@ class FileKinds:
             self._known[path] = self._find(path)
         return self._known[path]
 
+    def within(self, path: int, executions: Container[int]) -> FileKind:
+        """Return the kind of a path to some executions, those on the way to a file.
+
+        What `ld` linked elsewhere `ar` here only loads: libc.so.6 is no part of an archive.
+        """
+        kind = self.of(path)
+        if kind is FileKind.LIBRARY and not self._is_made(path):
+            return FileKind.TOOL if self._is_only_loaded(path, executions) else kind
+        return kind
+
     def _find(self, path: int) -> FileKind:
         name, mode = self._image.path_string(path), self._image["paths"]["mode"][path]
         type_bits = (mode & 0x3C) << 10
@@ -209,7 +219,7 @@ class FileKinds:
 
     # ---- what the dynamic linker opens ----
 
-    def _is_only_loaded(self, path: int) -> bool:
+    def _is_only_loaded(self, path: int, among: Container[int] | None = None) -> bool:
         """Tell whether every program that opened a library opened it to run, none as an input.
 
         Interpreters load more of them later (dlopen(3)); linkers and what copies files take them.
@@ -218,6 +228,7 @@ class FileKinds:
         return all(
             not self._takes_libraries(execution[row]) or row in self._loads(execution[row])
             for row in self._uses(path)
+            if among is None or execution[row] in among
         )
 
     def _takes_libraries(self, execution: int) -> bool:

@@ -189,7 +189,7 @@ def _product(
     commands = [each for each in executions if build.index[each] > 0]
     return Product(
         *_sized(*named),
-        files=Counter(kinds.of(path) for path in paths - {row}),
+        files=Counter(kinds.within(path, executions) for path in paths - {row}),
         commands=len(commands),
         tools=tuple(sorted({build.program(each) for each in commands})),
     )

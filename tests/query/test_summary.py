@@ -97,7 +97,7 @@ def test_a_summary_counts_what_deps_lists(
     (tmp_path / "a.h").write_text("#define A 0\n")
     (tmp_path / "Makefile").write_text("a: a.o\na.o: a.c a.h\n")
     image = capture_database(tmp_path, ["make", "-C", tmp_path], tmp_path)
-    postprocess(image, load(tmp_path), ("linked", "compilations"), is_probing=False)
+    postprocess(image, load(tmp_path), ("linked", "compilations"))
     products = summary.from_json(tmp_path / ".nfsdb.json").products
     counts = {str(Path(p.path).name): p.files for p in products}
     for kind in FileKind:

@@ -12,10 +12,11 @@ from libetrace.image import Image
 
 from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer
+from etrace.cli.kind_options import KindOf
 from etrace.cli.shapes import Executions, Facts, Files, Paths
 from etrace.query.dependencies import Dependencies
 from etrace.query.deps import Walked, walk
-from etrace.query.file_kinds import USUAL
+from etrace.query.file_kinds import USUAL, FileKinds
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -42,23 +43,30 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
     walked = walk(dependencies, names, rules, is_exact=not args.fed)
     if args.commands:
         return Answer(Executions(image), walked.executions)
+    kind_of = _kinds(image, walked)
     if args.graph or args.dot:
-        return _graph(image, args, walked)
+        return _graph(image, args, walked, kind_of)
     kept = selecting.kept(image, args, walked.paths)
-    paths = kind_options.shown(image, args, kept, USUAL)
+    paths = kind_options.shown(kind_of, args, kept, USUAL)
     if args.details or args.fmt or args.sorting_key:
         uses = [(path, walked.use_of(path)) for path in paths]
-        return Answer(Files(image), uses)
+        return Answer(Files(image, kind_of), uses)
     return Answer(Paths(), [image.path_string(path) for path in paths])
 
 
-def _graph(image: Image, args: argparse.Namespace, walked: Walked) -> Answer:
+def _kinds(image: Image, walked: Walked) -> KindOf:
+    """Return what gives the kind of a row of `paths` to those who were on the way."""
+    kinds, executions = FileKinds(image), frozenset(walked.executions)
+    return lambda path: kinds.within(path, executions)
+
+
+def _graph(image: Image, args: argparse.Namespace, walked: Walked, kind_of: KindOf) -> Answer:
     from etrace.query.dependency_graph import DependencyGraph
 
     graph = DependencyGraph(image)
     graph.add(walked)
     if args.dot:
-        lines = graph.dot(kind_options.view(image, args, USUAL))
+        lines = graph.dot(kind_options.view(kind_of, args, USUAL))
         return Answer(Facts(_line), [{"line": line} for line in lines])
     return Answer(Facts(json.dumps), [graph.record()], single=True)
 

@@ -11,7 +11,7 @@ from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Paths
 from etrace.query.dependencies import Dependencies
-from etrace.query.file_kinds import LASTING
+from etrace.query.file_kinds import LASTING, FileKinds
 from etrace.query.rdeps import rdeps
 
 
@@ -39,5 +39,5 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         is_exact=not args.fed,
         all_files=args.all or bool(args.kinds),
     )
-    kept = kind_options.shown(image, args, selecting.kept(image, args, rows), LASTING)
+    kept = kind_options.shown(FileKinds(image).of, args, selecting.kept(image, args, rows), LASTING)
     return Answer(Paths(), [image.path_string(row) for row in kept])

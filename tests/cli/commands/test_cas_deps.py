@@ -90,3 +90,11 @@ def test_a_graph_shows_the_same_files(lua: Path, capsys: pytest.CaptureFixture[s
     assert "ld.so.cache" not in text
     assert "/tmp/cc" in text  # on the way from a source to its object
     assert "ld.so.cache" in "\n".join(whole)
+
+
+def test_what_ar_loads_to_run_is_no_library_of_an_archive(
+    lua: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(lua, capsys, "deps", "src/liblua.a", "--kind", "library") == ([], "")
+    tools, _ = ask(lua, capsys, "deps", "src/liblua.a", "--kind", "tool")
+    assert "/usr/lib/x86_64-linux-gnu/libc.so.6" in tools
