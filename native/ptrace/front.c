@@ -25,6 +25,7 @@
 #include "tracer.h"
 
 #define SAME_WISH_NS 100000000u
+#define PATIENCE_SECONDS 5 /* for a tracer that was told to kill the build */
 
 /* The tracer's word when the command has ended. */
 struct result {
@@ -57,7 +58,15 @@ static void hand_on(int signal)
 			kill(shared->root, signal);
 	} else if (now - first_time > SAME_WISH_NS) {
 		kill(tracer, SIGUSR1);
+		alarm(PATIENCE_SECONDS);
 	}
+}
+
+/* Whatever it waits for, the build ends with it (PTRACE_O_EXITKILL). */
+static void kill_tracer(int signal)
+{
+	(void)signal;
+	kill(tracer, SIGKILL);
 }
 
 /* The kernel's own signals (SI_KERNEL: a key of the terminal) have reached the command already. */
@@ -96,6 +105,7 @@ static void set_front_signals(void)
 	signals_ignore_all();
 	signals_set(SIGCHLD, wake);
 	signals_set(SIGTERM, hand_on);
+	signals_set(SIGALRM, kill_tracer);
 	if (!signals_was_ignored(SIGHUP))
 		signals_set(SIGHUP, hand_on);
 	set_interrupt(SIGINT);

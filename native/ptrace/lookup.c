@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "path.h"
 #include "signals.h"
 #include "tracer.h"
@@ -38,12 +39,14 @@
 #define MAX_THREADS 1024 /* each may wait for a file system for ever */
 #define STACK_BYTES (256 << 10)
 
-/* A name that is looked up, and its answer. It belongs to its task until the stop is handled. */
+/* A name that is looked up, or a string that is brought in, and the answer. It belongs to its task until the stop is handled. */
 struct lookup {
 	struct lookup *next; /* of the same task */
 	struct lookup *next_queued; /* to be looked up, or to be told */
 	struct task *task; /* NULL: nobody wants the answer any more */
 	pid_t root_of; /* whose root directory, or 0 */
+	pid_t memory_of; /* whose string is brought in, or 0 */
+	u64 address;
 	int flags;
 	int fd; /* or -errno */
 	bool is_done;
@@ -139,7 +142,10 @@ static void tell(struct lookup *lookup)
 static void answer(struct lookup *lookup)
 {
 	pthread_mutex_unlock(&lock);
-	lookup->fd = open_waiting(lookup->path, lookup->flags, lookup->root_of);
+	if (lookup->memory_of)
+		memory_bring_in(lookup->memory_of, lookup->address);
+	else
+		lookup->fd = open_waiting(lookup->path, lookup->flags, lookup->root_of);
 	pthread_mutex_lock(&lock);
 	lookup->is_done = true;
 	if (lookup->is_noted)
@@ -264,7 +270,7 @@ static struct lookup *find_answer(const struct task *task, const char *path, int
 	struct lookup *lookup;
 
 	for (lookup = task->lookups; lookup; lookup = lookup->next)
-		if (lookup->flags == flags && !strcmp(lookup->path, path))
+		if (!lookup->memory_of && lookup->flags == flags && !strcmp(lookup->path, path))
 			return lookup;
 	return NULL;
 }
@@ -275,6 +281,14 @@ static int copy_answer(const struct lookup *lookup)
 	int fd = lookup->fd < 0 ? lookup->fd : fcntl(lookup->fd, F_DUPFD_CLOEXEC, 0);
 
 	return fd < 0 && lookup->fd >= 0 ? -errno : fd;
+}
+
+static struct lookup *add_lookup(struct task *task, struct lookup *lookup)
+{
+	lookup->task = task;
+	lookup->next = task->lookups;
+	task->lookups = lookup;
+	return lookup;
 }
 
 int lookup_open(struct task *task, const char *path, int flags, bool in_root)
@@ -291,11 +305,32 @@ int lookup_open(struct task *task, const char *path, int flags, bool in_root)
 	fd = open_cached(path, flags, root_of);
 	if (fd != -EAGAIN)
 		return fd;
-	lookup = lookup_create(path, flags, root_of);
-	lookup->task = task;
-	lookup->next = task->lookups;
-	task->lookups = lookup;
+	lookup = add_lookup(task, lookup_create(path, flags, root_of));
 	return ask(lookup, AT_ONCE_NS) ? copy_answer(lookup) : -EINPROGRESS;
+}
+
+static bool was_brought_in(const struct task *task, u64 address)
+{
+	struct lookup *lookup;
+
+	for (lookup = task->lookups; lookup; lookup = lookup->next)
+		if (lookup->memory_of && lookup->address == address)
+			return true;
+	return false;
+}
+
+bool lookup_string(struct task *task, u64 address)
+{
+	struct lookup *lookup;
+
+	if (lookup_is_pending(task))
+		return false;
+	if (was_brought_in(task, address) || memory_is_there(task, address))
+		return true;
+	lookup = add_lookup(task, lookup_create("", 0, 0));
+	lookup->memory_of = task->tid;
+	lookup->address = address;
+	return ask(lookup, AT_ONCE_NS);
 }
 
 int lookup_soon(const char *path, int flags)

@@ -4,7 +4,8 @@
  *
  * A name can lead into a file system that a traced process serves (FUSE). While the tracer waits
  * for such a file system, the process stands in a stop that only the tracer can end. So a name that
- * the kernel cannot resolve from its cache is given to a thread. The handler of the stop returns
+ * the kernel cannot resolve from its cache is given to a thread, and so is a string in memory that
+ * has to be brought in (of a program on such a file system, or by userfaultfd). The handler of the stop returns
  * without an effect, the task stays stopped, and the same handler runs again when the answer is
  * there.
  */
@@ -22,7 +23,10 @@
  */
 int lookup_open(struct task *task, const char *path, int flags, bool in_root);
 
-/* The same for a name of the tracer itself, within a fraction of a second or not at all. */
+/* Whether a string of the task can be read without waiting; if not the handler runs again. */
+bool lookup_string(struct task *task, u64 address);
+
+/* Open a name of the tracer itself, within a fraction of a second or not at all. */
 int lookup_soon(const char *path, int flags);
 
 /* What is known of an open file, or of the one that a link of /proc leads to, without asking its

@@ -88,6 +88,35 @@ ssize_t memory_write(const struct task *task, u64 address, const void *buf, size
 	return put;
 }
 
+/* Entries of /proc/PID/pagemap: the page is in memory, or on a swap device. */
+#define PAGE_IS_THERE (UINT64_C(3) << 62)
+
+bool memory_is_there(const struct task *task, u64 address)
+{
+	u64 page = (u64)sysconf(_SC_PAGESIZE);
+	size_t n = address % page + FIRST_CHUNK > page ? 2 : 1;
+	u64 entries[2] = { PAGE_IS_THERE, PAGE_IS_THERE };
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", task->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) /* it cannot be told */
+		return true;
+	if (pread(fd, entries, n * sizeof(*entries), (off_t)(address / page * sizeof(*entries))) <= 0)
+		entries[0] = 0;
+	close(fd);
+	return (entries[0] & PAGE_IS_THERE) && (entries[1] & PAGE_IS_THERE);
+}
+
+void memory_bring_in(pid_t tid, u64 address)
+{
+	struct task task = { .tid = tid };
+	char text[PATH_MAX];
+
+	memory_read(&task, address, text, sizeof(text));
+}
+
 static void set_cpu_of_tracer(struct task *task)
 {
 	int cpu = sched_getcpu();

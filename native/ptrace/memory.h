@@ -17,6 +17,12 @@ ssize_t memory_write(const struct task *task, u64 address, const void *buf, size
  */
 ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX]);
 
+/* Whether a string can be read without waiting for whoever provides its page. */
+bool memory_is_there(const struct task *task, u64 address);
+
+/* Have a string's pages brought in; for threads that may wait. */
+void memory_bring_in(pid_t tid, u64 address);
+
 /* Note which CPU the task is on where that has not been read together with a path. */
 void memory_note_cpu(struct task *task);
 

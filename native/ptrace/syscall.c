@@ -47,6 +47,43 @@ static const struct syscall_handler *const handlers[N_CALLS] = {
 	[CALL_SET_NAME] = &set_name_handler,
 };
 
+#define ARGUMENT(n) (1u << (n))
+
+/* Arguments that are strings and are read at the entry: nothing has touched them so far. */
+static unsigned int strings_of(enum call call)
+{
+	switch (call) {
+	case CALL_RENAME:
+	case CALL_LINK:
+		return ARGUMENT(0) | ARGUMENT(1);
+	case CALL_RENAMEAT:
+	case CALL_RENAMEAT2:
+	case CALL_LINKAT:
+		return ARGUMENT(1) | ARGUMENT(3);
+	case CALL_EXECVEAT:
+	case CALL_SET_NAME:
+		return ARGUMENT(1);
+	case CALL_MOUNT:
+		return ARGUMENT(0) | ARGUMENT(1) | ARGUMENT(2);
+	case CALL_OLDUMOUNT:
+	case CALL_UMOUNT2:
+		return ARGUMENT(0);
+	default:
+		return 0;
+	}
+}
+
+static bool strings_are_there(struct task *task)
+{
+	unsigned int strings = strings_of(task->call);
+	unsigned int i;
+
+	for (i = 0; strings >> i; i++)
+		if (strings & ARGUMENT(i) && task->args[i] && !lookup_string(task, task->args[i]))
+			return false;
+	return true;
+}
+
 bool syscall_enter(struct task *task, enum call call, const uint64_t *args)
 {
 	const struct syscall_handler *handler = call < N_CALLS ? handlers[call] : NULL;
@@ -55,6 +92,8 @@ bool syscall_enter(struct task *task, enum call call, const uint64_t *args)
 		return false;
 	memcpy(task->args, args, sizeof(task->args));
 	task->call = call;
+	if (!strings_are_there(task))
+		return true;
 	if (!handler->enter || handler->enter(task))
 		return true;
 	task->call = CALL_NONE;

@@ -30,7 +30,7 @@ def compiled(name: str, folder: Path) -> Path:
     """Build a program of tests/data beside `folder`."""
     need_tool("gcc", "gcc")
     program = folder.with_name(name)
-    subprocess.run(["gcc", "-O1", "-o", program, DATA / f"{name}.c"], check=True)
+    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, DATA / f"{name}.c"], check=True)
     return program
 
 
@@ -64,6 +64,18 @@ def test_a_file_system_that_the_build_serves_itself_does_not_stop_it(
         *(b"LF|" + renamed, b"LT|" + linked),
         *(b"PI|" + shell, b"PP|" + linked),
     ]
+
+
+@pytest.mark.root
+def test_a_string_that_the_build_brings_in_itself_does_not_stop_it(
+    backend: Backend, folder: Path
+) -> None:
+    need_root()
+    (folder / "a").touch()
+    run = capture(backend, [compiled("fault_server", folder), folder], folder, timeout=60)
+    assert (run.status, run.stderr) == (0, b"")
+    a, b = os.fsencode(folder / "a"), os.fsencode(folder / "b")
+    assert names(run.trace, "RF", "RT") == [b"RF|" + a, b"RT|" + b]
 
 
 WORK = """

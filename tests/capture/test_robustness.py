@@ -84,11 +84,15 @@ def name_of(pid: int) -> str:
         return ""
 
 
-def is_gone(pid: int) -> bool:
+def state_of(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return True
+        return "X"
+
+
+def is_gone(pid: int) -> bool:
+    return state_of(pid) in "ZX"
 
 
 def test_ctrl_c_ends_the_build_and_leaves_a_whole_trace(backend: Backend, folder: Path) -> None:
@@ -136,6 +140,23 @@ def test_a_second_sigterm_ends_a_build_that_ignored_the_first(
         assert process.wait(10) != 0
         wait_until(lambda: all(map(is_gone, build)), "the build is gone")
     assert b"Exit|status=137" in data_of(folder / "trace")
+
+
+def test_a_tracer_that_does_not_answer_is_killed_with_the_build(
+    backend: Backend, folder: Path
+) -> None:
+    with running(backend, "trap '' TERM; echo ready; sleep 60", folder) as process:
+        build = descendants(process.pid)
+        (tracer,) = children(process.pid)
+        os.kill(tracer, signal.SIGSTOP)
+        wait_until(lambda: state_of(process.pid) == "T", "the job is stopped")
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: state_of(process.pid) == "S", "the first wish is handed on")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == FAILED
+        wait_until(lambda: all(map(is_gone, build)), "the build is gone")
 
 
 def test_the_build_dies_with_its_tracer_and_the_trace_so_far_is_whole_lines(
