@@ -103,7 +103,7 @@ class Side:
 
     def _path(self, row: int) -> bytes:
         name = self.image.path_string(row)
-        if self._temporaries.is_temporary(row):
+        if not self._temporaries.mode_of(row):
             name = self._temporaries.starred(name)
         return self._placed(_NUMBERED.sub(rb"\1\2*", name))
 

@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 from libetrace.image import Image
 
 from etrace.query.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
-from etrace.query.temporary import WRITES, Temporaries
+from etrace.query.temporary import TYPE_MASK, TYPE_SHIFT, WRITES, Temporaries, uses_of
 from etrace.spec.database import NONE
 
 
@@ -139,8 +139,8 @@ class FileKinds:
         return kind
 
     def _find(self, path: int) -> FileKind:
-        name, mode = self._image.path_string(path), self._image["paths"]["mode"][path]
-        type_bits = (mode & 0x3C) << 10
+        name, mode = self._image.path_string(path), self._temporaries.mode_of(path)
+        type_bits = (mode & TYPE_MASK) << TYPE_SHIFT
         if _KERNEL.match(name) or (mode and type_bits and type_bits not in _FILES):
             return FileKind.DEVICE
         if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(name)):
@@ -181,14 +181,9 @@ class FileKinds:
     def _programs(self) -> frozenset[int]:
         return frozenset(self._image["executions"]["binary"]) - {NONE}
 
-    def _uses(self, path: int) -> list[int]:
-        """Return the rows of `opens` of a path."""
-        opens = self._image["path_opens"]["open"]
-        return [opens[i] for i in self._image["paths"].span("opens.start", path)]
-
     def _is_made(self, path: int) -> bool:
         mode = self._image["opens"]["mode"]
-        return any(mode[row] & WRITES for row in self._uses(path))
+        return any(mode[row] & WRITES for row in uses_of(self._image, path))
 
     def _holds_paths(self, name: bytes) -> bool:
         """Tell whether something was opened below a path."""
@@ -210,9 +205,9 @@ class FileKinds:
     @cached_property
     def _tree_is_there(self) -> bool:
         """Whether any file that the build wrote was there when the trace was parsed."""
-        opens, mode = self._image["opens"], self._image["paths"]["mode"]
+        opens, mode_of = self._image["opens"], self._temporaries.mode_of
         return any(
-            (mode[path] & 0x3C) << 10 == stat.S_IFREG
+            (mode_of(path) & TYPE_MASK) << TYPE_SHIFT == stat.S_IFREG
             and not _KERNEL.match(self._image.path_string(path))
             for path in {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & WRITES}
         )
@@ -227,7 +222,7 @@ class FileKinds:
         execution = self._image["opens"]["execution"]
         return all(
             not self._takes_libraries(execution[row]) or row in self._loads(execution[row])
-            for row in self._uses(path)
+            for row in uses_of(self._image, path)
             if among is None or execution[row] in among
         )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from libetrace.image import Image
 from etrace.spec.database import NONE
 
 WRITES = 3  # bits of opens.mode
+EXISTS, TYPE_MASK, TYPE_SHIFT = 0x40, 0x3C, 10
 _COMPILERS = (
     r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|cpp|gfortran|gnatmake|gdc|gm2|collect2|lto-wrapper|lto1|nvcc"
     r"|ld|ld\.\w+)"  # by its plugin
@@ -41,25 +43,38 @@ NAMINGS = (
     Naming(_COMPILERS, r"(?<![A-Za-z0-9])(cc)[A-Za-z0-9]{6}(?![A-Za-z0-9])"),
     Naming(
         r"(?:.*-)?(?:ar|gcc-ar|ranlib|gcc-ranlib|strip|objcopy|ld|ld\.\w+)",
-        r"(?<=/)(st)[A-Za-z0-9]{6}(?![A-Za-z0-9])",
+        r"(?<![^/=,:@])(st)[A-Za-z0-9]{6}(?![A-Za-z0-9])",
     ),
     Naming(r"(?:.*-)?(?:clang|clang\+\+|flang|lld|swift\w*)", r"(-)[0-9a-f]{6,8}(?=[-.]|$)"),
-    Naming(r"rustc|cargo", r"(?<=/)(rustc)[A-Za-z0-9]{6}(?=/|$)"),
+    Naming(r"rustc|cargo", r"(?<![^/=,:@])(rustc)[A-Za-z0-9]{6}(?=/|$)"),
     Naming(r"s?ccache", r"(\.tmp\.|/tmp\.\w+\.)[A-Za-z0-9]{6}(?=\.|$)"),
-    Naming(r".*", r"(?<=/)(tmp\.)[A-Za-z0-9]{10}(?=/|$)"),
-    Naming(r".*", r"(?<=/)(tmp)[a-z0-9_]{8}(?![a-z0-9_])"),
-    Naming(r"go|compile|link|asm|cgo", r"(?<=/)(go-build|go-link-)\d+(?=/|$)"),
-    Naming(_SHELLS, r"(?<=/)(conf)(?:[A-Za-z0-9]{6}(?=/)|\d{2,7}(?!\d))"),
-    Naming(_SHELLS, r"(?<=/)(sh-\w+\.)[A-Za-z0-9]{6}$"),
-    Naming(r"g?make", r"(?<=/)(GMfifo)\d+$"),
+    Naming(r".*", r"(?<![^/=,:@])(tmp\.)[A-Za-z0-9]{10}(?=/|$)"),
+    Naming(r".*", r"(?<![^/=,:@])(tmp)[a-z0-9_]{8}(?![a-z0-9_])"),
+    Naming(r"go|compile|link|asm|cgo", r"(?<![^/=,:@])(go-build|go-link-)\d+(?=/|$)"),
+    Naming(_SHELLS, r"(?<![^/=,:@])(conf)(?:[A-Za-z0-9]{6}(?=/|$)|\d{2,7}(?!\d))"),
+    Naming(_SHELLS, r"(?<![^/=,:@])(sh-\w+\.)[A-Za-z0-9]{6}$"),
+    Naming(_SHELLS, r"(?<=/)(cg)[A-Za-z0-9]{6}(?=/|$)"),  # config.guess
+    Naming(r"g?make", r"(?<![^/=,:@])(GMfifo)\d+$"),
+    Naming(r"g?make", r"(?<=/)(Gm)[A-Za-z0-9]{6}$"),
     Naming(r".*", r"(?<![A-Za-z0-9])(cmTC_)[0-9a-f]{5}(?![A-Za-z0-9])"),
-    Naming(r".*", r"(?<=/)(TryCompile-)[A-Za-z0-9]{6}(?=/|$)"),
-    Naming(r".*", r"(?<=/)(#)\d+$"),  # O_TMPFILE: the kernel shows an inode's number
+    Naming(r".*", r"(?<![^/=,:@])(TryCompile-)[A-Za-z0-9]{6}(?=/|$)"),
+    Naming(r".*", r"(?<![^/=,:@])(#)\d+$"),  # O_TMPFILE: the kernel shows an inode's number
     Naming(r"python[\d.]*", r"(?<=/tmp/)()[a-z0-9_]{8}$"),
 )
 _VERSION = r"(?:-[\d.]+)?"
 _CREATORS = tuple(re.compile((each.creators + _VERSION).encode()) for each in NAMINGS)
 _NAMES = tuple(re.compile(each.names.encode()) for each in NAMINGS)
+
+
+def is_link(mode: int) -> bool:
+    """Tell whether the bits of a mode are those of a symbolic link."""
+    return stat.S_ISLNK((mode & TYPE_MASK) << TYPE_SHIFT)
+
+
+def uses_of(image: Image, path: int) -> list[int]:
+    """Return the rows of `opens` of a row of `paths`."""
+    opens = image["path_opens"]["open"]
+    return [opens[i] for i in image["paths"].span("opens.start", path)]
 
 
 class Temporaries:
@@ -73,6 +88,25 @@ class Temporaries:
         """Tell whether a row of `paths` was created in the build and not there at its end."""
         return self._creator(path) is not None
 
+    def mode_of(self, path: int) -> int:
+        """Return what lstat(2) said of a path when the trace was parsed, 0 when it was gone.
+
+        One that was opened by other names alone (`./config.status`) has it in its opens.
+        """
+        known = int(self._image["paths"]["mode"][path])
+        return known or next(self._modes_of_uses(path), 0)
+
+    def _modes_of_uses(self, path: int) -> Iterator[int]:
+        """Give the modes of opens by other names of a file: not of links, nor of O_TMPFILE."""
+        image, opens = self._image, self._image["opens"]
+        name = os.path.basename(image.path_string(path))  # noqa: PTH119  bytes
+        for row in uses_of(image, path):
+            mode = int(opens["mode"][row])
+            if mode & EXISTS and not is_link(mode):
+                original = image.string(opens["original"][row])
+                if os.path.basename(original) == name:  # noqa: PTH119
+                    yield mode & ~WRITES
+
     def _creator(self, path: int) -> int | None:
         """Return the execution that created a path which is gone; None for all others."""
         if path not in self._creators:
@@ -80,12 +114,10 @@ class Temporaries:
         return self._creators[path]
 
     def _find_creator(self, path: int) -> int | None:
-        paths, opens = self._image["paths"], self._image["opens"]
-        if paths["mode"][path]:
+        opens = self._image["opens"]
+        if self.mode_of(path):
             return None
-        uses = self._image["path_opens"]["open"]
-        open_ns = opens["open_ns"]
-        rows = (uses[i] for i in paths.span("opens.start", path))
+        open_ns, rows = opens["open_ns"], uses_of(self._image, path)
         # when a program opens a name twice in one go the one that wrote is first
         first = min(rows, key=lambda row: (open_ns[row], -opens["mode"][row]), default=None)
         if first is None or not opens["mode"][first] & WRITES:

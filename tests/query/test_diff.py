@@ -109,6 +109,8 @@ def test_a_name_counts_as_made_up_by_the_program_that_makes_such_names(tmp_path:
 SCRIPT = """\
 gcc -flto -c a.c && gcc -flto -o prog a.o && gcc -o two a.c b.c && gcc -c b.c
 ar rcs lib.a b.o && rm lib.a && ar rcs lib.a b.o && strip prog && clang -o three a.c b.o
+echo > conf$$.file; mkdir conf$$.dir; ls conf$$.dir; rm -r conf$$.file conf$$.dir
+d=$(mktemp -d ./confXXXXXX); echo > $d/x; ls $d; rm -r $d; echo "all:" | make -f -
 cat <<END
 $(mktemp /tmp/tmp.XXXXXXXXXX | xargs rm)
 END

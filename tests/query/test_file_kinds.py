@@ -50,7 +50,7 @@ SCRIPT = """\
 echo 'int main(void) { return 0; }' > conftest.c; gcc conftest.c -o conftest; rm conftest*
 gcc gen.c -o gen; ./gen > table.tmp; mv table.tmp table.h
 gcc -c -MD a.c; ar rcs liba.a a.o
-cat words > text 2> /dev/null
+cat words > text 2> /dev/null; echo true > ./sub.sh; sh ./sub.sh
 gcc -x c main.txt -x none liba.a -o prog
 """
 
@@ -81,6 +81,7 @@ OWN = {
     "a.d": FileKind.CONFIG,
     "words": FileKind.DATA,
     "text": FileKind.DATA,
+    "sub.sh": FileKind.SOURCE,  # never opened by this very name
     "conftest.c": FileKind.TEMPORARY,
     "conftest": FileKind.TEMPORARY,
     "table.tmp": FileKind.TEMPORARY,
