@@ -24,7 +24,9 @@ import event_lines
 Text = str | bytes
 
 O_CREAT, O_WRONLY, O_RDWR, O_TRUNC, O_CLOEXEC = 0o100, 1, 2, 0o1000, 0o2000000
+O_EXCL, O_PATH, O_APPEND = 0o200, 0o10000000, 0o2000
 CLONE_FILES = 0x400
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 
 
 @dataclass(frozen=True, slots=True)

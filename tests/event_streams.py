@@ -15,7 +15,7 @@ from builders import CLONE_FILES, O_CLOEXEC, Piece, TraceBuilder
 from hypothesis import strategies as st
 
 FDS = st.sampled_from([0, 1, 3, 4, 5, 62, 63])  #: 62 and 63: bash, and not open in this process
-FLAGS = st.sampled_from([0, 1, 2, 3, 0o1101, O_CLOEXEC, O_CLOEXEC | 1, 2**32 - 1])
+FLAGS = st.sampled_from([0, 1, 2, 3, 0o1101, 0o302, 0o1000, O_CLOEXEC, O_CLOEXEC | 1, 2**32 - 1])
 CLONE_FLAGS = st.sampled_from([None, 0, 17, CLONE_FILES, 0x10F00, 2**64 - 1])
 STATUS = st.sampled_from([0, 1, 139, 2**32 - 1])
 CPUS = st.sampled_from([0, 0, 0, 1, 7, 2**32 - 1])
@@ -193,7 +193,7 @@ def act_dup(a: Actors) -> None:
 
 
 def act_rename(a: Actors) -> None:
-    a.trace.rename(a.anyone(), a.name(), a.name(), a.draw(st.sampled_from([None, 0, 5])))
+    a.trace.rename(a.anyone(), a.name(), a.name(), a.draw(st.sampled_from([None, 0, 2, 5])))
 
 
 def act_link(a: Actors) -> None:

@@ -12,13 +12,13 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import reference_descriptors
 import reference_pipes
 import reference_reader
-from builders import CLONE_FILES
+from builders import CLONE_FILES, O_CREAT, O_EXCL, O_PATH, O_TRUNC, RENAME_EXCHANGE
 from reference_descriptors import Held, Joined
 from reference_pipes import Execution, Step
 from reference_reader import Event, Problem, Reading
@@ -55,6 +55,19 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """An element of `t`."""
+
+    kind: str
+    time_ns: int
+    name: bytes | None = None
+
+    def value(self) -> Entry:
+        own: Entry = {"k": self.kind, "t": self.time_ns}
+        return own if self.name is None else own | {"n": text(self.name)}
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One use of a file."""
 
@@ -65,6 +78,7 @@ class Record:
     access: int
     last_ns: int = -1  # end of the last use of the same pair
     is_copy: bool = False  # of a descriptor: counts for the last use alone
+    changes: tuple[Change, ...] = ()  # what it did beyond reading and writing
 
     @property
     def until_ns(self) -> int:
@@ -84,7 +98,8 @@ class OpenFile:
         strings, access = self.opened.strings, self.opened.numbers["flags"] & 3
         begin_ns = self.opened.time_ns
         uses = strings["FO"], strings["FN"], begin_ns, end_ns, min(access, BOTH)
-        return Record(*uses, is_copy=self.is_copy)
+        changes = (Change("e", begin_ns),) if empties(self.opened.numbers["flags"]) else ()
+        return Record(*uses, is_copy=self.is_copy, changes=() if self.is_copy else changes)
 
 
 @dataclass(slots=True)
@@ -309,28 +324,59 @@ def immediate_records(joined: Joined) -> list[Record]:
     """Return the records of renames and links, which have no end."""
     event, before = joined.event, joined.before
     now_ns, strings = event.time_ns, event.strings
-    uses: list[tuple[bytes, int, int]] = []
+    uses: list[tuple[bytes, int, int, list[Change]]] = []
     if event.tag == "RenameTo" and before:
-        uses = [(before.strings["RF"], READ, before.time_ns), (strings["RT"], WRITE, now_ns)]
+        old, new, then_ns = before.strings["RF"], strings["RT"], before.time_ns
+        changes = old != new and not before.numbers.get("flags", 0) & RENAME_EXCHANGE
+        gone, renamed = [Change("g", then_ns)], [Change("r", now_ns, old)]
+        uses = [(old, READ, then_ns, gone if changes else [])]
+        uses.append((new, WRITE, now_ns, renamed if changes else []))
     elif event.tag == "LinkTo" and before:
-        uses = [(strings["LT"], WRITE, now_ns), (before.strings["LF"], READ, before.time_ns)]
+        old, new = before.strings["LF"], strings["LT"]
+        linked = [Change("l", now_ns, old)] if old != new else []
+        uses = [(new, WRITE, now_ns, linked), (old, READ, before.time_ns, [])]
     elif event.tag == "Symlink":
-        target = [(strings["SR"], READ, now_ns)] if "SR" in strings else []
-        uses = [*target, (strings["SL"], WRITE, now_ns)]
-    return [Record(path, path, begin_ns, 0, access) for path, access, begin_ns in uses]
+        if "SR" in strings:
+            uses.append((strings["SR"], READ, now_ns, []))
+        uses.append((strings["SL"], WRITE, now_ns, [Change("s", now_ns, strings["ST"])]))
+    return [
+        Record(path, path, begin_ns, 0, access, changes=tuple(changes))
+        for path, access, begin_ns, changes in uses
+    ]
+
+
+def empties(flags: int) -> bool:
+    """Tell whether a file is empty or new after an Open with these flags."""
+    if flags & O_PATH:
+        return False
+    return bool(flags & O_TRUNC) or flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
 
 
 def merge_records(records: Iterable[Record]) -> list[Record]:
     """Make one record of each pair of original and resolved path, ordered by both."""
     merged: dict[tuple[bytes, bytes], Record] = {}
+    begins: dict[tuple[bytes, bytes], int] = {}
     in_order = sorted(records, key=lambda record: record.is_copy)
     for record in in_order:
         pair = (record.original, record.resolved)
-        first = merged.setdefault(pair, record)
+        first = merged.get(pair)
+        begins[pair] = min(begins.get(pair, record.begin_ns), record.begin_ns)
+        if first is None:
+            merged[pair] = record
+            continue
         access = first.access if first.access == record.access else BOTH
         last_ns = max(first.until_ns, record.until_ns)
-        merged[pair] = Record(*pair, first.begin_ns, first.end_ns, access, last_ns)
-    return [merged[pair] for pair in sorted(merged)]
+        changes = first.changes + record.changes
+        times = (first.begin_ns, first.end_ns)
+        merged[pair] = Record(*pair, *times, access, last_ns, changes=changes)
+    return [with_begin(merged[pair], begins[pair]) for pair in sorted(merged)]
+
+
+def with_begin(record: Record, begin_ns: int) -> Record:
+    """Add when the first use began, if the record tells another time."""
+    if begin_ns == record.begin_ns:
+        return record
+    return replace(record, changes=(Change("f", begin_ns), *record.changes))
 
 
 def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
@@ -341,9 +387,11 @@ def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
     value: Entry = {"p": text(record.resolved)}
     if record.original != record.resolved:
         value["o"] = text(record.original)
-    times = {"b": record.begin_ns, "e": record.end_ns}
+    times: Entry = {"b": record.begin_ns, "e": record.end_ns}
     if record.until_ns > max(record.begin_ns, record.end_ns):
         times["l"] = record.until_ns
+    if record.changes:
+        times["t"] = [change.value() for change in record.changes]
     return value | times | {"m": type_bits | record.access, "s": size}
 
 

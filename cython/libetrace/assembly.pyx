@@ -9,7 +9,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from libetrace.events cimport (
     ETRACE_DATA_A, ETRACE_DATA_ENV, ETRACE_EV_DUP, ETRACE_EV_MOUNT,
-    ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_SYMLINK,
+    ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_RENAME2FROM, ETRACE_EV_SYMLINK,
     ETRACE_EV_UMOUNT, ETRACE_EV_UPID, ETRACE_MAX_DATA,
 )
 from libetrace.forms cimport CONT, CONT_END, END_OF_ARGS, FIRST_DATA, NO_CODE, Form, forms
@@ -17,7 +17,8 @@ from libetrace.json cimport json_string, json_text
 from libetrace.memory cimport arena_take, buffer_add, buffer_free
 from libetrace.names cimport NO_NAME, names_intern
 from libetrace.records cimport (
-    CLOEXEC, DEAD, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN, Assembly, Event, MountCall, Program, Text,
+    CLOEXEC, DEAD, EMPTIES, EXCHANGES, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN, Assembly,
+    Event, MountCall, Program, Text,
 )
 from libetrace.report cimport BAD_STRING, INCOMPLETE, STRAY_STRING, UNKNOWN_TAG, report_add
 from libetrace.scan cimport etrace_decimal
@@ -30,6 +31,11 @@ cdef enum:
     O_CLOEXEC = 0x80000
     O_ACCMODE = 3
     O_RDWR = 2
+    O_CREAT = 0x40
+    O_EXCL = 0x80
+    O_TRUNC = 0x200
+    O_PATH = 0x200000  # ignores the three above
+    RENAME_EXCHANGE = 2
     ARGUMENTS = FIRST_DATA + ETRACE_DATA_A
     VARIABLE = FIRST_DATA + ETRACE_DATA_ENV
 
@@ -87,6 +93,7 @@ cdef void store_names(Chunk *chunk, Assembly *assembly) noexcept nogil:
         if chunk.names.all[names[0]].is_pipe:
             event.access |= REOPENS_PIPE
     elif event.kind == ETRACE_EV_SYMLINK:
+        event.fd = <s32>names[0]
         event.payload.name.first = names[2]
         event.payload.name.second = names[1]
         chunk.names.all[names[2]].wants_stat = True
@@ -223,6 +230,13 @@ cdef int fill_mount(Chunk *chunk, Event *event, s64 flags) noexcept nogil:
     return 0
 
 
+# Whether a file is empty or new after an Open with these flags.
+cdef inline bint empties(s64 flags) noexcept nogil:
+    if flags & O_PATH:
+        return False
+    return flags & O_TRUNC or flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
+
+
 cdef int fill_event(Chunk *chunk, Event *event, Assembly *assembly,
                     const s64 *numbers) noexcept nogil:
     event.fd = <s32>numbers[0]
@@ -230,10 +244,14 @@ cdef int fill_event(Chunk *chunk, Event *event, Assembly *assembly,
     event.payload.number = numbers[0]
     if event.kind == ETRACE_EV_OPEN:
         event.access = access_of(numbers[0])
+        if empties(numbers[0]):
+            event.access |= EMPTIES
         event.fd = <s32>numbers[2]
     elif event.kind in (ETRACE_EV_PIPE, ETRACE_EV_DUP):
         event.fd2 = <s32>numbers[1]
         event.access = access_of(numbers[2])
+    elif event.kind == ETRACE_EV_RENAME2FROM and numbers[0] & RENAME_EXCHANGE:
+        event.access = EXCHANGES
     elif event.kind == ETRACE_EV_NEW_PROC:
         return fill_program(chunk, event, assembly, numbers[0])
     elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT):

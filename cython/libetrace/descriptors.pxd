@@ -6,6 +6,17 @@ from libetrace.trace cimport Trace
 from libetrace.types cimport s32, s64, u8, u32, u64
 
 
+# What an execution did to a name beyond reading and writing; the letters of CHANGE_LETTERS - 1.
+cdef enum:
+    NO_CHANGE
+    EMPTIED
+    RENAMED  # from another name
+    LINKED  # to another name
+    SYMLINKED  # to a text
+    GONE  # renamed away
+    BEGUN  # first used, when the record tells another time
+
+
 # An Open whose Close has not come yet.
 cdef struct OpenFile:
     bint is_used
@@ -16,6 +27,7 @@ cdef struct OpenFile:
     s64 time
     u64 order
     u8 access
+    u8 change  # EMPTIED or none
     bint is_copy  # by Dup: of the Open only the last use counts
 
 
@@ -42,7 +54,9 @@ cdef struct Record:
     s64 begin
     s64 end
     u32 index
+    u32 name  # of a change: number of the path or text
     u8 access
+    u8 change
     bint is_copy  # makes another record of the same last longer
 
 

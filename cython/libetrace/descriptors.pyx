@@ -10,11 +10,11 @@ from libc.string cimport memset
 
 from libetrace.events cimport (
     ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_LINK_TO, ETRACE_EV_OPEN, ETRACE_EV_PIPE,
-    ETRACE_EV_RENAME_TO, ETRACE_EV_SYMLINK,
+    ETRACE_EV_RENAME2FROM, ETRACE_EV_RENAME_TO, ETRACE_EV_SYMLINK,
 )
 from libetrace.memory cimport buffer_add
 from libetrace.names cimport NO_NAME
-from libetrace.records cimport ACCESS
+from libetrace.records cimport ACCESS, EMPTIES, EXCHANGES
 from libetrace.scan cimport etrace_hash64
 
 cdef enum:
@@ -106,17 +106,9 @@ cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogi
     return 0
 
 
-cdef inline int make_record(Descriptors *table, u32 process, u32 index, u64 files,
-                            u8 access, s64 begin, s64 end, bint is_copy) noexcept nogil:
-    cdef Record record
-    record.files = files
-    record.begin = begin
-    record.end = end
-    record.index = index
-    record.access = access
-    record.is_copy = is_copy
-    return buffer_add(table.records + process if table.by_process else table.records, &record,
-                      sizeof(record))
+cdef inline int add_record(Descriptors *table, u32 process, const Record *record) noexcept nogil:
+    return buffer_add(table.records + process if table.by_process else table.records, record,
+                      sizeof(record[0]))
 
 
 # Whether this is the first end of the Open in any copy of the table; from now on it is not.
@@ -131,10 +123,18 @@ cdef inline bint is_first_end(OpenLog *log, const OpenFile *file) noexcept nogil
 
 
 cdef int end_file(Descriptors *table, const OpenFile *file, s64 time) noexcept nogil:
+    cdef Record record
     if not file.is_copy and not is_first_end(table.log, file):
         return 0
-    return make_record(table, file.process, file.index, file.files, file.access, file.time, time,
-                       file.is_copy)
+    record.files = file.files
+    record.begin = file.time
+    record.end = time
+    record.index = file.index
+    record.name = 0
+    record.access = file.access
+    record.change = file.change
+    record.is_copy = file.is_copy
+    return add_record(table, file.process, &record)
 
 
 cdef int close_file(Descriptors *table, s32 fd, s64 time) noexcept nogil:
@@ -195,6 +195,7 @@ cdef int open_file(Trace *trace, Descriptors *table, u32 process,
     file.files = <u64>ranks[event.payload.name.second] << 32 | ranks[event.payload.name.first]
     file.time = event.time
     file.access = event.access & ACCESS
+    file.change = EMPTIED if event.access & EMPTIES else NO_CHANGE
     file.is_copy = False
     file.order = table.log.n_opens
     table.log.n_opens += 1
@@ -221,36 +222,61 @@ cdef int copy_file(Descriptors *table, const Event *event) noexcept nogil:
 
 # A record of a path that was not opened: renamed, linked.
 cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
-               u32 name, u8 access) noexcept nogil:
-    cdef u64 rank
+               u32 name, u8 access, u8 change, u32 other) noexcept nogil:
+    cdef const u32 *ranks = ranks_of(trace, event)
+    cdef Record record
     if name == NO_NAME:
         return 0
-    rank = ranks_of(trace, event)[name]
-    return make_record(table, process, index, rank << 32 | rank, access, event.time, 0, False)
+    record.files = <u64>ranks[name] << 32 | ranks[name]
+    record.begin = event.time
+    record.end = 0
+    record.index = index
+    record.name = other
+    record.access = access
+    record.change = change
+    record.is_copy = False
+    return add_record(table, process, &record)
 
 
-cdef int touch_path(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
-                    u8 access) noexcept nogil:
-    return touch(trace, table, process, index, event, event.payload.name.first, access)
+# The two names that an event and the one before it tell.
+cdef int touch_pair(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                    u8 access, u8 change, const Event *other) noexcept nogil:
+    cdef u32 name = ranks_of(trace, other)[other.payload.name.first]
+    return touch(trace, table, process, index, event, event.payload.name.first, access, change,
+                 name)
+
+
+# A file that gets the name it has, and two that change theirs, lose nothing.
+cdef bint is_kept(const Trace *trace, const Event *event, const Event *before) noexcept nogil:
+    if before.kind == ETRACE_EV_RENAME2FROM and before.access & EXCHANGES:
+        return True
+    return ranks_of(trace, event)[event.payload.name.first] == \
+        ranks_of(trace, before)[before.payload.name.first]
 
 
 # A rename or a link that succeeded: its second half, and the first half before it.
 cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                     const Event *before) noexcept nogil:
+    cdef bint changes = not is_kept(trace, event, before)
     if event.kind == ETRACE_EV_RENAME_TO:
-        if touch_path(trace, table, process, index, before, READ) < 0:
+        if touch_pair(trace, table, process, index, before, READ, GONE if changes else NO_CHANGE,
+                      event) < 0:
             return -1
-        return touch_path(trace, table, process, index, event, WRITE)
-    if touch_path(trace, table, process, index, event, WRITE) < 0:
+        return touch_pair(trace, table, process, index, event, WRITE,
+                          RENAMED if changes else NO_CHANGE, before)
+    if touch_pair(trace, table, process, index, event, WRITE, LINKED if changes else NO_CHANGE,
+                  before) < 0:
         return -1
-    return touch_path(trace, table, process, index, before, READ)
+    return touch_pair(trace, table, process, index, before, READ, NO_CHANGE, event)
 
 
 cdef int apply_symlink(Trace *trace, Descriptors *table, u32 process, u32 index,
                        const Event *event) noexcept nogil:
-    if touch(trace, table, process, index, event, event.payload.name.second, READ) < 0:
+    if touch(trace, table, process, index, event, event.payload.name.second, READ, NO_CHANGE,
+             0) < 0:
         return -1
-    return touch_path(trace, table, process, index, event, WRITE)
+    return touch(trace, table, process, index, event, event.payload.name.first, WRITE, SYMLINKED,
+                 ranks_of(trace, event)[<u32>event.fd])
 
 
 cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,

@@ -8,7 +8,7 @@ execution and path, and the text is written. Descriptions of the keys: docs/nfsd
 from libc.string cimport memcpy, memset
 
 from libetrace.descriptors cimport (
-    Record, apply_event, descriptors_collect, descriptors_empty, descriptors_end, descriptors_free,
+    BEGUN, EMPTIED, GONE, NO_CHANGE, Record, apply_event, descriptors_collect, descriptors_empty, descriptors_end, descriptors_free,
     descriptors_init,
 )
 from libetrace.events cimport (
@@ -28,11 +28,15 @@ cdef enum:
     FIXED_BYTES = 256  # more than the keys and numbers of one piece of text take
     RUN = 12  # sorted by insertion
 
+cdef const char *CHANGE_LETTERS = b"erlsgf"
+
 
 # What the records of one pair of paths make.
 cdef struct Merged:
     const Record *first
+    s64 begin  # of the first use
     s64 last  # end of the last use
+    bint has_changes
     u8 access
 
 
@@ -223,7 +227,45 @@ cdef inline s64 last_use(const Record *record) noexcept nogil:
     return max(record.begin, record.end)
 
 
-cdef int put_file(Builder *builder, const Merged *merged, bint is_first) noexcept nogil:
+# One element of "t".
+cdef int put_change(Builder *builder, u8 change, s64 time, u32 name,
+                    bint is_first) noexcept nogil:
+    cdef const Path *path = &builder.trace.paths[name]
+    cdef char *to
+    if buffer_reserve(&builder.out, <size_t>path.json_len + FIXED_BYTES) < 0:
+        return -1
+    to = etrace_put_text(builder.out.data + builder.out.len, b',"t":[' if is_first else b",")
+    to = etrace_put_text(to, b'{"k":"')
+    to[0] = CHANGE_LETTERS[change - 1]
+    to = etrace_put_decimal(etrace_put_text(to + 1, b'","t":'), <u64>time)
+    if change not in (EMPTIED, GONE, BEGUN):
+        to = put_path(etrace_put_text(to, b',"n":'), path)
+    builder.out.len = etrace_put_text(to, b"}") - builder.out.data
+    return 0
+
+
+# "t" of the records from keys[0] to keys[n].
+cdef int put_changes(Builder *builder, const Record *records, const Key *keys, s64 n,
+                     const Merged *merged) noexcept nogil:
+    cdef bint is_first = True
+    cdef const Record *record
+    cdef s64 i
+    if merged.begin < merged.first.begin:
+        if put_change(builder, BEGUN, merged.begin, 0, True) < 0:
+            return -1
+        is_first = False
+    for i in range(n if merged.has_changes else 0):
+        record = &records[keys[i].record]
+        if record.is_copy or record.change == NO_CHANGE:
+            continue
+        if put_change(builder, record.change, record.begin, record.name, is_first) < 0:
+            return -1
+        is_first = False
+    return 0 if is_first else put_bytes(&builder.out, b"]", 1)
+
+
+cdef int put_file(Builder *builder, const Record *records, const Key *keys, s64 n,
+                  const Merged *merged, bint is_first) noexcept nogil:
     cdef const Record *record = merged.first
     cdef const Path *original = &builder.trace.paths[record.files >> 32]
     cdef const Path *resolved = &builder.trace.paths[<u32>record.files]
@@ -240,6 +282,11 @@ cdef int put_file(Builder *builder, const Merged *merged, bint is_first) noexcep
     to = etrace_put_decimal(etrace_put_text(to, b',"e":'), <u64>record.end)
     if merged.last > last_use(record):
         to = etrace_put_decimal(etrace_put_text(to, b',"l":'), <u64>merged.last)
+    builder.out.len = to - builder.out.data
+    if put_changes(builder, records, keys, n, merged) < 0 \
+            or buffer_reserve(&builder.out, FIXED_BYTES) < 0:
+        return -1
+    to = builder.out.data + builder.out.len
     to = etrace_put_decimal(etrace_put_text(to, b',"m":'), original.mode | merged.access)
     to = put_signed(etrace_put_text(to, b',"s":'), original.size)
     to = etrace_put_text(to, b"}")
@@ -431,14 +478,19 @@ cdef s64 merge_records(const Record *records, const Key *keys, Merged *merged) n
     cdef s64 n = 0
     merged.first = NULL
     merged.last = 0
+    merged.has_changes = False
     while keys[n].index == keys[0].index and keys[n].files == keys[0].files:
         record = &records[keys[n].record]
         merged.last = max(merged.last, last_use(record))
         if merged.first == NULL and not record.is_copy:
             merged.first = record
+            merged.begin = record.begin
             merged.access = record.access
         elif not record.is_copy and record.access != merged.access:
             merged.access = READ_WRITE
+        if not record.is_copy:
+            merged.begin = min(merged.begin, record.begin)
+            merged.has_changes |= record.change != NO_CHANGE
         n += 1
     return n
 
@@ -450,8 +502,10 @@ cdef s64 put_files(Builder *builder, const Record *records, const Key *keys, u32
     cdef u64 n_bytes = 0
     cdef Merged merged
     cdef s64 n = 0
+    cdef s64 n_merged
     while keys[n].index == index:
-        n += merge_records(records, keys + n, &merged)
+        n_merged = merge_records(records, keys + n, &merged)
+        n += n_merged
         if merged.first == NULL:
             continue
         if builder.split_bytes and n_bytes and \
@@ -459,7 +513,8 @@ cdef s64 put_files(Builder *builder, const Record *records, const Key *keys, u32
             if split_entry(builder, begin, head_len) < 0:
                 return -1
             n_bytes = 0
-        if put_file(builder, &merged, builder.out.data[builder.out.len - 1] == c'[') < 0:
+        if put_file(builder, records, keys + n - n_merged, n_merged, &merged,
+                    builder.out.data[builder.out.len - 1] == c'[') < 0:
             return -1
         if builder.split_bytes:
             n_bytes += path_bytes(builder, merged.first.files)

@@ -24,7 +24,7 @@ from libetrace.scanner cimport (
     scan_unsigned,
 )
 from libetrace.schema cimport (
-    ARGUMENTS_STRING, CHILDREN_FLAGS, CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START,
+    ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START,
     EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD,
     EXECUTIONS_ELAPSED_NS, EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START,
     EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
@@ -39,6 +39,9 @@ cdef enum:
     MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
     MAX_U32 = 0xffffffff
     BYTE = 0xff
+    N_CHANGES = 6
+
+cdef const char *CHANGE_LETTERS = b"erlsgf"
 
 
 # What an entry says once; its lists go to their columns as they are read.
@@ -137,6 +140,55 @@ cdef struct Opened:
     s64 size
 
 
+# What was done to the file that the next open is of.
+cdef int read_change(Reading *reading) noexcept nogil:
+    cdef size_t row = column(reading, OPENS_PATH).len / sizeof(u32)
+    cdef bint is_first = True
+    cdef s64 kind = 0
+    cdef s64 time = 0
+    cdef s64 name = NONE
+    cdef int letter
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"ktn", &is_first)
+        if letter <= 0:
+            break
+        if letter == c'k':
+            kind = read_change_kind(reading)
+            if kind < 0:
+                return -1
+        elif letter == c'n':
+            name = read_name(reading)
+            if name < 0:
+                return -1
+        elif read_time(reading, &time) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    if not kind:  # of a newer parser
+        return 0
+    if add32(column(reading, CHANGES_OPEN), <s32>row) < 0 \
+            or add8(column(reading, CHANGES_KIND), <u8>kind) < 0 \
+            or add64(column(reading, CHANGES_TIME_NS), time) < 0 \
+            or add32(column(reading, CHANGES_NAME), <s32>name) < 0:
+        return no_memory(reading)
+    return 0
+
+
+# Its number, 0 for an unknown one.
+cdef s64 read_change_kind(Reading *reading) noexcept nogil:
+    cdef const char *bytes
+    cdef size_t len
+    cdef s64 i
+    if scan_string(&reading.scanner, &bytes, &len) < 0:
+        return -1
+    for i in range(N_CHANGES):
+        if len == 1 and bytes[0] == CHANGE_LETTERS[i]:
+            return i + 1
+    return 0
+
+
 cdef inline int read_open_value(Reading *reading, int letter, Opened *opened) noexcept nogil:
     if letter == c'p':
         opened.path = read_path(reading)
@@ -150,6 +202,8 @@ cdef inline int read_open_value(Reading *reading, int letter, Opened *opened) no
         return read_time(reading, &opened.close_ns)
     if letter == c'l':
         return read_time(reading, &opened.until_ns)
+    if letter == c't':
+        return read_list(reading, read_change)
     if letter == c'm':
         return scan_number(&reading.scanner, 0, BYTE, &opened.mode)
     return scan_number(&reading.scanner, -INT64_MAX, INT64_MAX, &opened.size)
@@ -181,7 +235,7 @@ cdef int read_open(Reading *reading) noexcept nogil:
     if scan_open(&reading.scanner, c'{') < 0:
         return -1
     while True:
-        letter = next_letter(reading, b"pobelms", &is_first)
+        letter = next_letter(reading, b"pobeltms", &is_first)
         if letter <= 0:
             break
         reading.inner = <char>letter
@@ -347,7 +401,7 @@ cdef void join_entry(Draft *draft, const Draft *before) noexcept nogil:
     cdef Buffer *starts = &draft.columns[EXECUTIONS_OPENS_START]
     cdef int i
     for i in range(N_COLUMNS):
-        if not OPENS_PATH <= i <= OPENS_UNTIL_NS:
+        if not OPENS_PATH <= i <= CHANGES_NAME:  # of opens and of changes
             draft.columns[i].len = before.columns[i].len
     draft.readers.len = before.readers.len
     (<u64 *>(starts.data + starts.len - sizeof(u64)))[0] = draft.columns[OPENS_PATH].len / sizeof(u32)

@@ -12,7 +12,8 @@ from libetrace.json cimport json_string
 from libetrace.memory cimport Buffer, buffer_add, buffer_free, buffer_reserve
 from libetrace.scan cimport etrace_copy, etrace_put_decimal, etrace_put_text
 from libetrace.schema cimport (
-    ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHILDREN_FLAGS, CHILDREN_UPID,
+    ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME,
+    CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID,
     COMPILATIONS_DEFINITIONS_START, COMPILATIONS_EXECUTION, COMPILATIONS_FILES_START,
     COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_IS_CHILD,
     COMPILATIONS_OBJECTS_START, COMPILATIONS_TYPE, COMPILATION_DEFINITIONS_IS_UNDEF,
@@ -31,6 +32,9 @@ from libetrace.types cimport s64, u8, u32, u64
 
 cdef enum:
     FIXED_BYTES = 256  # more than the keys and numbers of one piece of text take
+    N_CHANGES = 6
+
+cdef const char *CHANGE_LETTERS = b"erlsgf"
 
 cdef const char *BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
@@ -205,7 +209,49 @@ cdef int put_cpus(Columns columns, Buffer *out, u32 row) noexcept nogil:
     return 0
 
 
-cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i,
+# The first row of `changes` that is of this open or a later one.
+cdef u64 find_changes(Columns columns, u64 opened) noexcept nogil:
+    cdef const u32 *opens = u32_of(columns, CHANGES_OPEN)
+    cdef u64 low = 0
+    cdef u64 high = columns.length[CHANGES_OPEN]
+    cdef u64 middle
+    while low < high:
+        middle = (low + high) / 2
+        if opens[middle] < opened:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef int put_change(Columns columns, const Texts *texts, Buffer *out, u64 i,
+                    bint is_first) noexcept nogil:
+    cdef u8 kind = u8_of(columns, CHANGES_KIND)[i]
+    cdef s64 name = s32_of(columns, CHANGES_NAME)[i]
+    cdef char[2] letter
+    letter[0] = CHANGE_LETTERS[kind - 1] if 1 <= kind <= N_CHANGES else c'?'
+    letter[1] = 0
+    if put_text(out, b',"t":[{"k":"' if is_first else b',{"k":"') < 0 \
+            or put_text(out, letter) < 0 \
+            or put_number(out, b'","t":', s64_of(columns, CHANGES_TIME_NS)[i]) < 0 \
+            or (name != NONE and put_string(out, b',"n":', texts, <u32>name) < 0):
+        return -1
+    return put_text(out, b"}")
+
+
+# "t" of an open, whose changes begin at change[0] if it has some.
+cdef int put_changes(Columns columns, const Texts *texts, Buffer *out, u64 opened,
+                     u64 *change) noexcept nogil:
+    cdef const u32 *opens = u32_of(columns, CHANGES_OPEN)
+    cdef u64 first = change[0]
+    while change[0] < columns.length[CHANGES_OPEN] and opens[change[0]] == opened:
+        if put_change(columns, texts, out, change[0], change[0] == first) < 0:
+            return -1
+        change[0] += 1
+    return put_text(out, b"]") if change[0] > first else 0
+
+
+cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *change,
                   bint is_first) noexcept nogil:
     cdef u32 path = u32_of(columns, PATHS_STRING)[u32_of(columns, OPENS_PATH)[i]]
     cdef u32 original = u32_of(columns, OPENS_ORIGINAL)[i]
@@ -224,7 +270,11 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i,
     to = put_signed(etrace_put_text(to, b',"e":'), end)
     if until > max(begin, end):
         to = put_signed(etrace_put_text(to, b',"l":'), until)
-    to = etrace_put_decimal(etrace_put_text(to, b',"m":'), u8_of(columns, OPENS_MODE)[i])
+    out.len = to - out.data
+    if put_changes(columns, texts, out, i, change) < 0 or buffer_reserve(out, FIXED_BYTES) < 0:
+        return -1
+    to = etrace_put_text(out.data + out.len, b',"m":')
+    to = etrace_put_decimal(to, u8_of(columns, OPENS_MODE)[i])
     to = put_signed(etrace_put_text(to, b',"s":'), s64_of(columns, OPENS_SIZE)[i])
     out.len = etrace_put_text(to, b"}") - out.data
     return 0
@@ -232,6 +282,7 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i,
 
 cdef int put_opens(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
     cdef u64 begin = u64_of(columns, EXECUTIONS_OPENS_START)[row]
+    cdef u64 change = find_changes(columns, begin)
     cdef u64 i
     if put_text(out, b'],') < 0:
         return -1
@@ -242,7 +293,7 @@ cdef int put_opens(Columns columns, const Texts *texts, Buffer *out, u32 row) no
     if put_text(out, b'"o":[') < 0:
         return -1
     for i in range(begin, u64_of(columns, EXECUTIONS_OPENS_START)[row + 1]):
-        if put_open(columns, texts, out, i, i == begin) < 0:
+        if put_open(columns, texts, out, i, &change, i == begin) < 0:
             return -1
     return put_text(out, b"]")
 

@@ -22,7 +22,7 @@ from libetrace.errors import Error
 
 MAGIC = b"ETRACEDB"
 #: a reader refuses what is newer than it; raised when a column changes its meaning
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
 SCHEMA = Path(__file__).with_name("schema.json")

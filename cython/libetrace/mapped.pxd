@@ -82,6 +82,10 @@ cdef class Mapped:
     cdef U1 open_mode
     cdef S8 open_size
     cdef U4 open_execution
+    cdef U4 change_open
+    cdef U1 change_kind
+    cdef S8 change_ns
+    cdef S4 change_name
     cdef U1 inherited_descriptor
     cdef U4 inherited_path
     cdef U1 inherited_mode

@@ -273,6 +273,11 @@ cdef int bind_opens(Mapped c, Binder b) except -1:
     c.open_size = b.s8("size")
     c.open_execution = b.u4("execution")
     c.n_opens = c.open_path.n
+    b.take("changes", False)
+    c.change_open = b.u4("open")
+    c.change_kind = b.u1("kind")
+    c.change_ns = b.s8("time_ns")
+    c.change_name = b.s4("name")
     return 0
 
 

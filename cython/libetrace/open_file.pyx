@@ -26,6 +26,8 @@ cdef enum:
     TYPE_SYMLINK = 0xA << 2
     TYPE_SOCKET = 0xC << 2
 
+CHANGE_LETTERS = "erlsgf"
+
 
 # What `row OP other` says.
 cdef object compare(u64 row, u64 other, int operator):
@@ -40,6 +42,20 @@ cdef object compare(u64 row, u64 other, int operator):
     if operator == Py_GT:
         return row > other
     return row >= other
+
+
+# The first row of `changes` that is of this open or a later one.
+cdef u64 first_change(Mapped c, u64 n, u64 opened):
+    cdef u64 low = 0
+    cdef u64 high = n
+    cdef u64 middle
+    while low < high:
+        middle = low + (high - low) / 2
+        if c.change_open.at[middle] < opened:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 # `row` is one of the table: the caller checked it.
@@ -216,12 +232,31 @@ cdef class Open:
         """Whether an execution of the path linked or archived."""
         return self.is_kind(IS_LINKER)
 
+    @property
+    def changes(self):
+        """What it did to the file or its name: [(kind, time in ns, other name or None)].
+
+        Kinds: "e" emptied or new, "r" renamed from, "l" hard link of, "s" symbolic link to, "g"
+        renamed away, "f" used before `open_timestamp`.
+        """
+        cdef Mapped c = self.columns
+        cdef u64 n = min(c.change_open.n, c.change_kind.n, c.change_ns.n, c.change_name.n)
+        cdef u64 i = first_change(c, n, self.row)
+        found = []
+        while i < n and c.change_open.at[i] == self.row:
+            name = None if c.change_name.at[i] == NONE else c.decode(<u64>c.change_name.at[i])
+            kind = c.change_kind.at[i]
+            letter = CHANGE_LETTERS[kind - 1] if 1 <= kind <= len(CHANGE_LETTERS) else "?"
+            found.append((letter, c.change_ns.at[i], name))
+            i += 1
+        return found
+
     # ---- as a value ----
 
     def json(self):
-        """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "m", "s"}.
+        """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "t", "m", "s"}.
 
-        "o" and "l" are there only when they tell something new.
+        "o", "l" and "t" are there only when they tell something new.
         """
         out = {"p": self.path}
         if self.path_modified():
@@ -231,6 +266,12 @@ cdef class Open:
         last = self.columns.until_ns.at[self.row]
         if last > max(out["b"], out["e"]):
             out["l"] = last
+        changes = self.changes
+        if changes:
+            out["t"] = [
+                {"k": kind, "t": time} | ({} if name is None else {"n": name})
+                for kind, time, name in changes
+            ]
         out["m"] = self.mode
         out["s"] = self.size
         return out

@@ -13,6 +13,8 @@ cdef enum:
     BY_EXEC = 16  # Close that belongs to the New_proc after it
     HAS_FAILED = 32  # Mount, Umount: the failure is the event after it
     IS_CLONE = 64  # SchedFork: the event before it is its SysClone
+    EMPTIES = 64  # Open: the file is empty or new after it
+    EXCHANGES = 64  # Rename2From: both names stay
     GOES_ON = 128  # UPID of the same group as the one before
     ACCESS = 3
     MAX_CHUNKS = 0xffff
@@ -49,7 +51,7 @@ cdef struct Event:
     s64 time
     Event *next
     Payload payload
-    s32 fd  # Open, Close; Pipe: fd1; Dup: oldfd; UPID: number of the name of its variable
+    s32 fd  # Open, Close; Pipe: fd1; Dup: oldfd; Symlink, UPID: number of the name of its text
     s32 fd2  # Pipe: fd2; Dup: newfd
     u32 line  # in the chunk
     u32 cpu

@@ -67,7 +67,7 @@ RENAMED = {
 #: by the bits xx of a mode
 ACCESS = ("r", "w", "rw", "rw")
 #: parts of other tables
-HIDDEN = {"strings", "added_strings", "path_opens", "pattern_bits"} | {
+HIDDEN = {"strings", "added_strings", "path_opens", "changes", "pattern_bits"} | {
     values for values, _ in LISTS.values()
 }
 

@@ -96,6 +96,20 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table(
+        "changes",
+        "what opens did to a file or its name beyond reading and writing, by open",
+        (
+            C("open", "<u4", "row of `opens`"),
+            C(
+                "kind",
+                "|u1",
+                "1 emptied or new, 2 renamed, 3 linked, 4 symbolic link, 5 name gone, 6 first use",
+            ),
+            C("time_ns", "<i8", "CLOCK_MONOTONIC", "ns"),
+            C("name", "<i4", "string: the other name of 2 and 3, the text of 4, else NONE"),
+        ),
+    ),
+    Table(
         "inherited",
         "files that an execution began with as descriptors 0 to 2, opened by another process",
         (

@@ -17,7 +17,7 @@ from typing import Any
 import libetrace
 import pytest
 from databases import AR, CC1_MAIN, GCC_MAIN, LD, MAKE, write_database
-from libetrace.image import open_image, write_image
+from libetrace.image import SCHEMA_VERSION, open_image, write_image
 from lua_database import ROOT, write_lua
 
 Entry = dict[str, Any]
@@ -151,7 +151,7 @@ def test_root_and_version_come_from_the_image(
     os.link(source.path, image)
     rewrite(open_image(image), [], {"version": "7"})
     assert libetrace.database_version(image) == "7"
-    assert libetrace.image_version(image) == 1
+    assert libetrace.image_version(image) == SCHEMA_VERSION
 
 
 # ---- executions ----

@@ -15,7 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CLONE_FILES, O_CLOEXEC, O_TRUNC, O_WRONLY, TraceBuilder
+from builders import (
+    CLONE_FILES,
+    O_APPEND,
+    O_CLOEXEC,
+    O_CREAT,
+    O_EXCL,
+    O_PATH,
+    O_RDWR,
+    O_TRUNC,
+    O_WRONLY,
+    RENAME_EXCHANGE,
+    RENAME_NOREPLACE,
+    TraceBuilder,
+)
 from parsing import Products, parse, parse_by_reference
 
 SHELL, LEFT, RIGHT, OTHER = (number << 22 | 77 for number in (1, 2, 3, 4))
@@ -142,9 +155,50 @@ def test_a_child_without_events_is_a_child_but_no_entry(run: Parse) -> None:
 def test_the_first_closed_open_keeps_its_times_and_the_others_mix_the_access(run: Parse) -> None:
     t = TraceBuilder().at(T0).open(SHELL, "/w/a", fd=3).open(SHELL, "/w/a", fd=4, flags=O_WRONLY)
     t.close(SHELL, 4).close(SHELL, 3).open(SHELL, "/w/a", fd=3).close(SHELL, 3)
+    first_use = [{"k": "f", "t": T0}]
     assert files(run(t), SHELL) == [
-        {"p": "/w/a", "b": T0 + 1000, "e": T0 + 2000, "l": T0 + 5000, "m": 2}
+        {"p": "/w/a", "b": T0 + 1000, "e": T0 + 2000, "l": T0 + 5000, "t": first_use, "m": 2}
     ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_told"),
+    [
+        (O_WRONLY | O_CREAT | O_TRUNC, True),  # creat()
+        (O_RDWR | O_TRUNC, True),
+        (O_TRUNC, True),  # Linux empties the file all the same
+        (O_RDWR | O_CREAT | O_EXCL, True),
+        (O_WRONLY | O_EXCL, False),
+        (O_WRONLY | O_CREAT, False),
+        (O_WRONLY | O_CREAT | O_APPEND, False),
+        (O_RDWR, False),
+        (O_PATH | O_TRUNC, False),
+    ],
+)
+def test_opens_after_which_a_file_is_empty_or_new_are_told(
+    run: Parse, flags: int, is_told: bool
+) -> None:
+    t = TraceBuilder().at(T0).open(SHELL, "/w/a", flags=flags).close(SHELL)
+    (file,) = files(run(t), SHELL)
+    assert file.get("t", []) == [{"k": "e", "t": T0}] * is_told
+
+
+def test_names_that_come_and_go_are_told(run: Parse) -> None:
+    t = TraceBuilder().at(T0).rename(SHELL, "/w/a", "/w/b").link(SHELL, "/w/b", "/w/c")
+    t.symlink(SHELL, "../w/c", "/w/d").rename(SHELL, "/w/c", "/w/b", RENAME_NOREPLACE)
+    assert {file["p"]: file.get("t", []) for file in files(run(t), SHELL)} == {
+        "/w/a": [{"k": "g", "t": T0}],
+        "/w/b": [
+            {"k": "r", "t": T0 + 1000, "n": "/w/a"}, {"k": "r", "t": T0 + 6000, "n": "/w/c"},
+        ],
+        "/w/c": [{"k": "l", "t": T0 + 3000, "n": "/w/b"}, {"k": "g", "t": T0 + 5000}],
+        "/w/d": [{"k": "s", "t": T0 + 4000, "n": "../w/c"}],
+    }  # fmt: skip
+
+
+def test_names_that_stay_are_not_told_to_go(run: Parse) -> None:
+    t = TraceBuilder().rename(SHELL, "/w/a", "/w/b", RENAME_EXCHANGE).rename(SHELL, "/w/c", "/w/c")
+    assert [file.get("t") for file in files(run(t), SHELL)] == [None, None, None]
 
 
 def test_the_last_use_is_told_only_when_it_is_later_than_the_first(run: Parse) -> None:
@@ -166,7 +220,7 @@ def test_an_open_over_an_unclosed_descriptor_loses_nothing(run: Parse) -> None:
     t.at(T0 + 9000).exit(SHELL)
     assert files(run(t), SHELL) == [
         {"p": "/w/a", "b": T0 + 1000, "e": T0 + 9000, "m": 0},
-        {"p": "/w/b", "b": T0, "e": T0 + 1000, "m": 1},
+        {"p": "/w/b", "b": T0, "e": T0 + 1000, "t": [{"k": "e", "t": T0}], "m": 1},
     ]
 
 
