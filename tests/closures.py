@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dependencies the slow and obvious way: what tests compare libetrace.graph with.
 
+A write of a path counts for a read of it unless what was written was gone when the read began.
+
 The relation is written down as it stands in docs/dependencies.md and followed to its fixpoint, use
 by use, without lists in order of time and without anything kept between steps.
 """
@@ -22,6 +24,16 @@ class Use:
     end: int
     reads: bool
     writes: bool
+    since: float | None = None  # when a read began, if not at `begin`
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a path stood for was gone: emptied or new at a time, or the name itself away."""
+
+    path: int
+    time: int
+    is_away: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,7 @@ class Build:
     uses: Sequence[Use]
     process_of: Sequence[int]
     pipes: Sequence[tuple[int, int]]
+    ends: Sequence[End] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,11 @@ def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
     """Return what the roots were made of, without the roots."""
     states: set[State] = set()
     listed: set[int] = set()
-    waiting = [state for root in roots for state in writers(build, root, float("inf"), left)]
+    waiting = [
+        state
+        for root in roots
+        for state in writers(build, root, last_content(build, root), float("inf"), left)
+    ]
     while waiting:
         state = waiting.pop()
         if state in states:
@@ -63,14 +80,45 @@ def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
             listed.add(use.path)
             if use.path not in left.stops:
                 until = use.end if left.ordered else float("inf")
-                waiting += writers(build, use.path, until, left)
+                waiting += writers(build, use.path, content_of(build, use), until, left)
     return listed - set(roots)
 
 
-def writers(build: Build, path: int, until: float, left: Left) -> Iterator[State]:
-    """Yield who wrote a path before some time, and until when what they read before counts."""
+def content_of(build: Build, use: Use) -> float:
+    """Return since when there was what a read found."""
+    began = use.begin if use.since is None else use.since
+    return max(
+        (
+            end.time
+            for end in build.ends
+            if end.path == use.path and (end.time < began if end.is_away else end.time <= began)
+        ),
+        default=float("-inf"),
+    )
+
+
+def last_content(build: Build, path: int) -> float:
+    """Return since when there was what a path held last."""
+    writes = [use for use in build.uses if use.path == path and use.writes]
+    return max(
+        (
+            end.time
+            for end in build.ends
+            if end.path == path
+            and any(end.time < w.begin if end.is_away else end.time <= w.end for w in writes)
+        ),
+        default=float("-inf"),
+    )
+
+
+def writers(build: Build, path: int, since: float, until: float, left: Left) -> Iterator[State]:
+    """Yield who wrote what a path held from one time to another.
+
+    And until when what they read before counts.
+    """
     for use in build.uses:
         counts = use.writes and use.begin <= until and use.execution not in left.excluded
+        counts = counts and (use.end >= since or not left.ordered)
         if counts and use.path == path:
             yield build.process_of[use.execution], use.end if left.ordered else float("inf")
 

@@ -141,7 +141,7 @@ def find_roots(
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Rows of uses -> rows of paths and executions: opens, then inherited files, then programs."""
+    """Rows of uses -> rows of paths and executions: opens, inherited files, programs, links."""
 
     image: Image
     graph: Graph
@@ -156,7 +156,10 @@ class Uses:
             table = self.image["inherited"]
             return table["path"][row], table["execution"][row]
         row -= self.graph.n_inherited
-        return self.image["executions"]["binary"][row], row
+        if row < self.graph.n_executions:
+            return self.image["executions"]["binary"][row], row
+        path, execution, target = self.graph.links[(row - self.graph.n_executions) // 2]
+        return target if (row - self.graph.n_executions) % 2 else path, execution
 
 
 def describe(image: Image, closure: Closure) -> DependencyGraph:

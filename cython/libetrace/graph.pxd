@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Who wrote what and who read it, of one image.
 from libetrace.memory cimport Buffer
-from libetrace.raw_uses cimport ExecutionColumns, InheritedColumns, OpenColumns
+from libetrace.raw_uses cimport (
+    ChangeColumns, Devices, ExecutionColumns, InheritedColumns, LinkColumns, OpenColumns,
+)
 from libetrace.types cimport u8, u32, u64
 from libetrace.uses cimport RawUse, Use
 from libetrace.walk cimport Edges, Walk
@@ -11,11 +13,17 @@ cdef class _UseColumns:
     cdef OpenColumns opens
     cdef InheritedColumns inherited
     cdef ExecutionColumns executions
+    cdef ChangeColumns changes
+    cdef LinkColumns links
+    cdef Devices devices
+    cdef u32 n_paths
     cdef object tables
 
     cdef int take_executions(self, table, u64 n_paths) except -1
     cdef int take_opens(self, table, u64 n_paths) except -1
     cdef int take_inherited(self, table, u64 n_paths) except -1
+    cdef int take_changes(self, table) except -1
+    cdef int take_links(self, links) except -1
 
 
 cdef class _RawUses:
@@ -32,10 +40,12 @@ cdef class Graph:
     cdef readonly u64 n_opens
     cdef readonly u64 n_inherited
     cdef readonly bint is_reversed
+    cdef readonly list links  # (path, execution, target) of symbolic links that the build made
 
     cdef int number(self, tables, bint wrapped) except -1
     cdef int link_pipes(self, tables) except -1
-    cdef int list_uses(self, tables, bint all_programs) except -1
+    cdef int list_uses(self, image, links, bint all_programs) except -1
+    cdef int find_ends(self, _UseColumns columns, _RawUses uses) except -1
     cdef int deal_uses(self, _RawUses uses) except -1
 
 

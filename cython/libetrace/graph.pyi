@@ -24,6 +24,7 @@ class Graph:
     n_opens: int
     n_inherited: int
     is_reversed: bool
+    links: list[tuple[int, int, int]]
     def __init__(
         self, image: Image, *, reverse: bool = False, wrapped: bool = False, programs: bool = False
     ) -> None: ...

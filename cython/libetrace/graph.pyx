@@ -6,15 +6,22 @@ Every row number in the columns is checked here, once, before anything follows i
 """
 from array import array
 
+from libetrace.symlinks import find_devices, find_links
+
 cimport cython
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy
 
+from libetrace.ends cimport ends_find_last, ends_free, ends_init
 from libetrace.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.processes cimport Executions, number_processes
-from libetrace.raw_uses cimport first_stamp, take_inherited, take_opens, take_programs
+from libetrace.raw_uses cimport (
+    first_stamp, take_inherited, take_links, take_opens, take_programs,
+)
 from libetrace.types cimport s32, s64, u8, u32, u64, UINT32_MAX
-from libetrace.uses cimport READS, WRITES, RawUse, Use, UseLists, lists_free, lists_init, order_uses
+from libetrace.uses cimport (
+    READS, WRITES, Ends, Owners, RawUse, Use, UseLists, lists_free, lists_init, order_uses,
+)
 from libetrace.walk cimport (
     BY_PIPE, BY_USE, NO_ITEM, Edges, Item, Pipe, Walk, walk_free, walk_from, walk_init,
 )
@@ -93,16 +100,42 @@ cdef const u8 *first_u8(const u8[::1] column) noexcept:
 # ---- building ----
 
 
+def links_of(image):
+    try:
+        return find_links(image)
+    except (IndexError, KeyError) as error:
+        raise GraphError(f"changes name rows that do not exist: {error}") from error
+
+
+def devices_of(image):
+    try:
+        return find_devices(image)
+    except (IndexError, KeyError) as error:
+        raise GraphError(f"paths name strings that do not exist: {error}") from error
+
+
 cdef class _UseColumns:
     """The columns of uses, checked; `tables` keeps them mapped."""
 
-    def __init__(self, tables):
+    def __init__(self, image, links):
+        cdef const u8[::1] modes
+        tables = image.tables
         cdef u64 n_paths = tables["paths"].n_rows
-        self.tables = tables
+        self.tables = [tables, links]
+        self.n_paths = <u32>n_paths
+        modes = tables["paths"]["mode"]
+        check_length(modes, n_paths, "paths.mode")
+        self.devices.modes = first_u8(modes)
+        devices, shared = devices_of(image)
+        self.devices.first, self.devices.end = devices.start, devices.stop
+        self.devices.first_shared, self.devices.end_shared = shared.start, shared.stop
         self.take_executions(tables["executions"], n_paths)
         self.take_opens(tables["opens"], n_paths)
         if "inherited" in tables:
             self.take_inherited(tables["inherited"], n_paths)
+        if "changes" in tables:
+            self.take_changes(tables["changes"])
+        self.take_links(links)
         self.executions.first = first_stamp(&self.executions, &self.opens)
 
     cdef int take_executions(self, table, u64 n_paths) except -1:
@@ -141,11 +174,31 @@ cdef class _UseColumns:
         return 0
 
 
+    cdef int take_changes(self, table) except -1:
+        self.changes.n = table.n_rows
+        for name in ("open", "kind", "time_ns"):
+            check_length(table[name], table.n_rows, f"changes.{name}")
+        check_rows(table["open"], self.opens.n, "changes.open")
+        self.changes.open = first_u32(table["open"])
+        self.changes.kind = first_u8(table["kind"])
+        self.changes.time = first_s64(table["time_ns"])
+        return 0
+
+    cdef int take_links(self, links) except -1:
+        self.links.n = len(links[0])
+        self.links.path = first_u32(links[0])
+        self.links.execution = first_u32(links[1])
+        self.links.target = first_u32(links[2])
+        self.links.time = first_s64(links[3])
+        return 0
+
+
 cdef class _RawUses:
     """All uses of an image; `n` of them."""
 
     def __cinit__(self, _UseColumns columns, u32 n_paths, bint all_programs):
-        cdef u64 room = columns.opens.n + columns.inherited.n + columns.executions.n
+        cdef u64 first_link = columns.opens.n + columns.inherited.n + columns.executions.n
+        cdef u64 room = first_link + 2 * columns.links.n
         cdef u8 *is_written = NULL
         if room >= UINT32_MAX:
             raise GraphError(f"{room} uses of files are more than {UINT32_MAX}")
@@ -155,9 +208,11 @@ cdef class _RawUses:
             free(is_written)
             raise MemoryError
         with nogil:
-            self.n = take_opens(&columns.opens, &columns.executions, self.raw, 0)
+            self.n = take_opens(&columns.opens, &columns.changes, &columns.devices,
+                                &columns.executions, self.raw, 0)
             self.n = take_inherited(&columns.inherited, &columns.executions, self.raw, self.n)
             self.n = take_programs(&columns.executions, all_programs, is_written, self.raw, self.n)
+            self.n = take_links(&columns.links, <u32>first_link, self.raw, self.n)
             free(is_written)
 
     def __dealloc__(self):
@@ -170,7 +225,8 @@ cdef class Graph:
 
     `reverse` turns everything round: closures then go from files to what was made of them.
     `wrapped` takes a shell and all it started as one process (table `wrappers`). A program counts
-    as read by its execution when the build wrote it, with `programs` always. Building costs one
+    as read by its execution when the build wrote it, with `programs` always. A symbolic link is
+    written by who made it, and reads its target (`links`). Building costs one
     pass over `opens`; the columns are not needed afterwards. GraphError for a damaged image.
     """
 
@@ -179,13 +235,18 @@ cdef class Graph:
         self.is_reversed = reverse
         self.n_paths = tables["paths"].n_rows
         self.n_executions = tables["executions"].n_rows
+        self.edges.is_mirrored = reverse
         self.number(tables, wrapped)
+        columns = links_of(image)
+        self.links = list(zip(*columns[:3]))
         self.link_pipes(tables)
-        self.list_uses(tables, programs)
+        self.list_uses(image, columns, programs)
 
     def __dealloc__(self):
         lists_free(&self.edges.by_path)
         lists_free(&self.edges.by_process)
+        ends_free(&self.edges.ends)
+        free(self.edges.place)
         free(self.edges.pipe_start)
         free(self.edges.pipes)
         free(self.process_of)
@@ -221,37 +282,61 @@ cdef class Graph:
     cdef int link_pipes(self, tables) except -1:
         cdef const u64[::1] start = tables["executions"]["readers.start"]
         cdef const u32[::1] readers = tables["pipe_readers"]["execution"]
+        cdef u32 n_owners = self.n_processes + <u32>len(self.links)
         cdef int status
         check_starts(start, self.n_executions, readers.shape[0], "executions.readers.start")
         check_rows(readers, self.n_executions, "pipe_readers.execution")
         with nogil:
-            status = deal_pipes(&self.edges, self.process_of, self.n_executions, self.n_processes,
+            status = deal_pipes(&self.edges, self.process_of, self.n_executions, n_owners,
                                 &start[0], &readers[0] if readers.shape[0] else NULL,
                                 self.is_reversed)
         if status < 0:
             raise MemoryError
         return 0
 
-    cdef int list_uses(self, tables, bint all_programs) except -1:
-        cdef _UseColumns columns = _UseColumns(tables)
+    cdef int list_uses(self, image, links, bint all_programs) except -1:
+        cdef _UseColumns columns = _UseColumns(image, links)
+        cdef _RawUses uses = _RawUses(columns, self.n_paths, all_programs)
         self.n_opens = columns.opens.n
         self.n_inherited = columns.inherited.n
-        return self.deal_uses(_RawUses(columns, self.n_paths, all_programs))
+        self.find_ends(columns, uses)
+        return self.deal_uses(uses)
+
+    cdef int find_ends(self, _UseColumns columns, _RawUses uses) except -1:
+        cdef int status
+        if self.n_paths + columns.changes.n >= UINT32_MAX:
+            raise GraphError(f"{columns.changes.n} changes of files are too many")
+        with nogil:
+            status = ends_init(&self.edges.ends, self.n_paths, &columns.changes, &columns.opens,
+                               columns.devices.modes)
+            if status == 0:
+                status = ends_find_last(&self.edges.ends, uses.raw, uses.n)
+        if status < 0:
+            raise MemoryError
+        return 0
 
     cdef int deal_uses(self, _RawUses uses) except -1:
         cdef u8 by_path = READS if self.is_reversed else WRITES
         cdef u8 by_process = WRITES if self.is_reversed else READS
+        cdef u32 n_owners = self.n_processes + <u32>len(self.links)
+        cdef Owners owners
         cdef u32 *order
         cdef int status
+        owners.process_of = self.process_of
+        owners.ends = &self.edges.ends
+        owners.n_processes = self.n_processes
+        owners.first_link = <u32>(self.n_opens + self.n_inherited + self.n_executions)
         with nogil:
             order = order_uses(uses.raw, uses.n, self.is_reversed)
             status = -1 if order == NULL else lists_init(
-                &self.edges.by_path, self.n_paths, uses.raw, order, uses.n, self.process_of,
-                by_path, True, self.is_reversed)
+                &self.edges.by_path, self.n_paths, uses.raw, order, uses.n, &owners, by_path, True,
+                self.is_reversed)
             if status == 0:
                 status = lists_init(
-                    &self.edges.by_process, self.n_processes, uses.raw, order, uses.n,
-                    self.process_of, by_process, False, self.is_reversed)
+                    &self.edges.by_process, n_owners, uses.raw, order, uses.n, &owners, by_process,
+                    False, self.is_reversed)
+            if status == 0:
+                status = place_nodes(&self.edges)
             free(order)
         if status < 0:
             raise MemoryError
@@ -303,6 +388,26 @@ cdef class Graph:
             return starts, array("I", out.data[:out.len] if out.len else b"")
         finally:
             buffer_free(&out)
+
+
+# Where in the list of a path what counts for each of its nodes can begin.
+cdef int place_nodes(Edges *edges) noexcept nogil:
+    cdef const Ends *ends = &edges.ends
+    cdef u32 path, node
+    cdef u64 i
+    edges.place = <u64 *>malloc((<size_t>ends.first[ends.n_paths] + 1) * sizeof(u64))
+    if edges.place == NULL:
+        return -1
+    for path in range(ends.n_paths):
+        node = ends.first[path]
+        for i in range(edges.by_path.start[path], edges.by_path.start[path + 1]):
+            while node <= edges.by_path.uses[i].node:
+                edges.place[node] = i
+                node += 1
+        while node < ends.first[path + 1]:
+            edges.place[node] = edges.by_path.start[path + 1]
+            node += 1
+    return 0
 
 
 cdef int deal_pipes(Edges *edges, const u32 *process_of, u32 n_executions, u32 n_processes,
@@ -412,7 +517,9 @@ cdef class Closure:
     cdef object rows(self, Buffer *numbers, const Use *uses):
         cdef const u64 *number = <const u64 *>numbers.data
         cdef size_t i
-        return array("I", sorted([uses[number[i]].row for i in range(numbers.len / sizeof(u64))]))
+        # a path with several contents may be left through one use for more than one of them
+        found = {uses[number[i]].row for i in range(numbers.len / sizeof(u64))}
+        return array("I", sorted(found))
 
     @property
     def executions(self):

@@ -14,6 +14,30 @@ cdef struct OpenColumns:
     u64 n
 
 
+cdef struct ChangeColumns:
+    const u32 *open
+    const u8 *kind
+    const s64 *time
+    u64 n
+
+
+# Paths of devices: [first, end) without the range of /dev/shm. What is written there is gone.
+cdef struct Devices:
+    u32 first
+    u32 end
+    u32 first_shared
+    u32 end_shared
+    const u8 *modes  # of all paths
+
+
+cdef struct LinkColumns:
+    const u32 *path
+    const u32 *target
+    const u32 *execution
+    const s64 *time
+    u64 n
+
+
 cdef struct InheritedColumns:
     const u32 *path
     const u32 *execution
@@ -32,7 +56,8 @@ cdef struct ExecutionColumns:
 # The stamp at which the trace began, as far as the opens tell.
 cdef s64 first_stamp(const ExecutionColumns *executions, const OpenColumns *opens) noexcept nogil
 # Each appends its uses to `raw`, whose rows count on from `n`, and returns how many there are now.
-cdef u64 take_opens(const OpenColumns *opens, const ExecutionColumns *executions, RawUse *raw,
+cdef u64 take_opens(const OpenColumns *opens, const ChangeColumns *changes,
+                    const Devices *devices, const ExecutionColumns *executions, RawUse *raw,
                     u64 n) noexcept nogil
 cdef u64 take_inherited(const InheritedColumns *files, const ExecutionColumns *executions,
                         RawUse *raw, u64 n) noexcept nogil
@@ -40,3 +65,5 @@ cdef u64 take_inherited(const InheritedColumns *files, const ExecutionColumns *e
 # has a byte for each path, 0.
 cdef u64 take_programs(const ExecutionColumns *executions, bint all_programs, u8 *is_written,
                        RawUse *raw, u64 n) noexcept nogil
+# Symbolic links: each writes its name when it is made, and reads its target as long as the trace lasts.
+cdef u64 take_links(const LinkColumns *links, u32 first_row, RawUse *raw, u64 n) noexcept nogil

@@ -7,6 +7,8 @@ All uses are sorted once (radix sort of the stamps) and dealt out to their owner
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from libetrace.ends cimport node_of
+
 cdef enum:
     RADIX_BITS = 11
     N_BUCKETS = 1 << RADIX_BITS
@@ -79,12 +81,16 @@ cdef u32 *order_uses(const RawUse *raw, u64 n, bint is_mirrored) noexcept nogil:
     return order
 
 
-cdef inline u32 owner_of(const RawUse *raw, const u32 *process_of, bint by_path) noexcept nogil:
-    return raw.path if by_path else process_of[raw.execution]
+cdef inline u32 owner_of(const RawUse *raw, const Owners *owners, bint by_path) noexcept nogil:
+    if by_path:
+        return raw.path
+    if raw.access & LINK:
+        return owners.n_processes + (raw.row - owners.first_link) / 2
+    return owners.process_of[raw.execution]
 
 
 cdef void deal(UseLists *lists, const RawUse *raw, const u32 *order, u64 n_raw,
-               const u32 *process_of, u8 access, bint by_path, bint is_mirrored) noexcept nogil:
+               const Owners *owners, u8 access, bint by_path, bint is_mirrored) noexcept nogil:
     cdef const RawUse *one
     cdef Use *use
     cdef u64 *place
@@ -93,18 +99,19 @@ cdef void deal(UseLists *lists, const RawUse *raw, const u32 *order, u64 n_raw,
         one = raw + order[i]
         if not one.access & access:
             continue
-        place = lists.start + owner_of(one, process_of, by_path)
+        place = lists.start + owner_of(one, owners, by_path)
         use = lists.uses + place[0]
         place[0] += 1
         use.key = key_of(one, is_mirrored)
         use.limit = -one.begin if is_mirrored else one.end
-        use.target = owner_of(one, process_of, not by_path)
+        use.target = owner_of(one, owners, not by_path)
         use.execution = one.execution
         use.row = one.row
+        use.node = node_of(owners.ends, one, access, is_mirrored)
 
 
 cdef int lists_init(UseLists *lists, u32 n_owners, const RawUse *raw, const u32 *order, u64 n_raw,
-                    const u32 *process_of, u8 access, bint by_path,
+                    const Owners *owners, u8 access, bint by_path,
                     bint is_mirrored) noexcept nogil:
     cdef u64 i
     cdef u64 n = 0
@@ -114,7 +121,7 @@ cdef int lists_init(UseLists *lists, u32 n_owners, const RawUse *raw, const u32 
         return -1
     for i in range(n_raw):
         if raw[i].access & access:
-            lists.start[<u64>owner_of(raw + i, process_of, by_path) + 2] += 1
+            lists.start[<u64>owner_of(raw + i, owners, by_path) + 2] += 1
             n += 1
     for i in range(n_owners):
         lists.start[i + 2] += lists.start[i + 1]
@@ -123,7 +130,7 @@ cdef int lists_init(UseLists *lists, u32 n_owners, const RawUse *raw, const u32 
         return -1
     # dealing moves each start to the next one's place
     lists.start += 1
-    deal(lists, raw, order, n_raw, process_of, access, by_path, is_mirrored)
+    deal(lists, raw, order, n_raw, owners, access, by_path, is_mirrored)
     lists.start -= 1
     return 0
 

@@ -2,7 +2,7 @@
 # Walks from files over who wrote them to what those read, and on; nearest first.
 from libetrace.memory cimport Buffer
 from libetrace.types cimport s64, u8, u32, u64
-from libetrace.uses cimport UseLists
+from libetrace.uses cimport Ends, UseLists
 
 cdef enum:
     NO_ITEM = 0xFFFFFFFF
@@ -18,6 +18,9 @@ cdef struct Pipe:
 cdef struct Edges:
     UseLists by_path
     UseLists by_process
+    Ends ends
+    u64 *place  # in by_path, of each node: what comes before is not for it
+    bint is_mirrored
     u64 *pipe_start  # n_processes + 1
     Pipe *pipes
 
@@ -41,27 +44,29 @@ cdef enum Kind:
 cdef struct Item:
     s64 limit
     u32 id  # path or process
+    u32 node  # of the path
     u32 parent  # item, NO_ITEM for a root
     u64 edge  # in the list that `kind` names
     u8 is_process
     u8 kind
 
 
-# State of a path or process in the walk of this number.
+# State of a node or process in the walk of this number.
 cdef struct Mark:
     u32 walk
     u64 place  # in its list: what comes before is done
     s64 limit  # of the pipes that are done
 
 
-# `listed` and `via` are by path; the others grow.
+# `listed`, `rooted` and `via` are by path; the others grow.
 cdef struct Walk:
     const Edges *edges
     Rules rules
     u32 number
-    Mark *paths
+    Mark *nodes
     Mark *processes
     u32 *listed  # number of the walk
+    u32 *rooted
     u64 *via_use  # first one, in by_process
     u32 *via_item  # of its process
     Buffer items  # Item

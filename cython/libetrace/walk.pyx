@@ -3,7 +3,8 @@
 """Walks from files to what they were made of (or, with mirrored lists, to what was made of them).
 
 The rules of time: a write depends on what its process read from before it ended, a read on the
-writes that began before it ended. With lists in order of time what counts is always the beginning
+writes that began before it ended, unless what they wrote was gone by then (ends.pyx): a path is as
+many nodes as it had contents. With lists in order of time what counts is always the beginning
 of a list, so that a walk keeps for each path and process how much of its list is done, and looks
 at each use once: the cost is the number of uses reached. Items wait in one queue, nearest first;
 it stays, and is the proof of everything found.
@@ -13,27 +14,30 @@ from libc.string cimport memset
 
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.types cimport INT64_MAX
-from libetrace.uses cimport Use
+from libetrace.uses cimport Ends, Use
 
 
 cdef int walk_init(Walk *walk, const Edges *edges) noexcept nogil:
     cdef size_t n_paths = <size_t>edges.by_path.n + 1
+    cdef size_t n_nodes = <size_t>edges.ends.first[edges.by_path.n] + 1
     memset(walk, 0, sizeof(walk[0]))
     walk.edges = edges
-    walk.paths = <Mark *>calloc(n_paths, sizeof(Mark))
+    walk.nodes = <Mark *>calloc(n_nodes, sizeof(Mark))
     walk.processes = <Mark *>calloc(<size_t>edges.by_process.n + 1, sizeof(Mark))
     walk.listed = <u32 *>calloc(n_paths, sizeof(u32))
+    walk.rooted = <u32 *>calloc(n_paths, sizeof(u32))
     walk.via_use = <u64 *>calloc(n_paths, sizeof(u64))
     walk.via_item = <u32 *>calloc(n_paths, sizeof(u32))
-    if walk.paths == NULL or walk.processes == NULL or walk.listed == NULL:
+    if walk.nodes == NULL or walk.processes == NULL or walk.listed == NULL or walk.rooted == NULL:
         return -1
     return -1 if walk.via_use == NULL or walk.via_item == NULL else 0
 
 
 cdef void walk_free(Walk *walk) noexcept nogil:
-    free(walk.paths)
+    free(walk.nodes)
     free(walk.processes)
     free(walk.listed)
+    free(walk.rooted)
     free(walk.via_use)
     free(walk.via_item)
     buffer_free(&walk.items)
@@ -42,7 +46,7 @@ cdef void walk_free(Walk *walk) noexcept nogil:
     buffer_free(&walk.left)
 
 
-# The mark of this walk: of an older one it begins anew.
+# The mark of this walk: a stale one is reset.
 cdef inline Mark *mark_of(const Walk *walk, Mark *mark, u64 start) noexcept nogil:
     if mark.walk != walk.number:
         mark.walk = walk.number
@@ -51,8 +55,8 @@ cdef inline Mark *mark_of(const Walk *walk, Mark *mark, u64 start) noexcept nogi
     return mark
 
 
-cdef inline Mark *path_mark(const Walk *walk, u32 path) noexcept nogil:
-    return mark_of(walk, walk.paths + path, walk.edges.by_path.start[path])
+cdef inline Mark *node_mark(const Walk *walk, u32 node) noexcept nogil:
+    return mark_of(walk, walk.nodes + node, walk.edges.place[node])
 
 
 cdef inline Mark *process_mark(const Walk *walk, u32 process) noexcept nogil:
@@ -69,12 +73,13 @@ cdef inline bint is_stop(const Walk *walk, u32 path) noexcept nogil:
         return True
     if walk.rules.modules == NULL or not walk.rules.modules[path]:
         return False
-    return walk.paths[path].walk != walk.number
+    return walk.rooted[path] != walk.number
 
 
-cdef inline int add_item(Walk *walk, u32 id, s64 limit, u32 parent, bint is_process, u8 kind,
-                         u64 edge) noexcept nogil:
+cdef inline int add_item(Walk *walk, u32 id, u32 node, s64 limit, u32 parent, bint is_process,
+                         u8 kind, u64 edge) noexcept nogil:
     cdef Item item
+    item.node = node
     item.limit = limit
     item.id = id
     item.parent = parent
@@ -85,13 +90,14 @@ cdef inline int add_item(Walk *walk, u32 id, s64 limit, u32 parent, bint is_proc
 
 
 # A path waits only when something of its list is new within the limit.
-cdef int enter_path(Walk *walk, u32 path, s64 limit, u32 parent, u64 edge) noexcept nogil:
-    cdef Mark *mark = path_mark(walk, path)
+cdef int enter_path(Walk *walk, u32 path, u32 node, s64 limit, u32 parent,
+                    u64 edge) noexcept nogil:
+    cdef Mark *mark = node_mark(walk, node)
     if mark.place == walk.edges.by_path.start[path + 1]:
         return 0
     if walk.edges.by_path.uses[mark.place].key > limit:
         return 0
-    return add_item(walk, path, limit, parent, False, BY_USE, edge)
+    return add_item(walk, path, node, limit, parent, False, BY_USE, edge)
 
 
 cdef inline bint has_more(const Walk *walk, u32 process, const Mark *mark, s64 limit) noexcept nogil:
@@ -107,7 +113,7 @@ cdef int enter_process(Walk *walk, u32 process, s64 limit, u32 parent, u8 kind,
                        u64 edge) noexcept nogil:
     if not has_more(walk, process, process_mark(walk, process), limit):
         return 0
-    return add_item(walk, process, limit, parent, True, kind, edge)
+    return add_item(walk, process, 0, limit, parent, True, kind, edge)
 
 
 cdef inline s64 limit_of(const Walk *walk, const Use *use) noexcept nogil:
@@ -118,18 +124,32 @@ cdef inline s64 limit_of(const Walk *walk, const Use *use) noexcept nogil:
 cdef int visit_path(Walk *walk, u32 number, Item item) noexcept nogil:
     cdef const Use *uses = walk.edges.by_path.uses
     cdef u64 end = walk.edges.by_path.start[item.id + 1]
-    cdef Mark *mark = path_mark(walk, item.id)
+    cdef Mark *mark = node_mark(walk, item.node)
     cdef u64 i
     while mark.place < end and uses[mark.place].key <= item.limit:
         i = mark.place
         mark.place += 1
-        if is_excluded(walk, uses[i].execution):
+        if uses[i].node < item.node or is_excluded(walk, uses[i].execution):
             continue
         if buffer_add(&walk.entered, &i, sizeof(i)) < 0:
             return -1
         if enter_process(walk, uses[i].target, limit_of(walk, uses + i), number, BY_USE, i) < 0:
             return -1
     return 0
+
+
+# Without order a path is one node.
+cdef inline u32 node_of_use(const Walk *walk, const Use *use) noexcept nogil:
+    return use.node if walk.rules.is_ordered else walk.edges.ends.first[use.target]
+
+
+# Mirrored, a path that was written counts as made of something only by its last content, as it does
+# when it is asked for.
+cdef inline bint is_last(const Walk *walk, const Use *use) noexcept nogil:
+    cdef const Ends *ends = &walk.edges.ends
+    if not walk.edges.is_mirrored or not walk.rules.is_ordered:
+        return True
+    return use.node + ends.n_past[use.target] < ends.first[use.target + 1]
 
 
 cdef int list_path(Walk *walk, u32 path, u32 number, u64 use) noexcept nogil:
@@ -153,11 +173,12 @@ cdef int visit_files(Walk *walk, u32 number, const Item *item) noexcept nogil:
             continue
         if buffer_add(&walk.left, &i, sizeof(i)) < 0:
             return -1
-        if list_path(walk, uses[i].target, number, i) < 0:
+        if is_last(walk, uses + i) and list_path(walk, uses[i].target, number, i) < 0:
             return -1
         if is_stop(walk, uses[i].target):
             continue
-        if enter_path(walk, uses[i].target, limit_of(walk, uses + i), number, i) < 0:
+        if enter_path(walk, uses[i].target, node_of_use(walk, uses + i),
+                      limit_of(walk, uses + i), number, i) < 0:
             return -1
     return 0
 
@@ -197,13 +218,22 @@ cdef void begin(Walk *walk) noexcept nogil:
     walk.left.len = 0
 
 
+# What a path was made of is what its last content was made of; of any content something was made.
+cdef inline u32 root_node(const Walk *walk, u32 path) noexcept nogil:
+    cdef const Ends *ends = &walk.edges.ends
+    if walk.edges.is_mirrored or not walk.rules.is_ordered:
+        return ends.first[path]
+    return ends.first[path] + ends.n_past[path]
+
+
 cdef int walk_from(Walk *walk, const u32 *roots, size_t n_roots) noexcept nogil:
     cdef size_t i
     cdef u32 number = 0
     begin(walk)
     for i in range(n_roots):
-        path_mark(walk, roots[i])
-        if add_item(walk, roots[i], INT64_MAX, NO_ITEM, False, BY_ROOT, 0) < 0:
+        walk.rooted[roots[i]] = walk.number
+        if add_item(walk, roots[i], root_node(walk, roots[i]), INT64_MAX, NO_ITEM, False, BY_ROOT,
+                    0) < 0:
             return -1
     while number < walk.items.len / sizeof(Item):
         if visit(walk, number) < 0:

@@ -68,16 +68,27 @@ class Dependencies:
         return bytes(mask)
 
     def closure(
-        self, paths: Iterable[int], rules: Rules, left_out: Exclusions, *, reverse: bool = False
+        self,
+        paths: Iterable[int],
+        rules: Rules,
+        left_out: Exclusions,
+        *,
+        reverse: bool = False,
+        without: bytes | None = None,
     ) -> Closure:
-        """Return the closure of rows of `paths` for which the configuration says the same."""
+        """Return the closure of rows of `paths` for which the configuration says the same.
+
+        `without` has a byte for each execution, not 0 for those that do not count either.
+        """
         graph = self.graph(reverse=reverse, wrapped=rules.is_wrapped, programs=rules.all_programs)
         pipes = left_out.pipes if rules.pipes is None else rules.pipes
         return graph.closure(
             paths,
             stops=self._stops(left_out.files, rules.exclude_files, rules.negate),
             modules=self.modules if rules.is_direct else None,
-            excluded=self._excluded(left_out.commands, rules.exclude_commands, rules.negate),
+            excluded=_either(
+                self._excluded(left_out.commands, rules.exclude_commands, rules.negate), without
+            ),
             ordered=rules.is_ordered,
             pipes=pipes is not False,
         )
@@ -102,6 +113,13 @@ class Dependencies:
         )
 
 
+def _either(first: bytes | None, second: bytes | None) -> bytes | None:
+    """Return a mask of what one of two excludes."""
+    if first is None or second is None:
+        return first or second
+    return bytes(a | b for a, b in zip(first, second, strict=True))
+
+
 def join(closures: Iterable[Closure], roots: Iterable[int]) -> array[int]:
     """Return the sorted rows of `paths` that some closure found, without the roots."""
     found: set[int] = set()
@@ -111,12 +129,17 @@ def join(closures: Iterable[Closure], roots: Iterable[int]) -> array[int]:
 
 
 class Uses:
-    """Rows that a closure names -> paths and executions: opens, inherited files, programs."""
+    """Rows that a closure names -> paths and executions.
+
+    Opens, inherited files, programs, then symbolic links: what each writes, what it reads.
+    """
 
     def __init__(self, image: Image, graph: Graph) -> None:
         self._image = image
         self._first_inherited = graph.n_opens
         self._first_program = graph.n_opens + graph.n_inherited
+        self._first_link = self._first_program + graph.n_executions
+        self._links = graph.links
 
     def path(self, row: int) -> int:
         """Return the row of `paths` that was used."""
@@ -124,6 +147,9 @@ class Uses:
             table, at = self._image["opens"], row
         elif row < self._first_program:
             table, at = self._image["inherited"], row - self._first_inherited
+        elif row >= self._first_link:
+            path, _, target = self._links[(row - self._first_link) // 2]
+            return target if (row - self._first_link) % 2 else path
         else:
             return int(self._image["executions"]["binary"][row - self._first_program])
         return int(table["path"][at])
@@ -134,4 +160,6 @@ class Uses:
             return int(self._image["opens"]["execution"][row])
         if row < self._first_program:
             return int(self._image["inherited"]["execution"][row - self._first_inherited])
+        if row >= self._first_link:
+            return self._links[(row - self._first_link) // 2][1]
         return row - self._first_program

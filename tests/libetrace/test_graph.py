@@ -11,7 +11,7 @@ from typing import Any
 
 import closures
 import pytest
-from closures import Build, Left, Use
+from closures import Build, End, Left, Use
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.graph import Graph, GraphError
@@ -23,6 +23,7 @@ from etrace.spec.database import NONE, PRODUCTS, TABLES
 CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<i4": "i", "<i2": "h", "|u1": "B"}
 SCHEMA = {table.name: table for table in (*TABLES, *PRODUCTS)}
 CLONE_THREAD = 0x10000
+EMPTIED, AWAY = 1, 5
 MAX_PATHS, MAX_EXECUTIONS, MAX_TIME = 6, 6, 12
 Columns = dict[str, dict[str, Sequence[int]]]
 
@@ -66,6 +67,19 @@ def columns_of(build: Build, n_paths: int, threads: Sequence[tuple[int, int]]) -
             "mode": [2 if use.reads and use.writes else int(use.writes) for use in build.uses],
         },
         "inherited": {"path": [], "execution": [], "mode": []},
+        "changes": changes_of(build),
+    }
+
+
+def changes_of(build: Build) -> dict[str, Sequence[int]]:
+    """Let some use of the path tell of each end."""
+    opens = {use.path: row for row, use in enumerate(build.uses)}
+    ends = sorted((opens[end.path], end.time, end.is_away) for end in build.ends)
+    return {
+        "open": [row for row, _, _ in ends],
+        "kind": [AWAY if is_away else EMPTIED for _, _, is_away in ends],
+        "time_ns": [time for _, time, _ in ends],
+        "name": [NONE] * len(ends),
     }
 
 
@@ -134,6 +148,14 @@ class Case:
     threads: list[tuple[int, int]]
     left: Left
     roots: list[int]
+    ends: list[End]
+
+    def build(self) -> Build:
+        """Return the build: no end is of a path that nothing used."""
+        used = {use.path for use in self.uses}
+        ends = [end for end in self.ends if end.path in used]
+        groups = closures.groups(MAX_EXECUTIONS, self.threads)
+        return Build(self.uses, groups, self.pipes, ends)
 
 
 cases = st.builds(
@@ -143,6 +165,10 @@ cases = st.builds(
     threads=st.lists(pairs, max_size=2, unique=True),
     left=lefts,
     roots=st.lists(st.integers(0, MAX_PATHS - 1), min_size=1, max_size=2, unique=True),
+    ends=st.lists(
+        st.builds(End, st.integers(0, MAX_PATHS - 1), st.integers(0, MAX_TIME), st.booleans()),
+        max_size=6,
+    ),
 )
 
 
@@ -150,7 +176,7 @@ cases = st.builds(
 @given(cases)
 def test_it_finds_what_the_definition_says(images: Images, case: Case) -> None:
     threads, left, roots = case.threads, case.left, case.roots
-    build = Build(case.uses, closures.groups(MAX_EXECUTIONS, threads), case.pipes)
+    build = case.build()
     image = images.make(columns_of(build, MAX_PATHS, threads))
     graph, backwards = Graph(image), Graph(image, reverse=True)
     assert [graph.process_of_execution(e) for e in range(MAX_EXECUTIONS)] == build.process_of
@@ -171,12 +197,14 @@ def assert_is_a_chain(build: Build, left: Left, chain: list[Any], path: int) -> 
     kind, at = chain[0]
     assert kind == "root"
     until, process = float("inf"), -1
+    since = closures.last_content(build, at)
     for step in chain[1:]:
         match step:
             case ("enter", execution, row):
                 use = build.uses[row]
                 assert (use.path, use.execution, use.writes) == (at, execution, True)
                 assert use.begin <= until
+                assert use.end >= since or not left.ordered
                 process, until = build.process_of[execution], use.end
             case ("pipe", own, other):
                 assert (other, own) in build.pipes
@@ -187,7 +215,7 @@ def assert_is_a_chain(build: Build, left: Left, chain: list[Any], path: int) -> 
                 assert (use.path, use.execution, use.reads) == (at, execution, True)
                 assert build.process_of[execution] == process
                 assert use.begin <= until
-                until = use.end
+                until, since = use.end, closures.content_of(build, use)
         if not left.ordered:
             until = float("inf")
     assert at == path

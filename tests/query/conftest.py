@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small build of tests/databases.py, open."""
+"""The small build of tests/databases.py, open; databases of builds that a trace tells."""
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import databases
 import pytest
+from builders import TraceBuilder
+from captured_builds import told_database
 from libetrace.image import Image
+from told_builds import Tell
 
 from etrace.nfsdb.store import open_database
+from etrace.query.dependencies import Dependencies
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +33,16 @@ def image(database: Path) -> Image:
 def parsed(tmp_path_factory: pytest.TempPathFactory) -> Image:
     """Image of the small build before `cas pp`."""
     return open_database(databases.write_parsed(tmp_path_factory.mktemp("parsed")))
+
+
+@pytest.fixture
+def tell(tmp_path: Path) -> Tell:
+    """Open the database of a build that a trace tells."""
+    numbers = count()
+
+    def told(trace: TraceBuilder) -> Dependencies:
+        folder = tmp_path / str(next(numbers))
+        folder.mkdir()
+        return Dependencies(told_database(folder, trace.trace()))
+
+    return told
