@@ -246,7 +246,13 @@ class Modules:
             "type": "linked",
             "kind": item.kind_name,
             "linked_by": [{"pid": pid, "idx": index} for pid, index in keys],
+            **self._copy_of(item, style),
         }
+
+    def _copy_of(self, item: Module, style: Style) -> Record:
+        if item.copy_of is None:
+            return {}
+        return {"copy_of": os.fsdecode(_relative(self._image.path_string(item.copy_of), style))}
 
     def feed(self, item: Module, _option: str) -> bytes:
         """Return the path."""

@@ -43,6 +43,14 @@ def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
     _add_patterns(group)
 
 
+def add_copies(parser: argparse.ArgumentParser) -> None:
+    """Add `--with-copies`."""
+    parser.add_argument(
+        "--with-copies", action="store_true",
+        help="installed, stripped, renamed and hard linked copies of linked modules too",
+    )  # fmt: skip
+
+
 def _add_patterns(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--exclude-file", "--exclude", dest="exclude_files", metavar="GLOB", action="append",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executables, shared objects, archives and partial links that the build made."""
+"""Executables, shared objects, archives and partial links that the build made, and their copies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from libetrace.image import Image
 
 from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given
+from etrace.query.copies import find_copies
 from etrace.query.kinds import product
 from etrace.query.targets import find_targets
 
@@ -22,6 +23,7 @@ class Module:
     path: int
     kind: int
     executions: tuple[int, ...]
+    copy_of: int | None = None  #: row of `paths` of the module
 
     @property
     def kind_name(self) -> str:
@@ -29,11 +31,13 @@ class Module:
         return KIND_NAMES[self.kind]
 
 
-def linked_modules(image: Image, given: Given = EVERYTHING) -> list[Module]:
+def linked_modules(
+    image: Image, given: Given = EVERYTHING, *, with_copies: bool = False
+) -> list[Module]:
     """Return each module once, in order of its path; its kind is that of the last link.
 
     A module is left out when filters hold for none of its opens, or when none of the chosen
-    executions made it.
+    executions made it. With `with_copies` copies of modules are modules.
     """
     linked = product(image, "linked", "linked modules")
     makers = set(chosen.executions(image, given.of_executions()))
@@ -44,12 +48,20 @@ def linked_modules(image: Image, given: Given = EVERYTHING) -> list[Module]:
         if execution in makers:
             executions = found.get(path, (0, []))[1]
             found[path] = kind, [*executions, execution]
+    modules = {path: Module(path, kind, tuple(by)) for path, (kind, by) in found.items()}
+    if with_copies:
+        modules |= _copies(image, set(makers))
     wanted = _wanted(image, given)
-    return [
-        Module(path, kind, tuple(executions))
-        for path, (kind, executions) in sorted(found.items())
-        if wanted is None or path in wanted
-    ]
+    return [modules[path] for path in sorted(modules) if wanted is None or path in wanted]
+
+
+def _copies(image: Image, makers: set[int]) -> dict[int, Module]:
+    kinds = dict(zip(image["linked"]["path"], image["linked"]["kind"], strict=True))
+    return {
+        path: Module(path, kinds[copy.module], (copy.execution,), copy.module)
+        for path, copy in find_copies(image).items()
+        if copy.execution in makers
+    }
 
 
 def _wanted(image: Image, given: Given) -> set[int] | None:

@@ -2,16 +2,17 @@
 """Files -> the linked modules, or all files, that depend on them.
 
 A walk with the order of time turned round. Where the configuration leaves out other things for
-other modules, each module's own closure decides.
+other files, one walk for each set of exclusions finds the files that it holds for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 
-from etrace.postprocess.closures import close_modules
+from etrace.postprocess.exclusions import Exclusions, exclusions_of
+from etrace.query.copies import find_copies
 from etrace.query.dependencies import Dependencies
-from etrace.query.deps import walk
 from etrace.query.rules import Rules, read_targets
 from etrace.query.targets import find_targets
 
@@ -23,45 +24,52 @@ def rdeps(
     *,
     is_exact: bool = True,
     all_files: bool = False,
+    with_copies: bool = False,
 ) -> list[int]:
     """Return sorted rows of `paths`: what depends on any of the files.
 
-    Linked modules only unless `all_files`; EtraceError before `cas pp`. A file does not depend on
-    itself, but may on another of them.
+    Linked modules only unless `all_files`, and copies of them; EtraceError before `cas pp`. A file
+    does not depend on itself, but may on another of them.
     """
+    wanted = None if all_files else _modules(dependencies, with_copies=with_copies)
     found: set[int] = set()
     for name in names:
-        found.update(_of_one(dependencies, [name], rules, is_exact, all_files))
+        for own, some in read_targets([name], rules).items():
+            roots = find_targets(dependencies.image, some, is_exact=is_exact)
+            found |= made_of(dependencies, roots, own, wanted)
     return sorted(found)
 
 
-def _of_one(
-    dependencies: Dependencies, names: list[bytes], rules: Rules, is_exact: bool, all_files: bool
-) -> Iterable[int]:
-    if all_files:
-        return list(walk(dependencies, names, rules, is_exact=is_exact, reverse=True).paths)
-    modules = dependencies.modules
-    if _differs_by_module(dependencies) and set(read_targets(names, rules)) == {
-        Rules(is_direct=rules.is_direct)
-    }:
-        rows = set(find_targets(dependencies.image, names, is_exact=is_exact))
-        return _of_modules(dependencies, rows, is_direct=rules.is_direct)
-    walked = walk(dependencies, names, rules, is_exact=is_exact, reverse=True)
-    return [path for path in walked.paths if modules[path]]
+def _modules(dependencies: Dependencies, *, with_copies: bool) -> set[int]:
+    modules = {path for path, is_module in enumerate(dependencies.modules) if is_module}
+    return modules | find_copies(dependencies.image).keys() if with_copies else modules
 
 
-def _differs_by_module(dependencies: Dependencies) -> bool:
-    config = dependencies.config
-    return bool(
-        config.additional_module_exclude_pattern_variants
-        or config.exclude_command_variants
-        or config.module_dependencies_exclude_with_pipes
-    )
+def made_of(
+    dependencies: Dependencies, roots: Collection[int], rules: Rules, wanted: set[int] | None
+) -> set[int]:
+    """Return the rows of `paths` among `wanted` (None: all) that depend on some of `roots`.
+
+    The configuration of each of them decides, as when it is asked for what it depends on.
+    """
+    kept = [path for path in roots if not dependencies.is_left_out(path, rules)]
+    found: set[int] = set()
+    for left_out, own in _by_exclusions(dependencies, kept, rules, wanted).items():
+        closure = dependencies.closure(kept, rules, left_out, reverse=True)
+        found |= own & set(closure.paths)
+    return found - set(roots)
 
 
-def _of_modules(dependencies: Dependencies, rows: set[int], *, is_direct: bool) -> list[int]:
-    modules, direct, full = close_modules(dependencies.image, dependencies.config)
-    lists = direct if is_direct else full
-    return [
-        module for module in modules if module not in rows and not rows.isdisjoint(lists[module])
-    ]
+def _by_exclusions(
+    dependencies: Dependencies, roots: Collection[int], rules: Rules, wanted: set[int] | None
+) -> dict[Exclusions, set[int]]:
+    """Return the files that may depend on the roots, by what the configuration leaves out."""
+    if not roots:
+        return {}
+    anything = dependencies.closure(roots, rules, Exclusions(), reverse=True).paths
+    groups: defaultdict[Exclusions, set[int]] = defaultdict(set)
+    for path in anything:
+        if wanted is None or path in wanted:
+            name = dependencies.image.path_string(path)
+            groups[exclusions_of(dependencies.config, name)].add(path)
+    return groups

@@ -4,23 +4,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from etrace.errors import EtraceError
 from etrace.query.dependencies import Dependencies
-from etrace.query.rdeps import rdeps
-from etrace.query.rules import Rules, read_target
+from etrace.query.names import Names
+from etrace.query.rdeps import made_of
+from etrace.query.rules import Rules, read_targets
 from etrace.query.targets import find_targets
 
 
 def revmoddeps(
     dependencies: Dependencies, names: Iterable[bytes], rules: Rules, *, is_exact: bool = True
 ) -> list[int]:
-    """Return sorted rows of `paths`; EtraceError for a file that is no linked module."""
-    names, modules = list(names), dependencies.modules
-    own = [read_target(name, rules)[0] for name in names]
-    for row in find_targets(dependencies.image, own, is_exact=is_exact):
-        if not modules[row] and is_exact:
+    """Return sorted rows of `paths`; EtraceError for a file that is no linked module.
+
+    A symbolic link stands for the module that it leads to.
+    """
+    modules = {path for path, is_module in enumerate(dependencies.modules) if is_module}
+    links = Names(dependencies.image)
+    found: set[int] = set()
+    for name in names:
+        for own, some in read_targets([name], rules).items():
+            rows = find_targets(dependencies.image, some, is_exact=is_exact)
+            roots = [links.target(row) for row in rows]
+            if is_exact:
+                _check(dependencies, rows, roots)
+            found |= made_of(dependencies, roots, own, modules)
+    return sorted(found)
+
+
+def _check(dependencies: Dependencies, rows: Sequence[int], roots: Sequence[int]) -> None:
+    for row, root in zip(rows, roots, strict=True):
+        if not dependencies.modules[root]:
             path = os.fsdecode(dependencies.image.path_string(row))
             raise EtraceError(f"{path} is no linked module", f"cas rdeps {path} takes any file")
-    return rdeps(dependencies, names, rules, is_exact=is_exact)

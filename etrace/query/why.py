@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two files -> the shortest chain of commands through which one depends on the other.
+"""Two files -> the chain of commands through which one depends on the other.
+
+A chain through compilers, archivers, linkers and copies alone comes first, then one through any
+command, each without pipes rather than with them; among alike ones the shortest.
 
 When there is none, the reason: which rule would have to go, or what else was made of the file.
 """
@@ -14,9 +17,10 @@ from enum import StrEnum
 from typing import Any
 
 from etrace.errors import EtraceError
-from etrace.postprocess.exclusions import Exclusions
+from etrace.postprocess.exclusions import Exclusions, exclusions_of
 from etrace.query.dependencies import Dependencies
 from etrace.query.deps import Walked, walk
+from etrace.query.producing import incidental
 from etrace.query.rules import Rules, read_target
 from etrace.query.targets import find_targets
 
@@ -72,14 +76,26 @@ def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) ->
     root = _single(dependencies, read_target(target, rules)[0])
     if root == goal:
         raise EtraceError("a file does not depend on itself", "name two files")
-    for closure in walked.closures:
-        chain = closure.chain(goal)
-        if chain:
-            return Why(root, goal, tuple(_links(chain)))
+    if any(goal in closure for closure in walked.closures):
+        own = read_target(target, rules)[1]
+        return Why(root, goal, tuple(_links(_best_chain(dependencies, root, goal, own))))
     reasons = tuple(_reasons(dependencies, root, goal, rules))
     made = _made(dependencies, root, goal)
     similar = () if made else _similar(dependencies, walked, goal)
     return Why(root, goal, (), reasons, made, similar)
+
+
+def _best_chain(
+    dependencies: Dependencies, root: int, goal: int, rules: Rules
+) -> Sequence[tuple[Any, ...]]:
+    """Return the first chain that there is: through producing commands alone at first."""
+    left_out = exclusions_of(dependencies.config, dependencies.image.path_string(root))
+    stages = (
+        dependencies.closure([root], own, left_out, without=without)
+        for without in (incidental(dependencies.image), None)
+        for own in (replace(rules, pipes=False), rules)
+    )
+    return next(closure.chain(goal) for closure in stages if goal in closure)
 
 
 def _single(dependencies: Dependencies, name: bytes) -> int:

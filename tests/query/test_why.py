@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import told_database
+from told_builds import A, B, C, D, E, Tell, command, shell
 
 from etrace.errors import EtraceError
 from etrace.query.dependencies import Dependencies
@@ -85,3 +86,33 @@ def test_names_must_be_two_single_files(dependencies: Dependencies) -> None:
         ask(dependencies, "prog", "/w/prog")
     with pytest.raises(EtraceError, match="is 3 files"):
         ask(dependencies, "prog", "/w/*[cy]*")
+
+
+def test_a_chain_through_compilers_is_preferred_to_shorter_ones(tell: Tell) -> None:
+    """A message pipe and a script that awk makes lead from f.h to prog in fewer steps."""
+    t = command(shell(), A, "cc1 a.c", "a.c f.h", "a.s")
+    command(command(t, B, "as -o a.o", "a.s", "a.o"), C, "awk x", "f.h", "order").pipe(SH, 3, 4)
+    t.fork(SH, D).close(D, 3).dup(D, 4, 1).close(D, 4).exec(D, "/bin/sh", ["sh"]).use(D, "/w/f.h")
+    t.exit(D).fork(SH, E).close(E, 4).dup(E, 3, 0).close(E, 3).exec(E, "/bin/ld", ["ld"])
+    t.close(SH, 3).close(SH, 4).use(E, "/w/order").use(E, "/w/a.o").use(E, "/w/prog", flags=NEW)
+    d = tell(t.exit(E).exit(SH))
+    assert chain(d, "prog", "f.h") == ["ld", "a.o", "as", "a.s", "cc1", "f.h"]
+    assert chain(d, "prog", "f.h", Rules(exclude_commands=(b"cc1 *",))) == [
+        "ld",
+        "order",
+        "awk",
+        "f.h",
+    ]
+    both = Rules(exclude_commands=(b"cc1 *", b"awk *"))
+    assert chain(d, "prog", "f.h", both) == ["ld", "sh", "f.h"]
+
+
+def chain(d: Dependencies, target: str, file: str, rules: Rules = Rules()) -> list[str]:  # noqa: B008
+    """Return the programs and files of a chain, from the target on."""
+    binary = d.image["executions"]["binary"]
+    found = []
+    for link in ask(d, target, file, rules).links:
+        found.append(d.image.path_string(binary[link.execution]).decode().removeprefix("/bin/"))
+        if link.read is not None:
+            found.append(d.image.path_string(link.read).decode().removeprefix("/w/"))
+    return found

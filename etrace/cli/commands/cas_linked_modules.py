@@ -7,7 +7,7 @@ import argparse
 
 from libetrace.image import Image
 
-from etrace.cli import selecting
+from etrace.cli import selecting, walking
 from etrace.cli.answer import Answer
 from etrace.cli.shapes import Executions, Modules
 from etrace.query.linked_modules import linked_modules
@@ -19,11 +19,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commands", action="store_true", help="the executions that linked them instead"
     )
+    walking.add_copies(parser)
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
     """Answer with modules, or with executions of linkers."""
-    modules = linked_modules(image, selecting.given(args))
+    modules = linked_modules(image, selecting.given(args), with_copies=args.with_copies)
     if args.commands:
         rows = sorted({row for module in modules for row in module.executions})
         return Answer(Executions(image), rows)

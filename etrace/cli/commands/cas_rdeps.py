@@ -23,6 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="every file that was made of FILE, not only linked modules",
     )  # fmt: skip
     kind_options.add_kinds(parser, with_all=False)
+    walking.add_copies(parser)
     parser.add_argument(
         "--recursive", action="store_true", help="accepted; without --direct it always is"
     )
@@ -38,6 +39,7 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         walking.rules(args),
         is_exact=not args.fed,
         all_files=args.all or bool(args.kinds),
+        with_copies=args.with_copies,
     )
     kept = kind_options.shown(FileKinds(image).of, args, selecting.kept(image, args, rows), LASTING)
     return Answer(Paths(), [image.path_string(row) for row in kept])

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of linked modules that real tools make, and links to modules."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from captured_builds import capture_database
+from libetrace.image import Image
+
+from etrace.cli.main import cas
+from etrace.errors import EtraceError
+from etrace.nfsdb.store import open_database
+from etrace.query.copies import find_copies
+from etrace.query.dependencies import Dependencies
+from etrace.query.linked_modules import linked_modules
+from etrace.query.rdeps import rdeps
+from etrace.query.revmoddeps import revmoddeps
+from etrace.query.rules import Rules
+
+BUILD = """
+set -e
+echo 'int f(void) { return 1; }' > f.c
+echo 'int f(void); int main(void) { return f(); }' > main.c
+ln -s libf.so.1 libf.so
+cc -c -fPIC f.c
+cc -shared -o libf.so.1 f.o
+cc -o prog main.c -L. -lf
+mkdir out
+install -m 755 prog out/installed
+install -s -m 755 prog out/installed_stripped
+cp prog out/copied
+python3 -c 'import shutil; shutil.copy2("prog", "out/by_python")'
+strip -o out/stripped prog
+objcopy --only-keep-debug prog out/prog.debug
+ln prog out/linked
+cp out/copied out/copied_again
+cp libf.so.1 temporary
+mv temporary out/renamed.so
+cp main.c out/main.c
+nm prog > out/symbols
+tar cf out/all.tar prog libf.so.1
+cp prog removed
+rm removed
+"""
+OF_PROG = (
+    "by_python", "copied", "copied_again", "installed", "installed_stripped", "linked",
+    "prog.debug", "stripped",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    tree, folder = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("database")
+    capture_database(folder, ["sh", "-c", BUILD], tree)
+    assert cas(["--dbdir", str(folder), "pp"]) == 0
+    return open_database(folder)
+
+
+def tree_of(image: Image) -> Path:
+    return Path(image.attributes["source_root"])
+
+
+def below(image: Image, rows: list[int]) -> list[str]:
+    """Return paths below the tree."""
+    return [os.path.relpath(os.fsdecode(image.path_string(row)), tree_of(image)) for row in rows]
+
+
+def test_what_real_tools_copy_is_found_and_nothing_else(built: Image) -> None:
+    found = find_copies(built)
+    modules = below(built, [copy.module for copy in found.values()])
+    assert dict(zip(below(built, list(found)), modules, strict=True)) == {
+        **{f"out/{name}": "prog" for name in OF_PROG},
+        "out/renamed.so": "libf.so.1",
+    }
+
+
+def test_copies_are_listed_with_the_modules_when_asked_for(built: Image) -> None:
+    assert below(built, [m.path for m in linked_modules(built)]) == ["libf.so.1", "prog"]
+    listed = linked_modules(built, with_copies=True)
+    copies = sorted([*(f"out/{name}" for name in OF_PROG), "out/renamed.so"])
+    assert below(built, [m.path for m in listed]) == ["libf.so.1", *copies, "prog"]
+    (installed,) = (m for m in listed if below(built, [m.path]) == ["out/installed"])
+    assert (installed.kind_name, below(built, [installed.copy_of or 0])) == ("executable", ["prog"])
+
+
+def test_copies_depend_on_what_their_module_was_made_of(built: Image) -> None:
+    d = Dependencies(built)
+    source = os.fsencode(tree_of(built) / "main.c")
+    assert below(built, rdeps(d, [source], Rules())) == ["prog"]
+    with_copies = rdeps(d, [source], Rules(), with_copies=True)
+    assert below(built, with_copies) == [*(f"out/{name}" for name in OF_PROG), "prog"]
+
+
+def test_a_link_to_a_module_may_be_asked_for_as_one(built: Image) -> None:
+    d, tree = Dependencies(built), tree_of(built)
+    found = revmoddeps(d, [os.fsencode(tree / "libf.so")], Rules())
+    assert below(built, found) == ["prog"]
+    with pytest.raises(EtraceError, match=r"main\.c is no linked module"):
+        revmoddeps(d, [os.fsencode(tree / "main.c")], Rules())
