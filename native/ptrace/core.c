@@ -2,7 +2,11 @@
 /* Which core a traced task wakes on: see core.h. */
 #include "core.h"
 
-bool core_bind(const struct task *task, cpu_set_t *own)
+#include <sched.h>
+#include <sys/ptrace.h>
+
+/* Bind a task to this core. False when it is not allowed there, or nowhere else. */
+static bool bind_here(const struct task *task, cpu_set_t *own)
 {
 	int cpu = sched_getcpu();
 	cpu_set_t here;
@@ -16,9 +20,25 @@ bool core_bind(const struct task *task, cpu_set_t *own)
 	return sched_setaffinity(task->tid, sizeof(here), &here) == 0;
 }
 
-void core_put_back(const struct task *task, const cpu_set_t *own)
+/* Twice the same task: the build runs one task at a time, and it and the tracer take turns. */
+static bool takes_turns(const struct task *task)
 {
-	sched_setaffinity(task->tid, sizeof(*own), own); /* or it has ended */
+	static pid_t last;
+	bool same = last == task->tid;
+
+	last = task->tid;
+	return same && task->call != CALL_AFFINITY && !task->shows_cores;
+}
+
+void core_resume(const struct task *task, int signal)
+{
+	bool sees_exit = task->call || task->is_watched;
+	cpu_set_t own;
+	bool is_bound = takes_turns(task) && bind_here(task, &own);
+
+	ptrace(sees_exit ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, signal);
+	if (is_bound)
+		sched_setaffinity(task->tid, sizeof(own), &own); /* or it has ended */
 }
 
 void core_unbind_child(const struct task *parent, const struct task *child)

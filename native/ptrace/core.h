@@ -12,13 +12,10 @@
 #ifndef ETRACE_PTRACE_CORE_H
 #define ETRACE_PTRACE_CORE_H
 
-#include <sched.h>
-
 #include "task.h"
 
-/* Bind a task to this core. False when it is not allowed there, or nowhere else; else put back. */
-bool core_bind(const struct task *task, cpu_set_t *own);
-void core_put_back(const struct task *task, const cpu_set_t *own);
+/* Let a stopped task go on, to its next stop; the exit of its call is one if that is waited for. */
+void core_resume(const struct task *task, int signal);
 
 /* A child that was made just after its parent had been woken has the parent's binding. */
 void core_unbind_child(const struct task *parent, const struct task *child);

@@ -111,26 +111,6 @@ bool loop_was_killed(void)
 	return kill_asked;
 }
 
-/* Twice the same task: the build runs one task at a time, and it and the tracer take turns. */
-static bool takes_turns(const struct task *task)
-{
-	static pid_t last;
-	bool same = last == task->tid;
-
-	last = task->tid;
-	return same && task->call != CALL_AFFINITY && !task->shows_cores;
-}
-
-static void resume(const struct task *task, int signal)
-{
-	cpu_set_t own;
-	bool is_bound = takes_turns(task) && core_bind(task, &own);
-
-	ptrace(task->call || task->is_watched ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, signal);
-	if (is_bound)
-		core_put_back(task, &own);
-}
-
 /* A stop was handled, or `again` will handle it when names have been looked up. */
 static void go_on(struct task *task, void (*again)(struct task *task))
 {
@@ -139,7 +119,7 @@ static void go_on(struct task *task, void (*again)(struct task *task))
 		return;
 	}
 	lookup_forget(task);
-	resume(task, 0);
+	core_resume(task, 0);
 }
 
 static bool is_stop_signal(int signal)
@@ -155,7 +135,7 @@ static void go_on_from_event_stop(const struct task *task, int signal)
 	if (group_stop)
 		ptrace(PTRACE_LISTEN, task->tid, 0, 0);
 	else
-		resume(task, 0);
+		core_resume(task, 0);
 	if (task->tid == root_pid)
 		root_stopped = group_stop;
 }
@@ -214,7 +194,7 @@ static void on_fork(struct task *parent, int event)
 		task_set_state(child, TASK_EXPECTED);
 	}
 	begin_child(parent, child, process_clone_flags(parent, event));
-	resume(parent, 0);
+	core_resume(parent, 0);
 }
 
 /*
@@ -326,7 +306,7 @@ static void on_stop(struct task *task, int status)
 			on_syscall(task);
 		} else {
 			process_settle_clone(task);
-			resume(task, signal);
+			core_resume(task, signal);
 		}
 	}
 }

@@ -16,6 +16,7 @@
  *   syscall   from a class to its functions in open, descriptor, name, mount, process
  *   exec      a program was loaded; environment: the variables it was given
  *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
+ *   core      how a task goes on, and where
  *   lookup    what may wait for a file system, which the loop never does
  *   trace_file, report    the two outputs; output: their names and rights; summary: on stderr
  *   denied    ptrace refused, to this tracer or to programs of the build

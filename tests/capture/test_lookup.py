@@ -106,7 +106,7 @@ def test_the_loop_asks_only_what_the_kernel_knows_already(backend: Backend, fold
         assert process.stdout
         assert process.stdout.readline() == b"ready\n"
         tracer = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-        watch = ["strace", "-e", f"trace={WITH_A_PATH}", "-o", log, "-p", tracer]
+        watch: list[str | Path] = ["strace", "-e", f"trace={WITH_A_PATH}", "-o", log, "-p", tracer]
         with subprocess.Popen(watch, stderr=subprocess.PIPE) as strace:
             assert strace.stderr
             assert b"attached" in strace.stderr.readline()
