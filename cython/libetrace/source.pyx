@@ -69,20 +69,21 @@ cdef class Source:
         free(self.owned)
 
     @classmethod
-    def from_fd(cls, int fd):
+    def from_fd(cls, int fd, size_t limit=<size_t>-1):
         """Map a file, or read a pipe or what somebody else may cut to its end.
 
-        Raises OSError. A file that is mapped may grow meanwhile, but must not shrink.
+        Raises OSError; OverflowError when a pipe gives more than `limit` bytes. A file that is
+        mapped may grow meanwhile, but must not shrink.
         """
         cdef Source source = Source.__new__(Source)
         cdef stat_result result
         if fstat(fd, &result) < 0:
             PyErr_SetFromErrno(OSError)
         if not S_ISREG(result.st_mode):
-            read_all(source, fd, 0)
+            read_all(source, fd, 0, limit)
         elif not may_be_mapped(fd):
             os.lseek(fd, 0, os.SEEK_SET)  # as a map, which begins at the start
-            read_all(source, fd, <size_t>result.st_size)
+            read_all(source, fd, <size_t>result.st_size, <size_t>-1)
         elif result.st_size:
             map_file(source, fd, <size_t>result.st_size)
         else:
@@ -172,7 +173,7 @@ cdef int stop_reading(Buffer *buffer) except -1:
 
 
 # Reads to the end, of which `expected` bytes are said to be there.
-cdef int read_all(Source source, int fd, size_t expected) except -1:
+cdef int read_all(Source source, int fd, size_t expected, size_t limit) except -1:
     cdef Buffer buffer
     cdef ssize_t n
     memset(&buffer, 0, sizeof(buffer))
@@ -188,6 +189,9 @@ cdef int read_all(Source source, int fd, size_t expected) except -1:
             return take_buffer(source, &buffer)
         if n > 0:
             buffer.len += <size_t>n
+            if buffer.len > limit:
+                buffer_free(&buffer)
+                raise OverflowError(f"more than {limit} bytes")
         else:
             stop_reading(&buffer)
 

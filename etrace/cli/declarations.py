@@ -146,7 +146,7 @@ def _xray() -> list[Command]:
     children = []
     for c in xray.COMMANDS:
         declared = argparse.ArgumentParser(prog=f"etrace xray {c.name}")
-        importlib.import_module(c.module).declare(declared)
+        xray.declare_command(c, declared)
         children.append(replace(_command(f"xray-{c.name}", c.summary, declared), parent="xray"))
     return children
 

@@ -7,6 +7,9 @@ import argparse
 import os
 from pathlib import Path
 
+#: bytes of a size's last letter
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
 
 def positive(text: str) -> int:
     """Read an option's number, 1 or more."""
@@ -14,6 +17,21 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
     return number
+
+
+def size(text: str) -> int:
+    """Read a number of bytes: 4096, 512M, 8G."""
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in UNITS else (text, "")
+    return positive(number) * UNITS[unit]
+
+
+def add_unpacking(parser: argparse.ArgumentParser) -> None:
+    """Add `--max-unpacked SIZE`: `args.max_unpacked`, or None."""
+    parser.add_argument(
+        "--max-unpacked", type=size, metavar="SIZE",
+        help="let compressed input take SIZE in memory, as 8G (default: 100 times its own size, "
+             "64M when that is more, and at most half of the memory)",
+    )  # fmt: skip
 
 
 def _trace_directory(text: str) -> Path:

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import guarded, stop
-from etrace.cli.options import positive
+from etrace.cli.options import add_unpacking, positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--stats", action="store_true", help="print what was counted")
     parser.add_argument("--split", type=positive, default=0, metavar="BYTES",
                         help="break entries with more BYTES of paths into several")  # fmt: skip
+    add_unpacking(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress, no list of problems")
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - "
@@ -91,12 +92,14 @@ def run(args: argparse.Namespace) -> int:
     """Parse, then report."""
     from etrace.parse import parse_trace
     from etrace.parse.driver import NothingUsableError
+    from etrace.parse.unpacking import allowing
 
     shows = sys.stderr.isatty() and not args.quiet
     progress = show_progress(time.monotonic()) if shows else None
     try:
-        report = parse_trace(args.inputs, args.output, jobs=args.jobs, split=args.split,
-                             progress=progress)  # fmt: skip
+        with allowing(args.max_unpacked):
+            report = parse_trace(args.inputs, args.output, jobs=args.jobs, split=args.split,
+                                 progress=progress)  # fmt: skip
     except NothingUsableError as error:
         if not args.quiet:
             print_problems(error.report)

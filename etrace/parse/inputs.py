@@ -75,6 +75,8 @@ def open_input(name: str) -> Source:
     if name == STDIN:
         return Source.from_fd(sys.stdin.fileno())
     if name.endswith(ZSTD_SUFFIX):
+        from etrace.parse.unpacking import open_zstd  # noqa: PLC0415  seldom needed
+
         return open_zstd(name)
     try:
         with Path(name).open("rb") as file:
@@ -100,20 +102,3 @@ def read_head(name: str) -> bytes:
     except OSError:
         return b""
     return head
-
-
-def open_zstd(name: str) -> Source:
-    """Decompress with the zstd command."""
-    import subprocess  # noqa: PLC0415  slow to import, seldom needed
-
-    try:
-        with subprocess.Popen(["zstd", "-dcq", "--", name], stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            source = Source.from_fd(child.stdout.fileno())
-    except FileNotFoundError as error:
-        raise EtraceError(
-            f"cannot decompress {name}: no zstd", "install the package zstd"
-        ) from error
-    if child.returncode:
-        raise EtraceError(f"cannot decompress {name}: zstd failed", "check it with zstd -t")
-    return source

@@ -17,7 +17,7 @@ from elftools.common.exceptions import DWARFError, ELFError
 from elftools.elf.elffile import ELFFile
 
 from etrace.errors import EtraceError
-from etrace.xray.source import unzstd
+from etrace.parse.unpacking import TooLargeError, inflate, unzstd
 
 SHF_COMPRESSED = 0x800
 COMPRESSED_ZLIB, COMPRESSED_ZSTD = 1, 2
@@ -36,8 +36,9 @@ def _raw(elf: ELFFile, section: Any) -> bytes:
     return bytes(elf.stream.read(min(section["sh_size"], elf.stream_len - begin)))
 
 
-def _inflate(data: bytes, n_bytes: int) -> bytes:
-    return zlib.decompressobj().decompress(data, n_bytes)
+def _file(elf: ELFFile) -> str:
+    """Return the name of an ELF file; one that was packed into another has none."""
+    return str(getattr(elf.stream, "name", "packed symbols"))
 
 
 def _unpack(elf: ELFFile, data: bytes, name: str) -> bytes:
@@ -46,38 +47,56 @@ def _unpack(elf: ELFFile, data: bytes, name: str) -> bytes:
     )
     how, n_bytes, _ = head.unpack_from(data)
     if how == COMPRESSED_ZLIB:
-        return _inflate(data[head.size :], n_bytes)
+        return inflate(data[head.size :], name, n_bytes)
     return unzstd(data[head.size :], name) if how == COMPRESSED_ZSTD else b""
 
 
-def _unpack_old(data: bytes) -> bytes:
+def _unpack_old(data: bytes, name: str) -> bytes:
     if not data.startswith(OLD_MAGIC) or len(data) < OLD_HEADER_BYTES:
         return b""
     n_bytes = int.from_bytes(data[len(OLD_MAGIC) : OLD_HEADER_BYTES], "big")
-    return _inflate(data[OLD_HEADER_BYTES:], n_bytes)
+    return inflate(data[OLD_HEADER_BYTES:], name, n_bytes)
 
 
 def section_bytes(elf: ELFFile, section: Any) -> bytes:
-    """Return the bytes of a section, however many more it says that it has."""
+    """Return the bytes of a section, however many more it says that it has. TooLargeError."""
     try:
         if section["sh_type"] == "SHT_NOBITS":
             return b""
         data = _raw(elf, section)
-        return _unpack(elf, data, section.name) if section["sh_flags"] & SHF_COMPRESSED else data
+        if not section["sh_flags"] & SHF_COMPRESSED:
+            return data
+        return _unpack(elf, data, f"{_file(elf)}: {section.name}")
+    except TooLargeError:
+        raise
     except (EtraceError, OSError, *DAMAGE):
         return b""
 
 
 def read_section(elf: ELFFile, name: str) -> bytes:
-    """Return the bytes of a section; none when it is missing, empty (NOBITS) or damaged."""
+    """Return the bytes of a section; none when it is missing, empty (NOBITS) or damaged.
+
+    TooLargeError.
+    """
     try:
         section = elf.get_section_by_name(name)
         if section is not None:
             return section_bytes(elf, section)
         old = elf.get_section_by_name(f".z{name[1:]}")
-        return _unpack_old(_raw(elf, old)) if old is not None else b""
+        return _unpack_old(_raw(elf, old), f"{_file(elf)}: {old.name}") if old is not None else b""
+    except TooLargeError:
+        raise
     except (EtraceError, OSError, *DAMAGE):
         return b""
+
+
+def check_sizes(elf: ELFFile) -> None:
+    """Refuse a file before another library unpacks its debug sections whole. TooLargeError."""
+    for section in elf.iter_sections():
+        if section.name.startswith(".debug_") and section["sh_flags"] & SHF_COMPRESSED:
+            section_bytes(elf, section)
+        elif section.name.startswith(".zdebug_"):
+            read_section(elf, f".{section.name[2:]}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from etrace.xray.sections import DAMAGE
+from etrace.xray.sections import DAMAGE, check_sizes
 
 NAMES = ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
 BASES = ("DW_AT_addr_base", "DW_AT_GNU_addr_base")
@@ -56,6 +56,7 @@ def find_split_units(elf: ELFFile, abbrev: bytes) -> Iterator[SplitUnit]:
         return
     has_old = OLD_MARK in abbrev
     try:
+        check_sizes(elf)
         for unit in elf.get_dwarf_info().iter_CUs():
             is_new = unit["version"] >= 5 and unit["unit_type"] == "DW_UT_skeleton"
             if not is_new and not (has_old and unit["version"] < 5):

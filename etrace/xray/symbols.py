@@ -19,6 +19,7 @@ from typing import IO
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
+from etrace.parse.unpacking import unxz
 from etrace.xray.sections import DAMAGE, read_section, section_bytes
 
 DEBUG_ROOT = Path("/usr/lib/debug")
@@ -115,12 +116,12 @@ def debug_files(elf: ELFFile, path: Path) -> Iterator[Path]:
         yield DEBUG_ROOT / directory.relative_to("/") / link
 
 
-def _packed(elf: ELFFile) -> IO[bytes] | None:
+def _packed(elf: ELFFile, path: Path) -> IO[bytes] | None:
     data = read_section(elf, ".gnu_debugdata")
     if not data:
         return None
     try:
-        return io.BytesIO(lzma.decompress(data))
+        return io.BytesIO(unxz(data, f"{path}: .gnu_debugdata"))
     except lzma.LZMAError:
         return None
 
@@ -147,7 +148,7 @@ def read_names(elf: ELFFile, path: Path, wanted: frozenset[int]) -> Mapping[int,
     if len(names) < len(wanted) and (debug := find_debug_file(elf, path)):
         with debug.open("rb") as stream:
             names = read_table(ELFFile(stream), ".symtab", wanted) | names
-    if len(names) < len(wanted) and (packed := _packed(elf)):
+    if len(names) < len(wanted) and (packed := _packed(elf, path)):
         names = read_table(ELFFile(packed), ".symtab", wanted) | names
     if len(names) < len(wanted):
         names = read_table(elf, ".dynsym", wanted) | names

@@ -86,6 +86,25 @@ def test_logs_come_compressed_and_by_a_pipe(tmp_path: Path) -> None:
     assert piped.stdout == wanted.stdout
 
 
+@pytest.mark.parametrize("packer", [["gzip"], ["zstd", "-q"]])
+def test_a_log_that_takes_too_much_is_refused(
+    packer: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("etrace.parse.unpacking.FREE_BYTES", 1 << 20)
+    data = Path(TAIL).read_bytes() + bytes(4 << 20)
+    done = subprocess.run([*packer, "-c"], input=data, capture_output=True, check=True)
+    path = tmp_path / "log"
+    path.write_bytes(done.stdout)
+    assert run("account", str(path)) == 1
+    shown = capsys.readouterr().err
+    assert f"{path}: unpacked it takes more than 1 MB" in shown
+    assert "--max-unpacked SIZE" in shown
+    assert run("account", str(path), "--max-unpacked", "5M") in (0, 2)
+
+
 @pytest.mark.parametrize("packer", [["gzip"], ["zstd", "-q", "--no-check"]])
 def test_what_damaged_compressed_data_held_is_used(
     packer: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

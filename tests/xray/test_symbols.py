@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import lzma
 import struct
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import xray_programs as programs
 from elftools.elf.elffile import ELFFile
 
+from etrace.cli.main import etrace
 from etrace.xray import InstrumentationMap
 
 SH_OFFSET = 24  #: of a section header of 64 bits: sh_offset, then sh_size
@@ -109,3 +111,68 @@ def test_a_name_outside_the_string_table_is_none(tmp_path: Path) -> None:
         cut = names(with_string_table(program, tmp_path / "cut", cut=n_cut))
         assert all(a in (b, c) for a, b, c in zip(cut, whole, addresses, strict=True)), n_cut
     assert cut != whole
+
+
+# ---- too much in too little ----
+
+FREE_BYTES = 1 << 20
+BOMB_BYTES = 4 << 20
+
+
+@pytest.fixture
+def stripped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a program whose names and lines are somewhere else; a MB may come out of anything."""
+    monkeypatch.setattr("etrace.parse.unpacking.FREE_BYTES", FREE_BYTES)
+    made = programs.compiled(tmp_path)
+    program = programs.linked(tmp_path, "-static", made)
+    programs.run("objcopy", "--strip-all", program, "stripped", cwd=tmp_path)
+    return tmp_path / "stripped"
+
+
+def told_of(program: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+    """List the map of a program; returns the status and what was said of it."""
+    status = etrace(["xray", "extract", str(program), *options])
+    return status, capsys.readouterr().err
+
+
+def test_symbols_that_take_too_much_are_refused(
+    tmp_path: Path, stripped: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bomb").write_bytes(lzma.compress(bytes(BOMB_BYTES)))
+    add = "--add-section=.gnu_debugdata=bomb"
+    programs.run("objcopy", add, stripped, "packed", cwd=tmp_path)
+    status, told = told_of(tmp_path / "packed", capsys)
+    assert status == 1
+    assert f"{tmp_path}/packed: .gnu_debugdata: unpacked it takes more than 1 MB" in told
+    status, told = told_of(tmp_path / "packed", capsys, "--max-unpacked", "4M")
+    assert (status, told) == (0, "")
+
+
+@pytest.mark.parametrize("how", ["zlib", "zstd", "zlib-gnu"])
+def test_a_section_that_takes_too_much_is_refused(
+    tmp_path: Path, stripped: Path, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bomb").write_bytes(bytes(BOMB_BYTES))
+    programs.run("objcopy", "--add-section=.debug_line=bomb", stripped, "large", cwd=tmp_path)
+    programs.run("objcopy", f"--compress-debug-sections={how}", "large", "packed", cwd=tmp_path)
+    assert (tmp_path / "packed").stat().st_size < FREE_BYTES
+    status, told = told_of(tmp_path / "packed", capsys)
+    assert status == 1
+    name = ".zdebug_line" if how == "zlib-gnu" else ".debug_line"
+    assert f"{tmp_path}/packed: {name}: unpacked it takes more than 1 MB" in told
+    assert "--max-unpacked SIZE" in told
+
+
+def test_no_other_library_unpacks_what_takes_too_much(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Split units are found by pyelftools, which unpacks all sections of debug information."""
+    monkeypatch.setattr("etrace.parse.unpacking.FREE_BYTES", FREE_BYTES)
+    made = programs.compiled(tmp_path, "-g", "-gsplit-dwarf", "-O0")
+    programs.linked(tmp_path, "-shared", made)
+    (tmp_path / "bomb").write_bytes(bytes(BOMB_BYTES))
+    programs.run("objcopy", "--add-section=.debug_types=bomb", "program", "large", cwd=tmp_path)
+    programs.run("objcopy", "--compress-debug-sections=zlib", "large", "packed", cwd=tmp_path)
+    status, told = told_of(tmp_path / "packed", capsys)
+    assert status == 1
+    assert f"{tmp_path}/packed: .debug_types: unpacked it takes more than 1 MB" in told

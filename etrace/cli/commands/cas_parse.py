@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from etrace.cli.ending import tell
 from etrace.cli.figures import count
-from etrace.cli.options import add_database, positive
+from etrace.cli.options import add_database, add_unpacking, positive
 
 if TYPE_CHECKING:
     from etrace.parse.database import Parsed
@@ -33,6 +33,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="also when the database is fresh")
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
                         help="threads (default: one for each CPU)")  # fmt: skip
+    add_unpacking(parser)
     parser.add_argument("--set-root", metavar="DIR", help="where the build began, if not told")
     parser.add_argument("--set-version", metavar="TEXT", help="what `cas version` prints")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
@@ -66,6 +67,7 @@ def parse(args: argparse.Namespace) -> Parsed:
     from etrace.cli.parser import show_progress
     from etrace.nfsdb.files import locate
     from etrace.parse.database import find_trace, name_database, parse_database
+    from etrace.parse.unpacking import allowing
 
     directory: Path | None = args.database
     traces = args.traces
@@ -75,10 +77,11 @@ def parse(args: argparse.Namespace) -> Parsed:
     shows = sys.stderr.isatty() and not args.quiet
     progress = show_progress(time.monotonic()) if shows else None
     try:
-        return parse_database(
-            traces, name_database(traces, directory),
-            force=args.force, jobs=args.jobs, said=add_said(args), progress=progress,
-        )  # fmt: skip
+        with allowing(args.max_unpacked):
+            return parse_database(
+                traces, name_database(traces, directory),
+                force=args.force, jobs=args.jobs, said=add_said(args), progress=progress,
+            )  # fmt: skip
     finally:
         if shows:
             tell("\r\x1b[K")

@@ -6,7 +6,9 @@ from __future__ import annotations
 import argparse
 import importlib
 from dataclasses import dataclass
+from types import ModuleType
 
+from etrace.cli.options import add_unpacking
 from etrace.cli.xray.watch import Watch
 
 
@@ -57,15 +59,24 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=argparse.SUPPRESS)
 
 
+def declare_command(command: XrayCommand, parser: argparse.ArgumentParser) -> ModuleType:
+    """Add the options of a command, and return its module."""
+    module = importlib.import_module(command.module)
+    module.declare(parser)
+    add_unpacking(parser)
+    return module
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the command that was asked for."""
+    from etrace.parse.unpacking import allowing
+
     command = next(c for c in COMMANDS if c.name == args.xray_command)
-    module = importlib.import_module(command.module)
     parser = argparse.ArgumentParser(
         prog=f"etrace xray {command.name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
     )
-    module.declare(parser)
+    module = declare_command(command, parser)
     parsed = parser.parse_args(args.rest)
-    with Watch() as parsed.watch:
+    with allowing(parsed.max_unpacked), Watch() as parsed.watch:
         return int(module.run(parsed))
