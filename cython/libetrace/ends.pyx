@@ -129,8 +129,8 @@ cdef int ends_find_last(Ends *ends, const RawUse *raw, u64 n_raw) noexcept nogil
         for path in range(ends.n_paths):
             last_begin[path] = last_end[path] = -INT64_MAX
         for i in range(n_raw):
-            if raw[i].access & WRITES:
-                path = raw[i].path
+            path = raw[i].path
+            if raw[i].access & WRITES and n_ends(ends, path):
                 last_begin[path] = max(last_begin[path], raw[i].begin)
                 last_end[path] = max(last_end[path], raw[i].end)
         for path in range(ends.n_paths):
@@ -153,8 +153,6 @@ cdef u32 node_of(const Ends *ends, const RawUse *raw, u8 access, bint is_mirrore
     cdef u32 first = ends.first[raw.path]
     cdef u32 n = n_ends(ends, raw.path)
     cdef u32 n_past
-    if n == 0:
-        return first
     if access & WRITES:
         n_past = count_past(ends, raw.path, raw.end, True)
     else:

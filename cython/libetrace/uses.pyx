@@ -107,7 +107,9 @@ cdef void deal(UseLists *lists, const RawUse *raw, const u32 *order, u64 n_raw,
         use.target = owner_of(one, owners, not by_path)
         use.execution = one.execution
         use.row = one.row
-        use.node = node_of(owners.ends, one, access, is_mirrored)
+        use.node = owners.ends.first[one.path]
+        if owners.ends.first[one.path + 1] - use.node > 1:  # most paths are one node
+            use.node = node_of(owners.ends, one, access, is_mirrored)
 
 
 cdef int lists_init(UseLists *lists, u32 n_owners, const RawUse *raw, const u32 *order, u64 n_raw,

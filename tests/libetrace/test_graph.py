@@ -225,6 +225,7 @@ SMALL = Build(
     [Use(0, 0, 1, 2, False, True), Use(1, 0, 1, 2, True, False), Use(1, 1, 0, 1, False, True)],
     [0, 1],
     [(0, 1)],
+    [End(0, 1, is_away=False)],
 )
 
 
@@ -250,6 +251,7 @@ def damaged(table: str, column: str, value: int) -> Callable[[Columns], None]:
         ("children", "execution", -2),
         ("inherited", "path", 2),
         ("inherited", "execution", 2),
+        ("changes", "open", 3),
         ("wrappers", "execution", 2),
         ("wrappers", "execution", -2),
     ],
@@ -269,8 +271,13 @@ def test_a_row_that_does_not_exist_is_an_error(
 @pytest.mark.parametrize("time", [-(2**63), -1, 2**63 - 1])
 def test_absurd_times_do_no_harm(images: Images, time: int) -> None:
     columns = columns_of(SMALL, 2, [])
-    for table, column in (("opens", "open_ns"), ("opens", "close_ns"), ("opens", "until_ns")):
-        columns[table][column] = [time] * 3
+    for table, column in (
+        ("opens", "open_ns"),
+        ("opens", "close_ns"),
+        ("opens", "until_ns"),
+        ("changes", "time_ns"),
+    ):
+        columns[table][column] = [time] * len(columns[table][column])
     columns["executions"]["start_ns"] = columns["executions"]["elapsed_ns"] = [time] * 2
     columns["executions"]["binary"] = [0, 1]
     image = images.make(columns)
