@@ -32,7 +32,7 @@ from etrace.postprocess.scratch import run_in_scratch
 from etrace.postprocess.trusted import UntrustedError, check_owner, trusted_compiler
 
 PLUGIN = "libgcc_input_name.so"
-HINT = "Debian: apt-get install gcc-12-plugin-dev g++, then build etrace again"
+HINT = "Debian: apt-get install gcc-$(gcc -dumpversion)-plugin-dev g++, then build etrace again"
 FAMILY = "gcc"
 
 

@@ -165,7 +165,8 @@ def build_modules(out: Path, module: str) -> None:
             env={"CC": compiler(), "CFLAGS": flags, "LDFLAGS": flags},
         )
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    libraries = [f"libetrace/{one.replace('.', '/')}{suffix}" for one in modules_of(module)]
+    modules = ("_cyutility", *modules_of(module))
+    libraries = [f"libetrace/{one.replace('.', '/')}{suffix}" for one in modules]
     run_build(["ninja", "-C", str(build), *(f"cython/{library}" for library in libraries)])
     packages = {Path("libetrace"), *(Path(library).parent for library in libraries)}
     for package in packages:
