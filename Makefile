@@ -15,7 +15,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+.PHONY: FORCE help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
 	test-kernels test-kasan lint format bench bench-kernel generate debug fuzz clean
 
 help: ## list the targets
@@ -23,11 +23,17 @@ help: ## list the targets
 
 build: $(VENV)/.built ## every command, in $(VENV)/bin
 
-$(VENV)/.built: $(SOURCES) build-aux/setup
+# changes when a library that a feature needs comes or goes
+$(VENV)/.features: FORCE
+	@build-aux/features $(VENV) $(BUILD)
+
+$(VENV)/.built: $(SOURCES) build-aux/setup build-aux/translate.py $(VENV)/.features
 	@build-aux/setup build $(VENV)
+	@build-aux/features $(VENV) $(BUILD)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=$(BUILD) \
 		$(addprefix -Csetup-args=,$(SETUP_ARGS)) . 2>&1 | { grep -v '^WARNING: Location' || true; }
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
+	@$(BIN)/python -P -m etrace.capture.features
 	@touch $@
 
 module: ## build the kernel module for the running kernel

@@ -29,10 +29,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from etrace import __version__
 from etrace.cli import output
 from etrace.cli.ending import stop, tell
 from etrace.cli.options import add_database
+from etrace.cli.version import add_version
 from etrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def top_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"etrace {__version__}")
+    add_version(parser, "gcc_plugin", "zstd_command", "analytics")
     return parser
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SIGNALLED = 128  #: status of a shell for a command that signal N ended: 128 + N
 SIGINT, SIGPIPE = 2, 13  #: the module `signal` is slow to import
 
+OUTPUT = "standard output"
 FULL_HINT = "make room, or choose another place for the output"
 
 
@@ -42,10 +43,34 @@ def fail(program: str, error: EtraceError) -> int:
     return error.status
 
 
-def _flushed(status: int) -> int:
-    if sys.stdout is not None:
-        sys.stdout.flush()
+def _flush() -> None:
+    """Write what is still buffered. OSError names standard output, which has no file name."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, OUTPUT) from error
+
+
+def _run(body: Callable[[], int]) -> int:
+    """Run a body and write its output; --help and --version of argparse end by SystemExit."""
+    try:
+        status = body()
+    except SystemExit:
+        _flush()
+        raise
+    _flush()
     return status
+
+
+def _drop_output() -> None:
+    """Forget output that cannot be written: Python tries again at its end, and ends with 120."""
+    try:
+        _flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def stop(number: int, _frame: FrameType | None) -> NoReturn:
@@ -57,7 +82,7 @@ def guarded(program: str, body: Callable[[], int]) -> int:
     """Run a command's body; every EtraceError becomes a message and a status."""
     try:
         early.raise_on_interrupt()
-        return _flushed(body())
+        return _run(body)
     except EtraceError as error:
         return fail(program, error)
     except MemoryError:
@@ -66,11 +91,11 @@ def guarded(program: str, body: Callable[[], int]) -> int:
         tell(f"{program}: interrupted\n")
         return SIGNALLED + SIGINT
     except BrokenPipeError:  # `| head`: nobody wants the rest
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SIGNALLED + SIGPIPE
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return fail(program, EtraceError(f"{where}{error.strerror}", FULL_HINT if full else ""))
     finally:
+        _drop_output()
         early.die_of_interrupt()  # all is written: the interpreter's own end is nobody's business

@@ -61,7 +61,7 @@ def top_parser() -> argparse.ArgumentParser:
     """Declare `etrace` without a command: its help lists them."""
     import argparse
 
-    from etrace import __version__
+    from etrace.cli.version import add_version
 
     width = max(len(c.name) for c in COMMANDS)
     listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
@@ -72,7 +72,7 @@ def top_parser() -> argparse.ArgumentParser:
         epilog=EPILOG + "\n`etrace COMMAND --help` says more.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"etrace {__version__}")
+    add_version(parser, "collector_zstd", "gcc_plugin", "zstd_command", "analytics")
     parser.add_argument("command", metavar="COMMAND", help=argparse.SUPPRESS)
     return parser
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from etrace.cli.ending import guarded, stop
 from etrace.cli.options import add_unpacking, positive
+from etrace.cli.version import add_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--split", type=positive, default=0, metavar="BYTES",
                         help="break entries with more BYTES of paths into several")  # fmt: skip
     add_unpacking(parser)
+    add_version(parser, "zstd_command")
     parser.add_argument("--quiet", action="store_true", help="no progress, no list of problems")
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - "

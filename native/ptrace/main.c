@@ -68,12 +68,14 @@ enum {
 	OPTION_ROTATE,
 	OPTION_OWNER,
 	OPTION_HELP,
+	OPTION_VERSION,
 };
 
 static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
-	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n";
+	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n"
+	"       etrace-ptrace --version\n";
 
 const char program_name[] = "etrace";
 
@@ -124,6 +126,9 @@ static void take_option(int option)
 	case OPTION_HELP:
 		fputs(usage, stdout);
 		exit(0);
+	case OPTION_VERSION:
+		puts("etrace-ptrace " ETRACE_VERSION);
+		exit(0);
 	default:
 		fail_usage();
 	}
@@ -143,6 +148,7 @@ static void parse_options(int argc, char **argv)
 		{ "thread-names", no_argument, &options.thread_names, 1 },
 		{ "wait-all", no_argument, &options.wait_all, 1 },
 		{ "help", no_argument, NULL, OPTION_HELP },
+		{ "version", no_argument, NULL, OPTION_VERSION },
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;

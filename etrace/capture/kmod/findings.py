@@ -6,15 +6,17 @@ Facts come from kernel_lockdown(7), proc(5), capabilities(7) and the kernel's mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import etrace
 from etrace.capture.kmod import presence
 from etrace.capture.kmod.host import Host
 from etrace.errors import CaptureError
 
-BUILD_HINT = "build and install it for this kernel: docs/capture-kmod-control.md"
 SIGN_HINT = "sign it with a key the machine trusts (mokutil --import), or switch secure boot off"
 CONFIG_HINT = "take a kernel that has it (Debian's have), or trace without: etrace run"
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_MODULE": 16, "CAP_SYS_ADMIN": 21}
@@ -113,14 +115,33 @@ def configuration(kernel: Kernel) -> Check:
     return Check("kernel options", "all that are needed", True)
 
 
+def build_hint(trees: Iterable[str]) -> str:
+    """Say how to get the module, which is built of a source tree; `trees` are where one may be."""
+    make = "make module && sudo make install-module"
+    for tree in trees:
+        if os.path.isfile(f"{tree}/kmod/Kbuild"):  # noqa: PTH113
+            return f"build and install it for this kernel: cd {tree} && {make}"
+    return (
+        "build and install it for this kernel: the installed package has no source of it; get that "
+        f"of etrace {etrace.__version__} (the source archive or git) and run in it: {make}"
+    )
+
+
+def source_trees() -> list[str]:
+    """Return where the tree may be of which this package was built: around it, or its `.venv`."""
+    package = os.path.dirname(os.path.realpath(etrace.__file__))  # noqa: PTH120
+    return [os.path.dirname(package), os.path.dirname(sys.prefix)]  # noqa: PTH120
+
+
 def module_file(host: Host) -> Check:
     """Return where the module is, or which kernel one that was found was built for."""
     if source := host.modules.source():
         return Check("module", source, True)
+    hint = build_hint(source_trees())
     for path in presence.candidates():
         if built := presence.built_for(path):
-            return Check("module", f"{path} is for kernel {built}", False, BUILD_HINT)
-    return Check("module", f"none for kernel {presence.release()}", False, BUILD_HINT)
+            return Check("module", f"{path} is for kernel {built}", False, hint)
+    return Check("module", f"none for kernel {presence.release()}", False, hint)
 
 
 def tracefs(host: Host) -> Check:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from etrace.capture import doctor
+from etrace.capture import doctor, features
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -36,4 +36,17 @@ def run(_args: argparse.Namespace) -> int:
         print(f"  {check.name:<{width}}  {check.value}")
         if not check.holds:
             print(f"      do this: {check.hint}")
+    _show_features()
     return 0 if any(f.probe.works for f in findings) else 1
+
+
+def _show_features() -> None:
+    """Print what this etrace was built with and what is installed beside it."""
+    found = list(features.examine())
+    width = max(len(feature.name) for feature in found)
+    print("\nfeatures")
+    for feature in found:
+        mark = "yes" if feature.is_here else "no "
+        print(f"  {feature.name:<{width}}  {mark}  {feature.purpose}")
+        if not feature.is_here:
+            print(f"      do this: {feature.hint}")

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this etrace was built with and what is installed beside it; how to get what is missing.
+
+The programs themselves are asked: nothing remembers what once was configured.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import etrace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LIBEXEC = os.path.join(os.path.dirname(os.path.realpath(etrace.__file__)), "libexec")  # noqa: PTH118, PTH120
+REBUILD = "then build etrace again (make build, or pip install --force-reinstall)"
+ANALYTICS = ("duckdb", "pyarrow")
+
+
+class Feature:
+    """Something that this etrace has or lacks, what it is for, and how to get it."""
+
+    __slots__ = ("hint", "is_here", "is_native", "name", "purpose")
+
+    def __init__(self, name: str, purpose: str, hint: str, *, is_here: bool, native: bool) -> None:
+        self.name = name
+        self.purpose = purpose
+        self.hint = hint
+        self.is_here = is_here
+        self.is_native = native  # settled when etrace is built
+
+    @property
+    def shown(self) -> str:
+        """The feature as `--version` shows it."""
+        return f"{self.name}: {'yes' if self.is_here else 'no'}"
+
+
+def collector_zstd() -> Feature:
+    """Whether etrace_cat compresses."""
+    return Feature(
+        "zstd",
+        "etrace start --zstd, etrace_cat --zstd",
+        f"apt-get install libzstd-dev, {REBUILD}",
+        is_here="zstd: yes" in _said_by(f"{LIBEXEC}/etrace_cat"),
+        native=True,
+    )
+
+
+def gcc_plugin() -> Feature:
+    """Whether the plugin was built by which GCC names its input files."""
+    return Feature(
+        "gcc plugin",
+        "cas pp --confirm-inputs for gcc",
+        f"apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), {REBUILD}",
+        is_here=os.path.isfile(f"{LIBEXEC}/libgcc_input_name.so"),  # noqa: PTH113
+        native=True,
+    )
+
+
+def zstd_command() -> Feature:
+    """Whether compressed traces and logs can be read."""
+    return Feature(
+        "zstd command",
+        "reading .nfsdb.zst and compressed XRay logs",
+        "apt-get install zstd",
+        is_here=_finds_program("zstd"),
+        native=False,
+    )
+
+
+def analytics() -> Feature:
+    """Whether both packages of the extra are installed; neither is imported."""
+    return Feature(
+        "analytics",
+        "cas sql, cas export parquet (packages duckdb and pyarrow)",
+        "pip install 'etrace[analytics]'",
+        is_here=all(_finds_package(name) for name in ANALYTICS),
+        native=False,
+    )
+
+
+FEATURES: tuple[Callable[[], Feature], ...] = (
+    collector_zstd, gcc_plugin, zstd_command, analytics,
+)  # fmt: skip
+
+
+def examine() -> Iterator[Feature]:
+    """Yield every feature."""
+    return (find() for find in FEATURES)
+
+
+def version(program: str, *finders: Callable[[], Feature]) -> str:
+    """Return what `PROGRAM --version` prints."""
+    return ", ".join([f"{program} {etrace.__version__}", *(find().shown for find in finders)])
+
+
+def _said_by(program: str) -> str:
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout
+
+
+def _finds_program(name: str) -> bool:
+    import shutil  # noqa: PLC0415  slow to import, and seldom asked
+
+    return shutil.which(name) is not None
+
+
+def _finds_package(name: str) -> bool:
+    import importlib.util  # noqa: PLC0415
+
+    return importlib.util.find_spec(name) is not None
+
+
+def main() -> None:
+    """Say which features a build lacks: `make build` ends with it."""
+    for feature in examine():
+        if feature.is_native and not feature.is_here:
+            print(f"built without {feature.name} ({feature.purpose})\n  hint: {feature.hint}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
