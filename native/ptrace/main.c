@@ -23,8 +23,9 @@
  *
  * Costs, and what saves them. A stop is two context switches, 3 to 6 microseconds, and is two
  * thirds of all costs. So: the class comes with the stop, in the filter's return data; the path of
- * a failed open is not read at all; a close of a known descriptor stops once, not twice; fork, exec
- * and exit need no stop besides the one ptrace makes for them anyway; clone stops once.
+ * a failed open is not read at all; a close or dup whose result is known stops once, not twice; fork,
+ * exec and exit need no stop besides the one ptrace makes for them anyway; clone stops once; and a
+ * task goes on where the tracer runs.
  *
  * Left out: a look by the tracer whether a file exists, to save the exit stop of an open that must
  * fail (a fifth of a C build's stops). Between the look and the open another process can make the
