@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from databases import write_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.header import ALIGNMENT, HEAD, MAGIC, SCHEMA_VERSION, ImageError, align
@@ -234,6 +235,38 @@ def test_a_place_or_a_count_that_is_none_is_refused(
         open_image(changed(image_bytes, tmp_path / "x.img", change))
 
 
+#: numbers that are no rows
+PLAIN = {"executions.index", "cpus.cpu"}
+ROWS = [f"{of}.{own}" for of, own, dtype in COLUMNS if dtype in ("<u4", "<i4")]
+
+
+def with_values(image: Image, name: str, value: bytes) -> None:
+    """Write an image again with one value in all rows of a column."""
+    of, _, own = name.partition(".")
+    columns = [
+        NewColumn(each, info.dtype, value * info.length if each == own else image[of][each])
+        for each, info in image[of].infos.items()
+    ]
+    rewrite(image, [NewTable(of, image[of].n_rows, columns)])
+
+
+def test_every_column_of_row_numbers_is_checked(tmp_path: Path) -> None:
+    directory = write_database(tmp_path)
+    path, sound = directory / ".nfsdb.img", (directory / ".nfsdb.img").read_bytes()
+    image = open_image(path)
+    there = [name for name in ROWS if image.tables.get(name.partition(".")[0])]
+    filled = [name for name in there if image[name.partition(".")[0]].n_rows]
+    assert len(filled) >= 20
+    for name in filled:
+        path.write_bytes(sound)
+        with_values(open_image(path), name, (1 << 30).to_bytes(4, "little"))
+        if name in PLAIN:
+            reopen(path)
+            continue
+        with pytest.raises(EtraceError, match=f"column {name} holds wrong row numbers"):
+            reopen(path)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -243,16 +276,13 @@ def test_a_place_or_a_count_that_is_none_is_refused(
         ("compilations.is_child", b"\2"),
         ("compilation_definitions.is_undef", b"\2"),
         ("inherited.descriptor", b"\3"),
+        ("mounts.kind", b"\2"),
+        ("mounts.ok", b"\2"),
     ],
 )
 def test_a_kind_that_is_none_is_refused(tmp_path: Path, name: str, value: bytes) -> None:
     image = reopen(small_image(tmp_path))
-    of, _, own = name.partition(".")
-    columns = [
-        NewColumn(each, info.dtype, value * info.length if each == own else image[of][each])
-        for each, info in image[of].infos.items()
-    ]
-    rewrite(image, [NewTable(of, image[of].n_rows, columns)])
+    with_values(image, name, value)
     with pytest.raises(EtraceError, match=f"column {name} holds wrong kinds"):
         reopen(image.path)
 
