@@ -12,6 +12,7 @@ cimport cython
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy
 
+from libetrace.content_trees cimport trees_free, trees_init
 from libetrace.ends cimport ends_find_last, ends_free, ends_init
 from libetrace.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.processes cimport Executions, number_processes
@@ -246,7 +247,7 @@ cdef class Graph:
         lists_free(&self.edges.by_path)
         lists_free(&self.edges.by_process)
         ends_free(&self.edges.ends)
-        free(self.edges.place)
+        trees_free(&self.edges.trees)
         free(self.edges.pipe_start)
         free(self.edges.pipes)
         free(self.process_of)
@@ -336,7 +337,7 @@ cdef class Graph:
                     &self.edges.by_process, n_owners, uses.raw, order, uses.n, &owners, by_process,
                     False, self.is_reversed)
             if status == 0:
-                status = place_nodes(&self.edges)
+                status = trees_init(&self.edges.trees, &self.edges.ends, &self.edges.by_path)
             free(order)
         if status < 0:
             raise MemoryError
@@ -388,26 +389,6 @@ cdef class Graph:
             return starts, array("I", out.data[:out.len] if out.len else b"")
         finally:
             buffer_free(&out)
-
-
-# Where in the list of a path what counts for each of its nodes can begin.
-cdef int place_nodes(Edges *edges) noexcept nogil:
-    cdef const Ends *ends = &edges.ends
-    cdef u32 path, node
-    cdef u64 i
-    edges.place = <u64 *>malloc((<size_t>ends.first[ends.n_paths] + 1) * sizeof(u64))
-    if edges.place == NULL:
-        return -1
-    for path in range(ends.n_paths):
-        node = ends.first[path]
-        for i in range(edges.by_path.start[path], edges.by_path.start[path + 1]):
-            while node <= edges.by_path.uses[i].node:
-                edges.place[node] = i
-                node += 1
-        while node < ends.first[path + 1]:
-            edges.place[node] = edges.by_path.start[path + 1]
-            node += 1
-    return 0
 
 
 cdef int deal_pipes(Edges *edges, const u32 *process_of, u32 n_executions, u32 n_processes,
@@ -517,9 +498,7 @@ cdef class Closure:
     cdef object rows(self, Buffer *numbers, const Use *uses):
         cdef const u64 *number = <const u64 *>numbers.data
         cdef size_t i
-        # a path with several contents may be left through one use for more than one of them
-        found = {uses[number[i]].row for i in range(numbers.len / sizeof(u64))}
-        return array("I", sorted(found))
+        return array("I", sorted([uses[number[i]].row for i in range(numbers.len / sizeof(u64))]))
 
     @property
     def executions(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Walks from files over who wrote them to what those read, and on; nearest first.
+from libetrace.content_trees cimport ContentTrees
 from libetrace.memory cimport Buffer
 from libetrace.types cimport s64, u8, u32, u64
 from libetrace.uses cimport Ends, UseLists
@@ -19,7 +20,7 @@ cdef struct Edges:
     UseLists by_path
     UseLists by_process
     Ends ends
-    u64 *place  # in by_path, of each node: what comes before is not for it
+    ContentTrees trees  # of by_path
     bint is_mirrored
     u64 *pipe_start  # n_processes + 1
     Pipe *pipes
@@ -51,11 +52,17 @@ cdef struct Item:
     u8 kind
 
 
-# State of a node or process in the walk of this number.
+# State of a path with one content or process in the walk of this number.
 cdef struct Mark:
     u32 walk
     u64 place  # in its list: what comes before is done
     s64 limit  # of the pipes that are done
+
+
+# A use that was taken out of the tree of its path.
+cdef struct Taken:
+    u64 use
+    u32 path
 
 
 # `listed`, `rooted` and `via` are by path; the others grow.
@@ -63,7 +70,9 @@ cdef struct Walk:
     const Edges *edges
     Rules rules
     u32 number
-    Mark *nodes
+    Mark *paths
+    ContentTrees trees  # what is left in by_path of the other paths
+    Buffer taken  # Taken, out of them
     Mark *processes
     u32 *listed  # number of the walk
     u32 *rooted

@@ -12,6 +12,7 @@ it stays, and is the proof of everything found.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from libetrace.content_trees cimport trees_copy, trees_find, trees_set, value_of
 from libetrace.memory cimport buffer_add, buffer_free
 from libetrace.types cimport INT64_MAX
 from libetrace.uses cimport Ends, Use
@@ -19,22 +20,25 @@ from libetrace.uses cimport Ends, Use
 
 cdef int walk_init(Walk *walk, const Edges *edges) noexcept nogil:
     cdef size_t n_paths = <size_t>edges.by_path.n + 1
-    cdef size_t n_nodes = <size_t>edges.ends.first[edges.by_path.n] + 1
     memset(walk, 0, sizeof(walk[0]))
     walk.edges = edges
-    walk.nodes = <Mark *>calloc(n_nodes, sizeof(Mark))
+    walk.paths = <Mark *>calloc(n_paths, sizeof(Mark))
     walk.processes = <Mark *>calloc(<size_t>edges.by_process.n + 1, sizeof(Mark))
     walk.listed = <u32 *>calloc(n_paths, sizeof(u32))
     walk.rooted = <u32 *>calloc(n_paths, sizeof(u32))
     walk.via_use = <u64 *>calloc(n_paths, sizeof(u64))
     walk.via_item = <u32 *>calloc(n_paths, sizeof(u32))
-    if walk.nodes == NULL or walk.processes == NULL or walk.listed == NULL or walk.rooted == NULL:
+    if trees_copy(&walk.trees, &edges.trees) < 0 or walk.paths == NULL:
+        return -1
+    if walk.processes == NULL or walk.listed == NULL or walk.rooted == NULL:
         return -1
     return -1 if walk.via_use == NULL or walk.via_item == NULL else 0
 
 
 cdef void walk_free(Walk *walk) noexcept nogil:
-    free(walk.nodes)
+    free(walk.paths)
+    free(walk.trees.trees)
+    buffer_free(&walk.taken)
     free(walk.processes)
     free(walk.listed)
     free(walk.rooted)
@@ -55,8 +59,40 @@ cdef inline Mark *mark_of(const Walk *walk, Mark *mark, u64 start) noexcept nogi
     return mark
 
 
-cdef inline Mark *node_mark(const Walk *walk, u32 node) noexcept nogil:
-    return mark_of(walk, walk.nodes + node, walk.edges.place[node])
+cdef inline Mark *path_mark(const Walk *walk, u32 path) noexcept nogil:
+    return mark_of(walk, walk.paths + path, walk.edges.by_path.start[path])
+
+
+cdef inline bint has_contents(const Walk *walk, u32 path) noexcept nogil:
+    return walk.edges.ends.first[path + 1] - walk.edges.ends.first[path] > 1
+
+
+# The next use of a path that counts for a node.
+cdef inline u64 next_use(const Walk *walk, u32 path, u32 node) noexcept nogil:
+    if has_contents(walk, path):
+        return trees_find(&walk.trees, &walk.edges.ends, &walk.edges.by_path, path, node)
+    return path_mark(walk, path).place
+
+
+# What was taken is not found again in this walk.
+cdef int take_use(Walk *walk, u32 path, u64 use) noexcept nogil:
+    cdef Taken taken
+    if not has_contents(walk, path):
+        path_mark(walk, path).place = use + 1
+        return 0
+    taken.use = use
+    taken.path = path
+    trees_set(&walk.trees, &walk.edges.by_path, path, use, 0)
+    return buffer_add(&walk.taken, &taken, sizeof(taken))
+
+
+cdef void put_back(Walk *walk) noexcept nogil:
+    cdef const Taken *taken = <const Taken *>walk.taken.data
+    cdef size_t i
+    for i in range(walk.taken.len / sizeof(Taken)):
+        trees_set(&walk.trees, &walk.edges.by_path, taken[i].path, taken[i].use,
+                  value_of(&walk.edges.ends, &walk.edges.by_path, taken[i].path, taken[i].use))
+    walk.taken.len = 0
 
 
 cdef inline Mark *process_mark(const Walk *walk, u32 process) noexcept nogil:
@@ -92,10 +128,8 @@ cdef inline int add_item(Walk *walk, u32 id, u32 node, s64 limit, u32 parent, bi
 # A path waits only when something of its list is new within the limit.
 cdef int enter_path(Walk *walk, u32 path, u32 node, s64 limit, u32 parent,
                     u64 edge) noexcept nogil:
-    cdef Mark *mark = node_mark(walk, node)
-    if mark.place == walk.edges.by_path.start[path + 1]:
-        return 0
-    if walk.edges.by_path.uses[mark.place].key > limit:
+    cdef u64 use = next_use(walk, path, node)
+    if use == walk.edges.by_path.start[path + 1] or walk.edges.by_path.uses[use].key > limit:
         return 0
     return add_item(walk, path, node, limit, parent, False, BY_USE, edge)
 
@@ -124,17 +158,17 @@ cdef inline s64 limit_of(const Walk *walk, const Use *use) noexcept nogil:
 cdef int visit_path(Walk *walk, u32 number, Item item) noexcept nogil:
     cdef const Use *uses = walk.edges.by_path.uses
     cdef u64 end = walk.edges.by_path.start[item.id + 1]
-    cdef Mark *mark = node_mark(walk, item.node)
-    cdef u64 i
-    while mark.place < end and uses[mark.place].key <= item.limit:
-        i = mark.place
-        mark.place += 1
-        if uses[i].node < item.node or is_excluded(walk, uses[i].execution):
-            continue
-        if buffer_add(&walk.entered, &i, sizeof(i)) < 0:
+    cdef u64 i = next_use(walk, item.id, item.node)
+    while i < end and uses[i].key <= item.limit:
+        if take_use(walk, item.id, i) < 0:
             return -1
-        if enter_process(walk, uses[i].target, limit_of(walk, uses + i), number, BY_USE, i) < 0:
-            return -1
+        if not is_excluded(walk, uses[i].execution):
+            if buffer_add(&walk.entered, &i, sizeof(i)) < 0:
+                return -1
+            if enter_process(walk, uses[i].target, limit_of(walk, uses + i), number, BY_USE,
+                             i) < 0:
+                return -1
+        i = next_use(walk, item.id, item.node)
     return 0
 
 
@@ -212,6 +246,7 @@ cdef int visit(Walk *walk, u32 number) noexcept nogil:
 # A new number makes the marks of the walk before worthless.
 cdef void begin(Walk *walk) noexcept nogil:
     walk.number += 1
+    put_back(walk)
     walk.items.len = 0
     walk.found.len = 0
     walk.entered.len = 0

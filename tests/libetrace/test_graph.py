@@ -182,6 +182,7 @@ def test_it_finds_what_the_definition_says(images: Images, case: Case) -> None:
     assert [graph.process_of_execution(e) for e in range(MAX_EXECUTIONS)] == build.process_of
     found = graph.closure(roots, **rules(left))
     assert list(found.paths) == sorted(closures.closure(build, roots, left))
+    assert len(set(found.entered)) == len(found.entered)  # each use is looked at once
     each_start, each_path = graph.closures(range(MAX_PATHS), **rules(left))
     for root in range(MAX_PATHS):
         own = closures.closure(build, [root], left)
