@@ -25,6 +25,7 @@ OUTPUTS = {
     "cython/libetrace/events.pxd": "events.pxd.j2",
     "cython/libetrace/schema.json": "schema.json.j2",
     "cython/libetrace/schema.pxd": "schema.pxd.j2",
+    "native/ptrace/tool_names.h": "tool_names.h.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",
 }
@@ -59,12 +60,23 @@ def write_whole(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def tool_names() -> list[str]:
+    """Return the names of all compilers, linkers, archivers and launchers, sorted as bytes."""
+    import tomllib  # noqa: PLC0415  only this needs it
+
+    files = Path(__file__).with_name("compilers").glob("*.toml")
+    tables = [tomllib.loads(file.read_text()) for file in files]
+    tools = [tool for table in tables for tool in table.values()]
+    return sorted({name for tool in tools for name in tool.get("names", ())})
+
+
 def outputs(top: Path) -> dict[Path, str]:
     """Render everything that is rendered in the tree `top`: path -> text."""
     values = {
         "spec": model.load(),
         "tables": database.TABLES + database.PRODUCTS,
         "products": [table.name for table in database.PRODUCTS],
+        "tool_names": tool_names(),
     }
     templates = top / "etrace" / "spec" / "templates"
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}

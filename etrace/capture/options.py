@@ -15,11 +15,12 @@ class Options:
 
     `trace` is the event file; `stats` the JSON that says how the capture went. `owner` is whose
     files they are, when not this process's user's. With `summary` the backend may tell at the end
-    what it captured.
+    what it captured. `response_files`: keep what those of compilers held, where the backend can.
     """
 
     __slots__ = (
-        "env", "mounts", "owner", "stats", "summary", "thread_names", "trace", "wait_all",
+        "env", "mounts", "owner", "response_files", "stats", "summary", "thread_names", "trace",
+        "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -33,6 +34,7 @@ class Options:
         *,
         summary: bool = False,
         owner: Owner | None = None,
+        response_files: bool = True,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -42,3 +44,4 @@ class Options:
         self.wait_all = wait_all
         self.summary = summary
         self.owner = owner
+        self.response_files = response_files

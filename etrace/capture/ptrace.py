@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 
 import etrace
-from etrace.capture.session import side_files
+from etrace.capture.session import RESPONSES_SUFFIX, side_files
 from etrace.errors import CaptureError
 
 TYPE_CHECKING = False
@@ -68,6 +68,8 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
     out = ["-o", str(options.trace), "--stats", str(options.stats)]
     for path in side_files(options.trace):
         out += ["--rotate", path]
+    if options.response_files:
+        out += ["--response-files", f"{options.trace}{RESPONSES_SUFFIX}"]
     if options.owner is not None:
         out += ["--owner", f"{options.owner.uid}:{options.owner.gid}"]
     out += [flag for flag, wanted in flags.items() if wanted]

@@ -19,7 +19,9 @@ STATS = ".nfsdb.stats"
 #: what an older trace in the same directory is renamed to
 OLD_SUFFIX = ".old"
 #: files beside a trace that are of it, by what follows its name: they go aside with it
-SIDE_SUFFIXES = (".stats",)
+SIDE_SUFFIXES = (".stats", ".rsp")
+#: what response files held, beside the trace
+RESPONSES_SUFFIX = ".rsp"
 ROOT = 0
 
 

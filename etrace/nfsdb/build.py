@@ -80,3 +80,7 @@ def build_image(
         **(more or {}),
     }
     write_image(files.image, attributes, tables, model=files.json)
+    if files.responses.exists():
+        from etrace.nfsdb.responses import add_table  # noqa: PLC0415  few builds have any
+
+        add_table(files)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A place -> the files of the database there.
 
-A database `X` is the trace `X`, `X.json` with `X.env.json` and `X.mounts.json` beside it, and the
-image `X.img`. X is `.nfsdb` unless a file is named. The image remembers each file that it was made
-of by size, time, inode and content (libetrace.freshness), so that a stale one is noticed and a
-copied one is not.
+A database `X` is the trace `X`, `X.json` with `X.env.json`, `X.mounts.json` and, where there were
+any response files, `X.rsp.json` beside it, and the image `X.img`. X is `.nfsdb` unless a file is
+named. The image remembers each file that it was made of by size, time, inode and content
+(libetrace.freshness), so that a stale one is noticed and a copied one is not.
 """
 
 from __future__ import annotations
@@ -28,19 +28,24 @@ class DatabaseFiles:
     json: Path
     env: Path
     mounts: Path
+    responses: Path
     image: Path
 
     @property
     def sources(self) -> dict[str, Path]:
         """What the image is made of, by the name under which it is remembered."""
-        return {"json": self.json, "env": self.env, "mounts": self.mounts}
+        return {
+            "json": self.json,
+            "env": self.env,
+            "mounts": self.mounts,
+            "responses": self.responses,
+        }
 
 
 def name_files(trace: Path) -> DatabaseFiles:
     """Name the files of the database whose trace is (or was) `trace`."""
-    names = (
-        f"{trace.name}{suffix}" for suffix in ("", ".json", ".env.json", ".mounts.json", ".img")
-    )
+    suffixes = ("", ".json", ".env.json", ".mounts.json", ".rsp.json", ".img")
+    names = (f"{trace.name}{suffix}" for suffix in suffixes)
     return DatabaseFiles(*(trace.with_name(name) for name in names))
 
 

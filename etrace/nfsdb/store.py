@@ -103,7 +103,7 @@ def open_database(where: Path | None = None) -> Image:
     """
     files = locate(where)
     is_directory = where is None or where.is_dir()
-    for path in (files.image, files.json):
+    for path in (files.image, *files.sources.values()):
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise EtraceError(f"{path}: not a file", "move it away, then: cas parse")
     if not files.image.exists() and not files.json.exists():

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from libetrace import parser as native
 
 from etrace.errors import EtraceError
+from etrace.parse import responses
 from etrace.parse.inputs import STDIN, open_trace
-from etrace.parse.outputs import pending_files
+from etrace.parse.outputs import pending_files, side_file
 from etrace.parse.report import ParseReport, Problem, ProblemKind
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def parse_trace(
 ) -> ParseReport:
     """Parse a trace into `output` (X.json) and X.env.json and X.mounts.json beside it.
 
+    X.rsp.json holds what response files held, when that was captured.
+
     `inputs` are .nfsdb files, directories of parts or `-`; several are merged by time. `jobs` is
     the number of threads (0: one for each CPU). `split` breaks entries whose files have paths of
     more bytes than that into several (0: never). `progress(done, total)` is called with bytes now
@@ -108,6 +111,7 @@ def parse_trace(
                 raise NothingUsableError(
                     f"{', '.join(names)}: no events", "is it a trace (.nfsdb)?", report
                 )
+        responses.write(names, side_file(target.resolve(), "rsp"))
     except OSError as error:
         raise EtraceError(
             f"cannot write {target}: {error.strerror}", "make room, or choose another place"

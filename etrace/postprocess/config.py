@@ -93,6 +93,8 @@ UNUSED = ("clang_tailopts", "integrated_clang_compilers")
 
 def _read(path: Path) -> dict[str, Any]:
     hint = f"correct it, or copy the shipped one: {DEFAULT}"
+    if not path.is_file():  # a pipe would be waited for
+        raise EtraceError(f"{path}: not a file", hint)
     try:
         raw = json.loads(path.read_bytes())
     except OSError as error:

@@ -22,6 +22,7 @@
 #include "memory.h"
 #include "process.h"
 #include "resolve.h"
+#include "response.h"
 #include "syscall.h"
 #include "trace_file.h"
 #include "tracer.h"
@@ -315,6 +316,7 @@ static void put_new_proc(struct task *task, u64 now, const struct etrace_text *d
 					arguments[i].len);
 		etrace_put_end_of_args(out, &prefix);
 	} while (!trace_end());
+	response_add(task, arguments, image.argc, data[2].text, is_elsewhere(task));
 }
 
 static void put_program(struct task *task, u64 now)

@@ -18,6 +18,7 @@
  *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
  *   core      how a task goes on, and where
  *   lookup    what may wait for a file system, which the loop never does
+ *   response  what response files of compilers held
  *   trace_file, report    the two outputs; output: their names and rights; summary: on stderr
  *   denied    ptrace refused, to this tracer or to programs of the build
  *
@@ -55,6 +56,7 @@
 #include "loop.h"
 #include "output.h"
 #include "report.h"
+#include "response.h"
 #include "signals.h"
 #include "summary.h"
 #include "trace_file.h"
@@ -66,6 +68,7 @@ enum {
 	OPTION_OUTPUT = 'o',
 	OPTION_STATS = 256,
 	OPTION_STATUS_FD,
+	OPTION_RESPONSES,
 	OPTION_ROTATE,
 	OPTION_OWNER,
 	OPTION_HELP,
@@ -74,6 +77,7 @@ enum {
 
 static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
+	"                     [--response-files FILE]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
 	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n"
 	"       etrace-ptrace --version\n";
@@ -118,6 +122,9 @@ static void take_option(int option)
 	case OPTION_STATUS_FD:
 		options.status_fd = parse_fd(optarg);
 		break;
+	case OPTION_RESPONSES:
+		options.responses_path = optarg;
+		break;
 	case OPTION_ROTATE:
 		output_add_rotated(optarg);
 		break;
@@ -141,6 +148,7 @@ static void parse_options(int argc, char **argv)
 		{ "output", required_argument, NULL, OPTION_OUTPUT },
 		{ "stats", required_argument, NULL, OPTION_STATS },
 		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
+		{ "response-files", required_argument, NULL, OPTION_RESPONSES },
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "summary", no_argument, &options.summary, 1 },
@@ -211,6 +219,7 @@ static void finish(enum loop_end end)
 		ending = ENDING_INTERRUPTED;
 	if (options.environment)
 		environment_put();
+	response_put();
 	trace_close();
 	if (end == LOOP_SURVIVORS)
 		report_survivors();

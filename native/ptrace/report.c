@@ -188,6 +188,8 @@ static void put_counters(FILE *file)
 		{ "unresolved_paths", &counters.unresolved_paths },
 		{ "unlisted_descriptors", &counters.unlisted_descriptors },
 		{ "orphans", &counters.orphans },
+		{ "response_files", &counters.response_files },
+		{ "missed_response_files", &counters.missed_response_files },
 		{ "io_uring_setups", &counters.io_uring_setups },
 		{ "listeners", &counters.listeners },
 		{ "untraced", &counters.untraced },

@@ -34,8 +34,7 @@ static const char *own_name(const struct task *task, const char *path, char buf[
 	return buf;
 }
 
-/* Whether names mean something else for the task than for the tracer. */
-static bool is_elsewhere(struct task *task)
+bool is_elsewhere(struct task *task)
 {
 	return task->fs->foreign || path_root(task)[0];
 }

@@ -22,4 +22,7 @@ bool resolve_whole(struct task *task, struct path *path);
 /* Identity, type and links of a file; AT_SYMLINK_NOFOLLOW is the only flag. False: there is none. */
 bool stat_in_task(struct task *task, const struct path *path, int flags, struct stat *st);
 
+/* Whether names mean something else for the task than for the tracer. */
+bool is_elsewhere(struct task *task);
+
 #endif /* ETRACE_PTRACE_RESOLVE_H */

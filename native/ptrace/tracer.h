@@ -21,6 +21,7 @@
 struct options {
 	const char *trace_path;
 	const char *stats_path;
+	const char *responses_path; /* for what response files held, or NULL */
 	int status_fd; /* -1 when not asked for */
 	int environment; /* these five are set by getopt_long() */
 	int mounts;
@@ -44,6 +45,8 @@ struct counters {
 	u64 unread_strings; /* strings of a traced task that could not be read */
 	u64 unresolved_paths; /* open files whose path /proc did not give */
 	u64 unlisted_descriptors; /* executions whose close-on-exec closes are unknown */
+	u64 response_files; /* that were read */
+	u64 missed_response_files; /* gone before they were read, or too large */
 	u64 orphans; /* tasks whose parent died before it could name them */
 	u64 io_uring_setups;
 	u64 listeners; /* seccomp listeners, for whose tasks every call stops */

@@ -89,6 +89,8 @@ link/er/script
 mv link/er/script link/er/moved
 ln link/er/moved link/hard
 ln -s link/hard link/soft
+cp /bin/true gcc
+./gcc @link/hard
 rm deep/hard
 exit 3
 """
@@ -100,7 +102,8 @@ def test_the_loop_asks_only_what_the_kernel_knows_already(backend: Backend, fold
     need_root()
     need_tool("strace", "strace")
     log = folder / "log"
-    command = backend.command(folder / "trace", ["sh", "-c", WORK], [])
+    kept = ["--response-files", str(folder / "kept")]  # written when the loop is over
+    command = backend.command(folder / "trace", ["sh", "-c", WORK], kept)
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -114,9 +117,10 @@ def test_the_loop_asks_only_what_the_kernel_knows_already(backend: Backend, fold
             strace.communicate()
         assert process.returncode == 3
     calls = [line for line in log.read_text().splitlines() if "(" in line and "---" not in line]
-    free = re.compile(r'"/proc/|"/proc"|RESOLVE_CACHED|AT_EMPTY_PATH')
+    free = re.compile(r'"/proc/|"/proc"|RESOLVE_CACHED|AT_EMPTY_PATH|/kept\.')
     assert len(calls) > 20
     assert [call for call in calls if not free.search(call)] == []
+    assert b"/hard" in (folder / "kept").read_bytes()
 
 
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2

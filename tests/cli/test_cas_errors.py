@@ -122,11 +122,11 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     assert str(image) in done.stderr
 
 
-@pytest.mark.parametrize("name", [".nfsdb.img", ".nfsdb.json"])
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("suffix", ["img", "json", "env.json", "mounts.json", "rsp.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
     image = only_image(tmp_path / "build")
     image.unlink()
-    os.mkfifo(image.with_name(name))
+    os.mkfifo(image.with_name(f".nfsdb.{suffix}"))
     done = run(["stat"], image.parent)
     assert (done.returncode, done.stdout) == (1, "")
     assert "not a file" in done.stderr

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -74,4 +75,10 @@ def test_a_wrong_type_names_file_and_key(tmp_path: Path, key: str, value: Any, w
 def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, wanted: str) -> None:
     (tmp_path / ".bas_config").write_text(text, errors="surrogateescape")
     with pytest.raises(EtraceError, match=wanted):
+        load(tmp_path)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".bas_config")
+    with pytest.raises(EtraceError, match=r"\.bas_config: not a file"):
         load(tmp_path)

@@ -32,6 +32,7 @@ FLAGS = (
     ("--mounts", "record mount and umount"),
     ("--thread-names", "record thread names (Comm)"),
     ("--wait-all", "wait for processes that outlive the command, however long"),
+    ("--no-response-files", "do not keep what response files (@FILE) of compilers hold"),
     ("--quiet", "no status line, no summary"),
 )
 SHORT = {"-q": "--quiet", "-o": "--output"}
@@ -150,6 +151,7 @@ def _options(args: Any) -> Options:
         args.wait_all,
         summary=not args.quiet,
         owner=owner,
+        response_files=not args.no_response_files,
     )
 
 

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`X.rsp.json`, what response files held -> the table `response_files` of the image.
+
+A list of [upid, absolute path, content]; bytes that are not UTF-8 by surrogateescape.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from pathlib import Path
+from typing import Any
+
+from libetrace.image import NewColumn, NewTable
+
+from etrace.errors import EtraceError
+from etrace.nfsdb.files import DatabaseFiles
+from etrace.spec.database import PRODUCTS
+
+TABLE = "response_files"
+SPEC = next(table for table in PRODUCTS if table.name == TABLE)
+
+
+def read_json(path: Path) -> list[tuple[int, bytes, bytes]]:
+    """Return (upid, path, content) of each file. EtraceError."""
+    hint = "make it again: cas parse --force"
+    try:
+        raw: Any = json.loads(path.read_bytes())
+        return [(int(upid), _bytes(name), _bytes(content)) for upid, name, content in raw]
+    except OSError as error:
+        raise EtraceError(f"{path}: {error.strerror}", hint) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise EtraceError(f"{path}: no list of response files: {error}", hint) from error
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def add_table(files: DatabaseFiles) -> None:
+    """Write the table into an image that was just made of the other files. EtraceError, OSError."""
+    from etrace.nfsdb.store import StringTable, reopen, rewrite  # noqa: PLC0415  they import build
+
+    found = read_json(files.responses)
+    image = reopen(files.image)
+    strings = StringTable(image)
+    try:
+        data = (
+            array("q", [upid for upid, _, _ in found]),
+            array("I", [strings.number(path) for _, path, _ in found]),
+            array("I", [strings.number(content) for _, _, content in found]),
+        )
+    except OverflowError as error:
+        raise EtraceError(f"{files.responses}: {error}", "make it again: cas parse") from error
+    columns = [
+        NewColumn(c.name, c.dtype, content, c.unit, c.meaning)
+        for c, content in zip(SPEC.columns, data, strict=True)
+    ]
+    rewrite(image, [strings.table(), NewTable(TABLE, len(found), columns)])

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`.nfsdb.rsp` of traces -> `X.rsp.json` of the database (docs/response-files.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from libetrace.rights import give_away, narrow
+
+from etrace.compilers.regular_file import read_regular
+from etrace.parse.inputs import STDIN, ZSTD_SUFFIX
+
+SUFFIX = ".rsp"
+FIRST_LINE = b"etrace response files 1"
+#: the tracer keeps 64 MB of contents and 65536 paths
+MAX_BYTES = 512 << 20
+
+
+def read(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Give (upid, path, content) of each record, up to the first that is damaged or cut off."""
+    first, _, _ = data.partition(b"\n")
+    at = len(first) + 1
+    contents: list[bytes] = []
+    while first == FIRST_LINE and (end := data.find(b"\n", at)) >= 0:
+        try:
+            kind, upid, n_path, number = data[at:end].split(b" ")
+            path = _taken(data, end + 1, int(n_path))
+            at = end + 2 + len(path)
+            if kind == b"file":
+                contents.append(_taken(data, at, int(number)))
+                at += len(contents[-1]) + 1
+                content = contents[-1]
+            elif kind == b"same" and not number.startswith(b"-"):
+                content = contents[int(number)]
+            else:
+                return
+            yield int(upid), path, content
+        except (ValueError, IndexError):
+            return
+
+
+def _taken(data: bytes, at: int, n_bytes: int) -> bytes:
+    """Return bytes that a newline follows. ValueError."""
+    taken = data[at : at + n_bytes]
+    if n_bytes < 0 or len(taken) != n_bytes or data[at + n_bytes : at + n_bytes + 1] != b"\n":
+        raise ValueError("cut off")
+    return taken
+
+
+def write(traces: Sequence[str], target: Path) -> None:
+    """Write what lies beside traces to a file of the database, which goes when there is nothing."""
+    sides = [Path(name.removesuffix(ZSTD_SUFFIX) + SUFFIX) for name in traces if name != STDIN]
+    found = []
+    for side in sides:
+        data = read_regular(os.fsencode(side), MAX_BYTES) or b""
+        found += [(upid, _text(path), _text(content)) for upid, path, content in read(data)]
+    if not found:
+        target.unlink(missing_ok=True)
+        return
+    models = [side for side in sides if side.exists()]
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(temporary, flags, 0o666), "w") as stream:  # noqa: PTH123  a descriptor
+            narrow(stream.fileno(), models)
+            give_away(stream.fileno(), models)
+            json.dump(found, stream)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

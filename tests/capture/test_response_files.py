@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What response files of compilers held goes beside the trace; nothing else is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from backends import BACKENDS, capture
+
+from etrace.parse import responses
+
+ETRACE = Path(sysconfig.get_path("scripts")) / "etrace"
+CAS = ETRACE.with_name("cas")
+Record = tuple[bytes, bytes]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A directory with a tool that does nothing, under several names."""
+    path = tmp_path.resolve() / "work"
+    path.mkdir()
+    path.chmod(0o755)
+    for name in ("gcc", "aarch64-linux-gnu-ld-2.40", "npm"):
+        shutil.copy("/bin/true", path / name)
+    return path
+
+
+def captured(folder: Path, command: str, *more: str) -> tuple[list[Record], dict[str, int]]:
+    """Run a shell command; return the files that were kept, and the counts."""
+    side, stats = folder / "kept.rsp", folder / "stats"
+    options = ("--response-files", str(side), "--stats", str(stats), *more)
+    done = capture(BACKENDS[0], ["sh", "-c", command], folder, options=options)
+    assert done.status == 0, done.stderr
+    raw = json.loads(stats.read_bytes())
+    counts = {key: raw[key] for key in ("response_files", "missed_response_files")}
+    found = list(responses.read(side.read_bytes())) if side.exists() else []
+    assert all(upid > 0 for upid, _, _ in found)
+    return [(path, content) for _, path, content in found], counts
+
+
+def test_what_the_files_held_is_kept_nested_ones_too(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    inner = b"-DA='b c' \xff\n"
+    (folder / "words").write_bytes(b"-c '@sub/in ner' x.c @gone @")
+    (folder / "sub/in ner").write_bytes(inner)
+    (folder / "absolute").write_bytes(b"@sub/in\\ ner")
+    found, counts = captured(folder, f"./gcc -O2 @words && cd sub && ../gcc @{folder}/absolute")
+    base = os.fsencode(folder)
+    assert found == [
+        (base + b"/words", b"-c '@sub/in ner' x.c @gone @"),
+        (base + b"/sub/in ner", inner),
+        (base + b"/absolute", b"@sub/in\\ ner"),
+    ]
+    assert counts == {"response_files": 3, "missed_response_files": 2}  # gone, sub/sub/in ner
+
+
+def test_a_content_is_written_once(folder: Path) -> None:
+    (folder / "words").write_bytes(b"-c x.c" * 1000)
+    found, _ = captured(folder, "./gcc @words; ./gcc @words; ./gcc @words")
+    assert found == [(os.fsencode(folder / "words"), b"-c x.c" * 1000)] * 3
+    assert (folder / "kept.rsp").stat().st_size < 8000
+
+
+def test_only_of_compilers_linkers_and_archivers(folder: Path) -> None:
+    (folder / "words").write_bytes(b"w")
+    command = "./npm @words; ./gcc words x@words @; ./aarch64-linux-gnu-ld-2.40 @words"
+    found, counts = captured(folder, command)
+    assert found == [(os.fsencode(folder / "words"), b"w")]
+    assert counts == {"response_files": 1, "missed_response_files": 0}
+
+
+def test_nothing_but_small_regular_files_is_read(folder: Path) -> None:
+    """A pipe that was opened would wait for its other end, or let it go on."""
+    os.mkfifo(folder / "pipe")
+    (folder / "large").write_bytes(b"x" * ((1 << 20) + 1))
+    found, counts = captured(folder, "./gcc @pipe @large @. @/dev/null @/dev/zero")
+    assert found == []
+    assert counts == {"response_files": 0, "missed_response_files": 5}
+    assert not (folder / "kept.rsp").exists()
+
+
+def test_files_that_name_each_other_end(folder: Path) -> None:
+    (folder / "a").write_bytes(b"@a @a")
+    _, counts = captured(folder, "./gcc @a")
+    assert counts["response_files"] == 2**9 - 1
+    assert counts["missed_response_files"] == 2**9
+
+
+@pytest.mark.root
+def test_root_reads_nothing_for_somebody_who_could_not(folder: Path) -> None:
+    secret, own = folder / "secret", folder / "own"
+    for path in (secret, own):
+        path.write_bytes(b"words")
+        path.chmod(0o600)
+    os.chown(own, 12345, -1)
+    command = f"setpriv --reuid 12345 --regid 12345 --clear-groups {folder}/gcc @{secret} @{own}"
+    for path in (folder, *folder.parents):
+        if not path.stat().st_mode & 1:
+            path.chmod(path.stat().st_mode | 1)
+    found, counts = captured(folder, command)
+    assert found == [(os.fsencode(own), b"words")]
+    assert counts == {"response_files": 1, "missed_response_files": 1}
+
+
+@pytest.mark.root
+def test_the_file_is_as_private_as_the_trace(folder: Path) -> None:
+    (folder / "words").write_bytes(b"w")
+    captured(folder, "./gcc @words")
+    assert (folder / "kept.rsp").stat().st_mode & 0o777 == 0o600
+
+
+def run(folder: Path, *options: str) -> None:
+    subprocess.run([ETRACE, "run", "-q", *options, "--", "clang", "@words"], cwd=folder, check=True)
+
+
+def test_a_compilation_is_known_by_what_its_response_file_held(folder: Path) -> None:
+    (folder / "x.c").write_text("int x;\n")
+    (folder / "words").write_text("-c -DX=1 x.c -o x.o")
+    run(folder)
+    (folder / "words").unlink()
+    subprocess.run([CAS, "parse", "-q"], cwd=folder, check=True)
+    done = subprocess.run([CAS, "pp"], cwd=folder, check=True, capture_output=True, text=True)
+    assert "compilations  1 compilation" in done.stdout
+    assert "list-unread" not in done.stderr
+    subprocess.run([CAS, "cache", "-q"], cwd=folder, check=False)
+    compiled = subprocess.run([CAS, "compiled"], cwd=folder, check=True, capture_output=True)
+    assert compiled.stdout.split() == [os.fsencode(folder / "x.c")]
+
+
+def test_without_the_option_nothing_is_read_and_the_older_file_goes_with_its_trace(
+    folder: Path,
+) -> None:
+    (folder / "x.c").write_text("int x;\n")
+    (folder / "words").write_text("-c x.c")
+    run(folder)
+    assert (folder / ".nfsdb.rsp").exists()
+    run(folder, "--no-response-files")
+    assert not (folder / ".nfsdb.rsp").exists()
+    assert (folder / ".nfsdb.rsp.old").exists()
