@@ -126,10 +126,11 @@ class Temporaries:
 
     def _program(self, execution: int) -> bytes:
         """Return the name of what ran: of a child before its first exec, its parent's."""
-        table = self._image["executions"]
-        while execution != NONE and table["binary"][execution] == NONE:
+        table, seen = self._image["executions"], {NONE}  # a damaged database may hold a ring
+        while execution not in seen and table["binary"][execution] == NONE:
+            seen.add(execution)
             execution = table["parent"][execution]
-        if execution == NONE:
+        if execution in seen:
             return b""
         return os.path.basename(self._image.path_string(table["binary"][execution]))  # noqa: PTH119
 
