@@ -54,7 +54,16 @@ COMMANDS: dict[int, tuple[int, str, list[str], dict[str, int]]] = {
 }  # fmt: skip
 
 
-def _entries() -> Iterable[dict[str, Any]]:
+def _changes(path: str, time_ns: int) -> list[dict[str, Any]]:
+    """Return one of each kind, as no build does it."""
+    names = {"e": None, "r": "/src/main.o", "l": "/src/util.o", "s": "libutil.a", "g": None}
+    return [
+        {"k": kind, "t": time_ns} | ({} if name is None or name == path else {"n": name})
+        for kind, name in names.items()
+    ]
+
+
+def _entries(*, with_changes: bool = False) -> Iterable[dict[str, Any]]:
     for number, (upid, (parent, program, argv, opened)) in enumerate(COMMANDS.items()):
         start = number * 1000
         children = [{"p": child, "f": 0} for child, c in COMMANDS.items() if c[0] == upid]
@@ -67,6 +76,7 @@ def _entries() -> Iterable[dict[str, Any]]:
             "c": children, "!": 0, **common,
             "o": [
                 {"p": path, "b": start + i, "e": start + i + 5, "m": REGULAR | mode, "s": 100 + i}
+                | ({"t": _changes(path, start + i)} if with_changes and mode == WRITE else {})
                 for i, (path, mode) in enumerate(sorted(opened.items()))
             ],
         }  # fmt: skip
@@ -124,16 +134,16 @@ def of_compilers() -> Given:
     return Given(pids=[b"%d" % GCC_MAIN, b"%d" % GCC_UTIL])
 
 
-def write_parsed(directory: Path) -> Path:
+def write_parsed(directory: Path, *, with_changes: bool = False) -> Path:
     """Write the small build as `etrace_parser` leaves it; returns its directory."""
     directory.mkdir(exist_ok=True)
     (directory / ".nfsdb").write_text(f"INITCWD={ROOT}\n")
-    (directory / ".nfsdb.json").write_text(json.dumps(list(_entries())))
+    (directory / ".nfsdb.json").write_text(json.dumps(list(_entries(with_changes=with_changes))))
     return directory
 
 
-def write_database(directory: Path) -> Path:
+def write_database(directory: Path, *, with_changes: bool = False) -> Path:
     """Write the small build with its image and products; returns its directory."""
-    image = open_database(write_parsed(directory))
+    image = open_database(write_parsed(directory, with_changes=with_changes))
     rewrite(image, _products(image))
     return directory

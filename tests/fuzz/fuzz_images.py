@@ -46,7 +46,9 @@ QUESTIONS = (
     "execs --json", "tree", "linked_modules --details", "compiled --json", "faccess", "stat",
     "compilation_info_for --json", "revcomps_for", "deps --path /src/hello", "version",
     "rdeps --path /src/util.h", "moddeps --path /src/hello", "revmoddeps --path /src/util.h",
-    "why /src/hello /src/util.h", "unused", "root_pid", "source_root", "config",
+    "why /src/hello /src/util.h", "linked_modules --with-copies", "unused", "root_pid",
+    "source_root", "config",
+    "rdeps --with-copies --path /src/util.h", "deps --all /src/libutil.a",
     "commands --generate", "commands --generate --makefile", "linker_pattern", "compiler_pattern",
 )  # fmt: skip
 Header = dict[str, Any]
@@ -251,7 +253,7 @@ def unexpected(folder: Path) -> Iterator[Path]:
 
 def run(folder: Path, seed: int, runs: int, seconds: float) -> int:
     """Craft and read images; returns how many were accepted. The last one lies in `folder`."""
-    sound = databases.write_database(folder.parent / "sound") / ".nfsdb.img"
+    sound = databases.write_database(folder.parent / "sound", with_changes=True) / ".nfsdb.img"
     image = sound.read_bytes()
     shutil.rmtree(sound.parent)
     path, n_accepted = folder / "x.img", 0
