@@ -20,13 +20,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vm import patience
 from vm.kernels import Kernel
 
 GUEST = Path(__file__).resolve().parent / "guest"
 MARKER = "ended"
 CONSOLE = "console.log"
 N_LAST_LINES = 60
-DUMP_SECONDS = 60  # of a guest's time: to boot, and to print its tasks when it hangs
+HANGS = "hangs"  # the host makes it when a guest's time is over: entry.sh prints the tasks
+DUMP_SECONDS = 60  # of its time: to do so
+STARVED_S = 20.0  # an emulator that waited so long for a processor may see stalls that are none
+# A guest's clock goes on while the emulator waits for a processor: its watchdogs have patience.
+PATIENCE = (
+    "rcupdate.rcu_cpu_stall_timeout=300",
+    "sysctl.kernel.watchdog_thresh=60",
+    "sysctl.kernel.hung_task_timeout_secs=900",
+)
+# What a kernel also prints when nothing is wrong but that it did not run.
+STALL = re.compile(r"detected stalls|self-detected stall|soft lockup|blocked for more than")
 # What a kernel prints when it is hurt; none of these is in a boot of a kernel under test.
 COMPLAINT = re.compile(
     r"BUG:|BUG at|BUG \w+ \(|WARNING:|Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
@@ -86,8 +97,11 @@ def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None =
     shutil.copy(_busybox(), work / "bin")
     (work / MARKER).unlink(missing_ok=True)
     command = _command(kernel, work, [script, *args], boot)
+    (work / HANGS).unlink(missing_ok=True)
     with (work / CONSOLE).open("wb") as console, (work / "stdout").open("wb") as stdout:
-        how = _wait(command, stdout.fileno(), console.fileno(), boot.seconds)
+        spent, how = _wait(command, stdout.fileno(), console.fileno(), boot.seconds, work / HANGS)
+    if starved := starvation(spent, (work / CONSOLE).read_text(errors="replace")):
+        raise MachineError(f"{kernel.release}: {script}: {starved}")
     if how or not (work / MARKER).exists():
         said = (work / "stdout").read_text(errors="replace")
         log = (work / CONSOLE).read_text(errors="replace")
@@ -107,14 +121,23 @@ def left(work: Path) -> Ran:
     )
 
 
+def starvation(spent: patience.OwnTime, console: str) -> str:
+    """Return why a console's stalls say nothing of the module, or nothing when they do."""
+    if spent.waited_s < STARVED_S or not (found := STALL.search(console)):
+        return ""
+    return (
+        f"the emulator was starved: it had {spent}. The guest's '{found[0]}' may come of that and "
+        "not of the module: run the test again when the machine has less to do"
+    )
+
+
 def _command(kernel: Kernel, work: Path, script: Sequence[str], boot: Boot) -> list[str]:
-    seconds = max(1, int(boot.seconds - DUMP_SECONDS))
-    inside = [f"{work}/guest/entry.sh", str(work), str(seconds), *script]
+    inside = [f"{work}/guest/entry.sh", str(work), *script]
     command = [
         str(_vng()), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--user", "root",
         f"--rwdir={work}", "--memory", boot.memory, "--cpus", str(boot.cpus),
     ]  # fmt: skip
-    command += [f"--append={word}" for word in ("oops=panic", *boot.append)]
+    command += [f"--append={word}" for word in ("oops=panic", *PATIENCE, *boot.append)]
     qemu = (*boot.qemu, f"-accel tcg,thread={boot.threads}") if boot.cpus > 1 else boot.qemu
     command += [f"--qemu-opts={word}" for word in qemu]
     return [*command, "--", shlex.join(inside)]
@@ -134,8 +157,10 @@ def _busybox() -> Path:
     return path
 
 
-def _wait(command: Sequence[str], stdout: int, stderr: int, seconds: float) -> str:
-    """Run to the end; return why it was ended before, or nothing."""
+def _wait(
+    command: Sequence[str], stdout: int, stderr: int, seconds: float, hangs: Path
+) -> tuple[patience.OwnTime, str]:
+    """Run to the end; return the time that it had, and why it was ended before, or nothing."""
     if not shutil.which("qemu-system-x86_64"):
         raise MachineError("qemu-system-x86_64 is missing: apt-get install qemu-system-x86")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # vng is a script of env python3
@@ -144,14 +169,12 @@ def _wait(command: Sequence[str], stdout: int, stderr: int, seconds: float) -> s
         env={**os.environ, "PATH": path}, start_new_session=True,
     )  # fmt: skip
     try:
-        started.wait(seconds)
-    except subprocess.TimeoutExpired:
-        return f"still running after {seconds:.0f} s"
+        spent, ended = patience.wait(started, seconds, DUMP_SECONDS, hangs.touch)
+        return spent, "" if ended else f"still running after {spent}"
     finally:
         if started.poll() is None:
             os.killpg(started.pid, signal.SIGKILL)
             started.wait()
-    return ""
 
 
 def _last(text: str) -> str:

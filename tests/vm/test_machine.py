@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 from vm import kernels, machine
 from vm.rig import BUILD
 
-pytestmark = [pytest.mark.vm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 
 
 @pytest.fixture
@@ -34,10 +33,9 @@ def test_a_warning_and_a_crash_are_noticed(work: Path) -> None:
 
 
 def test_a_guest_that_hangs_is_ended(work: Path) -> None:
-    started = time.monotonic()
-    with pytest.raises(machine.MachineError, match="still running after 2 s"):
+    with pytest.raises(machine.MachineError, match="still running after 2 s of its own time"):
         machine.run(kernels.find(kernels.MACHINE), work, "crash.sh", boot=machine.Boot(seconds=2))
-    assert time.monotonic() - started < 60
+    assert (work / machine.HANGS).exists()
 
 
 @pytest.mark.parametrize(
