@@ -28,6 +28,8 @@ def open_missing() -> None:
             os.fstat(fd)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:  # print() would take standard output for it
+        sys.stderr = open(STDERR, "w", closefd=False)  # noqa: SIM115  to the end
 
 
 def die_of_interrupt() -> None:

@@ -22,6 +22,15 @@ def test_a_file_is_copied(tmp_path: Path) -> None:
     assert done.text == TEXT + b"no newline at the end"
 
 
+def test_no_message_goes_into_the_copy_where_a_stream_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(TEXT)
+    assert "none/stats" in collect("--stats", "none/stats", tmp_path / "text").messages
+    for n, closed in enumerate(("2>&-", "<&- >&- 2>&-")):
+        command = f"{program()} -o {n} --stats none/stats text {closed}"
+        subprocess.run(["sh", "-c", command], cwd=tmp_path, check=False)
+        assert (tmp_path / str(n)).read_bytes() == TEXT
+
+
 def test_a_pipe_is_copied_until_a_signal(tmp_path: Path) -> None:
     fifo = tmp_path / "trace_pipe"
     os.mkfifo(fifo)
