@@ -20,6 +20,7 @@ class Style:
     root: bytes = b""  #: paths below this directory are shown relative to it; empty: absolute
     original: bool = False  #: paths as the programs asked for them
     raw: bool = False  #: commands joined by blanks, without quotes of a shell
+    one_line: bool = False  #: for a terminal: no name takes two lines
 
 
 class Shape(Protocol):

@@ -123,9 +123,9 @@ def find(name: str) -> CasCommand:
     """Return the command of this name or alias; UsageError names the nearest ones."""
     if name in _BY_NAME:
         return _BY_NAME[name]
-    import difflib
+    from etrace.alike import nearest
 
-    near = difflib.get_close_matches(name, _BY_NAME, n=3, cutoff=0.5)
+    near = nearest(name, _BY_NAME)
     hint = f"did you mean {' or '.join(near)}?" if near else "cas --help lists them"
     raise UsageError(f"no module {name!r}", hint)
 

@@ -3,21 +3,13 @@
 
 from __future__ import annotations
 
+from etrace.figures import count
+
+__all__ = ["NS_PER_SECOND", "count", "seconds", "size"]
+
 NS_PER_SECOND = 1_000_000_000
 STEP = 1000
 UNITS = ("B", "kB", "MB", "GB", "TB")
-
-
-def plural(noun: str) -> str:
-    """Return the plural of an English noun: processes, libraries, files."""
-    if noun.endswith("y"):
-        return noun[:-1] + "ies"
-    return noun + ("es" if noun.endswith("s") else "s")
-
-
-def count(n: int, noun: str) -> str:
-    """Return `1 process`, `2 processes`, `1,234 opens`."""
-    return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 
 def size(n_bytes: int) -> str:

@@ -88,7 +88,7 @@ def _refuse(argv: list[str]) -> int:  # noqa: RET503  error() exits
         top.print_help()
         return 2
     name = top.parse_args(argv[:1]).command
-    from etrace.cli.alike import suggestion
+    from etrace.alike import suggestion
 
     top.error(f"no command {name!r}; {suggestion(name, [c.name for c in COMMANDS])}")
 

@@ -123,13 +123,9 @@ def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
 def _field(record: Any, name: str) -> Any:
     if name in record:
         return record[name]
-    import difflib
+    from etrace.alike import suggestion
 
-    near = difflib.get_close_matches(name, record, n=1)
-    known = ", ".join(record)
-    raise UsageError(
-        f"no key {name!r} here", f"did you mean {near[0]}?" if near else f"there are: {known}"
-    )
+    raise UsageError(f"no key {name!r} here", suggestion(name, list(record)))
 
 
 def _formatter(answer: Answer, text: str, style: Style) -> Callable[[Any], bytes]:
@@ -292,7 +288,10 @@ def put(text: str) -> None:
 def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
     """Write an answer as the options say; returns the exit status."""
     _check(args)
-    style = Style(root if args.relative else b"", args.original_path, args.raw_command)
+    for_machines = args.json or args.nul or args.output is not None or sys.stdout is None
+    one_line = not for_machines and sys.stdout.isatty()
+    relative = root if args.relative else b""
+    style = Style(relative, args.original_path, args.raw_command, one_line)
     parts = pieces(answer, args, style)
     if args.output is not None:
         with writing(args.output) as stream:

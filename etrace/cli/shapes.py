@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from libetrace.image import Image
@@ -20,11 +20,34 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 
 
+NEWLINE = b"\n"
+
+
 def _relative(path: bytes, style: Style) -> bytes:
-    """Return a path below the root without it."""
+    """Return a path below the root without it; in one line where it has to be."""
     if style.root and path.startswith(style.root + b"/"):
-        return path[len(style.root) + 1 :]
-    return path
+        path = path[len(style.root) + 1 :]
+    return _quoted(path) if style.one_line and NEWLINE in path else path
+
+
+def _quoted(text: bytes) -> bytes:
+    """Return a text of several lines as bash and zsh write it in one."""
+    for byte, escaped in ((b"\\", b"\\\\"), (b"'", b"\\'"), (NEWLINE, b"\\n")):
+        text = text.replace(byte, escaped)
+    return b"$'" + text + b"'"
+
+
+def _command(argv: Sequence[str], style: Style) -> bytes:
+    """Return a command as a shell would take it."""
+    if style.raw:
+        return os.fsencode(" ".join(argv))
+    words = (os.fsencode(word) for word in argv)
+    shown = (
+        _quoted(word) if style.one_line and NEWLINE in word
+        else os.fsencode(shlex.quote(os.fsdecode(word)))
+        for word in words
+    )  # fmt: skip
+    return b" ".join(shown)
 
 
 def _csv(fields: list[Any]) -> bytes:
@@ -155,9 +178,11 @@ class Executions:
         self._image = image
 
     def plain(self, item: int, style: Style) -> bytes:
-        """Return the command, as a shell would take it."""
+        """Return the command, as a shell would take it; for want of one a comment of a shell."""
         argv = self._records.argv(item)
-        return os.fsencode(" ".join(argv) if style.raw else shlex.join(argv))
+        if not argv:
+            return b"# process %d:%d before its first program" % self._records.key(item)
+        return _command(argv, style)
 
     def details(self, item: int, style: Style) -> bytes:
         """Return `pid,idx,start,elapsed,ppid:pidx,bin,cwd,command,linked,compiled,objects`."""

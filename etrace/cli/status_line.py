@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -41,8 +42,19 @@ def in_foreground() -> bool:
         return False
 
 
+def fitting(fields: Sequence[str], columns: int) -> str:
+    """Return a row of fields: as many, from the first on, as have room whole."""
+    row = ""
+    for field in fields:
+        longer = f"{row}  {field}" if row else f" {field}"
+        if len(longer) > columns:
+            break
+        row = longer
+    return row.ljust(columns)
+
+
 class StatusLine:
-    """Context manager: `show(text)` replaces the row, leaving restores the terminal."""
+    """Context manager: `show(fields)` replaces the row, leaving restores the terminal."""
 
     def __init__(self) -> None:
         self._rows = 0  #: 0 while the row is not taken
@@ -74,16 +86,17 @@ class StatusLine:
         """Seconds since the line was made."""
         return time.monotonic() - self._started
 
-    def show(self, text: str) -> None:
-        """Print `text` in the row, cut to its width; nothing while in the background."""
+    def show(self, fields: Sequence[str]) -> None:
+        """Print fields in the row, those that fit; nothing while in the background."""
         if not in_foreground():
             self._rows = 0
             return
         if not self._rows:
             self._take_row()
         if self._rows:
-            cut = text[: self._columns].ljust(self._columns)
-            self._write(f"{SAVE}\x1b[{self._rows};1H{REVERSE}{cut}{PLAIN}{RESTORE}")
+            begin, end = ("", "") if os.environ.get("NO_COLOR") else (REVERSE, PLAIN)
+            row = fitting(fields, self._columns)
+            self._write(f"{SAVE}\x1b[{self._rows};1H{begin}{row}{end}{RESTORE}")
 
     def _write(self, text: str) -> None:
         try:

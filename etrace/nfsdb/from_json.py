@@ -7,6 +7,7 @@ Reads what `etrace_parser` writes, what `cas pp` adds (n, m, d, l, t) and what t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,11 +21,28 @@ from etrace.nfsdb.files import DatabaseFiles
 from etrace.spec.database import PRODUCTS, TABLES
 
 HINT = "make it again: cas parse --force"
+FOREIGN_HINT = "name a .nfsdb.json that etrace_parser or cas parse has written"
+FOREIGN = re.compile(rb'\s*(?:\[\s*)?\{\s*"[^"]{2}')
+HEAD_BYTES = 1 << 12
 
 
 def _open(path: Path) -> Source:
     with path.open("rb") as stream:
         return Source.from_fd(stream.fileno())
+
+
+def is_foreign(path: Path) -> bool:
+    """Tell whether a file is JSON of another tool: entries of a database have keys of a letter."""
+    try:
+        with path.open("rb") as stream:
+            return FOREIGN.match(stream.read(HEAD_BYTES)) is not None
+    except OSError:
+        return False
+
+
+def foreign(path: Path) -> EtraceError:
+    """Return what is said of JSON of another tool."""
+    return EtraceError(f"{path}: JSON of another tool, not a database", FOREIGN_HINT)
 
 
 def _read(path: Path, read: Callable[[Source], None]) -> None:
@@ -58,7 +76,12 @@ def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], int]:
     key of what is wrong.
     """
     importer = Importer()
-    _read(files.json, importer.read_entries)
+    try:
+        _read(files.json, importer.read_entries)
+    except EtraceError as error:
+        if is_foreign(files.json):
+            raise foreign(files.json) from error
+        raise
     if files.env.exists():
         _read(files.env, importer.read_environment)
     if files.mounts.exists():

@@ -7,65 +7,69 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from etrace.figures import agree
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+LEFT_OUT = "left out"
+
 
 class ProblemKind(Enum):
-    """A kind of problem: the native parser's name, what happened, and what it cost."""
+    """A kind of problem: the native parser's name, what happened (see agree()), what it cost."""
 
-    NO_PREFIX = ("no-prefix", "lines without a prefix N,N,N,N!", "the lines are left out")
-    UNKNOWN_TAG = ("unknown-tag", "lines with an unknown tag", "the lines are left out")
+    NO_PREFIX = ("no-prefix", "line{s} without a prefix N,N,N,N!", LEFT_OUT)
+    UNKNOWN_TAG = ("unknown-tag", "line{s} with an unknown tag", LEFT_OUT)
     BAD_ARGUMENTS = (
         "bad-arguments",
-        "events with missing, foreign or malformed arguments",
-        "the events are left out",
+        "event{s} with missing, foreign or malformed arguments",
+        LEFT_OUT,
     )
     WRONG_UPID = (
         "wrong-upid",
-        "environment of a upid other than 0, or other events of upid 0",
-        "the events are left out",
+        "event{s} of upid 0 that {is|are} no environment, or environment of another upid",
+        LEFT_OUT,
     )
     STRAY_STRING = (
         "stray-string",
-        "strings that belong to no event",
-        "the lines are left out",
+        "string{s} that belong{s|} to no event",
+        LEFT_OUT,
     )
     BAD_STRING = (
         "bad-string",
-        "events whose strings are not those that their arguments announce",
-        "the events are left out",
+        "event{s} whose strings are not those that {its|their} arguments announce",
+        LEFT_OUT,
     )
-    INCOMPLETE = ("incomplete", "events that lack strings", "the events are left out")
+    INCOMPLETE = ("incomplete", "event{s} that lack{s|} strings", LEFT_OUT)
     CUT_OFF = (
         "cut-off",
-        "events that the end of the trace cuts off",
-        "the events are left out",
+        "event{s} that the end of the trace cuts off",
+        LEFT_OUT,
     )
     NO_FOLLOWER = (
         "no-follower",
-        "clones, renames and links whose outcome is missing",
-        "the events are left out",
+        "clone{s}, rename{s} or link{s} whose outcome is missing",
+        LEFT_OUT,
     )
     NO_LEADER = (
         "no-leader",
-        "outcomes of a clone, rename, link or mount that is missing",
-        "the events are left out",
+        "outcome{s} of a clone, rename, link or mount that is missing",
+        LEFT_OUT,
     )
     SECOND_PARENT = (
         "second-parent",
-        "forks of a process that another one had forked before",
-        "the later forks are left out",
+        "fork{s} of a process that another one had forked before",
+        LEFT_OUT,
     )
     NO_ENVIRONMENT = (
         "no-environment",
-        "environment groups without a variable",
-        "the groups are left out",
+        "environment group{s} without a variable",
+        LEFT_OUT,
     )
-    LOST_EVENTS = ("lost-events", "events that the kernel lost", "nothing is known of them")
+    LOST_EVENTS = ("lost-events", "event{s} that the kernel lost", "nothing more is known")
     TOO_MANY_PIPES = (
         "too-many-pipes",
-        "traces with more pipe descriptors than can be followed",
+        "trace{s} with more pipe descriptors than can be followed",
         'every "i" is left empty',
     )
 
@@ -87,7 +91,7 @@ class Problem:
         places = ", ".join(f"{name}:{line}" for name, line in self.places)
         more = ", ..." if self.count > len(self.places) and self.places else ""
         where = f" ({places}{more})" if places else ""
-        return f"{self.count} x {self.kind.what}{where}: {self.kind.cost}"
+        return f"{agree(self.count, self.kind.what)}{where}: {self.kind.cost}"
 
 
 @dataclass(frozen=True, slots=True)

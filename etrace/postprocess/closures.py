@@ -17,6 +17,7 @@ from libetrace.graph import Graph, GraphError
 from libetrace.image import Image, NewColumn, NewTable
 
 from etrace.errors import EtraceError
+from etrace.figures import count
 from etrace.postprocess.config import Config
 from etrace.postprocess.exclusions import Exclusions, exclusions_of
 from etrace.postprocess.masks import command_mask, path_mask
@@ -137,7 +138,8 @@ class Closures:
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Say how much was found."""
         n_rows = {table.name: table.n_rows for table in tables}
-        return f"dependencies of {n_rows['modules']} modules: {n_rows['module_full']} files"
+        files = count(n_rows["module_full"], "file")
+        return f"dependencies of {count(n_rows['modules'], 'module')}: {files}"
 
 
 PHASE = Closures()

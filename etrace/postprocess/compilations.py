@@ -18,6 +18,7 @@ from posixpath import join
 from libetrace.image import NewTable
 
 from etrace.compilers.invocation import STDIN
+from etrace.figures import count
 from etrace.nfsdb.files import locate
 from etrace.postprocess.builtin_directories import Stage, derive
 from etrace.postprocess.compilation_tables import TABLES, Compilation, CompilationTables
@@ -234,7 +235,7 @@ class CompilationPhase:
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Say how many there are."""
-        return f"{tables[0].n_rows} compilations"
+        return count(tables[0].n_rows, "compilation")
 
 
 def unknown_directories(questions: Iterable[Question]) -> str:

@@ -116,9 +116,9 @@ def _value(path: Path, key: str, raw: Any) -> Any:
 
 
 def _unknown(path: Path, key: str) -> str:
-    import difflib  # noqa: PLC0415  slow to import, rarely needed
+    from etrace.alike import nearest  # noqa: PLC0415  rarely needed
 
-    near = difflib.get_close_matches(key, KEYS, 1)
+    near = nearest(key, KEYS, 1)
     return f"{path}: unknown key {key!r}" + (f": is {near[0]} meant?" if near else ", ignored")
 
 

@@ -24,6 +24,7 @@ from etrace.compilers import ar, tools
 from etrace.compilers.options import INPUT, Argument, values
 from etrace.compilers.response import Expanded
 from etrace.compilers.tools import Tool, Tools
+from etrace.figures import count
 from etrace.postprocess.config import Config
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
 from etrace.postprocess.outputs import Outputs, Written, find_named, find_results
@@ -246,7 +247,9 @@ class LinkedModules:
         _, paths, types, _ = (column.data for column in tables[0].columns)
         n_modules = len(set(paths))
         n_archives = len({path for path, kind in zip(paths, types, strict=True) if not kind})
-        return f"{len(paths):,} links of {n_modules:,} modules, {n_archives:,} of them archives"
+        return (
+            f"{count(len(paths), 'link')} of {count(n_modules, 'module')}, archives: {n_archives:,}"
+        )
 
 
 PHASE = LinkedModules()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from libetrace.image import NewTable
 from libetrace.patterns import PatternSet
 
+from etrace.figures import count
 from etrace.postprocess.run import Work, product
 
 
@@ -63,7 +64,7 @@ class CommandPatterns:
         """Count."""
         n_patterns, bits = tables[0].n_rows, bytes(tables[1].columns[0].data)
         n_hits = int.from_bytes(bits, "big").bit_count()
-        return f"{n_hits:,} matches of {n_patterns:,} command patterns"
+        return f"{count(n_hits, 'match')} of {count(n_patterns, 'command pattern')}"
 
 
 PHASE = CommandPatterns()

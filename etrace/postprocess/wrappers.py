@@ -19,6 +19,7 @@ from libetrace.image import Image, NewTable
 from libetrace.patterns import PatternSet
 from libetrace.wrappers import wrapping_shells
 
+from etrace.figures import count
 from etrace.postprocess.run import Work, product
 from etrace.spec.database import NONE
 
@@ -89,7 +90,7 @@ class Wrappers:
         out = tables[0].columns[0].data
         n_wrapped = len(out) - out.count(NONE)
         n_shells = len(set(out) - {NONE})
-        return f"{n_wrapped:,} executions below {n_shells:,} shells"
+        return f"{count(n_wrapped, 'execution')} below {count(n_shells, 'shell')}"
 
 
 PHASE = Wrappers()

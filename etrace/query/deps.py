@@ -8,16 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from libetrace.graph import Closure
+from libetrace.image import Image
 
 from etrace.query.dependencies import Dependencies, join
 from etrace.query.rules import Rules, read_targets
 from etrace.query.targets import find_targets
+from etrace.spec.database import NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Walked:
     """Closures from some files, and those files: `roots` are rows of `paths`."""
 
+    image: Image
     roots: tuple[int, ...]
     closures: tuple[Closure, ...]
 
@@ -30,6 +33,22 @@ class Walked:
     def executions(self) -> list[int]:
         """Executions on the way: sorted rows of `executions`."""
         return sorted({row for closure in self.closures for row in closure.executions})
+
+    @property
+    def commands(self) -> list[int]:
+        """Commands on the way: sorted rows of `executions` that have a program.
+
+        What a thread or a fork did before it has a program of its own its nearest command did.
+        """
+        executions = self.image["executions"]
+        binary, parent = executions["binary"], executions["parent"]
+        found = set()
+        for row in self.executions:
+            at = row
+            while binary[at] == NONE and 0 <= parent[at] < executions.n_rows:
+                at = parent[at]
+            found.add(at)
+        return sorted(row for row in found if binary[row] != NONE)
 
     def use_of(self, path: int) -> int:
         """Return the row through which a path was found, -1 when it was not."""
@@ -51,7 +70,7 @@ def walk(
         rows = find_targets(dependencies.image, some, is_exact=is_exact)
         roots |= dict.fromkeys(rows)
         closures += dependencies.closures(rows, own, reverse=reverse)
-    return Walked(tuple(roots), tuple(closures))
+    return Walked(dependencies.image, tuple(roots), tuple(closures))
 
 
 def deps(dependencies: Dependencies, names: Iterable[bytes], rules: Rules) -> Sequence[bytes]:

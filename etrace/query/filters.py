@@ -232,12 +232,9 @@ class _Reader:
         return key, at, value
 
     def _unknown_key(self, at: int, key: str) -> FilterError:
-        import difflib  # noqa: PLC0415  only for this message
+        from etrace.alike import suggestion  # noqa: PLC0415  only for this message
 
-        near = difflib.get_close_matches(key, self.grammar.keys, n=1)
-        known = ", ".join(self.grammar.keys)
-        hint = f"did you mean {near[0]}?" if near else f"the keys are {known}"
-        return self.wrong(at, f"unknown key {key!r}", hint)
+        return self.wrong(at, f"unknown key {key!r}", suggestion(key, list(self.grammar.keys)))
 
     def _check(self, key: str, value: str, at: int) -> None:
         rule = self.grammar.keys[key]

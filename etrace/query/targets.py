@@ -85,14 +85,14 @@ def _listed(image: Image, rows: Sequence[int]) -> str:
 
 def _nearest(image: Image, name: bytes) -> str:
     """Suggest paths whose last part looks like the name's."""
-    import difflib  # noqa: PLC0415  slow to import, rarely needed
+    from etrace.alike import nearest  # noqa: PLC0415  rarely needed
 
     wanted = os.path.basename(os.fsdecode(name))  # noqa: PTH119  may end in a slash
     by_name: dict[str, list[str]] = {}
     for row in range(image["paths"].n_rows):
         path = os.fsdecode(image.path_string(row))
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
-    near = difflib.get_close_matches(wanted, by_name, n=N_SHOWN, cutoff=0.6)
+    near = nearest(wanted, by_name, N_SHOWN)
     paths = [path for each in near for path in by_name[each]][:N_SHOWN]
     if not paths:
         return "cas refs lists what it opened"

@@ -9,13 +9,13 @@ When there is none, the reason: which rule would have to go, or what else was ma
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from etrace.alike import nearest
 from etrace.errors import EtraceError
 from etrace.postprocess.exclusions import Exclusions, exclusions_of
 from etrace.query.dependencies import Dependencies
@@ -153,5 +153,5 @@ def _similar(dependencies: Dependencies, walked: Walked, goal: int) -> tuple[byt
     image = dependencies.image
     inputs = [os.fsdecode(image.path_string(row)) for row in walked.paths]
     wanted = os.fsdecode(image.path_string(goal))
-    near = difflib.get_close_matches(wanted, inputs, n=N_NEAREST, cutoff=0.7)
+    near = nearest(wanted, inputs, N_NEAREST)
     return tuple(map(os.fsencode, near))

@@ -14,6 +14,7 @@ from pathlib import Path
 from re import compile as compile_regex
 
 from etrace.errors import EtraceError, UsageError
+from etrace.figures import agree
 from etrace.xray.instrumentation import OBJECT_SHIFT, InstrumentationMap, SledKind
 
 #: kinds of sled that a program must have to write a record of that kind
@@ -75,8 +76,8 @@ class Names:
         if unknown:
             shown = ", ".join(f"#{f}" for f in unknown[:3]) + (", .." if len(unknown) > 3 else "")
             yield (
-                f"{len(unknown)} function ids ({shown}) are not in the map: is it the program "
-                "that wrote the log?"
+                f"{agree(len(unknown), 'function id{s} {is|are} not in the map')} ({shown}): "
+                "is it the program that wrote the log?"
             )
         sleds = {sled.kind for one in self.maps for sled in one.sleds}
         for kind, sled in SLED_OF_KIND.items():

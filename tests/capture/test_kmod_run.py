@@ -193,7 +193,7 @@ def test_a_loss_makes_a_good_build_fail(machine: Machine, tmp_path: Path) -> Non
     machine.kernel.counters[Counter.LOST_EVENTS] = 1234
     outcome = run(machine, tmp_path, "true")
     assert outcome.status == 125
-    assert "1,234 event(s) are lost" in outcome.remarks[0]
+    assert "1,234 events are lost" in outcome.remarks[0]
     assert run(machine, tmp_path, "sh", "-c", "exit 3").status == 3
 
 

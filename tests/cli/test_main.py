@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from etrace.cli import main
+from etrace.cli import main, xray
 from etrace.cli.ending import guarded
 from etrace.errors import CaptureError, EtraceError, UsageError
 
@@ -83,3 +84,37 @@ def test_an_interrupt_ends_with_130(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert guarded("etrace", body) == 130
     assert capsys.readouterr().err == "etrace: interrupted\n"
+
+
+def test_xray_alone_lists_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.etrace(["xray"]) == 2
+    out = capsys.readouterr().out
+    assert all(f"  {command.name} " in out for command in xray.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"directory": "/x", "file": "a.c", "command": "cc a.c"}]',
+        '{"name": "x"}',
+        ' [ {"traceEvents": []} ]',
+    ],
+)
+def test_json_of_another_tool_is_called_so(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    assert main.etrace(["summary", str(path)]) == 1
+    assert main.cas(["--dbdir", str(path), "lm"]) == 1
+    assert capsys.readouterr().err.count("JSON of another tool, not a database") == 2
+
+
+@pytest.mark.parametrize("text", ["", "[", '[{"p":1,"x":', '[{"p":1}]'])
+def test_a_damaged_database_is_called_so(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own.json"
+    path.write_text(text)
+    assert main.cas(["--dbdir", str(path), "lm"]) == 1
+    assert "make it again" in capsys.readouterr().err

@@ -71,3 +71,21 @@ def test_a_terminal_shows_what_would_change_it(database: Path, tmp_path: Path) -
         terminal.wait_for(r"/s/\\x1b\[31m\.c")
         terminal.wait_for("zażółć")
         assert "\x1b" not in terminal.log
+
+
+def test_a_terminal_has_a_name_on_one_line(database: Path, tmp_path: Path) -> None:
+    env = environment(database) | {"LC_ALL": "C.UTF-8"}
+    for words in (["refs"], ["commands"]):
+        with Terminal([*PROGRAM, *words], tmp_path, env) as terminal:
+            terminal.wait_for(r"\$'/s/a\\nb'")
+    assert b"/s/a\nb\n" in run(database, "refs")  # a pipe gets it as it is
+    quoted = subprocess.run(
+        ["bash", "-c", r"printf %s $'/s/a\nb'"], capture_output=True, check=True
+    )
+    assert quoted.stdout == b"/s/a\nb"
+
+
+def test_an_execution_without_a_program_is_no_blank_line(database: Path) -> None:
+    lines = run(database, "execs").splitlines()
+    assert lines[0] == b"# process %d:0 before its first program" % UPID
+    assert b"" not in lines

@@ -86,8 +86,8 @@ def test_salvage_exits_2_and_names_the_line_and_the_cost(
     err = capfd.readouterr().err
     assert err.splitlines() == [
         (
-            "etrace_parser: 1 x events whose strings are not those that their arguments announce "
-            f"({trace}:4): the events are left out"
+            "etrace_parser: 1 event whose strings are not those that its arguments announce "
+            f"({trace}:4): left out"
         )
     ]
     assert entries(output)[1]["o"] == []
@@ -101,8 +101,8 @@ def test_a_flood_of_problems_is_one_line_with_the_first_places(
     assert main([str(trace), str(output)]) == 2
     places = ", ".join(f"{trace}:{line}" for line in range(10, 15))
     assert capfd.readouterr().err == (
-        f"etrace_parser: 100000 x lines without a prefix N,N,N,N! ({places}, ...): "
-        "the lines are left out\n"
+        f"etrace_parser: 100,000 lines without a prefix N,N,N,N! ({places}, ...): "
+        "left out\n"
     )
 
 

@@ -51,7 +51,7 @@ def test_a_real_build_has_its_modules_and_shells(image: Image) -> None:
     assert run(image, *OURS) == {
         "wrappers": "224 executions below 2 shells",
         "patterns": "0 matches of 0 command patterns",
-        "linked": "3 links of 3 modules, 1 of them archives",
+        "linked": "3 links of 3 modules, archives: 1",
     }
     done = open_image(image.path)
     linked, executions = done["linked"], done["executions"]

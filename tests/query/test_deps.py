@@ -385,3 +385,15 @@ def test_a_real_build_has_the_known_numbers(lua: Image, module: str) -> None:
         full = walk(d, [module.encode()], rules)
         direct = walk(d, [module.encode()], replace(rules, is_direct=True))
         assert (len(full.paths), len(direct.paths)) == LUA[module]
+
+
+def test_threads_of_a_command_are_that_command_once(tell: Tell) -> None:
+    t = shell().fork(SH, A).exec(A, "/bin/rustc", ["rustc", "a.rs"], cwd="/w")
+    for thread, part in ((B, "/w/1.o"), (C, "/w/2.o")):
+        t.thread(A, thread).use(thread, "/w/a.rs").use(thread, part, flags=NEW)
+    t.use(A, "/w/1.o").use(A, "/w/2.o").use(A, "/w/a", flags=NEW)
+    dependencies = tell(t.exit(B).exit(C).exit(A))
+    walked = walk(dependencies, [b"/w/a"], Rules())
+    executions = dependencies.image["executions"]
+    assert len(walked.executions) == 3
+    assert [executions["upid"][row] for row in walked.commands] == [A]

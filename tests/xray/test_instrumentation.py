@@ -180,7 +180,7 @@ def test_object_numbers_choose_the_map() -> None:
     assert names.name(3 << 24 | 6) == "main"
     assert names.name(2 << 24 | 6) == f"#{2 << 24 | 6}"
     assert list(names.misfits([7, 900], [])) == [
-        "1 function ids (#900) are not in the map: is it the program that wrote the log?"
+        "1 function id is not in the map (#900): is it the program that wrote the log?"
     ]
 
 

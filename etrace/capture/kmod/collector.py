@@ -23,6 +23,7 @@ from etrace.capture.backend import Progress
 from etrace.capture.kmod.module import CLEAN_ENVIRONMENT
 from etrace.capture.kmod.process import Process, identify
 from etrace.errors import CaptureError
+from etrace.figures import count
 
 PROGRAM = "etrace_cat"
 READY_S = 60.0
@@ -221,7 +222,7 @@ def _wait(fd: int, counts: Path, tell: Callable[[str], None], check: Callable[[]
         if (latest := read_counts(counts)) != seen:
             seen, moved = latest, now
         if not told and now - began > TELL_AFTER_S:
-            tell(f"still writing what was captured: {seen.get('bytes', 0):,} bytes so far")
+            tell(f"still writing what was captured: {count(seen.get('bytes', 0), 'byte')} so far")
             told = True
         if now - moved > STALLED_S:
             return False

@@ -15,6 +15,7 @@ from typing import Any
 
 from etrace.capture.kmod.control import Counter, Phase, Status
 from etrace.capture.kmod.tracefs import BufferCounts
+from etrace.figures import agree
 
 BACKEND = "kmod"
 SCHEMA = 1
@@ -114,19 +115,19 @@ def _collector_reason(evidence: Evidence) -> str:
 
 
 WARNINGS = {
-    Counter.UNREAD_STRINGS: "string(s) of traced programs could not be read",
-    Counter.UNRESOLVED_PATHS: "path(s) could not be resolved: too long, or gone before",
-    Counter.RACES: "descriptor(s) were reused by another thread before they could be looked at",
-    Counter.IO_URING: "use(s) of io_uring: files opened through it are not in the trace",
-    Counter.PASSED_FDS: "call(s) may have received descriptors of others: those have no event",
-    Counter.MISSED_PROBES: "call(s) of rename, link or mount came while another was looked at",
-    Counter.NEW_MOUNT_API: "use(s) of the newer mount calls (fsopen, move_mount): no Mount",
+    Counter.UNREAD_STRINGS: "string{s} of traced programs could not be read",
+    Counter.UNRESOLVED_PATHS: "path{s} could not be resolved: too long, or gone before",
+    Counter.RACES: "descriptor{s} {was|were} reused by another thread before a look at {it|them}",
+    Counter.IO_URING: "use{s} of io_uring: files opened through it are not in the trace",
+    Counter.PASSED_FDS: "call{s} may have received descriptors of others: those have no event",
+    Counter.MISSED_PROBES: "call{s} of rename, link or mount came while another was looked at",
+    Counter.NEW_MOUNT_API: "use{s} of the newer mount calls (fsopen, move_mount): no Mount",
 }
 
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Return in words what the trace does not show, beside losses."""
-    found = [f"{n} {text}" for c, text in WARNINGS.items() if (n := evidence.count(c))]
+    found = [agree(n, text) for c, text in WARNINGS.items() if (n := evidence.count(c))]
     if evidence.status is not None and evidence.status.missing_probes:
         found.append(
             f"this kernel lacks {', '.join(evidence.status.missing_probes)}: "

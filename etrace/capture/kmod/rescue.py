@@ -16,6 +16,7 @@ from etrace.capture.kmod import collector
 from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.state import State
 from etrace.errors import CaptureError
+from etrace.figures import count
 
 #: counts of both collectors that add up; what only one of them knows is left out
 SUMS = ("processes", "executions", "opens", "bytes", "records", "lost")
@@ -37,7 +38,8 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
     for key in UNKNOWN:
         counts.pop(key, None)
     remark = (
-        f"the collector died; {after.get('records', 0):,} records that it left were read now, "
+        f"the collector died; {count(after.get('records', 0), 'record')} that it left "
+        "had to be read now, "
         "what it had read but not written yet is missing"
     )
     return counts, remark

@@ -21,6 +21,7 @@ from etrace.capture.kmod.owner import myself
 from etrace.capture.kmod.state import State
 from etrace.capture.session import told_aside
 from etrace.errors import CaptureError
+from etrace.figures import agree
 
 TICK_S = 0.45
 #: how long processes that outlive the command are recorded (docs/capture-ptrace.md: the same rule)
@@ -28,6 +29,8 @@ SURVIVAL_S = 1.0
 SURVIVAL_TICK_S = 0.05
 TRACE_INCOMPLETE = 125
 N_NAMED = 5
+SURVIVORS = "process{es} outlive{s|} the command and go{es|} on unrecorded"
+LOST = "event{s} {is|are} lost"
 
 
 def plan(options: Options, root: Command) -> session.Plan:
@@ -153,12 +156,11 @@ class _Run:
         if n_alive and (names := survivors.names(ending.trace)):
             shown = ", ".join(names[:N_NAMED]) + (", ..." if len(names) > N_NAMED else "")
             self.remarks.append(
-                f"{len(names)} process(es) outlive the command and go on unrecorded: {shown}; "
-                "--wait-all waits for them"
+                f"{agree(len(names), SURVIVORS)}: {shown}; --wait-all waits for them"
             )
         for loss in ending.losses:
             least = "at least " if loss.at_least else ""
-            self.remarks.append(f"{least}{loss.n:,} event(s) are lost: {loss.reason}")
+            self.remarks.append(f"{least}{agree(loss.n, LOST)}: {loss.reason}")
         self.remarks += ending.warnings
         status = TRACE_INCOMPLETE if ending.lost and not ended.status else ended.status
         return Outcome(status, ended.signal, ending.stats, tuple(self.remarks))

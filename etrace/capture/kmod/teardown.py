@@ -22,6 +22,7 @@ from etrace.capture.kmod.rescue import rescue
 from etrace.capture.kmod.state import State
 from etrace.capture.kmod.tracefs import BufferCounts, Instance
 from etrace.errors import CaptureError, EtraceError
+from etrace.figures import agree
 
 #: for a command that looks at a session just when another one ends its own
 PATIENCE_S = 600.0
@@ -180,7 +181,9 @@ def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
     try:
         aside = output.publish(state.trace_name, state.trace)
     except CaptureError as error:
-        lost = f"; {sum(loss.n for loss in losses)} events are lost" if losses else ""
+        lost = (
+            f"; {agree(sum(loss.n for loss in losses), 'event{s} {is|are} lost')}" if losses else ""
+        )
         raise CaptureError(
             f"the trace did not get its name: {error.message}{lost}",
             f"what was captured is in {output.capturing}, if it is there still: rename it",

@@ -42,7 +42,7 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         return Answer(Facts(_pairs), [_map(dependencies, args)], single=True)
     walked = walk(dependencies, names, rules, is_exact=not args.fed)
     if args.commands:
-        return Answer(Executions(image), walked.executions)
+        return Answer(Executions(image), walked.commands)
     kind_of = _kinds(image, walked)
     if args.graph or args.dot:
         return _graph(image, args, walked, kind_of)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from etrace.cli import selecting, source_options
+from etrace.cli.figures import count
 from etrace.cli.options import add_database
 from etrace.errors import UsageError
 
@@ -71,7 +72,7 @@ def export_parquet(args: argparse.Namespace) -> None:
     if args.directory is None or args.output is not None:
         raise UsageError("parquet goes to a directory", "cas export parquet DIR")
     written = write_parquet(open_database(args.database), args.directory)
-    print(f"{len(written)} tables in {os.fspath(args.directory)}")
+    print(f"{count(len(written), 'table')} in {os.fspath(args.directory)}")
 
 
 def run(args: argparse.Namespace) -> int:

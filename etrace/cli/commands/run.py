@@ -96,15 +96,16 @@ def read(words: list[str]) -> Arguments | None:
     return args if args.backend in registry.names() else None
 
 
-def status_text(progress: Progress, elapsed: float) -> str:
-    """Text of the live status line."""
+def status_fields(progress: Progress, elapsed: float) -> tuple[str, ...]:
+    """Fields of the live status line, those that people miss most first."""
     from etrace.cli.figures import count, size
 
     return (
-        f" etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}"
-        f"  {count(progress.processes, 'process')} ({progress.live} live)"
-        f"  {count(progress.executions, 'program')}"
-        f"  {count(progress.opens, 'open')}  {size(progress.n_bytes)}"
+        f"etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}",
+        f"{count(progress.processes, 'process')} ({progress.live} live)",
+        count(progress.executions, "program"),
+        count(progress.opens, "open"),
+        size(progress.n_bytes),
     )
 
 
@@ -123,7 +124,7 @@ def _capture(backend: Backend, command: list[str], options: Options, quiet: bool
     from etrace.cli import status_line
 
     with status_line.StatusLine() as line:
-        return backend.run(command, options, lambda p: line.show(status_text(p, line.elapsed)))
+        return backend.run(command, options, lambda p: line.show(status_fields(p, line.elapsed)))
 
 
 def _end_like(outcome: Outcome) -> int:

@@ -10,6 +10,7 @@ from types import ModuleType
 
 from etrace.cli.options import add_unpacking
 from etrace.cli.xray.watch import Watch
+from etrace.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     names = [command.name for command in COMMANDS]
-    parser.add_argument("xray_command", metavar="COMMAND", choices=names, help=argparse.SUPPRESS)
+    parser.set_defaults(print_help=parser.print_help)
+    parser.add_argument(
+        "xray_command", metavar="COMMAND", nargs="?", choices=names, help=argparse.SUPPRESS
+    )
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=argparse.SUPPRESS)
 
 
@@ -68,9 +72,12 @@ def declare_command(command: XrayCommand, parser: argparse.ArgumentParser) -> Mo
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command that was asked for."""
+    """Run the command that was asked for; without one, list them."""
     from etrace.parse.unpacking import allowing
 
+    if args.xray_command is None:
+        args.print_help()
+        return UsageError.status
     command = next(c for c in COMMANDS if c.name == args.xray_command)
     parser = argparse.ArgumentParser(
         prog=f"etrace xray {command.name}",

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from etrace.cli.figures import count
 from etrace.cli.options import positive
 from etrace.cli.xray import options
 from etrace.cli.xray.account import show_ns
@@ -52,9 +53,10 @@ def _title(found: Stacks) -> str:
 def _text(found: Stacks, weight: Weight, top: int | None, session: Session) -> Iterator[str]:
     shown = found.top(weight, top or N_SHOWN)
     n_stacks = sum(node.count > 0 for node in found.nodes)
-    yield f"{_title(found)}{n_stacks} different stacks; the first {len(shown)} by {weight}:\n"
+    stacks = count(n_stacks, "different stack")
+    yield f"{_title(found)}{stacks}; the first {len(shown)} by {weight}:\n"
     for node in shown:
-        yield f"\n{_value(node, weight, session)} in {node.count} calls of {node.name}\n"
+        yield f"\n{_value(node, weight, session)} in {count(node.count, 'call')} of {node.name}\n"
         for part in node.path():
             yield (
                 f"  {part.count:>10}  {show_ns(session.clock.ns(part.ticks)):>9}  "

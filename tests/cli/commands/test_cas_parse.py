@@ -97,7 +97,7 @@ def test_problems_of_the_trace_are_told_each_time(tmp_path: Path) -> None:
     first = run(["parse"], tmp_path)
     again = run(["parse"], tmp_path)
     assert (first.returncode, again.returncode) == (2, 2)
-    assert first.stderr.startswith("cas parse: 1 x ")
+    assert first.stderr.startswith("cas parse: 1 string that belongs to no event ")
     assert again.stderr == first.stderr
 
 

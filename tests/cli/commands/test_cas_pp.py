@@ -87,7 +87,7 @@ def listing(folder: Path) -> dict[str, tuple[str, int, int]]:
 def test_one_line_a_phase_says_what_was_found(database: Path) -> None:
     done = pp(database)
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert lines["linked"] == "2 links of 2 modules, 1 of them archives"
+    assert lines["linked"] == "2 links of 2 modules, archives: 1"
     assert lines["patterns"] == "0 matches of 0 command patterns"
     assert list(lines) == ["wrappers", "patterns", "linked", "compilations"]
     assert done.stderr == DEFAULT  # no bar: this is no terminal
@@ -143,7 +143,7 @@ def test_a_changed_configuration_renews_what_depends_on_it(database: Path) -> No
     pp(database, "--linked", "--patterns")
     (database / ".bas_config").write_text('{"exclude_command_variants": {"*": ["*gcc*"]}}')
     patterns, linked = pp(database, "--linked", "--patterns").stdout.splitlines()
-    assert patterns.endswith("of 1 command patterns")
+    assert patterns.endswith("of 1 command pattern")
     assert linked.endswith(REUSED)
 
 
@@ -154,7 +154,7 @@ def test_a_new_trace_makes_all_of_it_again(database: Path) -> None:
         entry.pop("l", None)
         entry.pop("t", None)
     (database / ".nfsdb.json").write_text(json.dumps(kept))
-    assert "1 links of 1 modules" in pp(database, "--linked").stdout
+    assert "1 link of 1 module" in pp(database, "--linked").stdout
 
 
 def test_the_image_is_not_stale_after_its_json_was_written(database: Path) -> None:

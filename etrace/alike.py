@@ -34,9 +34,10 @@ def _rank(word: str, known: str) -> int | None:
     """Return how far apart two words are, None when they are not alike."""
     shorter = min(len(word), len(known))
     slips = distance(word.lower(), known.lower())
-    if slips <= max(shorter // LETTERS_A_SLIP, int(shorter > 1)) and slips < shorter:
-        return slips
     begins = known.lower().startswith(word.lower()) or word.lower().startswith(known.lower())
+    same_letter = shorter > MIN_PREFIX or word[:1].lower() == known[:1].lower()
+    if same_letter and slips <= max(shorter // LETTERS_A_SLIP, 1) and slips < shorter:
+        return slips
     return slips if begins and shorter >= MIN_PREFIX else None
 
 
