@@ -8,10 +8,11 @@ link of it, or its new name. Copies of copies count.
 
 from __future__ import annotations
 
+import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from libetrace.image import Image
 
@@ -46,6 +47,7 @@ class _Search:
         self._image = image
         self._names = Names(image)
         linked = product(image, "linked", "linked modules")
+        self._writes = lru_cache(maxsize=None)(self._writes_of)
         self._modules = dict.fromkeys(linked["path"])
         self._makers = {
             *linked["execution"],
@@ -75,10 +77,22 @@ class _Search:
         opens = self._image["opens"]
         execution = opens["execution"][row]
         begin, end = opens["open_ns"][row], max(opens["close_ns"][row], opens["until_ns"][row])
-        for other in self._image["executions"].span("opens.start", execution):
-            is_open = begin <= opens["open_ns"][other] <= end and opens["close_ns"][other] > 0
-            if is_open and opens["mode"][other] & ACCESS != READ and other != row:
+        writes = self._writes(execution)
+        for at in range(bisect.bisect_left(writes, (begin, 0)), len(writes)):
+            time_ns, other = writes[at]
+            if time_ns > end:
+                break
+            if other != row:
                 yield opens["path"][other], execution
+
+    def _writes_of(self, execution: int) -> list[tuple[int, int]]:
+        """Return (time, row) of what an execution opened for writing, in order of time."""
+        opens = self._image["opens"]
+        return sorted(
+            (opens["open_ns"][row], row)
+            for row in self._image["executions"].span("opens.start", execution)
+            if opens["mode"][row] & ACCESS != READ and opens["close_ns"][row] > 0
+        )
 
     @cached_property
     def _renamed(self) -> Mapping[int, list[tuple[int, int]]]:
