@@ -49,6 +49,11 @@ def query_names(program: Program) -> str:
     return " ".join(n for command in program.commands if command.is_query for n in command.names)
 
 
+def takes_files(command: Command) -> bool:
+    """Tell whether a query takes FILEs, of which those that were linked are the likely ones."""
+    return command.is_query and any(o.kind is Kind.FILE for o in command.arguments)
+
+
 def described(options: Iterable[Option]) -> list[str]:
     """Return `name:what it does` of each option, quoted, as zsh's _describe takes them."""
     return [quote(f"{name}:{o.help}") for o in options for name in o.names]
@@ -56,7 +61,9 @@ def described(options: Iterable[Option]) -> list[str]:
 
 def script(shell: str) -> str:
     """Return the script of a shell: `bash`, `zsh` or `fish`."""
-    functions = (common, own, names, described, quote, command_names, query_names)
+    functions = (
+        common, own, names, described, quote, command_names, query_names, takes_files,
+    )  # fmt: skip
     values: dict[str, Any] = {function.__name__: function for function in functions}
     values |= {"programs": programs(), "Kind": Kind}
     return render(TEMPLATES / f"completion.{shell}.j2", values)

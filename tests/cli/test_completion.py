@@ -112,6 +112,28 @@ def test_bash_completes_files(scripts: Path, tmp_path: Path) -> None:
     assert in_bash(scripts, "etrace", "run", "make", start) == [f"{start}n.c", f"{start}nd"]
 
 
+def test_targets_are_completed(
+    scripts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cas").write_text(
+        '#!/bin/sh\ntest "$*" = "--dbdir db linked_modules" && '
+        'printf "/b/apache\\n/b/apr.so\\n/b/x\\n"\n'
+    )
+    (tmp_path / "cas").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    words = ("cas", "--dbdir", "db", "deps", "ap")
+    assert in_bash(scripts, *words) == ["apache", "apr.so"]
+    assert [word for word in in_fish(scripts, " ".join(words)) if word != "pr"] == [
+        "apache",
+        "apr.so",
+    ]
+    with Terminal(["zsh", "-f", "-i"], tmp_path, {**os.environ, "TERM": "dumb"}) as terminal:
+        terminal.line(f"autoload -Uz compinit; compinit -u; source {scripts / 'zsh'}; echo re''ady")
+        terminal.wait_for("ready")
+        terminal.type("cas --dbdir db deps apa\t")
+        terminal.wait_for(r"(?s)apa.{0,8}che")
+
+
 def test_the_command_prints_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["completion", shell]) == 0
     assert capsys.readouterr().out == script(shell)

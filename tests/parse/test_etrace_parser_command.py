@@ -101,8 +101,7 @@ def test_a_flood_of_problems_is_one_line_with_the_first_places(
     assert main([str(trace), str(output)]) == 2
     places = ", ".join(f"{trace}:{line}" for line in range(10, 15))
     assert capfd.readouterr().err == (
-        f"etrace_parser: 100,000 lines without a prefix N,N,N,N! ({places}, ...): "
-        "left out\n"
+        f"etrace_parser: 100,000 lines without a prefix N,N,N,N! ({places}, ...): left out\n"
     )
 
 
