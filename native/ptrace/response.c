@@ -2,33 +2,29 @@
 /*
  * `@FILE` on the command lines of compilers, linkers and archivers -> what FILE held.
  *
- * The loop only queues names; a thread reads the files, for any of them may lie in a file system
- * that a traced process serves. It opens regular files only, and as the user who runs the program:
- * root must not read for somebody what they could not read. What is gone by then, is too large or
- * stays unread at the end is counted, no more: the command lines of gcc's stages tell most of it.
+ * The loop only queues names; a thread reads the files (request.c), for any of them may lie in a
+ * file system that a traced process serves. Regular files only, and as the user who runs the
+ * program: root must not read for somebody what they could not read. What is gone by then, is too
+ * large or stays unread at the end is counted, no more: gcc's stages tell most of it.
  *
- * Which programs: native/ptrace/tool_names.h, rendered of etrace/compilers. `npm install @x/y` and
- * `curl -d @secret` are none.
+ * Only of tools (tool.c): `npm install @x/y` and `curl -d @secret` are none.
  */
 #include "response.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "output.h"
-#include "path.h"
-#include "tool_names.h"
+#include "request.h"
+#include "tool.h"
 #include "tracer.h"
 
 #define FILE_BYTES (1 << 20)
@@ -39,18 +35,6 @@
 #define LAST_WAIT_NS 1000000000u /* at the end, for what is still being read */
 #define N_BUCKETS 1024
 #define STACK_BYTES (256 << 10)
-
-struct request {
-	struct request *next;
-	s64 upid;
-	pid_t tid;
-	unsigned int uid; /* with whose rights it is read, when root traces */
-	unsigned int gid;
-	int depth;
-	bool is_elsewhere; /* the task has another root directory or mount namespace */
-	const char *path;
-	char cwd[]; /* what nested names are relative to; the path lies behind it */
-};
 
 struct content {
 	struct content *next; /* in its bucket */
@@ -85,142 +69,7 @@ static size_t n_files;
 static size_t n_bytes;
 static char *buffer; /* only the thread uses it */
 
-/* ---- which programs ---- */
-
-static int compare_name(const void *key, const void *name)
-{
-	return strcmp(key, *(const char *const *)name);
-}
-
-static bool is_listed(const char *name)
-{
-	return bsearch(name, tool_names, N_TOOL_NAMES, sizeof(*tool_names), compare_name);
-}
-
-/* Whether `name`, less a version, is a tool's, or ends in one after the prefix of a cross tool. */
-static bool is_tool(const struct etrace_text *program)
-{
-	const char *slash = memrchr(program->text, '/', program->len);
-	const char *start = slash ? slash + 1 : program->text;
-	char name[64];
-	char *dash;
-	size_t len = (size_t)(program->text + program->len - start);
-	const char *at;
-
-	if (len >= sizeof(name))
-		return false;
-	memcpy(name, start, len);
-	name[len] = '\0';
-	dash = strrchr(name, '-');
-	if (dash && dash[1] && strspn(dash + 1, "0123456789.") == strlen(dash + 1))
-		*dash = '\0';
-	for (at = name; at; at = strchr(at, '-') ? strchr(at, '-') + 1 : NULL)
-		if (is_listed(at))
-			return true;
-	return false;
-}
-
 /* ---- reading: the thread ---- */
-
-/* A number of the line of /proc/TID/status that begins with `key`: the one of the file system. */
-static bool read_id(FILE *status, const char *key, unsigned int *id)
-{
-	char line[256];
-
-	while (fgets(line, sizeof(line), status))
-		if (!strncmp(line, key, strlen(key)))
-			return sscanf(line + strlen(key), "%*u %*u %*u %u", id) == 1;
-	return false;
-}
-
-/* As whom to read: the task's user, groups aside. False when that is not known. */
-static bool find_user(struct request *request)
-{
-	char name[PROC_NAME_MAX];
-	FILE *status;
-	bool known;
-
-	if (geteuid() != 0)
-		return true;
-	proc_name(name, request->tid, "status");
-	status = fopen(name, "re");
-	if (!status)
-		return false;
-	known = read_id(status, "Uid:", &request->uid) && read_id(status, "Gid:", &request->gid);
-	fclose(status);
-	return known;
-}
-
-/* The gid first: with the uid goes the right to change it. */
-static void act_as_task(const struct request *request)
-{
-	if (geteuid() == 0) {
-		setfsgid(request->gid);
-		setfsuid(request->uid);
-	}
-}
-
-static void act_as_myself(void)
-{
-	if (geteuid() == 0) {
-		setfsuid(0);
-		setfsgid(getegid());
-	}
-}
-
-/* The name alone is opened first: opening a device may do something. */
-static int open_name(const struct request *request)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	char name[PROC_NAME_MAX];
-	int root;
-	int fd;
-
-	if (!request->is_elsewhere)
-		return open(request->path, O_PATH | O_CLOEXEC);
-	proc_name(name, request->tid, "root");
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root, request->path, &how, sizeof(how));
-	close(root);
-	return fd;
-}
-
-static int open_regular(const struct request *request)
-{
-	char name[PROC_NAME_MAX];
-	struct stat st;
-	int fd = open_name(request);
-	int readable = -1;
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_BYTES) {
-		proc_fd_name(name, getpid(), fd);
-		readable = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	}
-	close(fd);
-	return readable;
-}
-
-/* Into `buffer`; -1 when there is no such file or it is too large. */
-static ssize_t read_file(const struct request *request)
-{
-	size_t len = 0;
-	ssize_t n = -1;
-	int fd;
-
-	act_as_task(request);
-	fd = open_regular(request);
-	act_as_myself();
-	if (fd < 0)
-		return -1;
-	while (len <= FILE_BYTES && (n = read(fd, buffer + len, FILE_BYTES + 1 - len)) > 0)
-		len += (size_t)n;
-	close(fd);
-	return n < 0 || len > FILE_BYTES ? -1 : (ssize_t)len;
-}
 
 /* FNV-1a */
 static u64 hash_of(const char *text, size_t len)
@@ -368,7 +217,7 @@ static void serve_next(void)
 	n_queued--;
 	is_reading = true;
 	pthread_mutex_unlock(&lock);
-	len = read_file(request);
+	len = request_read(request, buffer, FILE_BYTES);
 	pthread_mutex_lock(&lock);
 	is_reading = false;
 	take(request, len);
@@ -447,7 +296,7 @@ void response_add(const struct task *task, const struct etrace_text *arguments, 
 
 	for (i = 1; i < n && !names_file(&arguments[i]); i++)
 		;
-	if (!options.responses_path || i >= n || !is_tool(&arguments[0]))
+	if (!options.responses_path || i >= n || !tool_is_named(&arguments[0]))
 		return;
 	from = must_alloc(sizeof(*from) + len + 1);
 	memset(from, 0, sizeof(*from));
@@ -455,7 +304,7 @@ void response_add(const struct task *task, const struct etrace_text *arguments, 
 	from->tid = task->tid;
 	from->is_elsewhere = is_elsewhere;
 	memcpy(from->cwd, cwd, len + 1);
-	if (find_user(from))
+	if (request_find_user(from))
 		ask(from, arguments, n);
 	else
 		counters.missed_response_files++;
