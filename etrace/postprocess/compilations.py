@@ -250,7 +250,9 @@ def unknown_directories(questions: Iterable[Question]) -> str:
 def unread_files(n_commands: int) -> str:
     """Say how many commands are not wholly known and how to see them."""
     subject = "1 command is" if n_commands == 1 else f"{n_commands:,} commands are"
-    return f"{subject} not wholly known, as response files are gone: cas pp --list-unread"
+    return (
+        f"{subject} not wholly known, as response files are gone or too large: cas pp --list-unread"
+    )
 
 
 def build_end_ns(image: Path) -> int:
