@@ -17,7 +17,7 @@ WITH_ARGUMENT = re.compile(r"(?:^|[ ,])(--?[A-Za-z][\w-]*) (?:[A-Z]{2,}\b|<[a-z:
 NOT_A_LINK = {"--run"}
 #: `--unique[=PATTERN]` and `--build-id STYLE` in mold's text take it joined only
 JOINED_ONLY = {"--unique"}
-LINKERS = {"ld.bfd": "binutils", "ld.gold": "binutils", "ld.lld": "lld", "mold": "mold"}
+LINKERS = {"ld.bfd": "binutils", "ld.gold": "binutils-gold", "ld.lld": "lld", "mold": "mold"}
 
 
 @pytest.mark.parametrize("name", LINKERS)

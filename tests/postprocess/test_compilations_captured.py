@@ -281,6 +281,8 @@ def test_every_header_of_a_depfile_lies_where_was_searched(
     n_headers = 0
     for block in deps.strip().split("\n\n"):
         target, *headers = block.splitlines()
+        if not target.partition(":")[0].endswith(".o"):
+            continue  # CMake since 3.27 has depfiles of links too
         compilation = found[str(build / target.partition(":")[0])]
         places = [Path(p) for p in compilation.includes]
         places += [Path(p).parent for p in (*compilation.files, *compilation.headers)]
