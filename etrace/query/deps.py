@@ -11,6 +11,7 @@ from libetrace.graph import Closure
 from libetrace.image import Image
 
 from etrace.query.dependencies import Dependencies, join
+from etrace.query.nearest_command import nearest_command
 from etrace.query.rules import Rules, read_targets
 from etrace.query.targets import find_targets
 from etrace.spec.database import NONE
@@ -41,14 +42,8 @@ class Walked:
         What a thread or a fork did before it has a program of its own its nearest command did.
         """
         executions = self.image["executions"]
-        binary, parent = executions["binary"], executions["parent"]
-        found = set()
-        for row in self.executions:
-            at = row
-            while binary[at] == NONE and 0 <= parent[at] < executions.n_rows:
-                at = parent[at]
-            found.add(at)
-        return sorted(row for row in found if binary[row] != NONE)
+        found = {nearest_command(executions, row) for row in self.executions}
+        return sorted(found - {NONE})
 
     def use_of(self, path: int) -> int:
         """Return the row through which a path was found, -1 when it was not."""

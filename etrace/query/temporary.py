@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from libetrace.image import Image
 
+from etrace.query.nearest_command import nearest_command
 from etrace.spec.database import NONE
 
 WRITES = 3  # bits of opens.mode
@@ -126,13 +127,11 @@ class Temporaries:
 
     def _program(self, execution: int) -> bytes:
         """Return the name of what ran: of a child before its first exec, its parent's."""
-        table, seen = self._image["executions"], {NONE}  # a damaged database may hold a ring
-        while execution not in seen and table["binary"][execution] == NONE:
-            seen.add(execution)
-            execution = table["parent"][execution]
-        if execution in seen:
+        table = self._image["executions"]
+        command = nearest_command(table, execution)
+        if command == NONE:
             return b""
-        return os.path.basename(self._image.path_string(table["binary"][execution]))  # noqa: PTH119
+        return os.path.basename(self._image.path_string(table["binary"][command]))  # noqa: PTH119
 
     @cached_property
     def made_up(self) -> dict[bytes, bytes]:
