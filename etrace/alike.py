@@ -16,8 +16,11 @@ LETTERS_A_SLIP = 3
 N_NEAREST = 3
 
 
-def distance(a: str, b: str) -> int:
-    """Return the number of slips between two words (optimal string alignment)."""
+def distance(a: str, b: str, limit: int | None = None) -> int:
+    """Return the number of slips between two words (optimal string alignment).
+
+    Beyond `limit` it is not counted on: the result is `limit` + 1.
+    """
     before, last = [0] * (len(b) + 1), list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         row = [i]
@@ -26,19 +29,24 @@ def distance(a: str, b: str) -> int:
             if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
                 cost = min(cost, before[j - 2] + 1)
             row.append(cost)
+        if limit is not None and min(row) > limit and min(last) > limit:
+            return limit + 1
         before, last = last, row
     return last[-1]
 
 
 def _rank(word: str, known: str) -> int | None:
     """Return how far apart two words are, None when they are not alike."""
-    shorter = min(len(word), len(known))
-    slips = distance(word.lower(), known.lower())
-    begins = known.lower().startswith(word.lower()) or word.lower().startswith(known.lower())
-    same_letter = shorter > MIN_PREFIX or word[:1].lower() == known[:1].lower()
-    if same_letter and slips <= max(shorter // LETTERS_A_SLIP, 1) and slips < shorter:
-        return slips
-    return slips if begins and shorter >= MIN_PREFIX else None
+    word, known = word.lower(), known.lower()
+    shorter, difference = min(len(word), len(known)), abs(len(word) - len(known))
+    if shorter >= MIN_PREFIX and (known.startswith(word) or word.startswith(known)):
+        return difference
+    limit = min(max(shorter // LETTERS_A_SLIP, 1), shorter - 1)
+    same_letter = shorter > MIN_PREFIX or word[:1] == known[:1]
+    if not same_letter or difference > limit:  # whoever asks may have 100,000 paths
+        return None
+    slips = distance(word, known, limit)
+    return slips if slips <= limit else None
 
 
 def nearest(word: str, known: Iterable[str], n: int = N_NEAREST) -> list[str]:

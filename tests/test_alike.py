@@ -22,6 +22,11 @@ def test_a_slip_is_a_letter_too_few_too_many_another_or_two_exchanged(
     assert (distance(a, b), distance(b, a)) == (n, n)
 
 
+@pytest.mark.parametrize(("limit", "n"), [(0, 1), (2, 3), (3, 3), (9, 3)])
+def test_beyond_a_limit_slips_are_not_counted(limit: int, n: int) -> None:
+    assert distance("abc", "xyz", limit) == n
+
+
 @pytest.mark.parametrize(
     ("word", "wanted"),
     [

@@ -62,7 +62,7 @@ def _find(image: Image, name: bytes) -> Sequence[int]:
             f"{os.fsdecode(name)} could be {len(found)} files",
             f"write more of its path: {_listed(image, found)}",
         )
-    raise EtraceError(f"the build opened no {os.fsdecode(name)}", _nearest(image, name))
+    raise EtraceError(f"the build opened no {os.fsdecode(name)}", _suggestion(image, name))
 
 
 def _matching(image: Image, glob: bytes) -> list[int]:
@@ -83,17 +83,21 @@ def _listed(image: Image, rows: Sequence[int]) -> str:
     return ", ".join(shown) + (", ..." if len(rows) > N_SHOWN else "")
 
 
-def _nearest(image: Image, name: bytes) -> str:
-    """Suggest paths whose last part looks like the name's."""
+def nearest_paths(paths: Iterable[bytes], name: bytes) -> list[str]:
+    """Return up to N_SHOWN paths whose last parts look like the name's, best first."""
     from etrace.alike import nearest  # noqa: PLC0415  rarely needed
 
     wanted = os.path.basename(os.fsdecode(name))  # noqa: PTH119  may end in a slash
     by_name: dict[str, list[str]] = {}
-    for row in range(image["paths"].n_rows):
-        path = os.fsdecode(image.path_string(row))
+    for each in paths:
+        path = os.fsdecode(each)
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
     near = nearest(wanted, by_name, N_SHOWN)
-    paths = [path for each in near for path in by_name[each]][:N_SHOWN]
+    return [path for each in near for path in by_name[each]][:N_SHOWN]
+
+
+def _suggestion(image: Image, name: bytes) -> str:
+    paths = nearest_paths(map(image.path_string, range(image["paths"].n_rows)), name)
     if not paths:
         return "cas refs lists what it opened"
     return f"is one of these meant? {', '.join(paths)}"

@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from etrace.alike import nearest
 from etrace.errors import EtraceError
 from etrace.postprocess.exclusions import Exclusions, exclusions_of
 from etrace.query.dependencies import Dependencies
 from etrace.query.deps import Walked, walk
 from etrace.query.producing import incidental
 from etrace.query.rules import Rules, read_target
-from etrace.query.targets import find_targets
+from etrace.query.targets import find_targets, nearest_paths
 
 N_NEAREST = 5
 
@@ -149,9 +148,7 @@ def _made(dependencies: Dependencies, root: int, goal: int) -> tuple[bytes, ...]
 
 
 def _similar(dependencies: Dependencies, walked: Walked, goal: int) -> tuple[bytes, ...]:
-    """Return inputs of the target whose paths look like the goal's."""
+    """Return inputs of the target whose names look like the goal's."""
     image = dependencies.image
-    inputs = [os.fsdecode(image.path_string(row)) for row in walked.paths]
-    wanted = os.fsdecode(image.path_string(goal))
-    near = nearest(wanted, inputs, N_NEAREST)
+    near = nearest_paths(map(image.path_string, walked.paths), image.path_string(goal))
     return tuple(map(os.fsencode, near))

@@ -13,6 +13,7 @@ from told_builds import A, B, C, D, E, Tell, command, shell
 from etrace.errors import EtraceError
 from etrace.query.dependencies import Dependencies
 from etrace.query.rules import Rules
+from etrace.query.targets import nearest_paths
 from etrace.query.why import How, Link, Why, why
 
 SH, CC, AS, LD, LATE = (number << 22 | 9 for number in range(1, 6))
@@ -116,3 +117,8 @@ def chain(d: Dependencies, target: str, file: str, rules: Rules = Rules()) -> li
         if link.read is not None:
             found.append(d.image.path_string(link.read).decode().removeprefix("/w/"))
     return found
+
+
+def test_files_are_similar_by_their_names_wherever_they_lie() -> None:
+    paths = [b"/w/src/loop.c", b"/w/lib/other.c", b"/w/new/loop.c"]
+    assert nearest_paths(paths, b"/elsewhere/lopo.c") == ["/w/src/loop.c", "/w/new/loop.c"]
