@@ -107,9 +107,12 @@ static void note_missed(struct cpu *cpu, const struct page_cursor *cursor)
 	counters.overwritten += n;
 	if (!count(&cpu->missed, n))
 		return;
-	say("cpu %u: %s%" PRIu64 " record(s) were overwritten before they could be read: write 0 to "
+	say("cpu %u: %s%" PRIu64 " %s could be read: write 0 to "
 	    "'%s/options/overwrite', and make buffer_size_kb larger", cpu->buffer.number,
-	    cursor->n_missed ? "" : "at least ", cpu->missed.n, instance_name());
+	    cursor->n_missed ? "" : "at least ", cpu->missed.n,
+	    cpu->missed.n == 1 ? "record was overwritten before it"
+			       : "records were overwritten before they",
+	    instance_name());
 }
 
 static void hold(struct cpu *cpu, struct page *page, const struct record_view *view)
@@ -282,9 +285,9 @@ static void give_up_events(void)
 
 	counters.no_room += n;
 	if (n && count(&reader.given_up, n))
-		say("%" PRIu64 " event(s) of many records were given up: they waited for further "
-		    "records and held more than %" PRIu64 " MiB of memory (--memory)",
-		    reader.given_up.n, options.memory >> 20);
+		say("%" PRIu64 " %s given up: their records waited for others and held more than "
+		    "%" PRIu64 " MiB of memory (--memory)", reader.given_up.n,
+		    reader.given_up.n == 1 ? "event was" : "events were", options.memory >> 20);
 }
 
 /* For the CPU that is last in time, at the cost of order only when there is no other way. */
@@ -401,8 +404,8 @@ void reader_check_losses(void)
 		cpu->dropped = now;
 		counters.dropped += n;
 		if (n && count(&cpu->lost, n))
-			say("cpu %u: %" PRIu64 " record(s) were lost because its buffer was full: "
+			say("cpu %u: %" PRIu64 " %s lost because its buffer was full: "
 			    "make '%s/buffer_size_kb' larger", cpu->buffer.number, cpu->lost.n,
-			    instance_name());
+			    cpu->lost.n == 1 ? "record was" : "records were", instance_name());
 	}
 }

@@ -111,23 +111,24 @@ void report_status(bool now)
 		options.status_fd = -1; /* nobody reads it any more */
 }
 
-static void warn_count(u64 n, const char *what)
+static void warn_count(u64 n, const char *what, const char *why)
 {
 	if (!n)
 		return;
-	snprintf(warnings[n_warnings], WARNING_MAX, "%" PRIu64 " %s", n, what);
+	snprintf(warnings[n_warnings], WARNING_MAX, "%" PRIu64 " %s%s %s", n, what,
+		 n == 1 ? "" : "s", why);
 	say("%s", warnings[n_warnings++]);
 }
 
 static void collect_warnings(void)
 {
-	warn_count(counters.dropped, "record(s) lost: the ring buffer was full");
-	warn_count(counters.overwritten, "record(s) lost at least: the ring buffer wrote over them");
-	warn_count(counters.unwritten, "event(s) lost: the output could not be written");
-	warn_count(counters.incomplete, "event(s) left out: some of their records were lost");
-	warn_count(counters.no_room, "event(s) lost: too many records waited for others");
-	warn_count(counters.malformed, "record(s) lost: they make no sense");
-	warn_count(counters.damaged, "page(s) of the ring buffer damaged, their rest is lost");
+	warn_count(counters.dropped, "record", "lost: the ring buffer was full");
+	warn_count(counters.overwritten, "record", "lost at least: overwritten in the ring buffer");
+	warn_count(counters.unwritten, "event", "lost: the output could not be written");
+	warn_count(counters.incomplete, "event", "left out for want of lost records");
+	warn_count(counters.no_room, "event", "lost: too many records waited for others");
+	warn_count(counters.malformed, "record", "lost: damaged");
+	warn_count(counters.damaged, "page", "of the ring buffer damaged, and what followed there lost");
 }
 
 static void put_counters(FILE *file)

@@ -39,7 +39,10 @@
 #define MAX_THREADS 1024 /* each may wait for a file system for ever */
 #define STACK_BYTES (256 << 10)
 
-/* A name that is looked up, or a string that is brought in, and the answer. It belongs to its task until the stop is handled. */
+/*
+ * A name that is looked up, or a string that is brought in, and the answer. It belongs to its task
+ * until the stop is handled.
+ */
 struct lookup {
 	struct lookup *next; /* of the same task */
 	struct lookup *next_queued; /* to be looked up, or to be told */

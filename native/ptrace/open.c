@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * open, openat, openat2, creat, open_by_handle_at -> Open. The path is read at the exit, from a task that still stands
- * in its call: half of a build's opens fail and need no reading at all. The resolved path is what
- * /proc says of the new descriptor.
+ * open, openat, openat2, creat, open_by_handle_at -> Open. The path is read at the exit, from a task
+ * that still stands in its call: half of a build's opens fail and need no reading at all. The
+ * resolved path is what /proc says of the new descriptor.
  */
 #include <fcntl.h>
 #include <linux/openat2.h>

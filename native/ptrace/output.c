@@ -97,7 +97,7 @@ int output_create(const char *path)
 	return open_as_owner(path, O_EXCL | O_NOFOLLOW);
 }
 
-static void remove_file(const char *path)
+void output_remove(const char *path)
 {
 	act_as_owner();
 	unlink(path);
@@ -122,7 +122,7 @@ int output_open(const char *path)
 	if (geteuid() == 0) {
 		if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
 			return open_as_owner(path, O_NOFOLLOW);
-		remove_file(path);
+		output_remove(path);
 		return output_create(path); /* nor is a hard link put there in the meantime */
 	}
 	fd = open_as_owner(path, 0);
@@ -187,7 +187,7 @@ static int create_starting(const char *trace)
 			return fd;
 		if (is_locked(pending.name))
 			refuse_second(trace, false);
-		remove_file(pending.name);
+		output_remove(pending.name);
 	}
 	return -1;
 }
@@ -231,7 +231,7 @@ static void put_aside(const char *path)
 		if (output_rename(path, old) < 0)
 			die("cannot put the older '%s' aside: %s", path, strerror(errno));
 	} else if (pending.aside) {
-		remove_file(old); /* it is of the trace that was put aside before */
+		output_remove(old); /* it is of the trace that was put aside before */
 	}
 	free(old);
 }
@@ -258,7 +258,7 @@ void output_publish(void)
 void output_discard(void)
 {
 	if (pending.name)
-		remove_file(pending.name);
+		output_remove(pending.name);
 }
 
 bool output_is_published(void)

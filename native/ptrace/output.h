@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* --owner UID:GID: with the rights of this user files are made and renamed. */
+/* --owner UID:GID: with the rights of this user files are made, renamed and removed. */
 void output_set_owner(const char *text);
 
 /* --rotate FILE: another file that goes aside when the trace gets its name. */
@@ -22,6 +22,9 @@ int output_create(const char *path);
 
 /* Rename a file; -1 and errno. */
 int output_rename(const char *from, const char *to);
+
+/* Remove a file that may be there, with no more rights than it was made with. */
+void output_remove(const char *path);
 
 /*
  * With --rotate the trace has a name of its own until the command runs: a command that cannot be

@@ -114,34 +114,37 @@ void report_survivors(void)
 	struct survivors survivors = { .len = 0 };
 
 	task_for_each(list_survivor, &survivors);
-	warn("%zu process(es) outlive the command and go on unrecorded: %s; "
-	     "--wait-all waits for them", survivors.n, survivors.text);
+	warn("%zu %s on unrecorded: %s; --wait-all waits for them", survivors.n,
+	     survivors.n == 1 ? "process outlives the command and goes"
+			      : "processes outlive the command and go", survivors.text);
 }
 
-static void warn_count(u64 n, const char *what)
+static void warn_count(u64 n, const char *one, const char *many, const char *what)
 {
 	if (n)
-		warn("%llu %s", (unsigned long long)n, what);
+		warn("%llu %s %s", (unsigned long long)n, n == 1 ? one : many, what);
 }
 
 static void collect_warnings(void)
 {
 	if (trace_error())
-		warn("the trace is incomplete: %llu event(s) lost because writing failed: %s",
-		     (unsigned long long)counters.lost, strerror(trace_error()));
-	warn_count(counters.unread_strings, "string(s) of traced programs could not be read");
-	warn_count(counters.unresolved_paths,
-		   "opened file(s) have no resolved path: the path given stands for it");
-	warn_count(counters.unlisted_descriptors,
-		   "program(s) that may not be read: their close-on-exec descriptors are unknown");
-	warn_count(counters.orphans, "process(es) whose parent was killed while it made them: the "
-				     "trace does not say who made them");
-	warn_count(counters.io_uring_setups, "use(s) of io_uring: files opened through it are not "
-					     "in the trace");
-	warn_count(counters.untraced, "process(es) or thread(s) were made without a tracer "
-				      "(CLONE_UNTRACED): the trace does not show them");
-	warn_count(counters.foreign_abi_calls,
-		   "system call(s) of an unknown architecture are not in the trace");
+		warn("the trace is incomplete: %llu %s lost because writing failed: %s",
+		     (unsigned long long)counters.lost, counters.lost == 1 ? "event" : "events",
+		     strerror(trace_error()));
+	warn_count(counters.unread_strings, "string", "strings",
+		   "of traced programs could not be read");
+	warn_count(counters.unresolved_paths, "opened file has", "opened files have",
+		   "no resolved path: the path given stands for it");
+	warn_count(counters.unlisted_descriptors, "program", "programs",
+		   "that may not be read: which descriptors were closed on exec is unknown");
+	warn_count(counters.orphans, "process was", "processes were",
+		   "made by a parent that was killed meanwhile: the trace does not say by which");
+	warn_count(counters.io_uring_setups, "use", "uses",
+		   "of io_uring: files opened through it are not in the trace");
+	warn_count(counters.untraced, "process or thread was", "processes or threads were",
+		   "made without a tracer (CLONE_UNTRACED): not in the trace");
+	warn_count(counters.foreign_abi_calls, "system call", "system calls",
+		   "of an unknown architecture: not in the trace");
 	denied_report();
 }
 
@@ -262,7 +265,7 @@ static void write_stats(enum ending ending, int wait_status)
 		put_stats(file, ending, wait_status);
 	if (!file || fclose(file) != 0 || output_rename(temporary, options.stats_path) < 0) {
 		say("cannot write the stats '%s': %s", options.stats_path, strerror(errno));
-		unlink(temporary);
+		output_remove(temporary);
 	}
 	free(temporary);
 }

@@ -287,6 +287,14 @@ static void ask(const struct request *from, const struct etrace_text *arguments,
 	pthread_mutex_unlock(&lock);
 }
 
+/* The thread counts too. */
+static void miss(void)
+{
+	pthread_mutex_lock(&lock);
+	counters.missed_response_files++;
+	pthread_mutex_unlock(&lock);
+}
+
 void response_add(const struct task *task, const struct etrace_text *arguments, size_t n,
 		  const char *cwd, bool is_elsewhere)
 {
@@ -304,10 +312,10 @@ void response_add(const struct task *task, const struct etrace_text *arguments, 
 	from->tid = task->tid;
 	from->is_elsewhere = is_elsewhere;
 	memcpy(from->cwd, cwd, len + 1);
-	if (request_find_user(from))
-		ask(from, arguments, n);
+	if (!request_find_user(from))
+		miss();
 	else
-		counters.missed_response_files++;
+		ask(from, arguments, n);
 	free(from);
 }
 
@@ -379,7 +387,7 @@ static void write_file(void)
 	    output_rename(temporary, options.responses_path) < 0) {
 		say("cannot write the response files '%s': %s", options.responses_path,
 		    strerror(errno));
-		unlink(temporary);
+		output_remove(temporary);
 	}
 	free(temporary);
 }

@@ -156,7 +156,7 @@ def test_losses_are_counted_after_somebody_emptied_the_buffer(tmp_path: Path) ->
         for dropped in (17, 5):
             stats.write_text(f"entries: 0\noverrun: 0\ndropped events: {dropped}\n")
             if dropped == 17:
-                assert b"17 record(s) were lost" in live.process.stderr.readline()
+                assert b"17 records were lost" in live.process.stderr.readline()
         live.end()
         assert live.stats()["dropped_records"] == 17 + 5
 
@@ -212,5 +212,5 @@ def test_a_loss_on_every_page_is_not_said_on_every_page(tmp_path: Path) -> None:
     done = replay(made.path)
     said = [line for line in done.messages.splitlines() if "could be read" in line]
     assert done.stats["overwritten_records"] == 600
-    assert "cpu 0: 3 record(s)" in said[0]
+    assert "cpu 0: 3 records" in said[0]
     assert len(said) == 8  # of 3, 6, 12, ... 384 records

@@ -98,7 +98,7 @@ def test_dropped_records_are_said_while_it_runs_and_counted(live: Live) -> None:
     stats = live.instance / "per_cpu/cpu1/stats"
     stats.write_text("entries: 0\noverrun: 0\ndropped events: 17\nread events: 0\n")
     assert live.process.stderr
-    assert b"cpu 1: 17 record(s) were lost" in live.process.stderr.readline()
+    assert b"cpu 1: 17 records were lost" in live.process.stderr.readline()
     live.end()
     assert live.process.returncode == 2
     assert (live.stats()["dropped_records"], live.stats()["lost"]) == (17, 0)
