@@ -134,6 +134,20 @@ def test_targets_are_completed(
         terminal.wait_for(r"(?s)apa.{0,8}che")
 
 
+def test_a_name_of_the_database_is_never_run(
+    scripts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("ap$(touch ran)", "ap`touch ran`", "ap;touch ran", "ap\x1b[2J", "ap'q", "app")
+    (tmp_path / "names").write_text("".join(f"/b/{name}\n" for name in names))
+    (tmp_path / "cas").write_text(f"#!/bin/sh\ncat {tmp_path}/names\n")
+    (tmp_path / "cas").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    assert in_bash(scripts, "cas", "deps", "ap") == ["app"]
+    assert [word for word in in_fish(scripts, "cas deps ap") if word != "pr"] == ["app"]
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_command_prints_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["completion", shell]) == 0
     assert capsys.readouterr().out == script(shell)
