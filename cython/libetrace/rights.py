@@ -27,7 +27,12 @@ def narrow(fd: int, models: Sequence[Path]) -> None:
 
 
 def give_away(fd: int, models: Sequence[Path]) -> None:
-    """Give what root makes to the owner of the first of `models`. OSError."""
-    if models and os.geteuid() == ROOT:
-        status = models[0].stat()
-        os.fchown(fd, status.st_uid, status.st_gid)
+    """Give what root makes to the owner that all of `models` have. OSError.
+
+    What is made of files of several owners stays root's: none of them may read the others'.
+    """
+    if os.geteuid() != ROOT:
+        return
+    owners = {(status.st_uid, status.st_gid) for status in (model.stat() for model in models)}
+    if len(owners) == 1:
+        os.fchown(fd, *owners.pop())

@@ -53,7 +53,7 @@ def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[i
     """Give descriptors of the three files; they get their names when the block succeeds.
 
     Nobody can read them who cannot read the files `models`; what root writes belongs to the owner
-    of the first of these.
+    that all of these have.
     """
     targets = output_files(output.resolve())
     for target in targets:

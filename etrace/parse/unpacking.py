@@ -2,8 +2,9 @@
 """Compressed data -> its bytes in memory, in pieces and within limits.
 
 The one place that decides how much may come out: a file of some kB can hold many GB. Up to
-FREE_BYTES always may, then MAX_RATIO times what went in (traces, logs and debug information come to
-2 to 12: decision 21), at most half of the memory of this machine. `allowing(n)` makes it n bytes instead.
+FREE_BYTES always may, then MAX_RATIO times what went in (traces, logs and debug information come
+to 2 to 12: decision 21), at most half of the memory of this machine. `allowing(n)` makes it n
+bytes instead.
 Formats: gzip (RFC 1952), zlib (RFC 1950), xz, zstd (RFC 8878; by the command zstd).
 """
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from libetrace.image import Image
 
+from etrace.compilers.regular_file import read_head
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import locate
@@ -105,13 +106,7 @@ def load(path: Path) -> tuple[Image, config.Config]:
 
 def _kind(path: str) -> str | None:
     """Return `executable`, `shared object` or `archive` for a file that is one now; else None."""
-    try:
-        if not Path(path).is_file():  # a FIFO would be waited for
-            return None
-        with Path(path).open("rb") as stream:
-            head = stream.read(ELF_TYPE_OFFSET + 2)
-    except (OSError, ValueError):
-        return None
+    head = read_head(os.fsencode(path), ELF_TYPE_OFFSET + 2)
     if head.startswith(AR_MAGIC):
         return "archive"
     if not head.startswith(ELF_MAGIC) or len(head) < ELF_TYPE_OFFSET + 2:
