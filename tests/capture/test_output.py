@@ -43,3 +43,12 @@ def test_what_was_left_by_a_capture_that_was_killed_at_once_is_replaced(tmp_path
     subprocess.run(command, check=True, cwd=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
     assert (tmp_path / "t").read_bytes().startswith(b"INITCWD=")
+
+
+def test_what_would_change_the_terminal_is_shown_quoted(tmp_path: Path) -> None:
+    """A name in a message is whatever a traced program likes: of a process, of a file."""
+    name = b"/\x1b[31m\xc2\x9b\xe2\x80\xae\x9b\x7f\xc5\xbc\t\xf0\x9f\x98\x80"
+    command = [os.fsencode(BACKENDS[0].path()), b"-o", b"t", b"--", name]
+    done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True)
+    shown = rb"/\x1b[31m\xc2\x9b\xe2\x80\xae\x9b\x7f" + b"\xc5\xbc\t\xf0\x9f\x98\x80"
+    assert done.stderr == b"etrace: cannot run '%s': No such file or directory\n" % shown
