@@ -18,6 +18,7 @@ from libetrace.image import Image
 
 from etrace.query.kinds import product
 from etrace.query.names import GONE, LINKED, RENAMED, Names
+from etrace.spec.database import NONE
 
 READ, WRITE = 0, 1
 ACCESS, EXISTS = 3, 0x40
@@ -58,18 +59,26 @@ class _Search:
         found: dict[int, Copy] = {}
         waiting = [(module, module) for module in self._modules]
         for path, module in waiting:  # grows
-            for copy, execution in self._made_of(path):
+            maker = found[path].execution if path in found else NONE
+            for copy, execution in self._made_of(path, maker):
                 if copy not in found and copy not in self._modules:
                     found[copy] = Copy(module, execution)
                     waiting.append((copy, module))
         return {path: found[path] for path in sorted(found) if self._is_left(path)}
 
-    def _made_of(self, path: int) -> Iterator[tuple[int, int]]:
+    def _made_of(self, path: int, maker: int) -> Iterator[tuple[int, int]]:
+        """Yield copies of a path and who made them; `maker` made the path itself.
+
+        When the maker reads its copy again, the trace has one use from its first open to its last
+        close. What the maker wrote in between (an installer: all later files) is no copy of it.
+        """
         yield from self._renamed.get(path, ())
         opens, by_path = self._image["opens"], self._image["path_opens"]["open"]
         for at in self._image["paths"].span("opens.start", path):
             row = by_path[at]
-            if opens["mode"][row] & ACCESS != WRITE and opens["execution"][row] not in self._makers:
+            execution, access = opens["execution"][row], opens["mode"][row] & ACCESS
+            is_read = access != WRITE and not (execution == maker and access != READ)
+            if is_read and execution not in self._makers:
                 yield from self._written_while(row)
 
     def _written_while(self, row: int) -> Iterator[tuple[int, int]]:

@@ -33,6 +33,13 @@ install -m 755 prog out/installed
 install -s -m 755 prog out/installed_stripped
 cp prog out/copied
 python3 -c 'import shutil; shutil.copy2("prog", "out/by_python")'
+python3 - <<'END'
+import shutil
+shutil.copy("prog", "out/checked")
+open("out/checked", "rb").close()
+shutil.copy("main.c", "out/after_a_look.c")
+open("out/checked", "rb").close()
+END
 strip -o out/stripped prog
 objcopy --only-keep-debug prog out/prog.debug
 ln prog out/linked
@@ -46,7 +53,7 @@ cp prog removed
 rm removed
 """
 OF_PROG = (
-    "by_python", "copied", "copied_again", "installed", "installed_stripped", "linked",
+    "by_python", "checked", "copied", "copied_again", "installed", "installed_stripped", "linked",
     "prog.debug", "stripped",
 )  # fmt: skip
 
