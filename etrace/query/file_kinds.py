@@ -89,7 +89,7 @@ _KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w+:")
 _TOOLS_OWN = re.compile(
     rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
     rb"|.*/(liblto_plugin|LLVMgold)[^/]*$"
-    rb"|.*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl[\d.]*|ruby|tcl[\d.]*|guile"
+    rb"|.*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl([\d.]*|-base)|ruby|tcl[\d.]*|guile"
     rb"|locale|i18n|gconv|terminfo|bfd-plugins|git-core|nss|zoneinfo)(/|$)"
 )
 _SYSTEM = (b"/usr/", b"/lib/", b"/lib32/", b"/lib64/", b"/opt/", b"/nix/store/", b"/gnu/store/")
