@@ -160,15 +160,19 @@ class _Build:
 
 
 def products(image: Image, own: config.Config) -> list[Product]:
-    """Return the binaries that the build wrote and that are still there, largest first."""
+    """Return the binaries that the build wrote and that are still there, largest first.
+
+    A symbolic link to one of them is no binary of its own.
+    """
     opens = image["opens"]
-    written = {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & ACCESS}
+    rows = {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & ACCESS}
+    written = {os.fsdecode(image.path_string(row)): row for row in rows}
     dependencies, kinds, build = Dependencies(image, own), FileKinds(image), _Build(image)
     found = []
-    for row in written:
-        path = os.fsdecode(image.path_string(row))
+    for path, row in written.items():
         kind = _kind(path)
-        if kind is not None:
+        is_link = kind is not None and Path(path).is_symlink()
+        if kind is not None and not (is_link and os.path.realpath(path) in written):
             found.append(_product(build, dependencies, kinds, row, (path, kind)))
     return sorted(found, key=lambda p: (-p.n_bytes, p.path))
 
@@ -207,7 +211,7 @@ def summarise(image: Image, own: config.Config) -> Summary:
         elapsed_ns=max(ends, default=0),
         processes=len(set(table["upid"])),
         executions=len(commands),
-        failed=sum(status not in (0, NONE) for status in table["status"]),
+        failed=sum(table["status"][row] not in (0, NONE) for row in commands),
         files=len(read | written),
         read=len(read),
         written=len(written),

@@ -150,3 +150,20 @@ def test_a_fifo_that_the_build_left_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     entries = [entry(1, 1, "/usr/bin/tool", [opened(tmp_path / "fifo", 1, 1)])]
     assert page_of(tmp_path, entries).products == ()
+
+
+def test_a_link_to_a_binary_is_no_second_binary(tmp_path: Path) -> None:
+    (tmp_path / "libf.so.1").write_bytes(EXECUTABLE)
+    for name in ("libf.so", "far.so"):
+        (tmp_path / name).symlink_to("libf.so.1" if name == "libf.so" else "/bin/sh")
+    names = ("libf.so.1", "libf.so", "far.so")
+    links = [opened(tmp_path / name, 1, at) for at, name in enumerate(names, 1)]
+    page = page_of(tmp_path, [entry(1, 1, "/usr/bin/ld", links)])
+    assert [Path(p.path).name for p in page.products] == ["far.so", "libf.so.1"]
+
+
+def test_what_never_became_a_program_is_no_program_that_failed(tmp_path: Path) -> None:
+    shell = entry(1, 1, "/bin/sh", [], c=[{"p": 2, "f": 0}], **{"!": 127})
+    child = entry(2, 0, "", [], r={"p": 1, "x": 1}, **{"!": 127})
+    page = page_of(tmp_path, [shell, child])
+    assert (page.executions, page.failed) == (1, 1)

@@ -57,7 +57,8 @@ def _product(product: Product) -> Iterator[str]:
 
 
 def _program(program: Program) -> str:
-    return f"  {program.name:<20} {program.count:>6} times {seconds(program.elapsed_ns):>11}"
+    times = "time " if program.count == 1 else "times"
+    return f"  {program.name:<20} {program.count:>6} {times} {seconds(program.elapsed_ns):>11}"
 
 
 def text(page: Summary, width: int) -> Iterator[str]:
@@ -67,10 +68,11 @@ def text(page: Summary, width: int) -> Iterator[str]:
         f" ({page.failed} with a status other than 0), {seconds(page.elapsed_ns)}"
     )
     yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
-    yield from ("", "slowest commands")
-    yield from (_slow(execution, width) for execution in page.slowest)
-    yield from ("", "where the time went (commands that start no others)")
-    yield from (_program(p) for p in page.programs)
+    if page.slowest:
+        yield from ("", "slowest commands")
+        yield from (_slow(execution, width) for execution in page.slowest)
+        yield from ("", "where the time went (commands that start no others)")
+        yield from (_program(p) for p in page.programs)
     yield from ("", "what the binaries are made of (cas deps lists it)")
     for product in page.products[:N_PRODUCTS]:
         yield from _product(product)
