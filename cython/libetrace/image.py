@@ -256,13 +256,17 @@ def replacing(path: Path, model: Path | None = None) -> Iterator[BinaryIO]:
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:  # Ctrl-C may come as soon as the file is there
-        fd = os.open(temporary, flags, 0o666)
+        try:
+            fd = os.open(temporary, flags, 0o666)
+        except OSError as error:  # nobody knows the temporary name
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         take_over(fd, model or path)
         with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
             yield stream
         temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            temporary.unlink()
 
 
 def write_image(

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from etrace.cli import output
 from etrace.cli.ending import stop, tell
-from etrace.cli.options import add_database
+from etrace.cli.options import Parser, add_database
 from etrace.cli.version import add_version
 from etrace.errors import UsageError
 
@@ -86,7 +86,7 @@ QUERIES: tuple[CasCommand, ...] = (
 PLAIN: tuple[CasCommand, ...] = (
     CasCommand("parse", (), f"{_HERE}.cas_parse", "make a database of a trace"),
     CasCommand("cache", (), f"{_HERE}.cas_cache", "make the image again when it is not right"),
-    CasCommand("export", (), f"{_HERE}.cas_export", "write the database as JSON or Parquet"),
+    CasCommand("export", (), f"{_HERE}.cas_export", "write compile_commands.json, JSON or Parquet"),
     CasCommand("sql", (), f"{_HERE}.cas_sql", "ask the database in SQL, by DuckDB"),
     CasCommand(
         "pp",
@@ -140,7 +140,7 @@ def common_parser() -> argparse.ArgumentParser:
 
 def make_parser(command: CasCommand, module: Any) -> argparse.ArgumentParser:
     """Declare one command."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"cas {command.name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
         allow_abbrev=False,

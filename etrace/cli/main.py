@@ -37,16 +37,16 @@ class Command:
 COMMANDS = (
     Command("run", "etrace.cli.commands.run", "trace a command and everything it starts"),
     Command("start", "etrace.cli.commands.start", "trace by the kernel module from now on (root)"),
-    Command("status", "etrace.cli.commands.status", "does a session run, has it lost anything"),
+    Command("status", "etrace.cli.commands.status", "show the session and what it lost"),
     Command("stop", "etrace.cli.commands.stop", "end the session and write its trace (root)"),
     Command("summary", "etrace.cli.commands.summary", "what a parsed build did, on one page"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",
         "etrace.cli.commands.doctor",
-        "which ways to capture work here, and why not the others",
+        "check how etrace can capture here, and what to do if it cannot",
     ),
-    Command("completion", "etrace.cli.commands.completion", "what makes a shell complete etrace"),
+    Command("completion", "etrace.cli.commands.completion", "print a shell completion script"),
 )
 SUMMARY = "see everything a Linux build did"
 EPILOG = """\
@@ -97,9 +97,10 @@ def _arguments(command: Command, module: ModuleType, words: list[str]) -> argpar
     read = getattr(module, "read", None)
     if read is not None and (args := read(words)) is not None:
         return args  # type: ignore[no-any-return]
-    import argparse
+    from etrace.cli.options import Parser
 
-    parser = argparse.ArgumentParser(prog=f"etrace {command.name}", description=command.summary)
+    description = f"{command.summary[0].upper()}{command.summary[1:]}."
+    parser = Parser(prog=f"etrace {command.name}", description=description)
     module.declare(parser)
     return parser.parse_args(words)
 

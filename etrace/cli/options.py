@@ -5,10 +5,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
+from typing import NoReturn
 
+#: what argparse says of the first of some unknown options
+_UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 #: bytes of a size's last letter
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+class Parser(argparse.ArgumentParser):
+    """One that says which option is like an unknown one."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage and a message."""
+        unknown = _UNKNOWN.match(message)
+        if unknown:
+            from etrace.alike import nearest
+
+            known = [each for each in self._option_string_actions if each.startswith("--")]
+            near = nearest(unknown[1], known)
+            message += f"; did you mean {' or '.join(near)}?" if near else ""
+        super().error(message)
 
 
 def positive(text: str) -> int:

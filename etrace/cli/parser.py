@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import guarded, stop
-from etrace.cli.options import add_unpacking, positive
+from etrace.cli.options import Parser, add_unpacking, positive
 from etrace.cli.version import add_version
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ appears whole or not at all. What the keys mean: docs/nfsdb-json.md.
 
 def make_parser() -> argparse.ArgumentParser:
     """Declare the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         description="Parse a trace into OUTPUT (X.json), X.env.json and X.mounts.json.",
         epilog=EPILOG,

@@ -14,11 +14,16 @@ from etrace.query import source_choice
 from etrace.query.filters import parse_opens
 from etrace.query.source_choice import SourceChoice
 
-#: reason -> words for one and for several; what an option asked for needs none
+#: reason -> words
 _WORDS = {
     source_choice.TEMPORARY: "of sources that the build made and removed",
     source_choice.STDIN: "of sources that came through standard input",
     source_choice.GONE: "of sources that are not there now",
+}
+#: what an option asked for needs words only when it leaves nothing
+_ASKED = {
+    source_choice.ELSEWHERE: "of sources outside --below",
+    source_choice.FILTERED: "of sources that --filter does not choose",
 }
 
 
@@ -47,10 +52,12 @@ def choice(image: Image, args: argparse.Namespace, filters: list[str]) -> Source
 
 def tell_left_out(chosen: SourceChoice) -> None:
     """Say on standard error what a choice left out without having been asked by name."""
-    parts = [f"{n:,} {_WORDS[why]}" for why, n in chosen.left_out.items() if why in _WORDS]
+    words = _WORDS if chosen.n_taken else _WORDS | _ASKED
+    told = {why: n for why, n in chosen.left_out.items() if why in words}
+    parts = [f"{n:,} {words[why]}" for why, n in told.items()]
     if not parts:
         return
-    n_entries = sum(n for why, n in chosen.left_out.items() if why in _WORDS)
+    n_entries = sum(told.values())
     tell(f"cas: left out {count(n_entries, 'entry')}: {', '.join(parts)}")
-    usual = {source_choice.TEMPORARY, source_choice.STDIN} & chosen.left_out.keys()
-    tell("; --all has them\n" if usual else "\n")
+    usual = {source_choice.TEMPORARY, source_choice.STDIN} & told.keys()
+    tell("; --all has them\n" if usual and not _ASKED.keys() & told.keys() else "\n")

@@ -21,17 +21,23 @@ from etrace.query.temporary import Temporaries
 TEMPORARY = "temporary"
 STDIN = "read from standard input"
 GONE = "not there now"
+ELSEWHERE = "elsewhere"
+FILTERED = "filtered"
 _STDIN = (b"/dev/stdin", b"/dev/fd/0", b"/proc/self/fd/0")
 
 
 class SourceChoice:
-    """Takes sources for which every test holds; `left_out` counts the others, each asked once."""
+    """Takes sources for which every test holds, each asked once.
+
+    `n_taken` counts them, `left_out` the others by reason.
+    """
 
     def __init__(self, *tests: Callable[[bytes], str]) -> None:
         """Each test returns why it leaves a source out, "" when it does not."""
         self._tests = tests
         self._reasons: dict[bytes, str] = {}
         self.left_out: Counter[str] = Counter()
+        self.n_taken = 0
 
     def takes(self, source: bytes) -> bool:
         """Tell whether a source is taken, and count it when it is not."""
@@ -40,6 +46,8 @@ class SourceChoice:
         reason = self._reasons[source]
         if reason:
             self.left_out[reason] += 1
+        else:
+            self.n_taken += 1
         return not reason
 
 
@@ -64,7 +72,7 @@ def existing(source: bytes) -> str:
 def below(directories: Sequence[bytes]) -> Callable[[bytes], str]:
     """Return the test that leaves out what is in none of some directories."""
     wanted = tuple(os.path.abspath(each).rstrip(b"/") + b"/" for each in directories)  # noqa: PTH100
-    return lambda source: "" if source.startswith(wanted) else "elsewhere"
+    return lambda source: "" if source.startswith(wanted) else ELSEWHERE
 
 
 def held(image: Image, filters: Sequence[Filter]) -> Callable[[bytes], str]:
@@ -72,6 +80,6 @@ def held(image: Image, filters: Sequence[Filter]) -> Callable[[bytes], str]:
 
     def why(source: bytes) -> str:
         row = find_path(image, source)
-        return "" if row >= 0 and paths_that_hold(image, filters, [row]) else "filtered"
+        return "" if row >= 0 and paths_that_hold(image, filters, [row]) else FILTERED
 
     return why

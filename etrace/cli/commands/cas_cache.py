@@ -13,7 +13,7 @@ from etrace.cli.options import add_database
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas cache`."""
     add_database(parser)
-    parser.add_argument("--force", action="store_true", help="also when the image is fresh")
+    parser.add_argument("--force", action="store_true", help="make it again although it is right")
     parser.add_argument("--set-root", metavar="DIR", help="where the build began, if not told")
     parser.add_argument("--set-version", metavar="TEXT", help="what `cas version` prints")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from etrace.cli import selecting, source_options
 from etrace.cli.figures import count
 from etrace.cli.options import add_database
-from etrace.errors import UsageError
+from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
     from libetrace.image import Image
@@ -71,6 +71,10 @@ def export_parquet(args: argparse.Namespace) -> None:
 
     if args.directory is None or args.output is not None:
         raise UsageError("parquet goes to a directory", "cas export parquet DIR")
+    if args.directory.exists() and not args.directory.is_dir():
+        raise EtraceError(
+            f"{args.directory}: not a directory", "each table becomes a file in a directory"
+        )
     written = write_parquet(open_database(args.database), args.directory)
     print(f"{count(len(written), 'table')} in {os.fspath(args.directory)}")
 

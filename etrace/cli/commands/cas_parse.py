@@ -30,7 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - for standard "
              "input; several are merged by time (default: the one in the database's directory)",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="also when the database is fresh")
+    parser.add_argument("--force", action="store_true", help="make it again although it is right")
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
                         help="threads (default: one for each CPU)")  # fmt: skip
     add_unpacking(parser)

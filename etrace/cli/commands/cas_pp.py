@@ -54,7 +54,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--list-unread", action="store_true",
         help="only list the commands whose response files are gone, upid and file",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="also what is there and still right")
+    parser.add_argument("--force", action="store_true",
+                        help="run phases again whose results are still right")  # fmt: skip
     parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 

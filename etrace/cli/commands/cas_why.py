@@ -28,7 +28,7 @@ WIDTH = 120
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `cas why`."""
     parser.add_argument("target", metavar="TARGET", type=os.fsencode, help="what was made")
-    parser.add_argument("file", metavar="FILE", type=os.fsencode, help="of what, perhaps")
+    parser.add_argument("file", metavar="FILE", type=os.fsencode, help="what may have gone into it")
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.add_argument("--full", action="store_true", help="whole commands, however long")

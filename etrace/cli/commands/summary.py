@@ -34,7 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         default=Path(".nfsdb.json"),
-        help="parsed build (default: %(default)s)",
+        help="parsed build, or its directory (default: %(default)s)",
     )
 
 

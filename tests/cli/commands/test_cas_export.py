@@ -58,6 +58,20 @@ def test_options_may_stand_before_the_directory(database: Path, tmp_path: Path) 
     assert (tmp_path / "out" / "executions.parquet").exists()
 
 
+def test_what_cannot_be_written_is_named_as_it_was_given(
+    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, nowhere = tmp_path / "file", tmp_path / "no" / "out.json"
+    file.touch()
+    words = ["export", "--dbdir", str(database)]
+    assert cas([*words, "parquet", str(file)]) == 1
+    assert capsys.readouterr().err == (
+        f"cas: error: {file}: not a directory\n  hint: each table becomes a file in a directory\n"
+    )
+    assert cas([*words, "json", "-o", str(nowhere)]) == 1
+    assert capsys.readouterr().err == f"cas: error: {nowhere}: No such file or directory\n"
+
+
 @pytest.fixture
 def configured(tmp_path: Path) -> Path:
     """A database of configure's compilation, one of standard input, and those of two sources."""
@@ -92,6 +106,11 @@ DEFAULT = (
         ),
         (["--below", "/src"], ["a.c"], DEFAULT),
         (["--all", "--below", "/src", "--below", "/dev"], ["conftest.c", "stdin", "a.c"], ""),
+        (
+            ["--all", "--below", "/scr"],
+            [],
+            "cas: left out 4 entries: 4 of sources outside --below\n",
+        ),
     ],
 )
 @pytest.mark.parametrize("module", ["export compile_commands", "commands --generate"])
@@ -126,5 +145,11 @@ def test_a_filter_chooses_sources(configured: Path, capsys: pytest.CaptureFixtur
     words = ["export", "compile_commands", "--filter", "[path=/a.c]", "--dbdir", str(configured)]
     assert cas(words) == 0
     assert [each["file"] for each in json.loads(capsys.readouterr().out)] == ["/src/a.c"]
+    assert cas([*words[:3], "[path=b.c]", *words[4:]]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == []
+    assert shown.err == DEFAULT.replace("2 entries", "4 entries").replace(
+        "; --all has them", ", 2 of sources that --filter does not choose"
+    )
     assert cas(["export", "json", *words[2:]]) == 2
     assert "--filter is for compile_commands" in capsys.readouterr().err
