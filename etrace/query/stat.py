@@ -11,6 +11,16 @@ from etrace.query.binaries import binaries
 from etrace.query.kinds import Kinds
 from etrace.spec.database import NONE
 
+CLONE_THREAD = 0x10000  # clone(2)
+
+
+def n_processes(image: Image) -> int:
+    """Return how many processes there are: a thread has a upid too, and is none."""
+    children = image["children"]
+    flagged = zip(children["upid"], children["flags"], strict=True)
+    threads = {upid for upid, flags in flagged if flags & CLONE_THREAD}
+    return len(set(image["executions"]["upid"]) - threads)
+
 
 def stat(image: Image) -> Mapping[str, int | None]:
     """Return counts by name; None for what `cas pp` has not looked for yet."""
@@ -19,7 +29,7 @@ def stat(image: Image) -> Mapping[str, int | None]:
     known = kinds.are_known
     n_opened = sum(start[i] != start[i + 1] for i in range(image["paths"].n_rows))
     return {
-        "processes": len(set(executions["upid"])),
+        "processes": n_processes(image),
         "execs": executions.n_rows,
         "execs_commands": sum(binary != NONE for binary in executions["binary"]),
         "execs_compilations": len(kinds.compilations) if known else None,

@@ -25,6 +25,7 @@ from etrace.query.dependencies import Dependencies
 from etrace.query.file_kinds import FileKind, FileKinds
 from etrace.query.records import Records
 from etrace.query.rules import Rules
+from etrace.query.stat import n_processes
 from etrace.spec.database import NONE
 
 ACCESS = 0x3
@@ -209,7 +210,7 @@ def summarise(image: Image, own: config.Config) -> Summary:
     ends = (s + e for s, e in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     return Summary(
         elapsed_ns=max(ends, default=0),
-        processes=len(set(table["upid"])),
+        processes=n_processes(image),
         executions=len(commands),
         failed=sum(table["status"][row] not in (0, NONE) for row in commands),
         files=len(read | written),

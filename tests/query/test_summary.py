@@ -167,3 +167,10 @@ def test_what_never_became_a_program_is_no_program_that_failed(tmp_path: Path) -
     child = entry(2, 0, "", [], r={"p": 1, "x": 1}, **{"!": 127})
     page = page_of(tmp_path, [shell, child])
     assert (page.executions, page.failed) == (1, 1)
+
+
+def test_a_thread_is_no_process(tmp_path: Path) -> None:
+    children = [{"p": 2, "f": 0x10F00}, {"p": 3, "f": 0}]
+    rustc = entry(1, 1, "/usr/bin/rustc", [], c=children)
+    page = page_of(tmp_path, [rustc, entry(2, 0, "", []), entry(3, 0, "", [])])
+    assert (page.processes, page.executions) == (2, 1)
