@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a `cas` command costs from its start to its end, on the warm image of a Lua build.
 
-The baseline is an interpreter that does nothing. Each is held to 150 ms (issue 4): of CPU, for
+The baseline is an interpreter that does nothing. Each is held to 150 ms: of CPU, for
 whoever else runs on the machine would be measured in the wall clock; one thread does it all.
 """
 

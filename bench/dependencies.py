@@ -19,7 +19,7 @@ from etrace.postprocess.config import load
 
 PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "dependencies"
-#: what the figures are held to (issue 4); the ancestor took 24.9 s on this kind of machine
+#: what the figures are held to; the ancestor took 24.9 s on this kind of machine
 MAX_SECONDS = 0.5
 
 

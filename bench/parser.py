@@ -16,7 +16,7 @@ CACHE = Path(__file__).resolve().parents[1] / "build" / "bench"
 N_COPIES = 200
 GROWTH = (2, 20, 200, 2000)
 MEGA = 1e6
-#: what the figures are held to (issue 2)
+#: what the figures are held to
 MAX_CPU_RATIO, MIN_SPEEDUP, MAX_PEAK_RATIO = 1.2, 1.6, 1.5
 
 

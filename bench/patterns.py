@@ -27,7 +27,7 @@ CACHE = HERE.parent / "build" / "bench"
 N_PATTERNS, N_BYTES = 2000, 45_000_000
 SAMPLE_STEP = 200
 ROUNDS = 5
-#: what the figure is held to (issue 4)
+#: what the figure is held to
 MAX_SECONDS = 0.5
 OWN = "libetrace"
 

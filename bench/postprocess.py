@@ -14,7 +14,7 @@ from parser import CACHE, N_COPIES, scaled, verdict
 
 PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "pp"
-#: what the figures are held to (issue 4)
+#: what the figures are held to
 MAX_SECONDS, MAX_PEAK_MB = 1.5, 1000.0
 PHASES = ("wrappers", "patterns", "linked", "compilations")
 PATTERNS = [f"*/bin/tool{n} *-o *{n}.o" for n in range(98)] + ["make*", "*collect2*"]

@@ -26,7 +26,7 @@ N_ITERATIONS = 700_000
 BUFFER_BYTES = 160 << 20
 ROUNDS = 5
 CLANG, LLVM_XRAY = "clang++-19", "llvm-xray-19"
-#: what the figures are held to (issue 5)
+#: what the figures are held to
 MIN_SPEEDUP, MAX_BYTES_PER_RECORD, MIN_RECORDS_PER_SECOND = 10.0, 40.0, 50e6
 
 

@@ -138,13 +138,13 @@ def load_schema() -> Mapping[str, TableSchema]:
 
 def _natural(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ImageError(f"damaged header: {value!r} is no number from 0 on")
+        raise ImageError(f"damaged header: {value!r} is not a natural number")
     return value
 
 
 def _text(value: Any) -> str:
     if type(value) is not str:
-        raise ImageError(f"damaged header: {value!r} is no name")
+        raise ImageError(f"damaged header: {value!r} is not a name")
     return value
 
 

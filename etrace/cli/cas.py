@@ -217,7 +217,7 @@ def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step:
     for option in (option for option, is_lost in lost.items() if is_lost):
         tell(
             f"cas: {option} chose files; {step.command.name} is about all opens of them."
-            f" To choose among these, write it behind {step.command.name}.\n"
+            f" To filter those opens, put it after {step.command.name}.\n"
         )
 
 

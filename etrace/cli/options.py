@@ -48,8 +48,8 @@ def add_unpacking(parser: argparse.ArgumentParser) -> None:
     """Add `--max-unpacked SIZE`: `args.max_unpacked`, or None."""
     parser.add_argument(
         "--max-unpacked", type=size, metavar="SIZE",
-        help="let compressed input take SIZE in memory, as 8G (default: 100 times its own size, "
-             "64M when that is more, and at most half of the memory)",
+        help="unpack compressed input up to SIZE in memory, for example 8G (default: 100 times its "
+             "own size, at least 64M, at most half of this machine's memory)",
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ class TooLargeError(EtraceError):
     def __init__(self, name: str, n_bytes: int) -> None:
         super().__init__(
             f"{name}: unpacked it takes more than {n_bytes / MEGA:.0f} MB",
-            f"if it is what it should be, allow more: {OPTION} SIZE, as 8G",
+            f"if you trust the file, allow more: {OPTION} SIZE, for example 8G",
         )
 
 

@@ -18,7 +18,7 @@ from posixpath import join
 from libetrace.image import NewTable
 
 from etrace.compilers.invocation import STDIN
-from etrace.figures import count
+from etrace.figures import agree, count
 from etrace.nfsdb.files import locate
 from etrace.postprocess.builtin_directories import Stage, derive
 from etrace.postprocess.compilation_tables import TABLES, Compilation, CompilationTables
@@ -242,16 +242,17 @@ def unknown_directories(questions: Iterable[Question]) -> str:
     """Say what the include paths lack and which option brings it."""
     names = sorted({os.fsdecode(each.binary) for each in questions})
     return (
-        f"include paths lack the own directories of {', '.join(names)}, which are not in the trace;"
-        " to run and ask what is trusted of that: cas pp --ask-compilers"
+        f"the trace does not show the built-in include directories of {', '.join(names)};"
+        " to run those that can be trusted and ask them: cas pp --ask-compilers"
     )
 
 
 def unread_files(n_commands: int) -> str:
-    """Say how many commands are not wholly known and how to see them."""
-    subject = "1 command is" if n_commands == 1 else f"{n_commands:,} commands are"
-    return (
-        f"{subject} not wholly known, as response files are gone or too large: cas pp --list-unread"
+    """Say how many commands are only partly known and how to see them."""
+    return agree(
+        n_commands,
+        "command{s} {is|are} only partly known, because response files are gone or too large;"
+        " to list them: cas pp --list-unread",
     )
 
 

@@ -62,7 +62,7 @@ class CommandReader:
         self._strings: dict[int, bytes] = {}
         self._tools = tools.load()
         self._response_files = response_files(image)
-        #: response files that are gone, by the row of a command that is not wholly known for that
+        #: row of a command that is only partly known -> its response files that are gone
         self.unread: dict[int, tuple[bytes, ...]] = {}
         self._known: dict[tuple[int, int], Tool | None] = {}
         self._configured = [

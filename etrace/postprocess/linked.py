@@ -24,7 +24,7 @@ from etrace.compilers import ar, tools
 from etrace.compilers.options import INPUT, Argument, values
 from etrace.compilers.response import Expanded
 from etrace.compilers.tools import Tool, Tools
-from etrace.figures import count
+from etrace.figures import agree, count
 from etrace.postprocess.config import Config
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
 from etrace.postprocess.outputs import Outputs, Written, find_named, find_results
@@ -212,7 +212,7 @@ def find_modules(work: Work) -> list[Module]:
 
 def unknown_links(upids: Sequence[int]) -> str:
     """Say which links have no module, as nothing tells which of the written files it is."""
-    subject = "1 link is" if len(upids) == 1 else f"{len(upids):,} links are"
+    subject = agree(len(upids), "link{s} {is|are}")
     listed = " ".join(map(str, upids[:N_TOLD])) + (" .." if len(upids) > N_TOLD else "")
     return (
         f"{subject} left out, as response files are gone and several files were written: "

@@ -221,7 +221,7 @@ PRODUCTS: tuple[Table, ...] = (
     Table("compilation_objects", "files", (C("path", "<u4", "row of `paths`"),)),
     Table(
         "unread_response_files",
-        "response files that are gone, of commands that are not wholly known for that",
+        "response files that are gone, by the command that is only partly known without them",
         (
             C("execution", "<u4", "row of `executions`"),
             C("string", "<u4", "absolute path"),

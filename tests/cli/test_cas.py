@@ -83,7 +83,7 @@ def test_a_filter_that_does_not_reach_what_is_shown_is_told(
     name = cas.find(words[-1]).name if option else ""
     told = (
         f"cas: {option} chose files; {name} is about all opens of them."
-        f" To choose among these, write it behind {name}.\n"
+        f" To filter those opens, put it after {name}.\n"
     )
     assert capsys.readouterr().err == (told if option else "")
 

@@ -49,6 +49,7 @@ QUESTIONS = (
     "why /src/hello /src/util.h", "linked_modules --with-copies", "unused", "root_pid",
     "source_root", "config",
     "rdeps --with-copies --path /src/util.h", "deps --all /src/libutil.a",
+    "deps --commands /src/hello",
     "commands --generate", "commands --generate --makefile", "linker_pattern", "compiler_pattern",
 )  # fmt: skip
 Header = dict[str, Any]

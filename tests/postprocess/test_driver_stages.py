@@ -100,8 +100,8 @@ def test_what_stays_unknown_is_counted_and_listed(built: tuple[Path, Image, Path
     unknown = [command for command, is_known in COMMANDS.items() if not is_known]
     assert len(unknown) == 1
     expected = (
-        "cas pp: 1 command is not wholly known, as response files are gone or too large: "
-        "cas pp --list-unread"
+        "cas pp: 1 command is only partly known, because response files are gone or too large; "
+        "to list them: cas pp --list-unread"
     )
     assert expected in told.stderr.splitlines()
     listed = subprocess.run(

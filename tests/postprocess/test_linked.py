@@ -230,4 +230,4 @@ def test_an_image_without_a_linker_has_no_modules(tmp_path: Path) -> None:
     image = told_database(tmp_path, TraceBuilder().exec(1, "/bin/true").exit(1).trace())
     (table,) = PHASE.run(Work(image, StringTable(image), load(Path()), 1, tell_nobody))
     assert (table.name, table.n_rows) == ("linked", 0)
-    assert PHASE.describe([table]) == "0 links of 0 modules, 0 of them archives"
+    assert PHASE.describe([table]) == "0 links of 0 modules, archives: 0"

@@ -101,7 +101,7 @@ def test_without_the_option_nothing_is_run_and_what_lacks_is_said(tmp_path: Path
         [CAS, "pp", "--dbdir", tmp_path], capture_output=True, text=True, check=True
     )
     expected = (
-        "cas pp: include paths lack the own directories of /usr/bin/gcc, which are not in "
-        "the trace; to run and ask what is trusted of that: cas pp --ask-compilers"
+        "cas pp: the trace does not show the built-in include directories of /usr/bin/gcc; "
+        "to run those that can be trusted and ask them: cas pp --ask-compilers"
     )
     assert [line for line in done.stderr.splitlines() if "--ask-compilers" in line] == [expected]

@@ -117,7 +117,7 @@ def _collector_reason(evidence: Evidence) -> str:
 WARNINGS = {
     Counter.UNREAD_STRINGS: "string{s} of traced programs could not be read",
     Counter.UNRESOLVED_PATHS: "path{s} could not be resolved: too long, or gone before",
-    Counter.RACES: "descriptor{s} {was|were} reused by another thread before a look at {it|them}",
+    Counter.RACES: "descriptor{s} {was|were} reused by another thread before being read",
     Counter.IO_URING: "use{s} of io_uring: files opened through it are not in the trace",
     Counter.PASSED_FDS: "call{s} may have received descriptors of others: those have no event",
     Counter.MISSED_PROBES: "call{s} of rename, link or mount came while another was looked at",

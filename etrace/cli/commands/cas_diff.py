@@ -78,7 +78,7 @@ def _changes(each: Changed) -> Iterator[str]:
 
 
 def _status(status: int | None) -> str:
-    return "none was seen" if status is None else str(status)
+    return "unknown" if status is None else str(status)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

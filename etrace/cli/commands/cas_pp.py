@@ -119,7 +119,7 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
 
 
 def list_unread(image: Image) -> None:
-    """Print the commands that are not wholly known, and which response files they lack."""
+    """Print the commands that are only partly known, and which response files they lack."""
     from etrace.errors import EtraceError
 
     if "unread_response_files" not in image.tables:

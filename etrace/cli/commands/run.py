@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 EPILOG = """\
 The exit status is that of the command; 128+N when signal N ended it; 125 when the capture failed,
 126 and 127 when the command cannot be started. The trace is DIR/.nfsdb, how the capture went
-DIR/.nfsdb.stats. A trace that was there before is kept as .nfsdb.old, once the command runs. With
---env, and as root, only you can read them.
+DIR/.nfsdb.stats. When the command starts, an older trace is renamed to .nfsdb.old. With --env, or
+as root, only you can read these files.
 """
 #: options without a value: (name, what it does)
 FLAGS = (

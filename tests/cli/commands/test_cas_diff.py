@@ -25,4 +25,4 @@ def test_a_status_that_nobody_saw_is_shown_in_words(
             tmp_path / name, (trace if status is None else trace.exit(SH, status)).trace()
         )
     assert cas.main(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
-    assert capsys.readouterr().out == "~ sh -c x\n    status: 3 -> none was seen\n"
+    assert capsys.readouterr().out == "~ sh -c x\n    status: 3 -> unknown\n"
