@@ -111,12 +111,13 @@ _OF_OPENS = frozenset(("ref_files", "faccess", "procref", "execs", "commands", "
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One module of a pipeline, its parser and its part of the command line."""
+    """One module of a pipeline, its parser, its words, and the word that names the next one."""
 
     command: CasCommand
     module: Any
     parser: argparse.ArgumentParser
     words: list[str]
+    next_module: str
 
 
 def find(name: str) -> CasCommand:
@@ -179,7 +180,7 @@ def steps_of(first: CasCommand, words: Sequence[str]) -> list[Step]:
         module = importlib.import_module(command.module)
         parser = make_parser(command, module)
         at = split(parser, rest)
-        steps.append(Step(command, module, parser, rest[:at]))
+        steps.append(Step(command, module, parser, rest[:at], "".join(rest[at : at + 1])))
         if at == len(rest):
             return steps
         command, rest = find(rest[at]), rest[at + 1 :]
@@ -242,7 +243,7 @@ def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
         args = step.parser.parse_intermixed_args(
             step.words, output.carried(args, common, is_last=is_last)
         )
-        args.fed = False
+        args.fed, args.next_module = False, step.next_module
         if getattr(args, "path", None) == []:  # what argparse makes of no FILE
             args.path = None
         if answer is not None and feed(answer, args, step) == "path":

@@ -92,5 +92,8 @@ def add_targets(parser: argparse.ArgumentParser) -> None:
 def targets(args: argparse.Namespace) -> list[bytes]:
     """Return the files that a command is about; UsageError without any."""
     if not args.path and not args.fed:
-        raise UsageError("no FILE", "say which: a path, the end of one, or a glob")
+        module = getattr(args, "next_module", "")  # `cas deps b`, where b is a file as well
+        hint = f"{module} is a module here; for a file of that name write ./{module}"
+        usual = "say which: a path, the end of one, or a glob"
+        raise UsageError("no FILE", hint if module else usual)
     return args.path or []

@@ -54,6 +54,8 @@ def run(words: Sequence[str], database: Path) -> subprocess.CompletedProcess[str
         (["refs", "--sorting-key", "x"], 2, "no key 'x' here\n  hint: there are: filename"),
         (["refs", "-p", "1"], 2, "cas: error: --page needs -n\n"),
         (["refs", "--json", "--fmt", "x"], 2, "cas: error: --fmt makes lines"),
+        (["deps", "b"], 2, "cas: error: no FILE\n  hint: b is a module here; for a file of that"),
+        (["deps"], 2, "cas: error: no FILE\n  hint: say which: a path, the end of one, or a glob"),
         (["stat", "refs"], 2, "cas: error: ref_files cannot take what the module before it gives"),
         (["refs", "stat"], 2, "cas: error: stat cannot take what the module before it gives"),
         (["pr", "--pid", "make"], 1, "cas: error: 'make' is no process\n  hint: write PID"),

@@ -30,8 +30,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--commands", action="store_true", help="the commands on the way instead of the files")
     add("-G", "--dep-graph", dest="graph", action="store_true", help="who made what of what: JSON")
     add("--dot", action="store_true", help="the same as a graph for dot(1)")
-    add("--cdm", action="store_true", help="the compiled sources of each FILE: JSON")
-    add("--rdm", action="store_true", help="the linked modules that need each FILE: JSON")
+    add("--cdm", action="store_true", help="the compiled sources of each FILE, a pair a line")
+    add("--rdm", action="store_true", help="the linked modules that need each FILE, a pair a line")
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
