@@ -7,6 +7,7 @@ execution and path, and the text is written. Descriptions of the keys: docs/nfsd
 """
 from libc.string cimport memcpy, memset
 
+from libetrace.changes cimport CHANGE_LETTERS
 from libetrace.descriptors cimport (
     BEGUN, EMPTIED, GONE, NO_CHANGE, Record, apply_event, descriptors_collect, descriptors_empty, descriptors_end, descriptors_free,
     descriptors_init,
@@ -27,8 +28,6 @@ cdef enum:
     READ_WRITE = 2
     FIXED_BYTES = 256  # more than the keys and numbers of one piece of text take
     RUN = 12  # sorted by insertion
-
-cdef const char *CHANGE_LETTERS = b"erlsgf"
 
 
 # What the records of one pair of paths make.

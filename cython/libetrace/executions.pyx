@@ -9,6 +9,7 @@ with one (p, x) are one execution (`etrace_parser --split`): they share all but 
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
+from libetrace.changes cimport CHANGE_LETTERS, N_CHANGES
 from libetrace.draft cimport (
     NONE, Draft, Reference, add8, add16, add32, add64, add_reference, draft_clear, draft_name,
     draft_path, facts_of,
@@ -39,9 +40,6 @@ cdef enum:
     MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
     MAX_U32 = 0xffffffff
     BYTE = 0xff
-    N_CHANGES = 6
-
-cdef const char *CHANGE_LETTERS = b"erlsgf"
 
 
 # What an entry says once; its lists go to their columns as they are read.

@@ -6,6 +6,7 @@ Order of the keys: p x s e b w v c r i h u ! o, then n m d l t of the products t
 """
 from libc.string cimport memset
 
+from libetrace.changes cimport CHANGE_LETTERS, N_CHANGES
 from libetrace.columns cimport Columns, s16_of, s32_of, s64_of, u8_of, u32_of, u64_of
 from libetrace.draft cimport NONE, add64
 from libetrace.json cimport json_string
@@ -32,9 +33,6 @@ from libetrace.types cimport s64, u8, u32, u64
 
 cdef enum:
     FIXED_BYTES = 256  # more than the keys and numbers of one piece of text take
-    N_CHANGES = 6
-
-cdef const char *CHANGE_LETTERS = b"erlsgf"
 
 cdef const char *BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 

@@ -7,6 +7,7 @@ Meaning of the columns: docs/nfsdb-json.md, "Opened files".
 cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
 
+from libetrace.changes cimport CHANGE_LETTERS, N_CHANGES
 from libetrace.mapped cimport NONE, Span
 from libetrace.path_kinds cimport (
     IS_ARCHIVE, IS_BINARY, IS_COMPILED, IS_COMPILER, IS_EXECUTABLE, IS_LINKED, IS_LINKER, IS_SHARED,
@@ -25,8 +26,6 @@ cdef enum:
     TYPE_REG = 0x8 << 2
     TYPE_SYMLINK = 0xA << 2
     TYPE_SOCKET = 0xC << 2
-
-CHANGE_LETTERS = "erlsgf"
 
 
 # What `row OP other` says.
@@ -246,7 +245,7 @@ cdef class Open:
         while i < n and c.change_open.at[i] == self.row:
             name = None if c.change_name.at[i] == NONE else c.decode(<u64>c.change_name.at[i])
             kind = c.change_kind.at[i]
-            letter = CHANGE_LETTERS[kind - 1] if 1 <= kind <= len(CHANGE_LETTERS) else "?"
+            letter = chr(CHANGE_LETTERS[kind - 1]) if 1 <= kind <= N_CHANGES else "?"
             found.append((letter, c.change_ns.at[i], name))
             i += 1
         return found
