@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import os
 import re
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 import trace_lines
 from backends import BACKENDS, Backend, capture, need_root, need_tool
+from seccomp_profile import forbid
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -123,25 +123,12 @@ def test_the_loop_asks_only_what_the_kernel_knows_already(backend: Backend, fold
     assert b"/hard" in (folder / "kept").read_bytes()
 
 
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
-NR_OPENAT2, RET_ALLOW, RET_ERRNO_ENOSYS = 437, 0x7FFF0000, 0x00050026
+NR_OPENAT2 = 437
 
 
 def forbid_openat2() -> None:
     """Take openat2 away, as Linux before 5.6 and old profiles of containers do."""
-    rules = (
-        (0x20, 0, 0, 0),  # load the number of the call
-        (0x15, 0, 1, NR_OPENAT2),
-        (0x06, 0, 0, RET_ERRNO_ENOSYS),
-        (0x06, 0, 0, RET_ALLOW),
-    )
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(code)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
-        PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program
-    ):
-        raise OSError(ctypes.get_errno(), "seccomp")
+    forbid(NR_OPENAT2, errno.ENOSYS)
 
 
 def test_names_are_the_same_on_a_kernel_that_cannot_look_into_its_cache(

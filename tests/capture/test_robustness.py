@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import ctypes
+import errno
 import json
 import os
 import signal
-import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 import trace_lines
 from backends import BACKENDS, Backend, capture, need_root, need_tool
+from seccomp_profile import forbid
 
 FAILED = 125  # etrace itself failed
 
@@ -325,25 +325,12 @@ def test_capture_under_strace_says_what_forbids_it(backend: Backend, folder: Pat
     assert not (folder / "ran").exists()
 
 
-PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
-NR_PTRACE, RET_ALLOW, RET_ERRNO_EPERM = 101, 0x7FFF0000, 0x00050001
+NR_PTRACE = 101
 
 
 def forbid_ptrace() -> None:
     """Refuse ptrace to this process and its children, as a container's profile does."""
-    rules = (
-        (0x20, 0, 0, 0),  # load the number of the call
-        (0x15, 0, 1, NR_PTRACE),
-        (0x06, 0, 0, RET_ERRNO_EPERM),
-        (0x06, 0, 0, RET_ALLOW),
-    )
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(code)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
-        PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program
-    ):
-        raise OSError(ctypes.get_errno(), "seccomp")
+    forbid(NR_PTRACE, errno.EPERM)
 
 
 def test_a_profile_that_forbids_ptrace_is_named(backend: Backend, folder: Path) -> None:
