@@ -329,3 +329,14 @@ def test_the_tables_are_there_without_a_copy(lua: libetrace.nfsdb) -> None:
     column = memoryview(opens["size"])
     assert (column.format, column.itemsize, column.readonly) == ("q", 8, True)
     assert [file.size for file in lua.opens()] == list(column)
+
+
+def test_opens_have_their_changes_as_the_json_has_them(tmp_path: Path) -> None:
+    folder = write_database(tmp_path, with_changes=True)
+    entries = json.loads((folder / ".nfsdb.json").read_text())
+    told = {o["p"]: o["t"] for entry in entries for o in entry["o"] if "t" in o}
+    opens = [o for entry in load(folder) for o in entry.opens if o.changes]
+    assert told
+    assert {o.path: o.json()["t"] for o in opens} == told
+    kinds = {kind for o in opens for kind, _, _ in o.changes}
+    assert kinds == {change["k"] for changes in told.values() for change in changes}
