@@ -208,7 +208,13 @@ def _download(package: str, folder: Path) -> None:
             staging.rename(folder)
             return
     _apt_get("update", cwd=staging)
-    _apt_get(*get, cwd=staging)
+    try:
+        _apt_get(*get, cwd=staging)
+    except (
+        SourceError
+    ):  # a mirror can list an update that it does not have: the release has one too
+        suite = min(entries()[0].suites, key=len)
+        _apt_get(*get[:-1], f"{package}/{suite}", cwd=staging)
     staging.rename(folder)
 
 

@@ -15,7 +15,8 @@ from etrace.capture.kmod.owner import Owner
 def test_options_become_arguments() -> None:
     options = Options(Path("/t"), Path("/s"), env=True, thread_names=True)
     assert ptrace.arguments(options, None) == [
-        *("-o", "/t", "--stats", "/s", "--rotate", "/t.stats", "--env", "--thread-names")
+        *("-o", "/t", "--stats", "/s", "--rotate", "/t.stats", "--rotate", "/t.rsp"),
+        *("--response-files", "/t.rsp", "--env", "--thread-names"),
     ]
     given = Options("/t", "/s", summary=True, owner=Owner(7, 8, ()))
     assert ptrace.arguments(given, None)[-3:] == ["--owner", "7:8", "--summary"]
