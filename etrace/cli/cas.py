@@ -251,7 +251,8 @@ def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
         answer = output.chosen(_answer(step, args, images), args)
     assert answer is not None
     root = images[args.database].attributes.get("source_root", "") if images else ""
-    return output.show(answer, args, os.fsencode(root))
+    models = [image.path for image in images.values()]
+    return output.show(answer, args, os.fsencode(root), models)
 
 
 def _leading(words: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -244,7 +244,7 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
     """Give a stream into what `-o` names: a file appears whole or not at all. OSError.
 
     A link is followed; what is no regular file (/dev/null, a pipe) is written to as it is. Nobody
-    can read a file who cannot read `models`.
+    can read a file who cannot read `models`, or could not read the file that was there.
     """
     from libetrace.image import replacing
     from libetrace.rights import narrow
@@ -254,7 +254,7 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as stream:
             yield stream
         return
-    known = models or ([path] if path.exists() else [])
+    known = [*models, path] if path.exists() else models
     with replacing(path) as stream:
         narrow(stream.fileno(), known)
         yield stream
@@ -285,8 +285,13 @@ def put(text: str) -> None:
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 
 
-def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
-    """Write an answer as the options say; returns the exit status."""
+def show(
+    answer: Answer, args: argparse.Namespace, root: bytes = b"", models: Sequence[Path] = ()
+) -> int:
+    """Write an answer as the options say; returns the exit status.
+
+    Nobody can read the file of `-o` who cannot read `models`, of which the answer is made.
+    """
     _check(args)
     for_machines = args.json or args.nul or args.output is not None or sys.stdout is None
     one_line = not for_machines and sys.stdout.isatty()
@@ -294,7 +299,7 @@ def show(answer: Answer, args: argparse.Namespace, root: bytes = b"") -> int:
     style = Style(relative, args.original_path, args.raw_command, one_line)
     parts = pieces(answer, args, style)
     if args.output is not None:
-        with writing(args.output) as stream:
+        with writing(args.output, *models) as stream:
             _write(stream, parts)
     elif sys.stdout is not None:
         sys.stdout.flush()

@@ -83,9 +83,17 @@ def test_what_is_made_of_a_trace_can_be_read_by_whom_the_trace_can(
     trace(tmp_path, "/bin/true")
     (tmp_path / ".nfsdb").chmod(mode)
     parse(tmp_path)
-    for command in ("pp", "commands", "export parquet tables", "export json -o copy.json"):
+    commands = (
+        "pp", "commands", "export parquet tables", "export json -o copy.json", "execs -o answer",
+    )  # fmt: skip
+    for command in commands:
         assert call(tmp_path, "cas", *command.split()).returncode == 0
-    made = [*tmp_path.glob(".nfsdb.*"), tmp_path / "copy.json", *(tmp_path / "tables").iterdir()]
+    made = [
+        *tmp_path.glob(".nfsdb.*"),
+        tmp_path / "copy.json",
+        tmp_path / "answer",
+        *(tmp_path / "tables").iterdir(),
+    ]
     modes = {path.name: path.stat().st_mode & 0o777 for path in made if path.suffix != ".stats"}
     assert {".nfsdb.json", ".nfsdb.env.json", ".nfsdb.mounts.json", ".nfsdb.img"} < set(modes)
     assert modes == dict.fromkeys(modes, mode)
