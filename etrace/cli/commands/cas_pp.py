@@ -65,7 +65,7 @@ def tell_config(config: Config) -> None:
     for problem in config.problems:
         tell(f"cas pp: warning: {problem}\n")
     if config.is_default:
-        tell("cas pp: no .bas_config beside the database: the shipped one counts\n")
+        tell("cas pp: no .bas_config beside the database: using the shipped configuration\n")
 
 
 def teller(args: argparse.Namespace) -> Callable[[str], None]:

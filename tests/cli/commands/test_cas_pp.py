@@ -34,7 +34,7 @@ SOURCES = {
     "part.c": '#include "part.h"\nint part(void) { return 0; }\n',
     "part.h": "int part(void);\n",
 }
-DEFAULT = "cas pp: no .bas_config beside the database: the shipped one counts\n"
+DEFAULT = "cas pp: no .bas_config beside the database: using the shipped configuration\n"
 REUSED = "as before: nothing it depends on has changed"
 
 
