@@ -32,6 +32,7 @@ from libetrace.header import (
     read_header,
 )
 from libetrace.ownership import may_be_mapped
+from libetrace.rights import give_away, narrow
 
 READ_HINT = "somebody else may change it, so it is not mapped: copy it, and ask the copy"
 
@@ -273,13 +274,16 @@ def write_image(
     path: str | os.PathLike[str],
     attributes: Mapping[str, Any],
     tables: Sequence[NewTable],
-    model: Path | None = None,
+    models: Sequence[Path] = (),
 ) -> None:
     """Write an image whole: under a temporary name beside `path`, then renamed. OSError.
 
-    It has the rights (and, when root writes it, the owner) of `model`, by default of the file that
-    it replaces.
+    Nobody can read it who cannot read all of `models`; what root writes belongs to the owner that
+    all of these have. Without models it is as the file that it replaces.
     """
-    with replacing(Path(path), model) as stream:
+    with replacing(Path(path), next(iter(models), None)) as stream:
+        if models:
+            narrow(stream.fileno(), models)
+            give_away(stream.fileno(), models)
         for piece in _pieces(attributes, tables):
             stream.write(piece)

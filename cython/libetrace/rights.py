@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may read a new file: nobody who may not read all that it is made of."""
+"""Who may read a new file, and where it goes.
+
+Nobody may read it who may not read all that it is made of; nobody else chooses its place.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = 0
 PRIVATE = 0o600
 READ_AND_WRITE = 0o666
+#: symbolic links on the way to a file, as path_resolution(7) has it
+MAX_LINKS = 40
 
 
 def narrow(fd: int, models: Sequence[Path]) -> None:
@@ -29,10 +36,30 @@ def narrow(fd: int, models: Sequence[Path]) -> None:
 def give_away(fd: int, models: Sequence[Path]) -> None:
     """Give what root makes to the owner that all of `models` have. OSError.
 
-    What is made of files of several owners stays root's: none of them may read the others'.
+    What is made of files of several owners is root's: none of them may read the others'.
     """
-    if os.geteuid() != ROOT:
+    if not models or os.geteuid() != ROOT:
         return
     owners = {(status.st_uid, status.st_gid) for status in (model.stat() for model in models)}
-    if len(owners) == 1:
-        os.fchown(fd, *owners.pop())
+    os.fchown(fd, *(owners.pop() if len(owners) == 1 else (ROOT, ROOT)))
+
+
+def followed(path: Path) -> Path:
+    """Return where a name leads under which a file is to be written. OSError.
+
+    Links of this user and of root are followed. That of anybody else could lead to any file that
+    this user may write; the kernel stops an open(2) there in sticky directories only.
+    """
+    for _ in range(MAX_LINKS):
+        path = path.parent.resolve() / path.name
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            return path
+        if not stat.S_ISLNK(status.st_mode):
+            return path
+        if status.st_uid not in (ROOT, os.geteuid()):
+            text = "it is a link of another user, which is not followed"
+            raise PermissionError(errno.EACCES, text, str(path))
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

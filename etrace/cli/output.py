@@ -9,6 +9,8 @@ module; they then are the last one's.
 from __future__ import annotations
 
 import argparse
+import codecs
+import io
 import json
 import os
 import shlex
@@ -243,13 +245,14 @@ def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
 def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
     """Give a stream into what `-o` names: a file appears whole or not at all. OSError.
 
-    A link is followed; what is no regular file (/dev/null, a pipe) is written to as it is. Nobody
-    can read a file who cannot read `models`, or could not read the file that was there.
+    A link of this user or of root is followed; what is no regular file (/dev/null, a pipe) is
+    written to as it is. Nobody can read a file who cannot read `models`, or could not read the file
+    that was there.
     """
     from libetrace.image import replacing
-    from libetrace.rights import narrow
+    from libetrace.rights import followed, narrow
 
-    path = path.resolve()
+    path = followed(path)
     if path.exists() and not path.is_file():
         with path.open("wb") as stream:
             yield stream
@@ -260,13 +263,29 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
+class _Tame(io.RawIOBase):
+    """A stream to a terminal, which shows what is written and does nothing else."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        self._terminal = terminal
+        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._terminal.write(printable(self._decode(bytes(data))).encode(errors="replace"))
+        return len(data)
+
+
 @contextmanager
 def opened(path: Path | None, *models: Path) -> Iterator[BinaryIO]:
     """Give the stream of `-o`: `writing(path)`, or standard output when there is no path."""
     if path is None:
         if sys.stdout is None:  # `>&-`
             raise EtraceError("standard output is closed", "give -o FILE, or leave it open")
-        yield sys.stdout.buffer
+        shown: Any = _Tame(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+        yield shown
         sys.stdout.buffer.flush()
         return
     with writing(path, *models) as stream:

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import guarded, stop
+from etrace.cli.ending import guarded, stop, tell
 from etrace.cli.options import Parser, add_unpacking, positive
 from etrace.cli.version import add_version
 
@@ -64,6 +64,11 @@ def show_progress(started: float) -> Callable[[int, int], None]:
     return show
 
 
+def hide_progress() -> None:
+    """Clear the line on the terminal that shows progress."""
+    print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 def print_stats(report: ParseReport) -> None:
     """Print the counts, one a line."""
     rate = report.size_bytes / MEGA / report.seconds if report.seconds else 0.0
@@ -87,7 +92,7 @@ def print_stats(report: ParseReport) -> None:
 def print_problems(report: ParseReport) -> None:
     """Print one line for each kind of problem."""
     for problem in report.problems:
-        print(f"{PROGRAM}: {problem}", file=sys.stderr)
+        tell(f"{PROGRAM}: {problem}\n")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         raise
     finally:
         if shows:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            hide_progress()
     if args.stats:
         print_stats(report)
     if not args.quiet:

@@ -79,7 +79,8 @@ def build_image(
         "unknown_keys": n_unknown,
         **(more or {}),
     }
-    write_image(files.image, attributes, tables, model=files.json)
+    made_of = [files.json, *(path for path in files.sources.values() if path.exists())]
+    write_image(files.image, attributes, tables, made_of)
     if files.responses.exists():
         from etrace.nfsdb.responses import add_table  # noqa: PLC0415  few builds have any
 

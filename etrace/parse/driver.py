@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from libetrace import parser as native
+from libetrace.rights import followed
 
 from etrace.errors import EtraceError
 from etrace.parse import responses
@@ -102,6 +103,7 @@ def parse_trace(
     source, names = open_trace(inputs)
     check_distinct(names, target)
     try:
+        target = followed(target)
         with pending_files(target, [Path(name) for name in names if name != STDIN]) as fds:
             counts = native.parse(
                 source, fds, jobs=count_jobs(jobs), split=split, progress=progress
@@ -111,7 +113,7 @@ def parse_trace(
                 raise NothingUsableError(
                     f"{', '.join(names)}: no events", "is it a trace (.nfsdb)?", report
                 )
-        responses.write(names, side_file(target.resolve(), "rsp"))
+        responses.write(names, side_file(target, "rsp"))
     except OSError as error:
         raise EtraceError(
             f"cannot write {target}: {error.strerror}", "make room, or choose another place"

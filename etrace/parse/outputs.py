@@ -52,10 +52,10 @@ def open_pending(path: Path) -> int:
 def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[int, int, int]]:
     """Give descriptors of the three files; they get their names when the block succeeds.
 
-    Nobody can read them who cannot read the files `models`; what root writes belongs to the owner
-    that all of these have.
+    `output` leads to its file: links are not followed. Nobody can read the files who cannot read
+    the files `models`; what root writes belongs to the owner that all of these have.
     """
-    targets = output_files(output.resolve())
+    targets = output_files(output)
     for target in targets:
         check_output(target)
     word = os.urandom(4).hex()

@@ -84,3 +84,13 @@ def test_messages_go_into_no_file_where_a_stream_is_closed(folder: Path, closed:
         assert subprocess.run(["sh", "-c", shell], cwd=folder, check=False).returncode in {0, 2}
     assert (folder / "x.json").read_bytes() == (folder / "good.json").read_bytes()
     assert (folder / "y").read_text() == call(folder, ("cas", "--dbdir", "x.json", "execs")).stdout
+
+
+@pytest.mark.parametrize(
+    "command", [("etrace", "summary", "t.json"), ("cas", "--dbdir", "t.json", "execs")]
+)
+def test_a_closed_standard_output_is_no_crash(folder: Path, command: tuple[str, ...]) -> None:
+    call(folder, ("etrace_parser", "t.nfsdb", "t.json"))
+    shell = f"{BIN}/{' '.join(command)} >&-"
+    done = subprocess.run(["sh", "-c", shell], cwd=folder, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

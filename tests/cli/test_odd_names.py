@@ -15,7 +15,8 @@ from captured_builds import told_database
 from terminal import Terminal
 
 UPID = 1 << 22 | 1
-NAMES = [b'/s/"\\.c', b"/s/\x1b[31m.c", b"/s/a\nb", b"/s/\xff\xfe", "/s/zażółć.c".encode()]
+NAMES = [b'/s/"\\.c', b"/s/\x1b[31m.c", b"/s/a\nb", b"/s/\xff\xfe", "/s/zażółć.c".encode(),
+         "/s/\x9b\u202e.c".encode()]  # fmt: skip
 PROGRAM = [sys.executable, "-c", "import sys; from etrace.cli.main import cas; sys.exit(cas())"]
 
 
@@ -71,6 +72,17 @@ def test_a_terminal_shows_what_would_change_it(database: Path, tmp_path: Path) -
         terminal.wait_for(r"/s/\\x1b\[31m\.c")
         terminal.wait_for("zażółć")
         assert "\x1b" not in terminal.log
+
+
+@pytest.mark.parametrize("words", [["export", "json"], ["refs", "--json"]])
+def test_a_terminal_shows_json_that_would_change_it(
+    database: Path, tmp_path: Path, words: list[str]
+) -> None:
+    env = environment(database) | {"LC_ALL": "C.UTF-8"}
+    with Terminal([*PROGRAM, *words], tmp_path, env) as terminal:
+        terminal.wait_for("zażółć")
+        terminal.wait_for(r"/s/\\x9b\\x202e\.c")
+        assert not {"\x1b", "\x9b", "\u202e"} & set(terminal.log)
 
 
 def test_a_terminal_has_a_name_on_one_line(database: Path, tmp_path: Path) -> None:

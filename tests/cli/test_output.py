@@ -243,3 +243,31 @@ def test_a_module_takes_what_the_one_before_gives(
     ask: Any, words: str, wanted: list[bytes]
 ) -> None:
     assert ask(*words.split()) == lines(*wanted)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+def test_a_link_of_another_user_is_not_written_through(
+    database: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    precious, link = tmp_path / "precious", tmp_path / "link"
+    precious.write_text("precious")
+    link.symlink_to(precious)
+    os.lchown(link, 65534, 65534)
+    assert run_cas(["refs", "--dbdir", str(database), "-o", str(link)]) == 1
+    assert "it is a link of another user" in capfd.readouterr().err
+    assert precious.read_text() == "precious"
+    os.lchown(link, 0, 0)
+    assert run_cas(["refs", "--dbdir", str(database), "-o", str(link)]) == 0
+    assert precious.read_bytes().startswith(b"/src/")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_a_file_may_be_read_by_whom_the_database_may_be(
+    tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arguments are secrets, and commands have them."""
+    monkeypatch.chdir(databases.write_database(tmp_path))
+    assert run_cas(["cmds", "-o", "first"]) == 0
+    (tmp_path / ".nfsdb.img").chmod(mode)
+    assert run_cas(["cmds", "-o", "second"]) == 0
+    assert (tmp_path / "second").stat().st_mode & 0o777 == mode

@@ -59,6 +59,16 @@ def test_the_image_may_be_read_by_whom_the_json_may_be(tmp_path: Path, mode: int
     assert (tmp_path / ".nfsdb.img").stat().st_mode & 0o777 == mode
 
 
+def test_the_image_may_be_read_by_whom_the_environments_may_be(tmp_path: Path) -> None:
+    write(tmp_path, entry(1, "/bin/cc"))
+    (tmp_path / ".nfsdb.json").chmod(0o644)
+    environments = tmp_path / ".nfsdb.env.json"
+    environments.write_text("{}")
+    environments.chmod(0o600)
+    mark(tmp_path)
+    assert (tmp_path / ".nfsdb.img").stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_what_root_makes_belongs_to_the_owner_of_the_json(tmp_path: Path) -> None:
     write(tmp_path, entry(1, "/bin/cc"))
@@ -67,6 +77,17 @@ def test_what_root_makes_belongs_to_the_owner_of_the_json(tmp_path: Path) -> Non
     mark(tmp_path)
     write_back(image)
     assert {path.stat().st_uid for path in (json_file, image)} == {65534}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_an_image_that_holds_environments_of_root_is_roots(tmp_path: Path) -> None:
+    """A user may have linked them to the name beside their own JSON."""
+    write(tmp_path, entry(1, "/bin/cc"))
+    os.chown(tmp_path / ".nfsdb.json", 65534, 65534)
+    (tmp_path / "secret").write_text("{}")
+    (tmp_path / ".nfsdb.env.json").symlink_to("secret")
+    mark(tmp_path)
+    assert (tmp_path / ".nfsdb.img").stat().st_uid == 0
 
 
 @pytest.mark.parametrize("name", [".", ".nfsdb.json", ".nfsdb.img"])

@@ -172,6 +172,37 @@ def test_a_symlink_to_an_output_stays_a_symlink(trace: Path, output: Path) -> No
     assert len(entries(output)) == 2
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+def test_a_link_of_another_user_is_not_followed(
+    trace: Path, output: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """They would have root overwrite a file of its own, and get it."""
+    precious = output.with_name("precious")
+    precious.write_text("precious")
+    own, other = output.with_name("own.json"), output.with_name("other.json")
+    own.symlink_to(other)
+    other.symlink_to(precious)
+    os.lchown(other, 65534, 65534)
+    for link in (other, own):
+        assert main([str(trace), str(link)]) == 1
+        assert "it is a link of another user" in capfd.readouterr().err
+    assert precious.read_text() == "precious"
+    assert names(output.parent) == ["other.json", "own.json", "precious"]
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_part_whose_name_would_change_the_terminal_is_shown_quoted(
+    tmp_path: Path, output: Path, quiet: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "a\x1b[31m").write_bytes(BROKEN)
+    assert main([*(["--quiet"] if quiet else []), str(parts), str(output)]) == 2
+    shown = capfd.readouterr().err
+    assert "\x1b" not in shown
+    assert ("a\\x1b[31m" in shown) is not quiet
+
+
 def test_standard_input_is_read_to_its_end(trace: Path, output: Path) -> None:
     done = subprocess.run([*RUN, "-", str(output)], input=GOOD, check=False)
     assert done.returncode == 0

@@ -64,7 +64,7 @@ def tell_problems(problems: Sequence[str]) -> None:
 
 def parse(args: argparse.Namespace) -> Parsed:
     """Make the database, with progress on a terminal."""
-    from etrace.cli.parser import show_progress
+    from etrace.cli.parser import hide_progress, show_progress
     from etrace.nfsdb.files import locate
     from etrace.parse.database import find_trace, name_database, parse_database
     from etrace.parse.unpacking import allowing
@@ -84,7 +84,7 @@ def parse(args: argparse.Namespace) -> Parsed:
             )  # fmt: skip
     finally:
         if shows:
-            tell("\r\x1b[K")
+            hide_progress()
 
 
 def run(args: argparse.Namespace) -> int:

@@ -85,7 +85,7 @@ def text(page: Summary, width: int) -> Iterator[str]:
 def shown(line: str) -> str:
     """Return a line as a terminal may have it: no control characters, nothing it cannot print."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c) & 0xFF:02x}" for c in line)
-    encoding = sys.stdout.encoding or "ascii"
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"  # no stream at all: `>&-`
     return plain.encode(encoding, errors="backslashreplace").decode(encoding)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from libetrace.image import open_image
+from terminal import Terminal
 
 from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
@@ -226,3 +227,11 @@ def test_stopped_anywhere_the_database_is_whole(
         shutil.rmtree(copy)
     if sent == signal.SIGINT:
         assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_on_a_terminal_the_row_of_progress_is_cleared(tmp_path: Path) -> None:
+    write(tmp_path, story())
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with Terminal([*PROGRAM, "parse"], tmp_path, env) as terminal:
+        terminal.wait_for("1 process")
+        assert terminal.log.startswith("\x1b[K")
