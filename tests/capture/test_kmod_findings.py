@@ -81,17 +81,30 @@ def test_a_packed_configuration_is_read(kernel: Kernel, tmp_path: Path) -> None:
 
 
 def test_a_module_for_another_kernel_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = make_machine(tmp_path / "machine")
     machine.modules.available = False
     file = tmp_path / "etrace.ko"
     file.write_bytes(b"vermagic=4.19.0 SMP ")
     monkeypatch.setattr(presence, "candidates", lambda: iter([file]))
-    check = findings.module_file(machine.host)
+    check = findings.module_file(machine.host, kernel)
     assert check.value == f"{file} is for kernel 4.19.0"
     file.unlink()
-    assert presence.release() in findings.module_file(machine.host).value
+    assert presence.release() in findings.module_file(machine.host, kernel).value
+
+
+def test_a_kernel_that_takes_no_modules_gets_no_advice_to_build_one(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    kernel.config.write_text(ALL_CONFIG.replace("CONFIG_MODULES=y", ""))
+    machine = make_machine(tmp_path / "machine")
+    machine.modules.available = False
+    found = [check for check in findings.examine(machine.host, kernel) if not check.holds]
+    assert [(check.name, check.hint) for check in found] == [
+        ("module", ""),
+        ("kernel options", findings.CONFIG_HINT),
+    ]
 
 
 def test_the_source_tree_is_named_where_the_module_can_be_built(tmp_path: Path) -> None:

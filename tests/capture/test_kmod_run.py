@@ -18,7 +18,7 @@ import pytest
 from fake_kernel import FakeControl, Machine
 
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import process, session, teardown
+from etrace.capture.kmod import presence, process, session, teardown
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.kmod.command import Command
 from etrace.capture.kmod.control import Counter, Option, Request
@@ -270,6 +270,19 @@ def test_the_backend_is_probed_by_loading_the_module(machine: Machine) -> None:
     assert machine.changes() == []
     machine.modules.refusal = "Key was rejected by service"
     assert "Key was rejected" in backend.probe().reason
+
+
+@pytest.mark.parametrize(("takes_modules", "advice"), [(True, "build"), (False, "take a kernel")])
+def test_a_module_is_to_be_built_where_the_kernel_takes_modules(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    takes_modules: bool, advice: str,
+) -> None:  # fmt: skip
+    place = tmp_path if takes_modules else tmp_path / "none"
+    monkeypatch.setattr(presence, "LOADED_MODULES", str(place))
+    machine.modules.available = False
+    obstacle = KmodBackend(machine.host).obstacle()
+    assert obstacle is not None
+    assert obstacle.hint.startswith(advice)
 
 
 def test_what_stands_in_the_way_is_found_without_loading(machine: Machine, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class KmodBackend:
                 return Probe(
                     False,
                     "there is no etrace.ko for this kernel",
-                    "build and install it: docs/capture-kmod-control.md",
+                    _way_to_a_module(),
                     expected=True,
                 )
             host.tracefs.mount()
@@ -94,3 +94,9 @@ class KmodBackend:
         from etrace.capture.kmod.run import trace
 
         return trace(self.host, command, options, on_progress)
+
+
+def _way_to_a_module() -> str:
+    if os.path.exists(presence.LOADED_MODULES):
+        return "build and install it: docs/capture-kmod-control.md"
+    return "take a kernel that loads modules (Debian's do), or trace without: etrace run"

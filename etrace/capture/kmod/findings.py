@@ -26,7 +26,7 @@ EFI_HEADER_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition, what it is here, and what to do when it does not hold."""
+    """One condition, what it is here, and what to do when it does not hold, if that helps."""
 
     name: str
     value: str
@@ -99,17 +99,29 @@ def capabilities(kernel: Kernel) -> Check:
     return Check("rights", "all that are needed", True)
 
 
-def configuration(kernel: Kernel) -> Check:
-    """Return whether the kernel was built with what the module uses."""
+def _missing_options(kernel: Kernel) -> list[str] | None:
+    """Return what the kernel was built without; None when it does not tell."""
     text = _text(kernel.config)
     if not text and kernel.packed_config.exists():
         import gzip  # noqa: PLC0415  seldom needed
 
         text = gzip.decompress(kernel.packed_config.read_bytes()).decode(errors="replace")
     if not text:
-        return Check("kernel options", "unknown: no /boot/config, no /proc/config.gz", True)
+        return None
     lines = set(text.splitlines())
-    missing = [f"CONFIG_{o}" for o in NEEDED_CONFIG if f"CONFIG_{o}=y" not in lines]
+    return [f"CONFIG_{o}" for o in NEEDED_CONFIG if f"CONFIG_{o}=y" not in lines]
+
+
+def takes_modules(kernel: Kernel) -> bool:
+    """Tell whether a module can be loaded at all, as far as the kernel tells."""
+    return "CONFIG_MODULES" not in (_missing_options(kernel) or ())
+
+
+def configuration(kernel: Kernel) -> Check:
+    """Return whether the kernel was built with what the module uses."""
+    missing = _missing_options(kernel)
+    if missing is None:
+        return Check("kernel options", "unknown: no /boot/config, no /proc/config.gz", True)
     if missing:
         return Check("kernel options", f"without {', '.join(missing)}", False, CONFIG_HINT)
     return Check("kernel options", "all that are needed", True)
@@ -133,11 +145,14 @@ def source_trees() -> list[str]:
     return [os.path.dirname(package), os.path.dirname(sys.prefix)]  # noqa: PTH120
 
 
-def module_file(host: Host) -> Check:
-    """Return where the module is, or which kernel one that was found was built for."""
+def module_file(host: Host, kernel: Kernel) -> Check:
+    """Return where the module is, or which kernel one that was found was built for.
+
+    A kernel that takes no modules gets no advice to build one: `configuration` says what to do.
+    """
     if source := host.modules.source():
         return Check("module", source, True)
-    hint = build_hint(source_trees())
+    hint = build_hint(source_trees()) if takes_modules(kernel) else ""
     for path in presence.candidates():
         if built := presence.built_for(path):
             return Check("module", f"{path} is for kernel {built}", False, hint)
@@ -163,7 +178,7 @@ def collector(host: Host) -> Check:
 def examine(host: Host, kernel: Kernel) -> Iterator[Check]:
     """Yield every condition of capture by the module."""
     yield capabilities(kernel)
-    yield module_file(host)
+    yield module_file(host, kernel)
     for check in (lockdown, secure_boot, signatures, configuration):
         yield check(kernel)
     yield tracefs(host)

@@ -18,6 +18,8 @@ NAME = "etrace"
 FILE = "etrace.ko"
 LOADED = f"/sys/module/{NAME}"
 MODULES = "/lib/modules"
+#: a kernel without CONFIG_MODULES has none
+LOADED_MODULES = "/proc/modules"
 VERMAGIC = b"vermagic="
 
 

@@ -34,7 +34,7 @@ def run(_args: argparse.Namespace) -> int:
     width = max(len(check.name) for check in checks)
     for check in checks:
         print(f"  {check.name:<{width}}  {check.value}")
-        if not check.holds:
+        if check.hint:
             print(f"      do this: {check.hint}")
     _show_features()
     return 0 if any(f.probe.works for f in findings) else 1
