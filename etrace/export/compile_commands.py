@@ -2,9 +2,10 @@
 """The tables `compilations*` -> compile_commands.json, for clangd, clang-tidy and editors.
 
 Format: "JSON Compilation Database Format Specification" of the Clang documentation. One entry for
-each compiled file. The arguments are those of the traced command; of a stage that a driver started
-they are the driver's. Launchers are left away: `ccache gcc -c a.c` is `gcc -c a.c`, whether ccache
-then ran gcc, with other arguments, or had the object.
+each compiled file; what the same command compiled twice is there once. The arguments are those of
+the traced command; of a stage that a driver started they are the driver's. Launchers are left away:
+`ccache gcc -c a.c` is `gcc -c a.c`, whether ccache then ran gcc, with other arguments, or had the
+object.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ Entry = dict[str, Any]
 def entries(
     image: Image, rows: Iterable[int] | None = None, choice: SourceChoice | None = None
 ) -> list[Entry]:
-    """Return the entries of compilations, all or by row, in their order; bytes by surrogateescape.
+    """Return the entries of compilations, all or by row, in their order, identical ones once.
 
-    Of sources that `choice` takes, if one is given. EtraceError when the database has no
-    compilations yet.
+    Of sources that `choice` takes, if one is given; bytes by surrogateescape. EtraceError when the
+    database has no compilations yet.
     """
     table = image.tables.get("compilations")
     if table is None:
         raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
     chosen = range(table.n_rows) if rows is None else rows
     commands, choice = _Commands(image), choice or SourceChoice()
-    return [entry for row in chosen for entry in _entries_of(image, row, commands, choice)]
+    return _unique(entry for row in chosen for entry in _entries_of(image, row, commands, choice))
 
 
 def write(
@@ -52,6 +53,14 @@ def write(
     found = entries(image, rows, choice)
     stream.write(json.dumps(found, indent=2).encode() + b"\n")
     return len(found)
+
+
+def _unique(found: Iterable[Entry]) -> list[Entry]:
+    first: dict[tuple[Any, ...], Entry] = {}
+    for entry in found:
+        key = entry["directory"], tuple(entry["arguments"]), entry["file"], entry.get("output")
+        first.setdefault(key, entry)
+    return list(first.values())
 
 
 class _Commands:

@@ -79,7 +79,20 @@ def test_hits_and_misses_of_a_launcher_have_the_same_command(
         "file": "/src/a.c",
         "output": "/src/a.o",
     }
-    assert found == [wanted, wanted]
+    assert found == [wanted]
+
+
+def test_a_command_that_ran_twice_is_one_entry(tmp_path: Path) -> None:
+    told = BuildTeller()
+    for pid, command in enumerate(("gcc -c a.c", "gcc -c -O2 a.c", "gcc -c a.c"), 10):
+        told.run(pid, "/usr/bin/gcc", command, reads=["/src/a.c"], writes=["/src/a.o"]).end(pid)
+    image = write_database(tmp_path, told.trace())
+    run.postprocess(image, config.load(tmp_path), ["compilations"])
+    common = {"directory": "/src", "file": "/src/a.c", "output": "/src/a.o"}
+    assert compile_commands.entries(open_database(image.path)) == [
+        {**common, "arguments": ["gcc", "-c", "a.c"]},
+        {**common, "arguments": ["gcc", "-c", "-O2", "a.c"]},
+    ]
 
 
 def test_rows_choose_compilations(image: Image) -> None:
