@@ -125,7 +125,7 @@ static void collect_warnings(void)
 	warn_count(counters.dropped, "record", "lost: the ring buffer was full");
 	warn_count(counters.overwritten, "record", "lost at least: overwritten in the ring buffer");
 	warn_count(counters.unwritten, "event", "lost: the output could not be written");
-	warn_count(counters.incomplete, "event", "left out for want of lost records");
+	warn_count(counters.incomplete, "event", "left out: some records were lost");
 	warn_count(counters.no_room, "event", "lost: too many records waited for others");
 	warn_count(counters.malformed, "record", "lost: damaged");
 	warn_count(counters.damaged, "page", "of the ring buffer damaged, and what followed there lost");
