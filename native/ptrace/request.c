@@ -17,6 +17,8 @@
 
 #include "path.h"
 
+static bool has_groups; /* root's, which could not be dropped */
+
 /* A number of the line of /proc/TID/status that begins with `key`: the one of the file system. */
 static bool read_id(FILE *status, const char *key, unsigned int *id)
 {
@@ -45,13 +47,26 @@ bool request_find_user(struct request *request)
 	return known;
 }
 
-/* The gid first: with the uid goes the right to change it. */
-static void act_as_task(const struct request *request)
+/* The call itself: the one of the C library is for all threads. */
+void request_drop_groups(void)
 {
-	if (geteuid() == 0) {
-		setfsgid(request->gid);
-		setfsuid(request->uid);
-	}
+	has_groups = geteuid() == 0 && syscall(SYS_setgroups, 0, NULL) != 0;
+}
+
+/*
+ * These calls tell no failure, such as that of a root without CAP_SETUID; an id that is none
+ * changes nothing and answers with the present one. Who cannot drop groups has handed them to
+ * all that is traced: the own user may be read for.
+ */
+static bool act_as_task(const struct request *request)
+{
+	if (geteuid() != 0)
+		return true;
+	setfsgid(request->gid);
+	setfsuid(request->uid);
+	return (unsigned int)setfsgid((gid_t)-1) == request->gid &&
+	       (unsigned int)setfsuid((uid_t)-1) == request->uid &&
+	       (!has_groups || request->uid == 0);
 }
 
 static void act_as_myself(void)
@@ -63,7 +78,7 @@ static void act_as_myself(void)
 }
 
 /* The name alone is opened first: opening a device may do something. */
-static int open_name(const struct request *request)
+static int open_name(const struct request *request, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	char name[PROC_NAME_MAX];
@@ -71,21 +86,21 @@ static int open_name(const struct request *request)
 	int fd;
 
 	if (!request->is_elsewhere)
-		return open(request->path, O_PATH | O_CLOEXEC);
+		return open(path, O_PATH | O_CLOEXEC);
 	proc_name(name, request->tid, "root");
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
-	fd = (int)syscall(SYS_openat2, root, request->path, &how, sizeof(how));
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	close(root);
 	return fd;
 }
 
-static int open_regular(const struct request *request, size_t max)
+static int open_regular(const struct request *request, const char *path, size_t max)
 {
 	char name[PROC_NAME_MAX];
 	struct stat st;
-	int fd = open_name(request);
+	int fd = open_name(request, path);
 	int readable = -1;
 
 	if (fd < 0)
@@ -98,14 +113,14 @@ static int open_regular(const struct request *request, size_t max)
 	return readable;
 }
 
-ssize_t request_read(const struct request *request, char *buffer, size_t max)
+ssize_t request_read(const struct request *request, const char *path, char *buffer, size_t max)
 {
 	size_t len = 0;
 	ssize_t n = -1;
-	int fd;
+	int fd = -1;
 
-	act_as_task(request);
-	fd = open_regular(request, max);
+	if (act_as_task(request))
+		fd = open_regular(request, path, max);
 	act_as_myself();
 	if (fd < 0)
 		return -1;

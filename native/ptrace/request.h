@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that is to be read for a traced task. */
+/* The files that are to be read for a traced task. */
 #ifndef ETRACE_PTRACE_REQUEST_H
 #define ETRACE_PTRACE_REQUEST_H
 
@@ -13,18 +13,25 @@ struct request {
 	struct request *next;
 	s64 upid;
 	pid_t tid;
-	unsigned int uid; /* with whose rights it is read, when root traces */
+	unsigned int uid; /* with whose rights they are read, when root traces */
 	unsigned int gid;
-	int depth;
 	bool is_elsewhere; /* the task has another root directory or mount namespace */
-	const char *path;
-	char cwd[]; /* what nested names are relative to; the path lies behind it */
+	size_t size;	   /* of all this */
+	size_t n_names;
+	const char *names; /* one behind the other, each with its end; they lie behind `cwd` */
+	char cwd[];	   /* what they are relative to */
 };
 
 /* As whom to read, when root does: the task's user, groups aside. False when that is not known. */
 bool request_find_user(struct request *request);
 
-/* Read at most `max` bytes into a buffer of one more; -1 when the file is larger or cannot be read. */
-ssize_t request_read(const struct request *request, char *buffer, size_t max);
+/* Once in the thread that reads: it has no groups from here on. */
+void request_drop_groups(void);
+
+/*
+ * Read at most `max` bytes of a file into a buffer of one more; -1 when it is larger or cannot be
+ * read.
+ */
+ssize_t request_read(const struct request *request, const char *path, char *buffer, size_t max);
 
 #endif /* ETRACE_PTRACE_REQUEST_H */

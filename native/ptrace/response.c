@@ -22,16 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "named.h"
 #include "output.h"
 #include "request.h"
 #include "tool.h"
 #include "tracer.h"
 
 #define FILE_BYTES (1 << 20)
-#define TOTAL_BYTES (64 << 20) /* of different contents */
-#define MAX_QUEUED 65536
+#define TOTAL_BYTES (64 << 20) /* of different contents, and of paths */
+#define QUEUE_BYTES (16 << 20)
 #define MAX_FILES 65536
-#define MAX_DEPTH 8
 #define LAST_WAIT_NS 1000000000u /* at the end, for what is still being read */
 #define N_BUCKETS 1024
 #define STACK_BYTES (256 << 10)
@@ -57,35 +57,26 @@ static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t idle;
 static struct request *first_request;
 static struct request **last_request = &first_request;
-static size_t n_queued;
-static bool is_reading;
-static bool is_over; /* nobody wants another answer */
+static size_t queue_bytes;
+static size_t n_waiting; /* names that are neither read nor counted as missed */
+static bool is_over;	 /* nobody wants another answer */
 static int thread_state; /* 0: not started, 1: runs, -1: cannot be started */
 
-static struct content *buckets[N_BUCKETS];
 static struct file *first_file;
 static struct file **last_file = &first_file;
+
+/* Only the thread uses these; it works on them without the lock, which the loop waits for. */
+static struct content *buckets[N_BUCKETS];
 static size_t n_files;
 static size_t n_bytes;
-static char *buffer; /* only the thread uses it */
+static char *buffer;
+static struct named named; /* that the command names */
 
 /* ---- reading: the thread ---- */
 
-/* FNV-1a */
-static u64 hash_of(const char *text, size_t len)
-{
-	u64 hash = 0xcbf29ce484222325;
-
-	while (len--)
-		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3;
-	return hash;
-}
-
-/* What follows runs with the lock. */
-
 static struct content *find_content(const char *text, size_t len)
 {
-	u64 hash = hash_of(text, len);
+	u64 hash = named_hash(text, len);
 	struct content **bucket = &buckets[hash % N_BUCKETS];
 	struct content *content;
 
@@ -106,135 +97,108 @@ static struct content *find_content(const char *text, size_t len)
 	return content;
 }
 
-static bool keep(const struct request *request, size_t len)
+static struct file *make_file(const struct request *request, const char *path, size_t len)
 {
-	struct content *content = n_files < MAX_FILES ? find_content(buffer, len) : NULL;
-	size_t path_len = strlen(request->path);
+	size_t path_len = strlen(path);
+	struct content *content = NULL;
 	struct file *file;
 
+	if (n_files < MAX_FILES && n_bytes + path_len <= TOTAL_BYTES)
+		content = find_content(buffer, len);
 	if (!content)
-		return false;
+		return NULL;
 	file = must_alloc(sizeof(*file) + path_len + 1);
 	file->next = NULL;
 	file->content = content;
 	file->upid = request->upid;
 	file->len = path_len;
-	memcpy(file->path, request->path, path_len + 1);
+	memcpy(file->path, path, path_len + 1);
+	n_files++;
+	n_bytes += path_len;
+	return file;
+}
+
+/* With the lock. */
+static void keep(struct file *file)
+{
 	*last_file = file;
 	last_file = &file->next;
-	n_files++;
-	return true;
+	counters.response_files++;
 }
 
-/* Ask for the file that `name` is, seen from the directory of `from`. */
-static void put_in_queue(const struct request *from, const char *name, size_t len)
+static void read_file(const struct request *request, const char *path)
 {
-	size_t cwd = strlen(from->cwd);
-	size_t start = name[0] == '/' ? 0 : cwd;
-	struct request *request;
-	char *path;
+	ssize_t len = request_read(request, path, buffer, FILE_BYTES);
+	struct file *file = len < 0 ? NULL : make_file(request, path, (size_t)len);
+	size_t before = named.n;
+	size_t n_missed = file ? named_add_nested(&named, request->cwd, buffer, (size_t)len) : 1;
 
-	if (n_queued == MAX_QUEUED || from->depth > MAX_DEPTH || len > PATH_MAX) {
-		counters.missed_response_files++;
-		return;
+	pthread_mutex_lock(&lock);
+	if (!is_over) {
+		counters.missed_response_files += n_missed;
+		n_waiting += named.n - before;
+		n_waiting--;
+		if (file)
+			keep(file);
 	}
-	request = must_alloc(sizeof(*request) + cwd + 1 + start + 1 + len + 1);
-	*request = *from;
-	request->next = NULL;
-	memcpy(request->cwd, from->cwd, cwd + 1);
-	path = request->cwd + cwd + 1;
-	request->path = path;
-	memcpy(path, from->cwd, start);
-	if (start && path[start - 1] != '/')
-		path[start++] = '/';
-	memcpy(path + start, name, len);
-	path[start + len] = '\0';
-	*last_request = request;
-	last_request = &request->next;
-	n_queued++;
-	pthread_cond_signal(&queued);
+	pthread_mutex_unlock(&lock);
 }
 
-/* The words of a response file, as libiberty's buildargv() splits them, that name others. */
-static void ask_nested(const struct request *from, const char *text, size_t len)
+static void add_names(const struct request *request)
 {
-	char *word = must_alloc(len + 1);
-	size_t n = 0;
-	char quote = '\0';
-	bool is_word = false;
+	const char *name = request->names;
+	size_t n_missed = 0;
 	size_t i;
 
-	for (i = 0; i <= len; i++) {
-		bool is_blank = i == len || memchr(" \t\n\r\f\v", text[i], 6);
-
-		if (is_blank && (!quote || i == len)) {
-			if (is_word && n > 1 && word[0] == '@')
-				put_in_queue(from, word + 1, n - 1);
-			n = 0;
-			is_word = false;
-			continue;
-		}
-		is_word = true;
-		if (text[i] == '\\' && i + 1 < len)
-			word[n++] = text[++i];
-		else if (quote && text[i] == quote)
-			quote = '\0';
-		else if (!quote && (text[i] == '\'' || text[i] == '"'))
-			quote = text[i];
-		else
-			word[n++] = text[i];
+	for (i = 0; i < request->n_names; i++, name += strlen(name) + 1)
+		n_missed += named_add(&named, request->cwd, name, strlen(name));
+	pthread_mutex_lock(&lock);
+	if (!is_over) {
+		counters.missed_response_files += n_missed;
+		n_waiting -= request->n_names - named.n;
 	}
-	free(word);
+	pthread_mutex_unlock(&lock);
 }
 
-static void take(const struct request *request, ssize_t len)
+/* What a file names comes behind what the command named. */
+static void serve_request(const struct request *request)
 {
-	size_t size = sizeof(*request) + strlen(request->cwd) + 1;
-	struct request *from;
+	size_t i;
 
-	if (is_over)
-		return;
-	if (len < 0 || !keep(request, (size_t)len)) {
-		counters.missed_response_files++;
-		return;
-	}
-	counters.response_files++;
-	from = must_alloc(size);
-	memcpy(from, request, size);
-	from->depth++;
-	ask_nested(from, buffer, (size_t)len);
-	free(from);
+	add_names(request);
+	for (i = 0; i < named.n; i++)
+		read_file(request, named.paths[i]);
+	named_clear(&named);
 }
 
-static void serve_next(void)
+/* With the lock. */
+static struct request *next_request(void)
 {
-	struct request *request = first_request;
-	ssize_t len;
+	struct request *request;
 
+	while (!first_request) {
+		pthread_cond_signal(&idle);
+		pthread_cond_wait(&queued, &lock);
+	}
+	request = first_request;
 	first_request = request->next;
 	if (!first_request)
 		last_request = &first_request;
-	n_queued--;
-	is_reading = true;
-	pthread_mutex_unlock(&lock);
-	len = request_read(request, buffer, FILE_BYTES);
-	pthread_mutex_lock(&lock);
-	is_reading = false;
-	take(request, len);
-	free(request);
+	queue_bytes -= request->size;
+	return request;
 }
 
 static void *serve(void *nothing)
 {
-	if (geteuid() == 0)
-		syscall(SYS_setgroups, 0, NULL); /* of this thread alone */
-	pthread_mutex_lock(&lock);
+	struct request *request;
+
+	request_drop_groups();
 	for (;;) {
-		while (!first_request) {
-			pthread_cond_signal(&idle);
-			pthread_cond_wait(&queued, &lock);
-		}
-		serve_next();
+		pthread_mutex_lock(&lock);
+		request = next_request();
+		pthread_mutex_unlock(&lock);
+		serve_request(request);
+		free(request);
 	}
 	return nothing;
 }
@@ -271,52 +235,104 @@ static bool names_file(const struct etrace_text *argument)
 	return argument->len > 1 && argument->text[0] == '@';
 }
 
-static void ask(const struct request *from, const struct etrace_text *arguments, size_t n)
+/* The thread counts too. */
+static void miss(size_t n)
 {
-	size_t i;
-
-	if (!thread_state)
-		thread_state = start_thread();
 	pthread_mutex_lock(&lock);
-	for (i = 1; i < n; i++) {
-		if (names_file(&arguments[i]) && thread_state > 0)
-			put_in_queue(from, arguments[i].text + 1, arguments[i].len - 1);
-		else if (names_file(&arguments[i]))
-			counters.missed_response_files++;
-	}
+	counters.missed_response_files += n;
 	pthread_mutex_unlock(&lock);
 }
 
-/* The thread counts too. */
-static void miss(void)
+static bool put_in_queue(struct request *request)
 {
+	bool fits;
+
 	pthread_mutex_lock(&lock);
-	counters.missed_response_files++;
+	fits = request->size <= QUEUE_BYTES - queue_bytes;
+	if (fits) {
+		*last_request = request;
+		last_request = &request->next;
+		queue_bytes += request->size;
+		n_waiting += request->n_names;
+		pthread_cond_signal(&queued);
+	}
 	pthread_mutex_unlock(&lock);
+	return fits;
+}
+
+static void ask(struct request *request)
+{
+	size_t n = request->n_names;
+
+	if (!thread_state)
+		thread_state = start_thread();
+	if (thread_state > 0 && request_find_user(request) && put_in_queue(request))
+		return;
+	miss(n);
+	free(request);
+}
+
+/* The names of a command that are taken: their number; what they need in all, and what is left. */
+static size_t count_names(const struct etrace_text *arguments, size_t n, size_t *size,
+			  size_t *n_missed)
+{
+	size_t taken = 0;
+	size_t i;
+
+	*size = *n_missed = 0;
+	for (i = 1; i < n; i++) {
+		if (!names_file(&arguments[i]))
+			continue;
+		if (taken == MAX_NAMES || arguments[i].len > PATH_MAX) {
+			++*n_missed;
+			continue;
+		}
+		*size += arguments[i].len;
+		taken++;
+	}
+	return taken;
+}
+
+static void put_names(char *to, const struct etrace_text *arguments, size_t n_names)
+{
+	for (arguments++; n_names; arguments++) {
+		if (!names_file(arguments) || arguments->len > PATH_MAX)
+			continue;
+		memcpy(to, arguments->text + 1, arguments->len - 1);
+		to += arguments->len;
+		to[-1] = '\0';
+		n_names--;
+	}
 }
 
 void response_add(const struct task *task, const struct etrace_text *arguments, size_t n,
 		  const char *cwd, bool is_elsewhere)
 {
-	size_t len = strlen(cwd);
-	struct request *from;
-	size_t i;
+	size_t start = strlen(cwd) + 1;
+	struct request *request;
+	size_t n_missed;
+	size_t n_taken;
+	size_t size;
 
-	for (i = 1; i < n && !names_file(&arguments[i]); i++)
-		;
-	if (!options.responses_path || i >= n || !tool_is_named(&arguments[0]))
+	if (!options.responses_path || !n || !tool_is_named(&arguments[0]))
 		return;
-	from = must_alloc(sizeof(*from) + len + 1);
-	memset(from, 0, sizeof(*from));
-	from->upid = task->upid;
-	from->tid = task->tid;
-	from->is_elsewhere = is_elsewhere;
-	memcpy(from->cwd, cwd, len + 1);
-	if (!request_find_user(from))
-		miss();
-	else
-		ask(from, arguments, n);
-	free(from);
+	n_taken = count_names(arguments, n, &size, &n_missed);
+	if (n_missed)
+		miss(n_missed);
+	if (!n_taken)
+		return;
+	size += sizeof(*request) + start;
+	request = must_alloc(size);
+	memset(request, 0, sizeof(*request));
+	request->upid = task->upid;
+	request->tid = task->tid;
+	request->is_elsewhere = is_elsewhere;
+	request->size = size;
+	request->n_names = n_taken;
+	request->names = request->cwd + start;
+	memcpy(request->cwd, cwd, start);
+	put_names(request->cwd + start, arguments, n_taken);
+	ask(request);
 }
 
 /* ---- the end ---- */
@@ -334,11 +350,10 @@ static void stop_reading(void)
 {
 	struct timespec end = after(LAST_WAIT_NS);
 
-	while ((first_request || is_reading) &&
-	       pthread_cond_timedwait(&idle, &lock, &end) != ETIMEDOUT)
+	while (n_waiting && pthread_cond_timedwait(&idle, &lock, &end) != ETIMEDOUT)
 		;
 	is_over = true;
-	counters.missed_response_files += n_queued + is_reading;
+	counters.missed_response_files += n_waiting;
 }
 
 static void put_files(FILE *out)

@@ -85,11 +85,29 @@ def test_nothing_but_small_regular_files_is_read(folder: Path) -> None:
     assert not (folder / "kept.rsp").exists()
 
 
-def test_files_that_name_each_other_end(folder: Path) -> None:
-    (folder / "a").write_bytes(b"@a @a")
-    _, counts = captured(folder, "./gcc @a")
-    assert counts["response_files"] == 2**9 - 1
-    assert counts["missed_response_files"] == 2**9
+def test_a_file_is_read_once_for_a_command_however_often_it_is_named(folder: Path) -> None:
+    (folder / "a").write_bytes(b"@a @b " * 100000)
+    (folder / "b").write_bytes(b"@a @a")
+    found, counts = captured(folder, "./gcc @a @b @a")
+    assert [path for path, _ in found] == [os.fsencode(folder / name) for name in "ab"]
+    assert counts == {"response_files": 2, "missed_response_files": 0}
+
+
+def test_no_more_than_256_files_are_read_for_a_command(folder: Path) -> None:
+    for number in range(300):
+        (folder / f"n{number}").write_bytes(b"@n%d" % (number + 1))
+    found, counts = captured(folder, "./gcc @n0; ./gcc @n298 " + " ".join(["@n299"] * 300))
+    names = [*range(256), 298, 299]
+    assert [path for path, _ in found] == [os.fsencode(folder / f"n{name}") for name in names]
+    assert counts == {"response_files": 258, "missed_response_files": 1 + 45 + 1}
+
+
+def test_names_that_no_file_can_have_are_only_counted(folder: Path) -> None:
+    for number in range(5):
+        words = (b"@%d%s" % (number * 250 + n, b"x" * 4096) for n in range(250))
+        (folder / f"n{number}").write_bytes(b" ".join(words))
+    _, counts = captured(folder, "./gcc @n0 @n1 @n2 @n3 @n4")
+    assert counts == {"response_files": 5, "missed_response_files": 1250}
 
 
 @pytest.mark.root
@@ -105,6 +123,26 @@ def test_root_reads_nothing_for_somebody_who_could_not(folder: Path) -> None:
             path.chmod(path.stat().st_mode | 1)
     found, counts = captured(folder, command)
     assert found == [(os.fsencode(own), b"words")]
+    assert counts == {"response_files": 1, "missed_response_files": 1}
+
+
+@pytest.mark.root
+def test_root_that_cannot_become_somebody_reads_nothing_for_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tracer without CAP_SETUID and CAP_SETGID, and a program with the bit set-user-ID."""
+    shutil.copy("/bin/true", folder / "cc")
+    os.chown(folder / "cc", 12345, -1)
+    (folder / "cc").chmod(0o4755)
+    (folder / "words").write_bytes(b"words")
+    (folder / "words").chmod(0o600)
+    weak = folder / "weak"
+    program = BACKENDS[0].path()
+    weak.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-setuid,-setgid {program} "$@"\n')
+    weak.chmod(0o755)
+    monkeypatch.setenv("ETRACE_PTRACE", os.fspath(weak))
+    found, counts = captured(folder, "./cc @words; ./gcc @words")
+    assert found == [(os.fsencode(folder / "words"), b"words")]
     assert counts == {"response_files": 1, "missed_response_files": 1}
 
 
