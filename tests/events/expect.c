@@ -294,6 +294,13 @@ void wait_gone(int *gone)
 		syscall(SYS_futex, gone, FUTEX_WAIT, 1, NULL, NULL, 0);
 }
 
+/* A thread that its tracer has not waited for yet would end as its process does. */
+static void wait_reaped(long tid)
+{
+	while (!syscall(SYS_tgkill, getpid(), tid, 0))
+		usleep(1000);
+}
+
 long run_clone(int (*body)(void *), void *argument, unsigned long flags)
 {
 	int gone;
@@ -301,5 +308,7 @@ long run_clone(int (*body)(void *), void *argument, unsigned long flags)
 
 	if (tid > 0)
 		wait_gone(&gone);
+	if (tid > 0 && flags & CLONE_THREAD)
+		wait_reaped(tid);
 	return tid;
 }
