@@ -97,7 +97,8 @@ def _kind(value: str, words: Sequence[str], is_path: bool) -> Kind:
 
 
 def _option(action: argparse.Action, group: str) -> Option:
-    words = tuple(str(choice) for choice in action.choices or ())
+    choices = action.choices or getattr(action.type, "words", None) or ()
+    words = tuple(str(choice) for choice in choices)
     metavar = action.metavar if isinstance(action.metavar, str) else ""
     value = metavar or (f"{{{','.join(words)}}}" if words else action.dest.upper())
     takes_none = action.nargs == 0

@@ -15,20 +15,24 @@ from etrace.query.file_kinds import FileKind
 KindOf: TypeAlias = Callable[[int], FileKind]
 
 
-def _kinds(text: str) -> list[FileKind]:
-    known = {kind.value: kind for kind in FileKind}
-    words = text.split(",")
-    for word in words:
-        if word not in known:
-            raise argparse.ArgumentTypeError(f"no kind {word!r}: there are {', '.join(known)}")
-    return [known[word] for word in words]
+class _Kinds:
+    """The type of `--kind`: words between commas; `words` is what shells complete."""
+
+    words = tuple(kind.value for kind in FileKind)
+
+    def __call__(self, text: str) -> list[FileKind]:
+        for word in text.split(","):
+            if word not in self.words:
+                listed = ", ".join(self.words)
+                raise argparse.ArgumentTypeError(f"no kind {word!r}: there are {listed}")
+        return [FileKind(word) for word in text.split(",")]
 
 
 def add_kinds(parser: argparse.ArgumentParser, *, with_all: bool = True) -> None:
     """Add `--kind` and, unless the command has one, `--all`."""
     parser.add_argument(
-        "--kind", dest="kinds", metavar="KIND[,KIND...]", type=_kinds, action="extend", default=[],
-        help=f"files of these kinds: {', '.join(FileKind)}",
+        "--kind", dest="kinds", metavar="KIND[,KIND...]", type=_Kinds(), action="extend",
+        default=[], help=f"files of these kinds: {', '.join(FileKind)}",
     )  # fmt: skip
     if with_all:
         parser.add_argument("--all", action="store_true", help="files of every kind")

@@ -75,6 +75,7 @@ def in_fish(scripts: Path, line: str) -> list[str]:
         (["cas", "pr", "--pid", "1", "refs", "--with"], []),
         (["cas", "refs", "--filter", "faccess", "--with"], []),
         (["cas", "refs", "binar"], ["binaries"]),
+        (["cas", "deps", "--kind", "s"], ["source"]),
     ],
 )
 def test_bash_and_fish_complete(scripts: Path, words: list[str], wanted: list[str]) -> None:
@@ -90,6 +91,7 @@ def test_bash_and_fish_complete(scripts: Path, words: list[str], wanted: list[st
     [
         ("etrace doc", r"doctor "),
         ("cas refs --rela", r"--relative"),
+        ("cas deps --kind sou", r"--kind source"),
         ("etrace run --backend=km", r"--backend=kmod"),
         ("cas pr --pid 1 linker_p", r"linker_p\a?attern"),
     ],
