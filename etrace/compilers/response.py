@@ -26,8 +26,10 @@ MAX_DEPTH = 32
 #: the largest links of browsers have 3 MB
 MAX_FILE_BYTES = 8 << 20
 MAX_COMMAND_BYTES = 16 << 20
-#: expanded for all commands that one object reads
+#: of different contents, for all commands that one object reads; the tracer keeps 64 MB
 MAX_BYTES = 128 << 20
+#: expanded for all commands, however often the same: ten thousand links of 200 kB
+MAX_EXPANDED_BYTES = 2 << 30
 #: text whose words are remembered
 MAX_REMEMBERED_BYTES = 16 << 20
 QUOTES = (b"'", b'"')
@@ -87,7 +89,9 @@ class ResponseFiles:
         self._captured = captured
         self._words: dict[tuple[int, bytes], tuple[list[bytes], int]] = {}
         self._n_remembered = 0
+        self._counted = set[int]()
         self._n_left = MAX_BYTES
+        self._n_expanded_left = MAX_EXPANDED_BYTES
 
     def expand(
         self, argv: Sequence[bytes], cwd: bytes | os.PathLike[str], upid: int = 0
@@ -104,7 +108,7 @@ class ResponseFiles:
     def _expand(self, argv: Sequence[bytes], cwd: bytes, upid: int) -> Expanded:
         out, missing = list(argv[:1]), dict[bytes, None]()
         todo = [(argument, 0) for argument in reversed(argv[1:])]
-        n_files, n_left = 0, min(MAX_COMMAND_BYTES, self._n_left)
+        n_files, n_left = 0, MAX_COMMAND_BYTES
         while todo:
             argument, depth = todo.pop()
             if not argument.startswith(b"@") or len(argument) == 1:
@@ -112,14 +116,15 @@ class ResponseFiles:
                 continue
             path = os.path.join(cwd, argument[1:])  # noqa: PTH118  bytes
             is_allowed = n_files < MAX_FILES and depth < MAX_DEPTH
-            found = self._read(upid, path, n_left) if is_allowed else None
+            n_most = min(n_left, self._n_expanded_left)
+            found = self._read(upid, path, n_most) if is_allowed else None
             n_files += 1
             if found is None:
                 missing[path] = None
                 continue
             words, n_bytes = found
             n_left -= n_bytes
-            self._n_left -= n_bytes
+            self._n_expanded_left -= n_bytes
             todo.extend((word, depth + 1) for word in reversed(words))
         return Expanded(tuple(out), tuple(missing))
 
@@ -131,10 +136,21 @@ class ResponseFiles:
         if found is None:
             if text is None:
                 text = read_regular(path, min(MAX_FILE_BYTES, n_left))
-            if text is None or len(text) > n_left:
+            if text is None or len(text) > n_left or not self._counts(text):
                 return None
             found = self._remember(key, text)
         return found if found[1] <= n_left else None
+
+    def _counts(self, text: bytes) -> bool:
+        """Tell whether a content is within the limit of all, which counts each one once."""
+        if (identity := hash(text)) in self._counted:
+            return True
+        if len(text) > self._n_left:
+            self._n_expanded_left -= len(text)  # reading in vain has an end as well
+            return False
+        self._counted.add(identity)
+        self._n_left -= len(text)
+        return True
 
     def _remember(self, key: tuple[int, bytes], text: bytes) -> tuple[list[bytes], int]:
         self._n_remembered += len(text)

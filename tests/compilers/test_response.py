@@ -118,14 +118,52 @@ def test_a_command_has_a_limit_in_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     assert files.expand([b"ld", b"@words"], tmp_path).missing == ()
 
 
-def test_all_commands_have_a_limit_together(
+@pytest.mark.parametrize("n_remembered", [0, response.MAX_REMEMBERED_BYTES])
+def test_all_commands_have_a_limit_that_counts_each_content_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_remembered: int
+) -> None:
+    monkeypatch.setattr(response, "MAX_BYTES", 1000)
+    monkeypatch.setattr(response, "MAX_REMEMBERED_BYTES", n_remembered)
+    for name in "abc":
+        (tmp_path / name).write_bytes(name.encode() * 400)
+    (tmp_path / "copy").write_bytes(b"a" * 400)
+    files, used = ResponseFiles(), ["a"] * 4 + ["b", "c", "copy", "b", "a"]
+    found = [files.expand([b"ld", f"@{name}".encode()], tmp_path).argv[1:] for name in used]
+    assert b"".join(word[:1] for argv in found for word in argv or [b"-"]) == b"aaaab-aba"
+
+
+def test_a_captured_content_counts_once_for_all_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response, "MAX_BYTES", 1000)
+    files = ResponseFiles(lambda _upid, _path: b"a" * 400)
+    found = [files.expand([b"ld", b"@words"], tmp_path, upid).missing for upid in range(1, 6)]
+    assert found == [()] * 5
+
+
+def test_what_all_commands_expand_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(response, "MAX_EXPANDED_BYTES", 1000)
     (tmp_path / "words").write_bytes(b"a" * 400)
     files = ResponseFiles()
     found = [files.expand([b"ld", b"@words"], tmp_path).argv[1:] for _ in range(4)]
     assert found == [(b"a" * 400,), (b"a" * 400,), (), ()]
+
+
+def test_reading_in_vain_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(response, "MAX_BYTES", 0)
+    monkeypatch.setattr(response, "MAX_EXPANDED_BYTES", 1000)
+    (tmp_path / "words").write_bytes(b"a" * 400)
+    bounds = list[int]()
+
+    def read_regular(path: bytes, max_bytes: int) -> bytes | None:
+        bounds.append(max_bytes)
+        return regular_file.read_regular(path, max_bytes)
+
+    monkeypatch.setattr(response, "read_regular", read_regular)
+    ResponseFiles().expand([b"ld", *[b"@words"] * 4], tmp_path)
+    assert bounds == [1000, 600, 200, 200]
 
 
 def test_a_file_above_the_limit_is_as_if_gone(
