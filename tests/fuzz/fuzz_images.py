@@ -4,7 +4,8 @@
 Flipped bits never get past the header. So this takes a sound image apart, changes what its header
 says (names, dtypes, rows, places, attributes) and what its columns hold, and puts it together
 again with a head that is right. Whoever reads it may refuse it, with a message; a crash, another
-exception, or a file outside the directory ends the run with status 1 and keeps the image.
+exception, a question without an answer in time, or a file outside the directory ends the run with
+status 1 and keeps the image.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -52,7 +54,13 @@ QUESTIONS = (
     "deps --commands /src/hello",
     "commands --generate", "commands --generate --makefile", "linker_pattern", "compiler_pattern",
 )  # fmt: skip
+#: a question takes milliseconds; on a loaded machine that much is still a hang
+QUESTION_SECONDS = 60
 Header = dict[str, Any]
+
+
+class Hung(BaseException):
+    """A question has no answer in time; no Exception, as readers may catch those."""
 
 
 # ---- apart and together ----
@@ -200,12 +208,31 @@ def craft(image: bytes, rng: Random) -> bytes:
 # ---- readers ----
 
 
+@contextlib.contextmanager
+def limited(question: str) -> Iterator[None]:
+    """End a question that takes too long."""
+
+    def end(_number: int, _frame: object) -> None:
+        raise Hung(f"no answer in {QUESTION_SECONDS} s: {question}")
+
+    before = signal.signal(signal.SIGALRM, end)
+    faulthandler.dump_traceback_later(2 * QUESTION_SECONDS, exit=True)  # in C no signal is handled
+    signal.alarm(QUESTION_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, before)
+
+
 def ask(path: Path) -> None:
     """Ask a database every question; a refusal is an answer."""
     for words in QUESTIONS:
         name, *rest = words.split()
         output = [] if "--generate" in rest else ["-o", os.devnull]
         with (
+            limited(f"cas {words}"),
             contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
             contextlib.redirect_stderr(io.StringIO()),
             contextlib.suppress(SystemExit),
@@ -229,15 +256,19 @@ def load(path: Path) -> None:
 
 def read(path: Path, out: Path) -> bool:
     """Let everything read an image; whether it was accepted."""
-    load(path)
+    with limited("libetrace"):
+        load(path)
     try:
-        image = reopen(path)
+        with limited("open"):
+            image = reopen(path)
     except EtraceError as error:
         if str(path) not in error.message:
             raise AssertionError(error.message) from error
         return False
-    b"".join(pieces(image))
-    write_parquet(image, out)
+    with limited("cas export json"):
+        b"".join(pieces(image))
+    with limited("cas export parquet"):
+        write_parquet(image, out)
     ask(path)
     return True
 
@@ -287,7 +318,7 @@ def main() -> int:
     folder.mkdir(parents=True)
     try:
         run(folder, args.seed, args.runs, args.seconds)
-    except Exception:  # noqa: BLE001  whatever it is, it is what is looked for
+    except (Exception, Hung):  # noqa: BLE001  whatever it is, it is what is looked for
         traceback.print_exc()
         print(f"fuzz: see {folder / 'x.img'}", file=sys.stderr)
         return 1
