@@ -31,7 +31,8 @@ def pack(archive: Path) -> None:
         for name in PACKAGES:
             if not (packages / name).is_dir():
                 pytest.fail(f"{packages / name} is missing: run `make build`")
-            tar.add(packages / name, str(library / "site-packages" / name))
+            # beside the library itself: Debian's Python does not look into site-packages
+            tar.add(packages / name, str(library / name))
 
 
 def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
