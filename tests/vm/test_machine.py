@@ -55,3 +55,8 @@ def test_complaints_of_a_kernel_are_known(line: str) -> None:
 
 def test_a_quiet_boot_has_none() -> None:
     assert machine.complaints("[    0.1] rcu: Hierarchical SRCU implementation.\n") == []
+
+
+def test_what_is_missing_in_the_root_is_no_complaint_of_the_kernel() -> None:
+    line = '[    4.0] virtme-ng-init: WARNING: failed to run: "systemd-tmpfiles --create"\n'
+    assert machine.complaints(line) == []
