@@ -40,7 +40,8 @@ PATIENCE = (
 STALL = re.compile(r"detected stalls|self-detected stall|soft lockup|blocked for more than")
 # What a kernel prints when it is hurt; none of these is in a boot of a kernel under test.
 COMPLAINT = re.compile(
-    r"BUG:|BUG at|BUG \w+ \(|(?<!virtme-ng-init: )WARNING:|Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
+    r"BUG:|BUG at|BUG \w+ \(|(?<!virtme-ng-init: )WARNING:|"
+    r"Oops|KASAN|UBSAN|KCSAN|ODEBUG|DEBUG_LOCKS|Call Trace|"
     r"possible (circular|recursive|irq)|inconsistent lock|held lock|suspicious RCU|"
     r"detected stalls|self-detected stall|rcu_tasks grace period|soft lockup|hard LOCKUP|"
     r"INFO: task|unable to handle|general protection|invalid opcode|stack-protector|refcount_t|"
