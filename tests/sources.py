@@ -201,7 +201,7 @@ def _download(package: str, folder: Path) -> None:
     if not shutil.which("apt-get"):
         raise SourceError(f"{package}: no apt-get here; sources come from Debian's archive")
     staging = _fresh(folder.with_name(f"{package}.part"))
-    get = ("source", "--download-only", "--only-source", package)
+    get = ("source", "--download-only", "--tar-only", "--only-source", package)
     if any((cache_dir() / "apt/state/lists").glob("*_Sources*")):
         with suppress(SourceError):  # the lists may be older than what the archive has now
             _apt_get(*get, cwd=staging)
