@@ -168,7 +168,10 @@ def add_user(root: Path, user: User) -> None:
     home.mkdir()
     os.chown(home, number, number)
     if user.sudo:
-        (root / "etc/sudoers.d" / user.name).write_text(f"{user.name} {user.sudo}\n")
+        rules = root / "etc/sudoers.d" / user.name
+        rules.parent.mkdir(mode=0o750, exist_ok=True)  # sudo itself is installed later
+        rules.write_text(f"{user.name} {user.sudo}\n")
+        rules.chmod(0o440)
 
 
 def clone(root: Path, user: User) -> None:
