@@ -20,7 +20,8 @@
 
 /*
  * The rule of the kernel's own fdget(): a table of descriptors that only this task uses cannot
- * change while it is looked at.
+ * change while it is looked at. Acquire, as there since 7ee47dcfff18: the last other user may have
+ * changed the table right before it let go of it.
  */
 struct etrace_file etrace_file_get(int fd)
 {
@@ -28,7 +29,7 @@ struct etrace_file etrace_file_get(int fd)
 
 	if (fd < 0)
 		return (struct etrace_file){ NULL, false };
-	if (likely(atomic_read(&files->count) == 1))
+	if (likely(atomic_read_acquire(&files->count) == 1))
 		return (struct etrace_file){ files_lookup_fd_raw(files, fd), false };
 	return (struct etrace_file){ fget_raw(fd), true };
 }

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from vm import kernel_source, kernels
-from vm.archive import tool
+from vm.archive import run, tool
 
 KMOD = kernels.TOP / "kmod"
 # What checkpatch says of the kernel's own files, and does not fit these.
@@ -30,9 +31,21 @@ def test_sparse_has_nothing_to_say(tmp_path: Path) -> None:
     kernels.build_module(kernels.find(kernels.MACHINE), tmp_path, "C=2")
 
 
-def test_the_module_builds_for_arm64(tmp_path: Path) -> None:
-    built = kernels.build_for_arm64(tmp_path)
-    assert built.read_bytes()[18:20] == b"\xb7\0"  # e_machine: EM_AARCH64
+@pytest.fixture(scope="module")
+def for_arm64(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the module, built for arm64."""
+    return kernels.build_for_arm64(tmp_path_factory.mktemp("arm64"))
+
+
+def test_the_module_builds_for_arm64(for_arm64: Path) -> None:
+    assert for_arm64.read_bytes()[18:20] == b"\xb7\0"  # e_machine: EM_AARCH64
+
+
+def test_how_many_use_the_descriptors_is_read_before_the_table(for_arm64: Path) -> None:
+    """As fdget() does since Linux 6.1 (7ee47dcfff18): a load that later ones do not overtake."""
+    text = run("aarch64-linux-gnu-objdump", "-d", "--disassemble=etrace_file_get", for_arm64)
+    assert "<etrace_file_get>:" in text
+    assert re.search(r"\tlda(p)?r\t", text), text
 
 
 @pytest.mark.parametrize("file", sorted(KMOD.rglob("*.[ch]")), ids=lambda p: p.name)
