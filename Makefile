@@ -16,7 +16,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
-	test-kernels test-kasan lint format bench bench-kernel generate debug fuzz clean
+	test-kernels test-kasan lint format bench bench-kernel bench-kernel-profile generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -96,6 +96,10 @@ test-kasan: build ## the module in a kernel full of detectors, built once in 20 
 bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	PYTHONPATH=tests $(BIN)/python bench/kernel.py $(KERNELS)
+
+bench-kernel-profile: build ## the same by function; PROFILE='open_close', '--function NAME'
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+	PYTHONPATH=tests $(BIN)/python bench/kernel_profile.py $(PROFILE)
 
 lint: build ## all linters
 	@build-aux/setup lint $(VENV)

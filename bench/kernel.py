@@ -74,10 +74,8 @@ OWN = 35
 SPREAD = 0.15
 
 
-def measure(name: str) -> Figures:
-    """Boot the kernel called `name` and return the figures that bench.sh leaves."""
-    kernel = kernels.find(name)
-    work = BUILD / f"bench-{name}"
+def prepare(kernel: kernels.Kernel, work: Path) -> None:
+    """Put the module and the programs of the guest into `work`, made anew."""
     shutil.rmtree(work, ignore_errors=True)
     (work / "bin").mkdir(parents=True)
     kernels.build_module(kernel, work)
@@ -85,6 +83,13 @@ def measure(name: str) -> Figures:
     for source in sorted(PROGRAMS.glob("*.c")):
         flags = ("-O2", "-static", "-std=gnu11", "-Wall", "-Wextra", "-Werror")
         run("gcc", *flags, "-o", work / "bin" / source.stem, source)
+
+
+def measure(name: str) -> Figures:
+    """Boot the kernel called `name` and return the figures that bench.sh leaves."""
+    kernel = kernels.find(name)
+    work = BUILD / f"bench-{name}"
+    prepare(kernel, work)
     ran = machine.run(kernel, work, "bench.sh", boot=BOOT)
     complaints = machine.complaints(ran.console.partition(BOOTED)[2])
     if ran.status or complaints:
