@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 
 #include "etrace.h"
+#include "memory.h"
 #include "roots.h"
 
 #define ADDED_AT_ONCE 256 /* threads of a process that is moved: with interrupts off */
@@ -42,14 +43,14 @@ static void add_rest(struct work_struct *work)
 
 static DECLARE_WORK(add_rest_work, add_rest);
 
-/* Of a process with more threads the rest is added a little later, with interrupts on. */
+/* Of a process with more threads the rest is added a little later, where it may be preempted. */
 static void add_threads(struct task_struct *leader)
 {
 	struct task_struct *thread;
 	unsigned int n = 0;
 
 	for_each_thread(leader, thread) {
-		if (n++ == ADDED_AT_ONCE) {
+		if (n++ == ADDED_AT_ONCE || etrace_memory_low()) {
 			schedule_work(&add_rest_work);
 			return;
 		}

@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 
 #include "hooks.h"
+#include "memory.h"
 
 static void (*const functions[ETRACE_N_CALLS])(struct etrace_task *entry,
 					       const struct etrace_call *call,
@@ -65,6 +66,8 @@ static void look_again(struct etrace_task *entry)
 	const struct etrace_call *call = &entry->deferred;
 	struct etrace_scratch *space;
 
+	if (call->kind == ETRACE_CALL_NONE)
+		return;
 	if (current->flags & PF_EXITING) { /* its files and memory are gone */
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return;
@@ -88,6 +91,7 @@ static void run(struct callback_head *work)
 	etrace_exec_free(entry);
 	etrace_descriptors_free(entry);
 	etrace_task_put(entry);
+	etrace_memory_refill();
 	etrace_work_done();
 }
 
@@ -100,4 +104,11 @@ void etrace_defer(struct etrace_task *entry, const struct etrace_call *call)
 		return;
 	etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 	etrace_task_put(entry);
+}
+
+void etrace_defer_refill(struct etrace_task *entry)
+{
+	static const struct etrace_call nothing = { .kind = ETRACE_CALL_NONE };
+
+	etrace_defer(entry, &nothing);
 }

@@ -7,9 +7,9 @@
 #include <linux/bitmap.h>
 #include <linux/fcntl.h>
 #include <linux/fdtable.h>
-#include <linux/slab.h>
 
 #include "hooks.h"
+#include "memory.h"
 
 static void put_close(struct etrace_task *entry, u64 time_ns, int fd)
 {
@@ -94,7 +94,7 @@ void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struc
 		return;
 	last = min_t(u32, last, fdt->max_fds - 1);
 	n_bits = last + 1 - round_down(first, BITS_PER_LONG);
-	kept = kmalloc(struct_size(kept, bits, BITS_TO_LONGS(n_bits)), GFP_ATOMIC | __GFP_NOWARN);
+	kept = etrace_alloc(struct_size(kept, bits, BITS_TO_LONGS(n_bits)));
 	if (!kept) {
 		etrace_count(ETRACE_COUNT_NO_MEMORY);
 		return;
@@ -107,7 +107,7 @@ void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struc
 
 void etrace_descriptors_free(struct etrace_task *entry)
 {
-	kfree(entry->closing);
+	etrace_free(entry->closing);
 	entry->closing = NULL;
 }
 

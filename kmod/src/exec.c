@@ -8,9 +8,9 @@
 #include <linux/binfmts.h>
 #include <linux/file.h>
 #include <linux/mm.h>
-#include <linux/slab.h>
 
 #include "hooks.h"
+#include "memory.h"
 
 /* ---- before the task may sleep ---- */
 
@@ -25,14 +25,14 @@ void etrace_exec_free(struct etrace_task *entry)
 		fput(exec->file);
 	if (exec->dir)
 		fput(exec->dir);
-	kfree(exec->filename);
-	kfree(exec);
+	etrace_free(exec->filename);
+	etrace_free(exec);
 }
 
 static struct etrace_exec *new_exec(struct etrace_task *entry)
 {
 	etrace_exec_free(entry); /* of one that failed */
-	entry->exec = kmalloc(sizeof(*entry->exec), GFP_ATOMIC | __GFP_NOWARN);
+	entry->exec = etrace_alloc(sizeof(*entry->exec));
 	if (entry->exec)
 		*entry->exec = (struct etrace_exec){};
 	else
@@ -76,7 +76,7 @@ static void keep_names(struct etrace_exec *exec, const struct linux_binprm *bprm
 	size_t len = strlen(bprm->filename) + 1;
 	size_t interp_len = script ? strlen(bprm->interp) + 1 : 0;
 
-	exec->filename = kmalloc(len + interp_len, GFP_ATOMIC | __GFP_NOWARN);
+	exec->filename = etrace_alloc(len + interp_len);
 	if (!exec->filename) { /* the path of the loaded file stands for both */
 		etrace_count(ETRACE_COUNT_NO_MEMORY);
 		return;

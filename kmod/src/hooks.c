@@ -94,10 +94,11 @@ static const struct kprobe_definition {
 	const char *symbol;
 	kprobe_pre_handler_t handler;
 	u32 option;
+	bool makes_paths;
 } kprobe_definitions[] = {
-	{ "security_path_rename", etrace_on_path_rename },
-	{ "security_path_link", etrace_on_path_link },
-	{ "security_path_symlink", etrace_on_path_symlink },
+	{ "security_path_rename", etrace_on_path_rename, .makes_paths = true },
+	{ "security_path_link", etrace_on_path_link, .makes_paths = true },
+	{ "security_path_symlink", etrace_on_path_symlink, .makes_paths = true },
 	{ "do_close_on_exec", etrace_on_close_on_exec },
 #if defined(CONFIG_X86_64)
 	{ "__x64_sys_close_range", etrace_on_close_range },
@@ -110,8 +111,8 @@ static const struct kprobe_definition {
 #error "etrace does not know what this architecture calls its close_range: add it here"
 #endif
 	{ "scm_detach_fds", etrace_on_detach_fds },
-	{ "security_sb_mount", etrace_on_sb_mount, ETRACE_OPTION_MOUNTS },
-	{ "security_sb_umount", etrace_on_sb_umount, ETRACE_OPTION_MOUNTS },
+	{ "security_sb_mount", etrace_on_sb_mount, ETRACE_OPTION_MOUNTS, .makes_paths = true },
+	{ "security_sb_umount", etrace_on_sb_umount, ETRACE_OPTION_MOUNTS, .makes_paths = true },
 };
 
 static struct kprobe kprobes[ARRAY_SIZE(kprobe_definitions)];
@@ -152,6 +153,14 @@ static void register_kprobe_of(unsigned int i)
 	missing[n_missing++] = definition->symbol;
 }
 
+/* On PREEMPT_RT d_path() takes locks that sleep: names are looked up when the call has ended. */
+static bool is_wanted(const struct kprobe_definition *definition, u32 options)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && definition->makes_paths)
+		return false;
+	return !(definition->option & ~options);
+}
+
 static void register_kprobes_for(u32 options)
 {
 	unsigned int i;
@@ -159,7 +168,7 @@ static void register_kprobes_for(u32 options)
 	n_active = 0;
 	n_missing = 0;
 	for (i = 0; i < ARRAY_SIZE(kprobe_definitions); i++)
-		if (!(kprobe_definitions[i].option & ~options))
+		if (is_wanted(&kprobe_definitions[i], options))
 			register_kprobe_of(i);
 }
 

@@ -56,6 +56,8 @@ void etrace_opens_free(struct etrace_task *entry);
 
 /* Look at the call again where it may sleep, before the task returns to user space. Atomic. */
 void etrace_defer(struct etrace_task *entry, const struct etrace_call *call);
+/* Only make the reserve of memory whole then: storms of forks must not outrun it. Atomic. */
+void etrace_defer_refill(struct etrace_task *entry);
 
 /* The second look. May sleep; `space` is this work's own. */
 void etrace_work_open(struct etrace_task *entry, const struct etrace_call *call,

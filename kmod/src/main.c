@@ -4,6 +4,7 @@
 
 #include "control.h"
 #include "etrace.h"
+#include "memory.h"
 #include "notice.h"
 #include "record.h"
 #include "scratch.h"
@@ -25,11 +26,16 @@ static int __init etrace_init(void)
 	err = etrace_scratch_init();
 	if (err)
 		goto free_counters;
-	err = etrace_control_register();
+	err = etrace_memory_init();
 	if (err)
 		goto free_scratch;
+	err = etrace_control_register();
+	if (err)
+		goto free_memory;
 	return 0;
 
+free_memory:
+	etrace_memory_deinit();
 free_scratch:
 	etrace_scratch_deinit();
 free_counters:
@@ -47,6 +53,7 @@ static void __exit etrace_exit(void)
 	etrace_control_unregister();
 	etrace_session_quiesce();
 	etrace_hooks_deinit();
+	etrace_memory_deinit();
 	etrace_scratch_deinit();
 	free_percpu(etrace_counters);
 }

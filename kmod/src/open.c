@@ -9,9 +9,9 @@
 #include <linux/openat2.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
-#include <linux/slab.h>
 
 #include "hooks.h"
+#include "memory.h"
 
 struct open_arguments {
 	int dirfd;
@@ -101,7 +101,7 @@ static bool is_repeated(struct etrace_task *entry, u64 flags, const struct etrac
 
 void etrace_opens_free(struct etrace_task *entry)
 {
-	kfree(entry->opens);
+	etrace_free(entry->opens);
 	entry->opens = NULL;
 }
 
@@ -164,6 +164,10 @@ void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)
 
 	if (call->result < 0)
 		return;
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) { /* d_path() takes locks that sleep there */
+		etrace_defer(entry, call);
+		return;
+	}
 	space = etrace_scratch_get();
 	err = put_open(entry, call, etrace_now(), space, ETRACE_ATOMIC);
 	etrace_scratch_put(space);

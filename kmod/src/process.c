@@ -7,6 +7,7 @@
 #include <uapi/linux/sched.h>
 
 #include "hooks.h"
+#include "memory.h"
 
 #define CLONE3_BYTES offsetofend(struct clone_args, exit_signal) /* that all kernels know */
 
@@ -59,6 +60,8 @@ void etrace_on_fork(void *data, struct task_struct *parent, struct task_struct *
 		added = etrace_task_add(child);
 	if (entry && added)
 		put_fork(entry, added->upid);
+	if (entry && etrace_memory_low())
+		etrace_defer_refill(entry);
 	rcu_read_unlock();
 }
 

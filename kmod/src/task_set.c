@@ -4,18 +4,21 @@
  * start and end write under one spinlock. Context: any but hard interrupts; nothing sleeps.
  */
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "etrace.h"
 #include "isolate.h"
+#include "memory.h"
 #include "notice.h"
 #include "task_set.h"
 
 struct hlist_head etrace_task_hash[1 << ETRACE_TASK_HASH_BITS];
 
-/* Guards the hash and what follows. Taken with interrupts off by a cgroup's tracepoint. */
-static DEFINE_SPINLOCK(set_lock);
+/*
+ * Guards the hash and what follows. Taken with interrupts off by a cgroup's tracepoint, and with
+ * preemption off by others, where PREEMPT_RT allows no lock that sleeps.
+ */
+static DEFINE_RAW_SPINLOCK(set_lock);
 static struct etrace_task_set_state {
 	const struct signal_struct *root; /* of the root process: all its threads share it */
 	u32 n_root_threads;
@@ -34,7 +37,7 @@ static s64 next_upid(const struct task_struct *task)
 
 static struct etrace_task *new_entry(struct task_struct *task)
 {
-	struct etrace_task *entry = kmalloc(sizeof(*entry), GFP_ATOMIC | __GFP_NOWARN);
+	struct etrace_task *entry = etrace_alloc(sizeof(*entry));
 
 	if (!entry) {
 		etrace_count(ETRACE_COUNT_UNTRACKED);
@@ -92,11 +95,11 @@ static struct etrace_task *insert(struct etrace_task *entry)
 	struct etrace_task *inserted;
 	unsigned long flags;
 
-	spin_lock_irqsave(&set_lock, flags);
+	raw_spin_lock_irqsave(&set_lock, flags);
 	inserted = insert_locked(entry);
-	spin_unlock_irqrestore(&set_lock, flags);
+	raw_spin_unlock_irqrestore(&set_lock, flags);
 	if (inserted != entry)
-		kfree(entry);
+		etrace_free(entry);
 	else
 		etrace_count(ETRACE_COUNT_TASKS);
 	return inserted;
@@ -108,11 +111,11 @@ static void remove(struct etrace_task *entry, bool told)
 	unsigned long flags;
 	bool removed;
 
-	spin_lock_irqsave(&set_lock, flags);
+	raw_spin_lock_irqsave(&set_lock, flags);
 	removed = remove_locked(entry);
 	if (removed && told)
 		tell_end_locked(entry);
-	spin_unlock_irqrestore(&set_lock, flags);
+	raw_spin_unlock_irqrestore(&set_lock, flags);
 	if (removed)
 		etrace_task_put(entry);
 }
@@ -161,19 +164,19 @@ void etrace_task_put(struct etrace_task *entry)
 
 void etrace_task_set_open(const struct signal_struct *root)
 {
-	spin_lock_irq(&set_lock);
+	raw_spin_lock_irq(&set_lock);
 	set = (struct etrace_task_set_state){ .root = root };
-	spin_unlock_irq(&set_lock);
+	raw_spin_unlock_irq(&set_lock);
 }
 
 void etrace_task_set_close(void)
 {
 	u32 bucket;
 
-	spin_lock_irq(&set_lock);
+	raw_spin_lock_irq(&set_lock);
 	set.closed = true;
 	set.root = NULL;
-	spin_unlock_irq(&set_lock);
+	raw_spin_unlock_irq(&set_lock);
 	for (bucket = 0; bucket < ARRAY_SIZE(etrace_task_hash); bucket++) {
 		struct etrace_task *entry;
 		struct hlist_node *next;

@@ -68,10 +68,11 @@ int etrace_work_add(struct callback_head *work, void (*function)(struct callback
 
 	init_task_work(work, function);
 	__module_get(THIS_MODULE);
-	atomic_inc(&n_pending);
 	err = add_task_work(current, work, TWA_RESUME);
 	if (err)
-		etrace_work_done();
+		module_put(THIS_MODULE);
+	else
+		atomic_inc(&n_pending); /* it runs when current is about to leave the kernel */
 	return err;
 }
 
