@@ -82,9 +82,9 @@ test-stress: build ## storms, 500 rounds of loading and starting, a longer build
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
 		tests/vm/test_build.py tests/vm/test_cli.py
 
-test-kernels: build ## the module in Linux 5.10, 6.1, 6.12 and 7.2; root; fetches 500 MB once
+test-kernels: build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2; root; fetches 600 MB once
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
-	ETRACE_KERNELS=5.10,6.1,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
+	ETRACE_KERNELS=5.10,6.1,6.1-rt,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
 		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py
 
 test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes

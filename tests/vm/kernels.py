@@ -6,7 +6,7 @@ The others come from their Debian suites: a build root with the suite's own comp
 (headers of 6.12 want gcc 14, objtool of 7.2 a newer glibc than Debian 12's) and the unpacked image
 package. Made once, below archive.cache(); remove a folder there to have it made anew.
 
-    PYTHONPATH=tests python3 -m vm.kernels prepare 5.10 6.12 7.2
+    PYTHONPATH=tests python3 -m vm.kernels prepare 5.10 6.1-rt 6.12 7.2
     PYTHONPATH=tests python3 -m vm.kernels build 6.12 OUT
 
 The last builds the tree's module for a kernel and puts it into OUT.
@@ -28,11 +28,19 @@ from vm import debug_kernel
 from vm.archive import ArchiveError, Suite, cache, locked, run, tool
 
 TOP = Path(__file__).resolve().parents[2]
-SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "7.2": "sid"}
+SUITES = {
+    "5.10": "bullseye",
+    "6.1": "bookworm",
+    "6.1-rt": "bookworm",  # PREEMPT_RT
+    "6.12": "trixie",
+    "7.2": "sid",
+}
 SUITE_OF_MACHINE = sources.machine_codename()
 MACHINE = next((name for name, suite in SUITES.items() if suite == SUITE_OF_MACHINE), "6.1")
 HEADERS = "linux-headers-"
 IMAGE = "vmlinuz-"
+FLAVOUR = "amd64"
+REALTIME = "rt-amd64"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +68,24 @@ def find(name: str) -> Kernel:
     """Return the kernel called `name`, fetched if it is not there yet."""
     if name == MACHINE:
         return _of_machine()
-    if name == "debug":
-        return _debug()
+    if name in debug_kernel.CONFIGS:
+        return _debug(name)
     if name not in SUITES:
-        known = ", ".join([*SUITES, "debug"])
+        known = ", ".join([*SUITES, *debug_kernel.CONFIGS])
         raise ArchiveError(f"no kernel is called {name!r}: known are {known}")
-    return _of_suite(name, SUITES[name])
+    return _of_suite(name, SUITES[name], REALTIME if name.endswith("-rt") else FLAVOUR)
 
 
-def _debug() -> Kernel:
-    folder = debug_kernel.build()
+def _debug(name: str) -> Kernel:
+    folder = debug_kernel.build(name)
     release = (folder / "include/config/kernel.release").read_text().strip()
-    return Kernel("debug", release, folder / "arch/x86/boot/bzImage", folder)
+    return Kernel(name, release, folder / "arch/x86/boot/bzImage", folder)
 
 
 def _of_machine() -> Kernel:
     """Return the newest that can be booted, or else the newest that modules can be built for."""
-    found = sorted(Path("/usr/src").glob(f"{HEADERS}{MACHINE}.*-amd64"), key=_numbers, reverse=True)
+    pattern = f"{HEADERS}{MACHINE}.*[0-9]-{FLAVOUR}"
+    found = sorted(Path("/usr/src").glob(pattern), key=_numbers, reverse=True)
     if not found:
         raise ArchiveError(f"no headers of Linux {MACHINE}: apt-get install linux-headers-amd64")
     images = {path: Path("/boot") / (IMAGE + path.name.removeprefix(HEADERS)) for path in found}
@@ -88,11 +97,12 @@ def _numbers(headers: Path) -> list[int]:
     return [int(word) for word in re.findall(r"\d+", headers.name)]
 
 
-def _of_suite(name: str, suite_name: str) -> Kernel:
+def _of_suite(name: str, suite_name: str, flavour: str) -> Kernel:
     suite = Suite(suite_name)
+    place = suite_name if flavour == FLAVOUR else f"{suite_name}-{flavour}"
     with locked(suite_name):
-        root = _made(cache() / "roots" / suite_name, lambda path: _make_root(suite, path))
-        (headers,) = (root / "usr/src").glob(f"{HEADERS}*-amd64")
+        root = _made(cache() / "roots" / place, lambda path: _make_root(suite, flavour, path))
+        (headers,) = (root / "usr/src").glob(f"{HEADERS}*-{flavour}")
         release = headers.name.removeprefix(HEADERS)
         images = _made(cache() / "images" / release, lambda path: _unpack_image(suite, path))
     return Kernel(name, release, images / "boot" / (IMAGE + release),
@@ -110,8 +120,8 @@ def _made(path: Path, make: Callable[[Path], None]) -> Path:
     return path
 
 
-def _make_root(suite: Suite, path: Path) -> None:
-    suite.bootstrap(["make", "gcc", "linux-headers-amd64"], path)
+def _make_root(suite: Suite, flavour: str, path: Path) -> None:
+    suite.bootstrap(["make", "gcc", f"{HEADERS}{flavour}"], path)
 
 
 def _unpack_image(suite: Suite, path: Path) -> None:
