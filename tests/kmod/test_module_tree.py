@@ -18,28 +18,48 @@ def headers() -> Path:
     return found[-1]
 
 
-def make(tree: Path, *arguments: str) -> str:
-    """Run make in `tree` against the headers; return what it printed."""
+def copy(tree: Path) -> Path:
+    """Lay out what DKMS gets."""
+    shutil.copytree(TOP / "kmod", tree, ignore=shutil.ignore_patterns("*.o", "*.ko", ".*.cmd"))
+    shutil.copytree(TOP / "native" / "format", tree / "format")
+    return tree
+
+
+def run(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make in `tree` against the headers."""
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    done = subprocess.run(
+    return subprocess.run(
         ["make", "-C", tree, f"KDIR={headers()}", *arguments],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PATH": path},
     )
+
+
+def make(tree: Path, *arguments: str) -> str:
+    """Run make in `tree`; return what it printed."""
+    done = run(tree, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def test_the_self_contained_tree_builds_and_installs(tmp_path: Path) -> None:
-    tree = tmp_path / "etrace-0.1.0"
-    shutil.copytree(TOP / "kmod", tree, ignore=shutil.ignore_patterns("*.o", "*.ko", ".*.cmd"))
-    shutil.copytree(TOP / "native" / "format", tree / "format")
+    tree = copy(tmp_path / "etrace-0.1.0")
     # modpost would only warn of a symbol that the kernel does not have
-    assert "undefined" not in make(tree, "modules")
+    assert "undefined" not in make(tree, "ETRACE_STRICT=y", "modules")
     make(tree, f"INSTALL_MOD_PATH={tmp_path}", "modules_install")
     modules = tmp_path / "lib" / "modules" / headers().name.removeprefix("linux-headers-")
     (installed,) = (modules / "updates").iterdir()  # compressed where the kernel's others are
     assert installed.name in {"etrace.ko", "etrace.ko.xz"}
     assert f"updates/{installed.name}:" in (modules / "modules.dep").read_text()
+
+
+def test_a_warning_of_the_next_compiler_stops_no_users_build(tmp_path: Path) -> None:
+    tree = copy(tmp_path / "etrace-0.1.0")
+    with (tree / "src/notice.c").open("a") as file:
+        file.write("\nstatic void never_called(void)\n{\n}\n")
+    assert "never_called" in make(tree, "modules")
+    strict = run(tree, "ETRACE_STRICT=y", "modules")
+    assert strict.returncode != 0
+    assert "Werror=unused-function" in strict.stderr

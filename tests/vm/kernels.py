@@ -56,7 +56,8 @@ class Kernel:
     def build(self, tree: Path, folder: str, *variables: str) -> str:
         """Build the modules of `folder` of `tree`, which lies below `root`."""
         inside = Path("/") / tree.relative_to(self.root)
-        make = ["make", "-C", str(self.headers), f"M={inside / folder}", *variables, "modules"]
+        make = ["make", "-C", str(self.headers), f"M={inside / folder}", "ETRACE_STRICT=y",
+                *variables, "modules"]  # fmt: skip
         if self.root == Path("/"):
             return run(*make)
         # objtool of 7.2 reads /proc; a mount namespace of its own leaves none behind
