@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 """Event lines for comparison: what a run decides is replaced, what the format promises is checked.
 
 Written from docs/format.md alone; shares no code with the parser. upids become names (`1` the

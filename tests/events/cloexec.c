@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Close-on-exec: a Close for each such descriptor, in ascending order, right before New_proc. Only
  * of those that Open, Pipe or Dup made: for sockets and the like a backend is free.

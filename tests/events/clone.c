@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* clone: SysClone with the flags and the exit signal, then SchedFork or SysCloneFailed. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* clone3: the flags and the exit signal of its structure, as clone would have them. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * close_range: a Close for each descriptor that was open, none for those only marked.
  *

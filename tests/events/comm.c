@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Names of threads: set by prctl, and by each exec before its New_proc.
  * options: --thread-names

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* creat is an Open with O_CREAT|O_WRONLY|O_TRUNC. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* dup, dup2, dup3. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Which descriptor a dup gets: past those that no event made and up to the limit. */
 #include <sys/eventfd.h>
 #include <sys/resource.h>

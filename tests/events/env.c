@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Environments, at the end of the trace: each variable and the processes started with it.
  * The runner compares pairs of variable and process, whatever their order and grouping.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* execve, execveat: program, working directory and arguments; a failed exec prints nothing. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* The first thread execs: it keeps its upid, the others end. */
 #include "expect.h"
 

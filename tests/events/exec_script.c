@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Scripts: PP is the script, PI what its #! line names, arguments as the interpreter sees them. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* A thread that execs keeps its upid; all others end, the first one included. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Exit has the status as the parent sees it: the low eight bits, of one task or of all. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Death by signal N is Exit with status 128 + N; signals that do not kill change nothing. */
 #include "expect.h"
 

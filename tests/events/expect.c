@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* See expect.h. Rules of strings and parts: docs/format.md, "Strings". */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * What a capture backend must print, said by the program that makes the calls. Written from
  * docs/format.md alone and sharing no code with the backends, so that it can contradict them.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* fcntl: F_DUPFD and F_DUPFD_CLOEXEC copy a descriptor, other commands print nothing. */
 #include "expect.h"
 

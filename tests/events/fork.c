@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* fork prints SchedFork alone; the child has a upid of its own, so have its children. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * A 64-bit program may make 32-bit calls (int 0x80): numbers and structures are those of i386.
  * only: 64

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * Calls that a signal interrupts: what fails with EINTR prints nothing, what is begun again prints
  * once, and what the handler does comes in between.

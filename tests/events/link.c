@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* link: the last name of the source is kept, a symlink is linked itself; the failed forms. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* linkat: LinkatFrom carries the flags; a source that is followed is the file it leads to. */
 #include "expect.h"
 

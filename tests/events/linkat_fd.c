@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * linkat with AT_EMPTY_PATH: the source is the descriptor itself.
  * needs: root

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Paths around the length of one and of two parts, and of the longest there can be. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * mount and umount in a mount namespace of their own, and what lies on what was mounted there.
  * options: --mounts

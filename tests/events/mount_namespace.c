@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * A file system that only this process sees: its paths are those of its own view. Mounts print
  * nothing without their option.

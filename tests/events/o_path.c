@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* O_PATH descriptors are opened, copied and closed like others; with O_NOFOLLOW a link stays. */
 #include "expect.h"
 

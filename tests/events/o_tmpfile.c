@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* O_TMPFILE: the file has no name but the kernel's own; linkat gives it one. */
 #include "expect.h"
 

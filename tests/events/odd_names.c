@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Newlines, every other byte, and text that looks like the format itself, in names. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* open: original path kept, resolved path followed; a failed open prints nothing. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Opens whose path is a link of /proc, a deleted file, or a name that only looks deleted. */
 #include "expect.h"
 

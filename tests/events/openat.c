@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* openat: relative to the working directory, to a descriptor, or absolute. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* openat2: flags and mode come from a structure; it prints the same Open. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* A process whose parent has ended is traced on; the program ends when it has. */
 #include "expect.h"
 

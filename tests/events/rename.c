@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* rename: both paths absolute, directories resolved, last name kept; the failed forms. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* renameat: each path relative to a descriptor, the working directory, or absolute. */
 #include "expect.h"
 

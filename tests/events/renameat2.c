@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* renameat2: Rename2From carries the flags; exchanging prints one pair like any other. */
 #include "expect.h"
 

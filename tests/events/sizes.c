@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* A program of one mode executes the same program of the other mode: both are traced alike. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* symlink, symlinkat: target as given, what it leads to when that exists, path of the link. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Threads: each has a upid and an Exit; descriptors are shared. */
 #include "expect.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * A process that others may not read (ssh-agent, gpg-agent): privileged backends see it whole.
  * needs: root

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* Paths at the end of a mapping: read whole, and no further; a string without an end fails. */
 #include "expect.h"
 

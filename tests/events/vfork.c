@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* vfork prints SchedFork alone; the child runs in its parent's memory until it execs or exits. */
 #include "expect.h"
 

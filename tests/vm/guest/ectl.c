@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
  * ectl: drives the kernel module in a machine under test, where Python takes a minute to start.
  * Written from kmod/include/etrace/control.h alone.

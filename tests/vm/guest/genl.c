@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /* See genl.h. Facts: netlink(7), Documentation/userspace-api/netlink. */
 #define _GNU_SOURCE
 #include "genl.h"

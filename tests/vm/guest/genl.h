@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * Generic netlink over a raw socket: requests with attributes, their answers, and notices of a
  * group. Shares no code with the module's own clients, so that it can contradict them.
