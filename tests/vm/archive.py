@@ -71,10 +71,11 @@ def tool(name: str) -> Path:
 class Suite:
     """One suite of the machine's archive, `bookworm` or another."""
 
-    def __init__(self, name: str, architecture: str = "") -> None:
+    def __init__(self, name: str, architecture: str = "", kind: str = "deb") -> None:
         self.name = name
         self.architecture = architecture
-        self.folder = cache() / "apt" / (name + architecture)
+        self.kind = kind  # or "deb-src"
+        self.folder = cache() / "apt" / (name + architecture + kind.removeprefix("deb"))
 
     def _entries(self) -> list[sources.Entry]:
         """Return the machine's archives, or for another suite the first, asked for that one."""
@@ -96,7 +97,7 @@ class Suite:
             self.folder / "cache/archives/partial",
         ):
             folder.mkdir(parents=True, exist_ok=True)
-        entries = [entry.stanza("deb") for entry in self._entries()]
+        entries = [entry.stanza(self.kind) for entry in self._entries()]
         (parts / "suite.sources").write_text("\n".join(entries))
         options = {
             "Dir::Etc::SourceList": "/dev/null",
@@ -134,6 +135,15 @@ class Suite:
         for deb in sorted(debs.iterdir()):
             run("dpkg-deb", "-x", deb, into)
         shutil.rmtree(debs)
+
+    def changes(self, package: str, into: Path) -> Path:
+        """Download what Debian adds to the source of `package` in the release itself."""
+        into.mkdir(parents=True, exist_ok=True)
+        # a mirror may list a source package of a later update that it does not have
+        wanted = f"{package}/{self.name}"
+        self._apt("apt-get", "source", "--download-only", "--diff-only", wanted, cwd=into)
+        (path,) = into.glob("*.debian.tar.*")
+        return path
 
     def bootstrap(self, include: Sequence[str], root: Path) -> None:
         """Make a root of the suite's own programs with `include`; needs uid 0."""

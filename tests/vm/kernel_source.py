@@ -7,6 +7,7 @@ PYTHONPATH=tests python3 -m vm.kernel_source    prints the path of checkpatch.pl
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,12 +15,44 @@ from vm.archive import ArchiveError, Suite, cache, locked, run
 
 SUITE = "bookworm"
 PACKAGE = "linux-source-6.1"
+REALTIME = "debian/patches-rt"
 CHECKPATCH = ("checkpatch.pl", "spelling.txt", "const_structs.checkpatch")
 
 
 def tree() -> Path:
     """Return the whole source, unpacked: 1.4 GB."""
     return _unpacked(PACKAGE)
+
+
+def realtime_tree() -> Path:
+    """Return the whole source with Debian's patches for PREEMPT_RT."""
+    folder = cache() / f"{PACKAGE}-rt"
+    if not folder.is_dir():
+        source = tree()
+        with locked("source"):
+            part = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            run("cp", "-r", source, part)
+            _patch(part)
+            part.rename(folder)
+    return folder
+
+
+def _patch(source: Path) -> None:
+    """Apply the patches of Debian's rt kernels, whose release may be older than the source."""
+    folder = source.with_name(f"{PACKAGE}-rt.patches")
+    shutil.rmtree(folder, ignore_errors=True)
+    suite = Suite(SUITE, kind="deb-src")
+    suite.update()
+    run("tar", "-xf", suite.changes("linux", folder), "-C", folder, REALTIME)
+    series = folder / REALTIME
+    for name in (series / "series").read_text().split():
+        # what later releases have by themselves is refused, and so is a patch of another machine
+        subprocess.run(
+            ["patch", "-s", "-p1", "--forward", "--reject-file=-", "-i", series / name],
+            cwd=source, stdout=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    shutil.rmtree(folder)
 
 
 def checkpatch() -> Path:
