@@ -5,7 +5,8 @@
  * Facts: a call number that the program allows without looking at its arguments stays in the
  * kernel's constant-action bitmap (Linux 5.11+), so the calls that are not listed here cost some
  * ten nanoseconds. The list is searched from the top: the frequent calls come first.
- * Numbers: arch/x86/entry/syscalls/syscall_{64,32}.tbl and include/uapi/asm-generic/unistd.h.
+ * Numbers: arch/x86/entry/syscalls/syscall_{64,32}.tbl, include/uapi/asm-generic/unistd.h and
+ * arch/arm/tools/syscall.tbl.
  */
 #include "filter.h"
 
@@ -42,6 +43,7 @@ struct row {
 	int x32;
 	int i386;
 	int arm64;
+	int arm; /* EABI */
 	const struct condition *condition;
 };
 
@@ -51,46 +53,46 @@ static const struct condition attaches = { 0, 3, { PTRACE_TRACEME, PTRACE_ATTACH
 static const struct condition listens = { 1, 1, { 0 }, SECCOMP_FILTER_FLAG_NEW_LISTENER };
 
 static const struct row rows[] = {
-	/*                    x86-64   x32 i386 arm64 */
-	{ CALL_OPENAT,           257,  257, 295,   56, NULL },
-	{ CALL_CLOSE,              3,    3,   6,   57, NULL },
-	{ CALL_OPEN,               2,    2,   5, NO_CALL, NULL },
-	{ CALL_FCNTL,             72,   72,  55,   25, &is_dup },
-	{ CALL_FCNTL,        NO_CALL, NO_CALL, 221, NO_CALL, &is_dup }, /* fcntl64 */
-	{ CALL_DUP2,              33,   33,  63, NO_CALL, NULL },
-	{ CALL_CLONE,             56,   56, 120,  220, NULL },
-	{ CALL_CLONE3,           435,  435, 435,  435, NULL },
-	{ CALL_PIPE2,            293,  293, 331,   59, NULL },
-	{ CALL_PIPE,              22,   22,  42, NO_CALL, NULL },
-	{ CALL_DUP,               32,   32,  41,   23, NULL },
-	{ CALL_DUP3,             292,  292, 330,   24, NULL },
-	{ CALL_CHDIR,             80,   80,  12,   49, NULL },
-	{ CALL_CHDIR,             81,   81, 133,   50, NULL }, /* fchdir */
-	{ CALL_RENAME,            82,   82,  38, NO_CALL, NULL },
-	{ CALL_RENAMEAT,         264,  264, 302,   38, NULL },
-	{ CALL_RENAMEAT2,        316,  316, 353,  276, NULL },
-	{ CALL_LINK,              86,   86,   9, NO_CALL, NULL },
-	{ CALL_LINKAT,           265,  265, 303,   37, NULL },
-	{ CALL_SYMLINK,           88,   88,  83, NO_CALL, NULL },
-	{ CALL_SYMLINKAT,        266,  266, 304,   36, NULL },
-	{ CALL_OPENAT2,          437,  437, 437,  437, NULL },
-	{ CALL_CREAT,             85,   85,   8, NO_CALL, NULL },
-	{ CALL_CLOSE_RANGE,      436,  436, 436,  436, NULL },
-	{ CALL_EXECVEAT,         322,  545, 358,  281, NULL },
-	{ CALL_CHROOT,           161,  161,  61,   51, NULL },
-	{ CALL_CHROOT,           155,  155, 217,   41, NULL }, /* pivot_root */
-	{ CALL_UNSHARE,          272,  272, 310,   97, NULL },
-	{ CALL_SETNS,            308,  308, 346,  268, NULL },
-	{ CALL_PTRACE,           101,  521,  26,  117, &attaches },
-	{ CALL_OPEN_BY_HANDLE,   304,  304, 342,  265, NULL },
-	{ CALL_SECCOMP,          317,  317, 354,  277, &listens },
-	{ CALL_IO_URING_SETUP,   425,  425, 425,  425, NULL },
-	{ CALL_AFFINITY,         203,  203, 241,  122, NULL }, /* sched_setaffinity */
-	{ CALL_AFFINITY,         204,  204, 242,  123, NULL },
-	{ CALL_MOUNT,            165,  165,  21,   40, NULL },
-	{ CALL_OLDUMOUNT,    NO_CALL, NO_CALL,  22, NO_CALL, NULL },
-	{ CALL_UMOUNT2,          166,  166,  52,   39, NULL },
-	{ CALL_SET_NAME,         157,  157, 172,  167, &sets_name },
+	/*                    x86-64   x32 i386 arm64 arm */
+	{ CALL_OPENAT,           257,  257, 295,   56,  322, NULL },
+	{ CALL_CLOSE,              3,    3,   6,   57,    6, NULL },
+	{ CALL_OPEN,               2,    2,   5, NO_CALL,    5, NULL },
+	{ CALL_FCNTL,             72,   72,  55,   25,   55, &is_dup },
+	{ CALL_FCNTL,        NO_CALL, NO_CALL, 221, NO_CALL,  221, &is_dup }, /* fcntl64 */
+	{ CALL_DUP2,              33,   33,  63, NO_CALL,   63, NULL },
+	{ CALL_CLONE,             56,   56, 120,  220,  120, NULL },
+	{ CALL_CLONE3,           435,  435, 435,  435,  435, NULL },
+	{ CALL_PIPE2,            293,  293, 331,   59,  359, NULL },
+	{ CALL_PIPE,              22,   22,  42, NO_CALL,   42, NULL },
+	{ CALL_DUP,               32,   32,  41,   23,   41, NULL },
+	{ CALL_DUP3,             292,  292, 330,   24,  358, NULL },
+	{ CALL_CHDIR,             80,   80,  12,   49,   12, NULL },
+	{ CALL_CHDIR,             81,   81, 133,   50,  133, NULL }, /* fchdir */
+	{ CALL_RENAME,            82,   82,  38, NO_CALL,   38, NULL },
+	{ CALL_RENAMEAT,         264,  264, 302,   38,  329, NULL },
+	{ CALL_RENAMEAT2,        316,  316, 353,  276,  382, NULL },
+	{ CALL_LINK,              86,   86,   9, NO_CALL,    9, NULL },
+	{ CALL_LINKAT,           265,  265, 303,   37,  330, NULL },
+	{ CALL_SYMLINK,           88,   88,  83, NO_CALL,   83, NULL },
+	{ CALL_SYMLINKAT,        266,  266, 304,   36,  331, NULL },
+	{ CALL_OPENAT2,          437,  437, 437,  437,  437, NULL },
+	{ CALL_CREAT,             85,   85,   8, NO_CALL,    8, NULL },
+	{ CALL_CLOSE_RANGE,      436,  436, 436,  436,  436, NULL },
+	{ CALL_EXECVEAT,         322,  545, 358,  281,  387, NULL },
+	{ CALL_CHROOT,           161,  161,  61,   51,   61, NULL },
+	{ CALL_CHROOT,           155,  155, 217,   41,  218, NULL }, /* pivot_root */
+	{ CALL_UNSHARE,          272,  272, 310,   97,  337, NULL },
+	{ CALL_SETNS,            308,  308, 346,  268,  375, NULL },
+	{ CALL_PTRACE,           101,  521,  26,  117,   26, &attaches },
+	{ CALL_OPEN_BY_HANDLE,   304,  304, 342,  265,  371, NULL },
+	{ CALL_SECCOMP,          317,  317, 354,  277,  383, &listens },
+	{ CALL_IO_URING_SETUP,   425,  425, 425,  425,  425, NULL },
+	{ CALL_AFFINITY,         203,  203, 241,  122,  241, NULL }, /* sched_setaffinity */
+	{ CALL_AFFINITY,         204,  204, 242,  123,  242, NULL },
+	{ CALL_MOUNT,            165,  165,  21,   40,   21, NULL },
+	{ CALL_OLDUMOUNT,    NO_CALL, NO_CALL,  22, NO_CALL, NO_CALL, NULL },
+	{ CALL_UMOUNT2,          166,  166,  52,   39,   52, NULL },
+	{ CALL_SET_NAME,         157,  157, 172,  167,  172, &sets_name },
 };
 
 #if defined(__x86_64__) && !defined(__ILP32__)
@@ -240,15 +242,17 @@ static const struct abi compat[] = {
 static const struct abi native[] = {
 	{ AUDIT_ARCH_AARCH64, offsetof(struct row, arm64), 0 },
 };
+
+static const struct abi compat[] = {
+	{ AUDIT_ARCH_ARM, offsetof(struct row, arm), 0 },
+};
 #endif
 
 static void build(struct program *program)
 {
 	put_load(program, offsetof(struct seccomp_data, arch));
 	put_arch(program, native, sizeof(native) / sizeof(native[0]));
-#if defined(__x86_64__)
 	put_arch(program, compat, sizeof(compat) / sizeof(compat[0]));
-#endif
 	put_return(program, SECCOMP_RET_TRACE | CALL_FOREIGN_ABI);
 }
 
@@ -271,10 +275,8 @@ static const struct abi *find_abi(uint32_t audit_arch, uint64_t number)
 {
 	if (audit_arch == native[0].audit_arch)
 		return &native[sizeof(native) / sizeof(native[0]) > 1 && number & X32_BIT ? 1 : 0];
-#if defined(__x86_64__)
 	if (audit_arch == compat[0].audit_arch)
 		return &compat[0];
-#endif
 	return NULL;
 }
 

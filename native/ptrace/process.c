@@ -9,7 +9,6 @@
 #include "process.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -18,12 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "denied.h"
 #include "memory.h"
+#include "registers.h"
 #include "syscall.h"
 #include "tracer.h"
 
@@ -40,81 +38,18 @@ struct clone3_args {
 	u64 exit_signal;
 };
 
-#if defined(__x86_64__)
-static long result_register(const struct task *task)
-{
-	return ptrace(PTRACE_PEEKUSER, task->tid, offsetof(struct user, regs.rax), NULL);
-}
-
-/* fork and vfork of x86-64, x32 and i386; none of these numbers is a clone in another table. */
-static bool stands_in_fork(const struct task *task)
-{
-	size_t at = offsetof(struct user, regs.orig_rax);
-	long number = ptrace(PTRACE_PEEKUSER, task->tid, at, NULL);
-
-	switch (number & ~0x40000000L) {
-	case 57:
-	case 58:
-	case 2:
-	case 190:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* The first argument of a clone, in the registers of both kinds of call. */
-static void set_first_argument(const struct task *task, u64 value)
-{
-	struct __ptrace_syscall_info info;
-	size_t at = offsetof(struct user, regs.rdi);
-
-	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof(info), &info) > 0 &&
-	    !(info.arch & 0x80000000)) /* __AUDIT_ARCH_64BIT */
-		at = offsetof(struct user, regs.rbx);
-	ptrace(PTRACE_POKEUSER, task->tid, at, value);
-}
-#elif defined(__aarch64__)
-static long result_register(const struct task *task)
-{
-	struct user_regs_struct regs;
-	struct iovec iov = { &regs, sizeof(regs) };
-
-	if (ptrace(PTRACE_GETREGSET, task->tid, NT_PRSTATUS, &iov) < 0)
-		return 0;
-	return (long)regs.regs[0];
-}
-
-static bool stands_in_fork(const struct task *task)
-{
-	(void)task;
-	return false; /* arm64 has no such calls */
-}
-
-static void set_first_argument(const struct task *task, u64 value)
-{
-	struct user_regs_struct regs;
-	struct iovec iov = { &regs, sizeof(regs) };
-
-	if (ptrace(PTRACE_GETREGSET, task->tid, NT_PRSTATUS, &iov) < 0)
-		return;
-	regs.regs[0] = value;
-	ptrace(PTRACE_SETREGSET, task->tid, NT_PRSTATUS, &iov);
-}
-#endif
-
 static void change_argument(struct task *task, u64 value)
 {
 	task->argument_changed = true;
 	task->argument = task->args[0];
-	set_first_argument(task, value);
+	registers_set_argument(task, value);
 }
 
 void process_restore_argument(struct task *task)
 {
 	if (!task->argument_changed)
 		return;
-	set_first_argument(task, task->argument);
+	registers_restore_argument(task, task->argument);
 	task->argument_changed = false;
 	if (task->covered)
 		memory_write(task, task->covered_at, task->covered, task->n_covered);
@@ -222,7 +157,7 @@ static void put_failed_clone(struct task *task)
 
 u64 process_clone_flags(struct task *parent, int event)
 {
-	if (parent->clone && stands_in_fork(parent)) {
+	if (parent->clone && registers_of_fork(parent)) {
 		put_failed_clone(parent);
 		parent->clone = CALL_NONE;
 	}
@@ -248,7 +183,7 @@ void process_settle_clone(struct task *task)
 	if (!task->clone)
 		return;
 	restore_clone_flags(task);
-	if (result_register(task) != -ERESTARTNOINTR)
+	if (registers_result(task) != -ERESTARTNOINTR)
 		put_failed_clone(task);
 	task->clone = CALL_NONE;
 }
