@@ -16,7 +16,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
-	test-kernels test-kasan lint format bench bench-kernel bench-kernel-profile generate debug fuzz clean
+	test-kernels test-arm64 test-kasan lint format bench bench-kernel bench-kernel-profile generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -85,6 +85,12 @@ test-stress: build ## storms, 500 rounds of loading and starting, a longer build
 test-kernels: build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2; root; fetches 600 MB once
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	ETRACE_KERNELS=5.10,6.1,6.1-rt,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
+		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py
+	$(MAKE) test-arm64
+
+test-arm64: build ## the module and the ptrace backend in Linux 6.1 for arm64; fetches 80 MB once
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV) && build-aux/setup arm64 $(VENV)
+	ETRACE_KERNELS=arm64 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py tests/vm/test_ptrace.py \
 		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py
 
 test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes

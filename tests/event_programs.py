@@ -12,6 +12,7 @@ from _pytest.mark import ParameterSet
 from backends import need_tool
 
 SOURCES = Path(__file__).resolve().parent / "events"
+SHARED = ("expect", "old_calls")  # of all programs, none itself
 
 
 def head_value(source: Path, key: str) -> str:
@@ -24,7 +25,7 @@ def programs(*, root: bool = True) -> list[ParameterSet]:
     """Return every program in each of its modes, those that need root only if asked for."""
     found = []
     for source in sorted(SOURCES.glob("*.c")):
-        if source.stem == "expect":
+        if source.stem in SHARED:
             continue
         needs_root = head_value(source, "needs") == "root"
         if needs_root and not root:
@@ -37,12 +38,20 @@ def programs(*, root: bool = True) -> list[ParameterSet]:
     return found
 
 
-def build_programs(out: Path) -> None:
-    """Build all programs as static binaries: out/64/NAME and out/32/NAME."""
+def is_of_machine(source: Path, machine: str) -> bool:
+    """Return whether a program exists on `machine`, named as `uname -m` does."""
+    return head_value(source, "machine") in ("", machine)
+
+
+def build_programs(out: Path, *compilers: str) -> None:
+    """Build all programs as static binaries: out/64/NAME and out/32/NAME.
+
+    `compilers` are those of another machine, as make's variables CC and CC32.
+    """
     need_tool("make", "make")
     need_tool("gcc", "gcc")
     done = subprocess.run(
-        ["make", "-s", "-j2", "-C", SOURCES, f"OUT={out}"],
+        ["make", "-s", "-j2", "-C", SOURCES, f"OUT={out}", *compilers],
         capture_output=True,
         text=True,
         check=False,

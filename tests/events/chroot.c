@@ -42,7 +42,7 @@ static void inside(struct task *task)
 	expect_path(task, "RenameFrom", "RF", "/file", -1);
 	expect_path(task, "RenameTo", "RT", "/dir/renamed", -1);
 	MUST(link("renamed", "/linked"));
-	expect_path(task, "LinkFrom", "LF", "/dir/renamed", -1);
+	expect_link_from(task, "/dir/renamed");
 	expect_path(task, "LinkTo", "LT", "/linked", -1);
 	MUST(symlink("/linked", "sym"));
 	expect_symlink(task, "/linked", "/linked", "/dir/sym");

@@ -28,10 +28,10 @@ static void clone_parent(struct task *task)
 	struct task middle = expect_child(task);
 	struct task sibling;
 	unsigned long flags = CLONE_PARENT | SIGCHLD;
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (pid) {
-		expect_fork(task, &middle, pid);
+		expect_forked(task, &middle, pid);
 		wait_for(pid);
 		wait_for(-1);
 		return;

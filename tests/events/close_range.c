@@ -36,13 +36,13 @@ int main(int argc, char **argv)
 	MUST_FAIL(syscall(SYS_close_range, 26U, 20U, 0U), EINVAL);
 
 	child = expect_child(&task);
-	pid = MUST(syscall(SYS_fork));
+	pid = MUST(fork_call());
 	if (!pid) {
 		MUST(syscall(SYS_close_range, 20U, 20U, (unsigned int)CLOSE_RANGE_UNSHARE));
 		expect(&child, "Close|fd=20");
 		leave(&child, 0);
 	}
-	expect_fork(&task, &child, pid);
+	expect_forked(&task, &child, pid);
 	wait_for(pid);
 
 	MUST(syscall(SYS_close_range, 3U, ~0U, (unsigned int)CLOSE_RANGE_CLOEXEC));

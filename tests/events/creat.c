@@ -8,12 +8,12 @@ int main(int argc, char **argv)
 	int flags = O_CREAT | O_WRONLY | O_TRUNC;
 	long fd;
 
-	fd = MUST(syscall(SYS_creat, "new", 0600));
+	fd = MUST(creat_call("new", 0600));
 	expect_open(&task, here("new"), here("new"), flags, 0600, fd);
-	fd = MUST(syscall(SYS_creat, here("new"), 0));
+	fd = MUST(creat_call(here("new"), 0));
 	expect_open(&task, here("new"), here("new"), flags, 0, fd);
 	make_dir("dir");
-	MUST_FAIL(syscall(SYS_creat, "dir", 0644), EISDIR);
-	MUST_FAIL(syscall(SYS_creat, WILD, 0644), EFAULT);
+	MUST_FAIL(creat_call("dir", 0644), EISDIR);
+	MUST_FAIL(creat_call(WILD, 0644), EFAULT);
 	leave(&task, 0);
 }

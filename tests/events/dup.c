@@ -9,12 +9,14 @@ int main(int argc, char **argv)
 
 	fd = MUST(syscall(SYS_dup, STDIN_FILENO));
 	expect(&task, "Dup|oldfd=0,newfd=%ld,flags=0", fd);
-	MUST(syscall(SYS_dup2, (int)fd, 40));
+	MUST(dup2_call((int)fd, 40));
 	expect(&task, "Dup|oldfd=%ld,newfd=40,flags=0", fd);
-	MUST(syscall(SYS_dup2, (int)fd, 40)); /* closes what was there, without a line of its own */
+	MUST(dup2_call((int)fd, 40)); /* closes what was there, without a line of its own */
 	expect(&task, "Dup|oldfd=%ld,newfd=40,flags=0", fd);
-	MUST(syscall(SYS_dup2, 40, 40));
+	MUST(dup2_call(40, 40));
+#ifdef SYS_dup2 /* dup3 would refuse it: libc then looks only whether it is open */
 	expect(&task, "Dup|oldfd=40,newfd=40,flags=0");
+#endif
 	MUST(syscall(SYS_dup3, 40, 41, 0));
 	expect(&task, "Dup|oldfd=40,newfd=41,flags=0");
 	MUST(syscall(SYS_dup3, 40, 42, O_CLOEXEC));
@@ -22,8 +24,8 @@ int main(int argc, char **argv)
 	MUST_FAIL(syscall(SYS_dup3, 40, 40, 0), EINVAL);
 	MUST_FAIL(syscall(SYS_dup3, 40, 43, O_APPEND), EINVAL);
 	MUST_FAIL(syscall(SYS_dup, 39), EBADF);
-	MUST_FAIL(syscall(SYS_dup2, 39, 44), EBADF);
-	MUST_FAIL(syscall(SYS_dup2, 39, 39), EBADF);
-	MUST_FAIL(syscall(SYS_dup2, 40, -1), EBADF);
+	MUST_FAIL(dup2_call(39, 44), EBADF);
+	MUST_FAIL(dup2_call(39, 39), EBADF);
+	MUST_FAIL(dup2_call(40, -1), EBADF);
 	leave(&task, 0);
 }

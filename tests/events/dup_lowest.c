@@ -48,20 +48,20 @@ static void up_to_the_limit(struct task *task)
 	long fd;
 
 	set_limit(20);
-	MUST_FAIL(syscall(SYS_dup2, STDIN_FILENO, 20), EBADF);
+	MUST_FAIL(dup2_call(STDIN_FILENO, 20), EBADF);
 	MUST_FAIL(syscall(SYS_dup3, STDIN_FILENO, 20, O_CLOEXEC), EBADF);
 	MUST_FAIL(syscall(SYS_fcntl, STDIN_FILENO, F_DUPFD, 20), EINVAL);
 	fd = MUST(syscall(SYS_fcntl, STDIN_FILENO, F_DUPFD, 19));
 	expect(task, "Dup|oldfd=0,newfd=%ld,flags=0", fd);
 	MUST_FAIL(syscall(SYS_fcntl, STDIN_FILENO, F_DUPFD_CLOEXEC, 19), EMFILE);
 	drop(task, fd);
-	fd = MUST(syscall(SYS_dup2, STDIN_FILENO, 19));
+	fd = MUST(dup2_call(STDIN_FILENO, 19));
 	expect(task, "Dup|oldfd=0,newfd=19,flags=0");
 	set_limit(10);
 	drop(task, fd);
 	MUST_FAIL(syscall(SYS_close, 19), EBADF);
 	set_limit(600);
-	MUST(syscall(SYS_dup2, STDIN_FILENO, 555));
+	MUST(dup2_call(STDIN_FILENO, 555));
 	expect(task, "Dup|oldfd=0,newfd=555,flags=0");
 	fd = MUST(syscall(SYS_fcntl, STDIN_FILENO, F_DUPFD, 555));
 	expect(task, "Dup|oldfd=0,newfd=%ld,flags=0", fd);

@@ -29,10 +29,10 @@ static void child_execs(struct task *task, char **variables)
 {
 	struct task child = expect_child(task);
 	char *argv[] = { "child", "--as", child.name, NULL };
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (pid) {
-		expect_fork(task, &child, pid);
+		expect_forked(task, &child, pid);
 		wait_for(pid);
 		return;
 	}

@@ -13,10 +13,10 @@ static void child_execs(struct task *task, struct call call, const char *program
 {
 	struct task child = expect_child(task);
 	char *argv[8] = { "zero", "--as", child.name };
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (pid) {
-		expect_fork(task, &child, pid);
+		expect_forked(task, &child, pid);
 		wait_for(pid);
 		return;
 	}
@@ -84,13 +84,13 @@ static void by_proc(struct task *task)
 {
 	struct task child = expect_child(task);
 	char *argv[] = { "exe", "--as", child.name, NULL };
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid) {
 		expect_exec(&child, self(), self(), argv);
 		MUST(syscall(SYS_execve, "/proc/self/exe", argv, environ));
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 

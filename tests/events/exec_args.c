@@ -16,9 +16,9 @@ static void child_execs(struct task *task, char **extra)
 	for (i = 0; extra[i]; i++)
 		argv[3 + i] = extra[i];
 	argv[3 + i] = NULL;
-	pid = MUST(syscall(SYS_fork));
+	pid = MUST(fork_call());
 	if (pid) {
-		expect_fork(task, &child, pid);
+		expect_forked(task, &child, pid);
 		wait_for(pid);
 		return;
 	}

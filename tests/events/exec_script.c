@@ -18,10 +18,10 @@ static void child_execs(struct task *task, const char *script, char **args, cons
 			const char *program, char **argv)
 {
 	struct task child = expect_child(task);
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (pid) {
-		expect_fork(task, &child, pid);
+		expect_forked(task, &child, pid);
 		wait_for(pid);
 		return;
 	}
@@ -70,12 +70,12 @@ static void by_descriptor(struct task *task)
 
 	expect_open(task, here("plain"), here("plain"), O_RDONLY, 0, fd);
 	argv[1] = text("/dev/fd/%ld", fd);
-	pid = MUST(syscall(SYS_fork));
+	pid = MUST(fork_call());
 	if (!pid) {
 		expect_exec(&child, here("bin/sh"), here("plain"), argv);
 		MUST(syscall(SYS_execveat, (int)fd, "", args, environ, AT_EMPTY_PATH));
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 

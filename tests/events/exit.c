@@ -26,13 +26,13 @@ static void starts(struct task *task, int (*body)(void *), void *argument, struc
 static void plain(struct task *task, int status)
 {
 	struct task child = expect_child(task);
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid) {
 		expect_exit(&child, status & 0xff);
 		syscall(SYS_exit, status);
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 
@@ -42,7 +42,7 @@ static void whole_group(struct task *task)
 	struct task child = expect_child(task);
 	struct task thread;
 	int gone;
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid) {
 		thread = expect_child(&child);
@@ -51,7 +51,7 @@ static void whole_group(struct task *task)
 		expect_exit(&child, 44);
 		syscall(SYS_exit_group, 44 + 256);
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 
@@ -73,7 +73,7 @@ static void leader_first(struct task *task)
 	struct task child = expect_child(task);
 	struct task thread;
 	int gone;
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid) {
 		thread = expect_child(&child);
@@ -81,7 +81,7 @@ static void leader_first(struct task *task)
 		expect(&child, "Exit|status=" ANY);
 		syscall(SYS_exit, 11);
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 

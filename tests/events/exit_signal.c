@@ -18,27 +18,27 @@ static int waits_forever(void *argument)
 static void dies_of(struct task *task, int signal_number)
 {
 	struct task child = expect_child(task);
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid) {
 		expect_exit(&child, 128 + signal_number);
 		syscall(SYS_kill, getpid(), signal_number);
 		die("survived its signal");
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 
 static void faults(struct task *task)
 {
 	struct task child = expect_child(task);
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid) {
 		expect_exit(&child, 128 + SIGSEGV);
 		*(volatile int *)WILD = 0;
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 
@@ -48,7 +48,7 @@ static void kills_threads(struct task *task)
 	struct task child = expect_child(task);
 	struct task thread;
 	int gone;
-	long tid, pid = MUST(syscall(SYS_fork));
+	long tid, pid = MUST(fork_call());
 
 	if (!pid) {
 		thread = expect_child(&child);
@@ -61,7 +61,7 @@ static void kills_threads(struct task *task)
 		syscall(SYS_kill, getpid(), SIGTERM);
 		die("survived SIGTERM");
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	wait_for(pid);
 }
 
@@ -75,13 +75,13 @@ static void is_killed(struct task *task, int signal_number)
 
 	MUST(pipe2(fds, 0));
 	expect(task, "Pipe|fd1=%d,fd2=%d,flags=0", fds[0], fds[1]);
-	pid = MUST(syscall(SYS_fork));
+	pid = MUST(fork_call());
 	if (!pid) {
 		expect_exit(&child, 128 + signal_number);
 		MUST(write(fds[1], "x", 1));
 		waits_forever(NULL);
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	MUST(read(fds[0], &byte, 1));
 	MUST(kill((pid_t)pid, signal_number));
 	wait_for(pid);

@@ -175,6 +175,23 @@ void expect_fork(const struct task *parent, const struct task *child, long tid)
 	write_all(line, (size_t)snprintf(line, sizeof(line), "#tid %s %ld\n", child->name, tid));
 }
 
+void expect_forked(const struct task *parent, const struct task *child, long tid)
+{
+#ifndef SYS_fork
+	expect(parent, "SysClone|flags=%d", CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | SIGCHLD);
+#endif
+	expect_fork(parent, child, tid);
+}
+
+void expect_link_from(const struct task *task, const char *path)
+{
+#ifdef SYS_link
+	expect_path(task, "LinkFrom", "LF", path, -1);
+#else
+	expect_path(task, "LinkatFrom", "LF", path, 0);
+#endif
+}
+
 void expect_exit(const struct task *task, int status)
 {
 	expect(task, "Exit|status=%d", status);

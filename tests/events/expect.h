@@ -12,6 +12,7 @@
  *	options: what the backend is started with		needs: root
  *	only: 64 or 32, when the calls exist in one mode alone
  *	since: the first Linux that knows its calls, where it is above 5.10
+ *	machine: as uname -m says, when the calls exist on one alone
  */
 #ifndef EXPECT_H
 #define EXPECT_H
@@ -69,6 +70,10 @@ void expect_symlink(const struct task *task, const char *target, const char *res
 struct task expect_child(struct task *parent);
 /* The child is there; its tid is told to the runner, which looks for it in the upid. */
 void expect_fork(const struct task *parent, const struct task *child, long tid);
+/* It was made by fork_call(). */
+void expect_forked(const struct task *parent, const struct task *child, long tid);
+/* The source of a link() that exists. */
+void expect_link_from(const struct task *task, const char *path);
 
 /* The status that the task is about to end with. */
 void expect_exit(const struct task *task, int status);
@@ -83,6 +88,20 @@ long must(long result, const char *what);
 /* The call must fail, with `error`. */
 void must_fail(long result, int error, const char *what);
 #define MUST_FAIL(call, error) must_fail((long)(call), (error), #call)
+
+/*
+ * System calls that newer machines (arm64) do not have: there what libc's function of the name makes
+ * of it, for which the format has the same line. Not of fork and link: expect_forked() and
+ * expect_link_from() know. libc's own open(), rename(), ... do the same.
+ */
+long fork_call(void);
+long open_call(const char *path, int flags, unsigned int mode);
+long creat_call(const char *path, unsigned int mode);
+long pipe_call(int *fds);
+long dup2_call(int from, int to);
+long rename_call(const char *from, const char *to);
+long link_call(const char *from, const char *to);
+long symlink_call(const char *target, const char *path);
 
 /* A new string; never freed, programs are short. */
 char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* fork prints SchedFork alone; the child has a upid of its own, so have its children. */
+/* fork prints SchedFork, or as clone; the child has a upid of its own, so have its children. */
 #include "expect.h"
 
 static void generation(struct task *task, int depth)
@@ -11,12 +11,12 @@ static void generation(struct task *task, int depth)
 	expect_open(task, "/dev/null", "/dev/null", O_RDONLY, 0, fd);
 	for (int i = 0; i < depth; i++) {
 		child = expect_child(task);
-		pid = MUST(syscall(SYS_fork));
+		pid = MUST(fork_call());
 		if (!pid) {
 			generation(&child, depth - 1);
 			leave(&child, depth);
 		}
-		expect_fork(task, &child, pid);
+		expect_forked(task, &child, pid);
 		wait_for(pid);
 	}
 }

@@ -2,6 +2,7 @@
 /*
  * A 64-bit program may make 32-bit calls (int 0x80): numbers and structures are those of i386.
  * only: 64
+ * machine: x86_64
  */
 #include "expect.h"
 

@@ -37,7 +37,7 @@ static void alarm_in(long microseconds, int flags)
 static void begun_again(struct task *task)
 {
 	struct task child = expect_child(task);
-	long fd, pid = MUST(syscall(SYS_fork));
+	long fd, pid = MUST(fork_call());
 
 	if (!pid) {
 		usleep(150000);
@@ -45,7 +45,7 @@ static void begun_again(struct task *task)
 		expect_open(&child, here("fifo"), here("fifo"), O_WRONLY, 0, fd);
 		leave(&child, 0);
 	}
-	expect_fork(task, &child, pid);
+	expect_forked(task, &child, pid);
 	alarm_in(30000, SA_RESTART);
 	fd = MUST(open("fifo", O_RDONLY));
 	expect_open(task, here("fifo"), here("fifo"), O_RDONLY, 0, fd);

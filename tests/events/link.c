@@ -5,22 +5,22 @@
 static void links(struct task *task, const char *from, const char *to, const char *abs_from,
 		  const char *abs_to)
 {
-	MUST(syscall(SYS_link, from, to));
-	expect_path(task, "LinkFrom", "LF", abs_from, -1);
+	MUST(link_call(from, to));
+	expect_link_from(task, abs_from);
 	expect_path(task, "LinkTo", "LT", abs_to, -1);
 }
 
 static void fails(struct task *task, const char *from, const char *to, int error)
 {
-	must_fail(syscall(SYS_link, from, to), error, "link");
+	must_fail(link_call(from, to), error, "link");
 	expect(task, "LinkFailed|");
 }
 
 static void fails_after_source(struct task *task, const char *from, const char *to,
 			       const char *abs_from, int error)
 {
-	must_fail(syscall(SYS_link, from, to), error, "link after source");
-	expect_path(task, "LinkFrom", "LF", abs_from, -1);
+	must_fail(link_call(from, to), error, "link after source");
+	expect_link_from(task, abs_from);
 	expect(task, "LinkFailed|");
 }
 

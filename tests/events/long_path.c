@@ -29,7 +29,7 @@ static void opens(struct task *task, size_t len)
 	expect_path(task, "RenameFrom", "RF", path, -1);
 	expect_path(task, "RenameTo", "RT", here("short"), -1);
 	MUST(link("short", path));
-	expect_path(task, "LinkFrom", "LF", here("short"), -1);
+	expect_link_from(task, here("short"));
 	expect_path(task, "LinkTo", "LT", path, -1);
 	MUST(symlink(path, "symlink"));
 	expect_symlink(task, path, path, here("symlink"));

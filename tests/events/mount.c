@@ -43,7 +43,7 @@ static void inside(struct task *task)
 	expect_path(task, "RenameFrom", "RF", here("mnt/file"), -1);
 	expect_path(task, "RenameTo", "RT", here("mnt/moved"), -1);
 	MUST(link("mnt/moved", "mnt/linked"));
-	expect_path(task, "LinkFrom", "LF", here("mnt/moved"), -1);
+	expect_link_from(task, here("mnt/moved"));
 	expect_path(task, "LinkTo", "LT", here("mnt/linked"), -1);
 	MUST(symlink("moved", "mnt/sym"));
 	expect_symlink(task, "moved", here("mnt/moved"), here("mnt/sym"));

@@ -5,7 +5,7 @@
 static void opens(struct task *task, const char *path, const char *resolved, const char *original,
 		  int flags, unsigned int mode)
 {
-	long fd = must(syscall(SYS_open, path, flags, mode), path);
+	long fd = must(open_call(path, flags, mode), path);
 
 	expect_open(task, resolved, original, flags, mode, fd);
 	MUST(close((int)fd));
@@ -60,15 +60,15 @@ static void succeed(struct task *task)
 
 static void fail(void)
 {
-	MUST_FAIL(syscall(SYS_open, "absent", O_RDONLY, 0), ENOENT);
-	MUST_FAIL(syscall(SYS_open, "dir/file/x", O_RDONLY, 0), ENOTDIR);
-	MUST_FAIL(syscall(SYS_open, "new", O_CREAT | O_EXCL | O_WRONLY, 0640), EEXIST);
-	MUST_FAIL(syscall(SYS_open, "loop", O_RDONLY, 0), ELOOP);
-	MUST_FAIL(syscall(SYS_open, "link", O_RDONLY | O_NOFOLLOW, 0), ELOOP);
-	MUST_FAIL(syscall(SYS_open, "dir", O_WRONLY, 0), EISDIR);
-	MUST_FAIL(syscall(SYS_open, "", O_RDONLY, 0), ENOENT);
-	MUST_FAIL(syscall(SYS_open, WILD, O_RDONLY, 0), EFAULT);
-	MUST_FAIL(syscall(SYS_open, repeat('x', 256), O_RDONLY, 0), ENAMETOOLONG);
+	MUST_FAIL(open_call("absent", O_RDONLY, 0), ENOENT);
+	MUST_FAIL(open_call("dir/file/x", O_RDONLY, 0), ENOTDIR);
+	MUST_FAIL(open_call("new", O_CREAT | O_EXCL | O_WRONLY, 0640), EEXIST);
+	MUST_FAIL(open_call("loop", O_RDONLY, 0), ELOOP);
+	MUST_FAIL(open_call("link", O_RDONLY | O_NOFOLLOW, 0), ELOOP);
+	MUST_FAIL(open_call("dir", O_WRONLY, 0), EISDIR);
+	MUST_FAIL(open_call("", O_RDONLY, 0), ENOENT);
+	MUST_FAIL(open_call(WILD, O_RDONLY, 0), EFAULT);
+	MUST_FAIL(open_call(repeat('x', 256), O_RDONLY, 0), ENAMETOOLONG);
 }
 
 int main(int argc, char **argv)

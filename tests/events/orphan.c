@@ -13,12 +13,12 @@ int main(int argc, char **argv)
 
 	MUST(pipe2(fds, 0));
 	expect(&task, "Pipe|fd1=%d,fd2=%d,flags=0", fds[0], fds[1]);
-	pid = MUST(syscall(SYS_fork));
+	pid = MUST(fork_call());
 	if (!pid) {
 		orphan = expect_child(&middle);
-		pid = MUST(syscall(SYS_fork));
+		pid = MUST(fork_call());
 		if (pid) {
-			expect_fork(&middle, &orphan, pid);
+			expect_forked(&middle, &orphan, pid);
 			leave(&middle, 1);
 		}
 		while (getppid() == pid)
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 		expect_open(&orphan, "/dev/null", "/dev/null", O_RDONLY, 0, fd);
 		leave(&orphan, 2);
 	}
-	expect_fork(&task, &middle, pid);
+	expect_forked(&task, &middle, pid);
 	MUST(close(fds[1]));
 	expect(&task, "Close|fd=%d", fds[1]);
 	wait_for(pid);

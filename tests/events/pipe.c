@@ -8,13 +8,13 @@ int main(int argc, char **argv)
 	static const int flags[] = { 0, O_CLOEXEC, O_NONBLOCK, O_DIRECT | O_CLOEXEC | O_NONBLOCK };
 	int fds[2];
 
-	MUST(syscall(SYS_pipe, fds));
+	MUST(pipe_call(fds));
 	expect(&task, "Pipe|fd1=%d,fd2=%d,flags=0", fds[0], fds[1]);
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		MUST(syscall(SYS_pipe2, fds, flags[i]));
 		expect(&task, "Pipe|fd1=%d,fd2=%d,flags=%d", fds[0], fds[1], flags[i]);
 	}
-	MUST_FAIL(syscall(SYS_pipe, WILD), EFAULT);
+	MUST_FAIL(pipe_call(WILD), EFAULT);
 	MUST_FAIL(syscall(SYS_pipe2, WILD, O_CLOEXEC), EFAULT);
 	MUST_FAIL(syscall(SYS_pipe2, fds, O_APPEND), EINVAL);
 	/* the two that failed took no descriptor */

@@ -5,21 +5,21 @@
 static void renames(struct task *task, const char *from, const char *to, const char *abs_from,
 		    const char *abs_to)
 {
-	MUST(syscall(SYS_rename, from, to));
+	MUST(rename_call(from, to));
 	expect_path(task, "RenameFrom", "RF", abs_from, -1);
 	expect_path(task, "RenameTo", "RT", abs_to, -1);
 }
 
 static void fails(struct task *task, const char *from, const char *to, int error)
 {
-	must_fail(syscall(SYS_rename, from, to), error, "rename");
+	must_fail(rename_call(from, to), error, "rename");
 	expect(task, "RenameFailed|");
 }
 
 static void fails_after_source(struct task *task, const char *from, const char *to,
 			       const char *abs_from, int error)
 {
-	must_fail(syscall(SYS_rename, from, to), error, to);
+	must_fail(rename_call(from, to), error, to);
 	expect_path(task, "RenameFrom", "RF", abs_from, -1);
 	expect(task, "RenameFailed|");
 }

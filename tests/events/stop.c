@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 	sigemptyset(&seen);
 	sigaddset(&seen, SIGUSR1);
 	MUST(sigprocmask(SIG_BLOCK, &seen, NULL));
-	pid = MUST(syscall(SYS_fork));
+	pid = MUST(fork_call());
 	if (!pid) {
 		MUST(kill(getpid(), SIGSTOP));
 		fd = MUST(open("/dev/null", O_RDONLY));
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 		MUST(kill(getpid(), SIGSTOP));
 		leave(&child, 3);
 	}
-	expect_fork(&task, &child, pid);
+	expect_forked(&task, &child, pid);
 	wait_state(pid, WUNTRACED, true);
 	MUST(kill((pid_t)pid, SIGCONT));
 	wait_state(pid, WCONTINUED, false);

@@ -5,7 +5,7 @@
 static void links(struct task *task, const char *target, const char *path, const char *resolved,
 		  const char *abs_path)
 {
-	MUST(syscall(SYS_symlink, target, path));
+	MUST(symlink_call(target, path));
 	expect_symlink(task, target, resolved, abs_path);
 }
 
@@ -41,11 +41,11 @@ int main(int argc, char **argv)
 	MUST(syscall(SYS_symlinkat, "/", AT_FDCWD, "root"));
 	expect_symlink(&task, "/", "/", here("root"));
 
-	MUST_FAIL(syscall(SYS_symlink, "top", "a"), EEXIST);
-	MUST_FAIL(syscall(SYS_symlink, "top", "absent/a"), ENOENT);
-	MUST_FAIL(syscall(SYS_symlink, "", "o"), ENOENT);
-	MUST_FAIL(syscall(SYS_symlink, WILD, "o"), EFAULT);
-	MUST_FAIL(syscall(SYS_symlink, "top", WILD), EFAULT);
+	MUST_FAIL(symlink_call("top", "a"), EEXIST);
+	MUST_FAIL(symlink_call("top", "absent/a"), ENOENT);
+	MUST_FAIL(symlink_call("", "o"), ENOENT);
+	MUST_FAIL(symlink_call(WILD, "o"), EFAULT);
+	MUST_FAIL(symlink_call("top", WILD), EFAULT);
 	MUST_FAIL(syscall(SYS_symlinkat, "top", -1, "o"), EBADF);
 	leave(&task, 0);
 }

@@ -33,11 +33,11 @@ static int fork_one(void *argument)
 {
 	struct work *work = argument;
 	struct task child = expect_child(&work->task);
-	long pid = MUST(syscall(SYS_fork));
+	long pid = MUST(fork_call());
 
 	if (!pid)
 		leave(&child, 5);
-	expect_fork(&work->task, &child, pid);
+	expect_forked(&work->task, &child, pid);
 	wait_for(pid);
 	expect_exit(&work->task, 0);
 	return 0;

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* vfork prints SchedFork alone; the child runs in its parent's memory until it execs or exits. */
+/*
+ * vfork prints SchedFork alone, or what libc makes of it where there is no such call. The child runs
+ * in its parent's memory until it execs or exits.
+ */
 #include "expect.h"
+
+static void expect_vforked(const struct task *task, const struct task *child, long pid)
+{
+#ifndef SYS_vfork
+	expect(task, "SysClone|flags=%d", CLONE_VM | CLONE_VFORK | SIGCHLD);
+#endif
+	expect_fork(task, child, pid);
+}
 
 static void vforks(struct task *task, bool exec)
 {
@@ -18,7 +29,7 @@ static void vforks(struct task *task, bool exec)
 		execv(self(), argv);
 		die("execv");
 	}
-	expect_fork(task, &child, pid);
+	expect_vforked(task, &child, pid);
 	wait_for(pid);
 }
 
@@ -38,7 +49,7 @@ static void failed_exec(struct task *task)
 		execv(self(), argv);
 		die("execv");
 	}
-	expect_fork(task, &child, pid);
+	expect_vforked(task, &child, pid);
 	wait_for(pid);
 }
 

@@ -54,8 +54,12 @@ def run(*command: str | Path, cwd: Path | None = None, stdin: bytes | None = Non
 
 PACKAGE_OF = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "aarch64-linux-gnu-objdump": "binutils-aarch64-linux-gnu",
+    "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf",
     "chroot": "coreutils",
     "depmod": "kmod",
+    "qemu-system-aarch64": "qemu-system-arm",
+    "qemu-system-x86_64": "qemu-system-x86",
     "unshare": "util-linux",
 }
 

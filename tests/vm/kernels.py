@@ -20,11 +20,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sources
-from vm import debug_kernel
+from vm import arm64, debug_kernel
 from vm.archive import ArchiveError, Suite, cache, locked, run, tool
 
 TOP = Path(__file__).resolve().parents[2]
@@ -37,6 +37,7 @@ SUITES = {
 }
 SUITE_OF_MACHINE = sources.machine_codename()
 MACHINE = next((name for name, suite in SUITES.items() if suite == SUITE_OF_MACHINE), "6.1")
+ARM64 = "arm64"  # the machine's release for that architecture
 HEADERS = "linux-headers-"
 IMAGE = "vmlinuz-"
 FLAVOUR = "amd64"
@@ -52,12 +53,17 @@ class Kernel:
     image: Path
     headers: Path  # as seen in `root`
     root: Path = Path("/")  # where its compiler lives
+    machine: str = "x86_64"  # as uname -m says
+    module_variables: tuple[str, ...] = ()  # make's, for modules
+    program_variables: tuple[str, ...] = ()  # make's, for programs of that machine
+    busybox: Path = Path("/bin/busybox")  # static, of that machine
+    initrd: Path | None = None  # the guest's root where it is not this machine's
 
     def build(self, tree: Path, folder: str, *variables: str) -> str:
         """Build the modules of `folder` of `tree`, which lies below `root`."""
         inside = Path("/") / tree.relative_to(self.root)
         make = ["make", "-C", str(self.headers), f"M={inside / folder}", "ETRACE_STRICT=y",
-                *variables, "modules"]  # fmt: skip
+                *self.module_variables, *variables, "modules"]  # fmt: skip
         if self.root == Path("/"):
             return run(*make)
         # objtool of 7.2 reads /proc; a mount namespace of its own leaves none behind
@@ -71,8 +77,10 @@ def find(name: str) -> Kernel:
         return _of_machine()
     if name in debug_kernel.CONFIGS:
         return _debug(name)
+    if name == ARM64:
+        return _arm64()
     if name not in SUITES:
-        known = ", ".join([*SUITES, *debug_kernel.CONFIGS])
+        known = ", ".join([*SUITES, *debug_kernel.CONFIGS, ARM64])
         raise ArchiveError(f"no kernel is called {name!r}: known are {known}")
     return _of_suite(name, SUITES[name], REALTIME if name.endswith("-rt") else FLAVOUR)
 
@@ -92,6 +100,38 @@ def _of_machine() -> Kernel:
     images = {path: Path("/boot") / (IMAGE + path.name.removeprefix(HEADERS)) for path in found}
     headers = next((path for path in found if images[path].exists()), found[0])
     return Kernel(MACHINE, headers.name.removeprefix(HEADERS), images[headers], headers)
+
+
+def _arm64() -> Kernel:
+    """Return the machine's release for arm64, with the root of a guest that boots it."""
+    built = _arm64_headers()
+    suite = Suite(SUITE_OF_MACHINE, ARM64)
+    with locked(ARM64):
+        image = _made(cache() / "images" / built.release, lambda path: _unpack_image(suite, path))
+        userland = _made(
+            cache() / "userland" / f"{suite.name}-{ARM64}",
+            lambda path: arm64.unpack_userland(suite, path),
+        )
+        initrd = cache() / "images" / f"{built.release}.initrd"
+        init = TOP / "tests/vm/guest/init.sh"
+        arm64.make_initrd(userland, image / "lib/modules" / built.release, init, initrd)
+    return replace(
+        built, image=image / "boot" / (IMAGE + built.release), initrd=initrd,
+        busybox=userland / arm64.BUSYBOX, program_variables=arm64.PROGRAM_VARIABLES,
+    )  # fmt: skip
+
+
+def _arm64_headers() -> Kernel:
+    """Return the machine's release for arm64 as far as modules can be built for it."""
+    machine = _of_machine()
+    release = machine.release.replace("amd64", ARM64)
+    headers = cache() / "headers" / release
+    with locked("headers"):
+        _made(headers, lambda path: _unpack_headers(machine.release, release, path))
+    return Kernel(
+        ARM64, release, Path(), headers / "usr/src" / (HEADERS + release),
+        machine=arm64.MACHINE, module_variables=arm64.MODULE_VARIABLES,
+    )  # fmt: skip
 
 
 def _numbers(headers: Path) -> list[int]:
@@ -149,15 +189,7 @@ def build_module(kernel: Kernel, into: Path, *variables: str) -> Path:
 
 def build_for_arm64(into: Path) -> Path:
     """Cross-build the tree's module for arm64's kernel of the machine's release."""
-    machine = _of_machine()
-    release = machine.release.replace("amd64", "arm64")
-    headers = cache() / "headers" / release
-    with locked("headers"):
-        _made(headers, lambda path: _unpack_headers(machine.release, release, path))
-    kernel = Kernel("arm64", release, Path(), headers / "usr/src" / (HEADERS + release))
-    return build_module(
-        kernel, into, "CC=aarch64-linux-gnu-gcc", "CROSS_COMPILE=aarch64-linux-gnu-"
-    )
+    return build_module(_arm64_headers(), into)
 
 
 def _unpack_headers(ours: str, release: str, path: Path) -> None:

@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vm import patience
+from vm import arm64, patience
+from vm.archive import tool
 from vm.kernels import Kernel
 
 GUEST = Path(__file__).resolve().parent / "guest"
@@ -93,14 +94,17 @@ def run(kernel: Kernel, work: Path, script: str, *args: str, boot: Boot | None =
     boot = boot or Boot()
     if not kernel.image.exists():
         raise MachineError(f"{kernel.image} is missing: apt-get install linux-image-amd64")
+    tool(f"qemu-system-{kernel.machine}")
     shutil.copytree(GUEST, work / "guest", dirs_exist_ok=True)
     (work / "bin").mkdir(exist_ok=True)
-    shutil.copy(_busybox(), work / "bin")
+    shutil.copy(_busybox(kernel), work / "bin" / "busybox")
     (work / MARKER).unlink(missing_ok=True)
     command = _command(kernel, work, [script, *args], boot)
     (work / HANGS).unlink(missing_ok=True)
     with (work / CONSOLE).open("wb") as console, (work / "stdout").open("wb") as stdout:
-        spent, how = _wait(command, stdout.fileno(), console.fileno(), boot.seconds, work / HANGS)
+        # a guest with a root of its own writes the file by itself, and QEMU prints the console
+        output = console if kernel.initrd else stdout
+        spent, how = _wait(command, output.fileno(), console.fileno(), boot.seconds, work / HANGS)
     if starved := starvation(spent, (work / CONSOLE).read_text(errors="replace")):
         raise MachineError(f"{kernel.release}: {script}: {starved}")
     if how or not (work / MARKER).exists():
@@ -133,13 +137,20 @@ def starvation(spent: patience.OwnTime, console: str) -> str:
 
 
 def _command(kernel: Kernel, work: Path, script: Sequence[str], boot: Boot) -> list[str]:
+    words = ["oops=panic", *PATIENCE, *boot.append]
+    qemu = list(boot.qemu)
+    if boot.cpus > 1:
+        qemu.append(f"-accel tcg,thread={boot.threads}")
+    if kernel.initrd:
+        return arm64.command(
+            kernel.image, kernel.initrd, work, script, words, qemu, boot.memory, boot.cpus
+        )
     inside = [f"{work}/guest/entry.sh", str(work), *script]
     command = [
         str(_vng()), "--verbose", "--run", str(kernel.image), "--disable-kvm", "--user", "root",
         f"--rwdir={work}", "--memory", boot.memory, "--cpus", str(boot.cpus),
     ]  # fmt: skip
-    command += [f"--append={word}" for word in ("oops=panic", *PATIENCE, *boot.append)]
-    qemu = (*boot.qemu, f"-accel tcg,thread={boot.threads}") if boot.cpus > 1 else boot.qemu
+    command += [f"--append={word}" for word in words]
     command += [f"--qemu-opts={word}" for word in qemu]
     return [*command, "--", shlex.join(inside)]
 
@@ -151,19 +162,16 @@ def _vng() -> Path:
     raise MachineError("vng is missing: pip install virtme-ng (dependency group vm)")
 
 
-def _busybox() -> Path:
-    path = Path("/bin/busybox")
-    if not path.exists():
+def _busybox(kernel: Kernel) -> Path:
+    if not kernel.busybox.exists():
         raise MachineError("busybox is missing: apt-get install busybox-static")
-    return path
+    return kernel.busybox
 
 
 def _wait(
     command: Sequence[str], stdout: int, stderr: int, seconds: float, hangs: Path
 ) -> tuple[patience.OwnTime, str]:
     """Run to the end; return the time that it had, and why it was ended before, or nothing."""
-    if not shutil.which("qemu-system-x86_64"):
-        raise MachineError("qemu-system-x86_64 is missing: apt-get install qemu-system-x86")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # vng is a script of env python3
     started = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,

@@ -13,9 +13,9 @@ import pytest
 import sources
 import strace_log
 from backends import BACKENDS, need_tool
-from event_programs import SOURCES, build_programs, head_value, programs
+from event_programs import SOURCES, build_programs, head_value, is_of_machine, programs
 from vm import kernels, machine
-from vm.archive import run
+from vm.archive import run, tool
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build" / "vm"
@@ -87,13 +87,38 @@ def wanted(items: Iterable[pytest.Item], kernel: str) -> list[str]:
 def prepare(kernel: kernels.Kernel, work: Path) -> None:
     """Put the module, the programs of tests/events, those of the guest and sources into `work`."""
     kernels.build_module(kernel, work)
-    build_programs(work / "programs")
-    run("make", "-s", "-j2", "-C", machine.GUEST, f"OUT={work}/bin")
+    variables = kernel.program_variables
+    for variable in variables:
+        tool(variable.partition("=")[2])
+    build_programs(work / "programs", *variables)
+    run("make", "-s", "-j2", "-C", machine.GUEST, f"OUT={work}/bin", *variables)
     names = [str(program.values[0]) for program in programs()]
     lines = [
-        f"{name} {head_value(SOURCES / (Path(name).name + '.c'), 'options')}" for name in names
+        f"{name} {head_value(source_of(name), 'options')}\n"
+        for name in names
+        if is_of_machine(source_of(name), kernel.machine)
     ]
-    (work / "programs.list").write_text("".join(f"{line}\n" for line in lines))
+    (work / "programs.list").write_text("".join(lines))
+
+
+def source_of(program: str) -> Path:
+    """Return the source of `MODE/NAME`."""
+    return SOURCES / f"{Path(program).name}.c"
+
+
+def must_exist(guest: Guest, program: str) -> None:
+    """Leave a program out that makes calls which the guest's kernel does not have."""
+    source = source_of(program)
+    if not is_of_machine(source, guest.kernel.machine):
+        pytest.skip(f"makes calls that {guest.kernel.machine} does not have")
+    since = head_value(source, "since")
+    if since and version(guest.kernel.release) < version(since):
+        pytest.skip(f"makes a call of Linux {since}")
+
+
+def version(release: str) -> tuple[int, ...]:
+    """Return the first two numbers of a kernel's release."""
+    return tuple(int(word) for word in re.findall(r"\d+", release)[:2])
 
 
 def prepare_builds(work: Path, names: Iterable[str]) -> None:

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 import trace_lines
-from event_programs import SOURCES, head_value, programs
+from event_programs import head_value, programs
 from vm.machine import complaints
-from vm.rig import Guest, numbers
+from vm.rig import Guest, must_exist, numbers, source_of
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 PIPE = ("events", "pipe")
@@ -48,19 +47,11 @@ def of_program(trace: trace_lines.Trace, path: bytes) -> trace_lines.Trace:
     return trace_lines.Trace(trace.cwd, kept)
 
 
-def version(release: str) -> tuple[int, ...]:
-    """Return the first two numbers of a kernel's release."""
-    return tuple(int(word) for word in re.findall(r"\d+", release)[:2])
-
-
 def check(guest: Guest, folder: Path, program: str) -> None:
     """Compare what one program said with its session's trace."""
+    must_exist(guest, program)
     name = program.replace("/", "-")
-    source = SOURCES / f"{Path(program).name}.c"
-    since = head_value(source, "since")
-    if since and version(guest.kernel.release) < version(since):
-        pytest.skip(f"makes a call of Linux {since}")
-    options = head_value(source, "options")
+    options = head_value(source_of(program), "options")
     whole, counts = session(folder, "session" + options.replace(" ", "-"))
     assert (folder / f"{name}.stderr").read_text() == ""
     printed = (folder / f"{name}.expected").read_bytes()

@@ -128,7 +128,7 @@ static void call_with(const char *path, const void *other)
 	mount(path, other, path, MS_BIND, other);
 	umount2(path, MNT_DETACH);
 	syscall(SYS_pipe2, other, 0);
-	if (!syscall(SYS_pipe, fds)) {
+	if (!pipe(fds)) {
 		close(fds[0]);
 		close(fds[1]);
 	}

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ptrace.sh: runs the programs that programs.list names (`MODE/NAME OPTION...`) under etrace-ptrace, each
+# in a folder of its own with no descriptor but 0, 1 and 2. Leaves in out/ptrace what each printed, its
+# status with the times before and after, and NAME.trace.
+set -u
+. "$WORK/guest/session.sh"
+out=$WORK/out/ptrace
+folders=/run/etrace-events
+mkdir -p "$out" $folders
+mount -t tmpfs none $folders || die "no tmpfs"
+cp -r programs $folders || die "no room"
+mkdir $folders/out
+
+uptime_ns() { # in hundredths of a second
+	sed 's/^\([0-9]*\)\.\([0-9]*\) .*/\1\20000000/' /proc/uptime
+}
+
+while read -r program options; do
+	name=$(echo "$program" | tr / -)
+	echo "etrace-program $program" >/dev/kmsg
+	mkdir "$folders/$name"
+	cd "$folders/$name" || die "no folder"
+	started=$(uptime_ns)
+	# shellcheck disable=SC2086 # the options are words
+	etrace-ptrace -o "$folders/out/$name.trace" $options -- "$folders/programs/$program" \
+		>"$folders/out/$name.expected" 2>"$folders/out/$name.stderr" </dev/null
+	printf 'exit %s\nstarted_ns %s\nended_ns %s\n' $? "$started" "$(uptime_ns)" >"$folders/out/$name.status"
+	cd "$WORK" || die "no work folder"
+	rm -rf "${folders:?}/$name"
+done <programs.list
+cp $folders/out/* "$out" || die "no results"
+umount $folders

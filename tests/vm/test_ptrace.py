@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of tests/events under the ptrace backend, in the guest's kernel and architecture."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import trace_lines
+from event_programs import programs
+from vm.machine import complaints
+from vm.rig import Guest, must_exist, numbers
+
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
+PTRACE = ("ptrace",)
+FOLDERS = "/run/etrace-events"
+TICK_NS = 10_000_000  # of /proc/uptime
+
+
+@pytest.mark.phase(*PTRACE)
+@pytest.mark.parametrize("program", programs())
+def test_it_writes_the_lines_that_the_program_says(guest: Guest, program: str) -> None:
+    guest.phase(*PTRACE)
+    must_exist(guest, program)
+    name = program.replace("/", "-")
+    folder = guest.work / "out/ptrace"
+    assert (folder / f"{name}.stderr").read_text() == ""
+    trace = trace_lines.parse((folder / f"{name}.trace").read_bytes())
+    assert trace.cwd == os.fsencode(f"{FOLDERS}/{name}")
+    status = numbers(folder / f"{name}.status")
+    trace_lines.check_stamps(trace, status["started_ns"], status["ended_ns"] + TICK_NS)
+    path = os.fsencode(f"{FOLDERS}/programs/{program}")
+    diff = trace_lines.compare_run((folder / f"{name}.expected").read_bytes(), trace, path)
+    if diff:
+        pytest.fail(diff, pytrace=False)
+    assert b"Exit|status=%d" % status["exit"] in [line.data for line in trace.lines]
+
+
+@pytest.mark.phase(*PTRACE)
+def test_the_kernel_does_not_complain(guest: Guest) -> None:
+    assert complaints(guest.console(*PTRACE)) == []
