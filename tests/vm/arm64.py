@@ -22,9 +22,8 @@ MACHINE = "aarch64"  # as uname -m says
 MODULE_VARIABLES = ("CC=aarch64-linux-gnu-gcc", "CROSS_COMPILE=aarch64-linux-gnu-")
 PROGRAM_VARIABLES = ("CC=aarch64-linux-gnu-gcc", "CC32=arm-linux-gnueabihf-gcc")
 PACKAGES = ("busybox-static", "util-linux", "libc6", "libcap-ng0")
-BUSYBOX = "bin/busybox"
 FILES = (
-    BUSYBOX,
+    "bin/busybox",
     "usr/bin/setpriv",
     "usr/bin/unshare",
     "lib/ld-linux-aarch64.so.1",
@@ -42,6 +41,12 @@ def unpack_userland(suite: Suite, path: Path) -> None:
     suite.unpack(PACKAGES, path)
 
 
+def unpacked(userland: Path, name: str) -> Path:
+    """Return a file of the packages; those of Debian 13 have everything below usr/."""
+    path = userland / name
+    return path if path.exists() else userland / "usr" / name
+
+
 def make_initrd(userland: Path, modules: Path, init: Path, out: Path) -> None:
     """Make the root from unpacked packages, the kernel's folder of modules, and the init script."""
     root = out.with_name(out.name + ".root")
@@ -51,7 +56,7 @@ def make_initrd(userland: Path, modules: Path, init: Path, out: Path) -> None:
     for name in FILES:
         target = root / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(userland / name, target)
+        shutil.copy(unpacked(userland, name), target)
     (root / "bin/sh").symlink_to("busybox")
     shutil.copy(init, root / "init")
     names = []

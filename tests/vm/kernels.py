@@ -117,7 +117,7 @@ def _arm64() -> Kernel:
         arm64.make_initrd(userland, image / "lib/modules" / built.release, init, initrd)
     return replace(
         built, image=image / "boot" / (IMAGE + built.release), initrd=initrd,
-        busybox=userland / arm64.BUSYBOX, program_variables=arm64.PROGRAM_VARIABLES,
+        busybox=arm64.unpacked(userland, "bin/busybox"), program_variables=arm64.PROGRAM_VARIABLES,
     )  # fmt: skip
 
 

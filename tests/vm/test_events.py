@@ -81,5 +81,11 @@ def test_etrace_cat_writes_the_lines_that_the_program_says(guest: Guest, program
 
 @pytest.mark.phase(*PIPE)
 @pytest.mark.phase(*COLLECTOR)
+def test_every_function_could_be_probed(guest: Guest) -> None:
+    assert "cannot be probed" not in guest.console(*PIPE) + guest.console(*COLLECTOR)
+
+
+@pytest.mark.phase(*PIPE)
+@pytest.mark.phase(*COLLECTOR)
 def test_the_kernel_does_not_complain(guest: Guest) -> None:
     assert complaints(guest.console(*PIPE) + guest.console(*COLLECTOR)) == []
