@@ -47,17 +47,30 @@ static struct {
 	u64 flushed_ns;
 } output;
 
+/* The trace of --continue has the mode that somebody gave it: it stays. */
+static void tell_mode(void)
+{
+	struct stat st;
+
+	if (fstat(output.fd, &st) == 0 && (st.st_mode & 0077))
+		say("others than its owner may use '%s' (mode %04o): chmod 600 if it is to be as "
+		    "private as a new one", output.name, (unsigned int)st.st_mode & 07777);
+}
+
+/* For its owner alone: arguments and environments hold secrets. */
 static void open_file(void)
 {
 	/* root must not follow or overwrite what somebody else has put there */
 	int flags = options.resume ? O_RDWR | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL;
 
-	output.fd = open(options.output, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
+	output.fd = open(options.output, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
 	if (output.fd < 0 && errno == EEXIST)
 		die("'%s' exists already: remove it or name another file", options.output);
 	if (output.fd < 0)
 		die("cannot write '%s': %s", options.output, strerror(errno));
 	output.name = options.output;
+	if (options.resume)
+		tell_mode();
 }
 
 static void find_start(void)

@@ -198,7 +198,7 @@ static void write_stats_fd(void)
 		say("cannot write the stats: %s", strerror(errno));
 }
 
-/* The file appears whole or not at all, and no link that lies there is followed. */
+/* The file appears whole or not at all, as private as a trace; no link there is followed. */
 static void write_stats_file(void)
 {
 	char *temporary;
@@ -207,7 +207,7 @@ static void write_stats_file(void)
 
 	if (asprintf(&temporary, "%s.%d.tmp", options.stats, getpid()) < 0)
 		die("out of memory");
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (file)
 		put_stats(file);

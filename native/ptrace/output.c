@@ -3,8 +3,8 @@
  * Files for the user who called sudo are made with that user's rights (the uid of the file system):
  * whatever links lie in a directory of theirs, nothing is opened that they could not open.
  *
- * Programs get secrets as arguments and in their environment. What root traces, and what holds
- * environments, is for its owner alone.
+ * Programs get secrets as arguments and in their environment: a trace, and what is written beside
+ * it, is for its owner alone.
  */
 #include "output.h"
 
@@ -76,18 +76,12 @@ static void act_as_myself(void)
 	errno = error;
 }
 
-static bool is_private(void)
-{
-	return options.environment || geteuid() == 0;
-}
-
 static int open_as_owner(const char *path, int flags)
 {
 	int fd;
 
 	act_as_owner();
-	fd = open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY,
-		  is_private() ? 0600 : 0644);
+	fd = open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 	act_as_myself();
 	return fd;
 }
@@ -109,7 +103,7 @@ static void make_private(int fd)
 {
 	struct stat st;
 
-	if (is_private() && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0077))
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0077))
 		fchmod(fd, 0600); /* somebody else's file keeps the mode that they gave it */
 }
 

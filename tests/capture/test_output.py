@@ -19,9 +19,9 @@ def tracer(public: Path) -> Path:
 
 
 @pytest.mark.parametrize("options", [(), ("--rotate", "t.stats")])
-@pytest.mark.parametrize(("flags", "mode"), [((), 0o644), (("--env",), 0o600)])
-def test_environments_are_for_their_owner_alone(
-    tracer: Path, tmp_path: Path, flags: tuple[str, ...], mode: int, options: tuple[str, ...]
+@pytest.mark.parametrize("flags", [(), ("--env",)])
+def test_arguments_and_environments_are_for_their_owner_alone(
+    tracer: Path, tmp_path: Path, flags: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
     folder = tracer.parent / tmp_path.name
     folder.mkdir()
@@ -34,7 +34,7 @@ def test_environments_are_for_their_owner_alone(
         check=True, umask=0o022, cwd=folder, user=user,
     )  # fmt: skip
     found = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
-    assert {name: found[name] for name in ("t", "t.stats")} == {"t": mode, "t.stats": mode}
+    assert {name: found[name] for name in ("t", "t.stats")} == {"t": 0o600, "t.stats": 0o600}
 
 
 def test_what_was_left_by_a_capture_that_was_killed_at_once_is_replaced(tmp_path: Path) -> None:

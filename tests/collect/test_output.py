@@ -47,6 +47,32 @@ def test_an_output_file_is_made_and_never_overwritten(tmp_path: Path, instance: 
     assert out.read_bytes() == WHOLE
 
 
+def mode_of(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_trace_and_its_stats_are_for_their_owner_alone(tmp_path: Path, instance: Path) -> None:
+    out, stats = tmp_path / "trace", tmp_path / "stats"
+    before = os.umask(0)
+    try:
+        assert replay(instance, "-o", out, "--stats", stats).status == 0
+    finally:
+        os.umask(before)
+    assert (mode_of(out), mode_of(stats)) == (0o600, 0o600)
+
+
+@pytest.mark.parametrize(("mode", "is_told"), [(0o600, False), (0o640, True)])
+def test_a_trace_that_is_continued_keeps_the_mode_it_was_given(
+    tmp_path: Path, instance: Path, mode: int, is_told: bool
+) -> None:
+    out = tmp_path / "trace"
+    out.touch(mode)
+    out.chmod(mode)
+    told = replay(instance, "--continue", "-o", out)
+    assert (told.status, mode_of(out)) == (0, mode)
+    assert ("(mode 0640)" in told.messages) is is_told
+
+
 def test_a_link_in_the_way_is_not_followed(tmp_path: Path, instance: Path) -> None:
     victim, link = tmp_path / "victim", tmp_path / "link"
     link.symlink_to(victim)
