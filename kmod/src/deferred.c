@@ -84,6 +84,7 @@ static void look_again(struct etrace_task *entry)
 static void run(struct callback_head *work)
 {
 	struct etrace_task *entry = container_of(work, struct etrace_task, work);
+	u32 session = entry->session;
 
 	if (etrace_task_live(entry))
 		look_again(entry);
@@ -92,7 +93,7 @@ static void run(struct callback_head *work)
 	etrace_descriptors_free(entry);
 	etrace_task_put(entry);
 	etrace_memory_refill();
-	etrace_work_done();
+	etrace_work_done(session);
 }
 
 void etrace_defer(struct etrace_task *entry, const struct etrace_call *call)

@@ -205,7 +205,7 @@ void etrace_scratch_put(struct etrace_scratch *scratch);
  */
 struct callback_head;
 int etrace_work_add(struct callback_head *work, void (*function)(struct callback_head *work));
-void etrace_work_done(void); /* last thing that `function` calls */
+void etrace_work_done(u32 session); /* of the task; last thing that `function` calls */
 
 /* ---- hooks ---- */
 

@@ -17,8 +17,11 @@
 
 #define WAIT_JIFFIES (2 * HZ)
 
-static atomic_t n_pending;
-static int n_stuck; /* of these from earlier sessions */
+/*
+ * The session in the upper half, how many of its works are pending in the lower. Works of earlier
+ * sessions are in neither: nobody waits for them any more, whenever they end.
+ */
+static atomic64_t pending;
 static DECLARE_WAIT_QUEUE_HEAD(none_pending);
 
 #ifdef ETRACE_TASK_WORK_EXPORTED
@@ -62,6 +65,17 @@ int etrace_work_init(void)
 }
 #endif
 
+static u32 session_of(u64 state)
+{
+	return state >> 32;
+}
+
+static u32 n_pending(void)
+{
+	return lower_32_bits(atomic64_read(&pending));
+}
+
+/* Only the probes of the session that runs add work: the upper half is theirs. */
 int etrace_work_add(struct callback_head *work, void (*function)(struct callback_head *work))
 {
 	int err;
@@ -72,30 +86,29 @@ int etrace_work_add(struct callback_head *work, void (*function)(struct callback
 	if (err)
 		module_put(THIS_MODULE);
 	else
-		atomic_inc(&n_pending); /* it runs when current is about to leave the kernel */
+		atomic64_inc(&pending); /* it runs when current is about to leave the kernel */
 	return err;
 }
 
-void etrace_work_done(void)
+void etrace_work_done(u32 session)
 {
-	atomic_dec(&n_pending);
+	s64 state = atomic64_read(&pending);
+
+	while (session_of(state) == session)
+		if (atomic64_try_cmpxchg(&pending, &state, state - 1))
+			break;
 	if (wq_has_sleeper(&none_pending))
 		wake_up(&none_pending);
 	module_put(THIS_MODULE); /* module_exit waits until the caller has left our code */
 }
 
-void etrace_work_begin(void)
+void etrace_work_begin(u32 session)
 {
-	n_stuck = atomic_read(&n_pending);
+	atomic64_set(&pending, (s64)((u64)session << 32));
 }
 
-static int n_left(void)
+u32 etrace_work_wait(void)
 {
-	return max(atomic_read(&n_pending) - n_stuck, 0);
-}
-
-unsigned int etrace_work_wait(void)
-{
-	wait_event_timeout(none_pending, !n_left(), WAIT_JIFFIES);
-	return (unsigned int)n_left();
+	wait_event_timeout(none_pending, !n_pending(), WAIT_JIFFIES);
+	return n_pending();
 }

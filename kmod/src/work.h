@@ -3,11 +3,13 @@
 #ifndef ETRACE_WORK_H
 #define ETRACE_WORK_H
 
+#include <linux/types.h>
+
 /* -errno when the kernel gives no way to add work to a task. */
 int etrace_work_init(void);
 /* A session begins: what is pending now is none of its own. */
-void etrace_work_begin(void);
+void etrace_work_begin(u32 session);
 /* Until no work of the session is pending, two seconds at most. How many are left. */
-unsigned int etrace_work_wait(void);
+u32 etrace_work_wait(void);
 
 #endif /* ETRACE_WORK_H */

@@ -45,3 +45,17 @@ end_collector() {
 	kill -TERM $collector
 	wait $collector || die "etrace_cat ended with $?"
 }
+
+# begin_hold: a traced thread of $holder does not get to user space, and so ends no session whole.
+begin_hold() {
+	mkfifo /run/etrace-held
+	hold >/run/etrace-held &
+	holder=$!
+	read -r _ </run/etrace-held || die "nothing is held"
+	rm /run/etrace-held
+}
+
+let_go() { # HOLDER
+	kill -TERM "$1"
+	wait "$1" || die "the held task ended with $?"
+}
