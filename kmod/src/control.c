@@ -62,7 +62,7 @@ static int put_status(struct sk_buff *skb, const struct etrace_session_status *s
 {
 	if (nla_put_u32(skb, ETRACE_ATTR_STATE, status->state))
 		return -EMSGSIZE;
-	if (status->state == ETRACE_STATE_IDLE)
+	if (!status->number)
 		return 0;
 	if (nla_put_u32(skb, ETRACE_ATTR_SESSION, status->number) ||
 	    nla_put_u32(skb, ETRACE_ATTR_OPTIONS, status->options) ||
@@ -150,6 +150,13 @@ static int read_request(struct genl_info *info, struct etrace_session_request *r
 	return -EINVAL;
 }
 
+/* NL_SET_ERR_MSG() takes literals: these are, and the module stays until they are sent. */
+static void say(struct genl_info *info, const char *reason)
+{
+	if (info->extack)
+		info->extack->_msg = reason;
+}
+
 static int start(struct genl_info *info, const struct etrace_session_request *request)
 {
 	struct etrace_session_status status;
@@ -158,9 +165,7 @@ static int start(struct genl_info *info, const struct etrace_session_request *re
 
 	if (!err)
 		return answer(info, ETRACE_CMD_START, &status, put_started);
-	/* NL_SET_ERR_MSG() takes literals: these are, and the module stays until they are sent */
-	if (info->extack)
-		info->extack->_msg = reason;
+	say(info, reason);
 	return err;
 }
 
@@ -186,17 +191,100 @@ static int do_start(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
+/*
+ * A STOP that will be answered later, by messages that are made before anything ends: there is
+ * memory for them then. `ack` is what netlink itself would have sent behind the answer.
+ */
+struct stop_request {
+	struct etrace_session_waiter waiter;
+	struct sk_buff *answer;
+	void *header; /* in it */
+	struct sk_buff *ack; /* NULL: was not asked for */
+	struct nlmsgerr *error; /* in it */
+};
+
+static void stop_request_free(struct stop_request *request)
+{
+	nlmsg_free(request->answer);
+	nlmsg_free(request->ack);
+	kfree(request);
+}
+
+static int make_ack(struct stop_request *request, const struct genl_info *info)
+{
+	struct nlmsghdr *header;
+
+	if (!(info->nlhdr->nlmsg_flags & NLM_F_ACK))
+		return 0;
+	request->ack = nlmsg_new(sizeof(*request->error), GFP_KERNEL);
+	if (!request->ack)
+		return -ENOMEM;
+	header = nlmsg_put(request->ack, info->snd_portid, info->snd_seq, NLMSG_ERROR,
+			   sizeof(*request->error), NLM_F_CAPPED);
+	if (!header)
+		return -EMSGSIZE;
+	request->error = nlmsg_data(header);
+	*request->error = (struct nlmsgerr){ .msg = *info->nlhdr };
+	return 0;
+}
+
+static int make_answer(struct stop_request *request, struct genl_info *info)
+{
+	request->answer = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!request->answer)
+		return -ENOMEM;
+	request->header = genlmsg_put_reply(request->answer, info, &family, 0, ETRACE_CMD_STOP);
+	return request->header ? 0 : -EMSGSIZE;
+}
+
+/* Nobody may be there any more, or its queue is full: it sees that as with every other answer. */
+static void tell_stopped(struct etrace_session_waiter *waiter,
+			 const struct etrace_session_status *status)
+{
+	struct stop_request *request = container_of(waiter, struct stop_request, waiter);
+
+	if (status && !put_status(request->answer, status)) {
+		genlmsg_end(request->answer, request->header);
+		genlmsg_unicast(&init_net, request->answer, waiter->portid);
+		request->answer = NULL;
+		if (request->ack)
+			nlmsg_unicast(init_net.genl_sock, request->ack, waiter->portid);
+		request->ack = NULL;
+	}
+	stop_request_free(request);
+}
+
+static int stop(struct genl_info *info, u32 number)
+{
+	struct stop_request *request = kzalloc(sizeof(*request), GFP_KERNEL);
+	const char *reason = NULL;
+	int err;
+
+	if (!request)
+		return -ENOMEM;
+	request->waiter.portid = info->snd_portid;
+	request->waiter.tell = tell_stopped;
+	err = make_answer(request, info);
+	if (!err)
+		err = make_ack(request, info);
+	if (!err)
+		err = etrace_session_stop(number, &request->waiter, &reason);
+	if (err) {
+		say(info, reason);
+		stop_request_free(request);
+	}
+	return err;
+}
+
 static int do_stop(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct nlattr *number = info->attrs[ETRACE_ATTR_SESSION];
-	struct etrace_session_status status;
 	int err = check_allowed(skb, info);
 
 	if (!err)
-		err = etrace_session_stop(number ? nla_get_u32(number) : 0, &status);
-	if (err == -ENOENT)
-		NL_SET_ERR_MSG(info->extack, "no such session runs");
-	return err ?: answer(info, ETRACE_CMD_STOP, &status, put_status);
+		err = stop(info, number ? nla_get_u32(number) : 0);
+	/* so does a dump say to netlink_rcv_skb() that it is not to acknowledge: not yet */
+	return err ?: -EINTR;
 }
 
 static int do_status(struct sk_buff *skb, struct genl_info *info)
@@ -222,7 +310,7 @@ static struct genl_family family __ro_after_init = {
 	.name = ETRACE_GENL_NAME,
 	.version = ETRACE_GENL_VERSION,
 	.module = THIS_MODULE,
-	.parallel_ops = true, /* the session has its own lock, and STOP may take seconds */
+	.parallel_ops = true, /* the session has its own lock */
 	.maxattr = ETRACE_N_ATTRIBUTES - 1,
 	.policy = policy,
 	.small_ops = operations,

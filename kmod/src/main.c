@@ -5,7 +5,6 @@
 #include "control.h"
 #include "etrace.h"
 #include "memory.h"
-#include "notice.h"
 #include "record.h"
 #include "scratch.h"
 #include "session.h"
@@ -49,9 +48,9 @@ free_counters:
  */
 static void __exit etrace_exit(void)
 {
-	etrace_notice_flush();
+	etrace_session_flush();
 	etrace_control_unregister();
-	etrace_session_quiesce();
+	etrace_synchronize_tasks(); /* who called module_put() has left our code */
 	etrace_hooks_deinit();
 	etrace_memory_deinit();
 	etrace_scratch_deinit();

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session: from the instance and the probes to the last record. Process context, one caller at a
- * time. The module is pinned while a session runs: unloading it would empty the ring buffers that
- * hold its records.
+ * A session: from the instance and the probes to the last record. Process context. The module is
+ * pinned while a session runs: unloading it would empty the ring buffers that hold its records.
+ *
+ * The state is the lock. Whoever has made it STARTING (a START) or STOPPING (the work) owns what is
+ * in this file until it makes it something else; session_lock guards the change and is never held
+ * for long. So nobody waits who may not: generic netlink holds a lock during a request that every
+ * module which registers a family wants to write, and then all other families wait behind that.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -21,7 +25,8 @@
 u32 etrace_options;
 u32 etrace_session;
 
-static DEFINE_MUTEX(session_lock);
+static DEFINE_MUTEX(session_lock); /* of the state and of `waiters` */
+static LIST_HEAD(waiters); /* for the end of the session that is being stopped */
 static struct {
 	u32 state; /* enum etrace_state */
 	u32 number;
@@ -120,7 +125,7 @@ static void open_session(const struct etrace_session_request *request)
 	describe(request);
 	reset_counters();
 	etrace_notice_reset(session.number);
-	etrace_work_begin();
+	etrace_work_begin(session.number);
 	etrace_options = request->options;
 	WRITE_ONCE(etrace_session, session.number);
 	etrace_task_set_open(request->root ? request->root->signal : NULL);
@@ -149,7 +154,6 @@ static int begin(const struct etrace_session_request *request, const char **reas
 {
 	int err;
 
-	session.state = ETRACE_STATE_IDLE; /* the figures of the last session are gone */
 	open_session(request);
 	err = etrace_hooks_register(request->options);
 	if (err) {
@@ -164,36 +168,15 @@ static int begin(const struct etrace_session_request *request, const char **reas
 	}
 	if (request->options & ETRACE_OPTION_ISOLATE)
 		etrace_isolate_begin();
-	session.state = ETRACE_STATE_RUNNING;
 	return 0;
 }
 
-static const char *obstacle(const struct etrace_session_request *request)
-{
-	if (session.state == ETRACE_STATE_RUNNING)
-		return "a session runs already: stop it first";
-	if (request->options & ETRACE_OPTION_ISOLATE && !etrace_isolate_possible())
-		return "others watch system calls (perf trace, bpftrace?): start without isolation";
-	return NULL;
-}
-
-static int start_locked(const struct etrace_session_request *request, const char **reason)
-{
-	int err;
-
-	*reason = obstacle(request);
-	if (*reason)
-		return -EBUSY;
-	err = open_instance(request->instance, reason);
-	if (err)
-		return err;
-	return begin(request, reason);
-}
-
-static void fill_status(struct etrace_session_status *status)
+static void fill_status_locked(struct etrace_session_status *status)
 {
 	memset(status, 0, sizeof(*status));
 	status->state = session.state;
+	if (session.state == ETRACE_STATE_IDLE || session.state == ETRACE_STATE_STARTING)
+		return; /* there is nothing to say, or it is being written */
 	status->number = session.number;
 	status->options = etrace_options;
 	status->owner_pid = session.owner_pid;
@@ -202,6 +185,65 @@ static void fill_status(struct etrace_session_status *status)
 	strscpy(status->instance, session.instance_name, sizeof(status->instance));
 	sum_counters(status->counters);
 	status->counters[ETRACE_COUNT_LIVE] = etrace_task_set_live();
+}
+
+/* ---- start ---- */
+
+static const char *const in_the_way[ETRACE_N_STATES] = {
+	[ETRACE_STATE_RUNNING] = "a session runs already: stop it first",
+	[ETRACE_STATE_STOPPING] = "the last session is still being stopped: try again",
+	[ETRACE_STATE_STARTING] = "a session is being started already",
+};
+
+/* 0: what is in this file is the caller's until it calls settle(). */
+static int claim(u32 *before, const char **reason)
+{
+	mutex_lock(&session_lock);
+	*before = session.state;
+	*reason = in_the_way[*before];
+	if (!*reason)
+		session.state = ETRACE_STATE_STARTING;
+	mutex_unlock(&session_lock);
+	return *reason ? -EBUSY : 0;
+}
+
+static void settle(u32 state, struct etrace_session_status *status)
+{
+	mutex_lock(&session_lock);
+	session.state = state;
+	fill_status_locked(status);
+	mutex_unlock(&session_lock);
+}
+
+/* `state`: what it is when that fails. */
+static int start_claimed(const struct etrace_session_request *request, u32 *state,
+			 const char **reason)
+{
+	int err;
+
+	if (request->options & ETRACE_OPTION_ISOLATE && !etrace_isolate_possible()) {
+		*reason = "others watch system calls (perf trace, bpftrace?): "
+			  "start without isolation";
+		return -EBUSY;
+	}
+	err = open_instance(request->instance, reason);
+	if (err)
+		return err;
+	*state = ETRACE_STATE_IDLE; /* the figures of the last session are gone */
+	return begin(request, reason);
+}
+
+static int start_pinned(const struct etrace_session_request *request,
+			struct etrace_session_status *status, const char **reason)
+{
+	u32 state;
+	int err = claim(&state, reason);
+
+	if (err)
+		return err;
+	err = start_claimed(request, &state, reason);
+	settle(err ? state : ETRACE_STATE_RUNNING, status);
+	return err;
 }
 
 int etrace_session_start(const struct etrace_session_request *request,
@@ -213,72 +255,113 @@ int etrace_session_start(const struct etrace_session_request *request,
 		*reason = "the module is being unloaded";
 		return -ENODEV;
 	}
-	mutex_lock(&session_lock);
-	err = start_locked(request, reason);
-	fill_status(status);
-	mutex_unlock(&session_lock);
+	err = start_pinned(request, status, reason);
 	if (err)
 		module_put(THIS_MODULE);
 	return err;
 }
 
-static void stop_locked(void)
+/* ---- stop ---- */
+
+static void tell_all(struct list_head *told, const struct etrace_session_status *status)
 {
-	end();
-	session.state = ETRACE_STATE_STOPPED;
-	etrace_notice(ETRACE_NOTICE_STOPPED);
+	struct etrace_session_waiter *waiter, *next;
+
+	list_for_each_entry_safe(waiter, next, told, node) {
+		list_del(&waiter->node);
+		waiter->tell(waiter, status);
+	}
 }
 
-int etrace_session_stop(u32 number, struct etrace_session_status *status)
-{
-	bool runs;
-
-	mutex_lock(&session_lock);
-	runs = session.state == ETRACE_STATE_RUNNING && (!number || number == session.number);
-	if (runs)
-		stop_locked();
-	fill_status(status);
-	mutex_unlock(&session_lock);
-	if (!runs)
-		return -ENOENT;
-	module_put(THIS_MODULE);
-	return 0;
-}
-
-/* A closing socket does not wait for the end of the session. */
-static u32 orphan;
-
-static void stop_orphan(struct work_struct *work)
+/* Unloading waits for this work (etrace_session_flush), so it may go on when the pin is gone. */
+static void stop_session(struct work_struct *work)
 {
 	struct etrace_session_status status;
+	LIST_HEAD(told);
 
-	etrace_session_stop(READ_ONCE(orphan), &status);
+	end();
+	mutex_lock(&session_lock);
+	session.state = ETRACE_STATE_STOPPED;
+	fill_status_locked(&status);
+	list_splice_init(&waiters, &told);
+	etrace_notice(ETRACE_NOTICE_STOPPED); /* with this session's number */
+	mutex_unlock(&session_lock);
+	module_put(THIS_MODULE); /* before they are told: they may unload it at once */
+	tell_all(&told, &status);
 }
 
-static DECLARE_WORK(stop_orphan_work, stop_orphan);
+static DECLARE_WORK(stop_work, stop_session);
 
-/* The lock is not waited for: its holder may be stopping the session for another socket. */
+static void begin_to_stop_locked(void)
+{
+	if (session.state == ETRACE_STATE_STOPPING)
+		return;
+	session.state = ETRACE_STATE_STOPPING;
+	queue_work(system_long_wq, &stop_work);
+}
+
+static int why_not_stop_locked(u32 number, const char **reason)
+{
+	switch (session.state) {
+	case ETRACE_STATE_STARTING:
+		*reason = "a session is being started: try again";
+		return -EBUSY;
+	case ETRACE_STATE_RUNNING:
+	case ETRACE_STATE_STOPPING:
+		if (!number || number == session.number)
+			return 0;
+		fallthrough;
+	default:
+		*reason = "no such session runs";
+		return -ENOENT;
+	}
+}
+
+int etrace_session_stop(u32 number, struct etrace_session_waiter *waiter, const char **reason)
+{
+	int err;
+
+	mutex_lock(&session_lock);
+	err = why_not_stop_locked(number, reason);
+	if (!err) {
+		list_add_tail(&waiter->node, &waiters);
+		begin_to_stop_locked();
+	}
+	mutex_unlock(&session_lock);
+	return err;
+}
+
+static void forget_locked(u32 portid, struct list_head *forgotten)
+{
+	struct etrace_session_waiter *waiter, *next;
+
+	list_for_each_entry_safe(waiter, next, &waiters, node)
+		if (waiter->portid == portid)
+			list_move(&waiter->node, forgotten);
+}
+
+/* Whoever gets the number of the socket next is not told what this one asked for. */
 void etrace_session_owner_gone(u32 portid)
 {
-	u32 number = READ_ONCE(session.number);
+	LIST_HEAD(forgotten);
 
-	if (READ_ONCE(session.state) != ETRACE_STATE_RUNNING ||
-	    READ_ONCE(session.owner_portid) != portid)
-		return;
-	WRITE_ONCE(orphan, number);
-	schedule_work(&stop_orphan_work);
+	mutex_lock(&session_lock);
+	forget_locked(portid, &forgotten);
+	if (session.state == ETRACE_STATE_RUNNING && session.owner_portid == portid)
+		begin_to_stop_locked();
+	mutex_unlock(&session_lock);
+	tell_all(&forgotten, NULL);
 }
 
 void etrace_session_status(struct etrace_session_status *status)
 {
 	mutex_lock(&session_lock);
-	fill_status(status);
+	fill_status_locked(status);
 	mutex_unlock(&session_lock);
 }
 
-void etrace_session_quiesce(void)
+void etrace_session_flush(void)
 {
-	flush_work(&stop_orphan_work);
+	flush_work(&stop_work);
 	etrace_notice_flush();
-	etrace_synchronize_tasks(); /* who called module_put() has left our code */
 }

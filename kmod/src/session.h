@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One session after the other, as control.c drives them. Process context; all of it may sleep. */
+/*
+ * One session after the other, as control.c drives them. Process context. Nothing here waits for a
+ * session that is being started or stopped: the state says so, and stopping is done by a work.
+ */
 #ifndef ETRACE_SESSION_H
 #define ETRACE_SESSION_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 
 #include "etrace/control.h"
@@ -19,7 +23,7 @@ struct etrace_session_request {
 
 struct etrace_session_status {
 	u32 state; /* enum etrace_state */
-	u32 number;
+	u32 number; /* 0: no session was there yet, or one is being started */
 	u32 options;
 	u32 owner_pid;
 	u64 root_upid;
@@ -28,18 +32,30 @@ struct etrace_session_status {
 	u64 counters[ETRACE_N_COUNTERS];
 };
 
+/* Who asked for the end of a session and is told of it. Embedded in what is needed to do so. */
+struct etrace_session_waiter {
+	struct list_head node;
+	u32 portid; /* netlink socket */
+	/* Once, from the work: `status` is of the session that has ended; NULL: the socket is closed. */
+	void (*tell)(struct etrace_session_waiter *waiter,
+		     const struct etrace_session_status *status);
+};
+
 /*
- * `status`: of the session that this call started or stopped. `reason`: what is in the way, for the
- * user, when the answer is not 0.
+ * `status`: of the session that this call started. `reason`: what is in the way, for the user, when
+ * the answer is not 0. -EBUSY while another session runs, is being started or stopped.
  */
 int etrace_session_start(const struct etrace_session_request *request,
 			 struct etrace_session_status *status, const char **reason);
-/* -ENOENT when none runs, or not session `number` (0: whichever runs). */
-int etrace_session_stop(u32 number, struct etrace_session_status *status);
+/*
+ * The session `number` (0: whichever runs) is going to end, if it was not already; 0: `waiter` will
+ * be told. -ENOENT when none runs; -EBUSY while one is being started.
+ */
+int etrace_session_stop(u32 number, struct etrace_session_waiter *waiter, const char **reason);
 /* The socket `portid` was closed. */
 void etrace_session_owner_gone(u32 portid);
 void etrace_session_status(struct etrace_session_status *status);
-/* module_exit: nothing of us runs any more when this returns. */
-void etrace_session_quiesce(void);
+/* module_exit, before anybody who waits goes: all of them were told that the last session ended. */
+void etrace_session_flush(void);
 
 #endif /* ETRACE_SESSION_H */

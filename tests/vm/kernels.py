@@ -204,6 +204,11 @@ def _unpack_headers(ours: str, release: str, path: Path) -> None:
         link.symlink_to((Path("/usr/src") / (HEADERS + ours) / name).resolve())
 
 
+def build_family(kernel: Kernel, into: Path) -> Path:
+    """Build the module that registers a generic netlink family."""
+    return _build(kernel, ("tests/vm/family",), "family", into)
+
+
 def build_control(kernel: Kernel, into: Path) -> Path:
     """Build the module that complains on request."""
     return _build(kernel, ("tests/vm/guest",), "complain", into)

@@ -7,8 +7,9 @@
  *			returns when the session runs; a background process owns it until it stops
  *	ectl run [OPTION...] [--drain SECONDS] -- COMMAND...
  *			session over the command; waits for its descendants, up to 30 s or SECONDS
- *	ectl stop	ends the session	ectl status
+ *	ectl stop [--no-ack]	ends the session	ectl status
  *	ectl watch [SECONDS]	prints notices until the session stops
+ *	ectl family NAME	asks the kernel for a generic netlink family
  *
  * stop, status and run print `name value` lines; run prints them to descriptor 3 if that is open,
  * else to standard error, and exits as the command did. 125: ectl itself failed.
@@ -61,6 +62,8 @@ static const char *const state_names[] = {
 	[ETRACE_STATE_IDLE] = "idle",
 	[ETRACE_STATE_RUNNING] = "running",
 	[ETRACE_STATE_STOPPED] = "stopped",
+	[ETRACE_STATE_STOPPING] = "stopping",
+	[ETRACE_STATE_STARTING] = "starting",
 };
 
 static const char *const notice_names[] = {
@@ -111,7 +114,8 @@ static void fail(const char *what, int error)
 {
 	const char *hint = error == -ENOENT ? " (is the module loaded?)" : "";
 
-	fprintf(stderr, "ectl: %s: %s%s\n", what, strerror(-error), hint);
+	fprintf(stderr, "ectl: %s: %s%s%s%s\n", what, strerror(-error), hint, *genl_said ? ": " : "",
+		genl_said);
 	if (waiting_pid)
 		kill(waiting_pid, SIGKILL);
 	exit(FAILED);
@@ -121,7 +125,7 @@ static void usage(void)
 {
 	fprintf(stderr, "usage: ectl start PID|--cgroup PATH [OPTION...]\n"
 			"       ectl run [OPTION...] [--drain SECONDS] -- COMMAND...\n"
-			"       ectl stop | status | watch [SECONDS]\n"
+			"       ectl stop [--no-ack] | status | watch [SECONDS] | family NAME\n"
 			"options: --instance NAME");
 	for (size_t i = 0; i < sizeof(option_words) / sizeof(*option_words); i++)
 		fprintf(stderr, " %s", option_words[i].word);
@@ -333,9 +337,10 @@ static int command_start(char **argv)
 static int command_stop(char **argv)
 {
 	struct genl genl = connect_module();
-	struct status status = ask(&genl, ETRACE_CMD_STOP, stdout);
+	struct status status;
 
-	(void)argv;
+	genl.unacknowledged = *argv && !strcmp(*argv, "--no-ack");
+	status = ask(&genl, ETRACE_CMD_STOP, stdout);
 	print_status(&status, stdout);
 	return 0;
 }
@@ -371,6 +376,17 @@ static int command_watch(char **argv)
 		       status.session);
 		fflush(stdout);
 	}
+	return 0;
+}
+
+static int command_family(char **argv)
+{
+	struct genl genl;
+	int error = *argv ? genl_open(&genl, *argv, "") : -EINVAL;
+
+	if (error)
+		fail("family", error);
+	printf("%s %u\n", *argv, genl.family);
 	return 0;
 }
 
@@ -448,6 +464,7 @@ static const struct {
 } commands[] = {
 	{ "start", command_start },   { "run", command_run },	  { "stop", command_stop },
 	{ "status", command_status }, { "watch", command_watch },
+	{ "family", command_family },
 };
 
 int main(int argc, char **argv)

@@ -20,6 +20,8 @@ struct names {
 	uint32_t id;
 };
 
+char genl_said[128];
+
 static struct nlmsghdr *header(const struct genl_message *message)
 {
 	return (struct nlmsghdr *)message->bytes;
@@ -33,7 +35,7 @@ void genl_begin(struct genl *genl, struct genl_message *message, uint8_t command
 	*header(message) = (struct nlmsghdr){
 		.nlmsg_len = NLMSG_HDRLEN + GENL_HDRLEN,
 		.nlmsg_type = genl->family,
-		.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK,
+		.nlmsg_flags = NLM_F_REQUEST | (genl->unacknowledged ? 0 : NLM_F_ACK),
 		.nlmsg_seq = ++genl->sequence,
 	};
 	*generic = (struct genlmsghdr){ .cmd = command, .version = 1 };
@@ -101,6 +103,28 @@ static void read_message(const struct nlmsghdr *nlmsg, genl_attribute_fn *each, 
 				argument);
 }
 
+static void read_said(uint16_t type, const void *value, size_t len, void *argument)
+{
+	(void)argument;
+	if (type == NLMSGERR_ATTR_MSG && len)
+		snprintf(genl_said, sizeof(genl_said), "%.*s", (int)len - 1, (const char *)value);
+}
+
+/* What the acknowledgement says; behind it stands the request, whole if it was refused. */
+static int read_ack(const struct nlmsghdr *nlmsg)
+{
+	const struct nlmsgerr *ack = NLMSG_DATA(nlmsg);
+	size_t heads = NLMSG_HDRLEN + sizeof(*ack);
+
+	if (!(nlmsg->nlmsg_flags & NLM_F_CAPPED))
+		heads += ack->msg.nlmsg_len - NLMSG_HDRLEN;
+	*genl_said = '\0';
+	if (nlmsg->nlmsg_flags & NLM_F_ACK_TLVS && nlmsg->nlmsg_len > heads)
+		genl_attributes((const char *)nlmsg + heads, nlmsg->nlmsg_len - heads, read_said,
+				NULL);
+	return ack->error;
+}
+
 int genl_ask(struct genl *genl, const struct genl_message *request, genl_attribute_fn *each,
 	     void *argument)
 {
@@ -118,8 +142,10 @@ int genl_ask(struct genl *genl, const struct genl_message *request, genl_attribu
 			if (nlmsg->nlmsg_seq != genl->sequence)
 				continue;
 			if (nlmsg->nlmsg_type == NLMSG_ERROR)
-				return ((struct nlmsgerr *)NLMSG_DATA(nlmsg))->error;
+				return read_ack(nlmsg);
 			read_message(nlmsg, each, argument);
+			if (genl->unacknowledged)
+				return 0;
 		}
 	}
 }
@@ -177,12 +203,13 @@ int genl_open(struct genl *genl, const char *family, const char *group)
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
 	struct names names = { .group = group };
 	struct genl_message message;
-	int error;
+	int error, yes = 1;
 
 	*genl = (struct genl){ .family = GENL_ID_CTRL };
 	genl->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 	if (genl->fd < 0 || bind(genl->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
+	setsockopt(genl->fd, SOL_NETLINK, NETLINK_EXT_ACK, &yes, sizeof(yes));
 	genl_begin(genl, &message, CTRL_CMD_GETFAMILY);
 	genl_put_string(&message, CTRL_ATTR_FAMILY_NAME, family);
 	error = genl_ask(genl, &message, read_family, &names);

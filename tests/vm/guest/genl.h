@@ -16,11 +16,15 @@ struct genl {
 	uint32_t sequence;
 	uint16_t family;
 	uint32_t group; /* id of the family's only group */
+	bool unacknowledged; /* ask for no acknowledgement: requests end with their answer */
 };
 
 struct genl_message {
 	_Alignas(NLMSG_ALIGNTO) char bytes[16384];
 };
+
+/* What the kernel said to the last request that it refused, or nothing. */
+extern char genl_said[128];
 
 typedef void genl_attribute_fn(uint16_t type, const void *value, size_t len, void *argument);
 
