@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from etrace.capture.kmod import process, session
-from etrace.capture.kmod.control import Control, Counter, Phase, Request, Status
+from etrace.capture.kmod.control import Control, Counter, Phase, Request, Started, Status
 from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.owner import Owner, myself
 from etrace.capture.kmod.state import StateDirectory
@@ -140,7 +140,7 @@ class FakeControl:
         self.kernel = kernel
         self.ours, self.theirs = socket.socketpair()
 
-    def start(self, request: Request) -> int:
+    def start(self, request: Request) -> Started:
         kernel = self.kernel
         kernel.settle()
         if kernel.refusal:
@@ -148,7 +148,7 @@ class FakeControl:
         assert kernel.phase is not Phase.RUNNING
         kernel.phase, kernel.request, kernel.owner = Phase.RUNNING, request, self.theirs
         kernel.session += 1
-        return kernel.session
+        return Started(kernel.session, kernel.missing)
 
     def stop(self, session: int) -> Status:
         assert session == self.kernel.session

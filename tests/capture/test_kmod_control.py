@@ -37,7 +37,7 @@ def enum(name: str, prefix: str) -> dict[str, int]:
     [
         (control.Command, "etrace_command", "ETRACE_CMD_", ""),
         (control.Attribute, "etrace_attribute", "ETRACE_ATTR_", "ETRACE_N_ATTRIBUTES"),
-        (control.Phase, "etrace_state", "ETRACE_STATE_", ""),
+        (control.Phase, "etrace_state", "ETRACE_STATE_", "ETRACE_N_STATES"),
         (control.Counter, "etrace_counter", "ETRACE_COUNT_", "ETRACE_N_COUNTERS"),
     ],
 )
@@ -46,7 +46,7 @@ def test_enums_are_those_of_the_header(
 ) -> None:
     found = enum(c_name, prefix)
     if end:
-        assert found.pop(end) == len(python)
+        assert found.pop(end.removeprefix(prefix)) == len(python)
     assert found == {member.name: member.value for member in python}
 
 

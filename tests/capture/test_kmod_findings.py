@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 from pathlib import Path
 
@@ -13,7 +14,8 @@ import etrace
 from etrace.capture.kmod import findings, presence
 from etrace.capture.kmod.findings import Check, Kernel
 
-ALL_CONFIG = "".join(f"CONFIG_{option}=y\n" for option in findings.NEEDED_CONFIG)
+OPTIONS = findings.NEEDED_CONFIG + findings.NEEDED_BY_X86
+ALL_CONFIG = "".join(f"CONFIG_{option}=y\n" for option in OPTIONS)
 
 
 @pytest.fixture
@@ -26,12 +28,17 @@ def kernel(tmp_path: Path) -> Kernel:
         "config": ALL_CONFIG,
         "status": "Name:\tx\nCapEff:\t000001ffffffffff\n",
         "uid_map": "         0          0 4294967295\n",
+        "ftrace": "1\n",
+        "kprobes": "1\n",
     }
     for name, content in files.items():
         (tmp_path / name).write_text(content)
     places = {name: tmp_path / name for name in files}
     return Kernel(
-        **places, efi_variables=tmp_path / "efivars", packed_config=tmp_path / "config.gz"
+        **places,
+        efi_variables=tmp_path / "efivars",
+        packed_config=tmp_path / "config.gz",
+        machine="x86_64",
     )
 
 
@@ -52,7 +59,10 @@ def test_nothing_stands_in_the_way_of_a_good_machine(kernel: Kernel, tmp_path: P
         ("lockdown", "none [integrity] confidentiality", "integrity"),
         ("lockdown", "none integrity [confidentiality]", "confidentiality"),
         ("sig_enforce", "Y\n", "signed modules only"),
-        ("config", ALL_CONFIG.replace("CONFIG_KPROBES=y", ""), "without CONFIG_KPROBES"),
+        *(
+            ("config", ALL_CONFIG.replace(f"CONFIG_{option}=y\n", ""), f"without CONFIG_{option}")
+            for option in OPTIONS
+        ),
         ("status", "CapEff:\t000001fffffeffff\n", "without CAP_SYS_MODULE"),
         ("uid_map", "0 100000 65536\n", "root of a user namespace only"),
     ],
@@ -63,6 +73,27 @@ def test_each_obstacle_is_named(
     (tmp_path / place).write_text(content)
     (check,) = failing(kernel, tmp_path)
     assert check.value == value
+
+
+@pytest.mark.parametrize("place", ["ftrace", "kprobes"])
+def test_probes_that_are_switched_off_are_named(kernel: Kernel, tmp_path: Path, place: str) -> None:
+    (tmp_path / place).write_text("0\n")
+    (check,) = failing(kernel, tmp_path)
+    assert check.name == "kprobes"
+    assert check.value.startswith(f"off: {tmp_path / place} is 0; ")
+    assert check.hint.startswith("switch it on: ")
+
+
+def test_a_switch_that_cannot_be_read_is_no_obstacle(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.kprobes.unlink()
+    assert failing(kernel, tmp_path) == []
+    assert findings.kprobes(kernel).value == f"unknown: {kernel.kprobes} cannot be read"
+
+
+def test_another_machine_probes_without_ftrace(kernel: Kernel) -> None:
+    kernel.config.write_text(ALL_CONFIG.replace("CONFIG_KPROBES_ON_FTRACE=y\n", ""))
+    assert findings.configuration(dataclasses.replace(kernel, machine="aarch64")).holds
+    assert not findings.configuration(kernel).holds
 
 
 def test_secure_boot_is_read_from_the_firmware(kernel: Kernel, tmp_path: Path) -> None:

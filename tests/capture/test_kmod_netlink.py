@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from etrace.capture.kmod import netlink
+from etrace.capture.kmod import netlink, presence
 from etrace.capture.kmod.control import Attribute, Command, Counter, Phase
 from etrace.errors import CaptureError
 
@@ -101,6 +101,16 @@ def test_a_missing_family_is_an_error_with_a_hint(capfd: pytest.CaptureFixture[s
     with pytest.raises(CaptureError, match="not loaded"):
         netlink.NetlinkControl()
     assert capfd.readouterr().err == ""
+
+
+def test_a_loaded_module_that_is_out_of_reach_is_said_to_be_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # as in another network namespace: the family is not there, the module is
+    monkeypatch.setattr(presence, "is_loaded", lambda: True)
+    with pytest.raises(CaptureError, match="is loaded, but this is another network") as error:
+        netlink.NetlinkControl()
+    assert "nsenter --net=/proc/1/ns/net etrace" in error.value.hint
 
 
 def test_a_request_reaches_the_kernel() -> None:

@@ -101,6 +101,18 @@ def test_a_session_of_somebody_else_is_refused(machine: Machine, tmp_path: Path)
     assert machine.changes() == ["the module is loaded"]
 
 
+@pytest.mark.parametrize("phase", [Phase.STARTING, Phase.STOPPING])
+def test_a_session_of_somebody_else_that_comes_or_goes_is_refused(
+    machine: Machine, tmp_path: Path, phase: Phase
+) -> None:
+    machine.modules.loaded = True
+    machine.kernel.phase = phase
+    with pytest.raises(CaptureError, match=phase.name.lower().replace("stopping", "being stopped")):
+        begin(machine, tmp_path)
+    machine.kernel.phase = Phase.IDLE
+    assert machine.changes() == ["the module is loaded"]
+
+
 def test_nothing_to_stop_is_said(machine: Machine) -> None:
     with pytest.raises(teardown.NoSessionError):
         teardown.end(machine.host, ignore)

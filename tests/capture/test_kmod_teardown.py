@@ -16,7 +16,7 @@ import pytest
 from backends import need_tool
 from fake_kernel import NOBODY, Machine, begin, ignore, kill, wait_for_collector
 
-from etrace.capture.kmod import collector, ending, process, session, teardown
+from etrace.capture.kmod import collector, ending, probes, process, session, teardown
 from etrace.capture.kmod.control import Counter, Option, Phase
 from etrace.capture.kmod.owner import Owner, myself
 from etrace.errors import CaptureError
@@ -126,7 +126,40 @@ def test_what_the_kernel_cannot_see_is_told(machine: Machine, tmp_path: Path) ->
     ending = teardown.end(machine.host, ignore)
     assert ending.lost == 0
     assert [w for w in ending.warnings if "io_uring" in w and w.startswith("2 ")]
-    assert [w for w in ending.warnings if "security_path_link" in w]
+    lacks = (
+        "this kernel lacks security_path_link: names of links are looked up again after the call"
+    )
+    assert lacks in ending.warnings
+
+
+ALL_PROBES = tuple(probes.LOST)
+
+
+@pytest.mark.parametrize("when", ["start", "middle"])
+def test_a_trace_without_kprobes_is_incomplete(machine: Machine, tmp_path: Path, when: str) -> None:
+    if when == "start":
+        machine.kernel.missing = ALL_PROBES
+    told = begin(machine, tmp_path)
+    assert bool(told) == (when == "start")
+    machine.kernel.missing = ALL_PROBES
+    ending = teardown.end(machine.host, ignore)
+    (loss,) = ending.losses
+    assert (loss.n, loss.at_least) == (1, True)
+    assert loss.reason.startswith("kprobes of the kernel are switched off: ")
+    assert "descriptors that an execution closes have no Close" in loss.reason
+    assert ending.hint.startswith("sysctl kernel.ftrace_enabled=1 && echo 1 > ")
+    assert all(loss.reason in text for text in told)
+    assert ending.stats["missing_probes"] == list(ALL_PROBES)
+
+
+def test_a_session_that_ends_by_itself_meanwhile_is_waited_for(
+    machine: Machine, tmp_path: Path
+) -> None:
+    begin(machine, tmp_path)
+    machine.kernel.phase = Phase.STOPPING
+    machine.kernel.counters = {Counter.RECORDS: 10, Counter.LOST_EVENTS: 1}
+    assert teardown.end(machine.host, ignore).lost == 1
+    assert machine.kernel.phase is Phase.STOPPED
 
 
 def unload(machine: Machine) -> None:

@@ -52,6 +52,8 @@ class Phase(IntEnum):
     IDLE = 0
     RUNNING = 1
     STOPPED = 2
+    STOPPING = 3
+    STARTING = 4
 
 
 class Option(IntFlag):
@@ -99,6 +101,14 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """A session that runs, and the functions that the module could not probe for it."""
+
+    session: int
+    missing_probes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What the module says; counters are those of the running or of the last session."""
 
@@ -110,6 +120,11 @@ class Status:
     options: Option = Option.NONE
     counters: Mapping[Counter, int] = field(default_factory=dict)
     missing_probes: tuple[str, ...] = ()
+
+    @property
+    def has_session(self) -> bool:
+        """Whether a session runs that can be stopped, or that is being stopped."""
+        return self.phase in (Phase.RUNNING, Phase.STOPPING)
 
     def count(self, counter: Counter) -> int:
         """Return a counter, 0 when the module does not have it."""
@@ -123,11 +138,14 @@ class Status:
 class Control(Protocol):
     """A connection to the module; the session ends when its last descriptor is closed."""
 
-    def start(self, request: Request) -> int:
-        """Start a session; return its number. CaptureError with the reason."""
+    def start(self, request: Request) -> Started:
+        """Start a session. CaptureError with the reason."""
 
     def stop(self, session: int) -> Status:
-        """End that session after its last record was committed; return its counters."""
+        """End that session after its last record was committed; return its counters.
+
+        It may be ending already.
+        """
 
     def status(self) -> Status:
         """Return what runs, or what ran last."""

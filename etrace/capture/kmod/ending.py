@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from etrace.capture.kmod import probes
 from etrace.capture.kmod.control import Counter, Phase, Status
 from etrace.capture.kmod.tracefs import BufferCounts
 from etrace.figures import agree
@@ -45,6 +46,11 @@ class Evidence:
     def count(self, counter: Counter) -> int:
         """Return a counter of the module, 0 when it is unknown."""
         return 0 if self.status is None else self.status.count(counter)
+
+    @property
+    def missing_probes(self) -> tuple[str, ...]:
+        """Functions that could not be probed, or not to the end."""
+        return () if self.status is None else self.status.missing_probes
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,8 @@ def losses(evidence: Evidence) -> tuple[Loss, ...]:
         Loss(evidence.count(Counter.UNTRACKED), "the kernel had no memory to follow a process"),
         Loss(evidence.count(Counter.NO_MEMORY), "the kernel had no memory for an event"),
     ]
-    figures = tuple(loss for loss in found if loss.n > 0)
-    return figures or _without_figures(evidence)
+    figures = tuple(loss for loss in found if loss.n > 0) or _without_figures(evidence)
+    return (*figures, *_without_probes(evidence))
 
 
 def _without_figures(evidence: Evidence) -> tuple[Loss, ...]:
@@ -99,6 +105,13 @@ def _without_figures(evidence: Evidence) -> tuple[Loss, ...]:
     if evidence.status is None:
         return (Loss(1, "without the kernel's counts the trace is not complete", at_least=True),)
     return ()
+
+
+def _without_probes(evidence: Evidence) -> tuple[Loss, ...]:
+    """Return the loss of a session whose kprobes somebody had switched off, or has meanwhile."""
+    if not probes.are_off(evidence.missing_probes):
+        return ()
+    return (Loss(1, probes.told(evidence.missing_probes), at_least=True),)
 
 
 def _dropped_unseen(evidence: Evidence) -> int:
@@ -128,11 +141,9 @@ WARNINGS = {
 def warnings(evidence: Evidence) -> tuple[str, ...]:
     """Return in words what the trace does not show, beside losses."""
     found = [agree(n, text) for c, text in WARNINGS.items() if (n := evidence.count(c))]
-    if evidence.status is not None and evidence.status.missing_probes:
-        found.append(
-            f"this kernel lacks {', '.join(evidence.status.missing_probes)}: "
-            "paths of renames, links or mounts are looked up again, or missing"
-        )
+    missing = evidence.missing_probes
+    if missing and not probes.are_off(missing):
+        found.append(probes.told(missing))
     if evidence.changed_options:
         changed = ", ".join(evidence.changed_options)
         found.append(f"another tool set {changed} while the session ran")
@@ -143,6 +154,8 @@ def hint(evidence: Evidence) -> str:
     """Return what to do against the loss."""
     if evidence.count(Counter.LOST_EVENTS):
         return f"give larger buffers: etrace start --buffer-size {evidence.buffer_kib * LARGER}"
+    if probes.are_off(evidence.missing_probes):
+        return probes.OFF_HINT
     return "trace the build again" if losses(evidence) else ""
 
 
@@ -155,7 +168,7 @@ def _ended(evidence: Evidence, by: str) -> str:
 
 def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
     """Return what `.nfsdb.stats` holds: the collector's counts, then the sums over everything."""
-    found, status = losses(evidence), evidence.status or NOTHING
+    found = losses(evidence)
     return {
         "schema": SCHEMA,
         "backend": BACKEND,
@@ -164,7 +177,7 @@ def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
         "lost": sum(loss.n for loss in found),
         "losses": [dataclasses.asdict(loss) for loss in found],
         "kernel": evidence.status and evidence.status.named_counters(),
-        "missing_probes": list(status.missing_probes),
+        "missing_probes": list(evidence.missing_probes),
         "buffer_kib": evidence.buffer_kib,
         "buffer_overrun": evidence.buffers.overrun,
         "buffer_dropped": evidence.buffers.dropped,

@@ -20,7 +20,13 @@ from etrace.errors import CaptureError
 SIGN_HINT = "sign it with a key the machine trusts (mokutil --import), or switch secure boot off"
 CONFIG_HINT = "take a kernel that has it (Debian's have), or trace without: etrace run"
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_MODULE": 16, "CAP_SYS_ADMIN": 21}
-NEEDED_CONFIG = ("MODULES", "KPROBES", "FTRACE_SYSCALLS", "SECURITY_PATH")
+NEEDED_CONFIG = (
+    "MODULES", "KPROBES", "FUNCTION_TRACER", "FTRACE_SYSCALLS", "SECURITY_PATH", "NET",
+)  # fmt: skip
+#: x86 traps at a probed function without it, which the module's probes do not stand
+NEEDED_BY_X86 = ("KPROBES_ON_FTRACE",)
+SWITCH_ON = "switch it on: "
+UNSEEN = "then descriptors that an execution or close_range() closes are not recorded"
 EFI_HEADER_BYTES = 4
 
 
@@ -43,6 +49,9 @@ class Kernel:
     efi_variables: Path = Path("/sys/firmware/efi/efivars")
     config: Path = Path("/boot") / f"config-{presence.release()}"
     packed_config: Path = Path("/proc/config.gz")
+    machine: str = os.uname().machine
+    ftrace: Path = Path("/proc/sys/kernel/ftrace_enabled")
+    kprobes: Path = Path("/sys/kernel/debug/kprobes/enabled")
     status: Path = Path("/proc/self/status")
     uid_map: Path = Path("/proc/self/uid_map")
 
@@ -109,7 +118,8 @@ def _missing_options(kernel: Kernel) -> list[str] | None:
     if not text:
         return None
     lines = set(text.splitlines())
-    return [f"CONFIG_{o}" for o in NEEDED_CONFIG if f"CONFIG_{o}=y" not in lines]
+    needed = NEEDED_CONFIG + (NEEDED_BY_X86 if kernel.machine == "x86_64" else ())
+    return [f"CONFIG_{o}" for o in needed if f"CONFIG_{o}=y" not in lines]
 
 
 def takes_modules(kernel: Kernel) -> bool:
@@ -125,6 +135,19 @@ def configuration(kernel: Kernel) -> Check:
     if missing:
         return Check("kernel options", f"without {', '.join(missing)}", False, CONFIG_HINT)
     return Check("kernel options", "all that are needed", True)
+
+
+def kprobes(kernel: Kernel) -> Check:
+    """Return whether probes fire that are set in functions: two switches can be off."""
+    for place, command in (
+        (kernel.ftrace, "sysctl kernel.ftrace_enabled=1"),
+        (kernel.kprobes, f"echo 1 > {kernel.kprobes}"),
+    ):
+        if _text(place) == "0":
+            return Check("kprobes", f"off: {place} is 0; {UNSEEN}", False, SWITCH_ON + command)
+    if not _text(kernel.kprobes):
+        return Check("kprobes", f"unknown: {kernel.kprobes} cannot be read", True)
+    return Check("kprobes", "on", True)
 
 
 def build_hint(trees: Iterable[str]) -> str:
@@ -179,7 +202,7 @@ def examine(host: Host, kernel: Kernel) -> Iterator[Check]:
     """Yield every condition of capture by the module."""
     yield capabilities(kernel)
     yield module_file(host, kernel)
-    for check in (lockdown, secure_boot, signatures, configuration):
+    for check in (lockdown, secure_boot, signatures, configuration, kprobes):
         yield check(kernel)
     yield tracefs(host)
     yield collector(host)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from etrace.capture.kmod import presence
 from etrace.capture.kmod.control import (
     FAMILY,
     VERSION,
@@ -20,6 +21,7 @@ from etrace.capture.kmod.control import (
     Option,
     Phase,
     Request,
+    Started,
     Status,
 )
 from etrace.errors import CaptureError
@@ -91,9 +93,12 @@ def _counters(nested: Any) -> dict[Counter, int]:
     return {counter: int(value) for counter, value in values.items() if value is not None}
 
 
+def _missing_probes(reply: Any) -> tuple[str, ...]:
+    return tuple(v for name, v in reply["attrs"] if name == PREFIX + "MISSING_PROBE")
+
+
 def parse_status(reply: Any) -> Status:
     """Read the attributes of a reply to STATUS or STOP."""
-    missing = [v for name, v in reply["attrs"] if name == PREFIX + "MISSING_PROBE"]
     phase = _attribute(reply, Attribute.STATE)
     if phase not in list(Phase):
         raise CaptureError(f"the module is in state {phase}", "is it of another version?")
@@ -105,7 +110,19 @@ def parse_status(reply: Any) -> Status:
         started_ns=_attribute(reply, Attribute.STARTED_NS),
         options=Option(_attribute(reply, Attribute.OPTIONS)),
         counters=_counters(reply.get_attr(PREFIX + "COUNTERS")),
-        missing_probes=tuple(missing),
+        missing_probes=_missing_probes(reply),
+    )
+
+
+def _unreachable() -> CaptureError:
+    """Return why there is no such family here: generic netlink shows it in one namespace only."""
+    if not presence.is_loaded():
+        return CaptureError("the kernel module etrace is not loaded", "load it: sudo etrace start")
+    return CaptureError(
+        "the kernel module etrace is loaded, but this is another network namespace than the "
+        "machine's first one, which alone reaches it",
+        "run it there: sudo nsenter --net=/proc/1/ns/net etrace ...; inside a container, on its "
+        "host",
     )
 
 
@@ -130,9 +147,7 @@ class NetlinkControl:
             self._socket.bind(FAMILY, self._message)
         except NetlinkError as error:
             self._socket.close()
-            raise CaptureError(
-                "the kernel module etrace is not loaded", "load it: sudo etrace start"
-            ) from error
+            raise _unreachable() from error
 
     def _request(
         self, command: Command, attributes: Iterable[tuple[Attribute, int | str]], what: str
@@ -166,7 +181,7 @@ class NetlinkControl:
             f"{what}: the module gave no answer", "is it of another version? load it anew"
         )
 
-    def start(self, request: Request) -> int:
+    def start(self, request: Request) -> Started:
         """See Control.start."""
         root: tuple[Attribute, int | str] = (
             (Attribute.CGROUP, request.cgroup)
@@ -179,7 +194,7 @@ class NetlinkControl:
             (Attribute.INSTANCE, request.instance),
         )
         reply = self._one(Command.START, attributes, "cannot start the session")
-        return _attribute(reply, Attribute.SESSION)
+        return Started(_attribute(reply, Attribute.SESSION), _missing_probes(reply))
 
     def stop(self, session: int) -> Status:
         """See Control.stop."""

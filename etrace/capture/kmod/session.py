@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from etrace.capture import signals
-from etrace.capture.kmod import collector, process
+from etrace.capture.kmod import collector, probes, process
 from etrace.capture.kmod.control import INSTANCE, Control, Option, Phase, Request, Status
 from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, identity_of, open_output
@@ -218,9 +218,12 @@ class _Beginning:
     def start_session(self, control: Control, state: State) -> State:
         """Have the module trace; note the number of the session."""
         plan = self.plan
-        number = control.start(Request(plan.root_pid, plan.cgroup, plan.options, state.instance))
-        self.undo.callback(_stop_again, self.host, number)
-        state = dataclasses.replace(state, session=number)
+        request = Request(plan.root_pid, plan.cgroup, plan.options, state.instance)
+        started = control.start(request)
+        self.undo.callback(_stop_again, self.host, started.session)
+        if lacks := probes.told(started.missing_probes):
+            self.tell(lacks)
+        state = dataclasses.replace(state, session=started.session)
         self.host.states.write(state)
         if plan.root_process is not None and not plan.root_process.is_alive():
             raise CaptureError(f"{plan.root} has ended", "say what to trace: --pid PID")
@@ -239,6 +242,10 @@ def _stop_again(host: Host, number: int) -> None:
 
 def _refuse_foreign_session(control: Control) -> None:
     status = control.status()
+    if status.phase is Phase.STARTING:
+        raise CaptureError("another process is starting a session", "see `etrace status`")
+    if status.phase is Phase.STOPPING:
+        raise CaptureError("the last session is still being stopped", "try again in a few seconds")
     if status.phase is Phase.RUNNING:
         raise CaptureError(
             f"process {status.owner_pid} ({process.name(status.owner_pid)}) runs a session "
@@ -286,7 +293,7 @@ def look(host: Host) -> View:
 
 def _owns(state: State, status: Status | None) -> bool:
     """Whether the kernel runs this session; it knows that when processes of others are hidden."""
-    if status is None or status.phase is not Phase.RUNNING:
+    if status is None or not status.has_session:
         return False
     return status.session == state.session
 

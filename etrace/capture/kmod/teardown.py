@@ -14,7 +14,7 @@ from typing import Any
 
 from etrace.capture import signals
 from etrace.capture.kmod import collector, ending
-from etrace.capture.kmod.control import Control, Phase, Status
+from etrace.capture.kmod.control import Control, Status
 from etrace.capture.kmod.ending import Ending, Evidence
 from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.owner import need_root
@@ -151,7 +151,7 @@ def _stop_kernel(host: Host, state: State) -> tuple[Status | None, list[str]]:
     try:
         with contextlib.closing(host.connect()) as control:
             status = control.status()
-            if status.phase is Phase.RUNNING and state.session in (0, status.session):
+            if status.has_session and state.session in (0, status.session):
                 return _stop_or_see(control, status.session), []
     except CaptureError as error:  # the session ends with its collector then
         return None, [f"the kernel's counts are unknown: {error.message}"]
@@ -163,7 +163,7 @@ def _stop_kernel(host: Host, state: State) -> tuple[Status | None, list[str]]:
 
 
 def _stop_or_see(control: Control, session: int) -> Status:
-    """Stop the session; when it ends this very moment because its collector died, see how."""
+    """Stop the session; when it has ended this very moment because its collector died, see how."""
     try:
         return control.stop(session)
     except CaptureError:

@@ -8,7 +8,7 @@ import json
 import time
 from typing import Any
 
-from etrace.capture.kmod import host, session
+from etrace.capture.kmod import host, probes, session
 from etrace.capture.kmod.control import Counter, Phase, Status
 from etrace.capture.kmod.session import View
 from etrace.cli.ending import printable
@@ -21,6 +21,10 @@ each means), losses first.
 
 exit status: 0 a session runs, 1 none does (or it died).
 """
+CHANGES = {
+    Phase.STARTING: "a session is being started",
+    Phase.STOPPING: "a session is being stopped",
+}
 COLLECTOR_LOSSES = (("lost", "not collected"), ("dropped_records", "no room for records"))
 LOSSES = (Counter.LOST_EVENTS, Counter.LOST_RECORDS, Counter.UNTRACKED, Counter.NO_MEMORY)
 
@@ -64,6 +68,8 @@ def headline(view: View) -> str:
         return "a session died: its collector is gone\n  do this: sudo etrace stop keeps its trace"
     if view.status is not None and view.status.phase is Phase.RUNNING:
         return f"process {view.status.owner_pid} runs a session that etrace did not start"
+    if view.status is not None and view.status.phase in CHANGES:
+        return CHANGES[view.status.phase]
     return "no session runs"
 
 
@@ -92,7 +98,8 @@ def rows(view: View) -> list[tuple[str, str]]:
         found.append(("collector says", view.said))
     if view.status is not None and view.status.phase is not Phase.IDLE:
         found += _counters(view.status)
-        found += [("missing probe", name) for name in view.status.missing_probes]
+        missing = view.status.missing_probes
+        found += [("missing probe", f"{name}: {probes.lost((name,))[0]}") for name in missing]
     return found
 
 

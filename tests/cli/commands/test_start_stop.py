@@ -13,7 +13,7 @@ import pytest
 from backends import need_root
 from fake_kernel import Machine, make_machine
 
-from etrace.capture.kmod import cgroup, host
+from etrace.capture.kmod import cgroup, host, probes
 from etrace.capture.kmod.control import Counter, Option, Phase
 from etrace.cli.main import etrace
 
@@ -104,6 +104,30 @@ def test_a_session_of_somebody_else_is_seen(machine: Machine, capsys: Captured) 
     machine.modules.loaded, machine.kernel.phase = True, Phase.RUNNING
     assert etrace(["status"]) == 1
     assert "process 4242 runs a session" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"), [(Phase.STARTING, "being started"), (Phase.STOPPING, "being stopped")]
+)
+def test_a_session_that_comes_or_goes_is_seen(
+    machine: Machine, capsys: Captured, phase: Phase, said: str
+) -> None:
+    machine.modules.loaded, machine.kernel.phase = True, phase
+    machine.kernel.missing = ("do_close_on_exec",)
+    assert etrace(["status"]) == 1
+    out = capsys.readouterr().out
+    assert f"a session is {said}" in out
+    assert "do_close_on_exec: descriptors that an execution closes have no Close" in out
+
+
+def test_stop_ends_with_2_where_kprobes_are_off(machine: Machine, capsys: Captured) -> None:
+    machine.kernel.missing = tuple(probes.LOST)
+    assert etrace(["start", "-q", "--pid", str(os.getpid())]) == 0
+    assert "etrace: kprobes of the kernel are switched off: " in capsys.readouterr().err
+    assert etrace(["stop", "-q"]) == 2
+    err = capsys.readouterr().err
+    assert "at least 1 event lost: kprobes of the kernel are switched off: " in err
+    assert "hint: sysctl kernel.ftrace_enabled=1" in err
 
 
 def test_a_loss_and_a_full_disk_are_seen_at_once(machine: Machine, capsys: Captured) -> None:
