@@ -222,8 +222,7 @@ static int start_claimed(const struct etrace_session_request *request, u32 *stat
 	int err;
 
 	if (request->options & ETRACE_OPTION_ISOLATE && !etrace_isolate_possible()) {
-		*reason = "others watch system calls (perf trace, bpftrace?): "
-			  "start without isolation";
+		*reason = "others watch system calls (perf, bpftrace?): start without isolation";
 		return -EBUSY;
 	}
 	err = open_instance(request->instance, reason);

@@ -36,7 +36,7 @@ struct etrace_session_status {
 struct etrace_session_waiter {
 	struct list_head node;
 	u32 portid; /* netlink socket */
-	/* Once, from the work: `status` is of the session that has ended; NULL: the socket is closed. */
+	/* Once: `status` is of the session that has ended; NULL: the socket is closed */
 	void (*tell)(struct etrace_session_waiter *waiter,
 		     const struct etrace_session_status *status);
 };

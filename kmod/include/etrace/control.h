@@ -6,18 +6,18 @@
  * START: ROOT_PID or CGROUP, OPTIONS, INSTANCE -> SESSION, ROOT_UPID, MISSING_PROBE. Needs
  *	CAP_SYS_ADMIN in the initial user namespace, of the caller and of who opened the socket.
  *	Makes the ftrace instance when it is not there; the event need not be enabled in it. -EBUSY
- *	while a session runs, is being started or stopped, when the event has a filter or, with ISOLATE, when others watch system
- *	calls; -ENOSPC when tracing_on of the instance is 0 or its buffer full. The error's message
- *	(extack) says which in words.
+ *	while a session runs, is being started or stopped, when the event has a filter or, with
+ *	ISOLATE, when others watch system calls; -ENOSPC when tracing_on of the instance is 0 or its
+ *	buffer full. The error's message (extack) says which in words.
  * STOP: [SESSION] -> what STATUS gives, after the last record was committed. Any privileged caller
- *	may stop. The records stay readable; the instance is released. -ENOENT when none runs, -EBUSY
- *	while one is being started. The answer (and what acknowledges it, if that was asked for) comes
- *	when the session has ended: 2 s later if a debugger holds a traced task, and nobody else waits
- *	meanwhile. Who asks while it is STOPPING is answered too. Who closes the socket is not, and the
- *	session ends all the same.
+ *	may stop. The records stay readable; the instance is released. -ENOENT when none runs,
+ *	-EBUSY while one is being started. The answer (and NLM_F_ACK's) comes when the session has
+ *	ended: 2 s later if a traced task is held on its way to user space. Nobody else waits
+ *	meanwhile. Who asks while it is STOPPING is answered too; who closes the socket is not, and
+ *	the session ends all the same.
  * STATUS -> STATE, SESSION, OPTIONS, INSTANCE, ... and all counters, the last session's after STOP;
- *	STATE alone when there was none yet and while one is being started. At once, for everybody. A
- *	START that fails once it has begun to probe clears them.
+ *	STATE alone when there was none yet and while one is being started. At once, for everybody.
+ *	A START that fails once it has begun to probe clears them.
  *
  * Multicast group `events`: NOTIFY with NOTICE, SESSION.
  */
