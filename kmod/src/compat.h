@@ -6,6 +6,7 @@
 #ifndef ETRACE_COMPAT_H
 #define ETRACE_COMPAT_H
 
+#include <linux/fs.h>
 #include <linux/fs_struct.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
@@ -107,6 +108,16 @@ static inline void etrace_cwd_rcu(struct fs_struct *fs, struct path *path)
 		seq = read_seqcount_begin(count);
 		*path = fs->pwd;
 	} while (read_seqcount_retry(count, seq));
+}
+
+/* Linux 5.12 (02f92b3868a1): permission takes the mount's mapping of users into account. */
+static inline int etrace_path_permission(const struct path *path, int mask)
+{
+#if ETRACE_LINUX_SINCE(5, 12)
+	return path_permission(path, mask);
+#else
+	return inode_permission(d_inode(path->dentry), mask);
+#endif
 }
 
 /* Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument. */

@@ -135,6 +135,68 @@ static int register_one(struct kprobe *probe)
 	return -EOPNOTSUPP;
 }
 
+/*
+ * Kprobes can be switched off as a whole, before a session or during it (debug/kprobes/enabled,
+ * kernel.ftrace_enabled), and nobody is told. One on a function of our own shows whether they fire.
+ */
+static bool switched_off;
+static bool fired;
+
+static int on_self_test(struct kprobe *probe, struct pt_regs *regs)
+{
+	WRITE_ONCE(fired, true);
+	return 0;
+}
+
+static noinline void self_test(void)
+{
+	barrier(); /* or the compiler would leave the call out */
+}
+
+static struct kprobe self_probe;
+
+static void register_self_test(void)
+{
+	self_probe = (struct kprobe){
+		.addr = (kprobe_opcode_t *)self_test,
+		.pre_handler = on_self_test,
+	};
+	switched_off = false;
+	if (register_one(&self_probe)) {
+		pr_warn("etrace: whether kprobes fire cannot be tested here\n");
+		self_probe.addr = NULL;
+	}
+}
+
+static void unregister_self_test(void)
+{
+	if (self_probe.addr)
+		unregister_kprobe(&self_probe);
+	self_probe.addr = NULL;
+}
+
+static bool kprobes_fire(void)
+{
+	if (!self_probe.addr)
+		return true;
+	WRITE_ONCE(fired, false);
+	self_test();
+	return READ_ONCE(fired);
+}
+
+/* All of them are missing then. At START and at STOP. */
+static void check_kprobes(void)
+{
+	unsigned int i;
+
+	if (switched_off || kprobes_fire())
+		return;
+	switched_off = true;
+	pr_warn("etrace: kprobes are switched off (debug/kprobes/enabled, kernel.ftrace_enabled)\n");
+	for (i = 0; i < n_active; i++)
+		missing[n_missing++] = active[i]->symbol_name;
+}
+
 static void register_kprobe_of(unsigned int i)
 {
 	const struct kprobe_definition *definition = &kprobe_definitions[i];
@@ -177,6 +239,7 @@ static void unregister_all_kprobes(void)
 	unsigned long n_missed = 0;
 	unsigned int i;
 
+	unregister_self_test();
 	unregister_kprobes(active, n_active);
 	for (i = 0; i < n_active; i++)
 		n_missed += active[i]->nmissed;
@@ -198,6 +261,8 @@ int etrace_hooks_register(u32 options)
 	check_prototypes();
 	etrace_opens_init();
 	register_kprobes_for(options);
+	register_self_test();
+	check_kprobes();
 	err = register_tracepoints(options);
 	if (err)
 		unregister_all_kprobes();
@@ -207,6 +272,7 @@ int etrace_hooks_register(u32 options)
 /* The exit of tasks goes last: until then no other task has the address of one in the set. */
 void etrace_hooks_unregister(void)
 {
+	check_kprobes();
 	unregister_all_kprobes();
 	unregister_tracepoints();
 }

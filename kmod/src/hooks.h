@@ -128,13 +128,25 @@ int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access acces
 struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
 
 /*
- * The file that a path of the task leads to now: absolute, directories resolved, the last component
- * as `lookup` says (0 or LOOKUP_FOLLOW), in `buf` of ETRACE_PATH_BYTES. Where there is no such file
- * but its directory exists and `or_new` is set, the name it would have; else absent. `scratch` of
- * 2 * PATH_MAX bytes is used on the way. Sleeps.
+ * The file that a path of the task leads to now: absolute, directories resolved, a symlink at its
+ * end followed or not, in `buf` of ETRACE_PATH_BYTES. Where there is no such file but its directory
+ * exists and `or_new` is set, the name it would have; else absent. `scratch` of 2 * PATH_MAX bytes
+ * is used on the way. Sleeps.
  */
-struct etrace_text etrace_resolve(int dirfd, u64 address, unsigned int lookup, bool or_new,
-				  char *scratch, char *buf);
+struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_new, char *scratch,
+				  char *buf);
+
+/* ---- walk.c ---- */
+
+/*
+ * Where `name` (absolute, or below the working directory) leads, a symlink at its end followed or
+ * not, as far as the kernel's memory tells; the caller's to path_put(). -EAGAIN, counted: some part
+ * of the way is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits for
+ * no file system. Process context of the task.
+ */
+int etrace_walk(const char *name, bool follow, char *buf, struct path *path);
+/* The same as text, in the same `buf`; absent when it leads to nothing that is known. */
+struct etrace_text etrace_walk_text(const char *name, bool follow, char *buf);
 
 /* ---- names.c, mount.c ---- */
 

@@ -2,13 +2,12 @@
 /*
  * mount, umount, umount2 -> Mount, Umount and their failed forms, with the option for mounts. The
  * strings are those that the kernel hands to its security hooks; a call that fails before the hook
- * is looked up in task_work. The newer calls (fsopen, move_mount) have no event: they are counted.
+ * is found in task_work. The newer calls (fsopen, move_mount) have no event: they are counted.
  * Context: kprobes and sys_exit (atomic), task_work.
  */
 #include <linux/fcntl.h>
 #include <linux/fs.h>
 #include <linux/mount.h>
-#include <linux/namei.h>
 #include <linux/slab.h>
 
 #include "hooks.h"
@@ -104,7 +103,7 @@ static struct etrace_text read_string(u64 address, char *buf)
 /* Mount points that are not there stand in the line as they were given. */
 static struct etrace_text mount_point(u64 address, struct etrace_scratch *space)
 {
-	struct etrace_text text = etrace_resolve(AT_FDCWD, address, LOOKUP_FOLLOW, false,
+	struct etrace_text text = etrace_resolve(AT_FDCWD, address, true, false,
 						 space->other, space->path);
 
 	if (text.text)
@@ -153,7 +152,7 @@ void etrace_work_umount(struct etrace_task *entry, const struct etrace_call *cal
 	bool keep = call->kind == ETRACE_CALL_UMOUNT2 && call->args[1] & UMOUNT_NOFOLLOW;
 	struct etrace_text texts[2] = {};
 
-	texts[1] = etrace_resolve(AT_FDCWD, call->args[0], keep ? 0 : LOOKUP_FOLLOW, false,
+	texts[1] = etrace_resolve(AT_FDCWD, call->args[0], !keep, false,
 				  space->other, space->path);
 	put_umount(entry, call, call->time_ns, texts, &space->stream);
 }

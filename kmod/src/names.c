@@ -3,11 +3,10 @@
  * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
  * Symlink and the failed forms. The names are those of the dentries that the kernel hands to its
  * security hooks, so nothing is looked up twice; names of a call that fails before the hook, or
- * whose hook could not be probed, are looked up in task_work. Context: kprobes (atomic, the
+ * whose hook could not be probed, are found in task_work (walk.c). Context: kprobes (atomic, the
  * directories are locked), sys_exit (atomic), task_work.
  */
 #include <linux/fcntl.h>
-#include <linux/namei.h>
 #include <linux/slab.h>
 
 #include "hooks.h"
@@ -192,19 +191,16 @@ void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
 }
 
 /* A name of a call that has succeeded: as given, where its path is longer than any can be. */
-static struct etrace_text find_name(int dirfd, u64 address, unsigned int lookup,
-				    char *scratch, char *buf)
+static struct etrace_text find_name(int dirfd, u64 address, bool follow, char *scratch, char *buf)
 {
-	struct etrace_text text = etrace_resolve(dirfd, address, lookup, true, scratch, buf);
+	struct etrace_text text = etrace_resolve(dirfd, address, follow, true, scratch, buf);
 
 	return text.text ? text : etrace_given_path(dirfd, address, scratch, buf);
 }
 
-static unsigned int source_lookup(const struct etrace_call *call)
+static bool follows_source(const struct etrace_call *call)
 {
-	if (call->kind == ETRACE_CALL_LINKAT && call->args[4] & AT_SYMLINK_FOLLOW)
-		return LOOKUP_FOLLOW;
-	return 0;
+	return call->kind == ETRACE_CALL_LINKAT && call->args[4] & AT_SYMLINK_FOLLOW;
 }
 
 void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
@@ -214,14 +210,15 @@ void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
 	const u64 *args = call->args;
 	int from_dir = at ? (int)args[0] : AT_FDCWD;
 	int to_dir = at ? (int)args[2] : AT_FDCWD;
-	unsigned int lookup = source_lookup(call);
+	bool follow = follows_source(call);
 	struct etrace_text texts[3] = {};
 
 	if (call->result == 0) {
-		texts[0] = find_name(from_dir, args[at], lookup, space->other, space->path);
-		texts[1] = find_name(to_dir, args[at ? 3 : 1], 0, space->other, space->third);
+		texts[0] = find_name(from_dir, args[at], follow, space->other, space->path);
+		texts[1] = find_name(to_dir, args[at ? 3 : 1], false, space->other,
+				     space->third);
 	} else {
-		texts[0] = etrace_resolve(from_dir, args[at], lookup, false, space->other,
+		texts[0] = etrace_resolve(from_dir, args[at], follow, false, space->other,
 					  space->path);
 	}
 	put_pair(entry, call, call->time_ns, texts, &space->stream);
@@ -229,7 +226,7 @@ void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
 
 /* ---- symlink ---- */
 
-/* What the target leads to must be looked up: always in task_work. */
+/* Where the target leads may take memory and time: always in task_work. */
 void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *call)
 {
 	if (call->result == 0)
@@ -238,64 +235,78 @@ void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *ca
 		etrace_names_free(entry);
 }
 
+/*
+ * Where a link leads, without reading the link: from its directory, whose path has no symlinks, by
+ * the target's string. Absent when it leads to nothing that is in memory.
+ */
+static struct etrace_text link_leads_to(const struct etrace_text *link,
+					const struct etrace_text *target,
+					struct etrace_scratch *space)
+{
+	char *name = space->other;
+	size_t dir_len = 0;
+
+	if (!target->len)
+		return (struct etrace_text){ NULL, 0 };
+	if (target->text[0] != '/')
+		dir_len = strrchr(link->text, '/') + 1 - link->text;
+	if (dir_len + target->len >= PATH_MAX) {
+		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
+		return (struct etrace_text){ NULL, 0 };
+	}
+	memmove(name + dir_len, target->text, target->len);
+	memcpy(name, link->text, dir_len);
+	name[dir_len + target->len] = '\0';
+	return etrace_walk_text(name, true, space->third);
+}
+
+/* `link` is ended by a null byte. */
 static void put_symlink(struct etrace_task *entry, const struct etrace_call *call,
 			const struct etrace_text *target, const struct etrace_text *link,
-			const struct etrace_text *resolved)
+			struct etrace_scratch *space)
 {
-	struct etrace_text data[3] = { *target, *resolved, *link };
+	struct etrace_text data[3] = { *target, link_leads_to(link, target, space), *link };
 
 	etrace_emit(entry, call->time_ns, ETRACE_EV_SYMLINK, NULL, data);
 }
 
-static struct etrace_text follow(const char *name, char *buf)
-{
-	struct etrace_text text = { NULL, 0 };
-	struct path path;
-
-	if (kern_path(name, LOOKUP_FOLLOW, &path))
-		return text;
-	text = etrace_path_text(&path, buf, ETRACE_PATH_BYTES);
-	path_put(&path);
-	return text;
-}
-
-/* The hook was missed: the link is there, so it can be looked up. */
+/* No hook saw the call: the strings are read again, from the task's memory. */
 static void put_missed_symlink(struct etrace_task *entry, const struct etrace_call *call,
 			       struct etrace_scratch *space)
 {
 	bool at = call->kind == ETRACE_CALL_SYMLINKAT;
-	struct etrace_text target, link, resolved;
+	char *string = space->other + PATH_MAX;
+	struct etrace_text target, link;
 	long len;
 
-	link = find_name(at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1], 0,
+	link = find_name(at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1], false,
 			 space->other, space->path);
 	if (!link.text) {
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return;
 	}
-	resolved = follow(link.text, space->third);
-	len = etrace_user_string(space->other, call->args[0], ETRACE_SLEEP);
+	len = etrace_user_string(string, call->args[0], ETRACE_SLEEP);
 	if (len < 0) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		return;
 	}
-	target = (struct etrace_text){ space->other, len };
-	put_symlink(entry, call, &target, &link, &resolved);
+	target = (struct etrace_text){ string, len };
+	put_symlink(entry, call, &target, &link, space);
 }
 
 void etrace_work_symlink(struct etrace_task *entry, const struct etrace_call *call,
 			 struct etrace_scratch *space)
 {
 	struct etrace_names *names = etrace_names_take(entry, call->kind);
-	struct etrace_text resolved;
+	struct etrace_text link;
 
 	if (!names) {
 		put_missed_symlink(entry, call, space);
 		return;
 	}
-	memcpy(space->path, names->text[1].text, names->text[1].len);
-	space->path[names->text[1].len] = '\0';
-	resolved = follow(space->path, space->third);
-	put_symlink(entry, call, &names->text[0], &names->text[1], &resolved);
+	link = (struct etrace_text){ space->path, names->text[1].len };
+	memcpy(space->path, names->text[1].text, link.len);
+	space->path[link.len] = '\0';
+	put_symlink(entry, call, &names->text[0], &link, space);
 	kfree(names);
 }

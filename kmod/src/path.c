@@ -7,7 +7,6 @@
 #include <linux/dcache.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
-#include <linux/namei.h>
 #include <linux/uaccess.h>
 #include <asm/word-at-a-time.h>
 
@@ -202,22 +201,10 @@ struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char
 	return (struct etrace_text){ buf, text.len };
 }
 
-/* ---- lookups ---- */
+/* ---- names that are followed ---- */
 
-static struct etrace_text look_up(const char *name, unsigned int lookup, char *buf)
-{
-	struct etrace_text text;
-	struct path path;
-
-	if (kern_path(name, lookup, &path))
-		return (struct etrace_text){ NULL, 0 };
-	text = etrace_path_text(&path, buf, ETRACE_PATH_BYTES);
-	path_put(&path);
-	return text;
-}
-
-/* The directory of `name`, looked up, with the last component behind it. */
-static struct etrace_text look_up_parent(char *name, char *buf)
+/* The directory of `name`, followed, with the last component behind it. */
+static struct etrace_text follow_parent(char *name, char *buf)
 {
 	char *slash = strrchr(name, '/');
 	const char *last = slash ? slash + 1 : name;
@@ -226,8 +213,7 @@ static struct etrace_text look_up_parent(char *name, char *buf)
 
 	if (slash > name)
 		*slash = '\0';
-	dir = look_up(!slash ? "." : slash == name ? "/" : name, LOOKUP_FOLLOW | LOOKUP_DIRECTORY,
-		      buf);
+	dir = etrace_walk_text(!slash ? "." : slash == name ? "/" : name, true, buf);
 	if (!dir.text || dir.len + 1 + len >= ETRACE_PATH_BYTES)
 		return (struct etrace_text){ NULL, 0 };
 	if (dir.len == 1) /* the root directory */
@@ -245,8 +231,8 @@ static void strip_slashes(char *name, size_t len)
 		name[--len] = '\0';
 }
 
-struct etrace_text etrace_resolve(int dirfd, u64 address, unsigned int lookup, bool or_new,
-				  char *scratch, char *buf)
+struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_new, char *scratch,
+				  char *buf)
 {
 	char *name = scratch + PATH_MAX;
 	long len = etrace_user_string(name, address, ETRACE_SLEEP);
@@ -262,8 +248,10 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, unsigned int lookup, b
 			return (struct etrace_text){ NULL, 0 };
 		name = scratch + (text.text - scratch);
 	}
-	text = look_up(name, lookup, buf);
+	if (or_new && !follow) /* the name itself may be gone or new */
+		return follow_parent(name, buf);
+	text = etrace_walk_text(name, follow, buf);
 	if (!text.text && or_new)
-		text = look_up_parent(name, buf);
+		text = follow_parent(name, buf);
 	return text;
 }

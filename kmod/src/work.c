@@ -8,6 +8,7 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
@@ -32,8 +33,12 @@ int etrace_work_init(void)
 	return 0;
 }
 #else
-static int (*add_task_work)(struct task_struct *task, struct callback_head *work,
-			    enum task_work_notify_mode notify);
+/*
+ * The kernel seals functions whose address it never takes: calling one by a pointer would trap on a
+ * processor with IBT. A static call is patched to a direct one.
+ */
+DEFINE_STATIC_CALL_NULL(etrace_add_task_work, task_work_add);
+#define add_task_work static_call(etrace_add_task_work)
 
 /* A probe may stand behind the landing pad (IBT, BTI) where the function begins. */
 static void *function_of(const void *address)
@@ -53,15 +58,19 @@ static void *function_of(const void *address)
 int etrace_work_init(void)
 {
 	struct kprobe probe = { .symbol_name = "task_work_add" };
+	typeof(task_work_add) *function;
 	int err = register_kprobe(&probe);
 
 	if (err) {
 		pr_err("etrace: cannot find task_work_add (%d): needs CONFIG_KPROBES\n", err);
 		return err;
 	}
-	add_task_work = function_of(probe.addr);
+	function = function_of(probe.addr);
 	unregister_kprobe(&probe);
-	return add_task_work ? 0 : -ENOENT;
+	if (!function)
+		return -ENOENT;
+	static_call_update(etrace_add_task_work, function);
+	return 0;
 }
 #endif
 

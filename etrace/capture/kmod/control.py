@@ -88,6 +88,7 @@ class Counter(IntEnum):
     FOREIGN_ROOT = 14
     SUPPRESSED_OPENS = 15
     MISSED_PROBES = 16
+    NOT_IN_MEMORY = 17
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,10 @@ static const char *const counter_names[ETRACE_N_COUNTERS] = {
 	[ETRACE_COUNT_FOREIGN_ROOT] = "foreign_root",
 	[ETRACE_COUNT_SUPPRESSED_OPENS] = "suppressed_opens",
 	[ETRACE_COUNT_MISSED_PROBES] = "missed_probes",
+	[ETRACE_COUNT_NOT_IN_MEMORY] = "not_in_memory",
 };
 
-_Static_assert(sizeof(counter_names) / sizeof(*counter_names) == ETRACE_COUNT_MISSED_PROBES + 1,
+_Static_assert(sizeof(counter_names) / sizeof(*counter_names) == ETRACE_N_COUNTERS,
 	       "a counter has no name");
 
 static const char *const state_names[] = {
