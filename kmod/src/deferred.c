@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Second looks that may sleep: strings whose page was not in memory, names that must be looked up,
- * executions. Context: task_work of the task, before it returns to user space or dies of a signal.
+ * What must not be done in a probe, for it allocates or takes time: names that must be walked to,
+ * executions, long lists of descriptors. It waits for nobody (decision 25). Context: task_work of
+ * the task, before it returns to user space or dies of a signal.
  *
  * Its buffers are those of the probes' scratch. One set a CPU is kept from one use to the next:
  * they are some 20 kB, which kernels that clear new memory would clear at each execution.
@@ -19,8 +20,6 @@ static void (*const functions[ETRACE_N_CALLS])(struct etrace_task *entry,
 	[ETRACE_CALL_OPENAT2] = etrace_work_open,
 	[ETRACE_CALL_CREAT] = etrace_work_open,
 	[ETRACE_CALL_CLOSE_RANGE] = etrace_work_close_range,
-	[ETRACE_CALL_PIPE] = etrace_work_pipe,
-	[ETRACE_CALL_PIPE2] = etrace_work_pipe,
 	[ETRACE_CALL_RENAME] = etrace_work_pair,
 	[ETRACE_CALL_RENAMEAT] = etrace_work_pair,
 	[ETRACE_CALL_RENAMEAT2] = etrace_work_pair,
@@ -28,7 +27,6 @@ static void (*const functions[ETRACE_N_CALLS])(struct etrace_task *entry,
 	[ETRACE_CALL_LINKAT] = etrace_work_pair,
 	[ETRACE_CALL_SYMLINK] = etrace_work_symlink,
 	[ETRACE_CALL_SYMLINKAT] = etrace_work_symlink,
-	[ETRACE_CALL_CLONE3] = etrace_work_clone,
 	[ETRACE_CALL_MOUNT] = etrace_work_mount,
 	[ETRACE_CALL_OLDUMOUNT] = etrace_work_umount,
 	[ETRACE_CALL_UMOUNT2] = etrace_work_umount,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * close, close_range, pipe, pipe2, dup, dup2, dup3, fcntl(F_DUPFD*) -> Close, Pipe, Dup; messages
- * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; pipe once more in
- * task_work when the page of its result is missing.
+ * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; task_work for a long
+ * list of Close.
  */
 #include <linux/bitmap.h>
 #include <linux/fcntl.h>
@@ -111,14 +111,14 @@ void etrace_descriptors_free(struct etrace_task *entry)
 	entry->closing = NULL;
 }
 
-static void put_close_range(struct etrace_task *entry, u64 time_ns, enum etrace_access access)
+static void put_close_range(struct etrace_task *entry, u64 time_ns, bool may_sleep)
 {
 	const struct etrace_descriptors *closed = entry->closing;
 	u32 bit;
 
 	for_each_set_bit(bit, closed->bits, closed->n_bits) {
 		put_close(entry, time_ns, closed->first + bit);
-		if (access == ETRACE_SLEEP)
+		if (may_sleep)
 			cond_resched();
 	}
 	etrace_descriptors_free(entry);
@@ -149,7 +149,7 @@ void etrace_exit_close_range(struct etrace_task *entry, const struct etrace_call
 	if (call->result < 0)
 		etrace_descriptors_free(entry);
 	else if (entry->closing->n <= CLOSES_AT_ONCE)
-		put_close_range(entry, etrace_now(), ETRACE_ATOMIC);
+		put_close_range(entry, etrace_now(), false);
 	else
 		etrace_defer(entry, call);
 }
@@ -157,38 +157,26 @@ void etrace_exit_close_range(struct etrace_task *entry, const struct etrace_call
 void etrace_work_close_range(struct etrace_task *entry, const struct etrace_call *call,
 			     struct etrace_scratch *space)
 {
-	put_close_range(entry, call->time_ns, ETRACE_SLEEP);
+	put_close_range(entry, call->time_ns, true);
 }
 
 /* ---- pipe, dup, fcntl ---- */
 
-static int put_pipe(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
-		    enum etrace_access access)
+void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call)
 {
 	s64 values[3];
 	int fds[2];
-	int err = etrace_user_bytes(fds, call->args[0], sizeof(fds), access);
 
-	if (err)
-		return err;
+	if (call->result < 0)
+		return;
+	if (etrace_user_bytes(fds, call->args[0], sizeof(fds))) {
+		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+		return;
+	}
 	values[0] = fds[0];
 	values[1] = fds[1];
 	values[2] = call->kind == ETRACE_CALL_PIPE2 ? (u32)call->args[1] : 0;
-	etrace_emit(entry, time_ns, ETRACE_EV_PIPE, values, NULL);
-	return 0;
-}
-
-void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call)
-{
-	if (call->result == 0 && put_pipe(entry, call, etrace_now(), ETRACE_ATOMIC))
-		etrace_defer(entry, call);
-}
-
-void etrace_work_pipe(struct etrace_task *entry, const struct etrace_call *call,
-		      struct etrace_scratch *space)
-{
-	if (put_pipe(entry, call, call->time_ns, ETRACE_SLEEP))
-		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+	etrace_emit(entry, etrace_now(), ETRACE_EV_PIPE, values, NULL);
 }
 
 static void put_dup(struct etrace_task *entry, const struct etrace_call *call, u32 flags)

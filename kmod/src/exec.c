@@ -8,6 +8,7 @@
 #include <linux/binfmts.h>
 #include <linux/file.h>
 #include <linux/mm.h>
+#include <linux/uaccess.h>
 
 #include "hooks.h"
 #include "memory.h"
@@ -158,7 +159,8 @@ static bool reader_fill(struct reader *reader)
 	if (!n)
 		return false;
 	cond_resched();
-	if (etrace_user_bytes(reader->buf + reader->held, reader->at, n, ETRACE_SLEEP)) {
+	/* the stack that the kernel has just made: nobody else serves its pages */
+	if (copy_from_user(reader->buf + reader->held, u64_to_user_ptr(reader->at), n)) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		return false;
 	}

@@ -64,14 +64,10 @@ void etrace_work_open(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space);
 void etrace_work_close_range(struct etrace_task *entry, const struct etrace_call *call,
 			     struct etrace_scratch *space);
-void etrace_work_pipe(struct etrace_task *entry, const struct etrace_call *call,
-		      struct etrace_scratch *space);
 void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space);
 void etrace_work_symlink(struct etrace_task *entry, const struct etrace_call *call,
 			 struct etrace_scratch *space);
-void etrace_work_clone(struct etrace_task *entry, const struct etrace_call *call,
-		       struct etrace_scratch *space);
 void etrace_work_mount(struct etrace_task *entry, const struct etrace_call *call,
 		       struct etrace_scratch *space);
 void etrace_work_umount(struct etrace_task *entry, const struct etrace_call *call,
@@ -106,25 +102,23 @@ struct etrace_text etrace_path_text(const struct path *path, char *buf, size_t s
 /* Of the working directory. Atomic. */
 struct etrace_text etrace_cwd_text(char *buf, size_t size);
 
-/* How a string of user memory is read. */
-enum etrace_access {
-	ETRACE_ATOMIC, /* only what is in memory, else -EFAULT */
-	ETRACE_SLEEP,
-};
-
+/*
+ * The task's memory is read where it is present, else -EFAULT: a page fault may wait for a server
+ * of pages (userfaultfd, a mapped file of FUSE) that is the very task. The call itself has read
+ * it a moment ago. Atomic.
+ */
 /* Copy a string of less than PATH_MAX bytes with its null byte; its length or -errno. */
-long etrace_user_string(char *to, u64 address, enum etrace_access access);
+long etrace_user_string(char *to, u64 address);
 /* Copy bytes; 0 or -EFAULT. */
-int etrace_user_bytes(void *to, u64 address, size_t n, enum etrace_access access);
+int etrace_user_bytes(void *to, u64 address, size_t n);
 
 /*
  * A path as the task gave it, made absolute by putting the directory before it, in `buf` of
  * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is no descriptor.
  */
-int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access access,
-		     struct etrace_text *text);
+int etrace_user_path(int dirfd, u64 address, char *buf, struct etrace_text *text);
 
-/* The same in `buf` of ETRACE_PATH_BYTES; absent when it cannot be had. Sleeps. */
+/* The same in `buf` of ETRACE_PATH_BYTES; absent when it cannot be had. */
 struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
 
 /*
@@ -141,8 +135,8 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_n
 /*
  * Where `name` (absolute, or below the working directory) leads, a symlink at its end followed or
  * not, as far as the kernel's memory tells; the caller's to path_put(). -EAGAIN, counted: some part
- * of the way is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits for
- * no file system. Process context of the task.
+ * of the way is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits
+ * for no file system. Process context of the task.
  */
 int etrace_walk(const char *name, bool follow, char *buf, struct path *path);
 /* The same as text, in the same `buf`; absent when it leads to nothing that is known. */

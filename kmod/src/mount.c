@@ -95,7 +95,7 @@ void etrace_exit_mount(struct etrace_task *entry, const struct etrace_call *call
 
 static struct etrace_text read_string(u64 address, char *buf)
 {
-	long len = address ? etrace_user_string(buf, address, ETRACE_SLEEP) : -EFAULT;
+	long len = address ? etrace_user_string(buf, address) : -EFAULT;
 
 	return len < 0 ? (struct etrace_text){ NULL, 0 } : (struct etrace_text){ buf, len };
 }

@@ -285,7 +285,7 @@ static void put_missed_symlink(struct etrace_task *entry, const struct etrace_ca
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return;
 	}
-	len = etrace_user_string(string, call->args[0], ETRACE_SLEEP);
+	len = etrace_user_string(string, call->args[0]);
 	if (len < 0) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		return;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's
- * own string. Context: sys_exit, atomic; once more in task_work when a page of the string is not in
- * memory.
+ * own string. Context: sys_exit, atomic; on PREEMPT_RT task_work.
  */
 #include <linux/fcntl.h>
 #include <linux/log2.h>
@@ -20,10 +19,10 @@ struct open_arguments {
 	u64 mode;
 };
 
-static int read_how(u64 address, struct open_arguments *open, enum etrace_access access)
+static int read_how(u64 address, struct open_arguments *open)
 {
 	struct open_how how;
-	int err = etrace_user_bytes(&how, address, sizeof(how), access);
+	int err = etrace_user_bytes(&how, address, sizeof(how));
 
 	if (err)
 		return err;
@@ -32,8 +31,7 @@ static int read_how(u64 address, struct open_arguments *open, enum etrace_access
 	return 0;
 }
 
-static int read_arguments(const struct etrace_call *call, struct open_arguments *open,
-			  enum etrace_access access)
+static int read_arguments(const struct etrace_call *call, struct open_arguments *open)
 {
 	const u64 *args = call->args;
 
@@ -51,7 +49,7 @@ static int read_arguments(const struct etrace_call *call, struct open_arguments 
 		return 0;
 	default:
 		*open = (struct open_arguments){ (int)args[0], args[1], 0, 0 };
-		return read_how(args[2], open, access);
+		return read_how(args[2], open);
 	}
 }
 
@@ -121,19 +119,16 @@ static struct etrace_text opened_path(int fd, char *buf)
 	return text;
 }
 
-/* -EFAULT: nothing was printed, and it may be tried again where it can sleep. */
-static int put_open(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
-		    struct etrace_scratch *space, enum etrace_access access)
+static void put_open(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
+		     struct etrace_scratch *space)
 {
 	struct open_arguments open;
 	struct etrace_text data[2];
 	s64 values[3];
-	int unread = read_arguments(call, &open, access);
+	int unread = read_arguments(call, &open);
 
 	if (!unread)
-		unread = etrace_user_path(open.dirfd, open.name, space->other, access, &data[1]);
-	if (unread == -EFAULT && access == ETRACE_ATOMIC)
-		return unread;
+		unread = etrace_user_path(open.dirfd, open.name, space->other, &data[1]);
 	data[0] = opened_path(call->result, space->path);
 	if (unread) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
@@ -142,10 +137,10 @@ static int put_open(struct etrace_task *entry, const struct etrace_call *call, u
 	if (!data[0].text)
 		data[0] = data[1];
 	if (!data[0].text)
-		return 0;
+		return;
 	if (etrace_options & ETRACE_OPTION_OPEN_ONCE && is_repeated(entry, open.flags, data)) {
 		etrace_count(ETRACE_COUNT_SUPPRESSED_OPENS);
-		return 0;
+		return;
 	}
 	/* the call reads no mode otherwise: whatever the register held */
 	if (!(open.flags & (O_CREAT | __O_TMPFILE)))
@@ -154,13 +149,11 @@ static int put_open(struct etrace_task *entry, const struct etrace_call *call, u
 	values[1] = open.mode;
 	values[2] = call->result;
 	etrace_emit(entry, time_ns, ETRACE_EV_OPEN, values, data);
-	return 0;
 }
 
 void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)
 {
 	struct etrace_scratch *space;
-	int err;
 
 	if (call->result < 0)
 		return;
@@ -169,14 +162,12 @@ void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)
 		return;
 	}
 	space = etrace_scratch_get();
-	err = put_open(entry, call, etrace_now(), space, ETRACE_ATOMIC);
+	put_open(entry, call, etrace_now(), space);
 	etrace_scratch_put(space);
-	if (unlikely(err))
-		etrace_defer(entry, call);
 }
 
 void etrace_work_open(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space)
 {
-	put_open(entry, call, call->time_ns, space, ETRACE_SLEEP);
+	put_open(entry, call, call->time_ns, space);
 }

@@ -110,31 +110,25 @@ fault:
 	return -EFAULT;
 }
 
-long etrace_user_string(char *to, u64 address, enum etrace_access access)
+long etrace_user_string(char *to, u64 address)
 {
 	long len;
 
-	if (access == ETRACE_ATOMIC) {
-		pagefault_disable();
-		len = quick_string(to, u64_to_user_ptr(address));
-		if (unlikely(len < 0))
-			len = strncpy_from_user(to, u64_to_user_ptr(address), PATH_MAX);
-		pagefault_enable();
-	} else {
+	pagefault_disable();
+	len = quick_string(to, u64_to_user_ptr(address));
+	if (unlikely(len < 0))
 		len = strncpy_from_user(to, u64_to_user_ptr(address), PATH_MAX);
-	}
+	pagefault_enable();
 	return len < PATH_MAX ? len : -ENAMETOOLONG;
 }
 
-int etrace_user_bytes(void *to, u64 address, size_t n, enum etrace_access access)
+int etrace_user_bytes(void *to, u64 address, size_t n)
 {
 	unsigned long left;
 
-	if (access == ETRACE_ATOMIC)
-		pagefault_disable();
+	pagefault_disable();
 	left = copy_from_user(to, u64_to_user_ptr(address), n);
-	if (access == ETRACE_ATOMIC)
-		pagefault_enable();
+	pagefault_enable();
 	return left ? -EFAULT : 0;
 }
 
@@ -177,11 +171,10 @@ static int put_directory(int dirfd, char *buf, struct etrace_text *text)
 	return 0;
 }
 
-int etrace_user_path(int dirfd, u64 address, char *buf, enum etrace_access access,
-		     struct etrace_text *text)
+int etrace_user_path(int dirfd, u64 address, char *buf, struct etrace_text *text)
 {
 	char *name = buf + PATH_MAX;
-	long len = etrace_user_string(name, address, access);
+	long len = etrace_user_string(name, address);
 
 	if (len < 0)
 		return len;
@@ -193,7 +186,7 @@ struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char
 {
 	struct etrace_text text;
 
-	if (etrace_user_path(dirfd, address, scratch, ETRACE_SLEEP, &text) ||
+	if (etrace_user_path(dirfd, address, scratch, &text) ||
 	    text.len >= ETRACE_PATH_BYTES)
 		return (struct etrace_text){ NULL, 0 };
 	memcpy(buf, text.text, text.len);
@@ -235,7 +228,7 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_n
 				  char *buf)
 {
 	char *name = scratch + PATH_MAX;
-	long len = etrace_user_string(name, address, ETRACE_SLEEP);
+	long len = etrace_user_string(name, address);
 	struct etrace_text text = { name, len };
 
 	if (len < 0)

@@ -12,17 +12,18 @@
 #define CLONE3_BYTES offsetofend(struct clone_args, exit_signal) /* that all kernels know */
 
 /* As clone() has them: with the exit signal in the low byte. */
-static int clone_flags(const struct etrace_call *call, enum etrace_access access, s64 *flags)
+static s64 clone_flags(const struct etrace_call *call)
 {
 	struct clone_args args = {};
-	int err;
 
-	*flags = call->args[0];
 	if (call->kind == ETRACE_CALL_CLONE)
+		return call->args[0];
+	if (etrace_user_bytes(&args, call->args[0], CLONE3_BYTES)) {
+		if (call->result != -EFAULT) /* the call could read it */
+			etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		return 0;
-	err = etrace_user_bytes(&args, call->args[0], CLONE3_BYTES, access);
-	*flags = args.flags | args.exit_signal;
-	return err;
+	}
+	return args.flags | args.exit_signal;
 }
 
 /* With the lines of a clone that the task stands in; fork and vfork print SchedFork alone. */
@@ -39,8 +40,7 @@ static void put_fork(struct etrace_task *entry, s64 child)
 		return;
 	}
 	etrace_read_arguments(regs, call.args);
-	if (clone_flags(&call, ETRACE_ATOMIC, &flags))
-		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+	flags = clone_flags(&call);
 	space = etrace_scratch_get();
 	etrace_stream_begin(&space->stream, entry, now);
 	etrace_stream_event(&space->stream, ETRACE_EV_SYS_CLONE, &flags, NULL);
@@ -65,15 +65,6 @@ void etrace_on_fork(void *data, struct task_struct *parent, struct task_struct *
 	rcu_read_unlock();
 }
 
-static void put_failed_clone(struct etrace_task *entry, u64 time_ns, s64 flags,
-			     struct etrace_stream *stream)
-{
-	etrace_stream_begin(stream, entry, time_ns);
-	etrace_stream_event(stream, ETRACE_EV_SYS_CLONE, &flags, NULL);
-	etrace_stream_event(stream, ETRACE_EV_SYS_CLONE_FAILED, NULL, NULL);
-	etrace_stream_end(stream);
-}
-
 void etrace_exit_clone(struct etrace_task *entry, const struct etrace_call *call)
 {
 	struct etrace_scratch *space;
@@ -81,22 +72,13 @@ void etrace_exit_clone(struct etrace_task *entry, const struct etrace_call *call
 
 	if (call->result >= 0 || etrace_call_restarts(call->result))
 		return;
-	if (clone_flags(call, ETRACE_ATOMIC, &flags)) {
-		etrace_defer(entry, call);
-		return;
-	}
+	flags = clone_flags(call);
 	space = etrace_scratch_get();
-	put_failed_clone(entry, etrace_now(), flags, &space->stream);
+	etrace_stream_begin(&space->stream, entry, etrace_now());
+	etrace_stream_event(&space->stream, ETRACE_EV_SYS_CLONE, &flags, NULL);
+	etrace_stream_event(&space->stream, ETRACE_EV_SYS_CLONE_FAILED, NULL, NULL);
+	etrace_stream_end(&space->stream);
 	etrace_scratch_put(space);
-}
-
-void etrace_work_clone(struct etrace_task *entry, const struct etrace_call *call,
-		       struct etrace_scratch *space)
-{
-	s64 flags;
-
-	clone_flags(call, ETRACE_SLEEP, &flags); /* 0 where the structure itself cannot be read */
-	put_failed_clone(entry, call->time_ns, flags, &space->stream);
 }
 
 /* As wait() tells it: the status given to exit(), or the signal. */

@@ -42,6 +42,9 @@ HEADERS = "linux-headers-"
 IMAGE = "vmlinuz-"
 FLAVOUR = "amd64"
 REALTIME = "rt-amd64"
+# Of a kernel's name: the module is built as for one without what Debian exports and Linux does not.
+UNEXPORTED = "-unexported"
+PRETEND_UNEXPORTED = "ETRACE_UNEXPORTED=task_work_add"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,10 @@ def find(name: str) -> Kernel:
         return _debug(name)
     if name == ARM64:
         return _arm64()
+    if name.endswith(UNEXPORTED):
+        kernel = find(name.removesuffix(UNEXPORTED))
+        variables = (*kernel.module_variables, PRETEND_UNEXPORTED)
+        return replace(kernel, name=name, module_variables=variables)
     if name not in SUITES:
         known = ", ".join([*SUITES, *debug_kernel.CONFIGS, ARM64])
         raise ArchiveError(f"no kernel is called {name!r}: known are {known}")
