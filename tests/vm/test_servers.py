@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traced programs that serve file systems, to themselves among others: tracing asks them nothing."""
+"""Traced programs that serve file systems, to themselves too: tracing asks them nothing."""
 
 from __future__ import annotations
 
