@@ -16,7 +16,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
-	test-kernels test-arm64 test-kasan lint format bench bench-kernel bench-kernel-profile generate debug fuzz clean
+	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -42,6 +42,15 @@ module: ## build the kernel module for the running kernel
 
 install-module: ## as root: put it where `etrace start` and modprobe find it
 	$(MAKE) -C kmod modules_install
+
+kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']
+	$(PYTHON) build-aux/kernel_tree.py put "$(DEST)" --maintainer '$(MAINTAINER)'
+
+kernel-tree-remove: ## take it back; DEST=
+	$(PYTHON) build-aux/kernel_tree.py remove "$(DEST)"
+
+kernel-patches: ## the same as a patch series in OUT=; DEST= [MAINTAINER=]
+	$(PYTHON) build-aux/kernel_tree.py patches "$(DEST)" "$(OUT)" --maintainer '$(MAINTAINER)'
 
 demo: build ## trace, parse and summarise the build of a real C project
 	@build-aux/setup demo $(VENV)

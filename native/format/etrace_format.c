@@ -20,7 +20,8 @@
 
 /* The longest line without text: prefix, tag, arguments with a comma each, bar and line end. */
 #define LINE_MAX                                                                                  \
-	(ETRACE_PREFIX_MAX + NAME_BYTES_MAX + ETRACE_MAX_ARGS * (NAME_BYTES_MAX + DECIMAL_MAX + 1) + 2)
+	(ETRACE_PREFIX_MAX + NAME_BYTES_MAX +                                                      \
+	 ETRACE_MAX_ARGS * (NAME_BYTES_MAX + DECIMAL_MAX + 1) + 2)
 
 #define LINE_END_BYTES 1
 #define LITERAL(text) (text), (sizeof(text) - 1)

@@ -46,7 +46,8 @@ int main(int argc, char **argv)
 	static const char *const names[] = {
 		"two\nlines", "\n", "\n\n\n", "ends\n", "\nbegins", "a\n\nb\nc", " ", "tab\there",
 		"Cont|", "a\nCont_end|", "1,0,2,3!Exit|status=0", "0: 1,0,2,3!", "#comment",
-		"x\n1,0,2,3!Close|fd=3", "a,b=c|d[0]", "\\n\\\"%s%n", "\xff\xfe", "\xc3\xa9\xe2\x82\xac",
+		"x\n1,0,2,3!Close|fd=3", "a,b=c|d[0]", "\\n\\\"%s%n", "\xff\xfe",
+		"\xc3\xa9\xe2\x82\xac",
 		"\xed\xa0\x80", "\r", "nl\r\nnl", "\x7f\x1b[31m",
 	};
 

@@ -24,7 +24,8 @@ int main(int argc, char **argv)
 	dir = MUST(call(AT_FDCWD, "dir", how));
 	expect_open(&task, here("dir"), here("dir"), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, dir);
 
-	how = (struct open_how){ .flags = O_CREAT | O_RDWR, .mode = 0751, .resolve = RESOLVE_BENEATH };
+	how = (struct open_how){ .flags = O_CREAT | O_RDWR, .mode = 0751,
+				 .resolve = RESOLVE_BENEATH };
 	fd = MUST(call(dir, "new", how));
 	expect_open(&task, here("dir/new"), here("dir/new"), O_CREAT | O_RDWR, 0751, fd);
 

@@ -42,7 +42,8 @@ int main(int argc, char **argv)
 	renames(&task, "dir/../dirlink/d", "other/../e", here("dir/d"), here("e"));
 	renames(&task, "dir/", "dir2/", here("dir"), here("dir2"));
 	renames(&task, "dir2", "dir", here("dir2"), here("dir"));
-	renames(&task, "dirlink", "dirlink2", here("dirlink"), here("dirlink2")); /* the link itself */
+	/* the link itself */
+	renames(&task, "dirlink", "dirlink2", here("dirlink"), here("dirlink2"));
 	make_file("f");
 	renames(&task, "e", "f", here("e"), here("f")); /* replaces */
 	renames(&task, "f", "f", here("f"), here("f"));

@@ -20,7 +20,8 @@ int main(int argc, char **argv)
 	make_file("top");
 
 	links(&task, "top", "a", here("top"), here("a"));
-	links(&task, "file", "dir/b", here("dir/file"), here("dir/b")); /* from where the link lies */
+	/* from where the link lies */
+	links(&task, "file", "dir/b", here("dir/file"), here("dir/b"));
 	links(&task, "../top", "dir/c", here("top"), here("dir/c"));
 	links(&task, "dir/sub/../c", "d", here("top"), here("d"));
 	links(&task, "absent", "e", NULL, here("e"));
