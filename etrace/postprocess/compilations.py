@@ -8,6 +8,7 @@ compilation, and what each field means: docs/compilations.md.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -54,6 +55,7 @@ class Compilations:
         self._commands = self._reader.commands()
         self._questions = Questions(self._commands.values())
         self._prober = prober
+        self._path = functools.cache(work.image.path_string)
         self._answers: Mapping[Question, Sequence[bytes]] = {}
         #: what could have been asked, of directories that nothing in the trace tells
         self.unanswered: set[Question] = set()
@@ -188,7 +190,7 @@ class Compilations:
     def _stage(self, row: int) -> Stage:
         paths = self._image["opens"]["path"]
         span = self._image["executions"].span("opens.start", row)
-        opened = [self._image.path_string(paths[each]) for each in span]
+        opened = [self._path(paths[each]) for each in span]
         return Stage(self._reader.binary(row), self._reader.argv(row), opened)
 
     def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
