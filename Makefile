@@ -91,22 +91,23 @@ test-stress: build ## storms, 500 rounds of loading and starting, a longer build
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
 		tests/vm/test_build.py tests/vm/test_cli.py
 
-test-kernels: build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2; root; fetches 600 MB once
+# what each kernel is tested with
+KERNEL_TESTS := $(addprefix tests/vm/test_,events.py control.py servers.py probes_off.py cgroup.py stress.py)
+
+test-kernels: build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2 and arm64; root; fetches 700 MB once
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
-	ETRACE_KERNELS=5.10,6.1,6.1-rt,6.12,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
-		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py
+	ETRACE_KERNELS=5.10,6.1,6.1-rt,6.12,6.12-unexported,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS)
 	$(MAKE) test-arm64
 
 test-arm64: build ## the module and the ptrace backend in Linux 6.1 for arm64; fetches 80 MB once
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV) && build-aux/setup arm64 $(VENV)
-	ETRACE_KERNELS=arm64 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py tests/vm/test_ptrace.py \
-		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py
+	ETRACE_KERNELS=arm64 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS) tests/vm/test_ptrace.py
 
 test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes
 	@build-aux/setup test $(VENV) && build-aux/setup kasan $(VENV)
 	PYTHONPATH=tests nice $(BIN)/python -m vm.debug_kernel
-	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_events.py \
-		tests/vm/test_control.py tests/vm/test_cgroup.py tests/vm/test_stress.py tests/vm/test_debug_kernel.py
+	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS) \
+		tests/vm/test_debug_kernel.py
 
 bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
