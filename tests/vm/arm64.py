@@ -3,7 +3,7 @@
 
 virtme-ng gives a guest this machine's own files, which another architecture cannot execute. So the
 guest's root is an initial RAM disk: Debian's static busybox for arm64, the programs where busybox
-differs from what the scripts need, and the drivers of the work folder. guest/init.sh ends in the
+differs from what the scripts need, and the kernel modules that they load. guest/init.sh ends in the
 same entry.sh as everywhere. The processor is QEMU's `max`, with the memory protections that arm64
 has (PAN, pointer authentication, BTI) and 32-bit programs; pauth-impdef is its cheap hash.
 """
@@ -30,8 +30,9 @@ FILES = (
     "lib/aarch64-linux-gnu/libc.so.6",
     "lib/aarch64-linux-gnu/libcap-ng.so.0",
 )
-DRIVERS = ("virtio_pci", "9pnet_virtio", "9p")
-FOLDERS = ("dev", "proc", "sys", "run", "tmp", "drivers")
+# of the work folder, by guest/init.sh, and of guest/servers.sh
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "fuse", "autofs4")
+FOLDERS = ("dev", "proc", "sys", "run", "tmp")
 TAG = "work"  # of the work folder, also in guest/init.sh
 
 
@@ -59,14 +60,7 @@ def make_initrd(userland: Path, modules: Path, init: Path, out: Path) -> None:
         shutil.copy(unpacked(userland, name), target)
     (root / "bin/sh").symlink_to("busybox")
     shutil.copy(init, root / "init")
-    names = []
-    for file in drivers((modules / "modules.dep").read_text(), DRIVERS):
-        content = (modules / file).read_bytes()
-        names.append(Path(file).name.removesuffix(".xz"))
-        (root / "drivers" / names[-1]).write_bytes(
-            lzma.decompress(content) if file.endswith(".xz") else content
-        )
-    (root / "drivers/list").write_text("".join(f"{name}\n" for name in names))
+    copy_modules(modules, root / "lib/modules" / modules.name)
     tool("busybox")
     script = 'cd "$1" && find . | busybox cpio -o -H newc -R 0:0 >"$2"'
     part = out.with_name(out.name + ".part")
@@ -75,14 +69,28 @@ def make_initrd(userland: Path, modules: Path, init: Path, out: Path) -> None:
     shutil.rmtree(root)
 
 
-def drivers(dependencies: str, wanted: Iterable[str]) -> list[str]:
-    """Return the files of the `wanted` modules and of what each needs, in the order of loading."""
-    needs = {}
-    for line in dependencies.splitlines():
-        file, _, others = line.partition(":")
-        needs[Path(file).name.partition(".")[0].replace("-", "_")] = [*others.split()[::-1], file]
-    found = (file for name in wanted for file in needs.get(name, []))  # absent: built in
-    return list(dict.fromkeys(found))
+def copy_modules(modules: Path, target: Path) -> None:
+    """Copy the modules that the guest loads, as busybox's modprobe wants them: not compressed."""
+    lines = needed((modules / "modules.dep").read_text(), MODULES)
+    for line in lines:
+        file = line.partition(":")[0]
+        content = (modules / file).read_bytes()
+        copy = target / file.removesuffix(".xz")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(lzma.decompress(content) if file.endswith(".xz") else content)
+    (target / "modules.dep").write_text("\n".join(lines).replace(".xz", "") + "\n")
+
+
+def needed(dependencies: str, wanted: Iterable[str]) -> list[str]:
+    """Return the lines of modules.dep for the `wanted` modules and for what they need."""
+    lines = {line.partition(":")[0]: line for line in dependencies.splitlines()}
+    files = {Path(file).name.partition(".")[0].replace("-", "_"): file for file in lines}
+    found: dict[str, None] = {}
+    for name in wanted:
+        if name in files:  # else it is built in
+            file, _, others = lines[files[name]].partition(":")
+            found.update(dict.fromkeys([file, *others.split()]))
+    return [lines[file] for file in sorted(found)]
 
 
 def command(

@@ -17,6 +17,14 @@ def missing(guest: Guest, name: str) -> list[str]:
     return [line.removeprefix(mark) for line in text.splitlines() if line.startswith(mark)]
 
 
+def goes_on(guest: Guest, case: str) -> bool:
+    """Look whether nothing is missing where kprobes do without ftrace, as on arm64: they trap."""
+    if guest.kernel.machine == "x86_64" or not case.startswith("ftrace"):
+        return False
+    assert [missing(guest, f"{case}.{what}") for what in ("status", "stop")] == [[], []]
+    return True
+
+
 @pytest.mark.phase(*PROBES_OFF)
 @pytest.mark.parametrize("case", ["on", "on_again"])
 def test_nothing_is_missing_when_they_fire(guest: Guest, case: str) -> None:
@@ -28,6 +36,8 @@ def test_nothing_is_missing_when_they_fire(guest: Guest, case: str) -> None:
 @pytest.mark.parametrize("case", ["kprobes", "ftrace"])
 def test_all_are_missing_at_the_start_when_they_are_off(guest: Guest, case: str) -> None:
     guest.phase(*PROBES_OFF)
+    if goes_on(guest, case):
+        return
     at_start = missing(guest, f"{case}.status")
     assert set(at_start) >= ALWAYS
     assert len(set(at_start)) == len(at_start)
@@ -38,5 +48,7 @@ def test_all_are_missing_at_the_start_when_they_are_off(guest: Guest, case: str)
 @pytest.mark.parametrize("case", ["kprobes_later", "ftrace_later"])
 def test_all_are_missing_at_the_end_when_they_were_switched_off(guest: Guest, case: str) -> None:
     guest.phase(*PROBES_OFF)
+    if goes_on(guest, case):
+        return
     assert missing(guest, f"{case}.status") == []
     assert set(missing(guest, f"{case}.stop")) >= ALWAYS

@@ -13,9 +13,7 @@ mount -t devpts none /dev/pts
 mount -t tmpfs none /run
 mount -t tmpfs none /tmp
 chmod 1777 /tmp /dev/shm
-while read -r driver; do
-	insmod "/drivers/$driver"
-done </drivers/list
+modprobe -a virtio_pci 9pnet_virtio 9p
 ip link set lo up
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,access=any work "$1"
 # its end is the machine's, whatever it leaves behind
