@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What must sleep on behalf of a traced task runs in the task before it returns to user space. Each
- * pending piece of work holds the module; STOP waits for them, within reason: the
- * work may wait for the task's own memory (userfaultfd, a file of a server) as long as that likes.
+ * What a probe must not do for a traced task runs in the task before it returns to user space. Each
+ * pending piece of work holds the module; STOP waits for them, within reason: a debugger may hold a
+ * task at the end of a call, before its work has run, for as long as it likes.
  */
 #include <linux/atomic.h>
 #include <linux/kallsyms.h>
