@@ -10,7 +10,7 @@ from vm.rig import Guest, numbers
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 SERVERS = ("servers",)
-KINDS = ("fuse", "exec", "autofs")
+KINDS = ("fuse", "exec", "autofs", "pages")
 
 
 def folder(kind: str) -> bytes:
@@ -30,8 +30,16 @@ def test_a_server_ends_traced_as_it_does_alone(guest: Guest, kind: str) -> None:
     said = (guest.work / "out" / "servers" / f"{kind}.said").read_text()
     assert (statuses, said) == ("native 0\ntraced 0\n", "")
     counts = numbers(guest.work / "out" / "servers" / f"{kind}.counters")
-    assert counts["not_in_memory"] > 0
+    assert counts["not_in_memory"] > 0 or kind == "pages"
     assert [counts[n] for n in ("lost_events", "live", "unresolved_paths")] == [0, 0, 0]
+
+
+@pytest.mark.phase(*SERVERS)
+def test_a_name_that_is_not_in_memory_any_more_is_left_out(guest: Guest) -> None:
+    guest.phase(*SERVERS)
+    lines = lines_of(guest, "pages")
+    assert b"RenameFailed|" in lines
+    assert not [line for line in lines if line.startswith(b"RF|")]
 
 
 @pytest.mark.phase(*SERVERS)

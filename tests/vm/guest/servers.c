@@ -8,6 +8,8 @@
  *	mounts and unmounts that fail before the kernel looks their paths up
  * exec	two threads: the first serves, the second executes a program through a symlink that the first
  *	serves, and so ends the first
+ * pages	a failing rename whose name lies in two pages that the program serves itself (userfaultfd(2)):
+ *	when the call has read the first, that is taken away for ever
  * autofs a symlink to a place that would be mounted when somebody looked at it; prints `asked` when
  *	somebody has
  */
@@ -15,11 +17,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -161,6 +167,62 @@ static void run_exec(void)
 		serve();
 }
 
+/* ---- pages ---- */
+
+#define PAGE 4096
+#define NAME "/no/such/directory/name"
+#define IN_FIRST 8 /* bytes of it */
+
+static _Alignas(PAGE) char content[2 * PAGE];
+static char *pages; /* that are filled with it, each when it is served */
+
+static void serve_page(unsigned int page)
+{
+	struct uffdio_copy copy = {
+		.dst = (uintptr_t)(pages + page * PAGE),
+		.src = (uintptr_t)(content + page * PAGE),
+		.len = PAGE,
+	};
+
+	check(ioctl(device, UFFDIO_COPY, &copy), "UFFDIO_COPY");
+}
+
+static void make_pages(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	strcpy(content + PAGE - IN_FIRST, NAME);
+	device = (int)check(syscall(SYS_userfaultfd, O_CLOEXEC), "userfaultfd");
+	check(ioctl(device, UFFDIO_API, &api), "UFFDIO_API");
+	pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(pages == MAP_FAILED ? -1 : 0, "mmap");
+	range.range = (struct uffdio_range){ (uintptr_t)pages, 2 * PAGE };
+	check(ioctl(device, UFFDIO_REGISTER, &range), "UFFDIO_REGISTER");
+	serve_page(0);
+}
+
+static void *fail_to_rename(void *unused)
+{
+	must_fail(renameat(AT_FDCWD, pages + PAGE - IN_FIRST, AT_FDCWD, "/no/such/place"), ENOENT,
+		  "renameat");
+	return unused;
+}
+
+static void run_pages(void)
+{
+	struct uffd_msg fault;
+	pthread_t thread;
+
+	make_pages();
+	if (pthread_create(&thread, NULL, fail_to_rename, NULL))
+		exit(1);
+	check(read(device, &fault, sizeof(fault)), "a fault"); /* of the second page */
+	check(madvise(pages, PAGE, MADV_DONTNEED), "madvise");
+	serve_page(1);
+	pthread_join(thread, NULL);
+}
+
 /* ---- autofs ---- */
 
 /* Whoever is in the group of its server sees an autofs as it is. */
@@ -209,6 +271,8 @@ int main(int argc, char **argv)
 		run_fuse();
 	else if (!strcmp(argv[1], "exec"))
 		run_exec();
+	else if (!strcmp(argv[1], "pages"))
+		run_pages();
 	else
 		return 2;
 	return 0;
