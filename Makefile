@@ -82,7 +82,7 @@ test-bare-all: ## the same in Debian 12 and 13
 
 test-vm: build ## the kernel module in this Debian's kernel under emulation
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
-	$(BIN)/pytest -m 'vm and not kasan and not slow' $(PYTEST_ARGS) tests/vm
+	$(BIN)/pytest -m 'vm and not kasan and not tree and not slow' $(PYTEST_ARGS) tests/vm
 	@echo 'test-vm leaves out a longer build, storm and CLI session (make test-stress), other kernels (make' \
 		'test-kernels) and detectors (make test-kasan): docs/testing-kernels.md has their last results'
 
@@ -108,6 +108,13 @@ test-kasan: build ## the module in a kernel full of detectors, built once in 20 
 	PYTHONPATH=tests nice $(BIN)/python -m vm.debug_kernel
 	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS) \
 		tests/vm/test_debug_kernel.py
+
+test-kernel-tree: build ## a kernel with the module in its own tree, built in and not; builds it in 10 minutes
+	@build-aux/setup test $(VENV) && build-aux/setup tree $(VENV)
+	ETRACE_KERNELS=tree-6.1,tree-6.1-module,tree-6.12,tree-6.12-module ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm \
+		$(PYTEST_ARGS) tests/vm/test_kernel_tree.py tests/vm/test_events.py \
+		tests/vm/test_control.py::test_ways_around_the_events_are_counted \
+		tests/vm/test_control.py::test_sessions_are_of_privileged_users_and_one_at_a_time
 
 bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)

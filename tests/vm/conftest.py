@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from vm import kernels, machine, python_tree
+from vm import kernels, machine, python_tree, tree_kernel
 from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
 SECONDS = float(os.environ.get("ETRACE_VM_SECONDS", "1200"))
@@ -56,6 +56,8 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     builds = [phase.removeprefix("build:") for phase in phases if phase.startswith("build:")]
     if builds:
         prepare_builds(work, builds)
+    if "kselftest" in phases:
+        tree_kernel.install_selftest(kernel.name, work / "kselftest")
     if any(phase.startswith("cli_session") for phase in phases):
         python_tree.pack(work / "python.tar")
     prepared = time.monotonic()

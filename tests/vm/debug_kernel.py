@@ -41,7 +41,7 @@ NEEDED = {
 
 def build(name: str = "debug") -> Path:
     """Return the build folder of a debug kernel, built if it is not there yet."""
-    _check_needed()
+    check_needed()
     configs = CONFIGS[name]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in configs)).hexdigest()[:12]
     source = kernel_source.tree() if name == "debug" else kernel_source.realtime_tree()
@@ -51,23 +51,23 @@ def build(name: str = "debug") -> Path:
             part = done.with_name(f"{name}.part")
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir()
-            _configure(source, part, configs)
-            _make(source, part, f"-j{os.environ.get('ETRACE_JOBS', '2')}", "bzImage", "modules")
+            configure(source, part, configs)
+            make(source, part, f"-j{os.environ.get('ETRACE_JOBS', '2')}", "bzImage", "modules")
             part.rename(done)
     return done
 
 
-def _check_needed() -> None:
+def check_needed() -> None:
     missing = [package for package, file in NEEDED.items() if not Path(file).exists()]
     if missing:
-        raise ArchiveError(f"the debug kernel needs: apt-get install {' '.join(missing)}")
+        raise ArchiveError(f"building a kernel needs: apt-get install {' '.join(missing)}")
 
 
-def _configure(source: Path, folder: Path, configs: tuple[Path, ...]) -> None:
-    _make(source, folder, "tinyconfig")
+def configure(source: Path, folder: Path, configs: tuple[Path, ...]) -> None:
+    make(source, folder, "tinyconfig")
     merge = source / "scripts/kconfig/merge_config.sh"
     run(merge, "-m", "-O", folder, folder / ".config", *configs, cwd=source)
-    _make(source, folder, "olddefconfig")
+    make(source, folder, "olddefconfig")
     config = _settings(folder / ".config")
     asked: dict[str, str] = {}
     for path in configs:
@@ -84,7 +84,7 @@ def _settings(config: Path) -> dict[str, str]:
     return {match[1]: match[2] or "n" for match in found if match}
 
 
-def _make(source: Path, folder: Path, *targets: str) -> None:
+def make(source: Path, folder: Path, *targets: str) -> None:
     log = folder / "build.log"
     with log.open("ab") as output:
         done = subprocess.run(
@@ -92,7 +92,7 @@ def _make(source: Path, folder: Path, *targets: str) -> None:
             stdout=output, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
     if done.returncode:
-        raise ArchiveError(f"make {' '.join(targets)} of the debug kernel failed: see {log}")
+        raise ArchiveError(f"make {' '.join(targets)} of a kernel failed: see {log}")
 
 
 def main(argv: list[str]) -> int:

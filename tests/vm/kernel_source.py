@@ -69,12 +69,13 @@ def _unpacked(name: str, *members: str) -> Path:
             part = folder.with_name(f"{name}.part")
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
-            run("tar", "-xf", _archive(), "-C", part, "--strip-components=1", *members)
+            run("tar", "-xf", archive(), "-C", part, "--strip-components=1", *members)
             part.rename(folder)
     return folder
 
 
-def _archive() -> Path:
+def archive() -> Path:
+    """Return the source's archive, fetched if it is not there yet."""
     package = cache() / "source-package"
     if not package.is_dir():
         suite = Suite(SUITE)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import sources
-from vm import arm64, debug_kernel
+from vm import arm64, debug_kernel, tree_kernel
 from vm.archive import ArchiveError, Suite, cache, locked, run, tool
 
 TOP = Path(__file__).resolve().parents[2]
@@ -60,6 +60,9 @@ class Kernel:
     module_variables: tuple[str, ...] = ()  # make's, for modules
     program_variables: tuple[str, ...] = ()  # make's, for programs of that machine
     busybox: Path = Path("/bin/busybox")  # static, of that machine
+    tree: Path | None = (
+        None  # etrace is in its own: the folder of its module, if it is not built in
+    )
     initrd: Path | None = None  # the guest's root where it is not this machine's
 
     def build(self, tree: Path, folder: str, *variables: str) -> str:
@@ -82,12 +85,14 @@ def find(name: str) -> Kernel:
         return _debug(name)
     if name == ARM64:
         return _arm64()
+    if name in tree_kernel.NAMES:
+        return _tree(name)
     if name.endswith(UNEXPORTED):
         kernel = find(name.removesuffix(UNEXPORTED))
         variables = (*kernel.module_variables, PRETEND_UNEXPORTED)
         return replace(kernel, name=name, module_variables=variables)
     if name not in SUITES:
-        known = ", ".join([*SUITES, *debug_kernel.CONFIGS, ARM64])
+        known = ", ".join([*SUITES, *debug_kernel.CONFIGS, *tree_kernel.NAMES, ARM64])
         raise ArchiveError(f"no kernel is called {name!r}: known are {known}")
     return _of_suite(name, SUITES[name], REALTIME if name.endswith("-rt") else FLAVOUR)
 
@@ -96,6 +101,11 @@ def _debug(name: str) -> Kernel:
     folder = debug_kernel.build(name)
     release = (folder / "include/config/kernel.release").read_text().strip()
     return Kernel(name, release, folder / "arch/x86/boot/bzImage", folder)
+
+
+def _tree(name: str) -> Kernel:
+    built = tree_kernel.build(name)
+    return Kernel(name, built.release, built.image, built.folder, tree=built.image.parent)
 
 
 def _of_machine() -> Kernel:
@@ -191,6 +201,9 @@ def _unpack_image(suite: Suite, path: Path) -> None:
 
 def build_module(kernel: Kernel, into: Path, *variables: str) -> Path:
     """Build the tree's module for `kernel`; return it, copied into the folder `into`."""
+    if kernel.tree:
+        module = kernel.tree / "etrace.ko"
+        return Path(shutil.copy(module, into)) if module.exists() else kernel.image
     return _build(kernel, ("kmod", "native/format"), "etrace", into, *variables)
 
 

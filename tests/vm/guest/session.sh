@@ -7,8 +7,12 @@ die() {
 	exit 1
 }
 
+is_built_in() { # into a kernel of tree_kernel.py
+	[ ! -e "$WORK/etrace.ko" ]
+}
+
 load_module() {
-	[ -d /sys/module/etrace ] || insmod "$WORK/etrace.ko" "$@" || die "insmod failed"
+	is_built_in || [ -d /sys/module/etrace ] || insmod "$WORK/etrace.ko" "$@" || die "insmod failed"
 }
 
 unload_module() {
