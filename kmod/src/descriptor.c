@@ -26,6 +26,18 @@ static bool is_open(int fd)
 	return file.file;
 }
 
+static bool is_shared(const struct files_struct *files)
+{
+	return atomic_read(&files->count) > 1;
+}
+
+bool etrace_zero_is_new(void)
+{
+	const struct files_struct *files = current->files;
+
+	return !etrace_may_be_made_up() || is_shared(files) || READ_ONCE(files->next_fd) == 1;
+}
+
 /*
  * What file systems answer when they write the rest of a file: the descriptor is free all the same.
  * Other errors are those of descriptors that never were, or of a seccomp filter.
@@ -34,7 +46,9 @@ static bool is_closed(const struct etrace_call *call)
 {
 	switch (call->result) {
 	case 0:
-		return true;
+		/* another thread may have got the descriptor already */
+		return !etrace_may_be_made_up() || is_shared(current->files) ||
+		       !is_open((int)call->args[0]);
 	case -EINTR:
 	case -EIO:
 	case -ENOSPC:
@@ -162,6 +176,30 @@ void etrace_work_close_range(struct etrace_task *entry, const struct etrace_call
 
 /* ---- pipe, dup, fcntl ---- */
 
+static bool is_one_pipe(const struct file *reader, const struct file *writer)
+{
+	return reader && writer && S_ISFIFO(file_inode(reader)->i_mode) &&
+	       file_inode(reader) == file_inode(writer) && reader->f_mode & FMODE_READ &&
+	       writer->f_mode & FMODE_WRITE;
+}
+
+static bool are_both_files(const int *fds, bool (*are)(const struct file *, const struct file *))
+{
+	struct etrace_file first = etrace_file_get(fds[0]);
+	struct etrace_file second = etrace_file_get(fds[1]);
+	bool holds = are(first.file, second.file);
+
+	etrace_file_put(second);
+	etrace_file_put(first);
+	return holds;
+}
+
+/* Of a call that may be made up: whether its descriptors are what it should have made of them. */
+static bool shows_in(const int *fds, bool (*are)(const struct file *, const struct file *))
+{
+	return !etrace_may_be_made_up() || is_shared(current->files) || are_both_files(fds, are);
+}
+
 void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call)
 {
 	s64 values[3];
@@ -173,17 +211,36 @@ void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call)
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		return;
 	}
+	if (!shows_in(fds, is_one_pipe))
+		return;
 	values[0] = fds[0];
 	values[1] = fds[1];
 	values[2] = call->kind == ETRACE_CALL_PIPE2 ? (u32)call->args[1] : 0;
 	etrace_emit(entry, etrace_now(), ETRACE_EV_PIPE, values, NULL);
 }
 
+static bool is_one_file(const struct file *old, const struct file *new)
+{
+	return old && old == new;
+}
+
+/* dup() and fcntl() take a free descriptor, dup2() and dup3() the one that they are given. */
+static bool is_dup(const struct etrace_call *call)
+{
+	const int fds[2] = { (int)call->args[0], call->result };
+
+	if (call->kind == ETRACE_CALL_DUP)
+		return etrace_is_new(call->result);
+	if (call->kind == ETRACE_CALL_FCNTL)
+		return call->result >= (s64)call->args[2] && etrace_is_new(call->result);
+	return call->result == (int)call->args[1] && shows_in(fds, is_one_file);
+}
+
 static void put_dup(struct etrace_task *entry, const struct etrace_call *call, u32 flags)
 {
 	s64 values[3] = { (int)call->args[0], call->result, flags };
 
-	if (call->result >= 0)
+	if (call->result >= 0 && is_dup(call))
 		etrace_emit(entry, etrace_now(), ETRACE_EV_DUP, values, NULL);
 }
 

@@ -64,6 +64,7 @@ struct etrace_task {
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	struct etrace_call deferred; /* what `work` is about */
 	bool foreign_root; /* counted */
+	bool hooked; /* a security hook has seen the call at hand, which a filter may make up */
 	u32 session;
 	bool root; /* a thread of the root process */
 	refcount_t refs;
@@ -221,6 +222,8 @@ int etrace_hooks_register(u32 options);
 void etrace_hooks_unregister(void);
 /* Name of the nth function that could not be probed, NULL after the last. */
 const char *etrace_hooks_missing(unsigned int n);
+/* Whether the function `symbol` is probed and probes fire, as far as is known. Any context. */
+bool etrace_hooks_fire(const char *symbol);
 /* From etrace_task_put(): free what hooks hung on the entry. Any context. */
 void etrace_hooks_forget(struct etrace_task *entry);
 /* When the module goes, after the last task_work: free the memory kept for task_work. */

@@ -252,6 +252,16 @@ const char *etrace_hooks_missing(unsigned int n)
 	return n < n_missing ? missing[n] : NULL;
 }
 
+bool etrace_hooks_fire(const char *symbol)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_active; i++)
+		if (!strcmp(active[i]->symbol_name, symbol))
+			return !READ_ONCE(switched_off);
+	return false;
+}
+
 /* ---- both ---- */
 
 int etrace_hooks_register(u32 options)

@@ -5,6 +5,7 @@
 
 #include <linux/fs.h>
 #include <linux/kprobes.h>
+#include <linux/seccomp.h>
 
 #include "etrace.h"
 #include "syscall_table.h"
@@ -30,6 +31,16 @@ struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace
  * makes it fail with EINTR instead, its lines of failure are left out.
  */
 bool etrace_call_restarts(s64 result);
+
+/*
+ * A seccomp filter may answer a call with 0 (SECCOMP_RET_ERRNO), its listener with any result: the
+ * call looks as if it had succeeded and was never made. Where this is true, what the call should
+ * have done is looked for.
+ */
+static __always_inline bool etrace_may_be_made_up(void)
+{
+	return unlikely(seccomp_mode(&current->seccomp) == SECCOMP_MODE_FILTER);
+}
 
 /*
  * One handler for each kind of call. At the exit they are atomic. `entry` is of current; what the
@@ -154,6 +165,8 @@ struct etrace_names {
 /* Keep copies of three strings, any of them absent. Atomic; counted when memory is short. */
 void etrace_names_keep(struct etrace_task *entry, enum etrace_call_kind kind,
 		       const struct etrace_text *texts);
+/* Whether a call that has succeeded was made: its hook `symbol` has seen it, or is not there. */
+bool etrace_was_made(const struct etrace_task *entry, const char *symbol);
 /* What was kept for this call, the caller's to kfree(); NULL when its hook was not reached. */
 struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_call_kind kind);
 
@@ -185,6 +198,17 @@ struct etrace_descriptors {
 void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struct *files,
 			     bool on_exec, u32 first, u32 last);
 void etrace_descriptors_free(struct etrace_task *entry);
+
+/*
+ * Whether `fd`, the result of a call that takes the lowest free descriptor, is new. A filter can
+ * make up 0 only; who takes 0 leaves 1 as the first to try. With others who use the table nobody
+ * can tell: then it is.
+ */
+bool etrace_zero_is_new(void);
+static __always_inline bool etrace_is_new(s64 fd)
+{
+	return likely(fd) || etrace_zero_is_new();
+}
 
 int etrace_on_close_range(struct kprobe *probe, struct pt_regs *regs);
 int etrace_on_detach_fds(struct kprobe *probe, struct pt_regs *regs);

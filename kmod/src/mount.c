@@ -23,6 +23,7 @@ static void keep_mount(struct etrace_task *entry, const struct path *target, con
 	if (texts[1].text)
 		etrace_names_keep(entry, etrace_call_kind(task_pt_regs(current)), texts);
 	etrace_scratch_put(space);
+	entry->hooked = true;
 }
 
 int etrace_on_sb_mount(struct kprobe *probe, struct pt_regs *regs)
@@ -66,6 +67,11 @@ static void put_mount(struct etrace_task *entry, const struct etrace_call *call,
 	etrace_stream_end(stream);
 }
 
+static const char *hook_of(const struct etrace_call *call)
+{
+	return call->kind == ETRACE_CALL_MOUNT ? "security_sb_mount" : "security_sb_umount";
+}
+
 /* Both kinds of call: from what the hook kept, or later when the hook was not reached. */
 static void exit_call(struct etrace_task *entry, const struct etrace_call *call,
 		      void (*put)(struct etrace_task *entry, const struct etrace_call *call,
@@ -79,7 +85,8 @@ static void exit_call(struct etrace_task *entry, const struct etrace_call *call,
 		return;
 	names = etrace_names_take(entry, call->kind);
 	if (!names) {
-		etrace_defer(entry, call);
+		if (call->result || etrace_was_made(entry, hook_of(call)))
+			etrace_defer(entry, call);
 		return;
 	}
 	space = etrace_scratch_get();

@@ -43,6 +43,8 @@ struct etrace_names *etrace_names_take(struct etrace_task *entry, enum etrace_ca
 	struct etrace_names *names = entry->names;
 
 	entry->names = NULL;
+	if (names)
+		entry->hooked = false;
 	if (!names || names->kind == kind)
 		return names;
 	kfree(names);
@@ -53,6 +55,12 @@ void etrace_names_free(struct etrace_task *entry)
 {
 	kfree(entry->names);
 	entry->names = NULL;
+	entry->hooked = false;
+}
+
+bool etrace_was_made(const struct etrace_task *entry, const char *symbol)
+{
+	return entry->hooked || !etrace_may_be_made_up() || !etrace_hooks_fire(symbol);
 }
 
 static struct etrace_text dentry_text(struct vfsmount *mnt, struct dentry *dentry, char *buf,
@@ -75,6 +83,7 @@ static void keep_pair(struct etrace_task *entry, struct vfsmount *mnt, struct de
 	if (texts[0].text && texts[1].text)
 		etrace_names_keep(entry, etrace_call_kind(task_pt_regs(current)), texts);
 	etrace_scratch_put(space);
+	entry->hooked = true;
 }
 
 int etrace_on_path_rename(struct kprobe *probe, struct pt_regs *regs)
@@ -117,6 +126,7 @@ static void keep_symlink(struct etrace_task *entry, const struct path *dir, stru
 	if (texts[1].text)
 		etrace_names_keep(entry, etrace_call_kind(task_pt_regs(current)), texts);
 	etrace_scratch_put(space);
+	entry->hooked = true;
 }
 
 int etrace_on_path_symlink(struct kprobe *probe, struct pt_regs *regs)
@@ -171,6 +181,11 @@ static void put_pair(struct etrace_task *entry, const struct etrace_call *call, 
 	etrace_stream_end(stream);
 }
 
+static const char *hook_of(const struct etrace_call *call)
+{
+	return call->kind <= ETRACE_CALL_RENAMEAT2 ? "security_path_rename" : "security_path_link";
+}
+
 void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
 {
 	struct etrace_names *names = etrace_names_take(entry, call->kind);
@@ -181,7 +196,8 @@ void etrace_exit_pair(struct etrace_task *entry, const struct etrace_call *call)
 		return;
 	}
 	if (!names) {
-		etrace_defer(entry, call);
+		if (call->result || etrace_was_made(entry, hook_of(call)))
+			etrace_defer(entry, call);
 		return;
 	}
 	space = etrace_scratch_get();
@@ -196,6 +212,15 @@ static struct etrace_text find_name(int dirfd, u64 address, bool follow, char *s
 	struct etrace_text text = etrace_resolve(dirfd, address, follow, true, scratch, buf);
 
 	return text.text ? text : etrace_given_path(dirfd, address, scratch, buf);
+}
+
+/* The name that a call has made. No hook has seen the call: it is made up when none is there. */
+static struct etrace_text find_made(const struct etrace_task *entry, int dirfd, u64 address,
+				    char *scratch, char *buf)
+{
+	if (entry->hooked || !etrace_may_be_made_up())
+		return find_name(dirfd, address, false, scratch, buf);
+	return etrace_resolve(dirfd, address, false, false, scratch, buf);
 }
 
 static bool follows_source(const struct etrace_call *call)
@@ -215,8 +240,7 @@ void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
 
 	if (call->result == 0) {
 		texts[0] = find_name(from_dir, args[at], follow, space->other, space->path);
-		texts[1] = find_name(to_dir, args[at ? 3 : 1], false, space->other,
-				     space->third);
+		texts[1] = find_made(entry, to_dir, args[at ? 3 : 1], space->other, space->third);
 	} else {
 		texts[0] = etrace_resolve(from_dir, args[at], follow, false, space->other,
 					  space->path);
@@ -229,10 +253,10 @@ void etrace_work_pair(struct etrace_task *entry, const struct etrace_call *call,
 /* Where the target leads may take memory and time: always in task_work. */
 void etrace_exit_symlink(struct etrace_task *entry, const struct etrace_call *call)
 {
-	if (call->result == 0)
-		etrace_defer(entry, call);
-	else
+	if (call->result)
 		etrace_names_free(entry);
+	else if (etrace_was_made(entry, "security_path_symlink"))
+		etrace_defer(entry, call);
 }
 
 /*
@@ -279,7 +303,7 @@ static void put_missed_symlink(struct etrace_task *entry, const struct etrace_ca
 	struct etrace_text target, link;
 	long len;
 
-	link = find_name(at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1], false,
+	link = find_made(entry, at ? (int)call->args[1] : AT_FDCWD, call->args[at ? 2 : 1],
 			 space->other, space->path);
 	if (!link.text) {
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);

@@ -155,7 +155,7 @@ void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)
 {
 	struct etrace_scratch *space;
 
-	if (call->result < 0)
+	if (call->result < 0 || !etrace_is_new(call->result))
 		return;
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) { /* d_path() takes locks that sleep there */
 		etrace_defer(entry, call);

@@ -224,9 +224,9 @@ def _unpack_headers(ours: str, release: str, path: Path) -> None:
         link.symlink_to((Path("/usr/src") / (HEADERS + ours) / name).resolve())
 
 
-def build_family(kernel: Kernel, into: Path) -> Path:
-    """Build the module that registers a generic netlink family."""
-    return _build(kernel, ("tests/vm/family",), "family", into)
+def build_helpers(kernel: Kernel, into: Path) -> None:
+    """Build the modules that help to test the tree's, put into `into`."""
+    _build(kernel, ("tests/vm/modules",), "family hold", into)
 
 
 def build_control(kernel: Kernel, into: Path) -> Path:
@@ -234,8 +234,8 @@ def build_control(kernel: Kernel, into: Path) -> Path:
     return _build(kernel, ("tests/vm/guest",), "complain", into)
 
 
-def _build(kernel: Kernel, parts: tuple[str, ...], name: str, into: Path, *variables: str) -> Path:
-    """Build the module `name` of the first of `parts` in a copy of all of them."""
+def _build(kernel: Kernel, parts: tuple[str, ...], names: str, into: Path, *variables: str) -> Path:
+    """Build the modules `names` of the first of `parts` in a copy of all; return the last one."""
     with _module_tree(kernel) as path:
         tree = Path(path)
         for part in parts:
@@ -245,9 +245,9 @@ def _build(kernel: Kernel, parts: tuple[str, ...], name: str, into: Path, *varia
         for word in ("warning:", "WARNING:", "undefined!"):
             if word in said:
                 raise ArchiveError(
-                    f"{name}.ko does not build cleanly for {kernel.release}:\n{said}"
+                    f"{names}: do not build cleanly for {kernel.release}:\n{said}"
                 )
-        return Path(shutil.copy(tree / parts[0] / f"{name}.ko", into))
+        return [Path(shutil.copy(tree / parts[0] / f"{name}.ko", into)) for name in names.split()][-1]
 
 
 def _module_tree(kernel: Kernel) -> tempfile.TemporaryDirectory[str]:

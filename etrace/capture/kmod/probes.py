@@ -24,16 +24,8 @@ LOST = {
     "security_sb_umount": f"names of unmounts {LOOKED_UP}",
 }
 
-#: probed in each session of each machine
-ALWAYS = frozenset(
-    {
-        "security_path_rename",
-        "security_path_link",
-        "security_path_symlink",
-        "do_close_on_exec",
-        "scm_detach_fds",
-    }
-)
+#: probed in each session of each machine, PREEMPT_RT or not
+ALWAYS = frozenset({"do_close_on_exec", "scm_detach_fds"})
 OFF = "kprobes of the kernel are switched off"
 OFF_HINT = (
     "sysctl kernel.ftrace_enabled=1 && echo 1 > /sys/kernel/debug/kprobes/enabled, "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by the scripts of this folder: the module, its ftrace instance, and reading it.
 INSTANCE=$TRACEFS/instances/etrace
+HOLD=/sys/module/hold
 
 die() {
 	echo "$0: $*" >&2
@@ -50,16 +51,18 @@ end_collector() {
 	wait $collector || die "etrace_cat ended with $?"
 }
 
-# begin_hold: a traced thread of $holder does not get to user space, and so ends no session whole.
+# begin_hold: $held, a traced task, does not get to user space, and so ends no session whole.
 begin_hold() {
+	[ -d $HOLD ] || insmod "$WORK/hold.ko" || die "no hold.ko"
+	n_held=$(cat $HOLD/parameters/n_held)
 	mkfifo /run/etrace-held
 	hold >/run/etrace-held &
-	holder=$!
-	read -r _ </run/etrace-held || die "nothing is held"
+	read -r held </run/etrace-held || die "nothing is held"
 	rm /run/etrace-held
+	until [ "$(cat $HOLD/parameters/n_held)" -gt "$n_held" ]; do sleep 0.01; done
 }
 
-let_go() { # HOLDER
-	kill -TERM "$1"
+let_go() { # TASK
+	echo "$1" >$HOLD/parameters/release
 	wait "$1" || die "the held task ended with $?"
 }

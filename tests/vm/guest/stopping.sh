@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # stopping.sh: what others ask of the module, of generic netlink and of the kernel while a STOP waits
-# for a task that is held (hold.c). Leaves in out/stopping one line `WHAT STATUS` each in the .log
+# for a task that is held (hold.ko). Leaves in out/stopping one line `WHAT STATUS` each in the .log
 # of a part, what was said in its .said, and what each STOP answered.
 set -u
 . "$WORK/guest/session.sh"
@@ -51,7 +51,7 @@ others() {
 		attempt second_stop wait $second
 		state >"$out/$part.state_afterwards"
 		rmmod family || die "the family stays"
-		let_go $holder
+		let_go "$held"
 		grep -q stopping "$out/$part.state" && break
 	done
 }
@@ -61,7 +61,7 @@ caller_gone() {
 	kill -KILL $stopper
 	ectl stop >"$out/$part.counters"
 	attempt stop_or_none test $? = 0 -o "$(state)" = stopped
-	let_go $holder
+	let_go "$held"
 }
 
 owner_gone() {
@@ -69,7 +69,7 @@ owner_gone() {
 	kill -KILL "$(ectl status | sed -n 's/^owner //p')"
 	attempt stop wait $stopper
 	state >"$out/$part.state_afterwards"
-	let_go $holder
+	let_go "$held"
 }
 
 # The socket that owns the session is closed: that begins to stop it, and a STOP joins.
@@ -81,13 +81,13 @@ owner_stops() {
 	ectl stop >"$out/$part.counters" 2>"$out/$part.stderr"
 	attempt stop_or_none test $? = 0 -o "$(state)" = stopped
 	state >"$out/$part.state_afterwards"
-	let_go $holder
+	let_go "$held"
 }
 
 unacknowledged() {
 	begin_stop --no-ack
 	attempt stop wait $stopper
-	let_go $holder
+	let_go "$held"
 }
 
 # The module goes as soon as the answer is there.
@@ -95,7 +95,7 @@ unloaded() {
 	begin_stop
 	wait $stopper
 	attempt rmmod_with_a_held_task rmmod etrace
-	let_go $holder
+	let_go "$held"
 	ectl start $$ >/dev/null || die "no session"
 	ectl stop >/dev/null
 	attempt rmmod rmmod etrace
@@ -109,3 +109,4 @@ for part in others caller_gone owner_gone owner_stops unacknowledged unloaded; d
 done
 remove_instance
 unload_module
+rmmod hold

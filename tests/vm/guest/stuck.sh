@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # stuck.sh: sessions that end while a traced task is held on its way to user space, with an event yet
-# to be printed (hold.c). Leaves in out/stuck what each STOP counted.
+# to be printed (hold.ko). Leaves in out/stuck what each STOP counted.
 set -u
 . "$WORK/guest/session.sh"
 out=$WORK/out/stuck
@@ -20,12 +20,12 @@ load_module
 make_instance 1024
 session first
 begin_hold
-first=$holder
+first=$held
 end_session
 # what is stuck since the first session ends during the second, which has one of its own
 session second
 begin_hold
-second=$holder
+second=$held
 let_go "$first"
 end_session
 # and here nothing is stuck but what is of earlier sessions
@@ -35,3 +35,4 @@ end_session
 let_go "$second"
 remove_instance
 unload_module
+rmmod hold
