@@ -21,7 +21,7 @@ from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.kmod import presence, process, session, teardown
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.kmod.command import Command
-from etrace.capture.kmod.control import Counter, Option, Request
+from etrace.capture.kmod.control import Counter, Option, Request, Started
 from etrace.capture.kmod.owner import myself
 from etrace.errors import CaptureError
 
@@ -58,7 +58,7 @@ def test_the_command_runs_only_once_it_is_traced(
     start = FakeControl.start
     seen = []
 
-    def slow(control: FakeControl, request: Request) -> int:
+    def slow(control: FakeControl, request: Request) -> Started:
         time.sleep(0.2)
         seen.append((mark.exists(), request.root_pid, request.options))
         return start(control, request)

@@ -244,10 +244,10 @@ def _build(kernel: Kernel, parts: tuple[str, ...], names: str, into: Path, *vari
         # modpost only warns of a symbol that the kernel does not have
         for word in ("warning:", "WARNING:", "undefined!"):
             if word in said:
-                raise ArchiveError(
-                    f"{names}: do not build cleanly for {kernel.release}:\n{said}"
-                )
-        return [Path(shutil.copy(tree / parts[0] / f"{name}.ko", into)) for name in names.split()][-1]
+                raise ArchiveError(f"{names}: do not build cleanly for {kernel.release}:\n{said}")
+        for name in names.split():
+            last = Path(shutil.copy(tree / parts[0] / f"{name}.ko", into))
+        return last
 
 
 def _module_tree(kernel: Kernel) -> tempfile.TemporaryDirectory[str]:
