@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import trace_lines
@@ -116,9 +118,20 @@ def run(name: str, folder: str) -> str:
     return ", ".join(bad)
 
 
-def result(number: int, name: str) -> bool:
-    """Run one program and print its line; whether it did not fail."""
+@contextmanager
+def in_memory() -> Iterator[str]:
+    """Mount a tmpfs: programs link, open deleted files and O_TMPFILE; an overlay hides links."""
     with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", folder], check=True)
+
+
+def result(number: int, name: str, place: str) -> bool:
+    """Run one program and print its line; whether it did not fail."""
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         try:
             difference = run(name, folder)
         except NotRunError as why:
@@ -142,7 +155,8 @@ def main(wanted: list[str]) -> int:
     names = [name for name in built if not wanted or name in wanted]
     print(f"1..{len(names)}", flush=True)
     make_instance()
-    results = [result(number, name) for number, name in enumerate(names, 1)]
+    with in_memory() as place:
+        results = [result(number, name, place) for number, name in enumerate(names, 1)]
     INSTANCE.rmdir()
     print(f"# Totals: pass:{sum(results)} fail:{len(results) - sum(results)}")
     return 0 if results and all(results) else FAIL
