@@ -130,3 +130,16 @@ def test_without_a_module_it_is_said_what_to_do(
     vermagic = f"vermagic={presence.release()} SMP".encode()
     file = put(tmp_path, vermagic)
     assert module.KernelModules().source() == str(file)
+
+
+def test_a_module_that_is_built_in_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "MODULES", tmp_path)
+    monkeypatch.setattr(presence, "LOADED", str(tmp_path / "none"))
+    assert not presence.is_loaded()
+    index = tmp_path / presence.release() / "modules.builtin"
+    index.parent.mkdir()
+    index.write_text("kernel/kernel/configs.ko\nkernel/kernel/trace/etrace/etrace.ko\n")
+    assert presence.is_loaded()
+    assert presence.source() == "loaded"

@@ -36,9 +36,14 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         return b""
 
 
+def is_built_in() -> bool:
+    """Whether the kernel was built with the module in it: it then has no folder in sysfs."""
+    return f"/{FILE}\n".encode() in _content(f"{MODULES}/{release()}/modules.builtin")
+
+
 def is_loaded() -> bool:
     """Whether the kernel has the module."""
-    return os.path.isdir(LOADED)
+    return os.path.isdir(LOADED) or is_built_in()
 
 
 def is_indexed() -> bool:

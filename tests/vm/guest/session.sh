@@ -17,7 +17,7 @@ load_module() {
 }
 
 unload_module() {
-	[ ! -d /sys/module/etrace ] || rmmod etrace || die "rmmod failed"
+	is_built_in || [ ! -d /sys/module/etrace ] || rmmod etrace || die "rmmod failed"
 }
 
 # make_instance KILOBYTES: per CPU. What does not fit is lost and counted, nothing is overwritten.
