@@ -143,7 +143,7 @@ FOREIGN = re.compile(
 )
 SINCE = re.compile(r"^#\s*if (!?)ETRACE_LINUX_SINCE\((\d+), (\d+)\)$")
 DIRECTIVE = re.compile(r"^#\s*(if|ifdef|ifndef|elif|else|endif)\b")
-SPDX = "SPDX-License-Identifier: "
+SPDX = "SPDX-License-" + "Identifier: "  # in two, or reuse takes it for this file's own
 SPDX_BOTH = SPDX + "GPL-2.0-only OR Apache-2.0"
 SPDX_UAPI = SPDX + "((GPL-2.0-only WITH Linux-syscall-note) OR Apache-2.0)"
 

@@ -25,7 +25,7 @@ HOOKED = (
     "tools/testing/selftests/Makefile",
 )
 FILES = {
-    "Makefile": "# SPDX-License-Identifier: GPL-2.0\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 0\n",
+    "Makefile": "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 0\n",
     "MAINTAINERS": "List of maintainers\n\nMaintainers List\n\n"
     "ARM ZONE\nM:\tX <x@y>\nF:\tarch/arm/\n\nMicro SORTED WRONGLY\nM:\tX <x@y>\nF:\tm/\n\n"
     "ERRSEQ ERROR TRACKING\nM:\tX <x@y>\nF:\tlib/errseq.c\n\n"
@@ -131,7 +131,9 @@ def test_every_file_has_a_licence_that_a_kernel_takes(tree: Path) -> None:
     for name, data in content(tree).items():
         if name not in FILES and not name.endswith("settings"):
             first = data.decode().split("\n")[:2]
-            assert "SPDX-License-Identifier: " in "".join(first) or name.endswith("config"), name
+            assert "SPDX-License-" + "Identifier: " in "".join(first) or name.endswith("config"), (
+                name
+            )
             assert not re.search(r"Identifier: Apache", "".join(first)), name
     uapi = (tree / "include/uapi/linux/etrace.h").read_text()
     assert "((GPL-2.0-only WITH Linux-syscall-note) OR Apache-2.0)" in uapi
