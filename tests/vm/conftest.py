@@ -20,6 +20,7 @@ from vm import kernels, machine, python_tree, tree_kernel
 from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
 SECONDS = float(os.environ.get("ETRACE_VM_SECONDS", "1200"))
+HELPED = {"stuck", "stopping"}  # phases that use modules of tests/vm/modules
 KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
 
 
@@ -53,6 +54,8 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     started = time.monotonic()
     phases = wanted(request.session.items, request.param)
     prepare(kernel, work)
+    if HELPED & set(phases):
+        kernels.build_helpers(kernel, work)
     builds = [phase.removeprefix("build:") for phase in phases if phase.startswith("build:")]
     if builds:
         prepare_builds(work, builds)

@@ -85,9 +85,8 @@ def wanted(items: Iterable[pytest.Item], kernel: str) -> list[str]:
 
 
 def prepare(kernel: kernels.Kernel, work: Path) -> None:
-    """Put the modules, the programs of tests/events, those of the guest and sources into `work`."""
+    """Put the module, the programs of tests/events, those of the guest and sources into `work`."""
     kernels.build_module(kernel, work)
-    kernels.build_helpers(kernel, work)
     variables = kernel.program_variables
     for variable in variables:
         tool(variable.partition("=")[2])

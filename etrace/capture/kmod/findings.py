@@ -25,6 +25,7 @@ NEEDED_CONFIG = (
 )  # fmt: skip
 #: x86 traps at a probed function without it, which the module's probes do not stand
 NEEDED_BY_X86 = ("KPROBES_ON_FTRACE",)
+X86 = "x86_64"
 SWITCH_ON = "switch it on: "
 UNSEEN = "then descriptors that an execution or close_range() closes are not recorded"
 EFI_HEADER_BYTES = 4
@@ -118,7 +119,7 @@ def _missing_options(kernel: Kernel) -> list[str] | None:
     if not text:
         return None
     lines = set(text.splitlines())
-    needed = NEEDED_CONFIG + (NEEDED_BY_X86 if kernel.machine == "x86_64" else ())
+    needed = NEEDED_CONFIG + (NEEDED_BY_X86 if kernel.machine == X86 else ())
     return [f"CONFIG_{o}" for o in needed if f"CONFIG_{o}=y" not in lines]
 
 
@@ -138,11 +139,14 @@ def configuration(kernel: Kernel) -> Check:
 
 
 def kprobes(kernel: Kernel) -> Check:
-    """Return whether probes fire that are set in functions: two switches can be off."""
-    for place, command in (
-        (kernel.ftrace, "sysctl kernel.ftrace_enabled=1"),
-        (kernel.kprobes, f"echo 1 > {kernel.kprobes}"),
-    ):
+    """Return whether probes fire that are set in functions: two switches can be off.
+
+    That of ftrace is for x86: elsewhere a probed function traps.
+    """
+    switches = [(kernel.kprobes, f"echo 1 > {kernel.kprobes}")]
+    if kernel.machine == X86:
+        switches.append((kernel.ftrace, "sysctl kernel.ftrace_enabled=1"))
+    for place, command in switches:
         if _text(place) == "0":
             return Check("kprobes", f"off: {place} is 0; {UNSEEN}", False, SWITCH_ON + command)
     if not _text(kernel.kprobes):
