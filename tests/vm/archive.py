@@ -60,6 +60,7 @@ PACKAGE_OF = {
     "depmod": "kmod",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
+    "spatch": "coccinelle",
     "unshare": "util-linux",
 }
 
