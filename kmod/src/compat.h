@@ -120,6 +120,16 @@ static inline int etrace_path_permission(const struct path *path, int mask)
 #endif
 }
 
+/*
+ * A variable that is written before it is read. Kernels with INIT_STACK_ALL_ZERO, as Debian's are,
+ * otherwise clear it first.
+ */
+#if __has_attribute(__uninitialized__)
+#define ETRACE_UNINITIALIZED __attribute__((__uninitialized__))
+#else
+#define ETRACE_UNINITIALIZED
+#endif
+
 /* Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument. */
 #if ETRACE_LINUX_SINCE(6, 16)
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)

@@ -11,13 +11,6 @@
 #include "hooks.h"
 #include "memory.h"
 
-static void put_close(struct etrace_task *entry, u64 time_ns, int fd)
-{
-	s64 value = fd;
-
-	etrace_emit(entry, time_ns, ETRACE_EV_CLOSE, &value, NULL);
-}
-
 static bool is_open(int fd)
 {
 	struct etrace_file file = etrace_file_get(fd);
@@ -66,7 +59,7 @@ static bool is_closed(const struct etrace_call *call)
 void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call)
 {
 	if (is_closed(call))
-		put_close(entry, etrace_now(), (int)call->args[0]);
+		etrace_emit_close_event(entry, etrace_now(), (int)call->args[0]);
 }
 
 /* ---- several at once ---- */
@@ -131,7 +124,7 @@ static void put_close_range(struct etrace_task *entry, u64 time_ns, bool may_sle
 	u32 bit;
 
 	for_each_set_bit(bit, closed->bits, closed->n_bits) {
-		put_close(entry, time_ns, closed->first + bit);
+		etrace_emit_close_event(entry, time_ns, closed->first + bit);
 		if (may_sleep)
 			cond_resched();
 	}

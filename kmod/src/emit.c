@@ -5,6 +5,7 @@
  * directly: what the tracing core does around it (filters, triggers, stack traces) costs 200
  * instructions a record and has no use here.
  */
+#define ETRACE_EVENTS_TABLES
 #include <linux/ring_buffer.h>
 #include <linux/trace_events.h>
 
@@ -161,23 +162,28 @@ static void emit_in_pieces(const struct etrace_task *entry, u64 time_ns, enum et
 	etrace_emit_stream_put();
 }
 
-/* False: nothing was written, the text may be too long for one record. */
-static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, const s64 *values,
-			      const struct etrace_text *data)
+static void lose_event(int err)
 {
-	struct etrace_whole whole;
+	if (err != -ENOSPC)
+		return;
+	etrace_count(ETRACE_COUNT_LOST_EVENTS);
+	count_lost_record();
+}
+
+/* False: nothing was written, the text may be too long for one record. Preemption is off. */
+static __always_inline bool emit_whole(s64 upid, u64 time_ns, struct etrace_whole *whole,
+				       enum etrace_event event, const s64 *values,
+				       const struct etrace_text *data)
+{
 	struct reserved reserved;
 	struct etrace_record *record;
 	int err;
 
-	if (unlikely(!etrace_whole_init(&whole, event, data)))
+	if (unlikely(!etrace_whole_measure(whole, data)))
 		return false;
-	err = reserve(&reserved, whole.bytes);
+	err = reserve(&reserved, whole->bytes);
 	if (unlikely(err)) {
-		if (err == -ENOSPC) {
-			etrace_count(ETRACE_COUNT_LOST_EVENTS);
-			count_lost_record();
-		}
+		lose_event(err);
 		return true;
 	}
 	record = &reserved.entry->record;
@@ -185,7 +191,7 @@ static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, co
 	record->time_ns = time_ns;
 	record->cpu = (u16)raw_smp_processor_id();
 	record->flags = 0;
-	if (unlikely(!etrace_whole_put(&whole, reserved.entry->payload, event, values, data))) {
+	if (unlikely(!etrace_whole_put(whole, reserved.entry->payload, event, values, data))) {
 		ring_buffer_discard_commit(reserved.buffer, reserved.event);
 		return false;
 	}
@@ -194,14 +200,41 @@ static inline bool emit_whole(s64 upid, u64 time_ns, enum etrace_event event, co
 	return true;
 }
 
-void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
-		 const s64 *values, const struct etrace_text *data)
+static __always_inline void emit(const struct etrace_task *entry, u64 time_ns,
+				 struct etrace_whole whole, enum etrace_event event,
+				 const s64 *values, const struct etrace_text *data)
 {
 	preempt_disable_notrace();
 	if (likely(etrace_task_live(entry)) &&
-	    unlikely(!emit_whole(entry->upid, time_ns, event, values, data)))
+	    unlikely(!emit_whole(entry->upid, time_ns, &whole, event, values, data)))
 		emit_in_pieces(entry, time_ns, event, values, data);
 	preempt_enable_notrace();
+}
+
+void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
+		 const s64 *values, const struct etrace_text *data)
+{
+	struct etrace_whole whole;
+
+	etrace_whole_of(&whole, event);
+	emit(entry, time_ns, whole, event, values, data);
+}
+
+/* The two most frequent events, with code of their own: a third of the instructions. */
+
+void etrace_emit_open_event(const struct etrace_task *entry, u64 time_ns, const s64 *values,
+			    const struct etrace_text *data)
+{
+	emit(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_OPEN]), ETRACE_EV_OPEN,
+	     values, data);
+}
+
+void etrace_emit_close_event(const struct etrace_task *entry, u64 time_ns, int fd)
+{
+	s64 value = fd;
+
+	emit(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_CLOSE]), ETRACE_EV_CLOSE,
+	     &value, NULL);
 }
 
 /* ---- the instance ---- */

@@ -147,6 +147,9 @@ static inline u64 etrace_now(void)
  */
 void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
 		 const s64 *values, const struct etrace_text *data);
+void etrace_emit_open_event(const struct etrace_task *entry, u64 time_ns, const s64 *values,
+			    const struct etrace_text *data);
+void etrace_emit_close_event(const struct etrace_task *entry, u64 time_ns, int fd);
 
 /*
  * An event put together piece by piece, or several lines with one time stamp that belong together

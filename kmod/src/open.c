@@ -122,9 +122,9 @@ static struct etrace_text opened_path(int fd, char *buf)
 static void put_open(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
 		     struct etrace_scratch *space)
 {
-	struct open_arguments open;
-	struct etrace_text data[2];
-	s64 values[3];
+	struct open_arguments open ETRACE_UNINITIALIZED;
+	struct etrace_text data[2] ETRACE_UNINITIALIZED;
+	s64 values[3] ETRACE_UNINITIALIZED;
 	int unread = read_arguments(call, &open);
 
 	if (!unread)
@@ -148,7 +148,7 @@ static void put_open(struct etrace_task *entry, const struct etrace_call *call, 
 	values[0] = open.flags;
 	values[1] = open.mode;
 	values[2] = call->result;
-	etrace_emit(entry, time_ns, ETRACE_EV_OPEN, values, data);
+	etrace_emit_open_event(entry, time_ns, values, data);
 }
 
 void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)

@@ -55,7 +55,7 @@ static void (*const handlers[ETRACE_N_CALLS_AT_EXIT])(struct etrace_task *entry,
 	[ETRACE_CALL_NEW_MOUNT_API] = count_mount,
 };
 
-void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
+static __always_inline void read_arguments(struct pt_regs *regs, u64 args[6])
 {
 	unsigned int i;
 
@@ -67,6 +67,11 @@ void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
 		args[i] = (u32)args[i];
 }
 
+void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
+{
+	read_arguments(regs, args);
+}
+
 /*
  * The call is an execution that has succeeded. Its number may be another call's in the table of the
  * new program: arm64 keeps it when 64-bit programs execute 32-bit ones.
@@ -76,35 +81,68 @@ static bool is_executing(const struct etrace_task *entry)
 	return unlikely(entry->exec) && entry->exec->file;
 }
 
-/* Of its own, so that the path of all other calls saves no registers. */
-static noinline void exit_call(struct pt_regs *regs, long result, enum etrace_call_kind kind)
+/*
+ * The entry of the task that runs. Nobody frees it before that task's own exit: RCU is wanted for the
+ * others that the hash leads past.
+ */
+static __always_inline struct etrace_task *find_current(void)
 {
 	struct etrace_task *entry;
-	struct etrace_call call;
 
-	rcu_read_lock();
+	preempt_disable_notrace();
 	entry = etrace_task_find(current);
-	if (entry && !is_executing(entry)) {
-		etrace_read_arguments(regs, call.args);
-		call.result = result;
-		call.kind = kind;
-		handlers[kind](entry, &call);
-	}
-	rcu_read_unlock();
+	preempt_enable_notrace();
+	return entry;
 }
 
-void etrace_on_sys_exit(void *data, struct pt_regs *regs, long result)
+/* The two most frequent ones are called directly: an indirect call is dear, and these are many. */
+static __always_inline void handle(struct etrace_task *entry, const struct etrace_call *call)
 {
-	unsigned int nr = syscall_get_nr(current, regs);
+	if (call->kind == ETRACE_CALL_CLOSE)
+		etrace_exit_close(entry, call);
+	else if (call->kind == ETRACE_CALL_OPENAT)
+		etrace_exit_open(entry, call);
+	else
+		handlers[call->kind](entry, call);
+}
+
+/* Of its own: the way of untraced tasks saves no registers. */
+static noinline __noclone void exit_call(void *data, struct pt_regs *regs, long result,
+			       enum etrace_call_kind kind)
+{
+	struct etrace_task *entry = find_current();
+	struct etrace_call call ETRACE_UNINITIALIZED;
+
+	if (!entry || is_executing(entry))
+		return;
+	read_arguments(regs, call.args);
+	call.result = result;
+	call.kind = kind;
+	handle(entry, &call);
+}
+
+/* What looks like a call of interest, of any task. */
+static noinline __noclone void look_closer(void *data, struct pt_regs *regs, long result)
+{
 	enum etrace_call_kind kind;
 
-	if (likely(!etrace_exit_numbers[nr % ETRACE_EXIT_NUMBERS]))
-		return;
 	if (likely(!etrace_task_may_be_traced(current)))
 		return;
 	kind = etrace_call_kind(regs);
 	if (etrace_looked_at_exit(kind))
-		exit_call(regs, result, kind);
+		exit_call(data, regs, result, kind);
+}
+
+/*
+ * Five instructions for all other calls: what is called has the same arguments, so that no register
+ * moves, and ftrace has no place here.
+ */
+void notrace etrace_on_sys_exit(void *data, struct pt_regs *regs, long result)
+{
+	unsigned int nr = syscall_get_nr(current, regs);
+
+	if (unlikely(etrace_exit_numbers[nr % ETRACE_EXIT_NUMBERS]))
+		look_closer(data, regs, result);
 }
 
 struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last)

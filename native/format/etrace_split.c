@@ -6,15 +6,6 @@
 #define ETRACE_EVENTS_TABLES
 #include "etrace_split.h"
 
-#ifdef __KERNEL__
-#include <linux/string.h>
-#else
-#include <string.h>
-#endif
-
-#define WORD 8u
-#define ALIGNED(bytes) (((bytes) + WORD - 1) & ~(size_t)(WORD - 1))
-
 /* Longest text of each kind; etrace_format.c prints them. */
 #define NUMBER_MAX 20 /* a 64-bit number */
 #define PREFIX_MAX 49 /* upid 20, cpu 5, seconds 11, nanoseconds 9, four marks */
@@ -25,127 +16,12 @@
 #define END_LINE_MAX (PREFIX_MAX + TAG_MAX + sizeof("_end\n"))
 #define END_OF_ARGS_MAX (PREFIX_MAX + sizeof("End_of_args|\n"))
 
-/*
- * Bytes of strings that an event may have to go out whole: with the longest line, three numbered
- * strings and no newline their text stays below ETRACE_RECORD_TEXT_MAX, and their payload below
- * ETRACE_RECORD_BYTES_MAX. tests/format/test_etrace_split.py shows it.
- */
-#define WHOLE_STRINGS_MAX 2600
 /* Newlines of one piece of a part: its text then fits into a record of its own. */
 #define PIECE_NEWLINES_MAX 32
 
-/* Non-zero when one of the eight bytes is a newline. */
-static inline u64 newline_in(u64 word)
+void etrace_whole_of(struct etrace_whole *whole, enum etrace_event event)
 {
-	const u64 ones = 0x0101010101010101u;
-	u64 zero_where_newline = word ^ (ones * '\n');
-
-	return (zero_where_newline - ones) & ~zero_where_newline & (ones << 7);
-}
-
-static inline u64 copy_word(char *to, const char *from)
-{
-	u64 word;
-
-	memcpy(&word, from, WORD);
-	memcpy(to, &word, WORD);
-	return newline_in(word);
-}
-
-/*
- * Copy and look for newlines in one go; non-zero when there is one. Paths are short: this is less
- * work than memcpy() and memchr().
- */
-static inline u64 copy_text(char *to, const char *from, size_t len)
-{
-	const char *last;
-	char *last_to;
-	u64 newlines = 0;
-
-	if (len < WORD) {
-		for (; len; len--) {
-			newlines |= *from == '\n';
-			*to++ = *from++;
-		}
-		return newlines;
-	}
-	last = from + len - WORD;
-	last_to = to + len - WORD;
-	for (; from < last; from += WORD, to += WORD)
-		newlines |= copy_word(to, from);
-	return newlines | copy_word(last_to, last);
-}
-
-bool etrace_whole_init(struct etrace_whole *whole, enum etrace_event event,
-		       const struct etrace_text *data)
-{
-	const struct etrace_event_def *def = &etrace_event_defs[event];
-	size_t strings = 0;
-	u32 i;
-
-	/* every string has its size among the arguments; the others are values */
-	whole->n_values = (u8)(def->bare + def->n_args - def->n_data);
-	whole->n_strings = def->n_data;
-	whole->head = (u32)(sizeof(struct etrace_piece) + whole->n_values * sizeof(s64) +
-			    ALIGNED(def->n_data * sizeof(u32)));
-	for (i = 0; i < def->n_data; i++)
-		if (data[i].text)
-			strings += data[i].len;
-	whole->bytes = whole->head + (u32)ALIGNED(strings);
-	return strings <= WHOLE_STRINGS_MAX;
-}
-
-/* The piece's header and values; returns where the lengths of the strings go. */
-static inline u32 *put_values(const struct etrace_whole *whole, char *at, u8 flags,
-			      enum etrace_event event, const s64 *values)
-{
-	struct etrace_piece *piece = (struct etrace_piece *)at;
-	u32 i;
-
-	piece->kind = ETRACE_PIECE_EVENT;
-	piece->what = (u8)event;
-	piece->flags = flags;
-	piece->n_values = whole->n_values;
-	piece->bytes = 0;
-	piece->index = 0;
-	piece->size = whole->bytes;
-	at += sizeof(*piece);
-	for (i = 0; i < whole->n_values; i++, at += sizeof(s64)) /* 4-byte aligned only */
-		memcpy(at, &values[i], sizeof(s64));
-	return (u32 *)at;
-}
-
-/* Zero the last word of a piece before its bytes are copied: no stale memory in the padding. */
-static inline void clear_padding(char *end)
-{
-	const u64 zero = 0;
-
-	memcpy(end - WORD, &zero, WORD);
-}
-
-bool etrace_whole_put(const struct etrace_whole *whole, void *payload, enum etrace_event event,
-		      const s64 *values, const struct etrace_text *data)
-{
-	char *at = (char *)payload + whole->head;
-	u64 newlines = 0;
-	u32 *lengths;
-	u32 i;
-
-	clear_padding((char *)payload + whole->bytes);
-	lengths = put_values(whole, payload, 0, event, values);
-	if (whole->n_strings & 1)
-		lengths[whole->n_strings] = 0;
-	for (i = 0; i < whole->n_strings; i++) {
-		if (!data[i].text) {
-			lengths[i] = ETRACE_ABSENT;
-			continue;
-		}
-		lengths[i] = (u32)data[i].len;
-		newlines |= copy_text(at, data[i].text, data[i].len);
-		at += data[i].len;
-	}
-	((struct etrace_piece *)payload)->bytes = (u32)(at - (char *)payload) - whole->head;
-	return !newlines;
+	*whole = etrace_whole_from(&etrace_event_defs[event]);
 }
 
 static size_t count_newlines(const char *text, size_t len)
@@ -153,10 +29,8 @@ static size_t count_newlines(const char *text, size_t len)
 	const char *end = text + len;
 	size_t n = 0;
 
-	while (text < end && (text = memchr(text, '\n', (size_t)(end - text)))) {
+	for (; (text = etrace_find_byte(text, end, '\n')) < end; text++)
 		n++;
-		text++;
-	}
 	return n;
 }
 
@@ -179,7 +53,8 @@ static size_t string_text(size_t len, size_t n_newlines)
 	       n_newlines * (CONT_LINE_MAX + CONT_END_LINE_MAX);
 }
 
-static size_t event_text(enum etrace_event event, const struct etrace_text *data)
+/* Of an event and its strings, whose newlines are counted or known to be none. */
+static size_t event_text(enum etrace_event event, const struct etrace_text *data, bool newlines)
 {
 	u32 n_data = etrace_event_defs[event].n_data;
 	size_t text = line_text(event);
@@ -187,7 +62,8 @@ static size_t event_text(enum etrace_event event, const struct etrace_text *data
 
 	for (i = 0; i < n_data; i++)
 		if (data[i].text)
-			text += string_text(data[i].len, count_newlines(data[i].text, data[i].len));
+			text += string_text(data[i].len,
+					    newlines ? count_newlines(data[i].text, data[i].len) : 0);
 	return text;
 }
 
@@ -208,6 +84,13 @@ static char *take_room(struct etrace_split *split, size_t bytes, size_t text)
 	return at;
 }
 
+/* What was put there last is taken back. */
+static void give_room_back(struct etrace_split *split, size_t bytes, size_t text)
+{
+	split->len -= bytes;
+	split->text -= text;
+}
+
 /* A part of a string, or what lies between two newlines of it. */
 struct piece_text {
 	enum etrace_data tag;
@@ -218,14 +101,25 @@ struct piece_text {
 	u8 flags;
 };
 
-static void put_text_piece(struct etrace_split *split, const struct piece_text *text)
+static size_t text_piece_bytes(const struct piece_text *text)
 {
-	size_t bytes = sizeof(struct etrace_piece) + ALIGNED(text->len);
-	size_t bound = text->len + PART_LINE_MAX + text->n_newlines * CONT_LINE_MAX +
-		       CONT_END_LINE_MAX + END_LINE_MAX;
-	struct etrace_piece *piece = (struct etrace_piece *)take_room(split, bytes, bound);
+	return sizeof(struct etrace_piece) + ETRACE_WORDS(text->len);
+}
 
-	clear_padding((char *)piece + bytes);
+static size_t text_piece_bound(const struct piece_text *text)
+{
+	return text->len + PART_LINE_MAX + text->n_newlines * CONT_LINE_MAX + CONT_END_LINE_MAX +
+	       END_LINE_MAX;
+}
+
+/* True when it has a newline. */
+static bool put_text_piece(struct etrace_split *split, const struct piece_text *text)
+{
+	size_t bytes = text_piece_bytes(text);
+	struct etrace_piece *piece =
+		(struct etrace_piece *)take_room(split, bytes, text_piece_bound(text));
+
+	etrace_clear_word((char *)piece + bytes - ETRACE_WORD); /* padding */
 	*piece = (struct etrace_piece){
 		.kind = ETRACE_PIECE_TEXT,
 		.what = (u8)text->tag,
@@ -234,7 +128,7 @@ static void put_text_piece(struct etrace_split *split, const struct piece_text *
 		.index = text->index,
 		.size = (u32)bytes,
 	};
-	memcpy(piece + 1, text->text, text->len);
+	return etrace_copy_text((char *)(piece + 1), text->text, text->len);
 }
 
 /* Where a piece that begins at `text` is cut: the newline after PIECE_NEWLINES_MAX, or `end`. */
@@ -243,16 +137,16 @@ static const char *end_of_piece(const char *text, const char *end, size_t *n_new
 	const char *at = text;
 
 	for (*n_newlines = 0;; ++*n_newlines) {
-		const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+		const char *newline = etrace_find_byte(at, end, '\n');
 
-		if (!newline || *n_newlines == PIECE_NEWLINES_MAX)
-			return newline ? newline : end;
+		if (newline == end || *n_newlines == PIECE_NEWLINES_MAX)
+			return newline;
 		at = newline + 1;
 	}
 }
 
 /* One part of at most ETRACE_PART_BYTES, in as many pieces as its newlines ask for. */
-static void put_part(struct etrace_split *split, struct piece_text part)
+static void put_part_in_pieces(struct etrace_split *split, struct piece_text part)
 {
 	const char *end = part.text + part.len;
 	u8 last = part.flags & ETRACE_PIECE_END;
@@ -271,6 +165,15 @@ static void put_part(struct etrace_split *split, struct piece_text part)
 	}
 }
 
+/* Nearly all parts have no newline: that is seen when they have been copied. */
+static void put_part(struct etrace_split *split, const struct piece_text *part)
+{
+	if (!put_text_piece(split, part))
+		return;
+	give_room_back(split, text_piece_bytes(part), text_piece_bound(part));
+	put_part_in_pieces(split, *part);
+}
+
 /* All parts of `text`; each is `step` above the one before. Returns how many. */
 static u32 put_parts(struct etrace_split *split, struct piece_text text, u32 step)
 {
@@ -282,7 +185,7 @@ static u32 put_parts(struct etrace_split *split, struct piece_text text, u32 ste
 		left -= text.len;
 		if (!left)
 			text.flags |= ETRACE_PIECE_END;
-		put_part(split, text);
+		put_part(split, &text);
 		n++;
 		if (!left)
 			return n;
@@ -299,7 +202,7 @@ static void put_string(struct etrace_split *split, enum etrace_data tag, struct 
 		piece.flags = ETRACE_PIECE_NUMBERED;
 		put_parts(split, piece, 1);
 	} else {
-		put_part(split, piece);
+		put_part(split, &piece);
 	}
 }
 
@@ -312,8 +215,7 @@ static void put_line(struct etrace_split *split, struct etrace_whole whole,
 	u32 i;
 
 	whole.bytes = whole.head;
-	clear_padding(at + whole.head);
-	lengths = put_values(&whole, at, ETRACE_PIECE_LINE_ONLY, event, values);
+	lengths = etrace_whole_values(&whole, at, ETRACE_PIECE_LINE_ONLY, event, values);
 	for (i = 0; i < whole.n_strings; i++)
 		lengths[i] = data[i].text ? (u32)data[i].len : ETRACE_ABSENT;
 }
@@ -329,17 +231,40 @@ static void put_strings(struct etrace_split *split, enum etrace_event event,
 			put_string(split, (enum etrace_data)def->data[i], data[i]);
 }
 
+/* Line and strings as one piece of at most `text` bytes; false when the strings have a newline. */
+static bool put_whole(struct etrace_split *split, const struct etrace_whole *whole, size_t text,
+		      enum etrace_event event, const s64 *values, const struct etrace_text *data)
+{
+	char *at = take_room(split, whole->bytes, text);
+
+	return etrace_whole_put(whole, at, event, values, data);
+}
+
+/* False: nothing was put, the text may be too long for one record. */
+static bool put_whole_event(struct etrace_split *split, const struct etrace_whole *whole,
+			    enum etrace_event event, const s64 *values,
+			    const struct etrace_text *data)
+{
+	size_t text = event_text(event, data, false);
+
+	if (put_whole(split, whole, text, event, values, data))
+		return true;
+	give_room_back(split, whole->bytes, text);
+	text = event_text(event, data, true);
+	if (text > ETRACE_RECORD_TEXT_MAX)
+		return false;
+	put_whole(split, whole, text, event, values, data);
+	return true;
+}
+
 void etrace_split_event(struct etrace_split *split, enum etrace_event event, const s64 *values,
 			const struct etrace_text *data)
 {
-	struct etrace_whole whole;
-	bool short_enough = etrace_whole_init(&whole, event, data);
-	size_t text = short_enough ? event_text(event, data) : 0;
+	struct etrace_whole whole = etrace_whole_from(&etrace_event_defs[event]);
 
-	if (short_enough && text <= ETRACE_RECORD_TEXT_MAX) {
-		etrace_whole_put(&whole, take_room(split, whole.bytes, text), event, values, data);
+	if (etrace_whole_measure(&whole, data) &&
+	    put_whole_event(split, &whole, event, values, data))
 		return;
-	}
 	put_line(split, whole, event, values, data);
 	put_strings(split, event, data);
 }

@@ -8,25 +8,10 @@
 #ifndef ETRACE_SPLIT_H
 #define ETRACE_SPLIT_H
 
-#include "etrace_record.h"
+#include "etrace_whole.h"
 
-/*
- * One event as the payload of one record, when that is certain to hold it: the quick way for nearly
- * all events.
- */
-struct etrace_whole {
-	u32 bytes; /* of the payload */
-	u32 head; /* of it up to the strings */
-	u8 n_values;
-	u8 n_strings;
-};
-
-/* False when the strings are too long. */
-bool etrace_whole_init(struct etrace_whole *whole, enum etrace_event event,
-		       const struct etrace_text *data);
-/* Fill `payload`; false when a string has a newline: then its text may be too long. */
-bool etrace_whole_put(const struct etrace_whole *whole, void *payload, enum etrace_event event,
-		      const s64 *values, const struct etrace_text *data);
+/* Of any event; of a known one etrace_whole_from() is quicker. */
+void etrace_whole_of(struct etrace_whole *whole, enum etrace_event event);
 
 /* Any number of events and lists that go out together; cut at newlines and part boundaries. */
 struct etrace_split {

@@ -180,9 +180,12 @@ static bool has_newline(const struct event *event)
 static void check_whole(struct event event)
 {
 	struct etrace_whole whole;
-	bool short_enough = etrace_whole_init(&whole, event.kind, event.data);
-	char *payload = malloc(whole.bytes);
+	char *payload;
+	bool short_enough;
 
+	etrace_whole_of(&whole, event.kind);
+	short_enough = etrace_whole_measure(&whole, event.data);
+	payload = malloc(whole.bytes);
 	need(payload, "no memory");
 	if (short_enough &&
 	    etrace_whole_put(&whole, payload, event.kind, event.values, event.data)) {

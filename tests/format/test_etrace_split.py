@@ -8,6 +8,7 @@ UndefinedBehaviorSanitizer.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,13 +20,13 @@ SOURCES = ["etrace_format.c", "etrace_record.c", "etrace_split.c"]
 ROUNDS = 300
 
 
-def build(program: Path, split_source: Path) -> None:
-    shared = [FORMAT / name for name in SOURCES[:2]]
+def build(program: Path, folder: Path) -> None:
+    sources = [folder / name for name in SOURCES]
     subprocess.run(
         ["gcc", "-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-         f"-I{FORMAT}", f"-I{TOP}/kmod/include", "-o", program,
-         Path(__file__).with_name("split_check.c"), *shared, split_source],
+         f"-I{folder}", f"-I{TOP}/kmod/include", "-o", program,
+         Path(__file__).with_name("split_check.c"), *sources],
         check=True,
     )  # fmt: skip
 
@@ -33,7 +34,7 @@ def build(program: Path, split_source: Path) -> None:
 @pytest.fixture(scope="module")
 def split_check(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("split") / "split_check"
-    build(program, FORMAT / "etrace_split.c")
+    build(program, FORMAT)
     return program
 
 
@@ -57,23 +58,28 @@ def test_records_of_random_events_print_as_the_events_do(split_check: Path, seed
     ("rule", "broken", "message"),
     [
         (
-            "#define WHOLE_STRINGS_MAX 2600",
-            "#define WHOLE_STRINGS_MAX 3100",
+            "#define ETRACE_WHOLE_STRINGS_MAX 2600",
+            "#define ETRACE_WHOLE_STRINGS_MAX 3100",
             "length of a payload|too long",
         ),
         ("#define PIECE_NEWLINES_MAX 32", "#define PIECE_NEWLINES_MAX 90", "too long"),
-        ("? newline : end;", "? newline + 1 : end;", "another"),
-        ("last = from + len - WORD;", "last = from + len - WORD - 1;", "another text"),
+        ("part.text = cut + 1;", "part.text = cut;", "another|too long"),
+        (
+            "last = from + len - ETRACE_WORD;",
+            "last = from + len - ETRACE_WORD - 1;",
+            "another",
+        ),
+        ("text < end && *text != byte", "text < end - 1 && *text != byte", "too long|another"),
     ],
 )
 def test_the_check_notices_a_broken_rule(
     tmp_path: Path, rule: str, broken: str, message: str
 ) -> None:
-    source = (FORMAT / "etrace_split.c").read_text()
-    assert source.count(rule) == 1
-    changed = tmp_path / "etrace_split.c"
-    changed.write_text(source.replace(rule, broken))
-    build(tmp_path / "split_check", changed)
+    folder = Path(shutil.copytree(FORMAT, tmp_path / "format"))
+    (source,) = (path for path in folder.glob("*.[ch]") if rule in path.read_text())
+    assert source.read_text().count(rule) == 1
+    source.write_text(source.read_text().replace(rule, broken))
+    build(tmp_path / "split_check", folder)
     done = subprocess.run(
         [tmp_path / "split_check", "1", str(ROUNDS)], capture_output=True, text=True, check=False
     )
