@@ -35,9 +35,9 @@ bool etrace_zero_is_new(void)
  * What file systems answer when they write the rest of a file: the descriptor is free all the same.
  * Other errors are those of descriptors that never were, or of a seccomp filter.
  */
-static bool is_closed(const struct etrace_call *call)
+static bool is_closed(int fd, s64 result)
 {
-	switch (call->result) {
+	switch (result) {
 	case 0:
 		/* another thread may have got the descriptor already */
 		return !etrace_may_be_made_up() || is_shared(current->files) ||
@@ -50,16 +50,16 @@ static bool is_closed(const struct etrace_call *call)
 	case -ESTALE:
 	case -EREMOTEIO:
 	case -ETIMEDOUT:
-		return !is_open((int)call->args[0]);
+		return !is_open(fd);
 	default:
 		return false;
 	}
 }
 
-void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call)
+void etrace_exit_close(struct etrace_task *entry, int fd, s64 result)
 {
-	if (is_closed(call))
-		etrace_emit_close_event(entry, etrace_now(), (int)call->args[0]);
+	if (is_closed(fd, result))
+		etrace_emit_close_event(entry, etrace_now(), fd);
 }
 
 /* ---- several at once ---- */

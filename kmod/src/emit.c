@@ -35,6 +35,14 @@ struct reserved {
 	struct etrace_entry *entry;
 };
 
+/* As ring_buffer_event_data(), without a call for records of less than 112 bytes. */
+static __always_inline void *data_of(struct ring_buffer_event *event)
+{
+	if (likely(event->type_len - 1u < RINGBUF_TYPE_DATA_TYPE_LEN_MAX))
+		return event->array;
+	return ring_buffer_event_data(event);
+}
+
 /* -ENOSPC: a loss. -ESHUTDOWN: the session is over, nobody expects the record. */
 static inline int reserve(struct reserved *reserved, size_t payload_bytes)
 {
@@ -47,7 +55,7 @@ static inline int reserve(struct reserved *reserved, size_t payload_bytes)
 	reserved->event = ring_buffer_lock_reserve(to->buffer, sizeof(*entry) + payload_bytes);
 	if (unlikely(!reserved->event))
 		return -ENOSPC;
-	entry = ring_buffer_event_data(reserved->event);
+	entry = data_of(reserved->event);
 	entry->ent = (struct trace_entry){ .type = to->type, .pid = current->pid };
 	entry->record.payload = (u32)(sizeof(*entry) | payload_bytes << 16);
 	reserved->entry = entry;
@@ -233,8 +241,8 @@ void etrace_emit_close_event(const struct etrace_task *entry, u64 time_ns, int f
 {
 	s64 value = fd;
 
-	emit(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_CLOSE]), ETRACE_EV_CLOSE,
-	     &value, NULL);
+	emit(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_CLOSE]),
+	     ETRACE_EV_CLOSE, &value, NULL);
 }
 
 /* ---- the instance ---- */

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 
 #include "etrace.h"
+#include "path.h"
 #include "syscall_table.h"
 
 struct linux_binprm;
@@ -47,7 +48,7 @@ static __always_inline bool etrace_may_be_made_up(void)
  * call looks like is in `call`.
  */
 void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call);
-void etrace_exit_close(struct etrace_task *entry, const struct etrace_call *call);
+void etrace_exit_close(struct etrace_task *entry, int fd, s64 result);
 void etrace_exit_close_range(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_pipe(struct etrace_task *entry, const struct etrace_call *call);
 void etrace_exit_dup(struct etrace_task *entry, const struct etrace_call *call);
@@ -86,50 +87,12 @@ void etrace_work_umount(struct etrace_task *entry, const struct etrace_call *cal
 void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space);
 
-/* ---- path.c ---- */
+/* ---- path.c, more in path.h ---- */
 
-/* File of a descriptor of current. Not `counted`: nobody else can close it before current does. */
-struct etrace_file {
-	struct file *file; /* NULL: no such descriptor */
-	bool counted;
-};
-
-struct etrace_file etrace_file_get(int fd);
-void etrace_file_put(struct etrace_file file);
-
-/* Absent strings have a NULL text. */
-static inline struct etrace_text etrace_text_of(const char *string)
-{
-	return (struct etrace_text){ string, string ? strlen(string) : 0 };
-}
-
-/*
- * The path below current's root as the kernel prints it, without its mark of a deleted file, in
- * `buf` and ended by a null byte. Absent and counted when it does not fit. Atomic; under
- * rcu_read_lock() when the caller holds no reference.
- */
-struct etrace_text etrace_path_text(const struct path *path, char *buf, size_t size);
-
-/* Of the working directory. Atomic. */
-struct etrace_text etrace_cwd_text(char *buf, size_t size);
-
-/*
- * The task's memory is read where it is present, else -EFAULT: a page fault may wait for a server
- * of pages (userfaultfd, a mapped file of FUSE) that is the very task. The call itself has read
- * it a moment ago. Atomic.
- */
-/* Copy a string of less than PATH_MAX bytes with its null byte; its length or -errno. */
-long etrace_user_string(char *to, u64 address);
-/* Copy bytes; 0 or -EFAULT. */
+/* Copy bytes of the task's memory where it is present; 0 or -EFAULT. Atomic. */
 int etrace_user_bytes(void *to, u64 address, size_t n);
 
-/*
- * A path as the task gave it, made absolute by putting the directory before it, in `buf` of
- * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is no descriptor.
- */
-int etrace_user_path(int dirfd, u64 address, char *buf, struct etrace_text *text);
-
-/* The same in `buf` of ETRACE_PATH_BYTES; absent when it cannot be had. */
+/* etrace_user_path() in `buf` of ETRACE_PATH_BYTES; absent when it cannot be had. */
 struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
 
 /*

@@ -106,7 +106,7 @@ void etrace_opens_free(struct etrace_task *entry)
 /* ---- Open ---- */
 
 /* Absent when another thread has closed the descriptor already. */
-static struct etrace_text opened_path(int fd, char *buf)
+static __always_inline struct etrace_text opened_path(int fd, char *buf)
 {
 	struct etrace_file file = etrace_file_get(fd);
 	struct etrace_text text = { NULL, 0 };
@@ -119,8 +119,9 @@ static struct etrace_text opened_path(int fd, char *buf)
 	return text;
 }
 
-static void put_open(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
-		     struct etrace_scratch *space)
+/* Inline in both places: few other functions run as often. */
+static __always_inline void put_open(struct etrace_task *entry, const struct etrace_call *call,
+				     u64 time_ns, struct etrace_scratch *space)
 {
 	struct open_arguments open ETRACE_UNINITIALIZED;
 	struct etrace_text data[2] ETRACE_UNINITIALIZED;

@@ -17,28 +17,6 @@
 #define QUICK_BYTES 256 /* of a string that is read without its length being known */
 #define UNREACHABLE "(unreachable)" /* instead of a directory whose path is too long */
 
-/*
- * The rule of the kernel's own fdget(): a table of descriptors that only this task uses cannot
- * change while it is looked at. Acquire, as there since 7ee47dcfff18: the last other user may have
- * changed the table right before it let go of it.
- */
-struct etrace_file etrace_file_get(int fd)
-{
-	struct files_struct *files = current->files;
-
-	if (fd < 0)
-		return (struct etrace_file){ NULL, false };
-	if (likely(atomic_read_acquire(&files->count) == 1))
-		return (struct etrace_file){ files_lookup_fd_raw(files, fd), false };
-	return (struct etrace_file){ fget_raw(fd), true };
-}
-
-void etrace_file_put(struct etrace_file file)
-{
-	if (file.counted && file.file)
-		fput(file.file);
-}
-
 static bool has_own_name(const struct dentry *dentry)
 {
 	return dentry->d_op && dentry->d_op->d_dname;
@@ -47,25 +25,25 @@ static bool has_own_name(const struct dentry *dentry)
 /* Files that never had a name (memfd) are marked as well. */
 static bool is_marked(const struct path *path, const struct etrace_text *text)
 {
-	if (likely(!d_unlinked(path->dentry) && !has_own_name(path->dentry)))
+	if (!d_unlinked(path->dentry) && !has_own_name(path->dentry))
 		return false;
 	return text->len > DELETED_LEN &&
 	       !memcmp(text->text + text->len - DELETED_LEN, DELETED, DELETED_LEN);
 }
 
-struct etrace_text etrace_path_text(const struct path *path, char *buf, size_t size)
+struct etrace_text etrace_unusual_path_text(const struct path *path, char *start, char *buf,
+					    size_t size)
 {
-	struct etrace_text text = { d_path(path, buf, size), 0 };
+	struct etrace_text text = { start, 0 };
 
-	if (IS_ERR(text.text)) {
+	if (IS_ERR(start)) {
 		etrace_count(ETRACE_COUNT_UNRESOLVED_PATHS);
 		return (struct etrace_text){ NULL, 0 };
 	}
-	text.len = unlikely(has_own_name(path->dentry)) ? strlen(text.text) :
-							  (size_t)(buf + size - 1 - text.text);
-	if (unlikely(is_marked(path, &text))) {
+	text.len = has_own_name(path->dentry) ? strlen(start) : (size_t)(buf + size - 1 - start);
+	if (is_marked(path, &text)) {
 		text.len -= DELETED_LEN;
-		buf[text.text + text.len - buf] = '\0';
+		start[text.len] = '\0';
 	}
 	return text;
 }
@@ -150,8 +128,7 @@ static int directory_text(int dirfd, char *buf, size_t size, struct etrace_text 
 	return 0;
 }
 
-/* The string is in the second half of `buf`, the directory is written to the end of the first. */
-static int put_directory(int dirfd, char *buf, struct etrace_text *text)
+int etrace_put_directory(int dirfd, char *buf, struct etrace_text *text)
 {
 	struct etrace_text dir;
 	char *start;
@@ -169,17 +146,6 @@ static int put_directory(int dirfd, char *buf, struct etrace_text *text)
 	buf[PATH_MAX - 1] = '/';
 	*text = (struct etrace_text){ start, dir.len + 1 + text->len };
 	return 0;
-}
-
-int etrace_user_path(int dirfd, u64 address, char *buf, struct etrace_text *text)
-{
-	char *name = buf + PATH_MAX;
-	long len = etrace_user_string(name, address);
-
-	if (len < 0)
-		return len;
-	*text = (struct etrace_text){ name, len };
-	return name[0] == '/' ? 0 : put_directory(dirfd, buf, text);
 }
 
 struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf)
@@ -237,7 +203,7 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_n
 	text.len = strlen(name);
 	/* below the working directory the kernel looks by itself, however long its path is */
 	if (name[0] != '/' && (dirfd != AT_FDCWD || !text.len)) {
-		if (put_directory(dirfd, scratch, &text))
+		if (etrace_put_directory(dirfd, scratch, &text))
 			return (struct etrace_text){ NULL, 0 };
 		name = scratch + (text.text - scratch);
 	}

@@ -24,13 +24,13 @@ static void count_mount(struct etrace_task *entry, const struct etrace_call *cal
 		etrace_count(ETRACE_COUNT_NEW_MOUNT_API);
 }
 
+/* close() has none: it is called with what it needs. */
 static void (*const handlers[ETRACE_N_CALLS_AT_EXIT])(struct etrace_task *entry,
 						      const struct etrace_call *call) = {
 	[ETRACE_CALL_OPEN] = etrace_exit_open,
 	[ETRACE_CALL_OPENAT] = etrace_exit_open,
 	[ETRACE_CALL_OPENAT2] = etrace_exit_open,
 	[ETRACE_CALL_CREAT] = etrace_exit_open,
-	[ETRACE_CALL_CLOSE] = etrace_exit_close,
 	[ETRACE_CALL_CLOSE_RANGE] = etrace_exit_close_range,
 	[ETRACE_CALL_PIPE] = etrace_exit_pipe,
 	[ETRACE_CALL_PIPE2] = etrace_exit_pipe,
@@ -67,6 +67,14 @@ static __always_inline void read_arguments(struct pt_regs *regs, u64 args[6])
 		args[i] = (u32)args[i];
 }
 
+static __always_inline u64 first_argument(struct pt_regs *regs)
+{
+	u64 args[6];
+
+	read_arguments(regs, args);
+	return args[0];
+}
+
 void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
 {
 	read_arguments(regs, args);
@@ -82,8 +90,8 @@ static bool is_executing(const struct etrace_task *entry)
 }
 
 /*
- * The entry of the task that runs. Nobody frees it before that task's own exit: RCU is wanted for the
- * others that the hash leads past.
+ * The entry of the task that runs. Nobody frees it before that task's own exit, or while a probe of
+ * it runs: RCU is wanted for the others that the hash leads past.
  */
 static __always_inline struct etrace_task *find_current(void)
 {
@@ -95,42 +103,37 @@ static __always_inline struct etrace_task *find_current(void)
 	return entry;
 }
 
-/* The two most frequent ones are called directly: an indirect call is dear, and these are many. */
-static __always_inline void handle(struct etrace_task *entry, const struct etrace_call *call)
-{
-	if (call->kind == ETRACE_CALL_CLOSE)
-		etrace_exit_close(entry, call);
-	else if (call->kind == ETRACE_CALL_OPENAT)
-		etrace_exit_open(entry, call);
-	else
-		handlers[call->kind](entry, call);
-}
-
-/* Of its own: the way of untraced tasks saves no registers. */
-static noinline __noclone void exit_call(void *data, struct pt_regs *regs, long result,
+/* Of its own: what is on the stack must be guarded, and the way of untraced tasks saves nothing. */
+static noinline void exit_call(struct etrace_task *entry, struct pt_regs *regs, long result,
 			       enum etrace_call_kind kind)
 {
-	struct etrace_task *entry = find_current();
 	struct etrace_call call ETRACE_UNINITIALIZED;
 
-	if (!entry || is_executing(entry))
-		return;
 	read_arguments(regs, call.args);
 	call.result = result;
 	call.kind = kind;
-	handle(entry, &call);
+	if (kind == ETRACE_CALL_OPENAT) /* the most frequent one: an indirect call is dear */
+		etrace_exit_open(entry, &call);
+	else
+		handlers[kind](entry, &call);
 }
 
 /* What looks like a call of interest, of any task. */
 static noinline __noclone void look_closer(void *data, struct pt_regs *regs, long result)
 {
 	enum etrace_call_kind kind;
+	struct etrace_task *entry;
 
 	if (likely(!etrace_task_may_be_traced(current)))
 		return;
+	entry = find_current();
+	if (!entry || is_executing(entry))
+		return;
 	kind = etrace_call_kind(regs);
-	if (etrace_looked_at_exit(kind))
-		exit_call(data, regs, result, kind);
+	if (kind == ETRACE_CALL_CLOSE)
+		etrace_exit_close(entry, (int)first_argument(regs), result);
+	else if (etrace_looked_at_exit(kind))
+		exit_call(entry, regs, result, kind);
 }
 
 /*

@@ -24,9 +24,10 @@ void etrace_whole_of(struct etrace_whole *whole, enum etrace_event event)
 	*whole = etrace_whole_from(&etrace_event_defs[event]);
 }
 
-static size_t count_newlines(const char *text, size_t len)
+static size_t count_newlines(struct etrace_text string)
 {
-	const char *end = text + len;
+	const char *text = string.text;
+	const char *end = text + string.len;
 	size_t n = 0;
 
 	for (; (text = etrace_find_byte(text, end, '\n')) < end; text++)
@@ -63,7 +64,7 @@ static size_t event_text(enum etrace_event event, const struct etrace_text *data
 	for (i = 0; i < n_data; i++)
 		if (data[i].text)
 			text += string_text(data[i].len,
-					    newlines ? count_newlines(data[i].text, data[i].len) : 0);
+					    newlines ? count_newlines(data[i]) : 0);
 	return text;
 }
 

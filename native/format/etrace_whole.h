@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * One event as the payload of one record, when that is certain to hold it: the quick way for nearly
- * all events. Inline, so that for a known event the compiler knows how many values and strings there
- * are: that is half of the work. etrace_record.h says what a record is. Context: any.
+ * all events. Inline: of a known event the compiler knows how many values and strings it has, which
+ * is half of the work. etrace_record.h says what a record is. Context: any.
  */
 #ifndef ETRACE_WHOLE_H
 #define ETRACE_WHOLE_H
@@ -26,8 +26,7 @@ struct etrace_whole {
 };
 
 /* What an event has; the sizes that depend on its strings are those of one without. */
-static etrace_always_inline struct etrace_whole
-etrace_whole_from(const struct etrace_event_def *def)
+static __always_inline struct etrace_whole etrace_whole_from(const struct etrace_event_def *def)
 {
 	/* every string has its size among the arguments; the others are values */
 	u8 n_values = (u8)(def->bare + def->n_args - def->n_data);
@@ -43,8 +42,8 @@ etrace_whole_from(const struct etrace_event_def *def)
 }
 
 /* False when the strings are too long. */
-static etrace_always_inline bool etrace_whole_measure(struct etrace_whole *whole,
-						      const struct etrace_text *data)
+static __always_inline bool etrace_whole_measure(struct etrace_whole *whole,
+						 const struct etrace_text *data)
 {
 	size_t strings = 0;
 	u32 i;
@@ -58,9 +57,9 @@ static etrace_always_inline bool etrace_whole_measure(struct etrace_whole *whole
 }
 
 /* The piece's header and values; returns where the lengths of the strings go. */
-static etrace_always_inline u32 *etrace_whole_values(const struct etrace_whole *whole, char *at,
-						     u8 flags, enum etrace_event event,
-						     const s64 *values)
+static __always_inline u32 *etrace_whole_values(const struct etrace_whole *whole, char *at,
+						u8 flags, enum etrace_event event,
+						const s64 *values)
 {
 	struct etrace_piece *piece = (struct etrace_piece *)at;
 	u32 i;
@@ -85,9 +84,9 @@ static etrace_always_inline u32 *etrace_whole_values(const struct etrace_whole *
  * Fill `payload` after etrace_whole_measure(); false when a string has a newline: then its text may
  * be too long.
  */
-static etrace_always_inline bool etrace_whole_put(const struct etrace_whole *whole, char *payload,
-						  enum etrace_event event, const s64 *values,
-						  const struct etrace_text *data)
+static __always_inline bool etrace_whole_put(const struct etrace_whole *whole, char *payload,
+					     enum etrace_event event, const s64 *values,
+					     const struct etrace_text *data)
 {
 	char *at = payload + whole->head;
 	u64 newlines = 0;

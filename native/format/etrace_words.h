@@ -12,10 +12,9 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/string.h>
-#define etrace_always_inline __always_inline
 #else
 #include <string.h>
-#define etrace_always_inline inline __attribute__((always_inline))
+#include <sys/cdefs.h> /* __always_inline */
 #endif
 
 #define ETRACE_WORD 8u
@@ -49,7 +48,8 @@ static inline u64 etrace_byte_in(u64 word, char byte)
 /* The first `byte` of [text, end), or `end`. Reads nothing else. */
 static inline const char *etrace_find_byte(const char *text, const char *end, char byte)
 {
-	while (end - text >= (ptrdiff_t)ETRACE_WORD && !etrace_byte_in(etrace_load_word(text), byte))
+	while ((size_t)(end - text) >= ETRACE_WORD &&
+	       !etrace_byte_in(etrace_load_word(text), byte))
 		text += ETRACE_WORD;
 	while (text < end && *text != byte)
 		text++;

@@ -43,8 +43,8 @@ def test_the_module_builds_for_arm64(for_arm64: Path) -> None:
 
 def test_how_many_use_the_descriptors_is_read_before_the_table(for_arm64: Path) -> None:
     """As fdget() does since Linux 6.1 (7ee47dcfff18): a load that later ones do not overtake."""
-    text = run("aarch64-linux-gnu-objdump", "-d", "--disassemble=etrace_file_get", for_arm64)
-    assert "<etrace_file_get>:" in text
+    text = run("aarch64-linux-gnu-objdump", "-d", "--disassemble=etrace_exit_open", for_arm64)
+    assert "<etrace_exit_open>:" in text
     assert re.search(r"\tlda(p)?r\t", text), text
 
 
