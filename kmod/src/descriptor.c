@@ -4,12 +4,22 @@
  * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; task_work for a long
  * list of Close.
  */
+#define ETRACE_EVENTS_TABLES
 #include <linux/bitmap.h>
 #include <linux/fcntl.h>
 #include <linux/fdtable.h>
 
+#include "emit.h"
 #include "hooks.h"
 #include "memory.h"
+
+static __always_inline void put_close(struct etrace_task *entry, u64 time_ns, int fd)
+{
+	s64 value = fd;
+
+	etrace_emit_inline(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_CLOSE]),
+			   ETRACE_EV_CLOSE, &value, NULL);
+}
 
 static bool is_open(int fd)
 {
@@ -59,7 +69,7 @@ static bool is_closed(int fd, s64 result)
 void etrace_exit_close(struct etrace_task *entry, int fd, s64 result)
 {
 	if (is_closed(fd, result))
-		etrace_emit_close_event(entry, etrace_now(), fd);
+		put_close(entry, etrace_now(), fd);
 }
 
 /* ---- several at once ---- */
@@ -94,6 +104,7 @@ void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struc
 {
 	const struct fdtable *fdt = rcu_dereference(files->fdt);
 	struct etrace_descriptors *kept;
+	size_t size;
 	u32 n_bits;
 
 	etrace_descriptors_free(entry); /* of a call that failed */
@@ -101,7 +112,9 @@ void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struc
 		return;
 	last = min_t(u32, last, fdt->max_fds - 1);
 	n_bits = last + 1 - round_down(first, BITS_PER_LONG);
-	kept = etrace_alloc(struct_size(kept, bits, BITS_TO_LONGS(n_bits)));
+	size = struct_size(kept, bits, BITS_TO_LONGS(n_bits));
+	kept = size <= sizeof(entry->few_closing) ? (void *)entry->few_closing :
+						    etrace_alloc(size);
 	if (!kept) {
 		etrace_count(ETRACE_COUNT_NO_MEMORY);
 		return;
@@ -114,7 +127,8 @@ void etrace_descriptors_keep(struct etrace_task *entry, const struct files_struc
 
 void etrace_descriptors_free(struct etrace_task *entry)
 {
-	etrace_free(entry->closing);
+	if (entry->closing != (void *)entry->few_closing)
+		etrace_free(entry->closing);
 	entry->closing = NULL;
 }
 
@@ -124,7 +138,7 @@ static void put_close_range(struct etrace_task *entry, u64 time_ns, bool may_sle
 	u32 bit;
 
 	for_each_set_bit(bit, closed->bits, closed->n_bits) {
-		etrace_emit_close_event(entry, time_ns, closed->first + bit);
+		put_close(entry, time_ns, closed->first + bit);
 		if (may_sleep)
 			cond_resched();
 	}

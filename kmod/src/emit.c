@@ -5,68 +5,17 @@
  * directly: what the tracing core does around it (filters, triggers, stack traces) costs 200
  * instructions a record and has no use here.
  */
-#define ETRACE_EVENTS_TABLES
 #include <linux/ring_buffer.h>
 #include <linux/trace_events.h>
 
-#include "etrace.h"
+#include "emit.h"
 #include "notice.h"
-#include "record.h"
 #include "scratch.h"
 
 struct etrace_counters __percpu *etrace_counters;
 
-/*
- * Where records go. Set while a session runs; read with preemption off, which RCU waits for, and
- * after a look at the session: late work of an earlier one does not write here.
- */
-struct target {
-	struct trace_buffer *buffer;
-	u16 type; /* of our trace event */
-};
-
-static struct target target;
-static struct target __rcu *current_target;
-
-/* A record between reserve and commit: preemption is off. */
-struct reserved {
-	struct trace_buffer *buffer;
-	struct ring_buffer_event *event;
-	struct etrace_entry *entry;
-};
-
-/* As ring_buffer_event_data(), without a call for records of less than 112 bytes. */
-static __always_inline void *data_of(struct ring_buffer_event *event)
-{
-	if (likely(event->type_len - 1u < RINGBUF_TYPE_DATA_TYPE_LEN_MAX))
-		return event->array;
-	return ring_buffer_event_data(event);
-}
-
-/* -ENOSPC: a loss. -ESHUTDOWN: the session is over, nobody expects the record. */
-static inline int reserve(struct reserved *reserved, size_t payload_bytes)
-{
-	const struct target *to = rcu_dereference_sched(current_target);
-	struct etrace_entry *entry;
-
-	if (unlikely(!to))
-		return -ESHUTDOWN;
-	reserved->buffer = to->buffer;
-	reserved->event = ring_buffer_lock_reserve(to->buffer, sizeof(*entry) + payload_bytes);
-	if (unlikely(!reserved->event))
-		return -ENOSPC;
-	entry = data_of(reserved->event);
-	entry->ent = (struct trace_entry){ .type = to->type, .pid = current->pid };
-	entry->record.payload = (u32)(sizeof(*entry) | payload_bytes << 16);
-	reserved->entry = entry;
-	return 0;
-}
-
-static inline void commit(const struct reserved *reserved)
-{
-	etrace_ring_buffer_commit(reserved->buffer, reserved->event);
-	etrace_count(ETRACE_COUNT_RECORDS);
-}
+static struct etrace_target target;
+struct etrace_target __rcu *etrace_current_target;
 
 static void count_lost_record(void)
 {
@@ -79,9 +28,9 @@ static void count_lost_record(void)
 static int write_record(struct etrace_stream *stream, u16 flags)
 {
 	const struct etrace_split *split = &stream->split;
-	struct reserved reserved;
+	struct etrace_reserved reserved;
 	struct etrace_record *record;
-	int err = reserve(&reserved, split->len);
+	int err = etrace_reserve(&reserved, split->len);
 
 	if (err)
 		return err;
@@ -91,7 +40,7 @@ static int write_record(struct etrace_stream *stream, u16 flags)
 	record->cpu = stream->cpu;
 	record->flags = flags;
 	memcpy(reserved.entry->payload, split->buf, split->len);
-	commit(&reserved);
+	etrace_commit(&reserved);
 	return 0;
 }
 
@@ -159,7 +108,7 @@ void etrace_stream_end(struct etrace_stream *stream)
 
 /* ---- single events ---- */
 
-static void emit_in_pieces(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
+void etrace_emit_in_pieces(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
 			   const s64 *values, const struct etrace_text *data)
 {
 	struct etrace_stream *stream = etrace_emit_stream_get();
@@ -170,53 +119,12 @@ static void emit_in_pieces(const struct etrace_task *entry, u64 time_ns, enum et
 	etrace_emit_stream_put();
 }
 
-static void lose_event(int err)
+void etrace_lose_event(int err)
 {
 	if (err != -ENOSPC)
 		return;
 	etrace_count(ETRACE_COUNT_LOST_EVENTS);
 	count_lost_record();
-}
-
-/* False: nothing was written, the text may be too long for one record. Preemption is off. */
-static __always_inline bool emit_whole(s64 upid, u64 time_ns, struct etrace_whole *whole,
-				       enum etrace_event event, const s64 *values,
-				       const struct etrace_text *data)
-{
-	struct reserved reserved;
-	struct etrace_record *record;
-	int err;
-
-	if (unlikely(!etrace_whole_measure(whole, data)))
-		return false;
-	err = reserve(&reserved, whole->bytes);
-	if (unlikely(err)) {
-		lose_event(err);
-		return true;
-	}
-	record = &reserved.entry->record;
-	record->upid = upid;
-	record->time_ns = time_ns;
-	record->cpu = (u16)raw_smp_processor_id();
-	record->flags = 0;
-	if (unlikely(!etrace_whole_put(whole, reserved.entry->payload, event, values, data))) {
-		ring_buffer_discard_commit(reserved.buffer, reserved.event);
-		return false;
-	}
-	commit(&reserved);
-	etrace_count(ETRACE_COUNT_EVENTS);
-	return true;
-}
-
-static __always_inline void emit(const struct etrace_task *entry, u64 time_ns,
-				 struct etrace_whole whole, enum etrace_event event,
-				 const s64 *values, const struct etrace_text *data)
-{
-	preempt_disable_notrace();
-	if (likely(etrace_task_live(entry)) &&
-	    unlikely(!emit_whole(entry->upid, time_ns, &whole, event, values, data)))
-		emit_in_pieces(entry, time_ns, event, values, data);
-	preempt_enable_notrace();
 }
 
 void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
@@ -225,24 +133,7 @@ void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event
 	struct etrace_whole whole;
 
 	etrace_whole_of(&whole, event);
-	emit(entry, time_ns, whole, event, values, data);
-}
-
-/* The two most frequent events, with code of their own: a third of the instructions. */
-
-void etrace_emit_open_event(const struct etrace_task *entry, u64 time_ns, const s64 *values,
-			    const struct etrace_text *data)
-{
-	emit(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_OPEN]), ETRACE_EV_OPEN,
-	     values, data);
-}
-
-void etrace_emit_close_event(const struct etrace_task *entry, u64 time_ns, int fd)
-{
-	s64 value = fd;
-
-	emit(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_CLOSE]),
-	     ETRACE_EV_CLOSE, &value, NULL);
+	etrace_emit_inline(entry, time_ns, whole, event, values, data);
 }
 
 /* ---- the instance ---- */
@@ -285,7 +176,7 @@ static int aim_at(struct trace_event_file *file)
 	set_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &file->flags);
 	target.buffer = buffer;
 	target.type = (u16)file->event_call->event.type;
-	rcu_assign_pointer(current_target, &target);
+	rcu_assign_pointer(etrace_current_target, &target);
 	return 0;
 }
 
@@ -336,7 +227,7 @@ static void check_buffer(const char *instance)
 
 void etrace_emit_close(const char *instance)
 {
-	RCU_INIT_POINTER(current_target, NULL);
+	RCU_INIT_POINTER(etrace_current_target, NULL);
 	synchronize_rcu();
 	check_buffer(instance);
 }

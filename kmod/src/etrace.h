@@ -36,9 +36,26 @@ static inline void etrace_count(enum etrace_counter counter)
 
 /* State that hooks keep between two probes of one system call; owned by names.c and exec.c. */
 struct etrace_names;
-struct etrace_exec;
 struct etrace_opens;
-struct etrace_descriptors;
+
+/* What is known of an execution before its task may sleep. */
+struct etrace_exec {
+	struct file *file; /* the program that was loaded; NULL until it was */
+	struct file *dir; /* execveat: the directory or file that its descriptor was, or NULL */
+	char *filename; /* as asked for; NULL without memory */
+	const char *interp; /* what a script names instead, in `filename`'s memory, or NULL */
+};
+
+/*
+ * Which descriptors a call is about to close, noted before it does: one bit for each that the table
+ * has room for, however many they are.
+ */
+struct etrace_descriptors {
+	u32 first; /* that bit 0 stands for */
+	u32 n_bits;
+	u32 n; /* bits set */
+	unsigned long bits[];
+};
 
 /* A system call of a traced task that has returned. */
 struct etrace_call {
@@ -58,8 +75,10 @@ struct etrace_task {
 	struct task_struct *task; /* key; no reference held */
 	s64 upid;
 	struct etrace_names *names;
-	struct etrace_exec *exec;
+	struct etrace_exec exec;
 	struct etrace_descriptors *closing; /* by the execution or close_range at hand */
+	/* where most of these are: of a table that never grew */
+	unsigned long few_closing[DIV_ROUND_UP(sizeof(struct etrace_descriptors), sizeof(long)) + 1];
 	struct etrace_opens *opens; /* ETRACE_OPTION_OPEN_ONCE */
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	struct etrace_call deferred; /* what `work` is about */
@@ -147,9 +166,6 @@ static inline u64 etrace_now(void)
  */
 void etrace_emit(const struct etrace_task *entry, u64 time_ns, enum etrace_event event,
 		 const s64 *values, const struct etrace_text *data);
-void etrace_emit_open_event(const struct etrace_task *entry, u64 time_ns, const s64 *values,
-			    const struct etrace_text *data);
-void etrace_emit_close_event(const struct etrace_task *entry, u64 time_ns, int fd);
 
 /*
  * An event put together piece by piece, or several lines with one time stamp that belong together

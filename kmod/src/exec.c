@@ -17,28 +17,14 @@
 
 void etrace_exec_free(struct etrace_task *entry)
 {
-	struct etrace_exec *exec = entry->exec;
+	struct etrace_exec exec = entry->exec;
 
-	entry->exec = NULL;
-	if (!exec)
-		return;
-	if (exec->file)
-		fput(exec->file);
-	if (exec->dir)
-		fput(exec->dir);
-	etrace_free(exec->filename);
-	etrace_free(exec);
-}
-
-static struct etrace_exec *new_exec(struct etrace_task *entry)
-{
-	etrace_exec_free(entry); /* of one that failed */
-	entry->exec = etrace_alloc(sizeof(*entry->exec));
-	if (entry->exec)
-		*entry->exec = (struct etrace_exec){};
-	else
-		etrace_count(ETRACE_COUNT_NO_MEMORY);
-	return entry->exec;
+	entry->exec = (struct etrace_exec){};
+	if (exec.file)
+		fput(exec.file);
+	if (exec.dir)
+		fput(exec.dir);
+	etrace_free(exec.filename);
 }
 
 static struct file *execveat_directory(void)
@@ -56,15 +42,13 @@ int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs)
 {
 	struct files_struct *files = (struct files_struct *)regs_get_kernel_argument(regs, 0);
 	struct etrace_task *entry;
-	struct etrace_exec *exec;
 
 	rcu_read_lock();
 	entry = etrace_task_find(current);
 	if (entry) {
 		etrace_descriptors_keep(entry, files, true, 0, UINT_MAX);
-		exec = new_exec(entry);
-		if (exec)
-			exec->dir = execveat_directory();
+		etrace_exec_free(entry); /* of one that failed */
+		entry->exec.dir = execveat_directory();
 	}
 	rcu_read_unlock();
 	return 0;
@@ -98,17 +82,13 @@ void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 {
 	struct etrace_call call = { .kind = ETRACE_CALL_EXECVE };
 	struct etrace_task *entry;
-	struct etrace_exec *exec;
 
 	rcu_read_lock();
 	entry = etrace_task_find(task);
 	if (entry) {
-		exec = entry->exec ?: new_exec(entry);
-		if (exec) {
-			exec->file = get_file(bprm->file);
-			keep_names(exec, bprm);
-			etrace_defer(entry, &call);
-		}
+		entry->exec.file = get_file(bprm->file);
+		keep_names(&entry->exec, bprm);
+		etrace_defer(entry, &call);
 	}
 	rcu_read_unlock();
 }
@@ -178,16 +158,16 @@ static bool reader_next(struct reader *reader, struct etrace_text *piece, bool *
 	do {
 		const char *start = reader->buf + reader->used;
 		size_t len = reader->held - reader->used;
-		const char *end = memchr(start, '\0', len);
+		const char *end = etrace_find_byte(start, start + len, '\0');
 
-		*last = end;
-		if (end)
+		*last = end < start + len;
+		if (*last)
 			len = end - start;
 		else
 			len = len ? (len - 1) / ETRACE_PART_BYTES * ETRACE_PART_BYTES : 0;
 		*piece = (struct etrace_text){ start, len };
 		reader->used += len + *last;
-		if (end || len)
+		if (*last || len)
 			return true;
 	} while (reader_fill(reader));
 	return false;
@@ -270,7 +250,7 @@ void etrace_work_exec(struct etrace_task *entry, const struct etrace_call *call,
 {
 	count_foreign_root(entry);
 	etrace_opens_free(entry);
-	put_new_proc(entry, entry->exec, call->time_ns, space);
+	put_new_proc(entry, &entry->exec, call->time_ns, space);
 	if (etrace_options & ETRACE_OPTION_ENVIRONMENT)
 		put_environment(entry, call->time_ns, space);
 	etrace_exec_free(entry);

@@ -98,9 +98,12 @@ static struct etrace_text find(const char *name, const struct file *file, char *
 static bool is_proc_name(const char *name)
 {
 	static const char *const directories[] = { "/proc/self/", "/proc/self/fd/", FD_DIRECTORY };
-	size_t len = kbasename(name) - name;
 	unsigned int i;
+	size_t len;
 
+	if (strncmp(name, "/proc/", strlen("/proc/")) && strncmp(name, "/dev/", strlen("/dev/")))
+		return false;
+	len = kbasename(name) - name;
 	for (i = 0; i < ARRAY_SIZE(directories); i++)
 		if (len == strlen(directories[i]) && !memcmp(name, directories[i], len))
 			return true;

@@ -144,17 +144,6 @@ int etrace_on_sb_umount(struct kprobe *probe, struct pt_regs *regs);
 /* ---- descriptor.c ---- */
 
 /*
- * Which descriptors a call is about to close, noted before it does: one bit for each that the table
- * has room for, however many they are.
- */
-struct etrace_descriptors {
-	u32 first; /* that bit 0 stands for */
-	u32 n_bits;
-	u32 n; /* bits set */
-	unsigned long bits[];
-};
-
-/*
  * Keep those of [first, last] that are open, with `on_exec` only those marked to be closed then.
  * Atomic, under rcu_read_lock(); counted when memory is short.
  */
@@ -183,14 +172,6 @@ void etrace_on_rename(void *data, struct task_struct *task, const char *comm);
 ETRACE_EXIT_PROBE(etrace_on_exit);
 
 /* ---- exec.c, exec_name.c ---- */
-
-/* What is known of an execution before its task may sleep. */
-struct etrace_exec {
-	struct file *file; /* the program that was loaded; NULL until it was */
-	struct file *dir; /* execveat: the directory or file that its descriptor was, or NULL */
-	char *filename; /* as asked for; NULL without memory */
-	const char *interp; /* what a script names instead, in `filename`'s memory, or NULL */
-};
 
 int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs);
 void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,

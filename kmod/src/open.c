@@ -3,12 +3,14 @@
  * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's
  * own string. Context: sys_exit, atomic; on PREEMPT_RT task_work.
  */
+#define ETRACE_EVENTS_TABLES
 #include <linux/fcntl.h>
 #include <linux/log2.h>
 #include <linux/openat2.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
 
+#include "emit.h"
 #include "hooks.h"
 #include "memory.h"
 
@@ -31,7 +33,7 @@ static int read_how(u64 address, struct open_arguments *open)
 	return 0;
 }
 
-static int read_arguments(const struct etrace_call *call, struct open_arguments *open)
+static __always_inline int read_arguments(const struct etrace_call *call, struct open_arguments *open)
 {
 	const u64 *args = call->args;
 
@@ -149,7 +151,8 @@ static __always_inline void put_open(struct etrace_task *entry, const struct etr
 	values[0] = open.flags;
 	values[1] = open.mode;
 	values[2] = call->result;
-	etrace_emit_open_event(entry, time_ns, values, data);
+	etrace_emit_inline(entry, time_ns, etrace_whole_from(&etrace_event_defs[ETRACE_EV_OPEN]),
+			   ETRACE_EV_OPEN, values, data);
 }
 
 void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)

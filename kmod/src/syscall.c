@@ -67,12 +67,16 @@ static __always_inline void read_arguments(struct pt_regs *regs, u64 args[6])
 		args[i] = (u32)args[i];
 }
 
-static __always_inline u64 first_argument(struct pt_regs *regs)
+/* syscall_get_arguments() copies all six, to a stack that must be guarded then. */
+static __always_inline int first_argument(const struct pt_regs *regs)
 {
-	u64 args[6];
-
-	read_arguments(regs, args);
-	return args[0];
+#if defined(CONFIG_X86_64)
+	return (int)(unlikely(etrace_in_compat_call()) ? regs->bx : regs->di);
+#elif defined(CONFIG_ARM64)
+	return (int)regs->orig_x0;
+#else
+#error "etrace does not know where this architecture keeps the first argument: add it here"
+#endif
 }
 
 void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
@@ -86,7 +90,7 @@ void etrace_read_arguments(struct pt_regs *regs, u64 args[6])
  */
 static bool is_executing(const struct etrace_task *entry)
 {
-	return unlikely(entry->exec) && entry->exec->file;
+	return unlikely(entry->exec.file);
 }
 
 /*
@@ -131,7 +135,7 @@ static noinline __noclone void look_closer(void *data, struct pt_regs *regs, lon
 		return;
 	kind = etrace_call_kind(regs);
 	if (kind == ETRACE_CALL_CLOSE)
-		etrace_exit_close(entry, (int)first_argument(regs), result);
+		etrace_exit_close(entry, first_argument(regs), result);
 	else if (etrace_looked_at_exit(kind))
 		exit_call(entry, regs, result, kind);
 }

@@ -10,6 +10,7 @@
 #define NUMBER_MAX 20 /* a 64-bit number */
 #define PREFIX_MAX 49 /* upid 20, cpu 5, seconds 11, nanoseconds 9, four marks */
 #define TAG_MAX 3
+#define ARG_NAME_MAX 14 /* "prognameisize=" */
 #define PART_LINE_MAX (PREFIX_MAX + TAG_MAX + sizeof("[4294967295]\n"))
 #define CONT_LINE_MAX (PREFIX_MAX + sizeof("Cont|\n"))
 #define CONT_END_LINE_MAX (PREFIX_MAX + sizeof("Cont_end|\n"))
@@ -39,12 +40,9 @@ static size_t count_newlines(struct etrace_text string)
 static size_t line_text(enum etrace_event event)
 {
 	const struct etrace_event_def *def = &etrace_event_defs[event];
-	size_t text = PREFIX_MAX + def->tag_len + sizeof("|\n") + NUMBER_MAX;
-	u32 i;
 
-	for (i = 0; i < def->n_args; i++)
-		text += def->args[i].name_len + NUMBER_MAX + sizeof(",");
-	return text;
+	return PREFIX_MAX + def->tag_len + sizeof("|\n") + NUMBER_MAX +
+	       def->n_args * (ARG_NAME_MAX + NUMBER_MAX + sizeof(","));
 }
 
 /* Bound of a whole string with `n_newlines`; each may be a group of Cont lines of its own. */

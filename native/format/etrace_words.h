@@ -45,12 +45,25 @@ static inline u64 etrace_byte_in(u64 word, char byte)
 	return (zero_where_equal - ETRACE_ONES) & ~zero_where_equal & (ETRACE_ONES << 7);
 }
 
+/* Which byte in memory the lowest mark of etrace_byte_in() stands for. */
+static inline unsigned int etrace_first_byte(u64 marks)
+{
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the first byte of a word is its highest here: look for it from above, without carries"
+#endif
+	return (unsigned int)__builtin_ctzll(marks) / 8;
+}
+
 /* The first `byte` of [text, end), or `end`. Reads nothing else. */
 static inline const char *etrace_find_byte(const char *text, const char *end, char byte)
 {
-	while ((size_t)(end - text) >= ETRACE_WORD &&
-	       !etrace_byte_in(etrace_load_word(text), byte))
+	while ((size_t)(end - text) >= ETRACE_WORD) {
+		u64 found = etrace_byte_in(etrace_load_word(text), byte);
+
+		if (found) /* the lowest mark is right: only those above it may be carries */
+			return text + etrace_first_byte(found);
 		text += ETRACE_WORD;
+	}
 	while (text < end && *text != byte)
 		text++;
 	return text;
