@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One event as one record in the ring buffer of the session, inline: for etrace_emit(), and for the
- * two most frequent events, of which the compiler then knows all but the strings. The ring buffer is
- * written directly (emit.c). Context: any; nothing here sleeps, faults or locks.
+ * One event as one record in the ring buffer of the session, inline: for etrace_emit(), and for
+ * the two most frequent events, of which the compiler then knows all but the strings. The ring
+ * buffer is written directly (emit.c). Context: any; nothing here sleeps, faults or locks.
  */
 #ifndef ETRACE_EMIT_H
 #define ETRACE_EMIT_H
@@ -72,8 +72,8 @@ void etrace_emit_in_pieces(const struct etrace_task *entry, u64 time_ns, enum et
 
 /* False: nothing was written, the text may be too long for one record. Preemption is off. */
 static __always_inline bool etrace_emit_whole(s64 upid, u64 time_ns, struct etrace_whole *whole,
-				       enum etrace_event event, const s64 *values,
-				       const struct etrace_text *data)
+					      enum etrace_event event, const s64 *values,
+					      const struct etrace_text *data)
 {
 	struct etrace_reserved reserved;
 	struct etrace_record *record;
@@ -100,9 +100,10 @@ static __always_inline bool etrace_emit_whole(s64 upid, u64 time_ns, struct etra
 	return true;
 }
 
+/* etrace_emit(), where `whole` is etrace_whole_from() of the event. */
 static __always_inline void etrace_emit_inline(const struct etrace_task *entry, u64 time_ns,
-				 struct etrace_whole whole, enum etrace_event event,
-				 const s64 *values, const struct etrace_text *data)
+					       struct etrace_whole whole, enum etrace_event event,
+					       const s64 *values, const struct etrace_text *data)
 {
 	preempt_disable_notrace();
 	if (likely(etrace_task_live(entry)) &&

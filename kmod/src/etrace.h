@@ -78,7 +78,7 @@ struct etrace_task {
 	struct etrace_exec exec;
 	struct etrace_descriptors *closing; /* by the execution or close_range at hand */
 	/* where most of these are: of a table that never grew */
-	unsigned long few_closing[DIV_ROUND_UP(sizeof(struct etrace_descriptors), sizeof(long)) + 1];
+	unsigned long few_closing[sizeof(struct etrace_descriptors) / sizeof(long) + 1];
 	struct etrace_opens *opens; /* ETRACE_OPTION_OPEN_ONCE */
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	struct etrace_call deferred; /* what `work` is about */

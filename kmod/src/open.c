@@ -33,7 +33,8 @@ static int read_how(u64 address, struct open_arguments *open)
 	return 0;
 }
 
-static __always_inline int read_arguments(const struct etrace_call *call, struct open_arguments *open)
+static __always_inline int read_arguments(const struct etrace_call *call,
+					  struct open_arguments *open)
 {
 	const u64 *args = call->args;
 
