@@ -51,7 +51,7 @@ static bool is_closed(int fd, s64 result)
 	case 0:
 		/* another thread may have got the descriptor already */
 		return !etrace_may_be_made_up() || is_shared(current->files) ||
-		       !is_open((int)call->args[0]);
+		       !is_open(fd);
 	case -EINTR:
 	case -EIO:
 	case -ENOSPC:
