@@ -39,7 +39,7 @@ static int write_record(struct etrace_stream *stream, u16 flags)
 	record->time_ns = stream->time_ns;
 	record->cpu = stream->cpu;
 	record->flags = flags;
-	memcpy(reserved.entry->payload, split->buf, split->len);
+	etrace_copy_words(reserved.entry->payload, split->buf, split->len);
 	etrace_commit(&reserved);
 	return 0;
 }

@@ -127,6 +127,23 @@ struct reader {
 };
 
 #define READER_BYTES (2 * PATH_MAX)
+#define QUICK_BYTES 256
+
+/* Most lists are short: copied without all that copy_from_user() looks at first. */
+static bool copy_short(char *to, const char __user *from, size_t n)
+{
+	if (!user_read_access_begin(from, n))
+		return false;
+	for (; n >= sizeof(u64); n -= sizeof(u64), to += sizeof(u64), from += sizeof(u64))
+		unsafe_get_user(*(u64 *)to, (const u64 __user *)from, fault);
+	for (; n; n--)
+		unsafe_get_user(*to++, from++, fault);
+	user_read_access_end();
+	return true;
+fault:
+	user_read_access_end();
+	return false;
+}
 
 static bool reader_fill(struct reader *reader)
 {
@@ -140,7 +157,9 @@ static bool reader_fill(struct reader *reader)
 		return false;
 	cond_resched();
 	/* the stack that the kernel has just made: nobody else serves its pages */
-	if (copy_from_user(reader->buf + reader->held, u64_to_user_ptr(reader->at), n)) {
+	if ((n > QUICK_BYTES ||
+	     !copy_short(reader->buf + reader->held, u64_to_user_ptr(reader->at), n)) &&
+	    copy_from_user(reader->buf + reader->held, u64_to_user_ptr(reader->at), n)) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		return false;
 	}

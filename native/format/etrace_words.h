@@ -77,6 +77,15 @@ static inline u64 etrace_copy_word(char *to, const char *from)
 	return etrace_byte_in(word, '\n');
 }
 
+/* `bytes` is a multiple of ETRACE_WORD. */
+static inline void etrace_copy_words(char *to, const char *from, size_t bytes)
+{
+	const char *end = from + bytes;
+
+	for (; from < end; from += ETRACE_WORD, to += ETRACE_WORD)
+		memcpy(to, from, ETRACE_WORD);
+}
+
 /* Copy and look for newlines in one go; non-zero when there is one. */
 static inline u64 etrace_copy_text(char *to, const char *from, size_t len)
 {
