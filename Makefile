@@ -16,7 +16,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
-	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile generate debug fuzz clean
+	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -119,6 +119,10 @@ test-kernel-tree: build ## a kernel with the module in its own tree, built in an
 bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	PYTHONPATH=tests $(BIN)/python bench/kernel.py $(KERNELS)
+
+bench-kernel-build: build ## a real build natively and traced, in instructions
+	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+	PYTHONPATH=tests $(BIN)/python bench/kernel_build.py $(KERNELS)
 
 bench-kernel-profile: build ## the same by function; PROFILE='open_close', '--function NAME'
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
