@@ -144,7 +144,7 @@ extern u32 etrace_session; /* its number; 0 when none runs */
 
 /*
  * False when the session that traced this task is over. STOP waits a while for task_work, but not
- * for ever (it may wait for the memory of its task): work asks right before it emits.
+ * for ever (others' work may come before it): work asks right before it emits.
  */
 static inline bool etrace_task_live(const struct etrace_task *entry)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What a probe must not do for a traced task runs in the task before it returns to user space. Each
- * pending piece of work holds the module; STOP waits for them, within reason: a debugger may hold a
- * task at the end of a call, before its work has run, for as long as it likes.
+ * pending piece of work holds the module; STOP waits for them, within reason: work that somebody
+ * else has given the task may run first, and take its time.
  */
 #include <linux/atomic.h>
 #include <linux/kallsyms.h>
