@@ -329,7 +329,7 @@ static void put_parts(struct etrace_out *out, const struct etrace_prefix *prefix
 		      enum etrace_data tag, u32 index, u32 step, const char *text, size_t len)
 {
 	for (;;) {
-		size_t part = len < ETRACE_PART_BYTES ? len : ETRACE_PART_BYTES;
+		size_t part = etrace_part_len(len);
 
 		etrace_put_part(out, prefix, tag, index, text, part, part == len);
 		if (part == len)

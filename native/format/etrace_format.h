@@ -54,6 +54,14 @@ static inline void etrace_out_init(struct etrace_out *out, char *buf, size_t siz
 	out->len = 0;
 }
 
+/* How many of the `left` bytes of a string its next part takes. */
+static inline size_t etrace_part_len(size_t left)
+{
+	if (left > ETRACE_PART_BYTES)
+		return ETRACE_PART_BYTES;
+	return left;
+}
+
 void etrace_prefix_init(struct etrace_prefix *prefix, s64 upid, u32 cpu, u64 time_ns);
 
 /* Another event of the same task, CPU and second: a third of the work. `nsec` is below a second. */

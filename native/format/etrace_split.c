@@ -180,7 +180,7 @@ static u32 put_parts(struct etrace_split *split, struct piece_text text, u32 ste
 	u32 n = 0;
 
 	for (;;) {
-		text.len = left < ETRACE_PART_BYTES ? left : ETRACE_PART_BYTES;
+		text.len = etrace_part_len(left);
 		left -= text.len;
 		if (!left)
 			text.flags |= ETRACE_PIECE_END;

@@ -115,8 +115,8 @@ static void fail(const char *what, int error)
 {
 	const char *hint = error == -ENOENT ? " (is the module loaded?)" : "";
 
-	fprintf(stderr, "ectl: %s: %s%s%s%s\n", what, strerror(-error), hint, *genl_said ? ": " : "",
-		genl_said);
+	fprintf(stderr, "ectl: %s: %s%s%s%s\n", what, strerror(-error), hint,
+		*genl_said ? ": " : "", genl_said);
 	if (waiting_pid)
 		kill(waiting_pid, SIGKILL);
 	exit(FAILED);
