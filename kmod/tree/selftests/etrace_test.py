@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -95,12 +96,26 @@ def counters(said: bytes) -> dict[str, int]:
     return {name.decode(): int(value) for name, value in re.findall(rb"(?m)^(\w+) (\d+)$", said)}
 
 
-def run(name: str, folder: str) -> str:
+def lay_out(names: list[str], place: Path) -> None:
+    """Copy the programs to PLACE/MODE/NAME: one executes the same program of the other mode."""
+    for name in names:
+        program = place_of(name, place)
+        program.parent.mkdir(exist_ok=True)
+        shutil.copy(HERE / name, program)
+
+
+def place_of(name: str, place: Path) -> Path:
+    """Return where a program lies while it runs."""
+    program, _, mode = name.rpartition("_")
+    return place / mode / program
+
+
+def run(name: str, place: Path, folder: str) -> str:
     """Trace one program; return how its lines differ from those that it said, empty when equal."""
     since = head_value(name, "since")
     if since and version(os.uname().release) < version(since):
         raise NotRunError(f"makes a call of Linux {since}")
-    program = HERE / name
+    program = place_of(name, place)
     options = head_value(name, "options").split()
     began_ns = time.monotonic_ns()
     done = ectl("run", "--instance", INSTANCE.name, *options, "--", program,
@@ -119,21 +134,22 @@ def run(name: str, folder: str) -> str:
 
 
 @contextmanager
-def in_memory() -> Iterator[str]:
+def in_memory() -> Iterator[Path]:
     """Mount a tmpfs: programs link, open deleted files and O_TMPFILE; an overlay hides links."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
         try:
-            yield folder
+            yield Path(folder)
         finally:
             subprocess.run(["umount", folder], check=True)
 
 
-def result(number: int, name: str, place: str) -> bool:
+def result(number: int, name: str, place: Path) -> bool:
     """Run one program and print its line; whether it did not fail."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
+        Path(folder).chmod(0o755)  # a program becomes somebody else
         try:
-            difference = run(name, folder)
+            difference = run(name, place, folder)
         except NotRunError as why:
             print(f"ok {number} {name} # SKIP {why}", flush=True)
             return True
@@ -156,6 +172,7 @@ def main(wanted: list[str]) -> int:
     print(f"1..{len(names)}", flush=True)
     make_instance()
     with in_memory() as place:
+        lay_out(names, place)
         results = [result(number, name, place) for number, name in enumerate(names, 1)]
     INSTANCE.rmdir()
     print(f"# Totals: pass:{sum(results)} fail:{len(results) - sum(results)}")
