@@ -139,8 +139,7 @@ static struct etrace_text loaded_name(const char *name, const struct file *file,
 	return text;
 }
 
-/* What a descriptor is, where `name` is one by a link of /proc. */
-static struct etrace_text descriptor_name(const char *name, char *buf)
+struct etrace_text etrace_descriptor_name(const char *name, char *buf)
 {
 	struct etrace_text text = { NULL, 0 };
 	struct etrace_file file;
@@ -158,7 +157,7 @@ static struct etrace_text descriptor_name(const char *name, char *buf)
 /* Of a script, whose file is closed by now: as given when it is not there any more. */
 static struct etrace_text script_name(const char *name, char *buf)
 {
-	struct etrace_text text = descriptor_name(name, buf);
+	struct etrace_text text = etrace_descriptor_name(name, buf);
 
 	if (!text.text)
 		text = find(name, NULL, buf);

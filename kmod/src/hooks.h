@@ -182,4 +182,10 @@ void etrace_exec_free(struct etrace_task *entry);
 void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *space,
 		       struct etrace_text *interpreter, struct etrace_text *program);
 
+/*
+ * What a descriptor is, where `name` is one by a link of /proc, in `buf` of ETRACE_PATH_BYTES; else
+ * absent.
+ */
+struct etrace_text etrace_descriptor_name(const char *name, char *buf);
+
 #endif /* ETRACE_HOOKS_H */

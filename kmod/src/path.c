@@ -209,7 +209,9 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_n
 	}
 	if (or_new && !follow) /* the name itself may be gone or new */
 		return follow_parent(name, buf);
-	text = etrace_walk_text(name, follow, buf);
+	text = follow ? etrace_descriptor_name(name, buf) : (struct etrace_text){ NULL, 0 };
+	if (!text.text)
+		text = etrace_walk_text(name, follow, buf);
 	if (!text.text && or_new)
 		text = follow_parent(name, buf);
 	return text;
