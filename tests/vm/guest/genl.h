@@ -16,7 +16,7 @@ struct genl {
 	uint32_t sequence;
 	uint16_t family;
 	uint32_t group; /* id of the family's only group */
-	bool unacknowledged; /* ask for no acknowledgement: requests end with their answer */
+	bool unacknowledged; /* ask for no acknowledgment: requests end with their answer */
 };
 
 struct genl_message {
