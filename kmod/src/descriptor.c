@@ -4,7 +4,7 @@
  * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; task_work for a long
  * list of Close.
  */
-#define ETRACE_EVENTS_TABLES
+#define ETRACE_EVENT_DEFS
 #include <linux/bitmap.h>
 #include <linux/fcntl.h>
 #include <linux/fdtable.h>

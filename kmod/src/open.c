@@ -3,7 +3,7 @@
  * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's
  * own string. Context: sys_exit, atomic; on PREEMPT_RT task_work.
  */
-#define ETRACE_EVENTS_TABLES
+#define ETRACE_EVENT_DEFS
 #include <linux/fcntl.h>
 #include <linux/log2.h>
 #include <linux/openat2.h>

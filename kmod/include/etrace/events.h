@@ -103,6 +103,7 @@ struct etrace_event_def {
 };
 
 #ifdef ETRACE_EVENTS_TABLES
+#define ETRACE_EVENT_DEFS /* alone: the table below and not this one */
 static const struct etrace_data_def etrace_data_defs[ETRACE_N_DATA] = {
 	{ "PI", 2, ETRACE_NUMBERING_STRING },
 	{ "PP", 2, ETRACE_NUMBERING_STRING },
@@ -123,7 +124,9 @@ static const struct etrace_data_def etrace_data_defs[ETRACE_N_DATA] = {
 	{ "CN", 2, ETRACE_NUMBERING_STRING },
 	{ "Env", 3, ETRACE_NUMBERING_PART },
 };
+#endif /* ETRACE_EVENTS_TABLES */
 
+#ifdef ETRACE_EVENT_DEFS
 static const struct etrace_event_def etrace_event_defs[ETRACE_N_EVENTS] = {
 	{
 		.tag = "New_proc",
@@ -338,6 +341,6 @@ static const struct etrace_event_def etrace_event_defs[ETRACE_N_EVENTS] = {
 		.bare = 1,
 	},
 };
-#endif /* ETRACE_EVENTS_TABLES */
+#endif /* ETRACE_EVENT_DEFS */
 
 #endif /* ETRACE_EVENTS_H */
