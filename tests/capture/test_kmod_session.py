@@ -212,6 +212,9 @@ def test_a_start_that_is_killed_leaves_nothing_that_cannot_be_stopped(
             begin(machine, tmp_path / "first")
         os._exit(0)
     os.waitpid(child, 0)
+    state = machine.states.read()
+    while state and state.collector.is_alive():  # it was held: until it sees that it never begins
+        time.sleep(0.01)
     begin(machine, tmp_path / "second")
     teardown.end(machine.host, ignore)
     assert machine.collectors() == []
