@@ -17,11 +17,15 @@ def missing(guest: Guest, name: str) -> list[str]:
     return [line.removeprefix(mark) for line in text.splitlines() if line.startswith(mark)]
 
 
+def check_nothing_is_missing(guest: Guest, case: str) -> None:
+    assert [missing(guest, f"{case}.{what}") for what in ("status", "stop")] == [[], []]
+
+
 def goes_on(guest: Guest, case: str) -> bool:
     """Look whether nothing is missing where kprobes do without ftrace, as on arm64: they trap."""
     if guest.kernel.machine == "x86_64" or not case.startswith("ftrace"):
         return False
-    assert [missing(guest, f"{case}.{what}") for what in ("status", "stop")] == [[], []]
+    check_nothing_is_missing(guest, case)
     return True
 
 
@@ -29,7 +33,7 @@ def goes_on(guest: Guest, case: str) -> bool:
 @pytest.mark.parametrize("case", ["on", "on_again"])
 def test_nothing_is_missing_when_they_fire(guest: Guest, case: str) -> None:
     guest.phase(*PROBES_OFF)
-    assert [missing(guest, f"{case}.{what}") for what in ("status", "stop")] == [[], []]
+    check_nothing_is_missing(guest, case)
 
 
 @pytest.mark.phase(*PROBES_OFF)
