@@ -10,6 +10,7 @@ from typing import Any
 
 import databases
 import pytest
+from backends import need_root
 
 from etrace.cli import cas
 from etrace.cli.main import cas as run_cas
@@ -245,10 +246,11 @@ def test_a_module_takes_what_the_one_before_gives(
     assert ask(*words.split()) == lines(*wanted)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+@pytest.mark.root
 def test_a_link_of_another_user_is_not_written_through(
     database: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    need_root()
     precious, link = tmp_path / "precious", tmp_path / "link"
     precious.write_text("precious")
     link.symlink_to(precious)

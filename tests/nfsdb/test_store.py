@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backends import need_root
 from libetrace.image import Image, NewColumn, NewTable
 
 from etrace.errors import EtraceError
@@ -69,8 +70,9 @@ def test_the_image_may_be_read_by_whom_the_environments_may_be(tmp_path: Path) -
     assert (tmp_path / ".nfsdb.img").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.root
 def test_what_root_makes_belongs_to_the_owner_of_the_json(tmp_path: Path) -> None:
+    need_root()
     write(tmp_path, entry(1, "/bin/cc"))
     json_file, image = tmp_path / ".nfsdb.json", tmp_path / ".nfsdb.img"
     os.chown(json_file, 65534, 65534)
@@ -79,9 +81,10 @@ def test_what_root_makes_belongs_to_the_owner_of_the_json(tmp_path: Path) -> Non
     assert {path.stat().st_uid for path in (json_file, image)} == {65534}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.root
 def test_an_image_that_holds_environments_of_root_is_roots(tmp_path: Path) -> None:
     """A user may have linked them to the name beside their own JSON."""
+    need_root()
     write(tmp_path, entry(1, "/bin/cc"))
     os.chown(tmp_path / ".nfsdb.json", 65534, 65534)
     (tmp_path / "secret").write_text("{}")

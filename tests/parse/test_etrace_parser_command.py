@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backends import need_root
 
 from etrace.cli.parser import main
 from etrace.parse.outputs import output_files
@@ -172,11 +173,12 @@ def test_a_symlink_to_an_output_stays_a_symlink(trace: Path, output: Path) -> No
     assert len(entries(output)) == 2
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+@pytest.mark.root
 def test_a_link_of_another_user_is_not_followed(
     trace: Path, output: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """They would have root overwrite a file of its own, and get it."""
+    need_root()
     precious = output.with_name("precious")
     precious.write_text("precious")
     own, other = output.with_name("own.json"), output.with_name("other.json")
