@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from backends import need_root
 from databases import write_database
 from libetrace.ownership import may_be_mapped
 
@@ -52,9 +53,10 @@ def test_what_others_may_write_can_be_cut(image: Path, code: str) -> None:
     assert int(read_what_is_cut(image, code)) > 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.root
 @pytest.mark.parametrize("code", [IMAGE, TRACE, LOG], ids=["image", "trace", "log"])
 def test_what_somebody_else_owns_can_be_cut(image: Path, code: str) -> None:
+    need_root()
     os.chown(image, NOBODY, os.getgid())
     assert int(read_what_is_cut(image, code)) > 0
 
@@ -68,8 +70,9 @@ def test_own_files_are_mapped(image: Path, mode: int, wanted: bool) -> None:
         assert may_be_mapped(stream.fileno()) == wanted
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.root
 def test_a_group_that_is_not_ones_own_is_somebody_else(image: Path) -> None:
+    need_root()
     image.chmod(0o664)
     os.chown(image, os.getuid(), NOBODY)
     with image.open("rb") as stream:
