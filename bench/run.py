@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: everything that the README claims about speed and memory, measured again."""
+"""`make bench`: what docs/costs.md says about speed and memory, measured again."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documents agree with the tree: links lead to files, maps and lists are complete."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
+#: of a link in Markdown its target without the part behind `#`
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#[^)\s]*)?\)")
+
+
+def _links(page: str) -> list[str]:
+    """Return the targets in this tree of the links of a page; code is no link."""
+    text = re.sub(r"```.*?```|`[^`]*`", "", page, flags=re.S)
+    return [target for target in LINK.findall(text) if target and "://" not in target]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))
+def test_every_link_leads_to_a_file(document: Path) -> None:
+    missing = [
+        link for link in _links(document.read_text()) if not (document.parent / link).exists()
+    ]
+    assert missing == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((TOP / "README.md").read_text().split()) <= 700
+
+
+def test_the_picture_of_the_demo_shows_its_transcript() -> None:
+    picture = runpy.run_path(str(TOP / "demo" / "picture.py"))
+    lines = picture["shown"](picture["transcript"](picture["PAGE"].read_text()))
+    assert picture["PICTURE"].read_text() == picture["svg"](lines)
+
+
+def test_decisions_are_numbered_without_holes_and_listed() -> None:
+    folder = TOP / "docs" / "decisions"
+    pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
+    assert [int(name[:4]) for name in pages] == list(range(1, len(pages) + 1))
+    assert re.findall(r"\]\((\d.*?\.md)\)", (folder / "README.md").read_text()) == pages
