@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -18,6 +19,25 @@ from types import TracebackType
 CTRL_C = "\x03"
 CTRL_Z = "\x1a"
 CTRL_D = "\x04"
+
+
+def _foreground(terminal: int) -> set[str]:
+    """Return the names of the processes in the foreground of a terminal, given its master."""
+    group, names = os.tcgetpgrp(terminal), set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            head, _, tail = stat.read_text().rpartition(")")
+            if int(tail.split()[2]) == group:
+                names.add(head.partition("(")[2])
+    return names
+
+
+def wait_for_program(terminal: int, name: str, seconds: float = 20) -> None:
+    """Wait until a program of this name runs in the foreground of a terminal."""
+    end = time.monotonic() + seconds
+    while name not in (found := _foreground(terminal)):
+        assert time.monotonic() < end, f"no {name} within {seconds} s, only {sorted(found)}"
+        time.sleep(0.01)
 
 
 class Terminal:
@@ -72,6 +92,10 @@ class Terminal:
             assert left > 0, f"no {pattern!r} within {seconds} s on the terminal:\n{self.log}"
             if select.select([self.fd], [], [], left)[0]:
                 self._read()
+
+    def wait_for_program(self, name: str) -> None:
+        """Wait until a program of this name runs in the foreground."""
+        wait_for_program(self.fd, name)
 
     def _read(self) -> None:
         try:

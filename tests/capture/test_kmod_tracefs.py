@@ -42,6 +42,9 @@ def test_a_kernel_may_round_the_size_up_but_not_down(instance: Instance) -> None
 def test_a_kernel_without_buffer_percent_will_do(instance: Instance) -> None:
     (instance.path / "buffer_percent").unlink()
     instance.configure(512)
+    assert instance.changed_options() == []
+    assert (instance.path / "buffer_size_kb").read_text() == "512"
+    assert not (instance.path / "buffer_percent").exists()
 
 
 def test_counts_of_all_cpus_are_summed(instance: Instance) -> None:

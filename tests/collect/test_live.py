@@ -40,9 +40,8 @@ def test_an_idle_cpu_holds_nothing_back(live: Live) -> None:
 
 
 def test_a_cpu_that_is_late_still_comes_first(live: Live) -> None:
-    early = close(1)
-    time.sleep(0.01)
-    late = close(0)
+    now = now_ns()
+    early, late = close(1, now), close(0, now + 10**7)
     live.write(0, late)
     time.sleep(0.2)  # several rounds, within the hold-back
     live.write(1, early)

@@ -128,6 +128,7 @@ def test_what_a_module_has_beyond_its_depfiles_is_explained(built: Built) -> Non
 
 def test_every_archive_was_made_of_its_members(built: Built) -> None:
     archives = [module for module in built.named_modules if module.suffix == ".a"]
+    assert archives
     for archive in archives:
         members = output_of("ar", "t", archive).split()
         names = {Path(path).name for path in built.deps(archive, is_direct=True)}

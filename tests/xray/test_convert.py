@@ -8,6 +8,7 @@ import io
 import json
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import xray_samples as samples
 from xray_builder import LogBuilder
@@ -209,10 +210,9 @@ def test_arguments_and_events_stay_with_their_threads(tmp_path: Any) -> None:
 
 
 def test_a_parquet_file_has_the_calls(tmp_path: Any) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra analytics")
     path = tmp_path / "calls.parquet"
     path.write_bytes(convert("tail_pie19.fdr", "parquet"))
-    table = parquet.read_table(path).to_pylist()
+    table = pq.read_table(path).to_pylist()
     assert len(table) == 23
     assert table[0]["function"] == "main"
     assert {row["parent"] for row in table if row["function"] == "main"} == {-1}

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import termios
-import time
 from collections.abc import Iterator
 from fcntl import ioctl
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import pytest
 from backends import need_root
+from terminal import wait_for_program
 
 from etrace.cli.captured import report
 
@@ -312,7 +312,7 @@ def test_ctrl_c_ends_the_command_and_keeps_the_trace(tmp_path: Path) -> None:
     seen = b""
     while b"up" not in seen:
         seen += os.read(terminal.fd, 4096)
-    time.sleep(0.2)  # the shell is in its sleep
+    wait_for_program(terminal.fd, "sleep")
     os.write(terminal.fd, b"\x03")
     terminal.read()
     assert terminal.status() == -signal.SIGINT
