@@ -20,8 +20,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 #: what compilers, linkers and archivers read beyond their inputs: (expression for a path, why)
 TOOLCHAIN = (
-    (r"(/usr)?/lib(64|32)?/.*\.so(\.[\d.]+)?", "a library or plugin of a tool, or linked against"),
-    (r"/usr/lib/gcc/.*/(cc1|cc1plus|collect2|lto1|lto-wrapper|specs)", "a part of the compiler"),
+    (
+        r"(/usr)?/lib(64|32|exec)?/.*\.so(\.[\d.]+)?",
+        "a library or plugin of a tool, or linked against",
+    ),
+    (
+        r"/usr/lib(exec)?/gcc/.*/(cc1|cc1plus|collect2|lto1|lto-wrapper|specs)",
+        "a part of the compiler",
+    ),
     (r"/usr/lib/.*\.(o|a)", "start files and static libraries"),
     (r"/etc/ld\.so\.(cache|preload)", "where the loader looks"),
     (r"/usr/(lib|share)/locale/.*|/etc/locale\.alias|/usr/.*/gconv/.*", "the language of messages"),
@@ -30,6 +36,7 @@ TOOLCHAIN = (
     (r"/usr/lib/(.*/)?bfd-plugins", "a directory that the archiver looks through"),
     (r"/usr/share/zoneinfo/.*", "the time zone"),
     (r"/proc/.*", "what a tool asks the kernel"),
+    (r"/dev/null", "an empty input"),
 )
 UNIT = re.compile(r"DW_AT_(name|comp_dir)\s*:(?:\s*\([^)]*\):?)*\s*(.*)")
 
