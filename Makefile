@@ -137,6 +137,7 @@ lint: build ## all linters
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=.:cython $(BIN)/lint-imports
+	$(BIN)/python build-aux/arrows.py
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
 	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual --check

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import command_lines
-from libetrace.patterns import PatternSet
+from libetrace.select.patterns import PatternSet
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / "build" / "bench"

@@ -22,9 +22,9 @@ from etrace.spec import database, model
 #: rendered file -> template, relative to the top of the tree and to etrace/spec/templates
 OUTPUTS = {
     "kmod/include/etrace/events.h": "events.h.j2",
-    "cython/libetrace/events.pxd": "events.pxd.j2",
-    "cython/libetrace/schema.json": "schema.json.j2",
-    "cython/libetrace/schema.pxd": "schema.pxd.j2",
+    "cython/libetrace/trace/events.pxd": "events.pxd.j2",
+    "cython/libetrace/image/schema.json": "schema.json.j2",
+    "cython/libetrace/image/schema.pxd": "schema.pxd.j2",
     "native/ptrace/tool_names.h": "tool_names.h.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backends import BACKENDS, capture
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.nfsdb.store import open_database
 from etrace.parse import parse_trace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dependencies the slow and obvious way: what tests compare libetrace.graph with.
+"""Dependencies the slow and obvious way: what tests compare libetrace.depend.graph with.
 
 A write of a path counts for a read of it unless what was written was gone when the read began.
 

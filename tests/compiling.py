@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from builders import O_CREAT, O_TRUNC, O_WRONLY, Text, TraceBuilder
-from libetrace.image import Image
-from libetrace.parser import parse_bytes
+from libetrace.image.file import Image
+from libetrace.trace.parser import parse_bytes
 
 from etrace.nfsdb.store import StringTable, open_database
 from etrace.postprocess import config

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import Image, NewColumn, NewTable
+from libetrace.image.file import Image, NewColumn, NewTable
 
 from etrace.nfsdb.store import StringTable, open_database, rewrite
 from etrace.query.chosen import Given

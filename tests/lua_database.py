@@ -6,7 +6,7 @@ from __future__ import annotations
 import lzma
 from pathlib import Path
 
-from libetrace.parser import parse_bytes
+from libetrace.trace.parser import parse_bytes
 
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.config import load

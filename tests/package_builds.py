@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 import sources
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.nfsdb.store import open_database
 from etrace.query.dependencies import Dependencies

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import reference_parser
-from libetrace.parser import PROBLEMS
-from libetrace.parser import parse as parse_source
-from libetrace.source import Source
+from libetrace.trace.parser import PROBLEMS
+from libetrace.trace.parser import parse as parse_source
+from libetrace.trace.source import Source
 
 from etrace.parse import ProblemKind, parse_trace
 from etrace.parse.driver import NothingUsableError

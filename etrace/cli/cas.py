@@ -36,7 +36,7 @@ from etrace.cli.version import add_version
 from etrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from libetrace.image import Image
+    from libetrace.image.file import Image
 
     from etrace.cli.answer import Answer
 

@@ -249,8 +249,8 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
     written to as it is. Nobody can read a file who cannot read `models`, or could not read the file
     that was there.
     """
-    from libetrace.image import replacing
-    from libetrace.rights import followed, narrow
+    from libetrace.core.rights import followed, narrow
+    from libetrace.image.file import replacing
 
     path = followed(path)
     if path.exists() and not path.is_file():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli.options import add_binaries, add_paths, add_pids
 from etrace.query.chosen import Given, paths_that_hold

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli.answer import Answer, Style
 from etrace.query.records import Records

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.compilers import tools
 from etrace.compilers.invocation import without_launchers

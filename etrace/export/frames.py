@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from libetrace.image import Image, Table
+from libetrace.image.file import Image, Table
 
 from etrace.errors import EtraceError
 from etrace.spec.database import NONE

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.records import Records
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from libetrace.image import Image, replacing
-from libetrace.rights import narrow
+from libetrace.core.rights import narrow
+from libetrace.image.file import Image, replacing
 
 from etrace.export.frames import Frames
 

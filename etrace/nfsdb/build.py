@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from libetrace.freshness import is_older, remember
-from libetrace.image import NewTable, write_image
+from libetrace.image.file import NewTable, write_image
+from libetrace.image.freshness import is_older, remember
 
 from etrace.nfsdb.files import DatabaseFiles
 from etrace.nfsdb.from_json import read_tables

@@ -4,7 +4,7 @@
 A database `X` is the trace `X`, `X.json` with `X.env.json`, `X.mounts.json` and, where there were
 any response files, `X.rsp.json` beside it, and the image `X.img`. X is `.nfsdb` unless a file is
 named. The image remembers each file that it was made of by size, time, inode and content
-(libetrace.freshness), so that a stale one is noticed and a copied one is not.
+(libetrace.image.freshness), so that a stale one is noticed and a copied one is not.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """`.nfsdb.json`, environment and mounts -> the tables of a database image.
 
 Reads what `etrace_parser` writes, what `cas pp` adds (n, m, d, l, t) and what the ancestor wrote
-(docs/nfsdb-json.md, seed 001). libetrace.importer does the work, column by column.
+(docs/nfsdb-json.md, seed 001). libetrace.convert.importer does the work, column by column.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from libetrace.header import DTYPES
-from libetrace.image import NewColumn, NewTable
-from libetrace.importer import Importer, JsonError
-from libetrace.source import Source
+from libetrace.convert.importer import Importer, JsonError
+from libetrace.image.file import NewColumn, NewTable
+from libetrace.image.header import DTYPES
+from libetrace.trace.source import Source
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles

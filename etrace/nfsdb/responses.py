@@ -11,7 +11,7 @@ from array import array
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import NewColumn, NewTable
+from libetrace.image.file import NewColumn, NewTable
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles

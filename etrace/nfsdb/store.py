@@ -17,11 +17,11 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from libetrace.columns import Columns
-from libetrace.freshness import is_older, is_same, restamped
-from libetrace.header import ImageError
-from libetrace.image import Image, NewColumn, NewTable, Table, open_image, write_image
-from libetrace.lookup import Lookup
+from libetrace.image.columns import Columns
+from libetrace.image.file import Image, NewColumn, NewTable, Table, open_image, write_image
+from libetrace.image.freshness import is_older, is_same, restamped
+from libetrace.image.header import ImageError
+from libetrace.image.string_lookup import Lookup
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles, locate

@@ -2,7 +2,7 @@
 r"""Database image -> `.nfsdb.json` with the keys of the seed, as etrace_parser writes them.
 
 One execution a line, UTF-8; bytes that are not UTF-8 as `\udcXX` (docs/nfsdb-json.md).
-libetrace.exporter makes the text.
+libetrace.convert.exporter makes the text.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from libetrace.columns import Columns
-from libetrace.exporter import Exporter
-from libetrace.header import ImageError
-from libetrace.image import Image
+from libetrace.convert.exporter import Exporter
+from libetrace.image.columns import Columns
+from libetrace.image.file import Image
+from libetrace.image.header import ImageError
 
 from etrace.errors import EtraceError
 from etrace.spec.database import COLUMNS

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from libetrace.freshness import remember
-from libetrace.image import Image, replacing
+from libetrace.image.file import Image, replacing
+from libetrace.image.freshness import remember
 
 from etrace.nfsdb.files import locate
 from etrace.nfsdb.store import reopen, rewrite

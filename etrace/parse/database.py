@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from libetrace.freshness import is_same, remember
-from libetrace.image import Image
+from libetrace.image.file import Image
+from libetrace.image.freshness import is_same, remember
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image, root_of

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from libetrace import parser as native
-from libetrace.rights import followed
+from libetrace.core.rights import followed
+from libetrace.trace import parser as native
 
 from etrace.errors import EtraceError
 from etrace.parse import responses
@@ -20,7 +20,7 @@ from etrace.parse.report import ParseReport, Problem, ProblemKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from libetrace.source import Source
+    from libetrace.trace.source import Source
 
 MAX_JOBS = 64
 KINDS = {kind.native_name: kind for kind in ProblemKind}

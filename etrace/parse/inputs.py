@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from libetrace.source import Source
+from libetrace.trace.source import Source
 
 from etrace.errors import EtraceError
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from libetrace.rights import give_away, narrow
+from libetrace.core.rights import give_away, narrow
 
 from etrace.errors import EtraceError
 

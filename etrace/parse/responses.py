@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from libetrace.rights import give_away, narrow
+from libetrace.core.rights import give_away, narrow
 
 from etrace.compilers.regular_file import read_regular
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from libetrace.source import Source
+from libetrace.trace.source import Source
 
 from etrace.errors import EtraceError
 

@@ -2,8 +2,8 @@
 """Linked modules -> what each depends on, directly and over everything: `cas cache`.
 
 Modules are taken once, however often they were linked; those for which the configuration says the
-same share one graph and its masks. Reads `linked` and what libetrace.graph reads; source: seed 001,
-docs/dependencies.md.
+same share one graph and its masks. Reads `linked` and what libetrace.depend.graph reads; source:
+seed 001, docs/dependencies.md.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from libetrace.graph import Graph, GraphError
-from libetrace.image import Image, NewColumn, NewTable
+from libetrace.depend.graph import Graph, GraphError
+from libetrace.image.file import Image, NewColumn, NewTable
 
 from etrace.errors import EtraceError
 from etrace.figures import count

@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from libetrace.header import DTYPES
-from libetrace.image import NewTable
+from libetrace.image.file import NewTable
+from libetrace.image.header import DTYPES
 
 from etrace.compilers.invocation import Definition
 from etrace.postprocess.run import Strings, product

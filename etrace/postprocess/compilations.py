@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from posixpath import join
 
-from libetrace.image import NewTable
+from libetrace.image.file import NewTable
 
 from etrace.compilers.invocation import STDIN
 from etrace.figures import agree, count

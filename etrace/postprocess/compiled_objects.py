@@ -14,7 +14,7 @@ from fnmatch import translate
 from functools import cache
 from posixpath import join, normpath
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.compilers import tools
 from etrace.compilers.invocation import Invocation, Step

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import join
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.compilers import tools
 from etrace.compilers.invocation import Invocation, read_invocation, select_tool

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.postprocess.search_path import VARIABLES
 from etrace.postprocess.traced_files import TracedFiles

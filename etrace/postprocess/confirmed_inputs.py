@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import join
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 import etrace
 from etrace.compilers.invocation import ASSEMBLER, STDIN

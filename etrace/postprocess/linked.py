@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import cache
 from posixpath import basename
 
-from libetrace.image import Image, NewTable
-from libetrace.patterns import PatternSet
+from libetrace.image.file import Image, NewTable
+from libetrace.select.patterns import PatternSet
 
 from etrace.compilers import ar, tools
 from etrace.compilers.options import INPUT, Argument, values

@@ -13,8 +13,8 @@ from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 
-from libetrace.image import Image
-from libetrace.patterns import PatternSet
+from libetrace.image.file import Image
+from libetrace.select.patterns import PatternSet
 
 Patterns = Sequence[bytes]
 

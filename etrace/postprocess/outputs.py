@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import basename, join, normpath
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.spec.database import NONE
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from libetrace.image import NewTable
-from libetrace.patterns import PatternSet
+from libetrace.image.file import NewTable
+from libetrace.select.patterns import PatternSet
 
 from etrace.figures import count
 from etrace.postprocess.run import Work, product

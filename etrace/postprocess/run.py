@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from libetrace.columns import Columns
-from libetrace.header import ImageError
-from libetrace.image import Image, NewColumn, NewTable
+from libetrace.image.columns import Columns
+from libetrace.image.file import Image, NewColumn, NewTable
+from libetrace.image.header import ImageError
 
 from etrace import __version__
 from etrace.errors import EtraceError

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from posixpath import join, normpath
 
-from libetrace.image import Image
-from libetrace.lookup import Lookup, resolve_strings
+from libetrace.image.file import Image
+from libetrace.image.string_lookup import Lookup, resolve_strings
 
 from etrace.errors import EtraceError
 

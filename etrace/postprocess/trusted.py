@@ -14,7 +14,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.compilers import tools
 from etrace.errors import EtraceError

@@ -4,7 +4,7 @@
 `sh -c "cat a | sort > out"`: what sort wrote came from cat, so both count as the shell's. Which
 binaries are shells says `rbm_wrapping_binaries`; a program of many names (busybox) is one only when
 it was run as one. The rule for nested shells is in docs/postprocess.md (seed 001, reference 1.6);
-`libetrace.wrappers` applies it.
+`libetrace.depend.wrappers` applies it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from libetrace.image import Image, NewTable
-from libetrace.patterns import PatternSet
-from libetrace.wrappers import wrapping_shells
+from libetrace.depend.wrappers import wrapping_shells
+from libetrace.image.file import Image, NewTable
+from libetrace.select.patterns import PatternSet
 
 from etrace.figures import count
 from etrace.postprocess.run import Work, product

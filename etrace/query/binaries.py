@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given

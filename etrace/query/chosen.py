@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query.filters import Filter

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query.chosen import EVERYTHING, Given

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.dependencies import Dependencies, join
 from etrace.query.kinds import product

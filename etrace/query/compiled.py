@@ -6,7 +6,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given

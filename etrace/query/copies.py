@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.kinds import product
 from etrace.query.names import GONE, LINKED, RENAMED, Names

@@ -10,8 +10,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from libetrace.graph import Closure, Graph
-from libetrace.image import Image
+from libetrace.depend.graph import Closure, Graph
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.postprocess.closures import build_graph, module_mask

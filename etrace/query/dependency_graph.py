@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.dependencies import Uses
 from etrace.query.deps import Walked

@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from libetrace.graph import Closure
-from libetrace.image import Image
+from libetrace.depend.graph import Closure
+from libetrace.image.file import Image
 
 from etrace.query.dependencies import Dependencies, join
 from etrace.query.nearest_command import nearest_command

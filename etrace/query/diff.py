@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.temporary import WRITES, Temporaries
 from etrace.spec.database import NONE

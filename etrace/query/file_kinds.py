@@ -16,7 +16,7 @@ from collections.abc import Container, Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
 from etrace.query.temporary import TYPE_MASK, TYPE_SHIFT, WRITES, Temporaries, uses_of

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
 
-from libetrace.image import Image, Table
+from libetrace.image.file import Image, Table
 
 from etrace.errors import EtraceError
 

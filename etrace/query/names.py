@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from libetrace.image import Image
-from libetrace.symlinks import find_target
+from libetrace.depend.symlinks import find_target
+from libetrace.image.file import Image
 
 EMPTIED, RENAMED, LINKED, SYMLINKED, GONE, BEGUN = range(1, 7)
 

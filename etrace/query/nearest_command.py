@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from libetrace.image import Table
+from libetrace.image.file import Table
 
 from etrace.spec.database import NONE
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from libetrace.freshness import is_older
+from libetrace.image.freshness import is_older
 
 TRACE_SUFFIXES = ("", ".zst")
 STATS_SUFFIX = ".stats"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query import chosen
 from etrace.query.chosen import Given

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.compilers.tools import load
 from etrace.spec.database import NONE

@@ -11,7 +11,7 @@ import os
 from functools import lru_cache
 from typing import Any
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.file_kinds import FileKinds
 from etrace.query.kinds import Kinds

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query import chosen
 from etrace.query.chosen import Given

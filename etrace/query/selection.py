@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters -> the rows of opens and executions for which they hold, by libetrace.filters.
+"""Filters -> the rows of opens and executions for which they hold, by libetrace.select.filters.
 
 Here the parts of a filter become the conditions of the native engine: [[(name, value), ..], ..].
 """
@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from libetrace import errors
-from libetrace.image import Image
+from libetrace.core import errors
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query.filters import Filter, FilterError, Part
@@ -29,14 +29,14 @@ _CLASSES_OF_RUNS = {"binary"}  # of all others `cas pp` knows
 
 def select_opens(image: Image, filters: Iterable[Filter], rows: Rows) -> Rows:
     """Return those of `rows` (of `opens`) for which all filters hold, ascending."""
-    from libetrace.filters import filter_opens  # noqa: PLC0415  most questions have no filter
+    from libetrace.select.filters import filter_opens  # noqa: PLC0415  most questions have no filter
 
     return _select(image, filters, rows, open_conditions, filter_opens)
 
 
 def select_executions(image: Image, filters: Iterable[Filter], rows: Rows) -> Rows:
     """Return those of `rows` (of `executions`) for which all filters hold, ascending."""
-    from libetrace.filters import filter_executions  # noqa: PLC0415
+    from libetrace.select.filters import filter_executions  # noqa: PLC0415
 
     return _select(image, filters, rows, execution_conditions, filter_executions)
 
@@ -48,7 +48,7 @@ def _select(
     conditions_of: Callable[[Part], Conditions],
     engine: Callable[..., Rows],
 ) -> Rows:
-    from libetrace.database import Database  # noqa: PLC0415
+    from libetrace.db.database import Database  # noqa: PLC0415
 
     database = Database.from_image(image)
     for of in filters:

@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.chosen import paths_that_hold
 from etrace.query.filters import Filter

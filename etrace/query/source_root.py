@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 
 def source_root(image: Image) -> bytes:

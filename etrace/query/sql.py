@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.export.frames import INSTALL_HINT, Frames

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_head
 from etrace.errors import EtraceError

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.nearest_command import nearest_command
 from etrace.spec.database import NONE

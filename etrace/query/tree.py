@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query import chosen
 from etrace.query.chosen import EVERYTHING, Given

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.spec.database import NONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace import __version__
 

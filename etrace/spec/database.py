@@ -251,7 +251,7 @@ PRODUCTS: tuple[Table, ...] = (
     Table("module_full", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
 )
 
-#: every column as (table, column, dtype), in the order that `libetrace.schema` numbers them by
+#: every column as (table, column, dtype), in the order of `libetrace.image.schema`
 COLUMNS: tuple[tuple[str, str, str], ...] = tuple(
     (table.name, c.name, c.dtype) for table in TABLES + PRODUCTS for c in table.columns
 )

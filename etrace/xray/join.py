@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.spec.database import NONE
 from etrace.xray.log import Log

@@ -14,7 +14,7 @@ from typing import Any
 
 from libetrace.xray import account as native_account
 from libetrace.xray import log as native_log
-from libetrace.xray.reader import LogError
+from libetrace.xray.decoder import LogError
 
 from etrace.errors import EtraceError
 from etrace.xray import clock as clocks

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from libetrace.xray import account as native_account
-from libetrace.xray import verifier
-from libetrace.xray.reader import LogError
+from libetrace.xray import grammar
+from libetrace.xray.decoder import LogError
 
 from etrace.errors import EtraceError
 from etrace.xray import clock as clocks
@@ -151,7 +151,7 @@ class Session:
                 found = []
             else:
                 damage = _damage(head, data)
-                found = verifier.verify(data)
+                found = grammar.verify(data)
             texts = [f"{path}: offset {offset}: {text}" for offset, text in found]
             if texts or damage.is_lossy:
                 first = texts[0] if texts else next(describe(damage, path))

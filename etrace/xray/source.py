@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from libetrace.ownership import may_be_mapped
+from libetrace.core.ownership import may_be_mapped
 
 from etrace.errors import EtraceError
 from etrace.parse.inputs import STDIN, ZSTD_MAGIC

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "etrace_record.h"
-#include "program.h"
+#include "common.h"
 
 #define STATUS_LOSS 2
 

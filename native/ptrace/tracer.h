@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "etrace_format.h"
-#include "program.h"
+#include "common.h"
 
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND 127

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from compiling import BuildTeller, write_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.export import compile_commands

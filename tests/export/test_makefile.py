@@ -13,7 +13,7 @@ import databases
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.export.makefile import Rule, lines, makefile
 from etrace.nfsdb.store import open_database

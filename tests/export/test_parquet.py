@@ -8,7 +8,7 @@ from pathlib import Path
 import databases
 import pyarrow.parquet as pq
 import pytest
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.export.frames import Frames
 from etrace.export.parquet import write_parquet

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import databases
 import libetrace
-from libetrace.header import DTYPES, HEAD, MAGIC, SCHEMA_VERSION, align, load_schema
+from libetrace.image.header import DTYPES, HEAD, MAGIC, SCHEMA_VERSION, align, load_schema
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError

@@ -16,7 +16,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	parse = (parse_memory *)load_function("libetrace.passes", "etrace_parse_memory");
+	parse = (parse_memory *)load_function("libetrace.trace.pipeline", "etrace_parse_memory");
 	return 0;
 }
 

@@ -99,7 +99,7 @@ def build_format(out: Path) -> Path:
 def build_collect(out: Path) -> Path:
     """Build the target of etrace_cat: pages of the ring buffer to text."""
     program = out / "fuzz_collect"
-    folders = [TOP / "native" / part for part in ("collect", "format", "program")]
+    folders = [TOP / "native" / part for part in ("collect", "format", "common")]
     folders.append(TOP / "kmod/include")
     names = ["collect/page.c", "collect/merge.c", "collect/pool.c",
              "format/etrace_format.c", "format/etrace_record.c"]  # fmt: skip
@@ -114,7 +114,7 @@ def build_collect(out: Path) -> Path:
 def build_patterns(out: Path) -> Path:
     """Build the target of the command patterns: every answer against fnmatch(3)."""
     program = out / "fuzz_patterns"
-    folder = TOP / "native/patterns"
+    folder = TOP / "cython/glob-engine"
     sources = [HERE / "fuzz_patterns.c", *sorted(folder.glob("*.c"))]
     run_build(
         [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
@@ -167,13 +167,14 @@ def build_modules(out: Path, module: str) -> None:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     modules = ("_cyutility", *modules_of(module))
     libraries = [f"libetrace/{one.replace('.', '/')}{suffix}" for one in modules]
-    run_build(["ninja", "-C", str(build), *(f"cython/{library}" for library in libraries)])
+    built = {library: f"cython/libetrace/{Path(library).name}" for library in libraries}
+    run_build(["ninja", "-C", str(build), *built.values()])
     packages = {Path("libetrace"), *(Path(library).parent for library in libraries)}
     for package in packages:
         (out / "site" / package).mkdir(parents=True, exist_ok=True)
         shutil.copy(TOP / "cython" / package / "__init__.py", out / "site" / package)
-    for library in libraries:
-        shutil.copy(build / "cython" / library, out / "site" / library)
+    for library, path in built.items():
+        shutil.copy(build / path, out / "site" / library)
 
 
 def build_embedding(out: Path, name: str, module: str) -> Path:
@@ -193,7 +194,7 @@ def build_embedding(out: Path, name: str, module: str) -> Path:
 
 def build_parser(out: Path) -> Path:
     """Build the parser's target."""
-    return build_embedding(out, "parser", "passes")
+    return build_embedding(out, "parser", "trace.pipeline")
 
 
 def build_xray(out: Path) -> Path:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from libetrace.image import Image, NewColumn, NewTable, Table, open_image
-from libetrace.parser import parse_bytes
+from libetrace.image.file import Image, NewColumn, NewTable, Table, open_image
+from libetrace.trace.parser import parse_bytes
 
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import name_files

@@ -17,8 +17,8 @@ from typing import Any
 import libetrace
 import pytest
 from databases import AR, CC1_MAIN, GCC_MAIN, LD, MAKE, write_database
-from libetrace.header import SCHEMA_VERSION
-from libetrace.image import open_image, write_image
+from libetrace.image.file import open_image, write_image
+from libetrace.image.header import SCHEMA_VERSION
 from lua_database import ROOT, write_lua
 
 Entry = dict[str, Any]

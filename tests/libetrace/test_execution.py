@@ -22,7 +22,7 @@ from databases import (
     ROOT,
     write_database,
 )
-from libetrace.image import NewColumn, NewTable, open_image
+from libetrace.image.file import NewColumn, NewTable, open_image
 from lua_database import write_lua
 
 from etrace.nfsdb.store import StringTable, rewrite

@@ -17,8 +17,8 @@ from c_fnmatch import c_fnmatch as fnmatch
 from databases import AR, CC1_MAIN, CC1_UTIL, GCC_LINK, GCC_MAIN, GCC_UTIL, LD, write_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.filters import filter_executions, filter_opens, filter_paths
-from libetrace.image import open_image
+from libetrace.image.file import open_image
+from libetrace.select.filters import filter_executions, filter_opens, filter_paths
 from lua_database import ROOT, write_lua
 
 Open = libetrace.nfsdbEntryOpenfile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libetrace.graph against an obvious implementation, on random and on hostile images."""
+"""libetrace.depend.graph against an obvious implementation, on random and on hostile images."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from closures import Build, End, Left, Use
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.graph import Graph, GraphError
-from libetrace.header import has_one_more
-from libetrace.image import Image, NewColumn, NewTable, open_image, write_image
+from libetrace.depend.graph import Graph, GraphError
+from libetrace.image.file import Image, NewColumn, NewTable, open_image, write_image
+from libetrace.image.header import has_one_more
 
 from etrace.spec.database import NONE, PRODUCTS, TABLES
 

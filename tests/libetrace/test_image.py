@@ -18,9 +18,9 @@ import pytest
 from databases import write_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.header import ALIGNMENT, HEAD, MAGIC, SCHEMA_VERSION, ImageError, align
-from libetrace.image import Image, NewColumn, NewTable, open_image, write_image
-from libetrace.parser import parse_bytes
+from libetrace.image.file import Image, NewColumn, NewTable, open_image, write_image
+from libetrace.image.header import ALIGNMENT, HEAD, MAGIC, SCHEMA_VERSION, ImageError, align
+from libetrace.trace.parser import parse_bytes
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image

@@ -9,7 +9,7 @@ from itertools import accumulate
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libetrace.lookup import Lookup, resolve_strings
+from libetrace.image.string_lookup import Lookup, resolve_strings
 
 TEXTS = st.lists(st.binary(max_size=6), unique=True).map(sorted)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import libetrace
 import pytest
 from databases import GCC_MAIN, write_database
-from libetrace.header import SCHEMA_VERSION, load_schema
-from libetrace.image import open_image
+from libetrace.image.file import open_image
+from libetrace.image.header import SCHEMA_VERSION, load_schema
 from lua_database import GOLDEN, write_lua
 
 from etrace.spec.database import PRODUCTS, TABLES

@@ -13,8 +13,8 @@ import pytest
 from databases import GCC_MAIN, MAKE, write_database
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from libetrace.header import DTYPES, HEAD
-from libetrace.image import Image, open_image
+from libetrace.image.file import Image, open_image
+from libetrace.image.header import DTYPES, HEAD
 
 VALUES = (0, 1, -1, -2, 7, 1 << 20, (1 << 31) - 1, (1 << 32) - 1, (1 << 62) - 1, -(1 << 62))
 

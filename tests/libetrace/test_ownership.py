@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from backends import need_root
 from databases import write_database
-from libetrace.ownership import may_be_mapped
+from libetrace.core.ownership import may_be_mapped
 
 IMAGE = """
-from libetrace.image import open_image
+from libetrace.image.file import open_image
 image = open_image(path)
 os.truncate(path, 0)
 views = [view for table in image.tables.values() for view in table.columns.values()]
 print(sum(bytes(view).count(b"s") for view in views))
 """
 TRACE = """
-from libetrace.source import Source
+from libetrace.trace.source import Source
 with open(path, "rb") as stream:
     source = Source.from_fd(stream.fileno())
 os.truncate(path, 0)

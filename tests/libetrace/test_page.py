@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libetrace
 import pytest
-from libetrace.condition_names import EXECUTION_CONDITIONS, OPEN_CONDITIONS
+from libetrace.select.condition_names import EXECUTION_CONDITIONS, OPEN_CONDITIONS
 from lua_database import write_processed_lua
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "libetrace.md"

@@ -15,7 +15,7 @@ import pytest
 from c_fnmatch import c_fnmatch, c_locale
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from libetrace.patterns import PatternSet
+from libetrace.select.patterns import PatternSet
 
 #: what a pattern is made of: whole words of brackets, so that many are well-formed, and pieces
 PIECES = (
@@ -210,8 +210,10 @@ def loaded_by(statement: str) -> Iterator[str]:
 
 
 def test_importing_libetrace_does_not_load_the_engine() -> None:
-    assert "libetrace.patterns" not in loaded_by("import libetrace")
-    assert "libetrace.patterns" in loaded_by("from libetrace import precompute_command_patterns")
+    assert "libetrace.select.patterns" not in loaded_by("import libetrace")
+    assert "libetrace.select.patterns" in loaded_by(
+        "from libetrace import precompute_command_patterns"
+    )
     with pytest.raises(AttributeError, match="nothing_like_it"):
         libetrace.nothing_like_it  # type: ignore[attr-defined]  # noqa: B018
 

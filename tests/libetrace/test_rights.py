@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from backends import need_root
-from libetrace.rights import give_away
+from libetrace.core.rights import give_away
 
 USER, OTHER = 65534, 65533
 

@@ -25,17 +25,17 @@ ALLOWED = (
     # what Cython adds to modules and classes
     r"libetrace\.(\w+\.)+(__test__|__pyx_\w+|__reduce\w*__|__setstate\w*__)",
     # a class whose arguments __cinit__ takes
-    r"libetrace\.(columns\.Columns|exporter\.Exporter|patterns\.PatternSet)\.__init__",
+    r"libetrace\.(image\.columns\.Columns|convert\.exporter\.Exporter|select\.patterns\.PatternSet)\.__init__",
     # types that only stubs have
-    r"libetrace\.database\.(Condition|DependencyGraph|Groups|OpenConditions|Process)",
-    r"libetrace\.(database\.ExecutionConditions|parser\.Counts)",
+    r"libetrace\.db\.database\.(Condition|Groups|OpenConditions|Process)",
+    r"libetrace\.(db\.database\.ExecutionConditions|trace\.parser\.Counts)",
     # Python code can ask for a buffer since 3.12 only (PEP 688)
-    r"libetrace\.importer\.Column\.__buffer__",
-    r"libetrace\.importer\.JsonError\.__init__",
+    r"libetrace\.convert\.importer\.Column\.__buffer__",
+    r"libetrace\.convert\.importer\.JsonError\.__init__",
     # an alias of Literal[..], which stubtest takes for a Union
-    r"libetrace\.header\.Code",
+    r"libetrace\.image\.header\.Code",
     # a function behind functools.cache
-    r"libetrace\.header\.load_schema",
+    r"libetrace\.image\.header\.load_schema",
 )
 
 
@@ -83,5 +83,5 @@ def test_stubs_are_as_the_modules(tmp_path: Path) -> None:
 
 
 def test_the_names_of_a_stub_are_read() -> None:
-    names = stub_names(INSTALLED / "open_file.pyi")
+    names = stub_names(INSTALLED / "db/open_file.pyi")
     assert names == {"Open"}

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from libetrace.image import replacing, write_image
-from libetrace.making import parse_nfsdb
+from libetrace.convert.create import parse_nfsdb
+from libetrace.image.file import replacing, write_image
 
 from etrace.parse.outputs import pending_files
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.header import ALIGNMENT, HEAD, ImageError
-from libetrace.image import Image, open_image, write_image
-from libetrace.parser import parse_bytes
+from libetrace.image.file import Image, open_image, write_image
+from libetrace.image.header import ALIGNMENT, HEAD, ImageError
+from libetrace.trace.parser import parse_bytes
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from backends import need_root
-from libetrace.image import Image, NewColumn, NewTable
+from libetrace.image.file import Image, NewColumn, NewTable
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import locate

@@ -11,7 +11,7 @@ from package_builds import Built, Package
 
 #: what a `configure` reads and leaves behind it, when a header that it made is a dependency
 CONFIGURE = "made by configure, with all that it tried"
-#: headers elsewhere than in /usr/include: the compiler's, and those of Linux, which Debian 13 links to
+#: headers elsewhere than in /usr/include: the compiler's, and Linux's, to which Debian 13 links
 OTHER_HEADERS = "/usr/lib/(gcc/.*/include|linux/uapi)/.*"
 MANIFEST = "mksourceid hashes every file of sqlite's manifest into sqlite3.c"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from databases import write_database, write_parsed
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import StringTable, open_database, rewrite

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from backends import BACKENDS, capture
 from compiling import Found, find, write_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.export import compile_commands
 from etrace.nfsdb.store import open_database

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from backends import BACKENDS, capture
 from compiling import BuildTeller, write_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 import etrace
 from etrace.errors import EtraceError

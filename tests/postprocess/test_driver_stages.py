@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from backends import BACKENDS, capture
 from compiling import BuildTeller, Found, find, write_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 CAS = Path(sysconfig.get_path("scripts")) / "cas"
 #: command -> whether the trace tells all of it without the file

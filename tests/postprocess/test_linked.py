@@ -16,7 +16,7 @@ import pytest
 from backends import need_tool
 from builders import O_RDWR, TraceBuilder
 from captured_builds import capture_database, told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 from link_cases import CASES, PREPARE, SOURCES, Case
 
 from etrace.nfsdb.store import StringTable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from databases import CC1_MAIN, MAKE, write_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.nfsdb.store import StringTable, open_database, rewrite
 from etrace.postprocess import patterns

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.nfsdb.store import StringTable
 from etrace.postprocess.config import load

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from captured_builds import told_database
-from libetrace.image import Image, NewColumn, NewTable, open_image
+from libetrace.image.file import Image, NewColumn, NewTable, open_image
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import rewrite

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
-from libetrace.image import Image
-from libetrace.wrappers import wrapping_shells
+from libetrace.depend.wrappers import wrapping_shells
+from libetrace.image.file import Image
 
 from etrace.nfsdb.store import StringTable
 from etrace.postprocess.config import Config, load

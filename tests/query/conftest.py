@@ -10,7 +10,7 @@ import databases
 import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 from told_builds import Tell
 
 from etrace.nfsdb.store import open_database

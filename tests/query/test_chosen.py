@@ -7,7 +7,7 @@ from pathlib import Path
 
 import databases
 import pytest
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query import chosen

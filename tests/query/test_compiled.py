@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import databases
 import pytest
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query.chosen import Given

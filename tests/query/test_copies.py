@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from captured_builds import capture_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError

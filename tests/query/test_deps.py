@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import O_RDWR, O_WRONLY, TraceBuilder
 from captured_builds import capture_database, told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 from told_builds import NEW, SH, A, B, C, D, Tell, command, names, shell, users
 
 from etrace.errors import EtraceError

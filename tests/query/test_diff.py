@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import capture_database, told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.diff import ROOT, Delta, diff
 

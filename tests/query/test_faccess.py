@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import databases
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.chosen import Given
 from etrace.query.faccess import faccess

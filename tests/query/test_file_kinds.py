@@ -10,7 +10,7 @@ from pathlib import Path
 import lua_database
 import pytest
 from captured_builds import capture_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import config

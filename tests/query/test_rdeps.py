@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.postprocess import config as configuration
 from etrace.query.compilation_map import reverse_map

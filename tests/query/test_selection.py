@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders import O_RDWR, O_WRONLY, TraceBuilder
 from captured_builds import told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query import chosen

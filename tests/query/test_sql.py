@@ -13,7 +13,7 @@ from typing import Any
 
 import databases
 import pytest
-from libetrace.image import Image
+from libetrace.image.file import Image
 from terminal import Terminal
 
 from etrace.cli.main import cas

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import databases
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace import __version__
 from etrace.query.config import COMPILERS, LINKERS, config, patterns

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.temporary import Temporaries
 

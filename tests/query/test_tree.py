@@ -8,7 +8,7 @@ from pathlib import Path
 import databases
 from builders import TraceBuilder
 from captured_builds import told_database
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.query.chosen import EVERYTHING, Given
 from etrace.query.records import Records

@@ -7,7 +7,7 @@ import pytest
 import xray_samples as samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libetrace.xray import verifier
+from libetrace.xray import grammar
 from xray_builder import LogBuilder
 
 from etrace.xray.log import Log, read_bytes
@@ -29,7 +29,7 @@ def test_a_buffer_that_says_too_much_costs_no_other(more: int) -> None:
     log = read_bytes(bytes(data))
     assert [(t.thread, t.n_records) for t in log.threads] == [(i, 2) for i in range(1, 6)]
     assert log.damage.problems == [("buffer-too-long", 32, 0, 0)]
-    assert verifier.verify(bytes(data)) == [(32, "a buffer that is shorter than it says")]
+    assert grammar.verify(bytes(data)) == [(32, "a buffer that is shorter than it says")]
 
 
 def told(log: Log) -> list[tuple[int, int]]:
@@ -67,7 +67,7 @@ def test_a_buffer_that_says_too_little_loses_nothing(
 
 def test_strict_reading_refuses_a_buffer_that_says_too_little() -> None:
     data = with_extents(five_buffers().build(), 64)
-    assert verifier.verify(data) == [(112, "bytes between buffers: 16 bytes")]
+    assert grammar.verify(data) == [(112, "bytes between buffers: 16 bytes")]
 
 
 @pytest.mark.parametrize("version", [2, 3, 5])
@@ -134,7 +134,7 @@ def test_a_preamble_record_inside_a_buffer_is_told_of(kind: int, layout: str, na
     assert list(describe(log.damage, "l")) == [
         f"l: offset 120: {name} record inside a buffer; 16 bytes skipped"
     ]
-    assert verifier.verify(builder.build()) == [(120, f"{name} after Function with arguments")]
+    assert grammar.verify(builder.build()) == [(120, f"{name} after Function with arguments")]
 
 
 def test_what_looks_like_a_buffer_in_a_payload_is_none() -> None:

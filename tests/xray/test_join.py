@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import xray_samples as samples
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace import xray
 from etrace.cli.main import etrace

@@ -8,8 +8,8 @@ wanted, and 16 for those of one row while its own are taken.
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from libetrace.memory cimport Buffer, buffer_free
-from libetrace.types cimport s32, s64, u8, u16, u32, u64
+from libetrace.core.memory cimport Buffer, buffer_free
+from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
 from libetrace.xray.basic cimport Thread, decode_basic
 from libetrace.xray.calls cimport call_columns
 from libetrace.xray.durations cimport durations_gather
@@ -19,7 +19,9 @@ from libetrace.xray.expander cimport (
 from libetrace.xray.framing cimport Block, frame, sort_blocks
 from libetrace.xray.percentiles cimport N_PERCENTILES, take_percentiles
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
-from libetrace.xray.reader cimport Cursor, Sink, decode, header_fill, read_header, sink_allocate, sink_free
+from libetrace.xray.decoder cimport (
+    Cursor, Sink, decode, header_fill, read_header, sink_allocate, sink_free,
+)
 from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
 from libetrace.xray.rows cimport NO_ROW, Rows, rows_find, rows_free, rows_get, rows_grow
 

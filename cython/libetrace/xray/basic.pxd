@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Records of XRay's basic mode.
-from libetrace.memory cimport Buffer
-from libetrace.types cimport s32, u8, u64
+from libetrace.core.memory cimport Buffer
+from libetrace.core.types cimport s32, u8, u64
 from libetrace.xray.problems cimport Problems
-from libetrace.xray.reader cimport Sink
+from libetrace.xray.decoder cimport Sink
 from libetrace.xray.records cimport Header
 
 

@@ -8,12 +8,12 @@ Version 2 brought logged arguments (a record behind the call's own), version 3 p
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from libetrace.memory cimport buffer_add
+from libetrace.core.memory cimport buffer_add
 from libetrace.xray.problems cimport (
     STRAY_ARGUMENT, TRAILING_BYTES, UNKNOWN_ACTION, UNKNOWN_RECORD_TYPE, problem_add,
 )
-from libetrace.types cimport u16, u32
-from libetrace.xray.reader cimport Argument, CpuRun
+from libetrace.core.types cimport u16, u32
+from libetrace.xray.decoder cimport Argument, CpuRun
 from libetrace.xray.records cimport ENTER, ENTER_ARGS, HEADER_BYTES, load16, load32, load64
 
 cdef enum:

@@ -4,7 +4,7 @@
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from libc.stdlib cimport free, malloc
 
-from libetrace.types cimport s64, u64
+from libetrace.core.types cimport s64, u64
 from libetrace.xray.expander cimport LEFT_OUT, NO_CALL
 
 

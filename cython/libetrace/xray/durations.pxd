@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # How long each call of a row took: lists of words that grow, 4 bytes for a duration below 2^32 ticks.
-from libetrace.memory cimport Arena
-from libetrace.types cimport u32, u64
+from libetrace.core.memory cimport Arena
+from libetrace.core.types cimport u32, u64
 
 cdef enum:
     WIDE = 0xffffffff  # two words follow, the low one first

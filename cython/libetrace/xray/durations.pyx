@@ -4,7 +4,7 @@
 
 A row of few calls has a small piece, one of many has pieces of 16 kB.
 """
-from libetrace.memory cimport arena_take
+from libetrace.core.memory cimport arena_take
 
 cdef enum:
     FIRST_WORDS = 12

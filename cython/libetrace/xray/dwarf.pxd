@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # DWARF's numbers, forms, units and abbreviations; no reader here leaves its bytes, whatever they are.
-from libetrace.memory cimport Buffer
-from libetrace.types cimport UINT32_MAX, s64, u8, u16, u32, u64
+from libetrace.core.memory cimport Buffer
+from libetrace.core.types cimport UINT32_MAX, s64, u8, u16, u32, u64
 
 
 # Reads from `at`; behind `end` all is 0 and `failed` is set.

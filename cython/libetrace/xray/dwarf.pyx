@@ -6,7 +6,7 @@ Numbers of forms and attributes: DWARF 5, section 7.5; for 0x1f01 and up, binuti
 """
 from libc.string cimport memchr, memset
 
-from libetrace.memory cimport buffer_add, buffer_free, buffer_reserve
+from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
 
 cdef enum:
     UNIT_TYPE = 2

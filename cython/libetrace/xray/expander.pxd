@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Records to calls, one thread after the other.
-from libetrace.memory cimport Arena, Buffer
-from libetrace.types cimport s64, u8, u32, u64
+from libetrace.core.memory cimport Arena, Buffer
+from libetrace.core.types cimport s64, u8, u32, u64
 from libetrace.xray.durations cimport Chunk
 from libetrace.xray.rows cimport Rows
 

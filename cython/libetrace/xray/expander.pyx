@@ -10,7 +10,7 @@ called instead begins as a call of the caller's caller, as the log has it.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from libetrace.memory cimport arena_free, buffer_add, buffer_free, buffer_reserve
+from libetrace.core.memory cimport arena_free, buffer_add, buffer_free, buffer_reserve
 from libetrace.xray.durations cimport durations_add
 from libetrace.xray.records cimport ENTER, ENTER_ARGS, EXIT, TAIL_EXIT
 from libetrace.xray.rows cimport NO_ROW, rows_find, rows_free, rows_get

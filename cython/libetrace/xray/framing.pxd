@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Where the buffers of threads lie in a Flight Data Recorder log.
-from libetrace.memory cimport Buffer
-from libetrace.types cimport s32, s64, u8, u16, u32, u64
+from libetrace.core.memory cimport Buffer
+from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
 from libetrace.xray.problems cimport Problems
 from libetrace.xray.records cimport Header
 

@@ -11,7 +11,7 @@ times at most, whatever the log says.
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from libetrace.memory cimport buffer_add
+from libetrace.core.memory cimport buffer_add
 from libetrace.xray.preamble cimport (
     find_beginning, find_buffer, find_preamble, has_extents, is_buffer, is_header, is_preamble, may_begin, pass_records,
 )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rows of line tables for addresses that are asked for.
-from libetrace.types cimport s64, u8, u64
+from libetrace.core.types cimport s64, u8, u64
 
 
 # Addresses, ascending.

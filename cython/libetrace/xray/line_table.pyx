@@ -8,7 +8,7 @@ found without the units that they belong to.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memset
 
-from libetrace.types cimport UINT32_MAX, s64, u8, u16, u32, u64
+from libetrace.core.types cimport UINT32_MAX, s64, u8, u16, u32, u64
 from libetrace.xray.dwarf cimport (
     Cursor, Shape, cursor_fail, cursor_over, skip, take, take_form, take_length, take_sleb, take_uleb,
 )

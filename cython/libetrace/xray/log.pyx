@@ -8,12 +8,12 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndS
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memset
 
-from libetrace.memory cimport Buffer, buffer_add, buffer_free
-from libetrace.types cimport s32, s64, u8, u16, u32, u64
+from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
+from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
 from libetrace.xray.basic cimport Thread, decode_basic
 from libetrace.xray.framing cimport Block, frame, sort_blocks
 from libetrace.xray.problems cimport Problems, problems_free, problems_list
-from libetrace.xray.reader cimport (
+from libetrace.xray.decoder cimport (
     Argument, CpuRun, Cursor, Event, Sink, decode, read_header,
 )
 from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header

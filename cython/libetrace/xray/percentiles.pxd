@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Median, 90th and 99th percentile of 64-bit values.
-from libetrace.types cimport u64
+from libetrace.core.types cimport u64
 
 cdef enum:
     N_PERCENTILES = 3

@@ -9,7 +9,7 @@ first, and only that bucket is selected from.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from libetrace.types cimport s64, u64
+from libetrace.core.types cimport s64, u64
 
 cdef extern from *:
     int __builtin_clzll(unsigned long long value) nogil

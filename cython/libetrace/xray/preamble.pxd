@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # How the buffers of a Flight Data Recorder log begin, in a sound log and in a damaged one.
-from libetrace.types cimport u8, u64
+from libetrace.core.types cimport u8, u64
 from libetrace.xray.records cimport Header
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is wrong with a log, where, and what it cost.
-from libetrace.memory cimport Buffer
-from libetrace.types cimport u8, u32, u64
+from libetrace.core.memory cimport Buffer
+from libetrace.core.types cimport u8, u32, u64
 
 cdef enum:
     MAX_PROBLEMS = 10000  # that are kept; more are counted

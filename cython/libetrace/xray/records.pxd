@@ -2,7 +2,7 @@
 # One record of a Flight Data Recorder log, of any version and byte order (docs/xray.md).
 from libc.string cimport memcpy
 
-from libetrace.types cimport s32, s64, u8, u16, u32, u64
+from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
 
 cdef enum:
     HEADER_BYTES = 32

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Keys to dense numbers, counted up from 0 in order of first use.
-from libetrace.memory cimport Buffer
-from libetrace.types cimport u32, u64
+from libetrace.core.memory cimport Buffer
+from libetrace.core.types cimport u32, u64
 
 cdef enum:
     NO_ROW = 0xffffffff

@@ -4,7 +4,7 @@
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from libetrace.memory cimport buffer_add, buffer_free
+from libetrace.core.memory cimport buffer_add, buffer_free
 
 cdef enum:
     FIRST_SLOTS = 1024

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Entries of functions in debug information.
-from libetrace.types cimport u8, u64
+from libetrace.core.types cimport u8, u64
 
 
 # Scan any bytes as debug information, for the fuzzer: -1 without memory.

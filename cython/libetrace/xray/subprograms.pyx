@@ -8,7 +8,7 @@ own range holds no address that is asked for is skipped. Damaged units end where
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from libetrace.types cimport s64, u8, u32, u64
+from libetrace.core.types cimport s64, u8, u32, u64
 from libetrace.xray.line_table cimport Wanted, fuzz_rows
 from libetrace.xray.dwarf cimport (
     FORM_ADDR, FORM_GNU_ADDR_INDEX, FORM_REF_ADDR, TAG_SUBPROGRAM, Abbreviation, Abbreviations, Cursor, Entry,

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer

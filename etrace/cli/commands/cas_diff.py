@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli.ending import printable
 from etrace.errors import EtraceError

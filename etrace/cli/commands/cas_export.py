@@ -15,7 +15,7 @@ from etrace.cli.options import add_database
 from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
-    from libetrace.image import Image
+    from libetrace.image.file import Image
 
 
 FORMATS = ("json", "compile_commands", "parquet")

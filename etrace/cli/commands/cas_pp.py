@@ -14,7 +14,7 @@ from etrace.cli.progress import progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from libetrace.image import Image
+    from libetrace.image.file import Image
 
     from etrace.postprocess.config import Config
     from etrace.postprocess.run import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli import kind_options, selecting, walking
 from etrace.cli.answer import Answer

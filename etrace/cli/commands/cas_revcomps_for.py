@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli import selecting
 from etrace.cli.answer import Answer

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from libetrace.image import Image
+from libetrace.image.file import Image
 
 from etrace.cli import walking
 from etrace.cli.ending import printable

@@ -7,8 +7,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from libetrace.xray import verifier
-from libetrace.xray.reader import LogError
+from libetrace.xray import grammar
+from libetrace.xray.decoder import LogError
 
 from etrace.cli.ending import tell
 from etrace.cli.xray import options
@@ -25,7 +25,7 @@ EVENTS = ("CustomEvent", "TypedEvent")
 #: version from which on events have a difference in time
 DELTAS_SINCE = 5
 
-#: of libetrace.xray.verifier.records
+#: of libetrace.xray.grammar.records
 Record = tuple[int, str, int | None, int, int, int, int, int, int]
 
 
@@ -108,7 +108,7 @@ def _chosen(records: Iterable[Record], session: Session) -> Iterator[Record]:
 
 def _dump(data: Any, path: str, session: Session) -> Iterator[str]:
     try:
-        records: Iterable[Record] = verifier.records(data)
+        records: Iterable[Record] = grammar.records(data)
         if session.selection.is_narrow:
             records = _chosen(records, session)
         yield from (_line(record, session.names) for record in records)
@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
             for warning in describe(damage, path):
                 tell(f"etrace xray: warning: {warning}\n")
                 status = options.LOSSY if damage.is_lossy else status
-            for offset, text in verifier.verify(data) if args.verify else ():
+            for offset, text in grammar.verify(data) if args.verify else ():
                 tell(f"etrace xray: {path}: offset {offset}: {text}\n")
                 status = options.LOSSY
     return status

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from libetrace.image import open_image
+from libetrace.image.file import open_image
 from terminal import Terminal
 
 from etrace.cli.main import cas

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces and entries -> files of a database, and what their versions are."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from libetrace.convert.importer import Importer, JsonError
+from libetrace.core.errors import Error
+from libetrace.core.rights import narrow
+from libetrace.core.texts import PathText, encode_path
+from libetrace.image.file import NewColumn, NewTable, open_image, write_image
+from libetrace.image.header import DTYPES, load_schema
+from libetrace.trace.parser import parse
+from libetrace.trace.source import Source
+
+SIDE_FILES = ("env", "mounts")
+
+
+# ---- versions ----
+
+
+def image_version(path: PathText) -> int:
+    """Return the schema version of an image; `libetrace.error` when it cannot be read."""
+    return open_image(os.fsdecode(path)).schema
+
+
+def database_version(path: PathText) -> str:
+    """Return what `cas cache --set-version` wrote into an image."""
+    return str(open_image(os.fsdecode(path)).attributes.get("version", ""))
+
+
+# ---- entries -> image ----
+
+
+def _table(name: str, given: Iterable[Any]) -> NewTable:
+    """Return a table of the schema; `given` are its columns."""
+    columns = [
+        NewColumn(column, dtype, data, unit, meaning)
+        for (column, (dtype, unit, meaning)), data in zip(
+            load_schema()[name].columns.items(), given, strict=True
+        )
+    ]
+    first = columns[0]
+    n_rows = first.n_bytes // DTYPES[first.dtype][1] - (first.name == "start")
+    return NewTable(name, n_rows, columns)
+
+
+def _imported(importer: Importer) -> dict[str, NewTable]:
+    given = iter(importer.columns())
+    made = {}
+    for name, described in load_schema().items():
+        table = _table(name, [next(given) for _ in described.columns])
+        if not described.is_product or name in importer.products:
+            made[name] = table
+    return made
+
+
+def _add_patterns(tables: dict[str, NewTable], patterns: Sequence[bytes]) -> None:
+    """Add the texts of the patterns whose bits the entries have as "n"."""
+    texts = []
+    if "added_strings" in tables:
+        start, data = (memoryview(c.data).cast("B") for c in tables["added_strings"].columns)
+        bounds = start.cast("Q")
+        texts = [bytes(data[bounds[i] : bounds[i + 1]]) for i in range(len(bounds) - 1)]
+    first = tables["strings"].n_rows + len(texts)
+    texts += patterns
+    starts = array("Q", accumulate(map(len, texts), initial=0))
+    tables["added_strings"] = _table("added_strings", [starts, b"".join(texts)])
+    rows = array("I", range(first, first + len(patterns)))
+    tables["patterns"] = _table("patterns", [rows])
+
+
+def create_nfsdb(
+    db: Sequence[Mapping[str, Any]],
+    src_root: PathText,
+    set_version: str,
+    pcp_patterns: Sequence[str | bytes],
+    shared_argvs: Sequence[str],
+    cache_db_filename: PathText,
+    show_stats: bool = False,
+) -> bool:
+    """Make an image of entries as they are in `.nfsdb.json`; True, or `libetrace.error`.
+
+    `pcp_patterns` are the texts whose bits the entries have as "n". `shared_argvs` and `show_stats`
+    change nothing: what was linked says itself whether it is shared, and a library prints nothing.
+    """
+    del shared_argvs, show_stats
+    importer = Importer()
+    try:
+        importer.read_entries(Source.from_bytes(json.dumps(list(db)).encode()))
+    except JsonError as error:
+        raise Error(f"the entries are no database: {error.message}") from error
+    tables = _imported(importer)
+    if pcp_patterns:
+        _add_patterns(tables, [encode_path(pattern) for pattern in pcp_patterns])
+    root = encode_path(src_root).decode("utf-8", "surrogateescape")
+    attributes = {"source_root": root, "version": set_version}
+    write_image(os.fsdecode(cache_db_filename), attributes, list(tables.values()))
+    return True
+
+
+def write_module_dependencies(
+    image: Any,
+    depmap: Mapping[str, Iterable[Any]],
+    direct_depmap: Mapping[str, Iterable[Any]],
+    target: PathText,
+) -> None:
+    """Write an image again with other dependencies of modules: `nfsdb.create_deps_cache`."""
+    modules = sorted((_path_row(image, module), module) for module in {*depmap, *direct_depmap})
+    lists = {
+        name: [_dependency_rows(image, given.get(module, ())) for _, module in modules]
+        for name, given in (("direct", direct_depmap), ("full", depmap))
+    }
+    starts = [array("Q", accumulate(map(len, rows), initial=0)) for rows in lists.values()]
+    rows = array("I", [row for row, _ in modules])
+    new = [_table("modules", [rows, *starts])]
+    for name, of in lists.items():
+        flat = array("I", [row for own in of for row in own])
+        new.append(_table(f"module_{name}", [flat]))
+    kept = [_again(table) for name, table in image.tables.items() if name not in MODULES]
+    write_image(os.fsdecode(target), image.attributes, [*kept, *new])
+
+
+MODULES = ("modules", "module_direct", "module_full")
+
+
+def _path_row(image: Any, path: PathText) -> int:
+    row: int = image.find_path(encode_path(path))
+    if row < 0:
+        raise Error(f"{path!r} was never opened")
+    return row
+
+
+def _dependency_rows(image: Any, items: Iterable[Any]) -> list[int]:
+    """Items are paths, or [execution, open, path] as in `.nfsdb.depmap.json`."""
+    paths = (item if isinstance(item, str | bytes) else item[-1] for item in items)
+    return sorted({_path_row(image, path) for path in paths})
+
+
+def _again(table: Any) -> NewTable:
+    columns = [
+        NewColumn(name, info.dtype, table.columns[name], info.unit, info.meaning)
+        for name, info in table.infos.items()
+    ]
+    return NewTable(table.name, table.n_rows, columns)
+
+
+# ---- trace -> JSON ----
+
+
+def _count_jobs(threads: str | int | None) -> int:
+    """`-jN`, N or a number; without one as many as there are CPUs."""
+    digits = str(threads or "").removeprefix("-j")
+    return min(int(digits) if digits else len(os.sched_getaffinity(0)), 64)
+
+
+def _outputs(database: Path) -> list[Path]:
+    stem = database.name.removesuffix(".json")
+    return [database, *(database.with_name(f"{stem}.{kind}.json") for kind in SIDE_FILES)]
+
+
+def parse_nfsdb(
+    tracer_db_filename: PathText, json_db_filename: PathText, threads: str | int | None = None
+) -> int:
+    """Parse a trace to `.nfsdb.json` and the side files beside it; 0, or what went wrong raised.
+
+    The files get their names when all of them are whole. `threads` is "-jN".
+    """
+    targets = _outputs(Path(os.fsdecode(json_db_filename)))
+    word = os.urandom(4).hex()
+    pending = [target.with_name(f".{target.name}.{word}.tmp") for target in targets]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with ExitStack() as stack:
+        trace = stack.enter_context(Path(os.fsdecode(tracer_db_filename)).open("rb"))
+        fds = []
+        for path in pending:
+            stack.callback(path.unlink, missing_ok=True)  # Ctrl-C may come as soon as it is there
+            fds.append(os.open(path, flags, 0o666))
+            stack.callback(os.close, fds[-1])
+            narrow(fds[-1], [Path(os.fsdecode(tracer_db_filename))])
+        parse(Source.from_fd(trace.fileno()), (fds[0], fds[1], fds[2]), jobs=_count_jobs(threads))
+        for path, target in reversed(list(zip(pending, targets, strict=True))):
+            path.replace(target)
+    return 0

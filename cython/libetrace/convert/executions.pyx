@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Entries of `.nfsdb.json` -> executions of a draft, in order of (upid, index).
+
+The keys are those of seed 001 as docs/nfsdb-json.md describes them; only `p` and `x` of an entry must
+be there. The text is read once when its entries are in order of (p, x), else twice. Several entries
+with one (p, x) are one execution (`etrace_parser --split`): they share all but their opens.
+"""
+from libc.stdlib cimport qsort
+from libc.string cimport memset
+
+from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
+from libetrace.image.column_builder cimport (
+    NONE, Draft, Reference, add8, add16, add32, add64, add_reference, draft_clear, draft_name,
+    draft_path, facts_of,
+)
+from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
+from libetrace.convert.products cimport (
+    Products, add_products, products_begin, products_end, read_product,
+)
+from libetrace.convert.json_values cimport (
+    MAX_INDEX, Reading, column, next_letter, no_memory, read_list, read_name, read_path,
+    read_reference, read_strings, read_time,
+)
+from libetrace.core.json_scanner cimport (
+    Scanner, fail, scan_end, scan_more, scan_number, scan_open, scan_string,
+    scan_unsigned,
+)
+from libetrace.image.schema cimport (
+    ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START,
+    EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD,
+    EXECUTIONS_ELAPSED_NS, EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START,
+    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
+    INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, N_COLUMNS, OPENS_CLOSE_NS, OPENS_MODE,
+    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS,
+)
+from libetrace.core.types cimport INT64_MAX, s16, s32, s64, u8, u32, u64
+
+cdef enum:
+    TYPE_BITS = 0x7c  # of a mode: whether the file exists, and its type
+    MAX_STATUS = 0x7fff
+    MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
+    MAX_U32 = 0xffffffff
+    BYTE = 0xff
+
+
+# What an entry says once; its lists go to their columns as they are read.
+cdef struct Entry:
+    s64 upid
+    s64 index
+    s64 start_ns
+    s64 elapsed_ns
+    s64 status
+    s64 binary
+    s64 cwd
+    Reference parent
+    bint tells_last  # it has the key h: its opens say how long they were used
+    Products products
+
+
+# Where an entry begins in the text, and what it is sorted by.
+cdef struct Place:
+    s64 upid
+    s64 index
+    u64 at
+
+
+# ---- lists of an entry ----
+
+
+cdef int read_child(Reading *reading) noexcept nogil:
+    cdef bint is_first = True
+    cdef int letter
+    cdef s64 upid = NONE
+    cdef u64 flags = 0
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"pf", &is_first)
+        if letter <= 0:
+            break
+        reading.inner = <char>letter
+        if letter == c'p':
+            if scan_number(&reading.scanner, 0, INT64_MAX, &upid) < 0:
+                return -1
+        elif scan_unsigned(&reading.scanner, &flags) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    if upid < 0:
+        return fail(&reading.scanner, b"a child without p")
+    if add64(column(reading, CHILDREN_UPID), upid) < 0 \
+            or add64(column(reading, CHILDREN_FLAGS), <s64>flags) < 0:
+        return no_memory(reading)
+    return 0
+
+
+cdef int read_cpu(Reading *reading) noexcept nogil:
+    cdef bint is_first = True
+    cdef int letter
+    cdef s64 cpu = 0
+    cdef s64 time = 0
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"ct", &is_first)
+        if letter <= 0:
+            break
+        reading.inner = <char>letter
+        if letter == c'c':
+            if scan_number(&reading.scanner, 0, MAX_U32, &cpu) < 0:
+                return -1
+        elif read_time(reading, &time) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    if add32(column(reading, CPUS_CPU), <s32>cpu) < 0 \
+            or add64(column(reading, CPUS_TIME_NS), time) < 0:
+        return no_memory(reading)
+    return 0
+
+
+cdef int read_reader(Reading *reading) noexcept nogil:
+    cdef Reference reader
+    if read_reference(reading, &reader) < 0:
+        return -1
+    if add_reference(&reading.draft.readers, reader) < 0:
+        return no_memory(reading)
+    return 0
+
+
+# One opened file, as it stands in the text.
+cdef struct Opened:
+    s64 path
+    s64 original
+    s64 open_ns
+    s64 close_ns
+    s64 until_ns
+    s64 mode
+    s64 size
+
+
+# What was done to the file that the next open is of.
+cdef int read_change(Reading *reading) noexcept nogil:
+    cdef size_t row = column(reading, OPENS_PATH).len / sizeof(u32)
+    cdef bint is_first = True
+    cdef s64 kind = 0
+    cdef s64 time = 0
+    cdef s64 name = NONE
+    cdef int letter
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"ktn", &is_first)
+        if letter <= 0:
+            break
+        if letter == c'k':
+            kind = read_change_kind(reading)
+            if kind < 0:
+                return -1
+        elif letter == c'n':
+            name = read_name(reading)
+            if name < 0:
+                return -1
+        elif read_time(reading, &time) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    if not kind:  # of a newer parser
+        return 0
+    if add32(column(reading, CHANGES_OPEN), <s32>row) < 0 \
+            or add8(column(reading, CHANGES_KIND), <u8>kind) < 0 \
+            or add64(column(reading, CHANGES_TIME_NS), time) < 0 \
+            or add32(column(reading, CHANGES_NAME), <s32>name) < 0:
+        return no_memory(reading)
+    return 0
+
+
+# Its number, 0 for an unknown one.
+cdef s64 read_change_kind(Reading *reading) noexcept nogil:
+    cdef const char *bytes
+    cdef size_t len
+    cdef s64 i
+    if scan_string(&reading.scanner, &bytes, &len) < 0:
+        return -1
+    for i in range(N_CHANGES):
+        if len == 1 and bytes[0] == CHANGE_LETTERS[i]:
+            return i + 1
+    return 0
+
+
+cdef inline int read_open_value(Reading *reading, int letter, Opened *opened) noexcept nogil:
+    if letter == c'p':
+        opened.path = read_path(reading)
+        return 0 if opened.path >= 0 else -1
+    if letter == c'o':
+        opened.original = read_name(reading)
+        return 0 if opened.original >= 0 else -1
+    if letter == c'b':
+        return read_time(reading, &opened.open_ns)
+    if letter == c'e':
+        return read_time(reading, &opened.close_ns)
+    if letter == c'l':
+        return read_time(reading, &opened.until_ns)
+    if letter == c't':
+        return read_list(reading, read_change)
+    if letter == c'm':
+        return scan_number(&reading.scanner, 0, BYTE, &opened.mode)
+    return scan_number(&reading.scanner, -INT64_MAX, INT64_MAX, &opened.size)
+
+
+cdef inline int add_open(Reading *reading, const Opened *opened) noexcept nogil:
+    cdef s64 original = opened.original if opened.original >= 0 else opened.path
+    cdef s64 until = opened.until_ns if opened.until_ns else max(opened.open_ns, opened.close_ns)
+    if original == opened.path and opened.mode & TYPE_BITS:
+        facts_of(reading.draft, <u32>opened.path).mode = <u8>(opened.mode & TYPE_BITS)
+        facts_of(reading.draft, <u32>opened.path).size = opened.size
+    if add32(column(reading, OPENS_PATH), <s32>opened.path) < 0 \
+            or add32(column(reading, OPENS_ORIGINAL), <s32>original) < 0 \
+            or add64(column(reading, OPENS_OPEN_NS), opened.open_ns) < 0 \
+            or add64(column(reading, OPENS_CLOSE_NS), opened.close_ns) < 0 \
+            or add8(column(reading, OPENS_MODE), <u8>opened.mode) < 0 \
+            or add64(column(reading, OPENS_SIZE), opened.size) < 0 \
+            or add64(column(reading, OPENS_UNTIL_NS), until) < 0:
+        return no_memory(reading)
+    return 0
+
+
+cdef int read_open(Reading *reading) noexcept nogil:
+    cdef bint is_first = True
+    cdef int letter
+    cdef Opened opened
+    memset(&opened, 0, sizeof(opened))
+    opened.path = opened.original = NONE
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"pobeltms", &is_first)
+        if letter <= 0:
+            break
+        reading.inner = <char>letter
+        if read_open_value(reading, letter, &opened) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    if opened.path < 0:
+        return fail(&reading.scanner, b"an opened file without p")
+    return add_open(reading, &opened)
+
+
+# A file that the execution began with.
+cdef int read_inherited(Reading *reading) noexcept nogil:
+    cdef bint is_first = True
+    cdef int letter
+    cdef s64 path = NONE
+    cdef s64 descriptor = 0
+    cdef s64 mode = 0
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"pdm", &is_first)
+        if letter <= 0:
+            break
+        reading.inner = <char>letter
+        if letter == c'p':
+            path = read_path(reading)
+            if path < 0:
+                return -1
+        elif scan_number(&reading.scanner, 0, BYTE, &descriptor if letter == c'd' else &mode) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    if path < 0:
+        return fail(&reading.scanner, b"an inherited file without p")
+    if add32(column(reading, INHERITED_PATH), <s32>path) < 0 \
+            or add8(column(reading, INHERITED_DESCRIPTOR), <u8>descriptor) < 0 \
+            or add8(column(reading, INHERITED_MODE), <u8>mode) < 0:
+        return no_memory(reading)
+    return 0
+
+
+# ---- an entry ----
+
+
+cdef int read_binary(Reading *reading, Entry *entry) noexcept nogil:
+    cdef const char *bytes
+    cdef size_t len
+    entry.binary = NONE
+    if scan_string(&reading.scanner, &bytes, &len) < 0:
+        return -1
+    if len == 0:
+        return 0
+    entry.binary = draft_path(reading.draft, bytes, len)
+    return no_memory(reading) if entry.binary < 0 else 0
+
+
+cdef int read_scalar(Reading *reading, int letter, Entry *entry) noexcept nogil:
+    cdef Scanner *scanner = &reading.scanner
+    if letter == c'p':
+        return scan_number(scanner, 0, INT64_MAX, &entry.upid)
+    if letter == c'x':
+        return scan_number(scanner, 0, MAX_INDEX, &entry.index)
+    if letter == c's':
+        return read_time(reading, &entry.start_ns)
+    if letter == c'e':
+        return read_time(reading, &entry.elapsed_ns)
+    if letter == c'!':
+        return scan_number(scanner, NONE, MAX_STATUS, &entry.status)
+    if letter == c'r':
+        return read_reference(reading, &entry.parent)
+    if letter == c'w':
+        entry.cwd = read_name(reading)
+        return 0 if entry.cwd >= 0 else -1
+    return read_binary(reading, entry)
+
+
+cdef int read_value(Reading *reading, int letter, Entry *entry) noexcept nogil:
+    if letter == c'v':
+        return read_strings(reading, column(reading, ARGUMENTS_STRING))
+    if letter == c'c':
+        return read_list(reading, read_child)
+    if letter == c'i':
+        return read_list(reading, read_reader)
+    if letter == c'u':
+        return read_list(reading, read_cpu)
+    if letter == c'o':
+        return read_list(reading, read_open)
+    if letter == c'h':
+        entry.tells_last = True
+        return read_list(reading, read_inherited)
+    if letter == c'n' or letter == c'm' or letter == c'd' or letter == c'l' or letter == c't':
+        return read_product(reading, letter, &entry.products)
+    return read_scalar(reading, letter, entry)
+
+
+cdef int read_entry(Reading *reading, Entry *entry) noexcept nogil:
+    cdef bint is_first = True
+    cdef int letter
+    memset(entry, 0, sizeof(entry[0]))
+    entry.upid = entry.index = entry.status = entry.binary = entry.cwd = NONE
+    entry.parent.upid = NONE
+    products_begin(&entry.products)
+    reading.key = reading.inner = 0
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, b"pxsebwvcrihu!onmdlt", &is_first)
+        if letter <= 0:
+            break
+        reading.key = <char>letter
+        reading.inner = 0
+        if read_value(reading, letter, entry) < 0:
+            return -1
+    if letter < 0:
+        return -1
+    reading.key = 0
+    if entry.upid < 0:
+        return fail(&reading.scanner, b"an execution without the number p")
+    if entry.index < 0:
+        return fail(&reading.scanner, b"an execution without the number x")
+    return 0
+
+
+cdef int end_lists(Reading *reading) noexcept nogil:
+    cdef Draft *draft = reading.draft
+    if add64(&draft.columns[EXECUTIONS_ARGV_START],
+             draft.columns[ARGUMENTS_STRING].len / sizeof(u32)) < 0 \
+            or add64(&draft.columns[EXECUTIONS_OPENS_START],
+                     draft.columns[OPENS_PATH].len / sizeof(u32)) < 0 \
+            or add64(&draft.columns[EXECUTIONS_CHILDREN_START],
+                     draft.columns[CHILDREN_UPID].len / sizeof(s64)) < 0 \
+            or add64(&draft.columns[EXECUTIONS_INHERITED_START],
+                     draft.columns[INHERITED_PATH].len / sizeof(u32)) < 0 \
+            or add64(&draft.columns[EXECUTIONS_READERS_START],
+                     draft.readers.len / sizeof(Reference)) < 0 \
+            or add64(&draft.columns[EXECUTIONS_CPUS_START],
+                     draft.columns[CPUS_CPU].len / sizeof(u32)) < 0:
+        return no_memory(reading)
+    return 0
+
+
+cdef int add_execution(Reading *reading, const Entry *entry) noexcept nogil:
+    cdef Draft *draft = reading.draft
+    cdef s64 cwd = entry.cwd if entry.cwd >= 0 else draft_name(draft, b"", 0)
+    if cwd < 0 or add64(&draft.columns[EXECUTIONS_UPID], entry.upid) < 0 \
+            or add32(&draft.columns[EXECUTIONS_INDEX], <s32>entry.index) < 0 \
+            or add64(&draft.columns[EXECUTIONS_START_NS], entry.start_ns) < 0 \
+            or add64(&draft.columns[EXECUTIONS_ELAPSED_NS], entry.elapsed_ns) < 0 \
+            or add32(&draft.columns[EXECUTIONS_BINARY], <s32>entry.binary) < 0 \
+            or add32(&draft.columns[EXECUTIONS_CWD], <s32>cwd) < 0 \
+            or add16(&draft.columns[EXECUTIONS_STATUS], <s16>entry.status) < 0 \
+            or add_reference(&draft.parents, entry.parent) < 0:
+        return no_memory(reading)
+    if end_lists(reading) < 0:
+        return -1
+    return add_products(reading, &entry.products)
+
+
+# An entry that goes on with the files of the one before: all else is there already.
+cdef void join_entry(Draft *draft, const Draft *before) noexcept nogil:
+    cdef Buffer *starts = &draft.columns[EXECUTIONS_OPENS_START]
+    cdef int i
+    for i in range(N_COLUMNS):
+        if not OPENS_PATH <= i <= CHANGES_NAME:  # of opens and of changes
+            draft.columns[i].len = before.columns[i].len
+    draft.readers.len = before.readers.len
+    (<u64 *>(starts.data + starts.len - sizeof(u64)))[0] = draft.columns[OPENS_PATH].len / sizeof(u32)
+
+
+# The opens from row `begin` on are of an entry that does not tell how long they were used.
+cdef void forget_last_uses(Draft *draft, size_t begin) noexcept nogil:
+    cdef s64 *until = <s64 *>draft.columns[OPENS_UNTIL_NS].data
+    cdef size_t i
+    for i in range(begin, draft.columns[OPENS_UNTIL_NS].len / sizeof(s64)):
+        until[i] = NONE
+
+
+cdef int take_entry(Reading *reading, Place *place) noexcept nogil:
+    cdef Draft *draft = reading.draft
+    cdef Draft before = draft[0]
+    cdef size_t n_rows = draft.columns[EXECUTIONS_UPID].len / sizeof(s64)
+    cdef Entry entry
+    cdef int status = 0
+    if read_entry(reading, &entry) < 0:
+        products_end(&entry.products)
+        return -1
+    if not entry.tells_last:
+        forget_last_uses(draft, before.columns[OPENS_UNTIL_NS].len / sizeof(s64))
+    if n_rows and (<s64 *>draft.columns[EXECUTIONS_UPID].data)[n_rows - 1] == entry.upid \
+            and (<s32 *>draft.columns[EXECUTIONS_INDEX].data)[n_rows - 1] == entry.index:
+        join_entry(draft, &before)
+    elif n_rows >= MAX_ROWS or draft.columns[OPENS_PATH].len / sizeof(u32) >= MAX_ROWS:
+        status = fail(&reading.scanner, b"too many executions or files")
+    else:
+        status = add_execution(reading, &entry)
+    products_end(&entry.products)
+    place.upid = entry.upid
+    place.index = entry.index
+    return status
+
+
+# ---- all entries ----
+
+
+cdef int compare_places(const void *a, const void *b) noexcept nogil:
+    cdef const Place *first = <const Place *>a
+    cdef const Place *second = <const Place *>b
+    if first.upid != second.upid:
+        return -1 if first.upid < second.upid else 1
+    if first.index != second.index:
+        return -1 if first.index < second.index else 1
+    return -1 if first.at < second.at else 1
+
+
+cdef int read_in_file_order(Reading *reading, Buffer *places) noexcept nogil:
+    cdef bint is_first = True
+    cdef int status
+    cdef Place place
+    if scan_open(&reading.scanner, c'[') < 0:
+        return -1
+    while True:
+        status = scan_more(&reading.scanner, c']', is_first)
+        if status < 0:
+            return -1
+        if status == 0:
+            break
+        is_first = False
+        reading.entry += 1
+        place.at = reading.scanner.at - reading.begin
+        if take_entry(reading, &place) < 0:
+            return -1
+        if buffer_add(places, &place, sizeof(place)) < 0:
+            return no_memory(reading)
+    reading.entry = NONE
+    reading.key = 0
+    return scan_end(&reading.scanner)
+
+
+cdef bint is_ascending(const Place *places, size_t n) noexcept nogil:
+    cdef size_t i
+    for i in range(1, n):
+        if places[i].upid < places[i - 1].upid or (places[i].upid == places[i - 1].upid
+                                                   and places[i].index < places[i - 1].index):
+            return False
+    return True
+
+
+cdef int read_in_order(Reading *reading, const Place *places, size_t n) noexcept nogil:
+    cdef Place place
+    cdef size_t i
+    if draft_clear(reading.draft) < 0:
+        return no_memory(reading)
+    for i in range(n):
+        reading.scanner.at = reading.begin + places[i].at
+        if take_entry(reading, &place) < 0:
+            return -1
+    return 0
+
+
+cdef int read_executions(Reading *reading) noexcept nogil:
+    cdef Buffer places
+    cdef size_t n
+    cdef int status
+    memset(&places, 0, sizeof(places))
+    status = read_in_file_order(reading, &places)
+    n = places.len / sizeof(Place)
+    if status == 0 and not is_ascending(<Place *>places.data, n):
+        qsort(places.data, n, sizeof(Place), compare_places)
+        status = read_in_order(reading, <Place *>places.data, n)
+    buffer_free(&places)
+    return status

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `import libetrace` gives: database, execution, open file, compilation."""

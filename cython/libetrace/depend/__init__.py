@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What files were made of: uses of files by time, graph, walk."""

@@ -1,5 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-# The executions of a JSON database.
-from libetrace.reading cimport Reading
-
-cdef int read_executions(Reading *reading) noexcept nogil

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""An open image -> pointers to its columns, after every row number in them was looked at.
+
+Which tables and columns there are, and how long, image.header has checked. Row numbers come from
+a file that may be damaged or hostile: one scan of the maximum of each column (about 10 GB/s) makes
+every later access safe.
+"""
+import re
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+
+from libetrace.image.header import DTYPES, ImageError
+
+from libetrace.image.schema cimport (
+    ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME,
+    CHANGES_OPEN,
+    CHILDREN_EXECUTION, CHILDREN_UPID,
+    COMPILATIONS_DEFINITIONS_START, COMPILATIONS_EXECUTION, COMPILATIONS_FILES_START,
+    COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_IS_CHILD,
+    COMPILATIONS_LANGUAGE, COMPILATIONS_OBJECTS_START, COMPILATIONS_TYPE,
+    COMPILATION_DEFINITIONS_IS_UNDEF, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
+    COMPILATION_FILES_STRING, COMPILATION_HEADERS_STRING, COMPILATION_INCLUDES_STRING,
+    COMPILATION_OBJECTS_PATH, CPUS_CPU, ENVIRONMENT_STRING, EXECUTIONS_ARGV_START,
+    EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD,
+    EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
+    EXECUTIONS_READERS_START, EXECUTIONS_UPID, INHERITED_DESCRIPTOR, INHERITED_EXECUTION,
+    INHERITED_MODE, INHERITED_PATH, LINKED_EXECUTION, LINKED_KIND, LINKED_PATH, LINKED_TYPE, MODULES_DIRECT_START, MODULES_FULL_START, MODULES_PATH,
+    MODULE_DIRECT_PATH, MODULE_FULL_PATH, MOUNTS_EXECUTION, MOUNTS_KIND, MOUNTS_OK, MOUNTS_SOURCE, MOUNTS_TARGET,
+    MOUNTS_TYPE, N_COLUMNS, OPENS_EXECUTION, OPENS_ORIGINAL, OPENS_PATH, PATHS_OPENS_START,
+    PATHS_STRING, PATH_OPENS_OPEN, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
+    RESPONSE_FILES_CONTENT, RESPONSE_FILES_PATH, STRINGS_BYTES, STRINGS_START,
+    UNREAD_RESPONSE_FILES_EXECUTION, UNREAD_RESPONSE_FILES_STRING, WRAPPERS_EXECUTION,
+)
+
+#: column -> a column of the table whose rows it numbers; NONE (-1) is allowed where it has a sign
+ROWS = (
+    (PATHS_STRING, STRINGS_START), (PATH_OPENS_OPEN, OPENS_PATH),
+    (EXECUTIONS_PARENT, EXECUTIONS_UPID), (EXECUTIONS_BINARY, PATHS_STRING),
+    (EXECUTIONS_CWD, STRINGS_START), (ARGUMENTS_STRING, STRINGS_START),
+    (OPENS_PATH, PATHS_STRING), (OPENS_ORIGINAL, STRINGS_START),
+    (OPENS_EXECUTION, EXECUTIONS_UPID), (CHANGES_OPEN, OPENS_PATH),
+    (CHANGES_NAME, STRINGS_START), (CHILDREN_EXECUTION, EXECUTIONS_UPID),
+    (PIPE_READERS_EXECUTION, EXECUTIONS_UPID), (ENVIRONMENT_STRING, STRINGS_START),
+    (MOUNTS_EXECUTION, EXECUTIONS_UPID), (MOUNTS_SOURCE, STRINGS_START),
+    (MOUNTS_TARGET, STRINGS_START), (MOUNTS_TYPE, STRINGS_START),
+    (INHERITED_PATH, PATHS_STRING), (INHERITED_EXECUTION, EXECUTIONS_UPID),
+    (LINKED_EXECUTION, EXECUTIONS_UPID), (LINKED_PATH, PATHS_STRING),
+    (COMPILATIONS_EXECUTION, EXECUTIONS_UPID), (COMPILATIONS_LANGUAGE, STRINGS_START),
+    (COMPILATION_FILES_STRING, STRINGS_START), (COMPILATION_INCLUDES_STRING, STRINGS_START),
+    (COMPILATION_DEFINITIONS_NAME, STRINGS_START), (COMPILATION_DEFINITIONS_VALUE, STRINGS_START),
+    (COMPILATION_HEADERS_STRING, STRINGS_START), (COMPILATION_OBJECTS_PATH, PATHS_STRING),
+    (WRAPPERS_EXECUTION, EXECUTIONS_UPID), (PATTERNS_STRING, STRINGS_START),
+    (MODULES_PATH, PATHS_STRING), (MODULE_DIRECT_PATH, PATHS_STRING),
+    (MODULE_FULL_PATH, PATHS_STRING), (RESPONSE_FILES_PATH, STRINGS_START),
+    (RESPONSE_FILES_CONTENT, STRINGS_START), (UNREAD_RESPONSE_FILES_EXECUTION, EXECUTIONS_UPID),
+    (UNREAD_RESPONSE_FILES_STRING, STRINGS_START),
+)
+#: column X.start -> a column of the table whose rows it divides
+STARTS = (
+    (STRINGS_START, STRINGS_BYTES), (ADDED_STRINGS_START, ADDED_STRINGS_BYTES),
+    (PATHS_OPENS_START, PATH_OPENS_OPEN), (EXECUTIONS_ARGV_START, ARGUMENTS_STRING),
+    (EXECUTIONS_OPENS_START, OPENS_PATH), (EXECUTIONS_CHILDREN_START, CHILDREN_UPID),
+    (EXECUTIONS_READERS_START, PIPE_READERS_EXECUTION), (EXECUTIONS_CPUS_START, CPUS_CPU),
+    (EXECUTIONS_INHERITED_START, INHERITED_PATH),
+    (COMPILATIONS_FILES_START, COMPILATION_FILES_STRING),
+    (COMPILATIONS_INCLUDES_START, COMPILATION_INCLUDES_STRING),
+    (COMPILATIONS_DEFINITIONS_START, COMPILATION_DEFINITIONS_NAME),
+    (COMPILATIONS_HEADERS_START, COMPILATION_HEADERS_STRING),
+    (COMPILATIONS_OBJECTS_START, COMPILATION_OBJECTS_PATH),
+    (MODULES_DIRECT_START, MODULE_DIRECT_PATH), (MODULES_FULL_START, MODULE_FULL_PATH),
+)
+#: column of kinds -> how many kinds there are
+KINDS = (
+    (CHANGES_KIND, 7), (INHERITED_DESCRIPTOR, 3), (INHERITED_MODE, 4), (LINKED_TYPE, 2), (LINKED_KIND, 4),
+    (MOUNTS_KIND, 2), (MOUNTS_OK, 2), (COMPILATIONS_TYPE, 4), (COMPILATIONS_IS_CHILD, 2), (COMPILATION_DEFINITIONS_IS_UNDEF, 2),
+)
+#: what a language is called; compilers of other people may add some (etrace/compilers)
+LANGUAGE = re.compile(rb"[\w+#.-]{0,32}")
+
+
+# Whether the offsets never go down, begin at 0 and end within `limit`.
+cdef bint are_offsets(const u64 *offsets, size_t n, u64 limit) noexcept nogil:
+    cdef bint goes_up = n > 0 and offsets[0] == 0
+    cdef size_t i
+    for i in range(1, n):
+        goes_up &= offsets[i] >= offsets[i - 1]
+    return goes_up and offsets[n - 1] <= limit
+
+
+# Whether all numbers are below the limit.
+cdef bint are_rows(const u32 *rows, size_t n, u64 limit) noexcept nogil:
+    cdef u32 highest = 0
+    cdef size_t i
+    for i in range(n):
+        highest = max(highest, rows[i])
+    return n == 0 or highest < limit
+
+
+# The same when NONE is allowed: it becomes 0, row i becomes i + 1.
+cdef bint are_rows_or_none(const u32 *rows, size_t n, u64 limit) noexcept nogil:
+    cdef u32 highest = 0
+    cdef size_t i
+    for i in range(n):
+        highest = max(highest, <u32>(rows[i] + 1))
+    return n == 0 or highest <= limit
+
+
+# Whether all kinds are below the limit.
+cdef bint are_kinds(const u8 *kinds, size_t n, u8 limit) noexcept nogil:
+    cdef u8 highest = 0
+    cdef size_t i
+    for i in range(n):
+        highest = max(highest, kinds[i])
+    return highest < limit
+
+
+cdef int take(Columns columns, int number, image, str table, str column,
+              str dtype) except -1:
+    cdef Py_buffer view
+    kept = image.tables[table].columns[column]
+    PyObject_GetBuffer(kept, &view, PyBUF_SIMPLE)
+    columns.data[number] = <const char *>view.buf
+    columns.length[number] = view.len // DTYPES[dtype][1]
+    PyBuffer_Release(&view)
+    columns.views.append(kept)  # holds the mapping
+    return 0
+
+
+# How many rows the table of this column has.
+cdef size_t rows_behind(Columns columns, int number) noexcept:
+    cdef size_t n = columns.length[number]
+    if number != STRINGS_START:
+        return n
+    return n - 1 + (columns.length[ADDED_STRINGS_START] - 1
+                    if columns.data[ADDED_STRINGS_START] != NULL else 0)
+
+
+cdef int check(Columns columns, image, schema) except -1:
+    cdef int number
+    cdef int of
+    cdef bint is_right
+    for number, of in STARTS:
+        if columns.data[number] != NULL and not are_offsets(
+                u64_of(columns, number), columns.length[number], columns.length[of]):
+            raise wrong(image, schema[number], "offsets")
+    for number, of in ROWS:
+        if columns.data[number] == NULL:
+            continue
+        if schema[number][2] == "<i4":
+            is_right = are_rows_or_none(u32_of(columns, number), columns.length[number],
+                                        rows_behind(columns, of))
+        else:
+            is_right = are_rows(u32_of(columns, number), columns.length[number],
+                                rows_behind(columns, of))
+        if not is_right:
+            raise wrong(image, schema[number], "row numbers")
+    for number, of in KINDS:
+        if columns.data[number] != NULL and not are_kinds(
+                u8_of(columns, number), columns.length[number], of):
+            raise wrong(image, schema[number], "kinds")
+    check_languages(columns, image, schema)
+    return check_lengths(columns, image, schema)
+
+
+# Strings that are words: they are shown, compared and become names in other files.
+cdef int check_languages(Columns columns, image, schema) except -1:
+    if columns.data[COMPILATIONS_LANGUAGE] != NULL:
+        for string in set(image.tables["compilations"].columns["language"]):
+            if not LANGUAGE.fullmatch(image.string(string)):
+                raise wrong(image, schema[COMPILATIONS_LANGUAGE], "languages")
+    return 0
+
+
+cdef int check_lengths(Columns columns, image, schema) except -1:
+    cdef size_t n_executions = columns.length[EXECUTIONS_UPID]
+    cdef size_t n_bits = (columns.length[PATTERNS_STRING] + 7) // 8 * n_executions
+    if columns.data[WRAPPERS_EXECUTION] != NULL \
+            and columns.length[WRAPPERS_EXECUTION] != n_executions:
+        raise wrong(image, schema[WRAPPERS_EXECUTION], "rows")
+    if columns.data[PATTERN_BITS_BITS] != NULL and columns.length[PATTERN_BITS_BITS] != n_bits:
+        raise wrong(image, schema[PATTERN_BITS_BITS], "rows")
+    return 0
+
+
+cdef object wrong(image, name, str what):
+    return ImageError(f"{image.path}: column {name[0]}.{name[1]} holds wrong {what}: damaged?")
+
+
+cdef class Columns:
+    """The columns of an image by number, as long as it lives.
+
+    `schema` lists (table, column, dtype) in the order of etrace/spec/database.py. ImageError when a
+    row number lies outside its table, or a kind is none.
+    """
+
+    def __cinit__(self, image, schema):
+        if len(schema) != N_COLUMNS:
+            raise ValueError(f"{len(schema)} columns, and libetrace was built for {N_COLUMNS}")
+        self.views = []
+        for number, (table, column, dtype) in enumerate(schema):
+            if table in image.tables:
+                take(self, number, image, table, column, dtype)
+        check(self, image, schema)

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The database image `.nfsdb.img`: columns in one file, mapped, not read (docs/image.md).
+
+A file is the magic, the schema version, the length of a JSON header, the header, and then the
+columns, each at a multiple of 64 bytes from the start of the data. The header names every table and
+column with dtype, unit, offset and length, so a reader needs nothing but this file. All numbers are
+little endian.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import io
+import json
+import mmap
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from libetrace.core.ownership import may_be_mapped
+from libetrace.core.rights import give_away, narrow
+from libetrace.image.header import (
+    DTYPES,
+    HEAD,
+    MAGIC,
+    SCHEMA_VERSION,
+    ColumnInfo,
+    ImageError,
+    TableInfo,
+    align,
+    read_header,
+)
+
+READ_HINT = "somebody else may change it, so it is not mapped: copy it, and ask the copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of an open image: one-dimensional views by column, without a copy.
+
+    A column `X.start` has one element more than the table has rows: row i owns the elements
+    [start[i], start[i + 1]) of the table that its meaning names. Any consumer of the Arrow
+    PyCapsule interface (pyarrow, Polars, DuckDB) takes a table without a copy (image.arrow).
+    """
+
+    name: str
+    n_rows: int
+    columns: Mapping[str, memoryview]
+    infos: Mapping[str, ColumnInfo]
+
+    def __getitem__(self, column: str) -> memoryview:
+        return self.columns[column]
+
+    def __arrow_c_schema__(self) -> object:
+        from libetrace.image import arrow  # noqa: PLC0415  most never need it
+
+        return arrow.schema_capsule(self)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        from libetrace.image import arrow  # noqa: PLC0415
+
+        return arrow.array_capsules(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        from libetrace.image import arrow  # noqa: PLC0415
+
+        return arrow.stream_capsule(self)
+
+    def span(self, column: str, row: int) -> range:
+        """Return the rows that `row` owns through the column `X.start`."""
+        start = self.columns[column]
+        return range(start[row], start[row + 1])
+
+
+@dataclass(slots=True)
+class Image:
+    """An open image. Views stay valid until it is closed; a replaced file is not noticed."""
+
+    path: Path
+    schema: int
+    attributes: Mapping[str, Any]
+    tables: Mapping[str, Table]
+    _map: mmap.mmap = field(repr=False)
+    inode: int = 0  # of the file: whether it was replaced since
+
+    def __getitem__(self, table: str) -> Table:
+        return self.tables[table]
+
+    @property
+    def n_strings(self) -> int:
+        """How many different strings there are, those of products not counted."""
+        return self.tables["strings"].n_rows
+
+    def string(self, row: int) -> bytes:
+        """Return the bytes of a string; strings are sorted as bytes, those of products follow."""
+        strings = self.tables["strings"]
+        if row >= strings.n_rows:
+            row -= strings.n_rows
+            strings = self.tables["added_strings"]
+        start = strings.columns["start"]
+        return bytes(strings.columns["bytes"][start[row] : start[row + 1]])
+
+    def find_string(self, text: bytes) -> int:
+        """Return the row of a string, -1 when the image does not hold it: log n comparisons."""
+        row = bisect.bisect_left(range(self.n_strings), text, key=self.string)
+        return row if row < self.n_strings and self.string(row) == text else -1
+
+    def path_string(self, path: int) -> bytes:
+        """Return the bytes of a row of `paths`."""
+        return self.string(self.tables["paths"].columns["string"][path])
+
+    def find_path(self, path: bytes) -> int:
+        """Return the row in `paths` of a path, -1 when nothing opened it."""
+        string = self.find_string(path)
+        if string < 0:
+            return -1
+        strings = self.tables["paths"].columns["string"]
+        row = bisect.bisect_left(strings, string)  # sorted by string, and strings as bytes
+        return row if row < len(strings) and strings[row] == string else -1
+
+    def close(self) -> None:
+        """Give the mapping back; all views must be released before."""
+        self.tables = {}
+        with contextlib.suppress(BufferError):
+            self._map.close()
+
+
+# ---- reading ----
+
+
+def _load(stream: io.BufferedReader, path: Path, is_mapped: bool) -> mmap.mmap:
+    n_bytes = os.fstat(stream.fileno()).st_size
+    if n_bytes < HEAD.size:
+        raise ImageError(f"{path}: not a database image")
+    if is_mapped and may_be_mapped(stream.fileno()):
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        read = mmap.mmap(-1, n_bytes)
+    except OSError as error:
+        raise ImageError(f"{path}: no memory for {n_bytes} bytes", READ_HINT) from error
+    if stream.readinto(read) != n_bytes:
+        raise ImageError(f"{path}: was cut while it was read")
+    return read
+
+
+def _table(info: TableInfo, data: memoryview) -> Table:
+    columns = {}
+    for name, column in info.columns.items():
+        code, n_bytes = DTYPES[column.dtype]
+        columns[name] = data[column.offset : column.offset + column.length * n_bytes].cast(code)
+    return Table(info.name, info.n_rows, columns, info.columns)
+
+
+def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image:
+    """Map an image, or read it. ImageError: it is none, damaged or of another schema; OSError.
+
+    Without `is_mapped`, or when somebody else may cut the file (core.ownership), it is read.
+    """
+    path = Path(path)
+    with path.open("rb") as stream:
+        inode = os.fstat(stream.fileno()).st_ino
+        mapped = _load(stream, path, is_mapped)
+    data = memoryview(mapped).toreadonly()
+    header = read_header(data, path)
+    tables = {name: _table(info, data[header.start :]) for name, info in header.tables.items()}
+    return Image(path, header.schema, header.attributes, tables, mapped, inode)
+
+
+# ---- writing ----
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column to write: any object with the buffer protocol, of the bytes of `dtype` elements."""
+
+    name: str
+    dtype: str
+    data: Any
+    unit: str = ""
+    meaning: str = ""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the whole column."""
+        return memoryview(self.data).nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table to write."""
+
+    name: str
+    n_rows: int
+    columns: Sequence[NewColumn]
+
+
+def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
+    out, offset = [], 0
+    for table in tables:
+        columns = []
+        for c in table.columns:
+            length, rest = divmod(c.n_bytes, DTYPES[c.dtype][1])
+            if rest:
+                raise ValueError(f"{table.name}.{c.name}: {c.n_bytes} bytes are no {c.dtype}")
+            columns.append(
+                {
+                    "name": c.name,
+                    "dtype": c.dtype,
+                    "unit": c.unit,
+                    "meaning": c.meaning,
+                    "offset": offset,
+                    "length": length,
+                }
+            )
+            offset = align(offset + c.n_bytes)
+        out.append({"name": table.name, "rows": table.n_rows, "columns": columns})
+    return out, offset
+
+
+def _pieces(attributes: Mapping[str, Any], tables: Sequence[NewTable]) -> Iterator[Any]:
+    described, n_data = _describe(tables)
+    header = json.dumps({"attributes": dict(attributes), "tables": described}).encode()
+    start = align(HEAD.size + len(header))
+    yield HEAD.pack(MAGIC, SCHEMA_VERSION, len(header), start + n_data)
+    yield header
+    yield bytes(start - HEAD.size - len(header))
+    for table in tables:
+        for column in table.columns:
+            yield memoryview(column.data).cast("B") if column.n_bytes else b""
+            yield bytes(align(column.n_bytes) - column.n_bytes)
+
+
+def take_over(fd: int, model: Path) -> None:
+    """Give a new file the rights of another one, and its owner when root writes it. OSError.
+
+    What is made of a file must not be read by more people than the file itself.
+    """
+    try:
+        status = model.stat()
+    except FileNotFoundError:
+        return
+    os.fchmod(fd, status.st_mode & 0o666)
+    if os.geteuid() == 0:
+        os.fchown(fd, status.st_uid, status.st_gid)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, model: Path | None = None) -> Iterator[BinaryIO]:
+    """Give a stream; what is written takes the name `path` when the block succeeds. OSError.
+
+    It has the rights, and when root writes it the owner, of `model`, by default of the file that it
+    replaces.
+    """
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:  # Ctrl-C may come as soon as the file is there
+        try:
+            fd = os.open(temporary, flags, 0o666)
+        except OSError as error:  # nobody knows the temporary name
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        take_over(fd, model or path)
+        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
+            yield stream
+        temporary.replace(path)
+    finally:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            temporary.unlink()
+
+
+def write_image(
+    path: str | os.PathLike[str],
+    attributes: Mapping[str, Any],
+    tables: Sequence[NewTable],
+    models: Sequence[Path] = (),
+) -> None:
+    """Write an image whole: under a temporary name beside `path`, then renamed. OSError.
+
+    Nobody can read it who cannot read all of `models`; what root writes belongs to the owner that
+    all of these have. Without models it is as the file that it replaces.
+    """
+    with replacing(Path(path), next(iter(models), None)) as stream:
+        if models:
+            narrow(stream.fileno(), models)
+            give_away(stream.fileno(), models)
+        for piece in _pieces(attributes, tables):
+            stream.write(piece)

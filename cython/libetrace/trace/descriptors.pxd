@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Opened files of a descriptor table, and the records that closing them makes.
+from libetrace.core.memory cimport Buffer
+from libetrace.trace.event_model cimport Event
+from libetrace.trace.trace cimport Trace
+from libetrace.core.types cimport s32, s64, u8, u32, u64
+
+
+# What an execution did to a name beyond reading and writing; the letters of CHANGE_LETTERS - 1.
+cdef enum:
+    NO_CHANGE
+    EMPTIED
+    RENAMED  # from another name
+    LINKED  # to another name
+    SYMLINKED  # to a text
+    GONE  # renamed away
+    BEGUN  # first used, when the record tells another time
+
+
+# An Open whose Close has not come yet.
+cdef struct OpenFile:
+    bint is_used
+    s32 fd
+    u32 process
+    u32 index  # of the execution
+    u64 files  # numbers of the paths: original, then resolved
+    s64 time
+    u64 order
+    u8 access
+    u8 change  # EMPTIED or none
+    bint is_copy  # by Dup: of the Open only the last use counts
+
+
+# Opens so far, of all tables that may hold copies of them.
+cdef struct OpenLog:
+    u64 n_opens
+    bint has_copies
+    Buffer ended  # u8 for each, with copies
+
+
+cdef struct Descriptors:
+    OpenFile *slots
+    u32 mask
+    u32 n
+    u64 seed
+    OpenLog *log
+    Buffer *records  # of all, or an array of them by process
+    bint by_process
+
+
+# One use of a file by an execution, in the order they were made.
+cdef struct Record:
+    u64 files
+    s64 begin
+    s64 end
+    u32 index
+    u32 name  # of a change: number of the path or text
+    u8 access
+    u8 change
+    bint is_copy  # makes another record of the same last longer
+
+
+cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
+                          bint by_process, OpenLog *log) noexcept nogil
+cdef void descriptors_free(Descriptors *table) noexcept nogil
+cdef OpenFile *descriptors_find(Descriptors *table, s32 fd) noexcept nogil
+cdef void descriptors_remove(Descriptors *table, OpenFile *file) noexcept nogil
+cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogil
+# Appends what is still open to `files` (OpenFile).
+cdef int descriptors_collect(const Descriptors *table, Buffer *files) noexcept nogil
+# Records them in the order of opening, up to the last events of who opened them.
+cdef int descriptors_end(Trace *trace, Descriptors *table, Buffer *files) noexcept nogil
+cdef void descriptors_empty(Descriptors *table) noexcept nogil
+# What the event means for the files of the table; `before` is the event before it of its process.
+cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                     const Event *before) noexcept nogil

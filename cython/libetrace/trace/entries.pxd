@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# The executions of one process.
+from libetrace.trace.descriptors cimport Descriptors, OpenLog
+from libetrace.core.memory cimport Buffer
+from libetrace.trace.event_model cimport Program
+from libetrace.trace.trace cimport Edge, Trace
+from libetrace.core.types cimport s64, u32, u64
+
+
+# Where an execution begins, and its lists in Builder.forks and Builder.cpus.
+cdef struct Start:
+    s64 time
+    const Program *program
+    size_t forks
+    size_t cpus
+
+
+# A record by what it is sorted by.
+cdef struct Key:
+    u64 files
+    u32 index
+    u32 record
+
+
+# Memory of a thread, used again for each process.
+cdef struct Builder:
+    Trace *trace
+    Buffer *grouped  # records that are there already, by process
+    u64 split_bytes
+    u32 first_process
+    u32 next_wanted  # descriptor of the process at hand
+    Descriptors table
+    OpenLog log
+    Buffer records
+    Buffer files  # OpenFile, at the end
+    Buffer keys
+    Buffer spare
+    Buffer starts
+    Buffer forks  # JSON
+    Buffer cpus  # JSON
+    Buffer out
+    u64 n_entries
+    u64 n_files
+
+
+cdef int builder_init(Builder *builder, Trace *trace) noexcept nogil
+cdef void builder_free(Builder *builder) noexcept nogil
+# Appends the entries of the process to builder.out; -1 when there is no memory.
+cdef int build_process(Builder *builder, u32 number) noexcept nogil

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Puts together what the chunks hold of each upid, and upids into families.
+
+An event may begin in one chunk and have its strings in the next ones: those are strays there, and
+are given to the event here, in order. All of it is serial and costs by upid, not by line.
+"""
+from libc.stdlib cimport calloc, free, malloc, qsort
+
+from libetrace.trace.event_assembly cimport add_line, finish_event, waits_for_variable
+from libetrace.trace.line_grammar cimport find_code
+from libetrace.core.memory cimport Buffer, buffer_free, buffer_reserve
+from libetrace.trace.event_model cimport DEAD, GOES_ON, UNSEEN, Chunk, Event, Program, Stray, Task
+from libetrace.trace.report cimport (
+    CUT_OFF, INCOMPLETE, SECOND_PARENT, STRAY_STRING, report_add, report_merge,
+)
+from libetrace.core.scan cimport etrace_find_newline, etrace_hash64
+from libetrace.trace.trace cimport (
+    CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line, find_process,
+)
+from libetrace.core.types cimport INT64_MAX, UINT32_MAX, s64, u32, u64
+from libc.string cimport memset
+
+cdef enum:
+    UNKNOWN = 0
+    ON_PATH = 1
+    KNOWN = 2
+    HAS_DEAD = 3
+
+
+cdef int compare_upids(const void *a, const void *b) noexcept nogil:
+    cdef s64 x = (<const Process *>a).upid
+    cdef s64 y = (<const Process *>b).upid
+    return (x > y) - (x < y)
+
+
+# (Re)makes the table from upid to process for `cap` processes.
+cdef int index_processes(Trace *trace, u64 cap) noexcept nogil:
+    cdef u64 n_slots = 64
+    cdef u32 i
+    cdef u32 at
+    while n_slots < 2 * cap:
+        n_slots *= 2
+    if n_slots > <u64>1 << 32:
+        return -1
+    free(trace.slots)
+    trace.slots = <u32 *>calloc(n_slots, sizeof(u32))
+    if trace.slots == NULL:
+        return -1
+    trace.mask = <u32>(n_slots - 1)
+    for i in range(trace.n_processes):
+        at = <u32>etrace_hash64(<u64>trace.processes[i].upid, trace.seed) & trace.mask
+        while trace.slots[at]:
+            at = (at + 1) & trace.mask
+        trace.slots[at] = i + 1
+    return 0
+
+
+cdef Process *new_process(Trace *trace, Buffer *processes, s64 upid) noexcept nogil:
+    cdef Process *process
+    cdef u32 at
+    if buffer_reserve(processes, sizeof(Process)) < 0:
+        return NULL
+    trace.processes = <Process *>processes.data
+    process = &trace.processes[trace.n_processes]
+    memset(process, 0, sizeof(Process))
+    process.upid = upid
+    processes.len += sizeof(Process)
+    trace.n_processes += 1
+    if 2 * <u64>trace.n_processes > trace.mask:
+        return process if index_processes(trace, 2 * <u64>trace.n_processes) == 0 else NULL
+    at = <u32>etrace_hash64(<u64>upid, trace.seed) & trace.mask
+    while trace.slots[at]:
+        at = (at + 1) & trace.mask
+    trace.slots[at] = trace.n_processes
+    return process
+
+
+cdef int join_strays(Trace *trace, Chunk *chunk) noexcept nogil:
+    cdef Stray *strays = <Stray *>chunk.strays.data
+    cdef const char *end
+    cdef Process *process
+    cdef u32 number
+    cdef size_t i
+    for i in range(chunk.strays.len / sizeof(Stray)):
+        number = find_process(trace, strays[i].task.upid)
+        process = &trace.processes[number] if number != NO_PROCESS else NULL
+        if process == NULL or process.tail == NULL:
+            report_add(&chunk.report, STRAY_STRING, strays[i].line, 1)
+            continue
+        end = etrace_find_newline(strays[i].text, chunk.end)
+        if add_line(process.tail_chunk, process.tail, find_code(strays[i].text, end),
+                    strays[i].text, end, chunk.first_line + strays[i].line
+                    - process.tail_chunk.first_line) < 0:
+            return -1
+    return 0
+
+
+cdef int join_task(Process *process, Chunk *chunk, Task *task) noexcept nogil:
+    if task.begins_with_upid and process.tail != NULL \
+            and waits_for_variable(&process.tail.assembly):
+        task.first.access |= GOES_ON
+    elif process.tail != NULL and finish_event(process.tail_chunk, process.tail, INCOMPLETE) < 0:
+        return -1
+    process.tail = task
+    process.tail_chunk = chunk
+    if task.first == NULL:
+        return 0
+    if process.first == NULL:
+        process.first = task.first
+    else:
+        process.last.next = task.first
+        process.is_unsorted |= process.last.time > task.first.time
+    process.last = task.last
+    process.is_unsorted |= task.is_unsorted
+    return 0
+
+
+cdef int join_tasks(Trace *trace, Chunk *chunk, Buffer *processes) noexcept nogil:
+    cdef Task **tasks = <Task **>chunk.tasks.data
+    cdef Process *process
+    cdef u32 number
+    cdef size_t i
+    for i in range(chunk.tasks.len / sizeof(Task *)):
+        if tasks[i].assembly.state == UNSEEN:
+            continue
+        number = find_process(trace, tasks[i].upid)
+        if number == NO_PROCESS:
+            process = new_process(trace, processes, tasks[i].upid)
+            if process == NULL:
+                return -1
+        else:
+            process = &trace.processes[number]
+        if join_task(process, chunk, tasks[i]) < 0:
+            return -1
+    return 0
+
+
+cdef void join_lines(Trace *trace) noexcept nogil:
+    cdef Chunk *chunk
+    cdef u32 i
+    trace.start = INT64_MAX
+    for i in range(trace.n_chunks):
+        chunk = &trace.chunks[i]
+        chunk.first_line = trace.n_lines
+        trace.n_lines += chunk.n_lines
+        trace.start = min(trace.start, chunk.min_time)
+        trace.end = max(trace.end, chunk.max_time)
+
+
+# No event goes on in another file.
+cdef int end_file(Trace *trace) noexcept nogil:
+    cdef Process *process
+    cdef u32 i
+    for i in range(trace.n_processes):
+        process = &trace.processes[i]
+        if process.tail != NULL and finish_event(process.tail_chunk, process.tail, CUT_OFF) < 0:
+            return -1
+        process.tail = NULL
+    return 0
+
+
+cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
+    cdef Chunk *chunk
+    cdef u32 i
+    for i in range(trace.n_chunks):
+        chunk = &trace.chunks[i]
+        if chunk.is_first and end_file(trace) < 0:
+            return -1
+        if join_strays(trace, chunk) < 0 or join_tasks(trace, chunk, processes) < 0:
+            return -1
+    if end_file(trace) < 0:
+        return -1
+    for i in range(trace.n_chunks):
+        report_merge(&trace.report, &trace.chunks[i].report, trace.chunks[i].first_line)
+    return 0
+
+
+cdef int join_processes(Trace *trace) noexcept nogil:
+    cdef Buffer processes
+    memset(&processes, 0, sizeof(processes))
+    join_lines(trace)
+    if join_chunks(trace, &processes) < 0:
+        buffer_free(&processes)
+        trace.processes = NULL
+        return -1
+    if trace.n_processes:
+        qsort(trace.processes, trace.n_processes, sizeof(Process), compare_upids)
+    return index_processes(trace, trace.n_processes)
+
+
+cdef u64 count_claims(Trace *trace) noexcept nogil:
+    cdef u64 n = 0
+    cdef u32 i
+    for i in range(trace.n_workers):
+        n += trace.workers[i].claims.len / sizeof(Claim)
+    return n
+
+
+# The earlier of two claims to a child stays; the other costs its event.
+cdef Claim *settle(Trace *trace, Claim *a, Claim *b) noexcept nogil:
+    cdef Claim *loser = b if compare_events(a.event, b.event) < 0 else a
+    report_add(&trace.report, SECOND_PARENT, event_line(trace, loser.event), 1)
+    loser.event.kind = DEAD
+    trace.processes[loser.parent].mark = HAS_DEAD
+    return b if loser == a else a
+
+
+cdef void put_claim(Trace *trace, Claim **slots, u64 mask, Claim *claim) noexcept nogil:
+    cdef u64 at = etrace_hash64(<u64>claim.child, trace.seed) & mask
+    while slots[at] != NULL and slots[at].child != claim.child:
+        at = (at + 1) & mask
+    slots[at] = claim if slots[at] == NULL else settle(trace, slots[at], claim)
+
+
+cdef void take_parent(Trace *trace, const Claim *claim) noexcept nogil:
+    cdef u32 number = find_process(trace, claim.child)
+    cdef Process *child
+    if number == NO_PROCESS:
+        return
+    child = &trace.processes[number]
+    child.parent = claim.parent
+    child.parent_index = claim.index
+    child.fork_event = claim.event
+    child.inherits = child.first != NULL and compare_events(claim.event, child.first) < 0
+    child.shares_files = child.inherits and claim.flags & CLONE_FILES != 0
+
+
+cdef int join_parents(Trace *trace) noexcept nogil:
+    cdef u64 n_slots = 64
+    cdef u64 n = count_claims(trace)
+    cdef Claim **slots
+    cdef Claim *claims
+    cdef u64 i
+    cdef u32 number
+    cdef u32 worker
+    while n_slots < 2 * n:
+        n_slots *= 2
+    slots = <Claim **>calloc(n_slots, sizeof(Claim *))
+    if slots == NULL:
+        return -1
+    for worker in range(trace.n_workers):
+        claims = <Claim *>trace.workers[worker].claims.data
+        for i in range(trace.workers[worker].claims.len / sizeof(Claim)):
+            put_claim(trace, slots, n_slots - 1, &claims[i])
+    for number in range(trace.n_processes):
+        if trace.processes[number].mark == HAS_DEAD:
+            drop_dead(&trace.processes[number])
+    for i in range(n_slots):
+        if slots[i] != NULL:
+            take_parent(trace, slots[i])
+    free(slots)
+    return 0
+
+
+# Follows forks up to a command, then gives it to everyone on the way. A circle of forks has none.
+cdef void inherit(Trace *trace, u32 number) noexcept nogil:
+    cdef Program *program = NULL
+    cdef u32 at = number
+    cdef Process *process
+    while at != NO_PROCESS:
+        process = &trace.processes[at]
+        if process.mark != UNKNOWN:
+            program = process.inherited
+            break
+        process.mark = ON_PATH
+        if process.parent != NO_PROCESS and process.parent_index:
+            program = trace.processes[process.parent].programs[process.parent_index - 1]
+            break
+        at = process.parent
+    at = number
+    while at != NO_PROCESS and trace.processes[at].mark == ON_PATH:
+        trace.processes[at].mark = KNOWN
+        trace.processes[at].inherited = program
+        at = trace.processes[at].parent
+
+
+cdef u32 group_of(Trace *trace, u32 number) noexcept nogil:
+    cdef Process *processes = trace.processes
+    while processes[number].group != number:
+        processes[number].group = processes[processes[number].group].group
+        number = processes[number].group
+    return number
+
+
+# Chains the members of each group, in order of upid; its number is that of its first member.
+cdef void join_groups(Trace *trace) noexcept nogil:
+    cdef Process *processes = trace.processes
+    cdef u32 a
+    cdef u32 b
+    cdef u32 i
+    for i in range(trace.n_processes):
+        processes[i].group = i
+        processes[i].next_in_group = NO_PROCESS
+    for i in range(trace.n_processes):
+        if processes[i].shares_files:
+            a = group_of(trace, i)
+            b = group_of(trace, processes[i].parent)
+            processes[max(a, b)].group = min(a, b)
+    for i in range(trace.n_processes):
+        processes[i].group = group_of(trace, i)
+    for i in range(trace.n_processes, 0, -1):
+        a = processes[i - 1].group
+        if a != i - 1:
+            processes[i - 1].next_in_group = processes[a].next_in_group
+            processes[a].next_in_group = i - 1
+
+
+cdef int number_executions(Trace *trace) noexcept nogil:
+    cdef u64 n = 0
+    cdef u32 i
+    cdef u32 k
+    for i in range(trace.n_processes):
+        trace.processes[i].first_execution = <u32>n
+        n += <u64>trace.processes[i].n_programs + 1
+    if n >= UINT32_MAX:
+        return -1
+    trace.n_executions = <u32>n
+    trace.execution_process = <u32 *>malloc((n + 1) * sizeof(u32))
+    if trace.execution_process == NULL:
+        return -1
+    for i in range(trace.n_processes):
+        for k in range(trace.processes[i].n_programs + 1):
+            trace.execution_process[trace.processes[i].first_execution + k] = i
+    return 0
+
+
+cdef int join_families(Trace *trace) noexcept nogil:
+    cdef u32 i
+    for i in range(trace.n_processes):
+        trace.processes[i].parent = NO_PROCESS
+        trace.processes[i].mark = UNKNOWN
+    if join_parents(trace) < 0 or number_executions(trace) < 0:
+        return -1
+    for i in range(trace.n_processes):
+        trace.processes[i].mark = UNKNOWN
+    for i in range(trace.n_processes):
+        inherit(trace, i)
+    join_groups(trace)
+    return 0

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""The passes over a trace, in order: reader -> joiner -> verifier -> builder.
+
+Passes over chunks, processes and paths are for all threads at once; what joins their results is
+serial, and costs by process or by distinct string, not by line.
+"""
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from libetrace.trace.builder cimport build_ranges, output_end, output_free, output_init
+from libetrace.trace.environment cimport write_environment, write_mounts
+from libetrace.trace.joiner cimport join_families, join_processes
+from libetrace.core.memory cimport Buffer, arena_free, buffer_add, buffer_free
+from libetrace.core.interned cimport names_free, names_init
+from libetrace.trace.paths cimport join_paths, prepare_paths
+from libetrace.trace.pipes cimport link_pipes
+from libetrace.trace.reader cimport free_chunk, read_chunk
+from libetrace.trace.event_model cimport MAX_CHUNKS, N_KINDS, Chunk
+from libetrace.trace.report cimport report_merge
+from libetrace.core.scan cimport ETRACE_PAD, etrace_add, etrace_find_newline, etrace_take
+from libetrace.trace.trace cimport Worker
+from libetrace.core.types cimport u16, u32, u64
+from libetrace.trace.verifier cimport verify_processes
+
+cdef extern from "<sys/mman.h>" nogil:
+    enum: MADV_DONTNEED
+    int madvise(void *at, size_t size, int advice)
+
+cdef extern from "<time.h>" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    enum: CLOCK_MONOTONIC
+    int clock_gettime(int clock, timespec *now)
+
+cdef enum:
+    CHUNK_BYTES = 4 << 20  # small enough for the threads to end together
+    PAGE_BYTES = 4096
+    NS_PER_SECOND = 1000000000
+
+
+# Lets go of pages that have been read: the kernel still has them when they are needed again.
+cdef void drop_pages(const char *begin, const char *end) noexcept nogil:
+    cdef size_t first = (<size_t>begin + PAGE_BYTES - 1) & ~<size_t>(PAGE_BYTES - 1)
+    cdef size_t last = <size_t>end & ~<size_t>(PAGE_BYTES - 1)
+    if first < last:
+        madvise(<void *>first, last - first, MADV_DONTNEED)
+
+
+cdef int read_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    cdef u64 i
+    cdef Chunk *chunk
+    while not trace.cancelled and not trace.failed:
+        i = etrace_take(&trace.taken)
+        if i >= trace.n_chunks:
+            return 0
+        chunk = &trace.chunks[i]
+        chunk.arena = &trace.workers[worker].arena
+        chunk.names = &trace.workers[worker].names
+        chunk.ranks = &trace.workers[worker].ranks
+        if read_chunk(chunk) < 0:
+            return -1
+        etrace_add(&trace.done_bytes, chunk.end - chunk.begin)
+        if trace.is_mapped:
+            drop_pages(chunk.begin, chunk.end)
+    return 0
+
+
+cdef void count_kinds(Trace *trace) noexcept nogil:
+    cdef u32 i
+    cdef u32 kind
+    for i in range(trace.n_chunks):
+        for kind in range(N_KINDS):
+            trace.n_kinds_seen[kind] += trace.chunks[i].n_events[kind]
+
+
+cdef int join_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    count_kinds(trace)
+    return join_processes(trace)
+
+
+cdef int verify_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    return verify_processes(trace, worker)
+
+
+cdef int family_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    cdef u32 i
+    for i in range(trace.n_workers):
+        report_merge(&trace.report, &trace.workers[i].report, 0)
+    return -1 if join_families(trace) < 0 or join_paths(trace) < 0 else 0
+
+
+cdef int path_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    return prepare_paths(trace, worker)
+
+
+cdef int pipe_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    if link_pipes(trace) < 0:
+        return -1
+    return output_init(output, trace, output.fd, output.split_bytes)
+
+
+cdef int build_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    return build_ranges(output, trace)
+
+
+cdef int end_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    return output_end(output)
+
+
+cdef Pass PASSES[N_PASSES]
+PASSES[0] = read_pass
+PASSES[1] = join_pass
+PASSES[2] = verify_pass
+PASSES[3] = family_pass
+PASSES[4] = path_pass
+PASSES[5] = pipe_pass
+PASSES[6] = build_pass
+PASSES[7] = end_pass
+
+
+# Whether every thread takes part in the pass.
+cdef bint is_threaded(int number) noexcept nogil:
+    return PASSES[number] in (read_pass, verify_pass, path_pass, build_pass)
+
+
+cdef int run_pass(int number, Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+    return PASSES[number](trace, output, worker)
+
+
+cdef u64 make_seed() noexcept nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return <u64>now.tv_sec * NS_PER_SECOND + <u64>now.tv_nsec ^ <u64>&now
+
+
+# Cuts the trace at line ends.
+cdef int cut_chunks(Trace *trace, size_t chunk_bytes) noexcept nogil:
+    cdef const char *at = trace.data
+    cdef const char *end = trace.data + trace.size
+    cdef Chunk *chunk
+    if not chunk_bytes:
+        chunk_bytes = CHUNK_BYTES
+    if trace.size / chunk_bytes >= MAX_CHUNKS - 1:
+        chunk_bytes = trace.size / (MAX_CHUNKS - 1) + 1
+    trace.chunks = <Chunk *>calloc(trace.size / chunk_bytes + 1, sizeof(Chunk))
+    if trace.chunks == NULL:
+        return -1
+    while at < end:
+        chunk = &trace.chunks[trace.n_chunks]
+        chunk.number = <u16>trace.n_chunks
+        chunk.is_first = trace.n_chunks == 0
+        chunk.begin = at
+        at = end if <size_t>(end - at) <= chunk_bytes else \
+            etrace_find_newline(at + chunk_bytes - 1, end) + 1
+        if at > end:
+            at = end
+        chunk.end = at
+        trace.n_chunks += 1
+    return 0
+
+
+cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
+                    size_t chunk_bytes) noexcept nogil:
+    cdef u32 i
+    memset(trace, 0, sizeof(trace[0]))
+    trace.data = data
+    trace.size = size
+    trace.seed = make_seed()
+    trace.n_workers = n_workers
+    for i in range(n_workers):
+        if names_init(&trace.workers[i].names, trace.seed) < 0:
+            return -1
+    return cut_chunks(trace, chunk_bytes)
+
+
+cdef void trace_free(Trace *trace) noexcept nogil:
+    cdef Worker *worker
+    cdef u32 i
+    for i in range(trace.n_chunks):
+        free_chunk(&trace.chunks[i])
+    for i in range(trace.n_workers):
+        worker = &trace.workers[i]
+        arena_free(&worker.arena)
+        names_free(&worker.names)
+        free(worker.ranks)
+        buffer_free(&worker.claims)
+    free(trace.chunks)
+    free(trace.processes)
+    free(trace.slots)
+    free(trace.execution_process)
+    free(trace.paths)
+    free(trace.edges)
+
+
+# All passes on this thread.
+cdef int run_all(Trace *trace, Output *output) noexcept nogil:
+    cdef int number
+    for number in range(N_PASSES):
+        trace.taken = 0
+        if run_pass(number, trace, output, 0) < 0:
+            return -1
+    return 0
+
+
+cdef int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) noexcept nogil:
+    cdef Trace *trace = <Trace *>calloc(1, sizeof(Trace))
+    cdef char *copy = <char *>calloc(1, size + ETRACE_PAD)
+    cdef Buffer text
+    cdef Output output
+    cdef int status = -1
+    memset(&output, 0, sizeof(output))
+    memset(&text, 0, sizeof(text))
+    output.fd = -1
+    if trace != NULL and copy != NULL:
+        if size:
+            memcpy(copy, data, size)
+        status = trace_init(trace, copy, size, 1, chunk_bytes)
+        trace.no_stat = True
+        if status == 0:
+            status = run_all(trace, &output)
+        if status == 0:
+            status = write_environment(trace, &text) | write_mounts(trace, &text)
+        output_free(&output, trace)
+        trace_free(trace)
+    buffer_free(&text)
+    free(copy)
+    free(trace)
+    return status
