@@ -140,7 +140,7 @@ lint: build ## all linters
 	$(BIN)/python build-aux/arrows.py
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
-	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual --check
+	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages --check
 
 format: ## let ruff rewrite the Python files
 	@build-aux/setup lint $(VENV)
@@ -153,7 +153,7 @@ bench: build ## measure speed and memory: paired runs, medians, ratios
 
 generate: build ## render what is rendered from etrace/spec, and man pages from the commands
 	PYTHONPATH=. $(BIN)/python -m etrace.render
-	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual
+	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages
 
 debug: ## build with every check on into .venv-debug, and run the tests on it
 	$(MAKE) pytest VENV=.venv-debug BUILD=build/debug \

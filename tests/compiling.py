@@ -14,8 +14,8 @@ from libetrace.trace.parser import parse_bytes
 
 from etrace.nfsdb.store import StringTable, open_database
 from etrace.postprocess import config
-from etrace.postprocess.compilations import Compilations
-from etrace.postprocess.probe import Prober
+from etrace.postprocess.compilations.phase import Compilations
+from etrace.postprocess.compilations.probe import Prober
 from etrace.postprocess.run import Work
 
 MAKE = 1

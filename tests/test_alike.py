@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from etrace.alike import distance, nearest, suggestion
-from etrace.cli.cas import COMMANDS
+from etrace.cli.cas.program import COMMANDS
 
 NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]
 

@@ -35,18 +35,18 @@ class Command:
 
 
 COMMANDS = (
-    Command("run", "etrace.cli.commands.run", "trace a command and everything it starts"),
-    Command("start", "etrace.cli.commands.start", "trace by the kernel module from now on (root)"),
-    Command("status", "etrace.cli.commands.status", "show the session and what it lost"),
-    Command("stop", "etrace.cli.commands.stop", "end the session and write its trace (root)"),
-    Command("summary", "etrace.cli.commands.summary", "what a parsed build did, on one page"),
+    Command("run", "etrace.cli.etrace.run", "trace a command and everything it starts"),
+    Command("start", "etrace.cli.etrace.start", "trace by the kernel module from now on (root)"),
+    Command("status", "etrace.cli.etrace.status", "show the session and what it lost"),
+    Command("stop", "etrace.cli.etrace.stop", "end the session and write its trace (root)"),
+    Command("summary", "etrace.cli.etrace.summary", "what a parsed build did, on one page"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",
-        "etrace.cli.commands.doctor",
+        "etrace.cli.etrace.doctor",
         "check how etrace can capture here, and what to do if it cannot",
     ),
-    Command("completion", "etrace.cli.commands.completion", "print a shell completion script"),
+    Command("completion", "etrace.cli.etrace.completion", "print a shell completion script"),
 )
 SUMMARY = "see everything a Linux build did"
 EPILOG = """\
@@ -97,7 +97,7 @@ def _arguments(command: Command, module: ModuleType, words: list[str]) -> argpar
     read = getattr(module, "read", None)
     if read is not None and (args := read(words)) is not None:
         return args  # type: ignore[no-any-return]
-    from etrace.cli.options import Parser
+    from etrace.cli.options.common import Parser
 
     description = f"{command.summary[0].upper()}{command.summary[1:]}."
     parser = Parser(prog=f"etrace {command.name}", description=description)
@@ -137,7 +137,7 @@ def cas(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
 
     def run() -> int:
-        from etrace.cli import cas as program
+        from etrace.cli.cas import program
 
         return program.main(words)
 

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import guarded, stop, tell
-from etrace.cli.options import Parser, add_unpacking, positive
+from etrace.cli.options.common import Parser, add_unpacking, positive
 from etrace.cli.version import add_version
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from etrace.compilers.options import INPUT, Argument, values
 from etrace.compilers.response import Expanded
 from etrace.compilers.tools import Tool, Tools
 from etrace.figures import agree, count
+from etrace.postprocess.compilations.response_files import response_files
 from etrace.postprocess.config import Config
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
 from etrace.postprocess.outputs import Outputs, Written, find_named, find_results
-from etrace.postprocess.response_files import response_files
 from etrace.postprocess.run import Work, product
 from etrace.spec.database import NONE
 

@@ -27,6 +27,7 @@ from etrace.spec.database import COLUMNS, PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
 PHASES = ("wrappers", "patterns", "linked", "compilations")
+_MODULES = {"compilations": "compilations.phase"}
 #: of `cas cache`: made of what those above made, and dropped when they make it anew
 LATER = ("closures",)
 ATTRIBUTE, LATER_ATTRIBUTE = "phases", "later_phases"
@@ -120,7 +121,7 @@ def product(name: str, *data: Any) -> NewTable:
 
 def load_phase(name: str) -> Phase:
     """Import a phase: what it needs is imported only when it runs."""
-    phase: Phase = importlib.import_module(f"etrace.postprocess.{name}").PHASE
+    phase: Phase = importlib.import_module(f"etrace.postprocess.{_MODULES.get(name, name)}").PHASE
     return phase
 
 

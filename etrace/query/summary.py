@@ -22,10 +22,10 @@ from etrace.nfsdb.files import locate
 from etrace.nfsdb.store import is_fresh, open_database, reopen
 from etrace.postprocess import config
 from etrace.query.dependencies import Dependencies
+from etrace.query.facts import n_processes
 from etrace.query.file_kinds import FileKind, FileKinds
 from etrace.query.records import Records
 from etrace.query.rules import Rules
-from etrace.query.stat import n_processes
 from etrace.spec.database import NONE
 
 ACCESS = 0x3

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 from pathlib import Path
 
 import databases
 import pytest
 
-from etrace.cli import cas
-from etrace.cli.options import add_paths
+from etrace.cli.cas import program as cas
+from etrace.cli.options.common import add_paths
 from etrace.errors import UsageError
 
 
@@ -53,7 +52,7 @@ def test_every_name_belongs_to_one_command() -> None:
 
 @pytest.mark.parametrize("command", cas.COMMANDS, ids=lambda c: c.name)
 def test_every_command_keeps_the_protocol(command: cas.CasCommand) -> None:
-    module = importlib.import_module(command.module)
+    module = command.load()
     made = cas.make_parser(command, module)
     assert made.prog == f"cas {command.name}"
     assert callable(module.answer if command in cas.QUERIES else module.run)

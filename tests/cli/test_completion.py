@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-from etrace.cli.completion import script
 from etrace.cli.main import etrace
+from etrace.cli.manual.completion import script
 
 SHELLS = ("bash", "zsh", "fish")
 STUBS = {"bash": "etrace.bash", "zsh": "_etrace", "fish": "etrace.fish"}

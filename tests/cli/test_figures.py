@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.cli import figures
+from etrace.cli.show import figures
 from etrace.figures import agree
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from etrace.cli import cas, declarations, main, manual
+from etrace.cli import main
+from etrace.cli.cas import program as cas
+from etrace.cli.manual import declarations
+from etrace.cli.manual import pages as manual
 
 TOP = Path(__file__).parents[2]
 NAMES = ("cas", "etrace", "etrace_cat", "etrace_parser")

@@ -12,7 +12,7 @@ import databases
 import pytest
 from backends import need_root
 
-from etrace.cli import cas
+from etrace.cli.cas import program as cas
 from etrace.cli.main import cas as run_cas
 
 FILES = [b"/src/Makefile", b"/src/hello", b"/src/libutil.a", b"/src/main.c", b"/src/main.o",

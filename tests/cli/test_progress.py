@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from etrace.cli.progress import progress
+from etrace.cli.terminal.progress import progress
 
 
 class FakeTerminal(io.StringIO):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.cli import cas
+from etrace.cli.cas import program as cas
 from etrace.parse import parse_trace
 
 TOP = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from struct import pack
 import pytest
 
 from etrace.capture.backend import Progress
-from etrace.cli import status_line
-from etrace.cli.commands.run import status_fields
+from etrace.cli.etrace.run import status_fields
+from etrace.cli.terminal import status_line
 
 FIELDS = ("etrace  0:07", "1 process (1 live)", "12 programs", "1 open", "1.5 MB")
 

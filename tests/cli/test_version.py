@@ -36,7 +36,7 @@ def test_a_program_tells_its_version_and_features(program: Path, features: list[
 
 def test_features_are_looked_for_only_when_somebody_asks() -> None:
     code = (
-        "import sys\nfrom etrace.cli.cas import top_parser\ntop_parser()\n"
+        "import sys\nfrom etrace.cli.cas.program import top_parser\ntop_parser()\n"
         "print('etrace.capture.features' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

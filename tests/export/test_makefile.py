@@ -17,7 +17,7 @@ from libetrace.image.file import Image
 
 from etrace.export.makefile import Rule, lines, makefile
 from etrace.nfsdb.store import open_database
-from etrace.query.commands import commands
+from etrace.query.executions import commands
 
 SHOW = "import json, os, sys; print(json.dumps([os.getcwd(), *sys.argv[1:]]))"
 

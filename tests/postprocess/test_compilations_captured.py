@@ -20,7 +20,7 @@ from libetrace.image.file import Image
 from etrace.export import compile_commands
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import config, run
-from etrace.postprocess.probe import Prober, search_list
+from etrace.postprocess.compilations.probe import Prober, search_list
 
 DATA = Path(__file__).parents[1] / "data"
 GOLDEN = Path(__file__).parents[1] / "golden"

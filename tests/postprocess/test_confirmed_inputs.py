@@ -16,7 +16,7 @@ import etrace
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import config, run
-from etrace.postprocess.confirmed_inputs import PLUGIN, Answer, confirm, find_plugin
+from etrace.postprocess.compilations.confirmed_inputs import PLUGIN, Answer, confirm, find_plugin
 
 SOURCE = Path(__file__).parents[2] / "native/gcc_input_name/plugin.cc"
 BUILD = """\

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from etrace.postprocess import probe, trusted
-from etrace.postprocess.compiler_questions import allowed_options
-from etrace.postprocess.probe import Prober, Question
-from etrace.postprocess.trusted import UntrustedError, trusted_compiler
+from etrace.postprocess.compilations import probe, trusted
+from etrace.postprocess.compilations.compiler_questions import allowed_options
+from etrace.postprocess.compilations.probe import Prober, Question
+from etrace.postprocess.compilations.trusted import UntrustedError, trusted_compiler
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
-from etrace.postprocess.trusted import check_owner
+from etrace.postprocess.compilations.trusted import check_owner
 
 CAS = Path(sysconfig.get_path("scripts")) / "cas"
 STRANGER = 12345

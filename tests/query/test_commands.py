@@ -6,10 +6,8 @@ from __future__ import annotations
 import databases
 from libetrace.image.file import Image
 
-from etrace.query.binaries import binaries
 from etrace.query.chosen import Given
-from etrace.query.commands import commands
-from etrace.query.execs import execs
+from etrace.query.executions import binaries, commands, execs
 
 
 def test_commands_are_the_executions_with_a_program(image: Image) -> None:

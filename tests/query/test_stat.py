@@ -7,11 +7,16 @@ import databases
 from libetrace.image.file import Image
 
 from etrace import __version__
-from etrace.query.config import COMPILERS, LINKERS, config, patterns
-from etrace.query.root_pid import root_pid
-from etrace.query.source_root import source_root
-from etrace.query.stat import stat
-from etrace.query.version import version
+from etrace.query.facts import (
+    COMPILERS,
+    LINKERS,
+    config,
+    patterns,
+    root_pid,
+    source_root,
+    stat,
+    version,
+)
 
 
 def test_counts(image: Image) -> None:

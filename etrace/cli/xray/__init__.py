@@ -8,7 +8,7 @@ import importlib
 from dataclasses import dataclass
 from types import ModuleType
 
-from etrace.cli.options import add_unpacking
+from etrace.cli.options.common import add_unpacking
 from etrace.cli.xray.watch import Watch
 from etrace.errors import UsageError
 

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from etrace.cli.options import positive
+from etrace.cli.options.common import positive
 from etrace.cli.xray import options
 from etrace.xray.account import SORT_KEYS, FunctionAccount, Report, account
 from etrace.xray.session import Session

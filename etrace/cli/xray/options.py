@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from etrace.cli.ending import tell
-from etrace.cli.output import opened
+from etrace.cli.show.output import opened
 from etrace.xray.names import Names, read_maps
 from etrace.xray.selection import Selection, parse_time
 from etrace.xray.session import Session

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etrace.cli.figures import count
-from etrace.cli.options import positive
+from etrace.cli.options.common import positive
+from etrace.cli.show.figures import count
 from etrace.cli.xray import options
 from etrace.cli.xray.account import show_ns
 from etrace.xray.session import Session

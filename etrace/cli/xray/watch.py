@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from etrace.cli.progress import PATIENCE_SECONDS, nothing, progress
+from etrace.cli.terminal.progress import PATIENCE_SECONDS, nothing, progress
 
 LOOK_SECONDS = 0.1
 

@@ -9,7 +9,7 @@ import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
 
-from etrace.cli import cas
+from etrace.cli.cas import program as cas
 
 SH = 1 << 22 | 9
 

@@ -21,7 +21,7 @@ import pytest
 from backends import need_root
 from terminal import wait_for_program
 
-from etrace.cli.captured import report
+from etrace.cli.etrace.captured import report
 
 ETRACE = str(Path(sys.executable).parent / "etrace")
 
@@ -226,7 +226,7 @@ def test_a_build_begins_without_slow_imports(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True)
     own = done.stderr.partition(" site\n")[2].splitlines()
     assert SLOW.isdisjoint(line.rpartition("|")[2].strip() for line in own)
-    assert any(line.endswith("etrace.cli.commands.run") or "options" in line for line in own)
+    assert any(line.endswith("etrace.cli.etrace.run") or "options" in line for line in own)
 
 
 @pytest.mark.parametrize(

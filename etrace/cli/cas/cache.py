@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas cache`: the image, made again when it is stale, damaged or of another schema; closures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from etrace.cli.cas.parse import add_said
+from etrace.cli.options.common import add_database
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas cache`."""
+    add_database(parser)
+    parser.add_argument("--force", action="store_true", help="make it again although it is right")
+    parser.add_argument("--set-root", metavar="DIR", help="where the build began, if not told")
+    parser.add_argument("--set-version", metavar="TEXT", help="what `cas version` prints")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
+def update(args: argparse.Namespace) -> str:
+    """Bring the image up to date; returns what is printed of it."""
+    from etrace.nfsdb.cache import update_image
+    from etrace.nfsdb.files import locate
+
+    files = locate(args.database)
+    made = update_image(files, add_said(args), force=args.force)
+    return f"{os.path.relpath(files.image)}: {'made' if made else 'as before'}"
+
+
+def close(args: argparse.Namespace) -> str:
+    """Find what the modules that `cas pp` found depend on; returns what is printed of it.
+
+    Nothing when `cas pp` did not run yet.
+    """
+    from etrace.nfsdb.store import open_database
+    from etrace.postprocess import config
+    from etrace.postprocess.run import LATER, Result, postprocess
+
+    image = open_database(args.database)
+    if "linked" not in image.tables:
+        return ""
+    results: list[Result] = []
+    postprocess(
+        image, config.load(image.path.parent), LATER, force=args.force, report=results.append
+    )
+    return f"closures: {results[0].text or 'as before'}"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `cas cache`."""
+    for step in (update, close):
+        text = step(args)
+        if text and not args.quiet:
+            print(text)
+    return 0

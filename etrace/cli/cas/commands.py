@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas commands`: executions that have a program."""
+
+from __future__ import annotations
+
+import argparse
+
+from libetrace.image.file import Image
+
+from etrace.cli.options import selection as selecting
+from etrace.cli.options import sources as source_options
+from etrace.cli.show import output
+from etrace.cli.show.answer import Answer
+from etrace.cli.show.shapes import Executions, document
+from etrace.errors import UsageError
+from etrace.query.compiled import sources
+from etrace.query.executions import commands
+from etrace.query.kinds import Kinds
+from etrace.query.source_choice import SourceChoice
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas commands`."""
+    selecting.add_all(parser)
+    group = parser.add_argument_group("for other tools")
+    group.add_argument(
+        "--generate", action="store_true", help="compile_commands.json of those that compiled"
+    )
+    group.add_argument("--makefile", action="store_true", help="with --generate: a Makefile")
+    group.add_argument(
+        "--all", action="store_true",
+        help="compilations of every source; a Makefile of all commands",
+    )  # fmt: skip
+    source_options.add_sources(group, with_all=False)
+    group.add_argument(
+        "--static", action="store_true", help="a Makefile without $(CC), with names as they were"
+    )
+
+
+def _generated(image: Image, args: argparse.Namespace, rows: list[int]) -> Answer:
+    compilations, chosen = Kinds(image).compilations, source_options.choice(image, args, [])
+    compiling = [row for row in rows if row in compilations]
+    if not args.makefile:
+        from etrace.export.compile_commands import entries
+
+        found = entries(image, [compilations[row] for row in compiling], chosen)
+        source_options.tell_left_out(chosen)
+        return document(output.indented(found), found)
+    from etrace.export.makefile import makefile
+
+    if not args.all:
+        rows = [row for row in compiling if _takes(image, chosen, compilations[row])]
+        source_options.tell_left_out(chosen)
+    text = makefile(image, rows, static=args.static)
+    return document(text, {"makefile": text.decode(errors="surrogateescape")})
+
+
+def _takes(image: Image, chosen: SourceChoice, compilation: int) -> bool:
+    """Tell whether any source of a compilation is taken; each is counted."""
+    taken = [source for source in sources(image, compilation) if chosen.takes(source)]
+    return bool(taken)
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with executions, or with what they are for another tool."""
+    rows = commands(image, selecting.given(args))
+    if args.generate:
+        return _generated(image, args, rows)
+    for name in ("makefile", "all", "static", "existing", "below"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} needs --generate")
+    return Answer(Executions(image), rows)

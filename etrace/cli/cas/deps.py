@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas deps`: everything that files were made of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from libetrace.image.file import Image
+
+from etrace.cli.options import kinds as kind_options
+from etrace.cli.options import selection as selecting
+from etrace.cli.options import walk as walking
+from etrace.cli.options.kinds import KindOf
+from etrace.cli.show.answer import Answer
+from etrace.cli.show.shapes import Executions, Facts, Files, Paths
+from etrace.query.dependencies import Dependencies
+from etrace.query.deps import Walked, walk
+from etrace.query.file_kinds import USUAL, FileKinds
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas deps`."""
+    walking.add_targets(parser)
+    walking.add_rules(parser)
+    kind_options.add_kinds(parser)
+    selecting.add_filter(parser)
+    group = parser.add_mutually_exclusive_group()
+    add = group.add_argument
+    add("--commands", action="store_true", help="the commands on the way instead of the files")
+    add("-G", "--dep-graph", dest="graph", action="store_true", help="who made what of what: JSON")
+    add("--dot", action="store_true", help="the same as a graph for dot(1)")
+    add("--cdm", action="store_true", help="the compiled sources of each FILE, a pair a line")
+    add("--rdm", action="store_true", help="the linked modules that need each FILE, a pair a line")
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths, or what one of the options asks for."""
+    dependencies, rules = Dependencies(image), walking.rules(args)
+    names = walking.targets(args)
+    if args.cdm or args.rdm:
+        return Answer(Facts(_pairs), [_map(dependencies, args)], single=True)
+    walked = walk(dependencies, names, rules, is_exact=not args.fed)
+    if args.commands:
+        return Answer(Executions(image), walked.commands)
+    kind_of = _kinds(image, walked)
+    if args.graph or args.dot:
+        return _graph(image, args, walked, kind_of)
+    kept = selecting.kept(image, args, walked.paths)
+    paths = kind_options.shown(kind_of, args, kept, USUAL)
+    if args.details or args.fmt or args.sorting_key:
+        uses = [(path, walked.use_of(path)) for path in paths]
+        return Answer(Files(image, kind_of), uses)
+    return Answer(Paths(), [image.path_string(path) for path in paths])
+
+
+def _kinds(image: Image, walked: Walked) -> KindOf:
+    """Return what gives the kind of a row of `paths` to those who were on the way."""
+    kinds, executions = FileKinds(image), frozenset(walked.executions)
+    return lambda path: kinds.within(path, executions)
+
+
+def _graph(image: Image, args: argparse.Namespace, walked: Walked, kind_of: KindOf) -> Answer:
+    from etrace.query.dependency_graph import DependencyGraph
+
+    graph = DependencyGraph(image)
+    graph.add(walked)
+    if args.dot:
+        lines = graph.dot(kind_options.view(kind_of, args, USUAL))
+        return Answer(Facts(_line), [{"line": line} for line in lines])
+    return Answer(Facts(json.dumps), [graph.record()], single=True)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return str(record["line"])
+
+
+def _pairs(record: Mapping[str, Any]) -> str:
+    """Return `key TAB value` for each value of each key."""
+    return "\n".join(f"{key}\t{value}" for key, values in record.items() for value in values)
+
+
+def _map(dependencies: Dependencies, args: argparse.Namespace) -> Mapping[str, Any]:
+    from etrace.query.compilation_map import compilation_map, reverse_map
+    from etrace.query.targets import find_targets
+
+    rows = find_targets(dependencies.image, walking.targets(args), is_exact=not args.fed)
+    of = compilation_map if args.cdm else reverse_map
+    return of(dependencies, rows, walking.rules(args))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas export`: the database as `.nfsdb.json`, compile_commands.json or Parquet files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from etrace.cli.options import selection as selecting
+from etrace.cli.options import sources as source_options
+from etrace.cli.options.common import add_database
+from etrace.cli.show.figures import count
+from etrace.errors import EtraceError, UsageError
+
+if TYPE_CHECKING:
+    from libetrace.image.file import Image
+
+
+FORMATS = ("json", "compile_commands", "parquet")
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas export`."""
+    add_database(parser)
+    parser.add_argument("format", choices=FORMATS, help="what to write")
+    parser.add_argument(
+        "directory", metavar="DIR", nargs="?", type=Path,
+        help="where the Parquet files go, one a table; made when it is not there",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path,
+        help="where a single file goes (default: standard output)",
+    )  # fmt: skip
+    group = parser.add_argument_group("for compile_commands")
+    source_options.add_sources(group)
+    selecting.add_filter(group)
+
+
+def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
+    """Write one file, or to the standard output."""
+    from etrace.cli.show.output import opened
+    from etrace.nfsdb.store import open_database
+
+    if args.directory is not None:
+        raise UsageError(
+            f"{args.format} goes to one file", f"cas export {args.format} -o {args.directory}"
+        )
+    image = open_database(args.database)
+    with opened(args.output, image.path) as stream:
+        write(image, stream)
+
+
+def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
+    """Return what writes compile_commands.json of the sources that the options choose."""
+    from etrace.export import compile_commands
+
+    def write(image: Image, stream: BinaryIO) -> None:
+        chosen = source_options.choice(image, args, args.filters)
+        compile_commands.write(image, stream, choice=chosen)
+        source_options.tell_left_out(chosen)
+
+    return write
+
+
+def export_parquet(args: argparse.Namespace) -> None:
+    """Write a Parquet file for each table."""
+    from etrace.export.parquet import write_parquet
+    from etrace.nfsdb.store import open_database
+
+    if args.directory is None or args.output is not None:
+        raise UsageError("parquet goes to a directory", "cas export parquet DIR")
+    if args.directory.exists() and not args.directory.is_dir():
+        raise EtraceError(
+            f"{args.directory}: not a directory", "each table becomes a file in a directory"
+        )
+    written = write_parquet(open_database(args.database), args.directory)
+    print(f"{count(len(written), 'table')} in {os.fspath(args.directory)}")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `cas export`."""
+    if args.format != "compile_commands":
+        for name in ("existing", "below", "all", "filters"):
+            if getattr(args, name):
+                option = f"--{name.removesuffix('s')}"
+                raise UsageError(f"{option} is for compile_commands", "leave it out")
+    if args.format == "json":
+        from etrace.nfsdb.to_json import write_json
+
+        export_file(args, write_json)
+    elif args.format == "compile_commands":
+        export_file(args, write_commands(args))
+    else:
+        export_parquet(args)
+    return 0

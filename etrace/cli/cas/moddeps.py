@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas moddeps`: the linked modules that files were made of."""
+
+from __future__ import annotations
+
+import argparse
+
+from libetrace.image.file import Image
+
+from etrace.cli.options import kinds as kind_options
+from etrace.cli.options import selection as selecting
+from etrace.cli.options import walk as walking
+from etrace.cli.show.answer import Answer
+from etrace.cli.show.shapes import Paths
+from etrace.query.dependencies import Dependencies
+from etrace.query.file_kinds import LASTING, FileKinds
+from etrace.query.moddeps import moddeps
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas moddeps`."""
+    walking.add_targets(parser)
+    walking.add_rules(parser)
+    kind_options.add_kinds(parser)
+    selecting.add_filter(parser)
+
+
+def answer(image: Image, args: argparse.Namespace) -> Answer:
+    """Answer with paths."""
+    names, rules = walking.targets(args), walking.rules(args)
+    rows = moddeps(Dependencies(image), names, rules, is_exact=not args.fed)
+    kept = kind_options.shown(FileKinds(image).of, args, selecting.kept(image, args, rows), LASTING)
+    return Answer(Paths(), [image.path_string(row) for row in kept])

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`cas pp`: adds linked modules, compilations, wrapping shells and command patterns."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from etrace.cli.ending import printable, tell
+from etrace.cli.options.common import add_database, positive
+from etrace.cli.terminal.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from libetrace.image.file import Image
+
+    from etrace.postprocess.config import Config
+    from etrace.postprocess.run import Result
+
+#: phase -> its options, the ancestor's too, and what they say
+PHASES = {
+    "linked": (("--linked", "--linking"), "modules that linkers and archivers made (l, t)"),
+    "compilations": (("--compilations", "-c"), "what was compiled from what, and how (d)"),
+    "wrappers": (("--wrappers", "--rbm"), "the shell that each command ran below (m)"),
+    "patterns": (
+        ("--patterns", "--precompute-command-patterns", "--pcp"),
+        "command lines against the patterns of .bas_config (n)",
+    ),
+}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas pp`."""
+    add_database(parser)
+    phases = parser.add_argument_group("phases (default: all)")
+    for name, (options, text) in PHASES.items():
+        phases.add_argument(*options, dest=name, action="store_true", help=text)
+    parser.add_argument(
+        "-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N",
+        help="threads, and compilers to ask at a time (default: one for each CPU)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ask-compilers", dest="is_asking", action="store_true",
+        help="run compilers of the build that only root can change, to ask for the directories "
+        "that they search by themselves; prints each command",
+    )  # fmt: skip
+    parser.add_argument(
+        "--confirm-inputs", action="store_true",
+        help="then let a plugin of gcc name the input files of each compilation again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--list-unread", action="store_true",
+        help="only list the commands whose response files are gone, upid and file",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true",
+                        help="run phases again whose results are still right")  # fmt: skip
+    parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
+def tell_config(config: Config) -> None:
+    """Say which configuration counts and what is wrong in it."""
+    for problem in config.problems:
+        tell(f"cas pp: warning: {problem}\n")
+    if config.is_default:
+        tell("cas pp: no .bas_config beside the database: using the shipped configuration\n")
+
+
+def teller(args: argparse.Namespace) -> Callable[[str], None]:
+    """Return what says one thing in a line, with --quiet nothing; names may hold newlines."""
+    if args.quiet:
+        return lambda _text: None
+    return lambda text: tell("cas pp: " + text.replace("\n", "\\n") + "\n")
+
+
+def line(result: Result) -> str:
+    """Return what is printed of one phase."""
+    return f"{result.phase:<13} {result.text or 'as before: nothing it depends on has changed'}"
+
+
+def update(args: argparse.Namespace, image: Image) -> list[Result]:
+    """Run the phases that were asked for; the image's file then holds what they found."""
+    from etrace.postprocess import config as configuration
+    from etrace.postprocess.run import PHASES as ORDER
+    from etrace.postprocess.run import postprocess
+
+    config = configuration.load(image.path.parent)
+    if not args.quiet:
+        tell_config(config)
+    chosen = [name for name in ORDER if getattr(args, name)] or list(ORDER)
+    results: list[Result] = []
+    with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
+        postprocess(
+            image, config, chosen,
+            jobs=args.jobs, force=args.force, is_asking=args.is_asking, progress=show,
+            tell=teller(args), report=results.append,
+        )  # fmt: skip
+    return results
+
+
+def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
+    """Print what gcc says of the inputs that were found, and warn where it differs."""
+    from etrace.postprocess import config as configuration
+    from etrace.postprocess.compilations.confirmed_inputs import confirm, find_plugin
+
+    config = configuration.load(image.path.parent)
+    with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
+        answers = confirm(image, config, find_plugin(), args.jobs, show, teller(args))
+    for answer in answers:
+        if answer.named is not None and not answer.is_same:
+            found, named = (b" ".join(paths).decode(errors="replace") for paths in answer.files)
+            tell(f"cas pp: warning: found {found}; gcc compiles {named}\n")
+    n_same = sum(answer.is_same for answer in answers)
+    n_silent = sum(answer.named is None for answer in answers)
+    if not args.quiet:
+        print(f"{'inputs':<13} {n_same} of {len(answers)} confirmed, {n_silent} without an answer")
+
+
+def list_unread(image: Image) -> None:
+    """Print the commands that are only partly known, and which response files they lack."""
+    from etrace.errors import EtraceError
+
+    if "unread_response_files" not in image.tables:
+        raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
+    table, upids = image["unread_response_files"], image["executions"]["upid"]
+    for row, string in zip(table["execution"], table["string"], strict=True):
+        path = image.string(string).decode("utf-8", "surrogateescape")
+        print(printable(f"{upids[row]} {path}".replace("\n", "\\n")))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `cas pp`."""
+    from etrace.nfsdb.store import open_database, reopen
+    from etrace.nfsdb.write_back import is_due, unknown_keys, write_back
+
+    image = open_database(args.database)
+    if args.list_unread:
+        list_unread(image)
+        return 0
+    results = update(args, image)
+    if not args.quiet:
+        print("\n".join(map(line, results)), flush=True)
+    if args.confirm_inputs:
+        confirm_inputs(args, reopen(image.path))
+    is_new = not all(result.is_reused for result in results)
+    image = reopen(image.path)
+    if args.no_json or not is_due(image, is_new=is_new):
+        return 0
+    if unknown_keys(image):
+        tell(
+            f"cas pp: the JSON has {unknown_keys(image)} keys that etrace does not know and stays "
+            "as it is; with the products, without those keys: cas export json\n"
+        )
+    else:
+        write_back(image.path)
+    return 0

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a finished capture tells: how much it saw, where it is, what to do next."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from etrace.cli.ending import tell
+from etrace.cli.show.figures import NS_PER_SECOND, count, size
+
+ZSTD_SUFFIX = ".zst"
+INTERRUPTED = "the build was interrupted: the trace is what it did until then"
+
+
+def report(stats: dict[str, Any], trace: str | Path) -> None:
+    """Tell the counts of a capture and the next command; nothing when they are not known."""
+    if not stats.get("executions") or "duration_ns" not in stats:
+        return
+    shown = os.path.relpath(trace)
+    seconds = stats["duration_ns"] / NS_PER_SECOND
+    if stats.get("ended") == "interrupted":
+        tell(f"etrace: {INTERRUPTED}\n")
+    tell(
+        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
+        f" and {count(stats['opens'], 'open')} in {seconds:.1f} s -> {shown}"
+        f" ({size(stats['bytes'])})\n"
+        f"etrace: next: etrace_parser {shown} {shown.removesuffix(ZSTD_SUFFIX)}.json\n"
+    )

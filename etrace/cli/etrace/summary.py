@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace summary`: what a parsed build did, on one page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from etrace.cli.ending import tell
+from etrace.cli.show.figures import count, seconds, size
+from etrace.query import summary
+from etrace.query.file_kinds import USUAL, FileKind
+from etrace.query.origin import origin_of
+from etrace.query.summary import Execution, Product, Program, Summary
+
+N_PRODUCTS = 8
+#: how kinds are counted; those that `cas deps` does not show either are empty
+NOUNS = {
+    FileKind.CONFIG: "configuration file",
+    FileKind.DATA: "data file",
+    **dict.fromkeys(frozenset(FileKind) - USUAL, ""),
+}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `etrace summary`."""
+    parser.add_argument(
+        "json",
+        nargs="?",
+        type=Path,
+        default=Path(".nfsdb.json"),
+        help="parsed build, or its directory (default: %(default)s)",
+    )
+
+
+def _slow(execution: Execution, width: int) -> str:
+    """Return one line; the end of a long command stays, where the names of files are."""
+    program = PurePosixPath(execution.binary).name
+    start = f"{seconds(execution.elapsed):>11}  {program:<8} "
+    text, room = shlex.join(execution.argv), max(width - len(start), 24)
+    if len(text) > room:
+        text = f"{text[: room // 3]}...{text[-(room - room // 3 - 3) :]}"
+    return start + text
+
+
+def _product(product: Product) -> Iterator[str]:
+    parts = ((product.files.get(kind, 0), NOUNS.get(kind, kind)) for kind in FileKind)
+    shown = ", ".join(count(n, noun) for n, noun in parts if n and noun)
+    yield f"  {os.path.relpath(product.path)}  ({product.kind}, {size(product.n_bytes)})"
+    yield f"      {shown or 'nothing that was read'}"
+    yield f"      by {count(product.commands, 'command')}: {', '.join(product.tools)}"
+
+
+def _program(program: Program) -> str:
+    times = "time " if program.count == 1 else "times"
+    return f"  {program.name:<20} {program.count:>6} {times} {seconds(program.elapsed_ns):>11}"
+
+
+def text(page: Summary, width: int) -> Iterator[str]:
+    """Lines of the page."""
+    yield (
+        f"{count(page.processes, 'process')}, {count(page.executions, 'program')} run"
+        f" ({page.failed} with a status other than 0), {seconds(page.elapsed_ns)}"
+    )
+    yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
+    if page.slowest:
+        yield from ("", "slowest commands")
+        yield from (_slow(execution, width) for execution in page.slowest)
+        yield from ("", "where the time went (commands that start no others)")
+        yield from (_program(p) for p in page.programs)
+    yield from ("", "what the binaries are made of (cas deps lists it)")
+    for product in page.products[:N_PRODUCTS]:
+        yield from _product(product)
+    if len(page.products) > N_PRODUCTS:
+        yield f"  and {len(page.products) - N_PRODUCTS} more"
+    if not page.products:
+        yield "  the build left no binary behind"
+
+
+def shown(line: str) -> str:
+    """Return a line as a terminal may have it: no control characters, nothing it cannot print."""
+    plain = "".join(c if c.isprintable() else f"\\x{ord(c) & 0xFF:02x}" for c in line)
+    encoding = getattr(sys.stdout, "encoding", None) or "ascii"  # no stream at all: `>&-`
+    return plain.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `etrace summary`."""
+    width = shutil.get_terminal_size((100, 24)).columns
+    page = summary.from_json(args.json)
+    origin = origin_of(args.json)
+    if origin.newer is not None:
+        tell(f"etrace: {args.json} is older than {origin.newer}: this is another build\n")
+        tell(f"  hint: make it again: etrace_parser {origin.newer} {args.json}\n")
+    for line in (*origin.remarks, *text(page, width)):
+        print(shown(line))
+    return 0

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of every command that walks over dependencies."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from etrace.cli.options.common import add_paths
+from etrace.errors import UsageError
+from etrace.query.rules import Rules
+
+TARGET_HELP = "see docs/dependencies.md; [file=PATH,direct=true,...] has options of its own"
+
+
+def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
+    """Add the options that make Rules."""
+    group = parser.add_argument_group("what the walk passes")
+    if direct:
+        group.add_argument(
+            "--direct", "--direct-global", dest="direct", action="store_true",
+            help="list other linked modules, and do not look behind them",
+        )  # fmt: skip
+    group.add_argument(
+        "--ordered", action=argparse.BooleanOptionalAction, default=True,
+        help="what was written after it was read is no input (default)",
+    )  # fmt: skip
+    group.add_argument(
+        "-P", "--pipes", "--with-pipes", dest="pipes", action=argparse.BooleanOptionalAction,
+        default=None, help="follow data through pipes (default, unless .bas_config says no)",
+    )  # fmt: skip
+    group.add_argument(
+        "-w",
+        "--wrap-deps",
+        dest="wrapped",
+        action="store_true",
+        help="take a shell and all that it started as one command",
+    )
+    group.add_argument(
+        "--programs", action="store_true",
+        help="every program that ran counts as read, not only those that the build made",
+    )  # fmt: skip
+    _add_patterns(group)
+
+
+def add_copies(parser: argparse.ArgumentParser) -> None:
+    """Add `--with-copies`."""
+    parser.add_argument(
+        "--with-copies", action="store_true",
+        help="installed, stripped, renamed and hard linked copies of linked modules too",
+    )  # fmt: skip
+
+
+def _add_patterns(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--exclude-file", "--exclude", dest="exclude_files", metavar="GLOB", action="append",
+        type=os.fsencode, default=[], help="files that are listed and not looked behind",
+    )  # fmt: skip
+    group.add_argument(
+        "--exclude-cmd", "--exclude-command", dest="exclude_commands", metavar="GLOB",
+        action="append", type=os.fsencode, default=[],
+        help="commands (arguments joined by one space) whose inputs do not count",
+    )  # fmt: skip
+    group.add_argument(
+        "--negate-pattern",
+        dest="negate",
+        action="store_true",
+        help="the two options above say what is NOT excluded",
+    )
+
+
+def rules(args: argparse.Namespace) -> Rules:
+    """Return the rules of a command line."""
+    return Rules(
+        is_direct=getattr(args, "direct", False),
+        is_ordered=args.ordered,
+        pipes=args.pipes,
+        is_wrapped=args.wrapped,
+        all_programs=args.programs,
+        exclude_files=tuple(args.exclude_files),
+        exclude_commands=tuple(args.exclude_commands),
+        negate=args.negate,
+    )
+
+
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    """Add FILE... and `--path`."""
+    add_paths(parser, positional=True)
+    parser.epilog = f"FILE: {TARGET_HELP}."
+
+
+def targets(args: argparse.Namespace) -> list[bytes]:
+    """Return the files that a command is about; UsageError without any."""
+    if not args.path and not args.fed:
+        module = getattr(args, "next_module", "")  # `cas deps b`, where b is a file as well
+        hint = f"{module} is a module here; for a file of that name write ./{module}"
+        usual = "say which: a path, the end of one, or a glob"
+        raise UsageError("no FILE", hint if module else usual)
+    return args.path or []

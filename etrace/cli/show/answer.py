@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a query module answers: entries of one kind, and how that kind is shown and fed on.
+
+A shape turns one entry into a line, a line of details, a JSON value, and what the next module of a
+pipeline takes. Entries are rendered only when they are shown: an answer of a million rows of which
+a page of ten is asked for costs ten. Shapes of the usual kinds are in etrace/cli/show/shapes.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the user wants entries to be shown."""
+
+    root: bytes = b""  #: paths below this directory are shown relative to it; empty: absolute
+    original: bool = False  #: paths as the programs asked for them
+    raw: bool = False  #: commands joined by blanks, without quotes of a shell
+    one_line: bool = False  #: for a terminal: no name takes two lines
+
+
+class Shape(Protocol):
+    """One kind of entries."""
+
+    @property
+    def feeds(self) -> tuple[str, ...]:
+        """Options of the next module that an entry can be fed to, best first: path, binary, pid."""
+        ...
+
+    def plain(self, item: Any, style: Style) -> bytes:
+        """Return the line of an entry, without its end."""
+        ...
+
+    def details(self, item: Any, style: Style) -> bytes:
+        """Return the line of an entry with all that is known of it."""
+        ...
+
+    def entry(self, item: Any, style: Style) -> Any:
+        """Return what stands in the `entries` of `--json`; bytes by surrogateescape."""
+        ...
+
+    def record(self, item: Any, style: Style) -> Mapping[str, Any]:
+        """Return what stands there with `--details`; `--fmt` and `--sorting-key` take its keys."""
+        ...
+
+    def feed(self, item: Any, option: str) -> bytes:
+        """Return the value of the next module's option `--OPTION` for this entry."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Entries in a stable order; with `single` there is one, shown in JSON without an envelope."""
+
+    shape: Shape
+    items: Sequence[Any] = field(default=())
+    single: bool = False

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How answers of queries are chosen from and shown: lines, JSON in an envelope, counts, pages.
+
+Options that choose (`-n`, `-p`, `--range`, `--sorted`, ..) belong to the module behind which they
+stand; those that show (`--json`, `-o`, ..) may stand anywhere. Both may stand before the first
+module; they then are the last one's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import io
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from etrace.cli.ending import printable
+from etrace.cli.show.answer import Answer, Style
+from etrace.errors import EtraceError, UsageError
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+#: what `output.show` reads; given before or behind any module
+SHOWN = ("json", "details", "count", "nul", "fmt", "output", "raw_command", "original_path",
+         "relative", "page_size", "page")  # fmt: skip
+#: what `output.chosen` reads; given behind the module they cut
+CHOSEN = ("range", "sorted", "sorting_key", "reverse")
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
+def _slice(text: str) -> slice:
+    parts = text.strip("[]").split(":")
+    wrong = argparse.ArgumentTypeError(f"{text!r} is not START:END or START:END:STEP")
+    try:
+        numbers = [int(part) if part else None for part in parts]
+    except ValueError:
+        raise wrong from None
+    if len(numbers) not in (2, 3) or numbers[2:] == [0]:
+        raise wrong
+    return slice(*numbers)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what every query module has."""
+    add = parser.add_argument_group("choosing entries").add_argument
+    add("-s", "--sorted", action="store_true", help="sort entries by their lines")
+    add("--sorting-key", metavar="KEY", help="sort by a key of the JSON that --details shows")
+    add("--reverse", action="store_true", help="last entry first")
+    add("--range", type=_slice, metavar="A:B[:C]", help="entries A to B - 1, as Python cuts a list")
+    add = parser.add_argument_group("showing them").add_argument
+    add("-n", "--entries-per-page", dest="page_size", type=_natural, default=0, metavar="N",
+        help="N entries a page (default: all on one)")  # fmt: skip
+    add("-p", "--page", type=_natural, default=0, metavar="P", help="page P, from 0")
+    add("-l", "--count", action="store_true", help="only how many there are")
+    add("--json", action="store_true", help="JSON: count, page, .., entries")
+    add("--plain", dest="json", action="store_false", help="one entry a line (default)")
+    add("--details", action="store_true", help="all that is known of each entry")
+    add("--fmt", metavar="TEXT", help="TEXT for each entry, with {KEY}s of --details --json in it")
+    add("-0", "--null", dest="nul", action="store_true", help="end entries by NUL, not newline")
+    add("-R", "--relative", action="store_true", help="paths relative to the source root")
+    add("--original-path", action="store_true", help="paths as the programs asked for them")
+    add("--raw-command", action="store_true", help="commands without the quotes of a shell")
+    add("-o", "--output", type=Path, metavar="FILE", help="write FILE, whole or not at all")
+
+
+def carried(
+    before: argparse.Namespace, common: argparse.Namespace, *, is_last: bool
+) -> argparse.Namespace:
+    """Return what a module's arguments begin with: what was said before it and holds for it."""
+    names = ("database", *SHOWN)
+    given = {name: getattr(before, name) for name in names}
+    if is_last:
+        given |= {name: getattr(common, name) for name in CHOSEN}
+    return argparse.Namespace(**given)
+
+
+# ---- choosing ----
+
+
+def _sort_key(answer: Answer, name: str, style: Style) -> Callable[[Any], Any]:
+    shape = answer.shape
+
+    def key(item: Any) -> tuple[bool, Any]:
+        value = _field(shape.record(item, style), name)
+        if isinstance(value, str) and value.lstrip("-").isdigit():
+            value = int(value)  # times are text, for JSON has no such numbers
+        is_number = isinstance(value, int)
+        return not is_number, value if is_number else str(value)
+
+    return key
+
+
+def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
+    """Sort and cut entries as the module's options say."""
+    if answer.single:
+        return answer
+    items, style = answer.items, Style()
+    if args.sorting_key:
+        items = sorted(items, key=_sort_key(answer, args.sorting_key, style))
+    elif args.sorted:
+        items = sorted(items, key=lambda item: answer.shape.plain(item, style))
+    if args.reverse:
+        items = items[::-1]
+    if args.range is not None:
+        items = items[args.range]
+    return Answer(answer.shape, items)
+
+
+# ---- showing ----
+
+
+def _field(record: Any, name: str) -> Any:
+    if name in record:
+        return record[name]
+    from etrace.alike import suggestion
+
+    raise UsageError(f"no key {name!r} here", suggestion(name, list(record)))
+
+
+def _formatter(answer: Answer, text: str, style: Style) -> Callable[[Any], bytes]:
+    """Return what renders an entry by `--fmt`; UsageError for an unbalanced brace."""
+    from string import Formatter
+
+    try:
+        parts = [(literal, name) for literal, name, _, _ in Formatter().parse(text)]
+    except ValueError as error:
+        raise UsageError(f"--fmt {text!r}: {error}", "write {{ and }} for braces") from error
+
+    def render(item: Any) -> bytes:
+        record = answer.shape.record(item, style)
+        shown = (lit + ("" if name is None else _text(_field(record, name))) for lit, name in parts)
+        return os.fsencode("".join(shown))
+
+    return render
+
+
+def _text(value: Any) -> str:
+    """Return a value as `--fmt` shows it: lists as words of a shell, nothing for null."""
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return shlex.join(value)
+    if isinstance(value, list | tuple | Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return "" if value is None else str(value)
+
+
+def _page(answer: Answer, args: argparse.Namespace) -> Any:
+    if not args.page_size:
+        return answer.items
+    start = args.page * args.page_size
+    return answer.items[start : start + args.page_size]
+
+
+def encode(value: Any) -> bytes:
+    r"""Return JSON in UTF-8; bytes that are not UTF-8 are written as \udcXX."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def indented(value: Any) -> bytes:
+    """Return JSON for people and other tools, over several lines."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _entries(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
+    shape = answer.shape
+    render = shape.record if args.details else shape.entry
+    comma = b"\n"
+    for item in _page(answer, args):
+        yield comma + encode(render(item, style))
+        comma = b",\n"
+
+
+def _envelope(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
+    """Yield the JSON of an answer: see docs/queries.md."""
+    if answer.single:
+        yield encode(answer.shape.record(answer.items[0], style)) + b"\n"
+        return
+    n_items, size = len(answer.items), args.page_size
+    head = {
+        "count": n_items,
+        "page": args.page if size else 0,
+        "page_max": max(0, -(-n_items // size) - 1) if size else 0,
+        "entries_per_page": size,
+        "num_entries": len(_page(answer, args)),
+    }
+    yield encode(head)[:-1] + b',"entries":['
+    yield from _entries(answer, args, style)
+    yield b"]}\n"
+
+
+def _lines(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[bytes]:
+    shape = answer.shape
+    end = b"\0" if args.nul else b"\n"
+    if args.fmt is not None:
+        render = _formatter(answer, args.fmt, style)
+    else:
+        line = shape.details if args.details else shape.plain
+        render = lambda item: line(item, style)  # noqa: E731
+    for item in _page(answer, args):
+        yield render(item) + end
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.page and not args.page_size:
+        raise UsageError("--page needs -n", "-n N says how many entries a page has")
+    if args.json and args.fmt is not None:
+        raise UsageError("--fmt makes lines, and --json asks for JSON", "leave one of them out")
+
+
+def pieces(answer: Answer, args: argparse.Namespace, style: Style) -> Iterable[bytes]:
+    """Return what is to be written."""
+    if args.count:
+        n_items = len(answer.items)
+        return (encode({"count": n_items}) + b"\n" if args.json else b"%d\n" % n_items,)
+    return (_envelope if args.json else _lines)(answer, args, style)
+
+
+def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
+    room: list[bytes] = []
+    n_bytes = 0
+    for part in parts:
+        room.append(part)
+        n_bytes += len(part)
+        if n_bytes > 1 << 16:
+            stream.write(b"".join(room))
+            room, n_bytes = [], 0
+    stream.write(b"".join(room))
+
+
+@contextmanager
+def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
+    """Give a stream into what `-o` names: a file appears whole or not at all. OSError.
+
+    A link of this user or of root is followed; what is no regular file (/dev/null, a pipe) is
+    written to as it is. Nobody can read a file who cannot read `models`, or could not read the file
+    that was there.
+    """
+    from libetrace.core.rights import followed, narrow
+    from libetrace.image.file import replacing
+
+    path = followed(path)
+    if path.exists() and not path.is_file():
+        with path.open("wb") as stream:
+            yield stream
+        return
+    known = [*models, path] if path.exists() else models
+    with replacing(path) as stream:
+        narrow(stream.fileno(), known)
+        yield stream
+
+
+class _Tame(io.RawIOBase):
+    """A stream to a terminal, which shows what is written and does nothing else."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        self._terminal = terminal
+        self._decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._terminal.write(printable(self._decode(bytes(data))).encode(errors="replace"))
+        return len(data)
+
+
+@contextmanager
+def opened(path: Path | None, *models: Path) -> Iterator[BinaryIO]:
+    """Give the stream of `-o`: `writing(path)`, or standard output when there is no path."""
+    if path is None:
+        if sys.stdout is None:  # `>&-`
+            raise EtraceError("standard output is closed", "give -o FILE, or leave it open")
+        shown: Any = _Tame(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
+        yield shown
+        sys.stdout.buffer.flush()
+        return
+    with writing(path, *models) as stream:
+        yield stream
+
+
+def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines that do nothing to a terminal but show; a path may hold any bytes."""
+    for part in parts:
+        yield printable(part.decode(errors="surrogateescape")).encode(errors="replace")
+
+
+def put(text: str) -> None:
+    """Write text to standard output; on a terminal it does nothing but show."""
+    if sys.stdout is not None:
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+def show(
+    answer: Answer, args: argparse.Namespace, root: bytes = b"", models: Sequence[Path] = ()
+) -> int:
+    """Write an answer as the options say; returns the exit status.
+
+    Nobody can read the file of `-o` who cannot read `models`, of which the answer is made.
+    """
+    _check(args)
+    for_machines = args.json or args.nul or args.output is not None or sys.stdout is None
+    one_line = not for_machines and sys.stdout.isatty()
+    relative = root if args.relative else b""
+    style = Style(relative, args.original_path, args.raw_command, one_line)
+    parts = pieces(answer, args, style)
+    if args.output is not None:
+        with writing(args.output, *models) as stream:
+            _write(stream, parts)
+    elif sys.stdout is not None:
+        sys.stdout.flush()
+        _write(sys.stdout.buffer, _tame(parts) if sys.stdout.isatty() else parts)
+    return 0

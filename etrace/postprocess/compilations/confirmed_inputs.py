@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilations of gcc -> whether gcc names the input files that etrace found (`--confirm-inputs`).
+
+The compiler runs once more, in a scratch directory, with nothing of the traced command line but its
+inputs and -x: `gcc -fsyntax-only -fplugin=libgcc_input_name.so -x c /src/a.c`. The plugin ends it
+before it parses anything (native/gcc_input_name). Sources are opened for reading, nothing is
+written. Other compilers, assembler, standard input and sources that are gone are not asked about.
+Which gcc may run at all, and for whose database: trusted.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import join
+
+from libetrace.image.file import Image
+
+import etrace
+from etrace.compilers.invocation import ASSEMBLER, STDIN
+from etrace.compilers.options import INPUT, Argument
+from etrace.compilers.regular_file import is_regular
+from etrace.errors import EtraceError
+from etrace.postprocess.compilations.compiler_commands import Command, CommandReader
+from etrace.postprocess.compilations.process_tree import ProcessTree
+from etrace.postprocess.compilations.scratch import run_in_scratch
+from etrace.postprocess.compilations.trusted import UntrustedError, check_owner, trusted_compiler
+from etrace.postprocess.config import Config
+from etrace.postprocess.run import tell_nobody
+
+PLUGIN = "libgcc_input_name.so"
+HINT = "Debian: apt-get install gcc-$(gcc -dumpversion)-plugin-dev g++, then build etrace again"
+FAMILY = "gcc"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What gcc said of one compilation; `row` is that of `compilations`.
+
+    `named` are the inputs in gcc's words, None when it could not be asked.
+    """
+
+    row: int
+    found: tuple[bytes, ...]
+    named: tuple[bytes, ...] | None
+
+    @property
+    def files(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+        """What etrace found, and what gcc named."""
+        return self.found, self.named or ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both lists name the same files, links followed."""
+        return self.named is not None and _real(self.named) == _real(self.found)
+
+
+def find_plugin() -> Path:
+    """Return the plugin; EtraceError when this etrace was built without it."""
+    path = Path(etrace.__file__).parent / "libexec" / PLUGIN
+    if not path.is_file():
+        raise EtraceError(f"{path}: built without gcc's plugin", HINT)
+    return path
+
+
+def confirm(
+    image: Image,
+    config: Config,
+    plugin: Path,
+    jobs: int,
+    progress: Callable[[str, int, int], None],
+    tell: Callable[[str], None] = tell_nobody,
+) -> list[Answer]:
+    """Ask about every compilation of gcc that can be asked about; `tell` says what is run.
+
+    EtraceError without `cas pp`, and for a database of another user.
+    """
+    check_owner(image)
+    if "compilations" not in image.tables:
+        raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
+    asked = [*_trusted(_questions(image, config, plugin), tell)]
+    answers = []
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        named = pool.map(ask_plugin, (command for _, command in asked))
+        for number, answer in enumerate(named):
+            progress("inputs", number + 1, len(asked))
+            row, _ = asked[number]
+            answers.append(Answer(row, _files(image, row), answer))
+    return answers
+
+
+def _questions(image: Image, config: Config, plugin: Path) -> Iterator[tuple[int, list[bytes]]]:
+    """Give the rows of compilations that can be asked about, and the command that asks."""
+    reader = CommandReader(image, ProcessTree(image), config)
+    commands = reader.commands()
+    for row, execution in enumerate(image["compilations"]["execution"]):
+        command = commands.get(execution)
+        if command is not None and _is_askable(command):
+            yield row, command_line(command, reader.arguments(command), plugin)
+
+
+def _trusted(
+    questions: Iterable[tuple[int, list[bytes]]], tell: Callable[[str], None]
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Give the questions with the compiler's own file in place of its name, none when not trusted.
+
+    Each compiler is told of once.
+    """
+    known: dict[bytes, bytes] = {}
+    for row, (binary, *words) in questions:
+        if binary not in known:
+            known[binary] = _trusted_file(binary, tell)
+        yield row, [known[binary], *words] if known[binary] else []
+
+
+def _trusted_file(binary: bytes, tell: Callable[[str], None]) -> bytes:
+    try:
+        path = os.fsencode(trusted_compiler(binary))
+    except UntrustedError as error:
+        tell(f"does not run {os.fsdecode(binary)}: {error}")
+        return b""
+    tell(
+        f"runs {os.fsdecode(path)} -fsyntax-only with etrace's plugin for each of its compilations"
+    )
+    return path
+
+
+def _is_askable(command: Command) -> bool:
+    sources = command.invocation.sources
+    return (
+        command.tool.family == FAMILY
+        and not command.is_launched
+        and all(each.language != ASSEMBLER and each.name != STDIN for each in sources)
+    )
+
+
+def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) -> list[bytes]:
+    """Return the command that makes gcc name its inputs: those that are there, and -x.
+
+    Inputs are absolute paths of regular files: none of them can be an option.
+    """
+    words = [command.binary, b"-fsyntax-only", b"-fplugin=" + os.fsencode(plugin)]
+    dialects = command.tool.settings.get("dialects", {})
+    for argument in arguments:
+        if argument.meaning == "language":
+            if argument.value.decode("ascii", "replace") in (*dialects, "none"):
+                words += [b"-x", argument.value]
+        elif argument.meaning == INPUT:
+            path = join(command.cwd, argument.value)
+            if path.startswith(b"/") and is_regular(path):
+                words.append(path)
+    return words
+
+
+def ask_plugin(command: list[bytes]) -> tuple[bytes, ...] | None:
+    """Return the inputs that gcc names; None when it must not run or failed."""
+    ended = run_in_scratch(command) if command else None
+    return tuple(ended.stdout.splitlines()) if ended and ended.status == 0 else None
+
+
+def _files(image: Image, row: int) -> tuple[bytes, ...]:
+    strings = image["compilation_files"]["string"]
+    span = image["compilations"].span("files.start", row)
+    return tuple(image.string(strings[each]) for each in span)
+
+
+def _real(paths: Sequence[bytes]) -> set[bytes]:
+    return {os.path.realpath(path) for path in paths}

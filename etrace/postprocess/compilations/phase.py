@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executions of compilers -> the tables `compilations*` ("d" of the JSON, seed 001).
+
+Everything comes from argv, opens and environment of the trace; the build tree is not touched and
+no compiler is run there. Which execution of a compiler, its launcher and its stages is the
+compilation, and what each field means: docs/compilations.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from posixpath import join
+
+from libetrace.image.file import NewTable
+
+from etrace.compilers.invocation import STDIN
+from etrace.figures import agree, count
+from etrace.nfsdb.files import locate
+from etrace.postprocess.compilations.builtin_directories import Stage, derive
+from etrace.postprocess.compilations.compiled_objects import CompiledObjects
+from etrace.postprocess.compilations.compiler_commands import FRONTEND, Command, CommandReader
+from etrace.postprocess.compilations.compiler_environment import Environment
+from etrace.postprocess.compilations.compiler_questions import Questions
+from etrace.postprocess.compilations.probe import Prober, Question
+from etrace.postprocess.compilations.process_tree import ProcessTree
+from etrace.postprocess.compilations.search_path import SearchPaths
+from etrace.postprocess.compilations.tables import TABLES, Compilation, CompilationTables
+from etrace.postprocess.compilations.traced_files import TracedFiles
+from etrace.postprocess.compilations.trusted import check_owner
+from etrace.postprocess.run import Work
+
+NO_FILES = (b"/dev/null",)
+PROGRESS_EVERY = 256
+UNKNOWN_STDIN = b"/dev/stdin"
+
+
+class Compilations:
+    """Finds the compilations of one image; without a prober no compiler is run."""
+
+    def __init__(self, work: Work, prober: Prober | None = None) -> None:
+        self._image, self._work = work.image, work
+        self._tree = ProcessTree(work.image)
+        self._files = TracedFiles(work.image)
+        self._environment = Environment(work.image, self._files)
+        self._searched = SearchPaths(self._files)
+        self._objects = CompiledObjects(
+            work.image, self._tree, self._environment.temporary_directories()
+        )
+        self._reader = CommandReader(work.image, self._tree, work.config)
+        self._commands = self._reader.commands()
+        self._questions = Questions(self._commands.values())
+        self._prober = prober
+        self._path = functools.cache(work.image.path_string)
+        self._answers: Mapping[Question, Sequence[bytes]] = {}
+        #: what could have been asked, of directories that nothing in the trace tells
+        self.unanswered: set[Question] = set()
+
+    @property
+    def unread(self) -> Mapping[int, Sequence[bytes]]:
+        """Response files that are gone, by the row of an execution that is not known for that."""
+        return self._reader.unread
+
+    def find(self) -> list[Compilation]:
+        """Return all compilations in order of their executions."""
+        sources = self._own_sources()
+        if self._prober is not None:
+            questions = map(self._questions.of, (self._commands[row] for row in sources))
+            self._answers = self._prober.ask(filter(None, questions), self._work.progress)
+        inner: dict[int, set[bytes]] = {}
+        for row, files in sources.items():
+            for outer in self._outer(row):
+                inner.setdefault(outer, set()).update(files)
+        found = []
+        for number, (row, files) in enumerate(sources.items()):
+            if number % PROGRESS_EVERY == 0:
+                self._work.progress("compilations", number, len(sources))
+            left = [file for file in files if file not in inner.get(row, ())]
+            if left:
+                found.append(self._compilation(self._commands[row], left))
+        self._work.progress("compilations", len(sources), len(sources))
+        return found
+
+    def _outer(self, row: int) -> Iterator[int]:
+        """Give the compilers and launchers around a command, from the inside; a ring ends."""
+        seen = {row}
+        row = self._commands[row].outer
+        while row in self._commands and row not in seen:
+            seen.add(row)
+            yield row
+            row = self._commands[row].outer
+
+    def _own_sources(self) -> dict[int, list[bytes]]:
+        """Return the sources of each command that succeeded, less those a compiler made itself.
+
+        What a launcher or driver lets another compiler do with temporary files is part of its own
+        compilation.
+        """
+        files = {row: self._sources(command) for row, command in self._commands.items()}
+        out = {}
+        for row, own in files.items():
+            outer = files.get(self._commands[row].outer)
+            is_foreign = outer is not None and not set(own) & set(outer)
+            if own and not is_foreign and not self._tree.has_failed(row):
+                out[row] = own
+        return out
+
+    def _sources(self, command: Command) -> list[bytes]:
+        paths = []
+        for source in command.invocation.sources:
+            if source.name == STDIN:
+                paths.append(self._redirected(command.row))
+            else:
+                paths.append(self._files.resolve(join(command.cwd, source.name)))
+        return [path for path in dict.fromkeys(paths) if path not in NO_FILES]
+
+    def _redirected(self, row: int) -> bytes:
+        """Return the file that the standard input was, as a shell redirects it with `< FILE`.
+
+        The shell opened it itself, or its child did between fork and exec: then it is the only file
+        that was read there.
+        """
+        inherited = self._image["inherited"]
+        for each in self._image["executions"].span("inherited.start", row):
+            if inherited["descriptor"][each] == 0:
+                return self._image.path_string(inherited["path"][each])
+        opens = self._image["opens"]
+        first = self._tree.first_of_process(row)
+        read = [
+            opens["path"][each]
+            for each in self._image["executions"].span("opens.start", first)
+            if not opens["mode"][each] & 3
+        ]
+        if first == row or len(read) != 1:
+            return UNKNOWN_STDIN
+        return self._image.path_string(read[0])
+
+    def _compilation(self, command: Command, files: Sequence[bytes]) -> Compilation:
+        parent = None
+        if command.tool.settings.get("role") == FRONTEND:
+            parent = self._commands.get(command.outer)
+        # a driver adds options of its own to its stage's
+        asked = command.invocation if parent is None else parent.invocation
+        directories = self._searched.directories(
+            asked,
+            command.cwd,
+            self._environment.of(self._tree.upid[command.row]),
+            self._builtin(command),
+        )
+        return Compilation(
+            execution=command.row,
+            language=command.invocation.language,
+            is_child=parent is not None,
+            files=files,
+            includes=directories,
+            definitions=asked.definitions,
+            headers=[self._header(command, name, directories) for name in asked.headers],
+            objects=self._objects.made(command, parent),
+        )
+
+    def _builtin(self, command: Command) -> Sequence[bytes]:
+        """Return the directories that the compiler searches by itself, as far as is known."""
+        invocation = command.invocation
+        is_driver = bool(command.tool.settings.get("probe"))
+        if invocation.internal or not invocation.is_standard or not is_driver:
+            return invocation.internal
+        question = self._questions.of(command)
+        found = () if question is None else self._answers.get(question, ())
+        found = found or self._derived(command)
+        if not found and question is not None:
+            self.unanswered.add(question)
+        return found
+
+    def _derived(self, command: Command) -> Sequence[bytes]:
+        """Return what the stages of a driver tell of the compiler's own directories."""
+        invocation = command.invocation
+        if invocation.sysroot:
+            return ()
+        has_cxx = b"-nostdinc++" not in invocation.target
+        for row in command.stages:
+            found = derive(self._stage(row), invocation.language, has_cxx=has_cxx)
+            if found:
+                return [each for each in found if self._files.has_certainly(each)]
+        return ()
+
+    def _stage(self, row: int) -> Stage:
+        paths = self._image["opens"]["path"]
+        span = self._image["executions"].span("opens.start", row)
+        opened = [self._path(paths[each]) for each in span]
+        return Stage(self._reader.binary(row), self._reader.argv(row), opened)
+
+    def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
+        """Return what -include meant: looked for in the current directory first."""
+        for directory in (command.cwd, *directories):
+            path = join(directory, name)
+            if self._files.path_row(path) >= 0:
+                return self._files.resolve(path)
+        return self._files.resolve(join(command.cwd, name))
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationPhase:
+    """`cas pp --compilations`; with `--ask-compilers` it asks them for their own directories."""
+
+    name: str = "compilations"
+    tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
+    inputs: tuple[str, ...] = (
+        "gcc_spec",
+        "gpp_spec",
+        "clang_spec",
+        "clangpp_spec",
+        "armcc_spec",
+        "is_asking",
+    )
+    needs: tuple[str, ...] = ()
+
+    def run(self, work: Work) -> list[NewTable]:
+        """Make the tables; EtraceError when the image is damaged."""
+        columns = CompilationTables(work.strings)
+        prober = None
+        if work.is_asking:
+            check_owner(work.image)
+            prober = Prober(work.jobs, work.tell, build_end_ns(work.image.path))
+        finder = Compilations(work, prober)
+        for compilation in finder.find():
+            columns.add(compilation)
+        columns.add_unread(finder.unread)
+        if finder.unanswered and not work.is_asking:
+            work.tell(unknown_directories(finder.unanswered))
+        if finder.unread:
+            work.tell(unread_files(len(finder.unread)))
+        return columns.tables()
+
+    def describe(self, tables: Sequence[NewTable]) -> str:
+        """Say how many there are."""
+        return count(tables[0].n_rows, "compilation")
+
+
+def unknown_directories(questions: Iterable[Question]) -> str:
+    """Say what the include paths lack and which option brings it."""
+    names = sorted({os.fsdecode(each.binary) for each in questions})
+    return (
+        f"the trace does not show the built-in include directories of {', '.join(names)};"
+        " to run those that can be trusted and ask them: cas pp --ask-compilers"
+    )
+
+
+def unread_files(n_commands: int) -> str:
+    """Say how many commands are only partly known and how to see them."""
+    return agree(
+        n_commands,
+        "command{s} {is|are} only partly known, because response files are gone or too large;"
+        " to list them: cas pp --list-unread",
+    )
+
+
+def build_end_ns(image: Path) -> int:
+    """Return when the build was over, by the trace beside an image, else its JSON; 0: unknown."""
+    files = locate(image)
+    for path in (files.trace, files.json):
+        with suppress(OSError):
+            return path.stat().st_mtime_ns
+    return 0
+
+
+PHASE = CompilationPhase()

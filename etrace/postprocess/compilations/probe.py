@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiler on this machine -> the directories that it searches for headers by itself.
+
+Runs `gcc OPTIONS -E -v -x c /dev/null` in a scratch directory (scratch.py), only
+when the user asked for it and only what trusted.py lets through; the options are those that
+compiler_questions.py allows. What must not be run, is gone or was replaced since the build has no
+answer; all else works without one (docs/compilations.md).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from etrace.postprocess.compilations.scratch import TIMEOUT_SECONDS, run_in_scratch
+from etrace.postprocess.compilations.trusted import UntrustedError, trusted_compiler
+
+QUOTE_START = b'#include "..." search starts here:'
+BRACKET_START = b"#include <...> search starts here:"
+END = b"End of search list."
+Directories = tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One way to call a compiler: `options` are those that change its directories."""
+
+    binary: bytes
+    language: str
+    options: tuple[bytes, ...]
+
+
+class Prober:
+    """Asks compilers, several at once, and tells what it runs and what not.
+
+    `built_ns` is when the build was over (0: unknown): a compiler that changed since is not asked.
+    """
+
+    def __init__(self, jobs: int, tell: Callable[[str], None], built_ns: int = 0) -> None:
+        self._jobs, self._tell, self._built_ns = max(1, jobs), tell, built_ns
+
+    def ask(
+        self, questions: Iterable[Question], progress: Callable[[str, int, int], None]
+    ) -> dict[Question, Directories]:
+        """Return the answers that could be had; a question without one is left out."""
+        asked = {each: command_line(each, path) for each, path in self._allowed(questions)}
+        for command in asked.values():
+            self._tell(f"runs {shown(command)}")
+        found = {}
+        with ThreadPoolExecutor(self._jobs) as pool:
+            answers = zip(asked, pool.map(run_compiler, asked.values()), strict=True)
+            for number, (question, answer) in enumerate(answers):
+                progress("compilers", number + 1, len(asked))
+                if answer is not None:
+                    found[question] = answer
+        return found
+
+    def _allowed(self, questions: Iterable[Question]) -> list[tuple[Question, Path]]:
+        allowed, refused = [], dict[str, None]()
+        for question in dict.fromkeys(questions):
+            try:
+                allowed.append((question, self._check(question)))
+            except UntrustedError as error:
+                refused[f"does not run {os.fsdecode(question.binary)}: {error}"] = None
+        for text in refused:
+            self._tell(text)
+        return allowed
+
+    def _check(self, question: Question) -> Path:
+        path = trusted_compiler(question.binary)
+        if self._built_ns and path.stat().st_ctime_ns > self._built_ns:
+            raise UntrustedError("it changed after the build")
+        return path
+
+
+def command_line(question: Question, path: Path) -> list[bytes]:
+    """Return the command that makes the compiler at `path` name its directories."""
+    language = question.language.encode()
+    return [
+        os.fsencode(path), *question.options, b"-E", b"-v", b"-x", language, b"/dev/null",
+    ]  # fmt: skip
+
+
+def shown(command: Sequence[bytes]) -> str:
+    """Return a command as a shell would take it."""
+    return shlex.join(os.fsdecode(word) for word in command)
+
+
+def run_compiler(
+    command: Sequence[bytes], timeout_seconds: float = TIMEOUT_SECONDS
+) -> Directories | None:
+    """Run a compiler in a scratch directory and read its list; None when it gives none."""
+    ended = run_in_scratch(command, timeout_seconds)
+    return None if ended is None else search_list(ended.stderr)
+
+
+def search_list(output: bytes) -> Directories | None:
+    """Read the directories of `-v`, quote directories too; None when there is no whole list."""
+    directories: list[bytes] = []
+    is_list = False
+    for line in output.splitlines():
+        if line in (QUOTE_START, BRACKET_START):
+            is_list = True
+        elif line == END:
+            return tuple(directories)
+        elif is_list and line.startswith(b" "):
+            directories.append(line[1:].removesuffix(b" (framework directory)"))
+    return None
