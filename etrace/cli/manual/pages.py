@@ -2,8 +2,8 @@
 """Declarations of the programs -> their man pages, committed as docs/man/NAME.1.
 
 `python -m etrace.cli.manual.pages` writes them, `--check` compares instead. Committed, because a
-build has neither the templates' renderer nor, before it is over, anything to import. Escapes: man(7),
-groff_char(7).
+build has neither the templates' renderer nor, before it is over, anything to import. Escapes:
+man(7), groff_char(7).
 """
 
 from __future__ import annotations
