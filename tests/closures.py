@@ -10,8 +10,10 @@ by use, without lists in order of time and without anything kept between steps.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class End:
     is_away: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Build:
     """`process_of` gives the process of each execution; a pipe goes from writer to reader."""
 
@@ -44,6 +46,30 @@ class Build:
     process_of: Sequence[int]
     pipes: Sequence[tuple[int, int]]
     ends: Sequence[End] = ()
+
+    @cached_property
+    def of_path(self) -> Mapping[int, Sequence[Use]]:
+        """The uses of each path."""
+        out: defaultdict[int, list[Use]] = defaultdict(list)
+        for use in self.uses:
+            out[use.path].append(use)
+        return out
+
+    @cached_property
+    def of_process(self) -> Mapping[int, Sequence[Use]]:
+        """The uses of each process."""
+        out: defaultdict[int, list[Use]] = defaultdict(list)
+        for use in self.uses:
+            out[self.process_of[use.execution]].append(use)
+        return out
+
+    @cached_property
+    def ends_of(self) -> Mapping[int, Sequence[End]]:
+        """The ends of each path."""
+        out: defaultdict[int, list[End]] = defaultdict(list)
+        for end in self.ends:
+            out[end.path].append(end)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +88,7 @@ State = tuple[int, float]
 
 def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
     """Return what the roots were made of, without the roots."""
-    states: set[State] = set()
+    done: dict[int, float] = {}  # process -> until when
     listed: set[int] = set()
     waiting = [
         state
@@ -71,16 +97,17 @@ def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
     ]
     while waiting:
         state = waiting.pop()
-        if state in states:
+        process, until = state
+        if until <= done.get(process, float("-inf")):
             continue
-        states.add(state)
+        done[process] = until
         if left.pipes:
             waiting += sources(build, state, left)
         for use in reads(build, state, left):
             listed.add(use.path)
             if use.path not in left.stops:
-                until = use.end if left.ordered else float("inf")
-                waiting += writers(build, use.path, content_of(build, use), until, left)
+                end = use.end if left.ordered else float("inf")
+                waiting += writers(build, use.path, content_of(build, use), end, left)
     return listed - set(roots)
 
 
@@ -90,8 +117,8 @@ def content_of(build: Build, use: Use) -> float:
     return max(
         (
             end.time
-            for end in build.ends
-            if end.path == use.path and (end.time < began if end.is_away else end.time <= began)
+            for end in build.ends_of.get(use.path, ())
+            if (end.time < began if end.is_away else end.time <= began)
         ),
         default=float("-inf"),
     )
@@ -99,13 +126,12 @@ def content_of(build: Build, use: Use) -> float:
 
 def last_content(build: Build, path: int) -> float:
     """Return since when there was what a path held last."""
-    writes = [use for use in build.uses if use.path == path and use.writes]
+    writes = [use for use in build.of_path.get(path, ()) if use.writes]
     return max(
         (
             end.time
-            for end in build.ends
-            if end.path == path
-            and any(end.time < w.begin if end.is_away else end.time <= w.end for w in writes)
+            for end in build.ends_of.get(path, ())
+            if any(end.time < w.begin if end.is_away else end.time <= w.end for w in writes)
         ),
         default=float("-inf"),
     )
@@ -116,19 +142,17 @@ def writers(build: Build, path: int, since: float, until: float, left: Left) -> 
 
     And until when what they read before counts.
     """
-    for use in build.uses:
+    for use in build.of_path.get(path, ()):
         counts = use.writes and use.begin <= until and use.execution not in left.excluded
-        counts = counts and (use.end >= since or not left.ordered)
-        if counts and use.path == path:
+        if counts and (use.end >= since or not left.ordered):
             yield build.process_of[use.execution], use.end if left.ordered else float("inf")
 
 
 def reads(build: Build, state: State, left: Left) -> Iterator[Use]:
     """Yield what a process read before some time."""
     process, until = state
-    for use in build.uses:
-        counts = use.reads and use.begin <= until and use.execution not in left.excluded
-        if counts and build.process_of[use.execution] == process:
+    for use in build.of_process.get(process, ()):
+        if use.reads and use.begin <= until and use.execution not in left.excluded:
             yield use
 
 

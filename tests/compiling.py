@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Self
 
 from builders import O_CREAT, O_TRUNC, O_WRONLY, Text, TraceBuilder
+from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 from libetrace.trace.parser import parse_bytes
 
 from etrace.nfsdb.store import StringTable, open_database
-from etrace.postprocess import config
 from etrace.postprocess.compilations.phase import Compilations
 from etrace.postprocess.compilations.probe import Prober
 from etrace.postprocess.run import Work

@@ -6,10 +6,10 @@ from __future__ import annotations
 import lzma
 from pathlib import Path
 
+from libetrace.depend.configuration import load
 from libetrace.trace.parser import parse_bytes
 
 from etrace.nfsdb.store import open_database
-from etrace.postprocess.config import load
 from etrace.postprocess.run import postprocess
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
@@ -32,12 +32,11 @@ def write_lua(directory: Path) -> Path:
 
 
 def write_processed_lua(directory: Path) -> Path:
-    """Write the Lua build with all that `cas pp` and `cas cache` add; returns the directory.
+    """Write the Lua build with all that `cas pp` adds; returns the directory.
 
     Compilers are not asked for their own directories: the same on every machine.
     """
     write_lua(directory)
-    for phases in (("wrappers", "patterns", "linked", "compilations"), ("closures",)):
-        image = open_database(directory)
-        postprocess(image, load(directory), phases)
+    image = open_database(directory)
+    postprocess(image, load(directory), ("wrappers", "patterns", "linked", "compilations"))
     return directory

@@ -17,12 +17,12 @@ from functools import cached_property
 from pathlib import Path
 
 import sources
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 from etrace.nfsdb.store import open_database
-from etrace.query.dependencies import Dependencies
 from etrace.query.deps import deps
-from etrace.query.rules import Rules
 
 BIN = Path(sys.executable).parent
 WRITES = 0b11

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable
 
 from builders import O_CREAT, O_TRUNC, O_WRONLY, TraceBuilder
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
 
-from etrace.query.dependencies import Dependencies
 from etrace.query.deps import deps
 from etrace.query.rdeps import rdeps
-from etrace.query.rules import Rules
 
 SH, A, B, C, D, E, F = (number << 22 | 9 for number in range(1, 8))
 NEW = O_WRONLY | O_CREAT | O_TRUNC

@@ -79,7 +79,7 @@ def stop(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def guarded(program: str, body: Callable[[], int]) -> int:
-    """Run a command's body; every EtraceError becomes a message and a status."""
+    """Run a command's body; errors become a message and a status."""
     try:
         early.raise_on_interrupt()
         return _run(body)
@@ -96,6 +96,11 @@ def guarded(program: str, body: Callable[[], int]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return fail(program, EtraceError(f"{where}{error.strerror}", FULL_HINT if full else ""))
+    except Exception as error:
+        library = sys.modules.get("libetrace.core.errors")  # loaded by those that may raise it
+        if library is None or not isinstance(error, library.Error):
+            raise
+        return fail(program, EtraceError(error.message, error.hint))
     finally:
         _drop_output()
         early.die_of_interrupt()  # all is written: the interpreter's own end is nobody's business

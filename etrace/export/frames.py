@@ -36,7 +36,6 @@ PATHS = {
     "opens": {"path"},
     "inherited": {"path"},
     "linked": {"path"},
-    "modules": {"path"},
 }
 #: `X.start` that becomes a list: the table of its values, and whether they are paths
 LISTS = {
@@ -45,8 +44,6 @@ LISTS = {
     ("compilations", "includes"): ("compilation_includes", False),
     ("compilations", "headers"): ("compilation_headers", False),
     ("compilations", "objects"): ("compilation_objects", True),
-    ("modules", "direct"): ("module_direct", True),
-    ("modules", "full"): ("module_full", True),
 }
 #: tables whose rows belong to another's: owner, its `X.start`, the name of the added column
 OWNED = {

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -166,12 +166,8 @@ def rewrite(
     image: Image,
     tables: Sequence[NewTable],
     attributes: Mapping[str, Any] | None = None,
-    *,
-    without: Collection[str] = (),
 ) -> None:
     """Write the file of an image anew with `tables` added or replaced, `attributes` likewise.
-
-    Tables named in `without` are left out.
 
     All else is passed through. The new file takes the old one's name when it is whole; `image`
     still shows the old one: open it again. EtraceError when another process has made the image
@@ -179,7 +175,7 @@ def rewrite(
     """
     if image.path.stat().st_ino != image.inode:
         raise EtraceError(f"{image.path} was made again meanwhile", "run the command again")
-    kept = {name: _again(table) for name, table in image.tables.items() if name not in without}
+    kept = {name: _again(table) for name, table in image.tables.items()}
     kept |= {table.name: table for table in tables}
     write_image(image.path, {**image.attributes, **(attributes or {})}, list(kept.values()))
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from posixpath import basename
 
+from libetrace.depend.configuration import Config
 from libetrace.image.file import Image, NewTable
 from libetrace.select.patterns import PatternSet
 
@@ -26,7 +27,6 @@ from etrace.compilers.response import Expanded
 from etrace.compilers.tools import Tool, Tools
 from etrace.figures import agree, count
 from etrace.postprocess.compilations.response_files import response_files
-from etrace.postprocess.config import Config
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
 from etrace.postprocess.outputs import Outputs, Written, find_named, find_results
 from etrace.postprocess.run import Work, product
@@ -227,7 +227,6 @@ class LinkedModules:
     name: str = "linked"
     tables: tuple[str, ...] = ("linked",)
     inputs: tuple[str, ...] = ("ld_spec", "ar_spec")
-    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the table `linked`."""

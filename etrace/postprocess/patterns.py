@@ -50,7 +50,6 @@ class CommandPatterns:
     name: str = "patterns"
     tables: tuple[str, ...] = ("patterns", "pattern_bits")
     inputs: tuple[str, ...] = ("exclude_command_variants",)
-    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables `patterns` and `pattern_bits`."""

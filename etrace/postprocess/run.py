@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from libetrace.depend.configuration import Config
 from libetrace.image.columns import Columns
 from libetrace.image.file import Image, NewColumn, NewTable
 from libetrace.image.header import ImageError
@@ -22,15 +23,12 @@ from libetrace.image.header import ImageError
 from etrace import __version__
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import StringTable, rewrite
-from etrace.postprocess.config import Config
 from etrace.spec.database import COLUMNS, PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
 PHASES = ("wrappers", "patterns", "linked", "compilations")
 _MODULES = {"compilations": "compilations.phase"}
-#: of `cas cache`: made of what those above made, and dropped when they make it anew
-LATER = ("closures",)
-ATTRIBUTE, LATER_ATTRIBUTE = "phases", "later_phases"
+ATTRIBUTE = "phases"
 _SPECS = {table.name: table for table in PRODUCTS}
 
 
@@ -82,11 +80,6 @@ class Phase(Protocol):
         """Fields of the configuration and of Work that its tables depend on."""
         ...
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Tables of other phases that its own are made of."""
-        ...
-
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; nothing on the disk changes."""
         ...
@@ -135,26 +128,15 @@ def fingerprint(phase: Phase, work: Work) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _known(image: Image, name: str) -> dict[str, Any]:
-    """Return the fingerprints in the attribute that has the one of a phase."""
-    value = image.attributes.get(_attribute(name))
+def _known(image: Image) -> dict[str, Any]:
+    """Return the fingerprints by name of phase."""
+    value = image.attributes.get(ATTRIBUTE)
     return dict(value) if isinstance(value, Mapping) else {}
 
 
-def _attribute(name: str) -> str:
-    return LATER_ATTRIBUTE if name in LATER else ATTRIBUTE
-
-
 def _is_done(image: Image, phase: Phase, wanted: str) -> bool:
-    same = _known(image, phase.name).get(phase.name) == wanted
+    same = _known(image).get(phase.name) == wanted
     return same and all(table in image.tables for table in phase.tables)
-
-
-def _remembered(image: Image, done: Mapping[str, str]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, wanted in done.items():
-        out.setdefault(_attribute(name), _known(image, name))[name] = wanted
-    return out
 
 
 def _check(image: Image) -> None:
@@ -163,13 +145,6 @@ def _check(image: Image) -> None:
         Columns(image, COLUMNS)
     except ImageError as error:
         raise EtraceError(error.message, error.hint) from error
-
-
-def _stale_tables(image: Image, made: Sequence[NewTable]) -> set[str]:
-    """Return the tables of later phases that were made of what these tables replace."""
-    new = {table.name for table in made}
-    there = (phase for phase in map(load_phase, LATER) if image.tables.keys() & phase.tables)
-    return {name for phase in there if new & {*phase.needs} for name in phase.tables} - new
 
 
 def postprocess(
@@ -205,6 +180,5 @@ def postprocess(
         tables += made
         done[phase.name] = wanted
     if done:
-        stale = _stale_tables(image, tables)
-        rewrite(image, [strings.table(), *tables], _remembered(image, done), without=stale)
+        rewrite(image, [strings.table(), *tables], {ATTRIBUTE: {**_known(image), **done}})
     return bool(done)

@@ -75,7 +75,6 @@ class Wrappers:
     name: str = "wrappers"
     tables: tuple[str, ...] = ("wrappers",)
     inputs: tuple[str, ...] = ("rbm_wrapping_binaries",)
-    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the table `wrappers`."""

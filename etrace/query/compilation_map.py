@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 
+from libetrace.depend.dependencies import Dependencies, join
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
-from etrace.query.dependencies import Dependencies, join
 from etrace.query.kinds import product
 from etrace.query.rdeps import rdeps
-from etrace.query.rules import Rules
 
 
 class Compiled:

@@ -7,12 +7,13 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from libetrace.depend.dependencies import Dependencies, join
 from libetrace.depend.graph import Closure
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
-from etrace.query.dependencies import Dependencies, join
 from etrace.query.nearest_command import nearest_command
-from etrace.query.rules import Rules, read_targets
+from etrace.query.target_rules import read_targets
 from etrace.query.targets import find_targets
 from etrace.spec.database import NONE
 

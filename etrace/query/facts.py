@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from libetrace.depend.configuration import KEYS, load
 from libetrace.image.file import Image
 
 from etrace import __version__
 from etrace.errors import EtraceError
-from etrace.postprocess.config import KEYS, load
 from etrace.query.executions import binaries
 from etrace.query.kinds import Kinds
 from etrace.spec.database import NONE

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from etrace.query.dependencies import Dependencies
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
+
 from etrace.query.deps import walk
-from etrace.query.rules import Rules
 
 
 def moddeps(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A `.nfsdb.json` -> what the files beside it say of it: an older build, an incomplete one."""
+"""A database -> what the files beside it say of it: an older build, an incomplete one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _remarks(stats: Mapping[str, Any]) -> tuple[str, ...]:
 
 def origin_of(database: Path) -> Origin:
     """Return what the trace and the stats beside a database say of it. OSError."""
-    stem = str(database).removesuffix(".json")
+    stem = str(database.with_suffix(""))
     traces = (Path(stem + suffix) for suffix in TRACE_SUFFIXES)
     newer = next((trace for trace in traces if is_older(database, trace)), None)
     remarks = () if newer is not None else _remarks(_stats(Path(stem + STATS_SUFFIX)))

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
+
 from etrace.errors import EtraceError
-from etrace.query.dependencies import Dependencies
 from etrace.query.names import Names
-from etrace.query.rdeps import made_of
-from etrace.query.rules import Rules, read_targets
+from etrace.query.target_rules import read_targets
 from etrace.query.targets import find_targets
 
 
@@ -30,7 +31,7 @@ def revmoddeps(
             roots = [links.target(row) for row in rows]
             if is_exact:
                 _check(dependencies, rows, roots)
-            found |= made_of(dependencies, roots, own, modules)
+            found |= dependencies.made_of(roots, own, modules)
     return sorted(found)
 
 

@@ -1,41 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """A database -> a build in figures: counts, slow commands, what its binaries are made of.
 
-What a binary is made of is what `cas deps` says, by the same walk and the same kinds.
+What a binary is made of is what `cas deps` says, by the same walk and the same kinds. Only the
+largest binaries are walked from.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from libetrace.depend.dependencies import Dependencies, join
+from libetrace.depend.path_uses import READS, WRITES, path_uses
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_head
-from etrace.errors import EtraceError
-from etrace.nfsdb.build import build_image
-from etrace.nfsdb.files import locate
-from etrace.nfsdb.store import is_fresh, open_database, reopen
-from etrace.postprocess import config
-from etrace.query.dependencies import Dependencies
 from etrace.query.facts import n_processes
 from etrace.query.file_kinds import FileKind, FileKinds
 from etrace.query.records import Records
-from etrace.query.rules import Rules
 from etrace.spec.database import NONE
 
-ACCESS = 0x3
-READ, WRITE = 0, 1
 ELF_MAGIC = b"\x7fELF"
 AR_MAGIC = (b"!<arch>\n", b"!<thin>\n")
 ELF_TYPE_OFFSET, ET_REL = 16, 1
 #: a program in one of these is called by people; elsewhere it is a part of another (cc1, collect2)
 BIN_DIRECTORIES = frozenset(("bin", "sbin"))
 N_SLOWEST = N_PROGRAMS = 10
+N_PRODUCTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,27 +77,8 @@ class Summary:
     opens: int
     slowest: tuple[Execution, ...]
     programs: tuple[Program, ...]
-    products: tuple[Product, ...]
-
-
-def load(path: Path) -> tuple[Image, config.Config]:
-    """Open the database of a `.nfsdb.json`, and its configuration; EtraceError.
-
-    Where no image can be made beside it, one is made for this once.
-    """
-    files = locate(path)
-    if not files.json.exists() and not files.image.exists():
-        raise EtraceError(
-            f"{path}: no such file", "make it first: etrace_parser .nfsdb .nfsdb.json"
-        )
-    own = config.load(files.json.parent)
-    is_made = files.image.exists() and is_fresh(reopen(files.image), files)
-    if is_made or os.access(files.json.parent, os.W_OK):
-        return open_database(path), own
-    with tempfile.TemporaryDirectory(prefix="etrace-") as directory:
-        image = Path(directory) / files.image.name
-        build_image(replace(files, image=image))
-        return reopen(image), own
+    products: tuple[Product, ...]  #: the largest of `n_products`
+    n_products: int
 
 
 def _kind(path: str) -> str | None:
@@ -160,69 +136,72 @@ class _Build:
         return sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
 
 
-def products(image: Image, own: config.Config) -> list[Product]:
-    """Return the binaries that the build wrote and that are still there, largest first.
+def products(image: Image, uses: bytes) -> tuple[int, list[Product]]:
+    """Return how many binaries the build wrote that are still there, and the largest of them.
 
-    A symbolic link to one of them is no binary of its own.
+    A symbolic link to one of them is no binary of its own. `uses` has READS and WRITES by path.
     """
-    opens = image["opens"]
-    rows = {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & ACCESS}
-    written = {os.fsdecode(image.path_string(row)): row for row in rows}
-    dependencies, kinds, build = Dependencies(image, own), FileKinds(image), _Build(image)
+    written = {os.fsdecode(image.path_string(row)): row for row in _rows(uses, WRITES)}
     found = []
     for path, row in written.items():
         kind = _kind(path)
         is_link = kind is not None and Path(path).is_symlink()
         if kind is not None and not (is_link and os.path.realpath(path) in written):
-            found.append(_product(build, dependencies, kinds, row, (path, kind)))
-    return sorted(found, key=lambda p: (-p.n_bytes, p.path))
+            found.append((-_size(path), path, kind, row))
+    dependencies, kinds, build = Dependencies(image), FileKinds(image), _Build(image)
+    largest = sorted(found)[:N_PRODUCTS]
+    return len(found), [_product(build, dependencies, kinds, *each) for each in largest]
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size
+
+
+def _rows(uses: bytes, access: int) -> list[int]:
+    return [row for row, of in enumerate(uses) if of & access]
 
 
 def _product(
-    build: _Build, dependencies: Dependencies, kinds: FileKinds, row: int, named: tuple[str, str]
+    build: _Build,
+    dependencies: Dependencies,
+    kinds: FileKinds,
+    size: int,
+    path: str,
+    kind: str,
+    row: int,
 ) -> Product:
-    paths: set[int] = set()
-    executions: set[int] = set()
-    for closure in dependencies.closures([row], Rules()):
-        paths.update(closure.paths)
-        executions.update(closure.executions)
+    closures = dependencies.closures([row], Rules())
+    executions = {each for closure in closures for each in closure.executions}
     commands = [each for each in executions if build.index[each] > 0]
     return Product(
-        *_sized(*named),
-        files=Counter(kinds.within(path, executions) for path in paths - {row}),
+        path,
+        -size,
+        kind,
+        files=Counter(kinds.within(each, executions) for each in join(closures, [row])),
         commands=len(commands),
         tools=tuple(sorted({build.program(each) for each in commands})),
     )
 
 
-def _sized(path: str, kind: str) -> tuple[str, int, str]:
-    return path, Path(path).stat().st_size, kind
-
-
-def summarise(image: Image, own: config.Config) -> Summary:
+def summarise(image: Image) -> Summary:
     """Put a build in figures; commands that started others mostly wait and are not called slow."""
     build, table, opens = _Build(image), image["executions"], image["opens"]
     commands = build.commands()
     leaves = [row for row in commands if build.children[row] == build.children[row + 1]]
-    uses = set(zip(opens["path"], (mode & ACCESS for mode in opens["mode"]), strict=True))
-    read = {path for path, access in uses if access != WRITE}
-    written = {path for path, access in uses if access != READ}
+    uses = path_uses(opens["path"], opens["mode"], image["paths"].n_rows)
+    n_products, largest = products(image, uses)
     ends = (s + e for s, e in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     return Summary(
         elapsed_ns=max(ends, default=0),
         processes=n_processes(image),
         executions=len(commands),
         failed=sum(table["status"][row] not in (0, NONE) for row in commands),
-        files=len(read | written),
-        read=len(read),
-        written=len(written),
+        files=len(uses) - uses.count(0),
+        read=uses.count(READS) + uses.count(READS | WRITES),
+        written=uses.count(WRITES) + uses.count(READS | WRITES),
         opens=opens.n_rows,
         slowest=tuple(build.slowest(leaves)),
         programs=tuple(build.programs(leaves)),
-        products=tuple(products(image, own)),
+        products=tuple(largest),
+        n_products=n_products,
     )
-
-
-def from_json(path: Path) -> Summary:
-    """Summary of a `.nfsdb.json`."""
-    return summarise(*load(path))

@@ -66,7 +66,7 @@ def _find(image: Image, name: bytes) -> Sequence[int]:
 
 
 def _matching(image: Image, glob: bytes) -> list[int]:
-    from etrace.postprocess.masks import path_mask  # noqa: PLC0415  most names are paths
+    from libetrace.depend.masks import path_mask  # noqa: PLC0415  most names are paths
 
     prefixes = (b"",) if glob.startswith(b"/") else (b"*/",)
     mask = path_mask(image, [prefix + glob for prefix in prefixes])

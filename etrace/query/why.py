@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.exclusions import Exclusions, exclusions_of
+from libetrace.depend.rules import Rules
+
 from etrace.errors import EtraceError
-from etrace.postprocess.exclusions import Exclusions, exclusions_of
-from etrace.query.dependencies import Dependencies
 from etrace.query.deps import Walked, walk
 from etrace.query.producing import incidental
-from etrace.query.rules import Rules, read_target
+from etrace.query.target_rules import read_target
 from etrace.query.targets import find_targets, nearest_paths
 
 N_NEAREST = 5

@@ -238,17 +238,6 @@ PRODUCTS: tuple[Table, ...] = (
         "ceil(patterns / 8) bytes for each execution, one after the other",
         (C("bits", "|u1", "pattern i is bit 0x80 >> i % 8 of byte i / 8"),),
     ),
-    Table(
-        "modules",
-        "each linked module once, by path, with what it depends on",
-        (
-            C("path", "<u4", "row of `paths`"),
-            C("direct.start", "<u8", "not beyond other modules, in `module_direct`"),
-            C("full.start", "<u8", "everything, in `module_full`"),
-        ),
-    ),
-    Table("module_direct", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
-    Table("module_full", "sorted in each module", (C("path", "<u4", "row of `paths`"),)),
 )
 
 #: every column as (table, column, dtype), in the order of `libetrace.image.schema`

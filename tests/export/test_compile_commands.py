@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from compiling import BuildTeller, write_database
+from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.export import compile_commands
 from etrace.nfsdb.store import open_database
-from etrace.postprocess import config, run
+from etrace.postprocess import run
 
 CLANG = "/usr/lib/llvm-14/bin/clang"
 

@@ -21,13 +21,7 @@ VALUES = (0, 1, -1, -2, 7, 1 << 20, (1 << 31) - 1, (1 << 32) - 1, (1 << 62) - 1,
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    directory = tmp_path_factory.mktemp("small")
-    small = write_database(directory) / ".nfsdb.img"
-    db = libetrace.nfsdb()
-    db.load(small)
-    target = directory / "whole.img"
-    db.create_deps_cache({"/src/hello": ["/src/main.o"]}, {}, target)
-    return open_image(target)
+    return open_image(write_database(tmp_path_factory.mktemp("small")) / ".nfsdb.img")
 
 
 def questions(db: libetrace.nfsdb) -> Iterator[Callable[[], object]]:

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from backends import BACKENDS, capture
 from compiling import Found, find, write_database
+from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 
 from etrace.export import compile_commands
 from etrace.nfsdb.store import open_database
-from etrace.postprocess import config, run
+from etrace.postprocess import run
 from etrace.postprocess.compilations.probe import Prober, search_list
 
 DATA = Path(__file__).parents[1] / "data"

@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+import libetrace
 import pytest
-
-from etrace.errors import EtraceError
-from etrace.postprocess.config import DEFAULT, KEYS, UNUSED, Config, load
+from etrace.cli.cas.pp import tell_config
+from libetrace.depend.configuration import DEFAULT, KEYS, UNUSED, Config, load
 
 
 def write(directory: Path, **values: Any) -> Config:
@@ -21,7 +21,7 @@ def write(directory: Path, **values: Any) -> Config:
 
 def test_without_a_file_the_shipped_values_count(tmp_path: Path) -> None:
     config = load(tmp_path)
-    assert (config.is_default, config.path, config.problems) == (True, DEFAULT, ())
+    assert (config.is_default, config.path, config.unknown) == (True, DEFAULT, ())
     assert config.dependency_exclude_patterns == ("/dev/*", "/proc/*", "*.rsp")
     assert config.command_patterns == ()
 
@@ -43,12 +43,14 @@ def test_command_patterns_are_counted_once_in_order(tmp_path: Path) -> None:
     assert config.exclude_command_variants == {"*vmlinux": ("b*", "a*"), "*": ("a*", "c")}
 
 
-def test_an_unknown_key_is_told_with_the_nearest_known_one(tmp_path: Path) -> None:
+def test_an_unknown_key_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = write(tmp_path, ld_specs=["*/ld"], zzz=1, clang_tailopts={"any": "thing"})
+    assert config.unknown == ("ld_specs", "zzz")
+    tell_config(config)
     file = tmp_path / ".bas_config"
-    assert config.problems == (
-        f"{file}: unknown key 'ld_specs': is ld_spec meant?",
-        f"{file}: unknown key 'zzz', ignored",
+    assert capsys.readouterr().err == (
+        f"cas pp: warning: {file}: unknown key 'ld_specs': is ld_spec meant?\n"
+        f"cas pp: warning: {file}: unknown key 'zzz', ignored\n"
     )
 
 
@@ -64,7 +66,7 @@ def test_an_unknown_key_is_told_with_the_nearest_known_one(tmp_path: Path) -> No
     ],
 )
 def test_a_wrong_type_names_file_and_key(tmp_path: Path, key: str, value: Any, wanted: str) -> None:
-    with pytest.raises(EtraceError, match=rf"\.bas_config: {key} is not {wanted}"):
+    with pytest.raises(libetrace.error, match=rf"\.bas_config: {key} is not {wanted}"):
         write(tmp_path, **{key: value})
 
 
@@ -74,11 +76,11 @@ def test_a_wrong_type_names_file_and_key(tmp_path: Path, key: str, value: Any, w
 )
 def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, wanted: str) -> None:
     (tmp_path / ".bas_config").write_text(text, errors="surrogateescape")
-    with pytest.raises(EtraceError, match=wanted):
+    with pytest.raises(libetrace.error, match=wanted):
         load(tmp_path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".bas_config")
-    with pytest.raises(EtraceError, match=r"\.bas_config: not a file"):
+    with pytest.raises(libetrace.error, match=r"\.bas_config: not a file"):
         load(tmp_path)

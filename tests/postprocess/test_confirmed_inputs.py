@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from backends import BACKENDS, capture
 from compiling import BuildTeller, write_database
+from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 
 import etrace
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
-from etrace.postprocess import config, run
+from etrace.postprocess import run
 from etrace.postprocess.compilations.confirmed_inputs import PLUGIN, Answer, confirm, find_plugin
 
 SOURCE = Path(__file__).parents[2] / "native/gcc_input_name/plugin.cc"

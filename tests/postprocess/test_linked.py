@@ -16,11 +16,11 @@ import pytest
 from backends import need_tool
 from builders import O_RDWR, TraceBuilder
 from captured_builds import capture_database, told_database
+from libetrace.depend.configuration import Config, load
 from libetrace.image.file import Image
 from link_cases import CASES, PREPARE, SOURCES, Case
 
 from etrace.nfsdb.store import StringTable
-from etrace.postprocess.config import Config, load
 from etrace.postprocess.linked import PHASE, Module, find_modules
 from etrace.postprocess.module_kinds import Kind
 from etrace.postprocess.outputs import Outputs

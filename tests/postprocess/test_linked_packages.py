@@ -11,9 +11,9 @@ import pytest
 import sources
 from backends import need_tool
 from captured_builds import capture_database
+from libetrace.depend.configuration import load
 
 from etrace.nfsdb.store import StringTable
-from etrace.postprocess.config import load
 from etrace.postprocess.linked import find_modules
 from etrace.postprocess.module_kinds import ElfType, Kind, read_elf_type
 from etrace.postprocess.run import Work, tell_nobody

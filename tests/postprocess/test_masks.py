@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from databases import CC1_MAIN, MAKE, write_database
+from libetrace.depend.configuration import load
+from libetrace.depend.masks import command_mask, path_mask
 from libetrace.image.file import Image
 
 from etrace.nfsdb.store import StringTable, open_database, rewrite
 from etrace.postprocess import patterns
-from etrace.postprocess.config import load
-from etrace.postprocess.masks import command_mask, path_mask
 from etrace.postprocess.run import Work
 
 GLOBS = ["make*", "cc1 *", "*-o*", "none"]

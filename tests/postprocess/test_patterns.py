@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
+from libetrace.depend.configuration import load
 from libetrace.image.file import Image
 
 from etrace.nfsdb.store import StringTable
-from etrace.postprocess.config import load
 from etrace.postprocess.patterns import PHASE
 from etrace.postprocess.run import Work, tell_nobody
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from captured_builds import told_database
+from libetrace.depend.configuration import load
 from libetrace.image.file import Image, NewColumn, NewTable, open_image
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import rewrite
-from etrace.postprocess.config import load
 from etrace.postprocess.run import (
-    LATER,
     PHASES,
     Result,
     fingerprint,
@@ -165,15 +164,5 @@ def test_rows_outside_their_tables_are_an_error(
 
 
 def test_a_product_counts_its_rows_without_the_end_of_a_start() -> None:
-    table = product("modules", array("I", [1, 2]), array("Q", [0, 1, 1]), array("Q", [0, 0, 3]))
-    assert (table.name, table.n_rows, len(table.columns)) == ("modules", 2, 3)
-
-
-def test_closures_go_when_the_modules_that_they_are_of_are_found_anew(image: Image) -> None:
-    run(image, "linked")
-    assert run(image, *LATER)["closures"].startswith("dependencies of 3 modules")
-    run(image, "linked", "wrappers")
-    assert run(image, *LATER) == {"closures": ""}
-    run(image, "linked", force=True)
-    assert "modules" not in open_image(image.path).tables
-    assert run(image, *LATER)["closures"].startswith("dependencies of 3 modules")
+    table = product("added_strings", array("Q", [0, 1, 1]), b"x")
+    assert (table.name, table.n_rows, len(table.columns)) == ("added_strings", 2, 2)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
+from libetrace.depend.configuration import Config, load
 from libetrace.depend.wrappers import wrapping_shells
 from libetrace.image.file import Image
 
 from etrace.nfsdb.store import StringTable
-from etrace.postprocess.config import Config, load
 from etrace.postprocess.run import Work, tell_nobody
 from etrace.postprocess.wrappers import PHASE, runs_shell, shell_patterns
 from etrace.spec.database import NONE

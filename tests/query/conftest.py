@@ -10,11 +10,11 @@ import databases
 import pytest
 from builders import TraceBuilder
 from captured_builds import told_database
+from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 from told_builds import Tell
 
 from etrace.nfsdb.store import open_database
-from etrace.query.dependencies import Dependencies
 
 
 @pytest.fixture(scope="session")

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 from captured_builds import capture_database
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 from etrace.query.copies import find_copies
-from etrace.query.dependencies import Dependencies
 from etrace.query.linked_modules import linked_modules
 from etrace.query.rdeps import rdeps
 from etrace.query.revmoddeps import revmoddeps
-from etrace.query.rules import Rules
 
 BUILD = """
 set -e

@@ -10,15 +10,15 @@ from pathlib import Path
 import lua_database
 import pytest
 from captured_builds import capture_database
+from libetrace.depend import configuration as config
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 from etrace.nfsdb.store import open_database
-from etrace.postprocess import config
 from etrace.postprocess.run import postprocess
-from etrace.query.dependencies import Dependencies
 from etrace.query.deps import walk
 from etrace.query.file_kinds import FileKind, FileKinds, by_name
-from etrace.query.rules import Rules
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,9 @@ from builders import (
     RENAME_EXCHANGE,
     TraceBuilder,
 )
+from libetrace.depend import configuration
+from libetrace.depend.rules import Rules
 from told_builds import NEW, SH, A, B, C, D, E, Tell, command, names, shell, users
-
-from etrace.postprocess import config as configuration
-from etrace.query.rules import Rules
 
 
 def written_twice(flags: int) -> TraceBuilder:

@@ -6,16 +6,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from libetrace.depend import configuration
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
-from etrace.postprocess import config as configuration
 from etrace.query.compilation_map import reverse_map
-from etrace.query.dependencies import Dependencies
 from etrace.query.deps import walk
 from etrace.query.moddeps import moddeps
 from etrace.query.rdeps import rdeps
 from etrace.query.revmoddeps import revmoddeps
-from etrace.query.rules import Rules
 
 
 @pytest.mark.parametrize(

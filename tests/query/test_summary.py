@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from captured_builds import capture_database
+from libetrace.depend.configuration import load
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
-from etrace.postprocess.config import load
+from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
 from etrace.query import summary
 from etrace.query.file_kinds import FileKind
@@ -32,6 +33,10 @@ def entry(
 ) -> dict[str, Any]:
     base = {"p": pid, "x": index, "s": 0, "e": 10, "b": binary, "w": "/", "v": [binary], "c": []}
     return base | {"r": {"p": -1, "x": 0}, "i": [], "u": [], "o": opens} | more
+
+
+def page_at(where: Path) -> summary.Summary:
+    return summary.summarise(open_database(where))
 
 
 @pytest.fixture
@@ -65,20 +70,20 @@ def build(tmp_path: Path) -> Path:
 
 
 def test_counts(build: Path) -> None:
-    page = summary.from_json(build)
+    page = page_at(build)
     assert (page.processes, page.executions, page.failed) == (5, 5, 1)
     assert (page.files, page.read, page.written) == (6, 5, 3)
 
 
 def test_commands_that_start_others_are_not_called_slow(build: Path) -> None:
-    page = summary.from_json(build)
+    page = page_at(build)
     assert page.slowest[0].binary == "/usr/bin/cc"
     assert all(e.binary != "/usr/bin/make" for e in page.slowest)
     assert page.programs[0] == summary.Program("cc", 1, 40)
 
 
 def test_a_binary_is_made_of_what_its_writers_read_before(build: Path, tmp_path: Path) -> None:
-    (product,) = summary.from_json(build).products
+    (product,) = page_at(build).products
     assert product == summary.Product(
         path=str(tmp_path / "prog"),
         n_bytes=len(EXECUTABLE),
@@ -98,7 +103,7 @@ def test_a_summary_counts_what_deps_lists(
     (tmp_path / "Makefile").write_text("a: a.o\na.o: a.c a.h\n")
     image = capture_database(tmp_path, ["make", "-C", tmp_path], tmp_path)
     postprocess(image, load(tmp_path), ("linked", "compilations"))
-    products = summary.from_json(tmp_path / ".nfsdb.json").products
+    products = page_at(tmp_path).products
     counts = {str(Path(p.path).name): p.files for p in products}
     for kind in FileKind:
         words = ["deps", "a", "--dbdir", str(tmp_path), "--kind", kind, "-l"]
@@ -107,20 +112,19 @@ def test_a_summary_counts_what_deps_lists(
     assert (counts["a"][FileKind.SOURCE], counts["a"][FileKind.OBJECT]) == (1, 6)
 
 
-def test_a_database_in_a_place_that_cannot_be_written_is_summarised(
-    build: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = summary.from_json(build)
-    build.with_name(".nfsdb.img").unlink()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert summary.from_json(build) == expected
-    assert not build.with_name(".nfsdb.img").exists()
+def test_only_the_largest_binaries_are_looked_into(tmp_path: Path) -> None:
+    made = [tmp_path / f"prog{number}" for number in range(10)]
+    for number, path in enumerate(made):
+        path.write_bytes(EXECUTABLE + bytes(number))
+    page = page_of(tmp_path, [entry(1, 1, "/usr/bin/ld", [opened(p, 1, 1) for p in made])])
+    assert [Path(p.path).name for p in page.products] == [f"prog{n}" for n in range(9, 1, -1)]
+    assert page.n_products == 10
 
 
 def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
     with pytest.raises(EtraceError) as error:
-        summary.from_json(tmp_path / "none.json")
-    assert "etrace_parser" in error.value.hint
+        page_at(tmp_path / "none.json")
+    assert "cas parse" in error.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "[", "{}x", '[{"p": 1}]', "[1]"])
@@ -128,13 +132,13 @@ def test_a_foreign_file_is_an_error_that_names_it(tmp_path: Path, text: str) -> 
     path = tmp_path / "foreign.json"
     path.write_text(text)
     with pytest.raises(EtraceError, match=r"foreign\.json"):
-        summary.from_json(path)
+        page_at(path)
 
 
 def page_of(tmp_path: Path, entries: list[dict[str, Any]]) -> summary.Summary:
     path = tmp_path / ".nfsdb.json"
     path.write_text(json.dumps(entries))
-    return summary.from_json(path)
+    return page_at(path)
 
 
 def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know(tmp_path: Path) -> None:

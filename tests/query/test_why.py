@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import told_database
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
 from told_builds import A, B, C, D, E, Tell, command, shell
 
 from etrace.errors import EtraceError
-from etrace.query.dependencies import Dependencies
-from etrace.query.rules import Rules
 from etrace.query.targets import nearest_paths
 from etrace.query.why import How, Link, Why, why
 

@@ -107,52 +107,6 @@ def create_nfsdb(
     return True
 
 
-def write_module_dependencies(
-    image: Any,
-    depmap: Mapping[str, Iterable[Any]],
-    direct_depmap: Mapping[str, Iterable[Any]],
-    target: PathText,
-) -> None:
-    """Write an image again with other dependencies of modules: `nfsdb.create_deps_cache`."""
-    modules = sorted((_path_row(image, module), module) for module in {*depmap, *direct_depmap})
-    lists = {
-        name: [_dependency_rows(image, given.get(module, ())) for _, module in modules]
-        for name, given in (("direct", direct_depmap), ("full", depmap))
-    }
-    starts = [array("Q", accumulate(map(len, rows), initial=0)) for rows in lists.values()]
-    rows = array("I", [row for row, _ in modules])
-    new = [_table("modules", [rows, *starts])]
-    for name, of in lists.items():
-        flat = array("I", [row for own in of for row in own])
-        new.append(_table(f"module_{name}", [flat]))
-    kept = [_again(table) for name, table in image.tables.items() if name not in MODULES]
-    write_image(os.fsdecode(target), image.attributes, [*kept, *new])
-
-
-MODULES = ("modules", "module_direct", "module_full")
-
-
-def _path_row(image: Any, path: PathText) -> int:
-    row: int = image.find_path(encode_path(path))
-    if row < 0:
-        raise Error(f"{path!r} was never opened")
-    return row
-
-
-def _dependency_rows(image: Any, items: Iterable[Any]) -> list[int]:
-    """Items are paths, or [execution, open, path] as in `.nfsdb.depmap.json`."""
-    paths = (item if isinstance(item, str | bytes) else item[-1] for item in items)
-    return sorted({_path_row(image, path) for path in paths})
-
-
-def _again(table: Any) -> NewTable:
-    columns = [
-        NewColumn(name, info.dtype, table.columns[name], info.unit, info.meaning)
-        for name, info in table.infos.items()
-    ]
-    return NewTable(table.name, table.n_rows, columns)
-
-
 # ---- trace -> JSON ----
 
 

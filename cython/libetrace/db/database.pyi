@@ -20,8 +20,9 @@ from libetrace.core.texts import PathText
 from libetrace.db.execution import Execution
 from libetrace.db.filemap import FileMap
 from libetrace.db.open_file import Open
-from libetrace.depend.dependencies import DependencyGraph
+from libetrace.depend.dependencies import Dependencies
 from libetrace.depend.graph import Graph
+from libetrace.depend.makers import FileGraph
 from libetrace.image.file import Image, Table
 
 _T = TypeVar("_T")
@@ -156,6 +157,8 @@ class Database:
     def symlink_paths(self, path: PathText) -> list[str]: ...
     def linked_modules(self) -> list[tuple[Open, int]]: ...
     def linked_module_paths(self) -> list[tuple[str, int]]: ...
+    @property
+    def dependencies(self) -> Dependencies: ...
     def graph(self, wrapped: bool = False) -> Graph: ...
     @overload
     def fdeps(
@@ -168,7 +171,7 @@ class Database:
         negate_pattern: bool = False,
         dep_graph: Literal[False] = False,
         wrap_deps: bool = False,
-        use_pipes: bool = True,
+        use_pipes: bool | None = None,
         recursive: bool = True,
         timeout: int = 0,
         exclude_files: Sequence[PathText] = (),
@@ -190,7 +193,7 @@ class Database:
         *,
         dep_graph: Literal[True],
         wrap_deps: bool = False,
-        use_pipes: bool = True,
+        use_pipes: bool | None = None,
         recursive: bool = True,
         timeout: int = 0,
         exclude_files: Sequence[PathText] = (),
@@ -199,7 +202,7 @@ class Database:
         exclude_commands_index: Iterable[int] = (),
         all_modules: Sequence[PathText] | None = None,
         ordered: bool = True,
-    ) -> tuple[list[int], list[str], list[Open], DependencyGraph]: ...
+    ) -> tuple[list[int], list[str], list[Open], FileGraph]: ...
     def mdeps(
         self, module_path: PathText | Sequence[PathText], direct: bool = False
     ) -> list[Open]: ...
@@ -209,18 +212,3 @@ class Database:
     def rdeps(
         self, file_path: PathText | Sequence[PathText], recursive: bool = False
     ) -> set[str]: ...
-    def create_deps_cache(
-        self,
-        depmap: Mapping[str, Iterable[Any]],
-        direct_depmap: Mapping[str, Iterable[Any]],
-        deps_cache_db_filename: str | os.PathLike[str],
-        show_stats: bool = False,
-    ) -> Literal[True]: ...
-    def load_deps(
-        self,
-        cache_filename: str | os.PathLike[str],
-        debug: bool = False,
-        quiet: bool = True,
-        mp_safe: bool = True,
-        no_map_memory: bool = False,
-    ) -> Literal[True]: ...

@@ -1,204 +1,211 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files -> what they were made of, in the shape of the ancestor's library: `nfsdb.fdeps`.
+"""An image, rules and files -> closures: the one engine behind every question of dependencies.
 
-libetrace.depend.graph walks; docs/dependencies.md says what a dependency is.
+Commands, `libetrace.nfsdb` and the summary ask here. Graphs and masks are made when first needed
+and kept. What a dependency is: docs/dependencies.md.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property, lru_cache
 
-from libetrace.core.errors import Error, NotFoundError
-from libetrace.core.texts import PathText, list_paths
+from libetrace.core.errors import Error
+from libetrace.depend.configuration import Config, load
+from libetrace.depend.exclusions import Exclusions, exclusions_of
 from libetrace.depend.graph import Closure, Graph, GraphError
+from libetrace.depend.masks import command_mask, path_mask, row_mask
+from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
-from libetrace.select.commands import match_rows
-from libetrace.select.patterns import PatternSet
 
-#: path -> the processes that wrote it, as (upid, paths that it read), and the paths it was made of
-DependencyGraph: TypeAlias = dict[str, tuple[list[tuple[int, list[str]]], list[str]]]
-Texts = Iterable[str | bytes]
+PRODUCT_HINT = "make them: cas pp"
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusions:
-    """Where a walk stops: paths that are listed and not followed, executions without effect.
+class Dependencies:
+    """Walks over one image."""
 
-    `numbers` are those of precomputed command patterns (`nfsdb.pcp_list()`).
+    def __init__(self, image: Image, config: Config | None = None) -> None:
+        self.image = image
+        self._config = config
+        self.graph = lru_cache(maxsize=None)(self._graph)
+        self._stops = lru_cache(maxsize=64)(self._make_stops)
+        self._excluded = lru_cache(maxsize=64)(self._make_excluded)
+        self._named = lru_cache(maxsize=64)(self._make_named)
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration beside the image."""
+        return self._config or load(self.image.path.parent)
+
+    def _graph(self, *, reverse: bool, wrapped: bool, programs: bool) -> Graph:
+        if wrapped and "wrappers" not in self.image.tables:
+            raise Error(f"{self.image.path} holds no wrappers yet", PRODUCT_HINT)
+        try:
+            return Graph(self.image, reverse=reverse, wrapped=wrapped, programs=programs)
+        except GraphError as error:
+            raise Error(
+                f"{self.image.path}: damaged: {error}", "make it again: cas cache"
+            ) from error
+
+    # ---- what a walk does not pass ----
+
+    @cached_property
+    def modules(self) -> bytearray:
+        """A byte for each row of `paths`, 1 for linked modules; Error before `cas pp`."""
+        if "linked" not in self.image.tables:
+            raise Error(f"{self.image.path} holds no linked modules yet", PRODUCT_HINT)
+        return row_mask(self.image["paths"].n_rows, self.image["linked"]["path"])
+
+    def _make_named(self, paths: tuple[bytes, ...]) -> bytes:
+        rows = (self.image.find_path(path) for path in paths)
+        return bytes(row_mask(self.image["paths"].n_rows, (row for row in rows if row >= 0)))
+
+    def _barriers(self, rules: Rules) -> bytes | bytearray | None:
+        """Return the mask of modules that a direct walk does not leave."""
+        if not rules.is_direct:
+            return None
+        return self.modules if rules.modules is None else self._named(rules.modules)
+
+    def _make_stops(self, files: tuple[bytes, ...], rules: Rules) -> bytes | None:
+        masks: list[bytes | bytearray] = [path_mask(self.image, files)] if files else []
+        if rules.exclude_files:
+            masks.append(path_mask(self.image, rules.exclude_files, negate=rules.negate))
+        if rules.exclude_paths:
+            masks.append(self._named(rules.exclude_paths))
+        return _any(masks)
+
+    def _make_excluded(self, commands: tuple[bytes, ...], rules: Rules) -> bytes | None:
+        masks = [command_mask(self.image, commands)] if commands else []
+        if rules.exclude_commands or rules.command_numbers:
+            own = rules.exclude_commands, rules.command_numbers
+            masks.append(command_mask(self.image, *own, negate=rules.negate))
+        return _any(masks)
+
+    def is_left_out(self, path: int, rules: Rules) -> bool:
+        """Tell whether the user's own patterns exclude a file that he asks for."""
+        stops = self._stops((), rules)
+        return stops is not None and bool(stops[path])
+
+    # ---- walks ----
+
+    def closure(
+        self,
+        paths: Iterable[int],
+        rules: Rules,
+        left_out: Exclusions,
+        *,
+        reverse: bool = False,
+        without: bytes | None = None,
+    ) -> Closure:
+        """Return the closure of rows of `paths` for which the configuration says the same.
+
+        `without` has a byte for each execution, not 0 for those that do not count either.
+        """
+        graph = self.graph(reverse=reverse, wrapped=rules.is_wrapped, programs=rules.all_programs)
+        excluded = (self._excluded(left_out.commands, rules), without)
+        pipes = left_out.pipes if rules.pipes is None else rules.pipes
+        return graph.closure(
+            paths,
+            stops=self._stops(left_out.files, rules),
+            modules=self._barriers(rules),
+            excluded=_any([mask for mask in excluded if mask is not None]),
+            ordered=rules.is_ordered,
+            pipes=pipes is not False,
+        )
+
+    def closures(
+        self, paths: Sequence[int], rules: Rules, *, reverse: bool = False
+    ) -> list[Closure]:
+        """Return closures that together are those of all paths; excluded ones are left out."""
+        groups: dict[Exclusions, list[int]] = {}
+        for path in paths:
+            if not self.is_left_out(path, rules):
+                groups.setdefault(self._exclusions(path), []).append(path)
+        return [
+            self.closure(own, rules, left_out, reverse=reverse) for left_out, own in groups.items()
+        ]
+
+    def made_of(
+        self, roots: Collection[int], rules: Rules, wanted: Collection[int] | None
+    ) -> set[int]:
+        """Return the rows of `paths` among `wanted` (None: all) that depend on some of `roots`.
+
+        The configuration of each of them decides, as when it is asked for what it depends on.
+        """
+        kept = [path for path in roots if not self.is_left_out(path, rules)]
+        found: set[int] = set()
+        for left_out, own in self._by_exclusions(kept, rules, wanted).items():
+            found.update(own.intersection(self.closure(kept, rules, left_out, reverse=True).paths))
+        return found.difference(roots)
+
+    def _by_exclusions(
+        self, roots: Collection[int], rules: Rules, wanted: Collection[int] | None
+    ) -> dict[Exclusions, set[int]]:
+        """Return the files that may depend on the roots, by what the configuration leaves out."""
+        if not roots:
+            return {}
+        groups: defaultdict[Exclusions, set[int]] = defaultdict(set)
+        for path in self.closure(roots, rules, Exclusions(), reverse=True).paths:
+            if wanted is None or path in wanted:
+                groups[self._exclusions(path)].add(path)
+        return groups
+
+    def _exclusions(self, path: int) -> Exclusions:
+        return exclusions_of(self.config, self.image.path_string(path))
+
+
+def _any(masks: Sequence[bytes | bytearray]) -> bytes | None:
+    """Return a mask of what some masks hold; None without any."""
+    if len(masks) < 2:
+        return bytes(masks[0]) if masks else None
+    found = 0
+    for mask in masks:
+        found |= int.from_bytes(mask, "little")
+    return found.to_bytes(len(masks[0]), "little")
+
+
+def join(closures: Iterable[Closure], roots: Iterable[int]) -> array[int]:
+    """Return the sorted rows of `paths` that some closure found, without the roots."""
+    found: set[int] = set()
+    for closure in closures:
+        found.update(closure.paths)
+    return array("I", sorted(found.difference(roots)))
+
+
+class Uses:
+    """Rows that a closure names -> paths and executions.
+
+    Opens, inherited files, programs, then symbolic links: what each writes, what it reads.
     """
 
-    files: tuple[bytes, ...] = ()
-    patterns: tuple[bytes, ...] = ()
-    commands: tuple[bytes, ...] = ()
-    numbers: tuple[int, ...] = ()
-    negate: bool = False
+    def __init__(self, image: Image, graph: Graph) -> None:
+        self._image = image
+        self._first_inherited = graph.n_opens
+        self._first_program = graph.n_opens + graph.n_inherited
+        self._first_link = self._first_program + graph.n_executions
+        self._links = graph.links
 
-    def stops(self, image: Image) -> bytearray | None:
-        """Return a byte for each path, 1 where the walk stops; None when nothing is excluded."""
-        if not self.files and not self.patterns:
-            return None
-        paths = image["paths"]
-        mask = bytearray(paths.n_rows)
-        if self.patterns:
-            each = array("Q", range(paths.n_rows + 1))
-            hits = _match(image, self.patterns, each, paths["string"])
-            mask = bytearray(hit != self.negate for hit in hits)
-        for path in self.files:
-            row = image.find_path(path)
-            if row >= 0:
-                mask[row] = 1
-        return mask
+    def path(self, row: int) -> int:
+        """Return the row of `paths` that was used."""
+        if row < self._first_inherited:
+            table, at = self._image["opens"], row
+        elif row < self._first_program:
+            table, at = self._image["inherited"], row - self._first_inherited
+        elif row >= self._first_link:
+            path, _, target = self._links[(row - self._first_link) // 2]
+            return target if (row - self._first_link) % 2 else path
+        else:
+            return int(self._image["executions"]["binary"][row - self._first_program])
+        return int(table["path"][at])
 
-    def excluded(self, image: Image) -> bytearray | None:
-        """Return a byte for each execution, 1 where it is left out; None when none is.
-
-        Index 0 shows its parent's command: it is judged by the command that follows it.
-        """
-        if not self.commands and not self.numbers:
-            return None
-        executions = image["executions"]
-        mask = bytearray(executions.n_rows)
-        if self.commands:
-            start, arguments = executions["argv.start"], image["arguments"]["string"]
-            hits = _match(image, self.commands, start, arguments)
-            mask = bytearray(hit != self.negate for hit in hits)
-        for number in self.numbers:
-            _add_precomputed(image, number, mask, self.negate)
-        _judge_by_what_follows(image, mask)
-        return mask
-
-
-def _match(image: Image, patterns: Sequence[bytes], start: object, rows: object) -> list[bool]:
-    """Return for each row whether a pattern matches it."""
-    known = PatternSet(list(patterns))
-    bits = match_rows(image, known, start, rows)
-    size = known.row_bytes
-    return [any(bits[i : i + size]) for i in range(0, len(bits), size)]
-
-
-def _add_precomputed(image: Image, number: int, mask: bytearray, negate: bool) -> None:
-    has_bits = {"patterns", "pattern_bits"} <= image.tables.keys()
-    n_patterns = image["patterns"].n_rows if has_bits else 0
-    if not 0 <= number < n_patterns:
-        raise Error(f"no precomputed command pattern {number} of {n_patterns}", "see pcp_list()")
-    size = -(-n_patterns // 8)
-    bits = image["pattern_bits"]["bits"]
-    for row in range(len(mask)):
-        hit = bool(bits[row * size + number // 8] & 0x80 >> number % 8)
-        mask[row] |= hit != negate
-
-
-def _judge_by_what_follows(image: Image, mask: bytearray) -> None:
-    upid, index = image["executions"]["upid"], image["executions"]["index"]
-    for row in range(len(mask)):
-        if index[row] == 0:
-            follows = row + 1 < len(mask) and upid[row + 1] == upid[row]
-            mask[row] = mask[row + 1] if follows else 0
-
-
-def make_graph(image: Image, wrapped: bool) -> Graph:
-    """Return the graph of who wrote and read what; `libetrace.error` for a damaged image."""
-    if wrapped and "wrappers" not in image.tables:
-        raise Error(f"{image.path} holds no wrappers yet", "make them: cas pp")
-    try:
-        return Graph(image, wrapped=wrapped)
-    except GraphError as error:
-        raise Error(f"{image.path}: damaged: {error}", "make it again: cas cache") from error
-
-
-def module_mask(image: Image, modules: Iterable[PathText] | Literal["linked"]) -> bytearray:
-    """Return a byte for each path, 1 for modules: those named, or all that were linked."""
-    mask = bytearray(image["paths"].n_rows)
-    if modules == "linked":
-        rows = list(image["linked"]["path"]) if "linked" in image.tables else []
-    else:
-        rows = [image.find_path(path) for path in list_paths(modules)]
-    for row in rows:
-        if 0 <= row < len(mask):
-            mask[row] = 1
-    return mask
-
-
-def find_roots(
-    graph: Graph, image: Image, names: Iterable[bytes], stops: bytearray | None
-) -> list[int]:
-    """Return the rows of the named paths that something wrote and that are not excluded."""
-    rows = []
-    for name in names:
-        row = image.find_path(name)
-        if row < 0:
-            shown = name.decode("utf-8", "surrogateescape")
-            raise NotFoundError(f"{shown!r} was never opened")
-        if graph.is_producible(row) and not (stops and stops[row]):
-            rows.append(row)
-    return list(dict.fromkeys(rows))
-
-
-@dataclass(frozen=True, slots=True)
-class Uses:
-    """Rows of uses -> rows of paths and executions: opens, inherited files, programs, links."""
-
-    image: Image
-    graph: Graph
-
-    def locate(self, row: int) -> tuple[int, int]:
-        """Return (path, execution) of a use."""
-        if row < self.graph.n_opens:
-            opens = self.image["opens"]
-            return opens["path"][row], opens["execution"][row]
-        row -= self.graph.n_opens
-        if row < self.graph.n_inherited:
-            table = self.image["inherited"]
-            return table["path"][row], table["execution"][row]
-        row -= self.graph.n_inherited
-        if row < self.graph.n_executions:
-            return self.image["executions"]["binary"][row], row
-        path, execution, target = self.graph.links[(row - self.graph.n_executions) // 2]
-        return target if (row - self.graph.n_executions) % 2 else path, execution
-
-
-def describe(image: Image, closure: Closure) -> DependencyGraph:
-    """Return {file: ([(pid, [paths it read]), ..], [those of them that something wrote])}."""
-    graph = closure.graph
-    uses = Uses(image, graph)
-    reads: defaultdict[int, dict[int, None]] = defaultdict(dict)
-    for row in closure.left:
-        path, execution = uses.locate(row)
-        reads[graph.process_of_execution(execution)][path] = None
-    writers: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for row in closure.entered:
-        path, execution = uses.locate(row)
-        writers[path].setdefault(graph.process_of_execution(execution), execution)
-    return {
-        _text(image, path): (
-            [
-                (image["executions"]["upid"][execution], [_text(image, p) for p in reads[process]])
-                for process, execution in own.items()
-            ],
-            [
-                _text(image, p)
-                for p in dict.fromkeys(p for process in own for p in reads[process])
-                if graph.is_producible(p)
-            ],
-        )
-        for path, own in writers.items()
-    }
-
-
-def _text(image: Image, path: int) -> str:
-    return image.path_string(path).decode("utf-8", "surrogateescape")
-
-
-def list_upids(image: Image, closure: Closure) -> list[int]:
-    """Return the upids of the processes that a walk went through, ascending."""
-    upid = image["executions"]["upid"]
-    return sorted({upid[row] for row in closure.executions})
-
-
-def list_opens(closure: Closure) -> list[int]:
-    """Return the rows of `opens` that a walk went through, ascending."""
-    return sorted({row for row in (*closure.entered, *closure.left) if row < closure.graph.n_opens})
+    def execution(self, row: int) -> int:
+        """Return the row of `executions` that used it."""
+        if row < self._first_inherited:
+            return int(self._image["opens"]["execution"][row])
+        if row < self._first_program:
+            return int(self._image["inherited"]["execution"][row - self._first_inherited])
+        if row >= self._first_link:
+            return self._links[(row - self._first_link) // 2][1]
+        return row - self._first_program

@@ -22,7 +22,7 @@ from libetrace.core.errors import Error
 
 MAGIC = b"ETRACEDB"
 #: a reader refuses what is newer than it; raised when a column changes its meaning
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
 SCHEMA = Path(__file__).with_name("schema.json")
@@ -49,7 +49,6 @@ TOGETHER = (
         "compilation_headers",
         "compilation_objects",
     ),
-    ("modules", "module_direct", "module_full"),
 )
 #: a longer header is damage: `cas parse` writes some kB
 MAX_HEADER_BYTES = 1 << 24
@@ -65,7 +64,6 @@ ATTRIBUTES: dict[str, tuple[type | tuple[type, ...], type | tuple[type, ...]]] =
     "parse_problems": (list, str),
     "unknown_keys": (int, object),
     "phases": ((dict, type(None)), str),
-    "later_phases": ((dict, type(None)), str),
 }
 
 

@@ -118,11 +118,6 @@ cdef class Mapped:
     cdef S4 wrapper
     cdef U4 pattern
     cdef U1 pattern_bits
-    cdef U4 module_path
-    cdef U8 direct_start
-    cdef U8 full_start
-    cdef U4 direct_path
-    cdef U4 full_path
 
     cdef int bind(self, object image) except -1
     cdef int check(self) except -1

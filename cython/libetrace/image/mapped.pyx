@@ -338,16 +338,4 @@ cdef int bind_products(Mapped c, Binder b) except -1:
     c.pattern = b.u4("string")
     b.take("pattern_bits", True)
     c.pattern_bits = b.u1("bits")
-    return bind_modules(c, b)
-
-
-cdef int bind_modules(Mapped c, Binder b) except -1:
-    b.take("modules", True)
-    c.module_path = b.u4("path")
-    c.direct_start = b.u8("direct.start")
-    c.full_start = b.u8("full.start")
-    b.take("module_direct", True)
-    c.direct_path = b.u4("path")
-    b.take("module_full", True)
-    c.full_path = b.u4("path")
     return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas cache`: the image, made again when it is stale, damaged or of another schema; closures."""
+"""`cas cache`: the image, made again when it is stale, damaged or of another schema."""
 
 from __future__ import annotations
 
@@ -29,29 +29,9 @@ def update(args: argparse.Namespace) -> str:
     return f"{os.path.relpath(files.image)}: {'made' if made else 'as before'}"
 
 
-def close(args: argparse.Namespace) -> str:
-    """Find what the modules that `cas pp` found depend on; returns what is printed of it.
-
-    Nothing when `cas pp` did not run yet.
-    """
-    from etrace.nfsdb.store import open_database
-    from etrace.postprocess import config
-    from etrace.postprocess.run import LATER, Result, postprocess
-
-    image = open_database(args.database)
-    if "linked" not in image.tables:
-        return ""
-    results: list[Result] = []
-    postprocess(
-        image, config.load(image.path.parent), LATER, force=args.force, report=results.append
-    )
-    return f"closures: {results[0].text or 'as before'}"
-
-
 def run(args: argparse.Namespace) -> int:
     """Run `cas cache`."""
-    for step in (update, close):
-        text = step(args)
-        if text and not args.quiet:
-            print(text)
+    text = update(args)
+    if not args.quiet:
+        print(text)
     return 0

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 
 from etrace.cli.options import kinds as kind_options
@@ -16,7 +17,6 @@ from etrace.cli.options import walk as walking
 from etrace.cli.options.kinds import KindOf
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Executions, Facts, Files, Paths
-from etrace.query.dependencies import Dependencies
 from etrace.query.deps import Walked, walk
 from etrace.query.file_kinds import USUAL, FileKinds
 
@@ -63,14 +63,15 @@ def _kinds(image: Image, walked: Walked) -> KindOf:
 
 
 def _graph(image: Image, args: argparse.Namespace, walked: Walked, kind_of: KindOf) -> Answer:
-    from etrace.query.dependency_graph import DependencyGraph
+    from libetrace.depend.makers import Makers
 
-    graph = DependencyGraph(image)
-    graph.add(walked)
+    from etrace.query.dependency_graph import dot, record
+
+    makers = Makers(image, walked.closures)
     if args.dot:
-        lines = graph.dot(kind_options.view(kind_of, args, USUAL))
+        lines = dot(makers, kind_options.view(kind_of, args, USUAL))
         return Answer(Facts(_line), [{"line": line} for line in lines])
-    return Answer(Facts(json.dumps), [graph.record()], single=True)
+    return Answer(Facts(json.dumps), [record(makers)], single=True)
 
 
 def _line(record: Mapping[str, Any]) -> str:

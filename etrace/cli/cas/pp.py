@@ -14,9 +14,9 @@ from etrace.cli.terminal.progress import progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from libetrace.depend.configuration import Config
     from libetrace.image.file import Image
 
-    from etrace.postprocess.config import Config
     from etrace.postprocess.run import Result
 
 #: phase -> its options, the ancestor's too, and what they say
@@ -60,10 +60,19 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
+def _meant(key: str) -> str:
+    from libetrace.depend.configuration import KEYS
+
+    from etrace.alike import nearest
+
+    near = nearest(key, KEYS, 1)
+    return f": is {near[0]} meant?" if near else ", ignored"
+
+
 def tell_config(config: Config) -> None:
     """Say which configuration counts and what is wrong in it."""
-    for problem in config.problems:
-        tell(f"cas pp: warning: {problem}\n")
+    for key in config.unknown:
+        tell(f"cas pp: warning: {config.path}: unknown key {key!r}{_meant(key)}\n")
     if config.is_default:
         tell("cas pp: no .bas_config beside the database: using the shipped configuration\n")
 
@@ -82,7 +91,8 @@ def line(result: Result) -> str:
 
 def update(args: argparse.Namespace, image: Image) -> list[Result]:
     """Run the phases that were asked for; the image's file then holds what they found."""
-    from etrace.postprocess import config as configuration
+    from libetrace.depend import configuration
+
     from etrace.postprocess.run import PHASES as ORDER
     from etrace.postprocess.run import postprocess
 
@@ -102,7 +112,8 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
 
 def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
     """Print what gcc says of the inputs that were found, and warn where it differs."""
-    from etrace.postprocess import config as configuration
+    from libetrace.depend import configuration
+
     from etrace.postprocess.compilations.confirmed_inputs import confirm, find_plugin
 
     config = configuration.load(image.path.parent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 
+from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 
 from etrace.cli.options import kinds as kind_options
@@ -12,7 +13,6 @@ from etrace.cli.options import selection as selecting
 from etrace.cli.options import walk as walking
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Paths
-from etrace.query.dependencies import Dependencies
 from etrace.query.file_kinds import LASTING, FileKinds
 from etrace.query.rdeps import rdeps
 

@@ -10,13 +10,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 
 from etrace.cli.ending import printable
 from etrace.cli.options import walk as walking
 from etrace.cli.options.common import add_database
 from etrace.nfsdb.store import open_database
-from etrace.query.dependencies import Dependencies
 from etrace.query.records import Records
 from etrace.query.why import Why, why
 

@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from etrace.cli.ending import tell
+from etrace.cli.options.common import add_database
 from etrace.cli.show.figures import count, seconds, size
+from etrace.errors import UsageError
+from etrace.nfsdb.files import locate
+from etrace.nfsdb.store import open_database
 from etrace.query import summary
 from etrace.query.file_kinds import USUAL, FileKind
 from etrace.query.origin import origin_of
 from etrace.query.summary import Execution, Product, Program, Summary
 
-N_PRODUCTS = 8
 #: how kinds are counted; those that `cas deps` does not show either are empty
 NOUNS = {
     FileKind.CONFIG: "configuration file",
@@ -29,12 +32,9 @@ NOUNS = {
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace summary`."""
+    add_database(parser)
     parser.add_argument(
-        "json",
-        nargs="?",
-        type=Path,
-        default=Path(".nfsdb.json"),
-        help="parsed build, or its directory (default: %(default)s)",
+        "place", metavar="DIR", nargs="?", type=Path, help="the same as --dbdir DIR"
     )
 
 
@@ -74,10 +74,10 @@ def text(page: Summary, width: int) -> Iterator[str]:
         yield from ("", "where the time went (commands that start no others)")
         yield from (_program(p) for p in page.programs)
     yield from ("", "what the binaries are made of (cas deps lists it)")
-    for product in page.products[:N_PRODUCTS]:
+    for product in page.products:
         yield from _product(product)
-    if len(page.products) > N_PRODUCTS:
-        yield f"  and {len(page.products) - N_PRODUCTS} more"
+    if page.n_products > len(page.products):
+        yield f"  and {page.n_products - len(page.products)} more"
     if not page.products:
         yield "  the build left no binary behind"
 
@@ -91,12 +91,16 @@ def shown(line: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Run `etrace summary`."""
+    if args.place is not None and args.database is not None:
+        raise UsageError("two databases are given", "leave out DIR or --dbdir")
+    where = args.place or args.database
     width = shutil.get_terminal_size((100, 24)).columns
-    page = summary.from_json(args.json)
-    origin = origin_of(args.json)
+    files = locate(where)
+    made = files.json if files.json.exists() else files.image
+    page, origin = summary.summarise(open_database(made)), origin_of(made)
     if origin.newer is not None:
-        tell(f"etrace: {args.json} is older than {origin.newer}: this is another build\n")
-        tell(f"  hint: make it again: etrace_parser {origin.newer} {args.json}\n")
+        tell(f"etrace: {made} is older than {origin.newer}: this is another build\n")
+        tell(f"  hint: make it again: etrace_parser {origin.newer} {files.json}\n")
     for line in (*origin.remarks, *text(page, width)):
         print(shown(line))
     return 0

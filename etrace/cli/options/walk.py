@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 import os
 
+from libetrace.depend.rules import Rules
+
 from etrace.cli.options.common import add_paths
 from etrace.errors import UsageError
-from etrace.query.rules import Rules
 
 TARGET_HELP = "see docs/dependencies.md; [file=PATH,direct=true,...] has options of its own"
 

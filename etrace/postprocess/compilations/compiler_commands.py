@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import join
 
+from libetrace.depend.configuration import Config
 from libetrace.image.file import Image
 
 from etrace.compilers import tools
@@ -18,7 +19,6 @@ from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.driver_stages import Stage, recover
 from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.response_files import response_files
-from etrace.postprocess.config import Config
 
 #: what runs only in the service of a driver, and is no compilation when one was seen
 STAGE = "stage"

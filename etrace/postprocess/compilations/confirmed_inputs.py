@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import join
 
+from libetrace.depend.configuration import Config
 from libetrace.image.file import Image
 
 import etrace
@@ -28,7 +29,6 @@ from etrace.postprocess.compilations.compiler_commands import Command, CommandRe
 from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.scratch import run_in_scratch
 from etrace.postprocess.compilations.trusted import UntrustedError, check_owner, trusted_compiler
-from etrace.postprocess.config import Config
 from etrace.postprocess.run import tell_nobody
 
 PLUGIN = "libgcc_input_name.so"

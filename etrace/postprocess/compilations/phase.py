@@ -216,7 +216,6 @@ class CompilationPhase:
         "armcc_spec",
         "is_asking",
     )
-    needs: tuple[str, ...] = ()
 
     def run(self, work: Work) -> list[NewTable]:
         """Make the tables; EtraceError when the image is damaged."""

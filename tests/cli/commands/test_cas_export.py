@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from compiling import BuildTeller, write_database
+from libetrace.depend import configuration as config
 
 from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
-from etrace.postprocess import config, run
+from etrace.postprocess import run
 
 EXPECTED = [
     {

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from etrace.postprocess.config import Config
+from libetrace.depend.configuration import Config
 
 
 @dataclass(frozen=True, slots=True)

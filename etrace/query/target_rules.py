@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What a walk over dependencies passes, for all files of a question or for one of them.
+r"""What a user calls a file -> the name, and the rules that hold for this file.
 
-Options for one file stand in the name itself, as in the ancestor:
+Options for one file stand in the name itself:
 `[file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true,...]`. A key may come
 several times; a comma that belongs to a value is written `\,`.
 """
@@ -11,28 +11,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from libetrace.depend.rules import Rules
+
 from etrace.errors import EtraceError
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a walk goes; docs/dependencies.md says what each rule means.
-
-    `pipes` is None where the configuration of the file decides, else as if it said so.
-    """
-
-    is_direct: bool = False
-    is_ordered: bool = True
-    pipes: bool | None = None
-    is_wrapped: bool = False
-    all_programs: bool = False
-    exclude_files: tuple[bytes, ...] = ()
-    exclude_commands: tuple[bytes, ...] = ()
-    negate: bool = False
-
 
 TRUE = frozenset(("true", "1", "yes", "on"))
 FALSE = frozenset(("false", "0", "no", "off"))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from etrace.errors import EtraceError
+from libetrace.core.errors import Error
 
 NAME = ".bas_config"
 DEFAULT = Path(__file__).with_name("default.bas_config")
@@ -27,11 +27,11 @@ Variants = Mapping[str, Strings]
 class Config:
     """Patterns are globs as fnmatch(3) reads them without flags; variants map path globs to them.
 
-    `problems` are what a user should know of the file: unknown keys.
+    `unknown` are the keys of the file that mean nothing.
     """
 
     path: Path
-    problems: Strings
+    unknown: Strings
     ld_spec: Strings
     ar_spec: Strings
     gcc_spec: Strings
@@ -85,7 +85,7 @@ def _variants(value: Any) -> Variants:
 KEYS: dict[str, Callable[[Any], Any]] = {
     field.name: _variants if "variants" in field.name else _strings
     for field in fields(Config)
-    if field.name not in ("path", "problems")
+    if field.name not in ("path", "unknown")
 }
 #: the ancestor's, which it does not use and neither do we
 UNUSED = ("clang_tailopts", "integrated_clang_compilers")
@@ -94,15 +94,15 @@ UNUSED = ("clang_tailopts", "integrated_clang_compilers")
 def _read(path: Path) -> dict[str, Any]:
     hint = f"correct it, or copy the shipped one: {DEFAULT}"
     if not path.is_file():  # a pipe would be waited for
-        raise EtraceError(f"{path}: not a file", hint)
+        raise Error(f"{path}: not a file", hint)
     try:
         raw = json.loads(path.read_bytes())
     except OSError as error:
-        raise EtraceError(f"{path}: {error.strerror}", hint) from error
+        raise Error(f"{path}: {error.strerror}", hint) from error
     except ValueError as error:
-        raise EtraceError(f"{path}: not JSON: {error}", hint) from error
+        raise Error(f"{path}: not JSON: {error}", hint) from error
     if not isinstance(raw, dict):
-        raise EtraceError(f"{path}: not an object", hint)
+        raise Error(f"{path}: not an object", hint)
     return raw
 
 
@@ -110,27 +110,18 @@ def _value(path: Path, key: str, raw: Any) -> Any:
     try:
         return KEYS[key](raw)
     except TypeError as error:
-        raise EtraceError(
-            f"{path}: {key} is not {error}", f"it says {json.dumps(raw)[:60]}"
-        ) from error
-
-
-def _unknown(path: Path, key: str) -> str:
-    from etrace.alike import nearest  # noqa: PLC0415  rarely needed
-
-    near = nearest(key, KEYS, 1)
-    return f"{path}: unknown key {key!r}" + (f": is {near[0]} meant?" if near else ", ignored")
+        raise Error(f"{path}: {key} is not {error}", f"it says {json.dumps(raw)[:60]}") from error
 
 
 def load(directory: Path) -> Config:
     """Return the configuration of a database's directory, else the shipped one.
 
-    EtraceError names the file and the key that is wrong.
+    Error names the file and the key that is wrong.
     """
     own = directory / NAME
     path = own if own.exists() else DEFAULT
     raw = _read(path)
     shipped = raw if path == DEFAULT else _read(DEFAULT)
-    unknown = tuple(_unknown(path, key) for key in raw if key not in KEYS and key not in UNUSED)
+    unknown = tuple(key for key in raw if key not in KEYS and key not in UNUSED)
     values = {key: _value(path, key, raw.get(key, shipped[key])) for key in KEYS}
     return Config(path, unknown, **values)

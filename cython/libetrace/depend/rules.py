@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user says of a walk over dependencies: how it goes, and where it stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a walk goes; docs/dependencies.md says what each rule means.
+
+    `pipes` is None where the configuration of the file decides, else as if it said so. Globs are
+    those of fnmatch(3) without flags; `negate` turns `exclude_files`, `exclude_commands` and
+    `command_numbers` round. `modules` are the paths at which a direct walk stops, None for all
+    linked modules.
+    """
+
+    is_direct: bool = False
+    is_ordered: bool = True
+    pipes: bool | None = None
+    is_wrapped: bool = False
+    all_programs: bool = False
+    exclude_files: tuple[bytes, ...] = ()
+    exclude_commands: tuple[bytes, ...] = ()
+    negate: bool = False
+    exclude_paths: tuple[bytes, ...] = ()  #: as they are
+    command_numbers: tuple[int, ...] = ()  #: of precomputed patterns: rows of `patterns`
+    modules: tuple[bytes, ...] | None = None

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/dependencies.md in plain Python: an image, rules and a configuration -> dependencies.
+
+Reads the tables of an image itself and follows every path by tests/closures.py; shares no code with
+libetrace.depend.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from closures import Build, End, Left, Use, closure, groups
+from libetrace.depend.configuration import Config
+from libetrace.depend.rules import Rules
+from libetrace.image.file import Image
+
+TYPE, FIFO, BLOCK, REGULAR = 0x7C, 0x44, 0x58, 0x60
+SYMLINKED, AWAY, BEGUN = 4, 5, 6
+FOREVER = float("inf")
+
+
+class Rule:
+    """What every file of an image depends on, by rules and configuration."""
+
+    def __init__(self, image: Image, config: Config, rules: Rules) -> None:
+        self.image, self.config, self.rules = image, config, rules
+        self.paths = [os.fsdecode(image.path_string(row)) for row in range(image["paths"].n_rows)]
+        self.row = {path: row for row, path in enumerate(self.paths)}
+        self.links = list(self._links())
+        self.first = self._first_stamp()
+        self.build = self._build()
+
+    def dependencies(self, path: int) -> set[int]:
+        """Return rows of `paths`: everything that a path depends on."""
+        if self._is_own_stop(path):
+            return set()
+        name = self.paths[path]
+        config, rules = self.config, self.rules
+        globs = [
+            *config.dependency_exclude_patterns,
+            *config.additional_module_exclude_patterns,
+            *_of(config.additional_module_exclude_pattern_variants, name),
+        ]
+        stops = {row for row, text in enumerate(self.paths) if _matches(text, globs)}
+        stops |= {row for row in range(len(self.paths)) if self._is_own_stop(row)}
+        if rules.is_direct:
+            stops |= self._modules() - {path}
+        excluded = self._excluded(_of(config.exclude_command_variants, name))
+        left = Left(stops, excluded, rules.is_ordered, self._has_pipes(name))
+        return closure(self.build, [path], left)
+
+    # ---- what is left out ----
+
+    def _is_own_stop(self, path: int) -> bool:
+        rules, name = self.rules, self.paths[path]
+        if os.fsencode(name) in rules.exclude_paths:
+            return True
+        globs = [os.fsdecode(glob) for glob in rules.exclude_files]
+        return bool(globs) and _matches(name, globs) != rules.negate
+
+    def _modules(self) -> set[int]:
+        if self.rules.modules is None:
+            return set(self.image["linked"]["path"])
+        return {self.row[os.fsdecode(path)] for path in self.rules.modules}
+
+    def _has_pipes(self, name: str) -> bool:
+        if self.rules.pipes is not None:
+            return self.rules.pipes
+        return not _matches(name, self.config.module_dependencies_exclude_with_pipes)
+
+    def _excluded(self, general: list[str]) -> set[int]:
+        """Return executions; behind them, in the order of links, their processes' pseudo ones."""
+        own = [os.fsdecode(glob) for glob in self.rules.exclude_commands]
+        for number in self.rules.command_numbers:
+            own.append(os.fsdecode(self.image.string(self.image["patterns"]["string"][number])))
+        executions = self.image["executions"]
+        n, upid, index = executions.n_rows, executions["upid"], executions["index"]
+        out = set()
+        for row in range(n):
+            judged = row
+            if index[row] == 0 and row + 1 < n and upid[row + 1] == upid[row]:
+                judged = row + 1
+            command = self._command(judged)
+            is_own = bool(own) and _matches(command, own) != self.rules.negate
+            if is_own or _matches(command, general):
+                out.add(row)
+        return out | {n + i for i, link in enumerate(self.links) if link[1] in out}
+
+    def _command(self, row: int) -> str:
+        arguments = self.image["arguments"]["string"]
+        span = self.image["executions"].span("argv.start", row)
+        return os.fsdecode(b" ".join(self.image.string(arguments[i]) for i in span))
+
+    # ---- uses ----
+
+    def _build(self) -> Build:
+        uses = [*self._opens(), *self._inherited()]
+        written = {use.path for use in uses if use.writes}
+        executions = self.image["executions"]
+        for row, path in enumerate(executions["binary"]):
+            if path >= 0 and (self.rules.all_programs or path in written):
+                uses.append(Use(path, row, self._start(row), self._start(row), True, False))
+        last = max((use.end for use in uses), default=0)
+        for i, (path, _, target, time) in enumerate(self.links):
+            own = executions.n_rows + i
+            uses.append(Use(path, own, time, time, False, True))
+            uses.append(Use(target, own, time, max(last, time), True, False, FOREVER))
+        pipes = [
+            (writer, self.image["pipe_readers"]["execution"][i])
+            for writer in range(executions.n_rows)
+            for i in executions.span("readers.start", writer)
+        ]
+        return Build(uses, self._processes(), pipes, list(self._ends()))
+
+    def _opens(self) -> Iterator[Use]:
+        opens, changes = self.image["opens"], self.image["changes"]
+        begun = {
+            row: time
+            for row, kind, time in zip(
+                changes["open"], changes["kind"], changes["time_ns"], strict=True
+            )
+            if kind == BEGUN
+        }
+        for row in range(opens.n_rows):
+            path, execution, access = (
+                opens["path"][row],
+                opens["execution"][row],
+                opens["mode"][row] & 3,
+            )
+            begin, until = opens["open_ns"][row], opens["until_ns"][row]
+            end = max(begin, opens["close_ns"][row])
+            end = max(end, until if until >= 0 else self._end(execution))
+            writes = access != 0 and not self._is_device(path)
+            begin = min(begin, begun.get(row, begin))
+            yield Use(path, execution, begin, end, access != 1, writes)
+
+    def _inherited(self) -> Iterator[Use]:
+        table = self.image["inherited"]
+        columns = (table["path"], table["execution"], table["mode"])
+        for path, row, mode in zip(*columns, strict=True):
+            since = -FOREVER
+            yield Use(path, row, self._start(row), self._end(row), mode != 1, mode != 0, since)
+
+    def _links(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (path, execution, target, time) of symbolic links whose targets were used."""
+        changes, opens = self.image["changes"], self.image["opens"]
+        columns = (changes["open"], changes["kind"], changes["time_ns"], changes["name"])
+        for row, kind, time, name in zip(*columns, strict=True):
+            if kind != SYMLINKED or name < 0:
+                continue
+            path = opens["path"][row]
+            here = posixpath.dirname(self.paths[path])
+            text = posixpath.join(here, os.fsdecode(self.image.string(name)))
+            target = self.row.get(posixpath.normpath(text), path)
+            if target != path:
+                yield path, opens["execution"][row], target, time
+
+    def _ends(self) -> Iterator[End]:
+        changes, opens = self.image["changes"], self.image["opens"]
+        columns = (changes["open"], changes["kind"], changes["time_ns"])
+        for row, kind, time in zip(*columns, strict=True):
+            path = opens["path"][row]
+            if kind < BEGUN and self.image["paths"]["mode"][path] & TYPE != FIFO:
+                yield End(path, time, kind == AWAY)
+
+    def _is_device(self, path: int) -> bool:
+        name, kind = self.paths[path], self.image["paths"]["mode"][path] & TYPE
+        is_below = name.startswith("/dev/") and not name.startswith("/dev/shm/")
+        return is_below and kind not in (BLOCK, REGULAR)
+
+    # ---- times and processes ----
+
+    def _first_stamp(self) -> int:
+        opens, start = self.image["opens"], self.image["executions"]["start_ns"]
+        pairs = zip(opens["open_ns"], opens["execution"], strict=True)
+        return max(min((at - start[row] for at, row in pairs if at > 0), default=0), 0)
+
+    def _start(self, row: int) -> int:
+        return int(self.first + self.image["executions"]["start_ns"][row])
+
+    def _end(self, row: int) -> int:
+        return self._start(row) + int(self.image["executions"]["elapsed_ns"][row])
+
+    def _processes(self) -> list[int]:
+        executions, children = self.image["executions"], self.image["children"]
+        upid, n = executions["upid"], executions.n_rows
+        joined = [(row - 1, row) for row in range(1, n) if upid[row] == upid[row - 1]]
+        for row in range(n):
+            for i in executions.span("children.start", row):
+                flags, child = children["flags"][i], children["execution"][i]
+                is_thread = flags & 0x10000 or (flags & 0x100 and not flags & 0x4000)
+                if child >= 0 and is_thread:
+                    joined.append((row, child))
+        if self.rules.is_wrapped:
+            wrappers = self.image["wrappers"]["execution"]
+            joined += [(row, shell) for row, shell in enumerate(wrappers) if shell >= 0]
+        return groups(n + len(self.links), joined)
+
+
+def _matches(text: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(text, glob) for glob in globs)
+
+
+def _of(variants: Mapping[str, Sequence[str]], name: str) -> list[str]:
+    return [
+        glob for wildcard, own in variants.items() if fnmatchcase(name, wildcard) for glob in own
+    ]
