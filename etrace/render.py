@@ -75,6 +75,9 @@ def outputs(top: Path) -> dict[Path, str]:
     values = {
         "spec": model.load(),
         "tables": database.TABLES + database.PRODUCTS,
+        "modes": {"ACCESS": database.ACCESS, "EXISTS": database.EXISTS, "TYPE": database.TYPE}
+        | {f"TYPE_{name}": bits for name, bits in database.FILE_TYPES.items()},
+        "type_shift": database.TYPE_SHIFT,
         "products": [table.name for table in database.PRODUCTS],
         "tool_names": tool_names(),
     }

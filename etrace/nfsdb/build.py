@@ -9,11 +9,11 @@ from typing import Any
 
 from libetrace.image.file import NewTable, write_image
 from libetrace.image.freshness import is_older, remember
+from libetrace.trace.source import FIRST_LINE
 
 from etrace.nfsdb.files import DatabaseFiles
 from etrace.nfsdb.from_json import read_tables
 
-FIRST_LINE = b"INITCWD="
 HEAD_BYTES = 1 << 13  # more than the longest path
 
 

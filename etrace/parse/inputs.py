@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from libetrace.trace.source import Source
+from libetrace.trace.source import FIRST_LINE, Source
 
 from etrace.errors import EtraceError
 
@@ -20,7 +20,6 @@ STDIN = "-"
 ZSTD_SUFFIX = ".zst"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 TRACE = ".nfsdb"
-FIRST_LINE = b"INITCWD="
 EVENT_LINE = re.compile(rb"[^\n]*?\d+,\d+,\d+,\d+!")
 HEAD_BYTES = 1 << 13  # more than the longest path
 

@@ -15,10 +15,9 @@ from posixpath import basename, join, normpath
 
 from libetrace.image.file import Image
 
-from etrace.spec.database import NONE
+from etrace.spec.database import EXISTS, NONE
 
 WRITTEN = 3  # of a mode: opened for writing
-EXISTS = 0x40
 DEVICES = b"/dev/"
 N_FORKED_MAX = 10_000  # of one execution; a build's linker has some hundred threads at most
 

@@ -18,10 +18,9 @@ from libetrace.image.file import Image
 
 from etrace.query.kinds import product
 from etrace.query.names import GONE, LINKED, RENAMED, Names
-from etrace.spec.database import NONE
+from etrace.spec.database import ACCESS, EXISTS, NONE
 
 READ, WRITE = 0, 1
-ACCESS, EXISTS = 3, 0x40
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from pathlib import PurePosixPath
 from libetrace.image.file import Image
 
 from etrace.query.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
-from etrace.query.temporary import TYPE_MASK, TYPE_SHIFT, WRITES, Temporaries, uses_of
-from etrace.spec.database import NONE
+from etrace.query.temporary import WRITES, Temporaries, uses_of
+from etrace.spec.database import NONE, file_type
 
 
 class FileKind(enum.StrEnum):
@@ -140,7 +140,7 @@ class FileKinds:
 
     def _find(self, path: int) -> FileKind:
         name, mode = self._image.path_string(path), self._temporaries.mode_of(path)
-        type_bits = (mode & TYPE_MASK) << TYPE_SHIFT
+        type_bits = file_type(mode)
         if _KERNEL.match(name) or (mode and type_bits and type_bits not in _FILES):
             return FileKind.DEVICE
         if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(name)):
@@ -207,7 +207,7 @@ class FileKinds:
         """Whether any file that the build wrote was there when the trace was parsed."""
         opens, mode_of = self._image["opens"], self._temporaries.mode_of
         return any(
-            (mode_of(path) & TYPE_MASK) << TYPE_SHIFT == stat.S_IFREG
+            stat.S_ISREG(file_type(mode_of(path)))
             and not _KERNEL.match(self._image.path_string(path))
             for path in {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & WRITES}
         )

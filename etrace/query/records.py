@@ -8,6 +8,7 @@ because readers of JSON in other languages round large numbers.
 from __future__ import annotations
 
 import os
+import stat
 from functools import lru_cache
 from typing import Any
 
@@ -15,11 +16,9 @@ from libetrace.image.file import Image
 
 from etrace.query.file_kinds import FileKinds
 from etrace.query.kinds import Kinds
-from etrace.spec.database import NONE
+from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
-ACCESS = ("r", "w", "rw", "rw")
-EXISTS, TYPE_MASK, TYPE_SHIFT = 0x40, 0x3C, 10
-S_IFLNK = 0o120000
+LETTERS = ("r", "w", "rw", "rw")
 
 
 class Records:
@@ -62,7 +61,7 @@ class Records:
         opens = self.image["opens"]
         pid, index = self.key(opens["execution"][row])
         mode, path = opens["mode"][row], opens["path"][row]
-        is_link = (mode & TYPE_MASK) << TYPE_SHIFT == S_IFLNK
+        is_link = stat.S_ISLNK(file_type(mode))
         return {
             "filename": self.path(path),
             "original_path": self.text(opens["original"][row]),
@@ -72,7 +71,7 @@ class Records:
             "pidx": index,
             "type": self.kinds.of_path(path),
             "kind": self.file_kinds.of(path).value,
-            "access": ACCESS[mode & 3],
+            "access": LETTERS[mode & ACCESS],
             "exists": int(bool(mode & EXISTS)),
             "link": int(is_link),
             "size": opens["size"][row],
@@ -88,7 +87,7 @@ class Records:
             "type": self.kinds.of_path(path),
             "kind": self.file_kinds.of(path).value,
             "exists": int(bool(mode & EXISTS)),
-            "link": int((mode & TYPE_MASK) << TYPE_SHIFT == S_IFLNK),
+            "link": int(stat.S_ISLNK(file_type(mode))),
             "size": self.image["paths"]["size"][path],
         }
 

@@ -19,10 +19,9 @@ from typing import NamedTuple
 from libetrace.image.file import Image
 
 from etrace.query.nearest_command import nearest_command
-from etrace.spec.database import NONE
+from etrace.spec.database import EXISTS, NONE, file_type
 
 WRITES = 3  # bits of opens.mode
-EXISTS, TYPE_MASK, TYPE_SHIFT = 0x40, 0x3C, 10
 _COMPILERS = (
     r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|cpp|gfortran|gnatmake|gdc|gm2|collect2|lto-wrapper|lto1|nvcc"
     r"|ld|ld\.\w+)"  # by its plugin
@@ -69,7 +68,7 @@ _NAMES = tuple(re.compile(each.names.encode()) for each in NAMINGS)
 
 def is_link(mode: int) -> bool:
     """Tell whether the bits of a mode are those of a symbolic link."""
-    return stat.S_ISLNK((mode & TYPE_MASK) << TYPE_SHIFT)
+    return stat.S_ISLNK(file_type(mode))
 
 
 def uses_of(image: Image, path: int) -> list[int]:

@@ -10,10 +10,32 @@ Sources of the meanings: docs/nfsdb-json.md, seed 001.
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass
 
 #: no row, no status, no wrapper
 NONE = -1
+#: bits of the columns `mode`, 0emmmmaa: how a file was opened, its type, whether it was there
+ACCESS, TYPE, EXISTS = 0x03, 0x3C, 0x40
+#: the bits of a type are those of st_mode, shifted right by so many
+TYPE_SHIFT = 10
+
+
+def file_type(mode: int) -> int:
+    """Return the type of a file as `stat.S_IFMT` does, 0 when it is not known."""
+    return (mode & TYPE) << TYPE_SHIFT
+
+
+#: names of the types -> their bits in a mode
+FILE_TYPES = {
+    "FIFO": stat.S_IFIFO >> TYPE_SHIFT,
+    "CHR": stat.S_IFCHR >> TYPE_SHIFT,
+    "DIR": stat.S_IFDIR >> TYPE_SHIFT,
+    "BLK": stat.S_IFBLK >> TYPE_SHIFT,
+    "REG": stat.S_IFREG >> TYPE_SHIFT,
+    "LNK": stat.S_IFLNK >> TYPE_SHIFT,
+    "SOCK": stat.S_IFSOCK >> TYPE_SHIFT,
+}
 
 
 @dataclass(frozen=True, slots=True)

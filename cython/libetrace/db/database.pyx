@@ -13,6 +13,7 @@ from libetrace.db.descendants cimport descent_rows, find_open
 from libetrace.db.execution cimport make_execution
 from libetrace.db.open_file cimport make_open
 from libetrace.core.types cimport s64, u8, u32, u64
+from libetrace.image.schema cimport EXISTS, TYPE, TYPE_REG
 
 from libetrace.image import file as images
 from libetrace.select.commands import match_rows
@@ -333,16 +334,16 @@ cdef class Database(Dependent):
         row = self.find_path(text, len(text))
         if row == NONE:
             raise NotFoundError(f"{path!r} was never opened")
-        out |= 4 if self.path_mode.at[row] & 0x40 else 0
-        out |= 8 if self.path_mode.at[row] & 0x7C == 0x60 else 0
+        out |= 4 if self.path_mode.at[row] & EXISTS else 0
+        out |= 8 if self.path_mode.at[row] & (EXISTS | TYPE) == EXISTS | TYPE_REG else 0
         self.span(&self.path_opens_start, row, self.path_open.n, &span)
         for i in range(span.first, span.last):
             open = self.path_open.at[i]
             if open >= self.n_opens:
                 raise self.broken("path_opens.open", i, open)
             mode = self.open_mode.at[open]
-            out |= (mode & 3 != 1) | (2 if mode & 3 else 0) | (4 if mode & 0x40 else 0)
-            out |= 8 if mode & 0x7C == 0x60 else 0
+            out |= (mode & 3 != 1) | (2 if mode & 3 else 0) | (4 if mode & EXISTS else 0)
+            out |= 8 if mode & (EXISTS | TYPE) == EXISTS | TYPE_REG else 0
             out |= 16 if self.open_original.at[open] != self.path_string.at[row] else 0
         return out
 

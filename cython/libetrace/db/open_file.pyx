@@ -14,18 +14,10 @@ from libetrace.select.path_kinds cimport (
     find_maker, path_kinds,
 )
 from libetrace.core.types cimport s64, u32
+from libetrace.image.schema cimport (
+    ACCESS, EXISTS, TYPE, TYPE_BLK, TYPE_CHR, TYPE_DIR, TYPE_FIFO, TYPE_LNK, TYPE_REG, TYPE_SOCK,
+)
 
-cdef enum:
-    ACCESS = 3
-    EXISTS = 0x40
-    TYPE = 0x3C
-    TYPE_FIFO = 0x1 << 2
-    TYPE_CHR = 0x2 << 2
-    TYPE_DIR = 0x4 << 2
-    TYPE_BLOCK = 0x6 << 2
-    TYPE_REG = 0x8 << 2
-    TYPE_SYMLINK = 0xA << 2
-    TYPE_SOCKET = 0xC << 2
 
 
 # What `row OP other` says.
@@ -158,11 +150,11 @@ cdef class Open:
 
     def is_block(self):
         """Whether it is a block device."""
-        return self.has_type(TYPE_BLOCK)
+        return self.has_type(TYPE_BLK)
 
     def is_symlink(self):
         """Whether the original path is a symbolic link."""
-        return self.has_type(TYPE_SYMLINK)
+        return self.has_type(TYPE_LNK)
 
     def is_fifo(self):
         """Whether it is a named pipe."""
@@ -170,7 +162,7 @@ cdef class Open:
 
     def is_socket(self):
         """Whether it is a socket."""
-        return self.has_type(TYPE_SOCKET)
+        return self.has_type(TYPE_SOCK)
 
     def exists(self):
         """Whether the original path existed when the trace was parsed."""

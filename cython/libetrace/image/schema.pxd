@@ -87,3 +87,17 @@ cdef enum:
     PATTERNS_STRING
     PATTERN_BITS_BITS
     N_COLUMNS
+
+# Bits of the columns `mode`; those of a type are of st_mode, shifted right.
+cdef enum:
+    ACCESS = 3
+    EXISTS = 64
+    TYPE = 60
+    TYPE_FIFO = 4
+    TYPE_CHR = 8
+    TYPE_DIR = 16
+    TYPE_BLK = 24
+    TYPE_REG = 32
+    TYPE_LNK = 40
+    TYPE_SOCK = 48
+    TYPE_SHIFT = 10

@@ -6,18 +6,12 @@ A condition looks at rows of one domain: paths, texts of paths or directories (r
 or executions. The rows that it is given exist: who calls it checked them.
 """
 from libetrace.image.mapped cimport NONE, Span
+from libetrace.image.schema cimport ACCESS, EXISTS, TYPE, TYPE_DIR, TYPE_LNK, TYPE_REG
 from libetrace.select.matching cimport IS_UNDER, make_matcher
 from libetrace.select.path_kinds cimport (
     IS_COMPILED, IS_LINKED, PathKinds, compilation_of, linked_of, path_kinds,
 )
 
-cdef enum:
-    ACCESS = 3
-    EXISTS = 0x40
-    TYPE = 0x3C
-    TYPE_DIR = 0x4 << 2
-    TYPE_REG = 0x8 << 2
-    TYPE_SYMLINK = 0xA << 2
 
 
 cdef class Condition:
@@ -117,7 +111,7 @@ cdef bint passes_mode(ModeCondition condition, u8 mode) noexcept nogil:
         return exists and mode & TYPE == TYPE_REG
     if condition.test == MODE_DIR:
         return exists and mode & TYPE == TYPE_DIR
-    return (exists and mode & TYPE == TYPE_SYMLINK) == (condition.test == MODE_SYMLINK)
+    return (exists and mode & TYPE == TYPE_LNK) == (condition.test == MODE_SYMLINK)
 
 
 cdef class ModeCondition(Condition):

@@ -12,6 +12,7 @@ from libetrace.core.json_text cimport json_string
 from libetrace.core.memory cimport Buffer, arena_take, buffer_free
 from libetrace.core.interned cimport NO_NAME, Name, names_intern
 from libetrace.core.scan cimport ETRACE_PAD, etrace_take
+from libetrace.image.schema cimport EXISTS, TYPE_SHIFT
 from libetrace.trace.trace cimport Path, Worker
 from libetrace.core.types cimport UINT32_MAX, u32, u64
 
@@ -24,8 +25,6 @@ cdef extern from "<sys/stat.h>" nogil:
 
 cdef enum:
     STEP = 64  # paths taken at a time
-    EXISTS = 0x40
-    MODE_SHIFT = 10
 
 
 cdef struct Sorted:
@@ -117,7 +116,7 @@ cdef void look_up(Path *path) noexcept nogil:
         return
     if lstat(path.bytes, &result) < 0:
         return
-    path.mode = EXISTS | (result.st_mode & S_IFMT) >> MODE_SHIFT
+    path.mode = EXISTS | (result.st_mode & S_IFMT) >> TYPE_SHIFT
     path.size = result.st_size
 
 

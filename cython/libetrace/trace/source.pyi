@@ -2,6 +2,8 @@
 from collections.abc import Sequence
 from typing import final
 
+FIRST_LINE: bytes
+
 @final
 class Source:
     @property

@@ -42,6 +42,8 @@ cdef enum:
     READ_BYTES = 1 << 20
     FIRST_LINE_BYTES = 8
 
+FIRST_LINE = <bytes>ETRACE_FIRST_LINE  # what the first line of a trace begins with
+
 
 # One input of a merge: the line that comes next.
 cdef struct Part:
