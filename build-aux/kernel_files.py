@@ -24,8 +24,9 @@ DOCUMENT = "Documentation/trace/etrace.rst"
 OLDEST = (5, 10)
 NEWEST_TESTED = (7, 2)
 MAX_COLUMNS = 100
-# kmod/src has these because kbuild compiles no file outside of the module's folder
-WRAPPERS = {"format": "etrace_format", "record": "etrace_record", "split": "etrace_split"}
+# kmod/src/record has these because kbuild compiles no file outside of the module's folder
+WRAPPERS = {f"record/{name}": f"etrace_{name}" for name in ("format", "record", "split")}
+PROBE_FOLDERS = {"event", "probe"}
 # symbol -> the definition that says that modules get it, and where the kernel would export it
 EXPORTS = {
     "task_work_add": ("ETRACE_TASK_WORK_EXPORTED", "kernel/task_work.c"),
@@ -242,7 +243,7 @@ def _object_lines() -> list[str]:
 def _makefile(kernel: Kernel) -> bytes:
     lines = "".join(_object_lines()).replace("src/", "")
     for wrapper, name in WRAPPERS.items():
-        lines = re.sub(rf"\b(?<!_){wrapper}\.o\b", f"{name}.o", lines)
+        lines = lines.replace(f" {wrapper}.o", f" {name}.o")
     builtin = [define for symbol, (define, _) in EXPORTS.items() if symbol not in kernel.exported]
     exported = [define for symbol, (define, _) in EXPORTS.items() if symbol in kernel.exported]
     head = (OURS / "Makefile.head").read_text()
@@ -252,13 +253,6 @@ def _makefile(kernel: Kernel) -> bytes:
     head = head.replace(condition[0], condition[0].replace("@BUILTIN@", flags) if builtin else "")
     flags = "ccflags-y += " + " ".join(f"-D{define}" for define in exported) + "\n\n"
     return (head.replace("@EXPORTED@\n", flags if exported else "") + lines).encode()
-
-
-def _probe_names() -> set[str]:
-    """Return the names of the files that kmod/Kbuild lists as probes."""
-    _, mark, lines = "".join(_object_lines()).partition("# probes\n")
-    assert mark, "kmod/Kbuild has no list of probes"
-    return set(re.findall(r"src/(\w+)\.o", lines))
 
 
 # ---- all of it ----
@@ -273,12 +267,12 @@ def files(kernel: Kernel) -> dict[str, File]:
     shared = sorted((TOP / "native/format").glob("*.[ch]"))
     for path in (*shared, KMOD / "include/etrace/events.h"):
         found[f"{HOME}/{path.name}"] = File(in_kernel(path, version), FORMATTER)
-    probes = _probe_names()
-    for path in sorted((KMOD / "src").glob("*.[ch]")):
-        if path.suffix == ".c" and path.stem in WRAPPERS:
+    for path in sorted((KMOD / "src").rglob("*.[ch]")):
+        name = path.relative_to(KMOD / "src")
+        if name.suffix == ".c" and str(name.with_suffix("")) in WRAPPERS:
             continue
-        patch = PROBES if path.stem in probes else CORE
-        found[f"{HOME}/{path.name}"] = File(in_kernel(path, version), patch)
+        patch = PROBES if name.parts[0] in PROBE_FOLDERS else CORE
+        found[f"{HOME}/{name}"] = File(in_kernel(path, version), patch)
     found.update(_selftest(version))
     return dict(sorted(found.items()))
 

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Notices to the listeners of the multicast group. Probes raise them in atomic context; a workqueue
- * sends them.
+ * sends them, by the function that session/control.c has given.
  */
 #include <linux/bitops.h>
 #include <linux/workqueue.h>
 
-#include "control.h"
 #include "notice.h"
 
 static unsigned long raised; /* bits: enum etrace_notice */
 static unsigned long told;
 static u32 session;
+static void (*send)(u32 session, enum etrace_notice notice);
+
+void etrace_notice_init(void (*sender)(u32 session, enum etrace_notice notice))
+{
+	send = sender;
+}
 
 static void send_raised(struct work_struct *work)
 {
@@ -19,7 +24,7 @@ static void send_raised(struct work_struct *work)
 
 	for (notice = ETRACE_NOTICE_LOSS; notice <= ETRACE_NOTICE_STOPPED; notice++)
 		if (test_and_clear_bit(notice, &raised))
-			etrace_control_notify(session, notice);
+			send(session, notice);
 }
 
 static DECLARE_WORK(send_work, send_raised);

@@ -6,7 +6,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "etrace.h"
+#include "tracepoint.h"
 
 struct search {
 	const char *name;

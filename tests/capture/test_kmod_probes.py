@@ -10,7 +10,7 @@ import pytest
 
 from etrace.capture.kmod import probes
 
-HOOKS = Path(__file__).parents[2] / "kmod/src/hooks.c"
+HOOKS = Path(__file__).parents[2] / "kmod/src/probe/hooks.c"
 ALL = tuple(probes.LOST)
 
 

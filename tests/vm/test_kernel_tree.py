@@ -89,7 +89,7 @@ def test_the_series_applies_to_a_kernel_and_gives_the_same(
 def test_sparse_and_more_warnings_have_nothing_to_say(version: str) -> None:
     tool("sparse")
     built = tree_kernel.build(f"tree-{version}")
-    for path in (built.folder / tree_kernel.HOME).glob("*.o"):
+    for path in (built.folder / tree_kernel.HOME).rglob("*.o"):
         path.unlink()
     said = run(
         "make", "-C", built.source, f"O={built.folder}", "W=1", "C=2", f"{tree_kernel.HOME}/"

@@ -17,7 +17,7 @@ ALLOWED = {
     # the one place that looks at the version, for the module is not part of one kernel
     "src/compat.h": ["LINUX_VERSION_CODE", "CONSTANT_COMPARISON"],
     # laid out as the kernel's own TRACE_EVENTs
-    "src/trace.h": ["PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE"],
+    "src/record/trace.h": ["PARENTHESIS_ALIGNMENT", "OPEN_ENDED_LINE"],
     # rendered from events.toml, which has sentences
     "include/etrace/events.h": ["LONG_LINE", "LONG_LINE_COMMENT"],
 }
@@ -59,7 +59,7 @@ def test_what_is_looked_up_is_called_directly(tmp_path: Path) -> None:
     functions = dict(re.findall(r"^[0-9a-f]+ <([\w.]+)>:\n(.*?)(?=^$|\Z)", listing, re.M | re.S))
     called = re.findall(r"(call|jmp)q? .*\n.*R_X86_64_PLT32\s+(\w+)", functions["etrace_work_add"])
     assert ("call", "__SCT__etrace_add_task_work") in called
-    source = (KMOD / "src" / "work.c").read_text()
+    source = (KMOD / "src/task/work.c").read_text()
     ours = set(re.findall(r"^\w[\w \*]*?(\w+)\(.*\)\n\{", source, re.M)) & set(functions)
     assert {"etrace_work_init", "etrace_work_add"} <= ours
     assert [name for name in ours if INDIRECT.search(functions[name])] == []

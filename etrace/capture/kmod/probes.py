@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the trace lacks without each of the functions that the module probes (kmod/src/hooks.c).
+"""What the trace lacks without each of the functions that the module probes (probe/hooks.c).
 
 A kernel may lack one. All are missing where somebody has switched the kernel's kprobes off: the
 module tries one of its own when a session begins and when it ends.

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where a path of the task leads, as far as the kernel's memory tells. Sleeps on no file system. */
+#ifndef ETRACE_WALK_H
+#define ETRACE_WALK_H
+
+#include "etrace_format.h"
+
+struct path;
+
+/*
+ * Where `name` (absolute, or below the working directory) leads, a symlink at its end followed or
+ * not, as far as the kernel's memory tells; the caller's to path_put(). -EAGAIN, counted: some part
+ * of the way is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits
+ * for no file system. Process context of the task.
+ */
+int etrace_walk(const char *name, bool follow, char *buf, struct path *path);
+/* The same as text, in the same `buf`; absent when it leads to nothing that is known. */
+struct etrace_text etrace_walk_text(const char *name, bool follow, char *buf);
+
+#endif /* ETRACE_WALK_H */

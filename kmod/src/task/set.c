@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The set of traced tasks; set.h says who reads and writes it. */
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+
+#include "compat.h"
+#include "memory.h"
+#include "notice.h"
+#include "task/set.h"
+
+struct hlist_head etrace_task_hash[1 << ETRACE_TASK_HASH_BITS];
+
+/*
+ * Guards the hash and what follows. Taken with interrupts off by a cgroup's tracepoint, and with
+ * preemption off by others, where PREEMPT_RT allows no lock that sleeps.
+ */
+static DEFINE_RAW_SPINLOCK(set_lock);
+static struct etrace_task_set_state {
+	const struct signal_struct *root; /* of the root process: all its threads share it */
+	u32 n_root_threads;
+	u32 n_tasks;
+	bool closed;
+} set = { .closed = true };
+
+static atomic64_t last_sequence_number;
+
+static s64 next_upid(const struct task_struct *task)
+{
+	u64 sequence_number = (u64)atomic64_inc_return(&last_sequence_number);
+
+	return (s64)((sequence_number << ETRACE_UPID_PID_BITS | (u32)task->pid) & S64_MAX);
+}
+
+static struct etrace_task *new_entry(struct task_struct *task)
+{
+	struct etrace_origin origin = { .upid = next_upid(task), .session = etrace_session };
+	struct etrace_task *entry = etrace_task_new(task, &origin);
+
+	if (!entry)
+		etrace_count(ETRACE_COUNT_UNTRACKED);
+	return entry;
+}
+
+static struct etrace_task *insert_locked(struct etrace_task *entry)
+{
+	struct etrace_task *other = etrace_task_find(entry->task);
+
+	if (set.closed || other)
+		return other;
+	if (entry->task->signal == set.root) {
+		entry->root = true;
+		set.n_root_threads++;
+	}
+	set.n_tasks++;
+	hlist_add_head_rcu(&entry->node,
+			   &etrace_task_hash[hash_ptr(entry->task, ETRACE_TASK_HASH_BITS)]);
+	return entry;
+}
+
+static bool remove_locked(struct etrace_task *entry)
+{
+	if (hlist_unhashed(&entry->node))
+		return false;
+	hlist_del_init_rcu(&entry->node);
+	set.n_tasks--;
+	if (entry->root)
+		set.n_root_threads--;
+	return true;
+}
+
+static void tell_end_locked(const struct etrace_task *entry)
+{
+	if (entry->root && !set.n_root_threads) {
+		set.root = NULL;
+		etrace_notice(ETRACE_NOTICE_ROOT_EXITED);
+	}
+	if (!set.n_tasks)
+		etrace_notice(ETRACE_NOTICE_EMPTY);
+}
+
+/* Not yet inserted: no reader knows it. */
+static struct etrace_task *insert(struct etrace_task *entry)
+{
+	struct etrace_task *inserted;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&set_lock, flags);
+	inserted = insert_locked(entry);
+	raw_spin_unlock_irqrestore(&set_lock, flags);
+	if (inserted != entry)
+		etrace_free(entry);
+	else
+		etrace_count(ETRACE_COUNT_TASKS);
+	return inserted;
+}
+
+/* `told`: by the task's own end, which listeners want to know of when it is the last. */
+static void remove(struct etrace_task *entry, bool told)
+{
+	unsigned long flags;
+	bool removed;
+
+	raw_spin_lock_irqsave(&set_lock, flags);
+	removed = remove_locked(entry);
+	if (removed && told)
+		tell_end_locked(entry);
+	raw_spin_unlock_irqrestore(&set_lock, flags);
+	if (removed)
+		etrace_task_put(entry);
+}
+
+/* Who is told of new tasks, or nobody. */
+static void (*watcher)(struct task_struct *task);
+
+void etrace_task_set_watch(void (*added)(struct task_struct *task))
+{
+	WRITE_ONCE(watcher, added);
+}
+
+struct etrace_task *etrace_task_add(struct task_struct *task)
+{
+	void (*added)(struct task_struct *task);
+	struct etrace_task *entry;
+
+	if (READ_ONCE(task->flags) & (ETRACE_KERNEL_TASKS | PF_EXITING))
+		return NULL;
+	entry = new_entry(task);
+	entry = entry ? insert(entry) : NULL;
+	if (!entry)
+		return NULL;
+	/*
+	 * Its exit probe may have looked for the entry before it was there. An exiting task sets
+	 * the flag long before the probe: either we see the flag or the probe sees the entry. In
+	 * the same way isolation sees the entry, or its bit is given back here (isolate.c).
+	 */
+	smp_mb();
+	added = READ_ONCE(watcher);
+	if (added)
+		added(task);
+	if (READ_ONCE(task->flags) & PF_EXITING) {
+		remove(entry, false);
+		return NULL;
+	}
+	return entry;
+}
+
+void etrace_task_remove(struct etrace_task *entry)
+{
+	remove(entry, true);
+}
+
+void etrace_task_set_open(const struct signal_struct *root)
+{
+	raw_spin_lock_irq(&set_lock);
+	set = (struct etrace_task_set_state){ .root = root };
+	raw_spin_unlock_irq(&set_lock);
+}
+
+void etrace_task_set_close(void)
+{
+	u32 bucket;
+
+	raw_spin_lock_irq(&set_lock);
+	set.closed = true;
+	set.root = NULL;
+	raw_spin_unlock_irq(&set_lock);
+	for (bucket = 0; bucket < ARRAY_SIZE(etrace_task_hash); bucket++) {
+		struct etrace_task *entry;
+		struct hlist_node *next;
+
+		/* nobody adds or removes any more: the probes are gone */
+		hlist_for_each_entry_safe(entry, next, &etrace_task_hash[bucket], node) {
+			hlist_del_init_rcu(&entry->node);
+			etrace_task_put(entry);
+		}
+		cond_resched();
+	}
+	set.n_tasks = 0;
+}
+
+u32 etrace_task_set_live(void)
+{
+	return READ_ONCE(set.n_tasks);
+}

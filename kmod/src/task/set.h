@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The set of traced tasks: a hash by task pointer. Readers are under RCU; fork, exit and the
+ * session's start and end write under one spinlock. Context: any but hard interrupts, where nothing
+ * else is said; nothing sleeps.
+ */
+#ifndef ETRACE_SET_H
+#define ETRACE_SET_H
+
+#include <linux/hash.h>
+#include <linux/rculist.h>
+
+#include "task/entry.h"
+
+struct signal_struct;
+
+#define ETRACE_TASK_HASH_BITS 12
+extern struct hlist_head etrace_task_hash[1 << ETRACE_TASK_HASH_BITS];
+
+/*
+ * False: the task is not traced. Looks at no entry and so needs no lock, not even RCU's. Opens and
+ * closes of every task pay for it unless the session is isolated.
+ */
+static __always_inline bool etrace_task_may_be_traced(const struct task_struct *task)
+{
+	return READ_ONCE(etrace_task_hash[hash_ptr(task, ETRACE_TASK_HASH_BITS)].first);
+}
+
+/* Under rcu_read_lock(). NULL when the task is not traced. No lock, no memory barrier. */
+static __always_inline struct etrace_task *etrace_task_find(const struct task_struct *task)
+{
+	struct etrace_task *entry;
+
+	hlist_for_each_entry_rcu(entry, &etrace_task_hash[hash_ptr(task, ETRACE_TASK_HASH_BITS)],
+				 node)
+		if (entry->task == task)
+			return entry;
+	return NULL;
+}
+
+/*
+ * The task is traced from now on; its entry, whether it is new or not. NULL without memory
+ * (counted), for a task that is ending and for one of the kernel's own. Atomic.
+ */
+struct etrace_task *etrace_task_add(struct task_struct *task);
+/*
+ * From the exit probe of `entry->task` itself, after its Exit: not found from now on. Atomic. The
+ * caller stays under rcu_read_lock() or holds a reference while it uses `entry`.
+ */
+void etrace_task_remove(struct etrace_task *entry);
+
+/*
+ * `added` is called with each task that is added from now on; NULL: nothing is. A call of the one
+ * before may still run.
+ */
+void etrace_task_set_watch(void (*added)(struct task_struct *task));
+
+/*
+ * Tasks may be added from now on. `root` belongs to the process whose end is told, or is NULL.
+ * Process context.
+ */
+void etrace_task_set_open(const struct signal_struct *root);
+/* Forget all tasks. All probes are gone. Process context. */
+void etrace_task_set_close(void);
+u32 etrace_task_set_live(void);
+
+#endif /* ETRACE_SET_H */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What runs in a traced task before it returns to user space (task_work), and waiting for it. */
+#ifndef ETRACE_WORK_H
+#define ETRACE_WORK_H
+
+#include <linux/types.h>
+
+/* -errno when the kernel gives no way to add work to a task. Process context. */
+int etrace_work_init(void);
+
+/*
+ * Run `work` in `current` before it returns to user space; it may sleep there. The caller holds a
+ * reference of its etrace_task for it; unloading waits until none is pending. -errno when the task
+ * is past that point (exiting). Atomic.
+ */
+int etrace_work_add(struct callback_head *work, void (*function)(struct callback_head *work));
+void etrace_work_done(u32 session); /* of the task; last thing that `function` calls */
+
+/* A session begins: what is pending now is none of its own. Process context. */
+void etrace_work_begin(u32 session);
+/* Until no work of the session is pending, two seconds at most. How many are left. Sleeps. */
+u32 etrace_work_wait(void);
+
+#endif /* ETRACE_WORK_H */
