@@ -9,6 +9,7 @@ root=/run/build-root
 mkdir -p out $root
 mount -t tmpfs -o size=75% none $root || die "no tmpfs"
 tar -C $root -xf "$WORK/root.tar" || die "no root"
+cp "$BIN/wall" $root || die "no wall" # over 9p the clock jumps while the guest waits
 mknod $root/dev/null c 1 3
 while [ -e /run/udev/queue ]; do sleep 1; done
 load_module
@@ -18,7 +19,7 @@ build() { # NAME [TRACER...]
 	shift
 	rm -rf $root/build
 	cp -r $root/sources $root/build
-	ns=$("$@" wall chroot $root /usr/bin/make -C /build linux 3>counters 2>make.log) ||
+	ns=$("$@" chroot $root /wall /usr/bin/make -C /build linux 3>counters 2>make.log) ||
 		die "$name: the build failed: $(tail -n 5 make.log)"
 	echo "$name $ns" >>"$WORK/out/build"
 }
