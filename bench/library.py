@@ -17,7 +17,7 @@ import libetrace
 import parser as parser_bench
 
 from etrace.nfsdb.store import open_database
-from etrace.parse.driver import parse_trace
+from etrace.parse import parse_trace
 
 N_COPIES = 200
 ROUNDS = 7

@@ -11,7 +11,7 @@ from typing import Self
 from builders import O_CREAT, O_TRUNC, O_WRONLY, Text, TraceBuilder
 from libetrace.depend import configuration as config
 from libetrace.image.file import Image
-from libetrace.trace.parser import parse_bytes
+from trace_texts import parse_bytes
 
 from etrace.nfsdb.store import StringTable, open_database
 from etrace.postprocess.compilations.phase import Compilations
@@ -94,9 +94,9 @@ class Found:
 
 def write_database(directory: Path, trace: bytes) -> Image:
     """Parse a trace into a directory and open the database."""
-    texts = parse_bytes(trace, stat=False)
+    texts = parse_bytes(trace)
     names = (".nfsdb.json", ".nfsdb.env.json", ".nfsdb.mounts.json")
-    for name, text in zip(names, texts[:3], strict=True):
+    for name, text in zip(names, texts, strict=True):
         (directory / name).write_bytes(text)
     return open_database(directory)
 

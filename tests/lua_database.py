@@ -7,7 +7,7 @@ import lzma
 from pathlib import Path
 
 from libetrace.depend.configuration import load
-from libetrace.trace.parser import parse_bytes
+from trace_texts import parse_bytes
 
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
@@ -25,7 +25,7 @@ def write_lua(directory: Path) -> Path:
     directory.mkdir(exist_ok=True)
     (directory / ".nfsdb").write_bytes(trace)
     names = (".nfsdb.json", ".nfsdb.env.json", ".nfsdb.mounts.json")
-    for name, text in zip(names, parse_bytes(trace, stat=False)[:3], strict=True):
+    for name, text in zip(names, parse_bytes(trace), strict=True):
         (directory / name).write_bytes(text)
     open_database(directory)
     return directory

@@ -10,8 +10,7 @@ from typing import Any
 
 import reference_parser
 from libetrace.trace.parser import PROBLEMS
-from libetrace.trace.parser import parse as parse_source
-from libetrace.trace.source import Source
+from trace_texts import tables_of, texts_of
 
 from etrace.parse import ProblemKind, parse_trace
 from etrace.parse.driver import NothingUsableError
@@ -86,17 +85,10 @@ def parse_files(inputs: list[bytes], output: Path, way: Way) -> bool:
 
 def parse_natively(inputs: list[bytes], output: Path, way: Way) -> bool:
     """Parse with libetrace itself, which takes the size of the chunks that threads share."""
-    sources = [Source.from_bytes(content) for content in inputs]
-    source = sources[0] if len(sources) == 1 else Source.merge(sources)
-    files = [output.with_suffix(end).open("wb") for end in (".json", ".env.json", ".mounts.json")]
-    try:
-        main, env, mounts = (file.fileno() for file in files)
-        counts = parse_source(
-            source, (main, env, mounts), jobs=way.jobs, chunk_bytes=way.chunk_bytes
-        )
-    finally:
-        for file in files:
-            file.close()
+    tables, counts = tables_of(inputs, jobs=way.jobs, chunk_bytes=way.chunk_bytes, stat=True)
+    ends = (".json", ".env.json", ".mounts.json")
+    for end, text in zip(ends, texts_of(tables, jobs=way.jobs), strict=True):
+        output.with_suffix(end).write_bytes(text)
     problems = [count for count, _ in counts["problems"]]
     problems[NOT_A_PROBLEM] = 0
     return any(problems)

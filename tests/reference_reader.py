@@ -24,6 +24,7 @@ RANGES = {
     "s64": range(-(2**63), 2**63),
 }
 ENVIRONMENT_UPID = 0
+MAX_STATUS = 2**15 - 1  # of an Exit
 sys.set_int_max_str_digits(0)  # a garbled line may hold any number of digits
 
 
@@ -217,6 +218,8 @@ def read_arguments(data: bytes) -> tuple[str, dict[str, int], dict[str, int]]:
         raise BrokenError(f"{tag}: foreign argument {fields[0]!r}")
     if tag == "SchedFork" and numbers["pid"] <= 0:
         raise BrokenError("SchedFork: no such child")
+    if tag == "Exit" and numbers["status"] > MAX_STATUS:
+        raise BrokenError("Exit: no such status")
     return tag, numbers, sizes
 
 

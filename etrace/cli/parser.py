@@ -35,7 +35,8 @@ def make_parser() -> argparse.ArgumentParser:
     """Declare the command line."""
     parser = Parser(
         prog=PROGRAM,
-        description="Parse a trace into OUTPUT (X.json), X.env.json and X.mounts.json.",
+        description="Parse a trace into the image X.img, and write it as JSON too: OUTPUT "
+        "(X.json), X.env.json and X.mounts.json.",
         epilog=EPILOG,
     )
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",

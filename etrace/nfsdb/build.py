@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from libetrace.image.file import NewTable, write_image
+from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_older, remember
 from libetrace.trace.source import FIRST_LINE
 
@@ -33,16 +33,13 @@ def _read_root(trace: Path) -> str | None:
         return None
 
 
-def _first_directory(tables: Sequence[NewTable]) -> str:
+def _first_directory(image: Image) -> str:
     """Return the working directory of the first program, for want of a trace."""
-    columns = {(t.name, c.name): memoryview(c.data) for t in tables for c in t.columns}
-    binaries = columns["executions", "binary"].cast("i")
-    row = next((row for row, binary in enumerate(binaries) if binary >= 0), None)
+    executions = image["executions"]
+    row = next((row for row, binary in enumerate(executions["binary"]) if binary >= 0), None)
     if row is None:
         return ""
-    string = columns["executions", "cwd"].cast("I")[row]
-    begin, end = columns["strings", "start"].cast("Q")[string : string + 2]
-    return bytes(columns["strings", "bytes"][begin:end]).decode(errors="surrogateescape")
+    return image.string(executions["cwd"][row]).decode(errors="surrogateescape")
 
 
 def _remember_trace(files: DatabaseFiles) -> dict[str, Any]:
@@ -52,36 +49,51 @@ def _remember_trace(files: DatabaseFiles) -> dict[str, Any]:
     return {str(files.trace.absolute()): remember(files.trace)}
 
 
-def build_image(
-    files: DatabaseFiles,
-    traces: Mapping[str, Any] | None = None,
-    said: Mapping[str, str] | None = None,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Write the image of a database from its JSON files, whole or not at all.
+def remember_sources(files: DatabaseFiles) -> dict[str, Any]:
+    """Return what is remembered of the JSON files of a database, None of one that is not there."""
+    return {name: remember(path) for name, path in files.sources.items()}
 
-    Products in the JSON become tables. `traces` is what is remembered of the traces that the JSON
-    was made of, by absolute path (without it: of the one beside it). `said` is what the user said
-    of the database: `source_root`, else from the first line of the trace, else the directory of the
-    first program; `version`. `more` are further attributes. EtraceError, OSError.
+
+def describe(
+    image: Image,
+    files: DatabaseFiles,
+    sources: Mapping[str, Any],
+    traces: Mapping[str, Any],
+    said: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the attributes of an image whose columns are there.
+
+    `sources` is what is remembered of the JSON files beside it, `traces` of the traces that it was
+    made of, by absolute path. `said` is
+    what the user said of it: `source_root`, else from the first line of the trace beside it, else
+    the directory of the first program; `version`.
     """
-    sources = {name: remember(path) for name, path in files.sources.items()}
-    tables, n_unknown = read_tables(files)
-    traces = _remember_trace(files) if traces is None else traces
     root = _read_root(files.trace)
-    attributes = {
-        "source_root": _first_directory(tables) if root is None else root,
+    return {
+        "source_root": _first_directory(image) if root is None else root,
         "version": "",
-        **(said or {}),
-        "said": dict(said or {}),
-        "sources": sources,
+        **said,
+        "said": dict(said),
+        "sources": dict(sources),
         "traces": dict(traces),
-        "unknown_keys": n_unknown,
-        **(more or {}),
     }
+
+
+def build_image(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None:
+    """Import the JSON files of a database: write its image, whole or not at all.
+
+    Products in the JSON become tables. `said` is what the user said of it. EtraceError, OSError.
+    """
+    sources = remember_sources(files)
+    tables, more = read_tables(files)
+    traces = _remember_trace(files)
+
+    def attributes(image: Image) -> dict[str, Any]:
+        return {**describe(image, files, sources, traces, said or {}), **more}
+
     made_of = [files.json, *(path for path in files.sources.values() if path.exists())]
     write_image(files.image, attributes, tables, made_of)
     if files.responses.exists():
-        from etrace.nfsdb.responses import add_table  # noqa: PLC0415  few builds have any
+        from etrace.nfsdb.responses import add_table, read_json  # noqa: PLC0415  few builds have any
 
-        add_table(files)
+        add_table(files.image, read_json(files.responses))

@@ -10,15 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from libetrace.convert.importer import Importer, JsonError
-from libetrace.image.file import NewColumn, NewTable
-from libetrace.image.header import DTYPES
+from libetrace.image.file import NewTable, new_tables
 from libetrace.trace.source import Source
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles
-from etrace.spec.database import PRODUCTS, TABLES
 
 HINT = "make it again: cas parse --force"
 FOREIGN_HINT = "name a .nfsdb.json that etrace_parser or cas parse has written"
@@ -54,24 +53,11 @@ def _read(path: Path, read: Callable[[Source], None]) -> None:
         raise EtraceError(f"{path}: {error.strerror}", HINT) from error
 
 
-def _tables(importer: Importer) -> list[NewTable]:
-    products, given = importer.products, iter(importer.columns())
-    made = []
-    for table in TABLES + PRODUCTS:
-        columns = [
-            NewColumn(c.name, c.dtype, next(given), c.unit, c.meaning) for c in table.columns
-        ]
-        first = columns[0]
-        n_rows = first.n_bytes // DTYPES[first.dtype][1] - (first.name == "start")
-        if table in TABLES or table.name in products:
-            made.append(NewTable(table.name, n_rows, columns))
-    return made
-
-
-def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], int]:
+def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], dict[str, Any]]:
     """Return the tables of a database from its JSON files; those beside it may be missing.
 
-    With them comes the number of keys that were skipped, for nothing here knows them. Tables of
+    With them come attributes: how many keys were skipped, for nothing here knows them; whether some
+    execution says how long its files were used. Tables of
     products are there when some execution has their key. EtraceError names file, entry, byte and
     key of what is wrong.
     """
@@ -86,4 +72,5 @@ def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], int]:
         _read(files.env, importer.read_environment)
     if files.mounts.exists():
         _read(files.mounts, importer.read_mounts)
-    return _tables(importer), importer.n_unknown
+    attributes = {"unknown_keys": importer.n_unknown, "tells_last": importer.tells_last}
+    return new_tables(importer.columns(), importer.products), attributes

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from libetrace.image.file import NewColumn, NewTable
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.files import DatabaseFiles
 from etrace.spec.database import PRODUCTS
 
 TABLE = "response_files"
@@ -26,10 +26,11 @@ def read_json(path: Path) -> list[tuple[int, bytes, bytes]]:
     hint = "make it again: cas parse --force"
     try:
         raw: Any = json.loads(path.read_bytes())
+        array("q", [int(upid) for upid, _, _ in raw])  # what no column holds
         return [(int(upid), _bytes(name), _bytes(content)) for upid, name, content in raw]
     except OSError as error:
         raise EtraceError(f"{path}: {error.strerror}", hint) from error
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise EtraceError(f"{path}: no list of response files: {error}", hint) from error
 
 
@@ -37,21 +38,17 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def add_table(files: DatabaseFiles) -> None:
-    """Write the table into an image that was just made of the other files. EtraceError, OSError."""
+def add_table(path: Path, found: Sequence[tuple[int, bytes, bytes]]) -> None:
+    """Add the table of (upid, path, content) to an image. EtraceError, OSError."""
     from etrace.nfsdb.store import StringTable, reopen, rewrite  # noqa: PLC0415  they import build
 
-    found = read_json(files.responses)
-    image = reopen(files.image)
+    image = reopen(path)
     strings = StringTable(image)
-    try:
-        data = (
-            array("q", [upid for upid, _, _ in found]),
-            array("I", [strings.number(path) for _, path, _ in found]),
-            array("I", [strings.number(content) for _, _, content in found]),
-        )
-    except OverflowError as error:
-        raise EtraceError(f"{files.responses}: {error}", "make it again: cas parse") from error
+    data = (
+        array("q", [upid for upid, _, _ in found]),
+        array("I", [strings.number(path) for _, path, _ in found]),
+        array("I", [strings.number(content) for _, _, content in found]),
+    )
     columns = [
         NewColumn(c.name, c.dtype, content, c.unit, c.meaning)
         for c, content in zip(SPEC.columns, data, strict=True)

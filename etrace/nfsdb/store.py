@@ -56,16 +56,17 @@ def is_fresh(image: Image, files: DatabaseFiles) -> bool:
 
 def _check_trace(image: Image, files: DatabaseFiles) -> None:
     """Refuse a database whose trace is another one by now."""
-    if not files.trace.exists() or not files.json.exists():
+    if not files.trace.exists():
         return
+    made = files.json if files.json.exists() else files.image
     known = image.attributes.get("traces") or {}
     named = [kept for name, kept in known.items() if Path(name).name == files.trace.name]
     if named and any(is_same(files.trace, kept) for kept in named):
         return
-    if named or is_older(files.json, files.trace):
+    if named or is_older(made, files.trace):
         raise EtraceError(
             f"{files.trace} has changed since the database was made of it",
-            f"make it again: cas parse; to ask the old one: --dbdir {files.json}",
+            f"make it again: cas parse; to ask the old one: --dbdir {made}",
         )
 
 

@@ -13,9 +13,10 @@ from typing import Any
 from libetrace.image.file import Image, replacing
 from libetrace.image.freshness import remember
 
-from etrace.nfsdb.files import locate
+from etrace.nfsdb.build import remember_sources
+from etrace.nfsdb.files import DatabaseFiles, locate
 from etrace.nfsdb.store import reopen, rewrite
-from etrace.nfsdb.to_json import write_json
+from etrace.nfsdb.to_json import write_json, write_json_files
 
 #: attribute of an image: what its JSON had of `phases` when it was last written
 ATTRIBUTE = "phases_in_json"
@@ -38,6 +39,14 @@ def is_due(image: Image, *, is_new: bool) -> bool:
 def _write(image: Image, path: Path) -> None:
     with replacing(path) as stream:
         write_json(image, stream)
+
+
+def add_json(files: DatabaseFiles, jobs: int) -> None:
+    """Write the JSON files of a database that has none. EtraceError, OSError."""
+    image = reopen(files.image)
+    write_json_files(image, files.json, [files.image], jobs=jobs)
+    phases = image.attributes.get("phases")
+    rewrite(image, [], {"sources": remember_sources(files), ATTRIBUTE: phases})
 
 
 def write_back(path: Path) -> None:

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace -> a database: `.nfsdb.json`, its side files and the image, unless they are fresh."""
+"""A trace -> a database: its image and, when it is asked for, JSON; unless they are fresh."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from libetrace.image.file import Image
+from libetrace.core.rights import followed
+from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_same, remember
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.build import build_image, root_of
+from etrace.nfsdb.build import describe, remember_sources, root_of
 from etrace.nfsdb.files import STEM, DatabaseFiles, name_files
+from etrace.nfsdb.responses import add_table
 from etrace.nfsdb.store import is_fresh, reopen
-from etrace.parse.driver import parse_trace
+from etrace.nfsdb.to_json import write_json_files
+from etrace.nfsdb.write_back import add_json
+from etrace.parse import responses
+from etrace.parse.driver import count_jobs, parse_tables
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head
 from etrace.parse.report import ParseReport
 
@@ -71,7 +76,7 @@ def _open(files: DatabaseFiles) -> Image | None:
 def find_parsed(files: DatabaseFiles, inputs: Sequence[str]) -> Parsed | None:
     """Return the database when it was made of these very traces and nothing was changed since."""
     image = _open(files)
-    if image is None or not files.json.exists() or not is_fresh(image, files):
+    if image is None or not is_fresh(image, files):
         return None
     known = image.attributes.get("traces")
     problems = image.attributes.get(PROBLEMS)
@@ -86,9 +91,9 @@ def find_parsed(files: DatabaseFiles, inputs: Sequence[str]) -> Parsed | None:
 
 
 def _remember(inputs: Sequence[str]) -> dict[str, Any]:
-    """Return what is remembered of each input; standard input is gone when it was read."""
+    """Return what is remembered of each input; what a pipe gives is gone when it was read."""
     paths = (Path(name).absolute() for name in inputs if name != STDIN)
-    return {str(path): remember(path) for path in paths}
+    return {str(path): remember(path) for path in paths if path.is_file()}
 
 
 def _said(inputs: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
@@ -100,27 +105,121 @@ def _said(inputs: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
     return dict(said) if root is None else {**said, "source_root": root}
 
 
+def _check_distinct(inputs: Sequence[str], files: DatabaseFiles) -> None:
+    """Refuse to replace a trace by what is made of it."""
+    for target in (files.json, files.image):
+        for name in inputs:
+            if name != STDIN and target.exists() and target.samefile(name):
+                raise EtraceError(
+                    f"{target} is an input and the output", "name another file to write: X.json"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """A database that is made of traces; the JSON of its image when `with_json`."""
+
+    inputs: Sequence[str]
+    files: DatabaseFiles
+    said: Mapping[str, str]
+    jobs: int
+    split: int
+    with_json: bool
+
+    @property
+    def models(self) -> list[Path]:
+        """The files whose readers may read what is made of them."""
+        return [Path(name) for name in self.inputs if name != STDIN]
+
+    def run(self, progress: Callable[[int, int], None] | None) -> ParseReport:
+        """Parse and write all files: the image last, so that a half-made database is stale."""
+        remembered = _remember(self.inputs)  # before it is read: what is written later is noticed
+        tables, report = parse_tables(self.inputs, jobs=self.jobs, progress=progress)
+        sides = responses.find_sides(self.inputs)
+        found = responses.collect(sides)
+
+        def describe_image(image: Image) -> dict[str, Any]:
+            if self.with_json:
+                output, jobs = self.files.json, count_jobs(self.jobs)
+                write_json_files(image, output, self.models, jobs=jobs, split=self.split)
+                responses.write(found, sides, self.files.responses)
+            sources = remember_sources(self.files)
+            said = _said(self.inputs, self.said)
+            problems = [str(problem) for problem in report.problems]
+            return {
+                **describe(image, self.files, sources, remembered, said),
+                PROBLEMS: problems,
+            }
+
+        write_image(self.files.image, describe_image, tables, self.models, is_new=True)
+        if found:
+            add_table(self.files.image, found)
+        return report
+
+
+def _make(making: _Making, progress: Callable[[int, int], None] | None) -> ParseReport:
+    target = making.files.json if making.with_json else making.files.image
+    _check_distinct(making.inputs, making.files)
+    try:
+        return making.run(progress)
+    except OSError as error:
+        raise EtraceError(
+            f"cannot write {target}: {error.strerror}", "make room, or choose another place"
+        ) from error
+
+
 def parse_database(
     traces: Sequence[Path],
     files: DatabaseFiles,
     *,
     force: bool = False,
+    with_json: bool = False,
     jobs: int = 0,
     said: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Parsed:
     """Make the database `files` of traces, or find that it is there and fresh.
 
-    The image is written last: interrupted before, it is stale or missing and made again when it is
-    asked for. EtraceError, OSError.
+    JSON files are written with `with_json`, or when there is an older one. The image is written
+    last: interrupted before, it is stale or missing. EtraceError; NothingUsableError when the trace
+    holds no event.
     """
     inputs = [name for trace in traces for name in expand(os.fspath(trace))]
     if not force and STDIN not in inputs:
         found = find_parsed(files, inputs)
         if found is not None:
+            if with_json and not files.json.exists():
+                add_json(files, count_jobs(jobs))
             return found
-    remembered = _remember(inputs)  # before it is read: what is written to it later is noticed
-    report = parse_trace(inputs, files.json, jobs=jobs, progress=progress)
-    problems = tuple(map(str, report.problems))
-    build_image(files, remembered, _said(inputs, said or {}), {PROBLEMS: problems})
-    return Parsed(files, problems, report)
+    with_json = with_json or files.json.exists()
+    report = _make(_Making(inputs, files, said or {}, jobs, 0, with_json), progress)
+    return Parsed(files, tuple(map(str, report.problems)), report)
+
+
+def parse_trace(
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    jobs: int = 0,
+    split: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> ParseReport:
+    """Parse a trace into the image X.img and `output`, X.json, with the JSON files beside it.
+
+    X.rsp.json holds what response files held, when that was captured. `inputs` are .nfsdb files,
+    directories of parts or `-`; several are merged by time. `jobs` is the number of threads (0: one
+    for each CPU). `split` breaks entries whose files have paths of more bytes than that into
+    several (0: never). `progress(done, total)` is called with bytes now and then.
+
+    Each file appears whole or not at all. Raises EtraceError when an input cannot be read or an
+    output not be written, NothingUsableError when the trace holds no event.
+    """
+    names = [name for given in inputs for name in expand(os.fspath(given))]
+    try:
+        target = followed(Path(output))
+    except OSError as error:
+        raise EtraceError(
+            f"cannot write {output}: {error.strerror}", "choose another place for the output"
+        ) from error
+    files = replace(name_files(target.with_name(target.name.removesuffix(".json"))), json=target)
+    return _make(_Making(names, files, {}, jobs, split, with_json=True), progress)

@@ -103,7 +103,6 @@ class ParseReport:
     events: Mapping[str, int]
     processes: int
     executions: int
-    entries: int
     files: int
     paths: int
     pipe_links: int

@@ -50,24 +50,32 @@ def _taken(data: bytes, at: int, n_bytes: int) -> bytes:
     return taken
 
 
-def write(traces: Sequence[str], target: Path) -> None:
-    """Write what lies beside traces to a file of the database, which goes when there is nothing."""
+def find_sides(traces: Sequence[str]) -> list[Path]:
+    """Return the files beside traces that hold what response files held."""
     sides = [Path(name.removesuffix(ZSTD_SUFFIX) + SUFFIX) for name in traces if name != STDIN]
-    found = []
+    return [side for side in sides if side.exists()]
+
+
+def collect(sides: Sequence[Path]) -> list[tuple[int, bytes, bytes]]:
+    """Return (upid, path, content) of all records."""
+    found: list[tuple[int, bytes, bytes]] = []
     for side in sides:
-        data = read_regular(os.fsencode(side), MAX_BYTES) or b""
-        found += [(upid, _text(path), _text(content)) for upid, path, content in read(data)]
+        found += read(read_regular(os.fsencode(side), MAX_BYTES) or b"")
+    return found
+
+
+def write(found: Sequence[tuple[int, bytes, bytes]], sides: Sequence[Path], target: Path) -> None:
+    """Write what was found to a file of the database, which goes when there is nothing."""
     if not found:
         target.unlink(missing_ok=True)
         return
-    models = [side for side in sides if side.exists()]
     temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with open(os.open(temporary, flags, 0o666), "w") as stream:  # noqa: PTH123  a descriptor
-            narrow(stream.fileno(), models)
-            give_away(stream.fileno(), models)
-            json.dump(found, stream)
+            narrow(stream.fileno(), sides)
+            give_away(stream.fileno(), sides)
+            json.dump([(upid, _text(path), _text(text)) for upid, path, text in found], stream)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from libetrace.image.file import Image, NewColumn, NewTable, Table, open_image
-from libetrace.trace.parser import parse_bytes
+from trace_texts import parse_bytes
 
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import name_files
@@ -33,7 +33,7 @@ def image_of(folder: Path, text: bytes, env: bytes = b"{}") -> Image:
 @pytest.fixture
 def lua(tmp_path: Path) -> Image:
     trace = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes())
-    text, env, _, _ = parse_bytes(trace, stat=False)
+    text, env, _ = parse_bytes(trace)
     return image_of(tmp_path, text, env)
 
 

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.image.file import Image, NewColumn, NewTable, open_image, write_image
 from libetrace.image.header import ALIGNMENT, HEAD, MAGIC, SCHEMA_VERSION, ImageError, align
-from libetrace.trace.parser import parse_bytes
+from trace_texts import parse_bytes
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image
@@ -329,9 +329,7 @@ def test_columns_that_are_no_multiple_of_their_dtype_are_not_written(tmp_path: P
 
 
 def test_a_real_image_is_right(tmp_path: Path) -> None:
-    text, env, _, _ = parse_bytes(
-        lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes()), stat=False
-    )
+    text, env, _ = parse_bytes(lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes()))
     files = name_files(tmp_path / "x")
     files.json.write_bytes(text)
     files.env.write_bytes(env)

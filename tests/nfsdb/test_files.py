@@ -12,7 +12,7 @@ import pytest
 from libetrace.convert.create import parse_nfsdb
 from libetrace.image.file import replacing, write_image
 
-from etrace.parse.outputs import pending_files
+from etrace.nfsdb.outputs import pending_files
 
 
 def replace_file(folder: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from backends import need_root
 
 from etrace.cli.parser import main
-from etrace.parse.outputs import output_files
+from etrace.nfsdb.outputs import output_files
 
 GOOD = b"""INITCWD=/work
 1,0,1,0!SysClone|flags=17
@@ -75,7 +75,9 @@ def test_the_side_files_lie_next_to_the_output_and_are_written_when_empty(
     trace: Path, output: Path
 ) -> None:
     main([str(trace), str(output)])
-    assert names(output.parent) == ["t.nfsdb.env.json", "t.nfsdb.json", "t.nfsdb.mounts.json"]
+    assert names(output.parent) == [
+        "t.nfsdb.env.json", "t.nfsdb.img", "t.nfsdb.json", "t.nfsdb.mounts.json",
+    ]  # fmt: skip
     assert [json.loads(path.read_bytes()) for path in output_files(output)[1:]] == [{}, []]
 
 
@@ -146,7 +148,7 @@ def test_an_output_directory_that_is_not_there_is_named(
     trace: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(trace), str(tmp_path / "none" / "x.json")]) == 1
-    assert f"cannot write {tmp_path}/none: No such file" in capfd.readouterr().err
+    assert f"cannot write {tmp_path}/none/x.json: No such file" in capfd.readouterr().err
 
 
 def test_a_full_disk_is_an_error_that_leaves_no_file(
@@ -357,18 +359,34 @@ def wait_until_reading(pid: int) -> None:
     raise AssertionError("the command never reads its standard input")
 
 
-def test_ctrl_c_while_parsing_removes_the_pending_files(trace: Path, output: Path) -> None:
+def test_ctrl_c_while_parsing_leaves_no_file(trace: Path, output: Path) -> None:
     from etrace.parse import parse_trace
 
-    seen: list[list[str]] = []
-
     def interrupt(_done: int, _total: int) -> None:
-        seen.append(names(output.parent))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         parse_trace([trace], output, progress=interrupt)
-    assert len(seen[0]) == 3
+    assert names(output.parent) == []
+
+
+def test_ctrl_c_while_json_is_written_removes_the_pending_files(
+    trace: Path, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from etrace.nfsdb import to_json
+    from etrace.parse import parse_trace
+
+    seen: list[list[str]] = []
+
+    def interrupt(*_arguments: Any, **_options: Any) -> None:
+        seen.append(names(output.parent))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(to_json.json_files, "write_json_files", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        parse_trace([trace], output)
+    assert len(seen[0]) == 4  # the image and the JSON files, all under temporary names
+    assert all(name.endswith(".tmp") for name in seen[0])
     assert names(output.parent) == []
 
 

@@ -46,9 +46,13 @@ def test_files_of_several_traces_are_put_together(tmp_path: Path) -> None:
     (tmp_path / "b.rsp").write_bytes(b"etrace response files 1\nfile 9 1 1\na\nb\n")
     target = tmp_path / "x.rsp.json"
     traces = [str(tmp_path / "a.zst"), str(tmp_path / "b"), str(tmp_path / "c"), "-"]
-    responses.write(traces, target)
-    assert read_json(target) == [*RECORDS, (9, b"a", b"b")]
-    responses.write(traces[2:], target)
+    sides = responses.find_sides(traces)
+    assert sides == [tmp_path / "a.rsp", tmp_path / "b.rsp"]
+    found = responses.collect(sides)
+    assert found == [*RECORDS, (9, b"a", b"b")]
+    responses.write(found, sides, target)
+    assert read_json(target) == found
+    responses.write([], [], target)
     assert not target.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.rsp", "b.rsp"]
 

@@ -13,11 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.convert.importer import Importer, JsonError
+from libetrace.convert.json_files import write_json_files
 from libetrace.core.errors import Error
 from libetrace.core.rights import narrow
 from libetrace.core.texts import PathText, encode_path
-from libetrace.image.file import NewColumn, NewTable, open_image, write_image
-from libetrace.image.header import DTYPES, load_schema
+from libetrace.image.file import (
+    NewTable,
+    image_in_memory,
+    new_table,
+    new_tables,
+    open_image,
+    write_image,
+)
 from libetrace.trace.parser import parse
 from libetrace.trace.source import Source
 
@@ -40,29 +47,6 @@ def database_version(path: PathText) -> str:
 # ---- entries -> image ----
 
 
-def _table(name: str, given: Iterable[Any]) -> NewTable:
-    """Return a table of the schema; `given` are its columns."""
-    columns = [
-        NewColumn(column, dtype, data, unit, meaning)
-        for (column, (dtype, unit, meaning)), data in zip(
-            load_schema()[name].columns.items(), given, strict=True
-        )
-    ]
-    first = columns[0]
-    n_rows = first.n_bytes // DTYPES[first.dtype][1] - (first.name == "start")
-    return NewTable(name, n_rows, columns)
-
-
-def _imported(importer: Importer) -> dict[str, NewTable]:
-    given = iter(importer.columns())
-    made = {}
-    for name, described in load_schema().items():
-        table = _table(name, [next(given) for _ in described.columns])
-        if not described.is_product or name in importer.products:
-            made[name] = table
-    return made
-
-
 def _add_patterns(tables: dict[str, NewTable], patterns: Sequence[bytes]) -> None:
     """Add the texts of the patterns whose bits the entries have as "n"."""
     texts = []
@@ -73,9 +57,9 @@ def _add_patterns(tables: dict[str, NewTable], patterns: Sequence[bytes]) -> Non
     first = tables["strings"].n_rows + len(texts)
     texts += patterns
     starts = array("Q", accumulate(map(len, texts), initial=0))
-    tables["added_strings"] = _table("added_strings", [starts, b"".join(texts)])
+    tables["added_strings"] = new_table("added_strings", [starts, b"".join(texts)])
     rows = array("I", range(first, first + len(patterns)))
-    tables["patterns"] = _table("patterns", [rows])
+    tables["patterns"] = new_table("patterns", [rows])
 
 
 def create_nfsdb(
@@ -98,11 +82,16 @@ def create_nfsdb(
         importer.read_entries(Source.from_bytes(json.dumps(list(db)).encode()))
     except JsonError as error:
         raise Error(f"the entries are no database: {error.message}") from error
-    tables = _imported(importer)
+    made = new_tables(importer.columns(), importer.products)
+    tables = {table.name: table for table in made}
     if pcp_patterns:
         _add_patterns(tables, [encode_path(pattern) for pattern in pcp_patterns])
     root = encode_path(src_root).decode("utf-8", "surrogateescape")
-    attributes = {"source_root": root, "version": set_version}
+    attributes = {
+        "source_root": root,
+        "version": set_version,
+        "tells_last": importer.tells_last,
+    }
     write_image(os.fsdecode(cache_db_filename), attributes, list(tables.values()))
     return True
 
@@ -140,7 +129,11 @@ def parse_nfsdb(
             fds.append(os.open(path, flags, 0o666))
             stack.callback(os.close, fds[-1])
             narrow(fds[-1], [Path(os.fsdecode(tracer_db_filename))])
-        parse(Source.from_fd(trace.fileno()), (fds[0], fds[1], fds[2]), jobs=_count_jobs(threads))
+        jobs = _count_jobs(threads)
+        columns, _ = parse(Source.from_fd(trace.fileno()), jobs=jobs)
+        image = image_in_memory(new_tables(columns))
+        del columns
+        write_json_files(image, (fds[0], fds[1], fds[2]), jobs=jobs)
         for path, target in reversed(list(zip(pending, targets, strict=True))):
             path.replace(target)
     return 0

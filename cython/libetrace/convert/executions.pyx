@@ -30,14 +30,13 @@ from libetrace.image.schema cimport (
     ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START,
     EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD,
     EXECUTIONS_ELAPSED_NS, EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START,
-    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
+    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID, EXISTS,
     INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, N_COLUMNS, OPENS_CLOSE_NS, OPENS_MODE,
-    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS,
+    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, TYPE,
 )
 from libetrace.core.types cimport INT64_MAX, s16, s32, s64, u8, u32, u64
 
 cdef enum:
-    TYPE_BITS = 0x7c  # of a mode: whether the file exists, and its type
     MAX_STATUS = 0x7fff
     MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
     MAX_U32 = 0xffffffff
@@ -212,8 +211,8 @@ cdef inline int read_open_value(Reading *reading, int letter, Opened *opened) no
 cdef inline int add_open(Reading *reading, const Opened *opened) noexcept nogil:
     cdef s64 original = opened.original if opened.original >= 0 else opened.path
     cdef s64 until = opened.until_ns if opened.until_ns else max(opened.open_ns, opened.close_ns)
-    if original == opened.path and opened.mode & TYPE_BITS:
-        facts_of(reading.draft, <u32>opened.path).mode = <u8>(opened.mode & TYPE_BITS)
+    if original == opened.path and opened.mode & (EXISTS | TYPE):
+        facts_of(reading.draft, <u32>opened.path).mode = <u8>(opened.mode & (EXISTS | TYPE))
         facts_of(reading.draft, <u32>opened.path).size = opened.size
     if add32(column(reading, OPENS_PATH), <s32>opened.path) < 0 \
             or add32(column(reading, OPENS_ORIGINAL), <s32>original) < 0 \
@@ -326,7 +325,7 @@ cdef int read_value(Reading *reading, int letter, Entry *entry) noexcept nogil:
     if letter == c'o':
         return read_list(reading, read_open)
     if letter == c'h':
-        entry.tells_last = True
+        entry.tells_last = reading.draft.tells_last = True
         return read_list(reading, read_inherited)
     if letter == c'n' or letter == c'm' or letter == c'd' or letter == c'l' or letter == c't':
         return read_product(reading, letter, &entry.products)

@@ -1,112 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Columns of an image -> JSON entries with the keys of seed 001, as etrace_parser writes them.
+"""Columns of an image -> JSON entries with the keys of seed 001.
 
 Order of the keys: p x s e b w v c r i h u ! o, then n m d l t of the products that the image has.
+The one place that says how an entry looks; threads make ranges of entries.
 """
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
 from libetrace.image.columns cimport Columns, s16_of, s32_of, s64_of, u8_of, u32_of, u64_of
-from libetrace.image.column_builder cimport NONE, add64
-from libetrace.core.json_text cimport json_string
-from libetrace.core.memory cimport Buffer, buffer_add, buffer_free, buffer_reserve
-from libetrace.core.scan cimport etrace_copy, etrace_put_decimal, etrace_put_text
-from libetrace.image.schema cimport (
-    ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME,
-    CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID,
-    COMPILATIONS_DEFINITIONS_START, COMPILATIONS_EXECUTION, COMPILATIONS_FILES_START,
-    COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_IS_CHILD,
-    COMPILATIONS_OBJECTS_START, COMPILATIONS_TYPE, COMPILATION_DEFINITIONS_IS_UNDEF,
-    COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE, COMPILATION_FILES_STRING,
-    COMPILATION_HEADERS_STRING, COMPILATION_INCLUDES_STRING, COMPILATION_OBJECTS_PATH, CPUS_CPU,
-    CPUS_TIME_NS, EXECUTIONS_ARGV_START, EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START,
-    EXECUTIONS_CPUS_START, EXECUTIONS_CWD, EXECUTIONS_ELAPSED_NS, EXECUTIONS_INDEX,
-    EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
-    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
-    INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, LINKED_EXECUTION, LINKED_PATH,
-    LINKED_TYPE, OPENS_CLOSE_NS, OPENS_MODE, OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE,
-    OPENS_UNTIL_NS, PATHS_STRING, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
-    STRINGS_BYTES, STRINGS_START, WRAPPERS_EXECUTION,
+from libetrace.core.crew cimport MAX_THREADS, Workload, run_crew
+from libetrace.image.column_builder cimport NONE
+from libetrace.convert.value_text cimport (
+    FIXED_BYTES, Texts, make_texts, put_number, put_reference, put_signed, put_string, put_strings,
+    put_text, texts_free,
 )
+from libetrace.core.memory cimport Buffer, buffer_add, buffer_free, buffer_reserve
+from libetrace.convert.product_text cimport put_products
+from libetrace.core.scan cimport etrace_add, etrace_put_decimal, etrace_put_text, etrace_take
+from libetrace.image.schema cimport (
+    ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS,
+    CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START, EXECUTIONS_BINARY,
+    EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD, EXECUTIONS_ELAPSED_NS,
+    EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
+    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
+    INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, OPENS_CLOSE_NS, OPENS_MODE,
+    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PATHS_STRING,
+    PIPE_READERS_EXECUTION, STRINGS_START,
+)
+from libetrace.convert.side_text cimport put_environment, put_mounts
+from libetrace.convert.text_file cimport TextFile, add_text, file_begin, file_end, file_stop
 from libetrace.core.types cimport s64, u8, u32, u64
 
+import os
+
 cdef enum:
-    FIXED_BYTES = 256  # more than the keys and numbers of one piece of text take
-
-cdef const char *BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-
-# Every string as JSON text, by row.
-cdef struct Texts:
-    Buffer text
-    Buffer start  # u64
-
-
-cdef inline char *put_signed(char *to, s64 value) noexcept nogil:
-    if value < 0:
-        to[0] = c'-'
-        return etrace_put_decimal(to + 1, 0 - <u64>value)
-    return etrace_put_decimal(to, <u64>value)
-
-
-cdef inline int put_text(Buffer *out, const char *text) noexcept nogil:
-    if buffer_reserve(out, FIXED_BYTES) < 0:
-        return -1
-    out.len = etrace_put_text(out.data + out.len, text) - out.data
-    return 0
-
-
-# A string in quotes, behind a key.
-cdef inline int put_string(Buffer *out, const char *key, const Texts *texts,
-                           u32 row) noexcept nogil:
-    cdef const u64 *start = <const u64 *>texts.start.data
-    cdef size_t len = start[row + 1] - start[row]
-    cdef char *to
-    if buffer_reserve(out, len + FIXED_BYTES) < 0:
-        return -1
-    to = etrace_put_text(out.data + out.len, key)
-    out.len = etrace_copy(to, texts.text.data + start[row], len) - out.data
-    return 0
-
-
-cdef inline int put_number(Buffer *out, const char *key, s64 value) noexcept nogil:
-    if buffer_reserve(out, FIXED_BYTES) < 0:
-        return -1
-    out.len = put_signed(etrace_put_text(out.data + out.len, key), value) - out.data
-    return 0
-
-
-cdef int add_texts(Texts *texts, const u64 *start, size_t n, const char *strings) noexcept nogil:
-    cdef size_t i
-    for i in range(n):
-        if json_string(&texts.text, strings + start[i], start[i + 1] - start[i]) < 0 \
-                or add64(&texts.start, texts.text.len) < 0:
-            return -1
-    return 0
-
-
-cdef int make_texts(Columns columns, Texts *texts) noexcept nogil:
-    if add64(&texts.start, 0) < 0 or add_texts(
-            texts, u64_of(columns, STRINGS_START), columns.length[STRINGS_START] - 1,
-            columns.data[STRINGS_BYTES]) < 0:
-        return -1
-    if columns.data[ADDED_STRINGS_START] == NULL:
-        return 0
-    return add_texts(texts, u64_of(columns, ADDED_STRINGS_START),
-                     columns.length[ADDED_STRINGS_START] - 1, columns.data[ADDED_STRINGS_BYTES])
+    RANGE_ROWS = 1024  # executions that a thread takes at a time
 
 
 # ---- an execution ----
-
-
-# {"p":upid,"x":index} of a row
-cdef char *put_reference(char *to, Columns columns, s64 row) noexcept nogil:
-    if row == NONE:
-        return etrace_put_text(to, b'{"p":-1,"x":0}')
-    to = put_signed(etrace_put_text(to, b'{"p":'), s64_of(columns, EXECUTIONS_UPID)[row])
-    to = put_signed(etrace_put_text(to, b',"x":'), s32_of(columns, EXECUTIONS_INDEX)[row])
-    return etrace_put_text(to, b"}")
 
 
 cdef int put_head(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
@@ -126,18 +58,6 @@ cdef int put_head(Columns columns, const Texts *texts, Buffer *out, u32 row) noe
     elif put_string(out, b',"b":', texts, u32_of(columns, PATHS_STRING)[binary]) < 0:
         return -1
     return put_string(out, b',"w":', texts, u32_of(columns, EXECUTIONS_CWD)[row])
-
-
-# The strings whose numbers are numbers[begin..end), in brackets.
-cdef int put_strings(Buffer *out, const char *key, const Texts *texts, const u32 *numbers,
-                     u64 begin, u64 end) noexcept nogil:
-    cdef u64 i
-    if put_text(out, key) < 0:
-        return -1
-    for i in range(begin, end):
-        if put_string(out, b"," if i > begin else b"", texts, numbers[i]) < 0:
-            return -1
-    return put_text(out, b"]")
 
 
 cdef int put_children(Columns columns, Buffer *out, u32 row) noexcept nogil:
@@ -278,222 +198,249 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *
     return 0
 
 
-cdef int put_opens(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
-    cdef u64 begin = u64_of(columns, EXECUTIONS_OPENS_START)[row]
-    cdef u64 change = find_changes(columns, begin)
-    cdef u64 i
-    if put_text(out, b'],') < 0:
+# What is put of each entry, beside its row.
+cdef struct Entries:
+    Texts texts
+    bint is_telling  # of inherited files and last uses
+    u64 split_bytes  # of paths that an entry may have; 0: any
+
+
+cdef inline u64 length_of(Columns columns, u32 string) noexcept nogil:
+    return u64_of(columns, STRINGS_START)[string + 1] - u64_of(columns, STRINGS_START)[string]
+
+
+cdef u64 path_bytes(Columns columns, u64 opened) noexcept nogil:
+    cdef u32 path = u32_of(columns, PATHS_STRING)[u32_of(columns, OPENS_PATH)[opened]]
+    cdef u32 original = u32_of(columns, OPENS_ORIGINAL)[opened]
+    return length_of(columns, path) + (length_of(columns, original) if original != path else 0)
+
+
+# Ends the entry, and begins it again for more files than one may hold.
+cdef int split_entry(Columns columns, const Entries *entries, Buffer *out, u32 row, size_t begin,
+                     size_t head_len) noexcept nogil:
+    if put_text(out, b"]") < 0 or put_products(columns, &entries.texts, out, row) < 0 \
+            or put_text(out, b"},\n") < 0 or buffer_reserve(out, head_len) < 0:
         return -1
-    if s16_of(columns, EXECUTIONS_STATUS)[row] != NONE:
-        if put_number(out, b'"!":', s16_of(columns, EXECUTIONS_STATUS)[row]) < 0 \
-                or put_text(out, b",") < 0:
-            return -1
-    if put_text(out, b'"o":[') < 0:
-        return -1
-    for i in range(begin, u64_of(columns, EXECUTIONS_OPENS_START)[row + 1]):
-        if put_open(columns, texts, out, i, &change, i == begin) < 0:
-            return -1
-    return put_text(out, b"]")
-
-
-# ---- products ----
-
-
-# First row of a product table whose column `execution` is `row`, NONE when there is none.
-cdef s64 find_product(Columns columns, int number, u32 row) noexcept nogil:
-    cdef const u32 *executions = u32_of(columns, number)
-    cdef size_t low = 0
-    cdef size_t high = columns.length[number]
-    cdef size_t middle
-    if executions == NULL:
-        return NONE
-    while low < high:
-        middle = (low + high) / 2
-        if executions[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < columns.length[number] and executions[low] == row else NONE
-
-
-cdef int put_patterns(Columns columns, Buffer *out, u32 row) noexcept nogil:
-    cdef size_t n = (columns.length[PATTERNS_STRING] + 7) / 8
-    cdef const u8 *bits = u8_of(columns, PATTERN_BITS_BITS)
-    cdef size_t at
-    cdef size_t i
-    cdef u32 word
-    cdef char *to
-    if bits == NULL or n == 0:
-        return 0
-    bits += n * row
-    if buffer_reserve(out, FIXED_BYTES + 2 * n) < 0:
-        return -1
-    to = etrace_put_text(out.data + out.len, b',"n":"')
-    for at in range(0, n, 3):
-        word = <u32>bits[at] << 16
-        for i in range(1, min(<size_t>3, n - at)):
-            word |= <u32>bits[at + i] << (16 - 8 * i)
-        for i in range(4):
-            to[i] = BASE64[word >> (18 - 6 * i) & 63] if at + i <= n else c'='
-        to += 4
-    out.len = etrace_put_text(to, b'"') - out.data
+    memcpy(out.data + out.len, out.data + begin, head_len)
+    out.len += head_len
     return 0
 
 
-cdef int put_wrapper(Columns columns, Buffer *out, u32 row) noexcept nogil:
-    cdef s64 wrapper
-    if columns.data[WRAPPERS_EXECUTION] == NULL:
-        return 0
-    wrapper = s32_of(columns, WRAPPERS_EXECUTION)[row]
-    if wrapper == NONE:
-        return 0
-    return put_number(out, b',"m":', s64_of(columns, EXECUTIONS_UPID)[wrapper])
-
-
-cdef int put_definitions(Columns columns, const Texts *texts, Buffer *out, const char *key,
-                         s64 at, bint is_undef) noexcept nogil:
-    cdef const u64 *start = u64_of(columns, COMPILATIONS_DEFINITIONS_START)
-    cdef bint is_first = True
+# The opens of an execution whose entry begins at `begin` of the text; returns how many entries they take.
+cdef s64 put_opens(Columns columns, const Entries *entries, Buffer *out, u32 row,
+                   size_t begin) noexcept nogil:
+    cdef u64 first = u64_of(columns, EXECUTIONS_OPENS_START)[row]
+    cdef u64 change = find_changes(columns, first)
+    cdef size_t head_len = out.len - begin
+    cdef u64 n_bytes = 0
+    cdef s64 n_entries = 1
     cdef u64 i
-    if put_text(out, key) < 0:
-        return -1
-    for i in range(start[at], start[at + 1]):
-        if (u8_of(columns, COMPILATION_DEFINITIONS_IS_UNDEF)[i] != 0) != is_undef:
-            continue
-        if put_string(out, b'{"n":' if is_first else b',{"n":', texts,
-                      u32_of(columns, COMPILATION_DEFINITIONS_NAME)[i]) < 0 \
-                or put_string(out, b',"v":', texts,
-                              u32_of(columns, COMPILATION_DEFINITIONS_VALUE)[i]) < 0 \
-                or put_text(out, b"}") < 0:
+    for i in range(first, u64_of(columns, EXECUTIONS_OPENS_START)[row + 1]):
+        if entries.split_bytes:
+            if n_bytes and n_bytes + path_bytes(columns, i) > entries.split_bytes:
+                if split_entry(columns, entries, out, row, begin, head_len) < 0:
+                    return -1
+                n_bytes = 0
+                n_entries += 1
+            n_bytes += path_bytes(columns, i)
+        if put_open(columns, &entries.texts, out, i, &change,
+                    out.data[out.len - 1] == c'[') < 0:
             return -1
-        is_first = False
-    return put_text(out, b"]")
+    return n_entries
 
 
-cdef int put_list(Columns columns, const Texts *texts, Buffer *out, const char *key, int start,
-                  int strings, s64 at) noexcept nogil:
-    return put_strings(out, key, texts, u32_of(columns, strings), u64_of(columns, start)[at],
-                       u64_of(columns, start)[at + 1])
-
-
-cdef int put_objects(Columns columns, const Texts *texts, Buffer *out, s64 at) noexcept nogil:
-    cdef const u64 *start = u64_of(columns, COMPILATIONS_OBJECTS_START)
-    cdef u32 path
-    cdef u64 i
-    if put_text(out, b',"o":[') < 0:
+cdef int put_status(Columns columns, Buffer *out, u32 row) noexcept nogil:
+    cdef s64 status = s16_of(columns, EXECUTIONS_STATUS)[row]
+    if put_text(out, b"],") < 0:
         return -1
-    for i in range(start[at], start[at + 1]):
-        path = u32_of(columns, COMPILATION_OBJECTS_PATH)[i]
-        if put_string(out, b"," if i > start[at] else b"", texts,
-                      u32_of(columns, PATHS_STRING)[path]) < 0:
-            return -1
-    return put_text(out, b"]")
-
-
-cdef int put_compilation(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
-    cdef s64 at = find_product(columns, COMPILATIONS_EXECUTION, row)
-    if at == NONE:
-        return 0
-    if put_list(columns, texts, out, b',"d":{"f":[', COMPILATIONS_FILES_START,
-                COMPILATION_FILES_STRING, at) < 0 \
-            or put_list(columns, texts, out, b',"i":[', COMPILATIONS_INCLUDES_START,
-                        COMPILATION_INCLUDES_STRING, at) < 0 \
-            or put_definitions(columns, texts, out, b',"d":[', at, False) < 0 \
-            or put_definitions(columns, texts, out, b',"u":[', at, True) < 0 \
-            or put_list(columns, texts, out, b',"h":[', COMPILATIONS_HEADERS_START,
-                        COMPILATION_HEADERS_STRING, at) < 0 \
-            or put_number(out, b',"s":', u8_of(columns, COMPILATIONS_TYPE)[at]) < 0 \
-            or put_objects(columns, texts, out, at) < 0:
+    if status != NONE and (put_number(out, b'"!":', status) < 0 or put_text(out, b",") < 0):
         return -1
-    if put_number(out, b',"p":', u8_of(columns, COMPILATIONS_IS_CHILD)[at]) < 0:
-        return -1
-    return put_text(out, b"}")
-
-
-cdef int put_link(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
-    cdef s64 at = find_product(columns, LINKED_EXECUTION, row)
-    cdef u32 path
-    if at == NONE:
-        return 0
-    path = u32_of(columns, LINKED_PATH)[at]
-    if put_string(out, b',"l":', texts, u32_of(columns, PATHS_STRING)[path]) < 0:
-        return -1
-    return put_number(out, b',"t":', u8_of(columns, LINKED_TYPE)[at])
+    return put_text(out, b'"o":[')
 
 
 # Whether the database tells of inherited files and last uses: a foreign one does not.
-cdef bint tells_last(Columns columns) noexcept nogil:
+cdef bint is_telling(Columns columns, bint by_default) noexcept nogil:
     cdef const s64 *until = s64_of(columns, OPENS_UNTIL_NS)
     cdef size_t i
     for i in range(columns.length[OPENS_UNTIL_NS]):
         if until[i] != NONE:
             return True
-    return columns.length[INHERITED_PATH] > 0
+    if columns.length[INHERITED_PATH] > 0:
+        return True
+    return by_default and columns.length[OPENS_UNTIL_NS] == 0
 
 
-cdef int put_entry(Columns columns, const Texts *texts, Buffer *out, u32 row,
-                   bint is_telling) noexcept nogil:
+# One execution as an entry, or as several when it is split; returns how many, -1 without memory.
+cdef s64 put_entry(Columns columns, const Entries *entries, Buffer *out, u32 row) noexcept nogil:
     cdef const u64 *argv = u64_of(columns, EXECUTIONS_ARGV_START)
+    cdef const Texts *texts = &entries.texts
+    cdef size_t begin = out.len
+    cdef s64 n_entries
     if put_head(columns, texts, out, row) < 0 \
             or put_strings(out, b',"v":[', texts, u32_of(columns, ARGUMENTS_STRING), argv[row],
                            argv[row + 1]) < 0 \
             or put_text(out, b',"c":[') < 0 or put_children(columns, out, row) < 0 \
             or put_links(columns, out, row) < 0 \
-            or (is_telling and put_inherited(columns, texts, out, row) < 0) \
-            or put_cpus(columns, out, row) < 0 \
-            or put_opens(columns, texts, out, row) < 0:
+            or (entries.is_telling and put_inherited(columns, texts, out, row) < 0) \
+            or put_cpus(columns, out, row) < 0 or put_status(columns, out, row) < 0:
         return -1
-    if put_patterns(columns, out, row) < 0 or put_wrapper(columns, out, row) < 0 \
-            or put_compilation(columns, texts, out, row) < 0 \
-            or put_link(columns, texts, out, row) < 0:
+    n_entries = put_opens(columns, entries, out, row, begin)
+    if n_entries < 0 or put_text(out, b"]") < 0 or put_products(columns, texts, out, row) < 0 \
+            or put_text(out, b"}") < 0:
         return -1
-    return put_text(out, b"}")
+    return n_entries
+
+
+# ---- all of them ----
+
+
+# Appends the executions [begin, end), each ended by a newline, by a comma and one but the last of all.
+cdef s64 put_entries(Columns columns, const Entries *entries, Buffer *out, size_t begin,
+                     size_t end) noexcept nogil:
+    cdef size_t n = columns.length[EXECUTIONS_UPID]
+    cdef s64 n_entries = 0
+    cdef s64 n_more
+    cdef size_t row
+    for row in range(begin, end):
+        n_more = put_entry(columns, entries, out, <u32>row)
+        if n_more < 0 or put_text(out, b",\n" if row + 1 < n else b"\n") < 0:
+            return -1
+        n_entries += n_more
+    return n_entries
+
+
+# The entries on their way into a file, as all threads see them.
+cdef struct Export:
+    void *columns
+    const Entries *entries
+    Workload load  # in executions
+    TextFile file
+    u64 n_entries
+
+
+cdef s64 export_range(Columns columns, Export *export, Buffer *out, u64 number) noexcept nogil:
+    cdef u64 begin = number * RANGE_ROWS
+    cdef u64 end = min(begin + RANGE_ROWS, export.load.total)
+    cdef s64 n_entries
+    out.len = 0
+    n_entries = put_entries(columns, export.entries, out, begin, end)
+    if n_entries < 0 or add_text(&export.file, number, out) < 0:
+        return -1
+    etrace_add(&export.load.done, end - begin)
+    return n_entries
+
+
+# Makes ranges until none is left.
+cdef int export_ranges(Columns columns, Export *export) noexcept nogil:
+    cdef Buffer out
+    cdef u64 number
+    cdef s64 n_entries = 0
+    memset(&out, 0, sizeof(out))
+    while n_entries >= 0 and not export.load.cancelled and not export.load.failed:
+        number = etrace_take(&export.load.taken)
+        if number * RANGE_ROWS >= export.load.total:
+            break
+        n_entries = export_range(columns, export, &out, number)
+        if n_entries > 0:
+            etrace_add(&export.n_entries, <u64>n_entries)
+    buffer_free(&out)
+    if n_entries < 0 or export.load.cancelled:
+        file_stop(&export.file)
+    return -1 if n_entries < 0 else 0
+
+
+cdef int export_on_thread(void *argument, u32 worker) noexcept with gil:
+    cdef Export *export = <Export *>argument
+    cdef Columns columns = <Columns>export.columns
+    cdef int status
+    with nogil:
+        status = export_ranges(columns, export)
+    return status
+
+
+cdef int check(const Export *export, int status) except -1:
+    if export.file.error:
+        raise OSError(export.file.error, os.strerror(export.file.error))
+    if status < 0 or export.load.failed:
+        raise MemoryError
+    return 0
 
 
 cdef class Exporter:
-    """Text of the entries of one image."""
+    """Texts of one image: entries, environment and mounts.
+
+    Entries whose files have paths of more than `split` bytes together are broken into several. Where
+    no column shows whether the database knows how long files were used, `tells_last` says so.
+    """
 
     cdef Columns columns
-    cdef Texts texts
-    cdef bint is_telling
+    cdef Entries entries
 
-    def __cinit__(self, Columns columns not None):
+    def __cinit__(self, Columns columns not None, *, u64 split=0, bint tells_last=True):
         cdef int status
         self.columns = columns
-        self.is_telling = tells_last(columns)
+        self.entries.split_bytes = split
+        self.entries.is_telling = is_telling(columns, tells_last)
         with nogil:
-            status = make_texts(columns, &self.texts)
+            status = make_texts(columns, &self.entries.texts)
         if status < 0:
             raise MemoryError
 
     def __dealloc__(self):
-        buffer_free(&self.texts.text)
-        buffer_free(&self.texts.start)
+        texts_free(&self.entries.texts)
 
     @property
-    def n_entries(self):
+    def n_executions(self):
         """How many executions there are."""
         return self.columns.length[EXECUTIONS_UPID]
 
-    def entries(self, size_t begin, size_t end):
-        """Return the entries [begin, end), each ended by a newline, by a comma and one but the last."""
+    def write(self, int fd, *, u32 jobs=1, progress=None):
+        """Write all entries to an empty regular file on `jobs` threads; return how many they are.
+
+        OSError, MemoryError, and whatever `progress` or a signal handler raises; the file then holds
+        part of the text.
+        """
+        cdef Export export
+        if not 1 <= jobs <= MAX_THREADS:
+            raise ValueError(f"jobs must be 1 to {MAX_THREADS}, not {jobs}")
+        memset(&export, 0, sizeof(export))
+        export.columns = <void *>self.columns
+        export.entries = &self.entries
+        export.load.total = self.n_executions
+        check(&export, file_begin(&export.file, fd, b"[\n"))
+        run_crew(export_on_thread, &export, &export.load, jobs, progress)
+        check(&export, 0)
+        check(&export, file_end(&export.file, b"]\n"))
+        return export.n_entries
+
+    def text(self, size_t begin, size_t end):
+        """Return entries of executions, each ended by a newline, by a comma and one but the last."""
         cdef Buffer out
-        cdef size_t n = self.columns.length[EXECUTIONS_UPID]
-        cdef size_t row
-        cdef int status = 0
-        if not begin <= end <= n:
-            raise IndexError(f"entries {begin} to {end} of {n}")
+        cdef s64 status
+        if not begin <= end <= self.n_executions:
+            raise IndexError(f"executions {begin} to {end} of {self.n_executions}")
         memset(&out, 0, sizeof(out))
-        try:
-            with nogil:
-                for row in range(begin, end):
-                    status = put_entry(self.columns, &self.texts, &out, <u32>row, self.is_telling)
-                    if status == 0:
-                        status = put_text(&out, b",\n" if row + 1 < n else b"\n")
-                    if status < 0:
-                        break
-            if status < 0:
-                raise MemoryError
-            return out.data[:out.len]
-        finally:
-            buffer_free(&out)
+        with nogil:
+            status = put_entries(self.columns, &self.entries, &out, begin, end)
+        return take_text(&out, status)
+
+    def environment(self):
+        """Return the text of `.nfsdb.env.json`."""
+        cdef Buffer out
+        memset(&out, 0, sizeof(out))
+        return take_text(&out, put_environment(self.columns, &self.entries.texts, &out))
+
+    def mounts(self):
+        """Return the text of `.nfsdb.mounts.json`."""
+        cdef Buffer out
+        memset(&out, 0, sizeof(out))
+        return take_text(&out, put_mounts(self.columns, &self.entries.texts, &out))
+
+
+cdef bytes take_text(Buffer *out, s64 status):
+    try:
+        if status < 0:
+            raise MemoryError
+        return out.data[:out.len]
+    finally:
+        buffer_free(out)

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import final
+from typing import Any, final
 
 from libetrace.trace.source import Source
 
 class JsonError(Exception):
     message: str
     byte: int
-
-@final
-class Column:
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __len__(self) -> int: ...
 
 @final
 class Importer:
@@ -21,5 +16,7 @@ class Importer:
     @property
     def products(self) -> frozenset[str]: ...
     @property
+    def tells_last(self) -> bool: ...
+    @property
     def n_unknown(self) -> int: ...
-    def columns(self) -> list[Column]: ...
+    def columns(self) -> list[Any]: ...

@@ -3,11 +3,8 @@
 """`.nfsdb.json`, environment and mounts -> the columns of a database image."""
 from libc.string cimport memset
 
-from cpython.buffer cimport PyBuffer_FillInfo
-
-from libetrace.image.column_builder cimport NONE, Draft, draft_free, draft_init
+from libetrace.image.column_builder cimport NONE, Draft, draft_free, draft_init, make_column
 from libetrace.convert.executions cimport read_executions
-from libetrace.core.memory cimport Buffer, buffer_free, buffer_reserve
 from libetrace.image.row_numbers cimport settle
 from libetrace.convert.json_values cimport Reading
 from libetrace.core.json_scanner cimport scanner_free, scanner_init
@@ -24,23 +21,6 @@ class JsonError(Exception):
         super().__init__(message)
         self.message = message
         self.byte = byte
-
-
-cdef class Column:
-    """The bytes of a column, through the buffer protocol."""
-
-    cdef Buffer buffer
-
-    def __dealloc__(self):
-        buffer_free(&self.buffer)
-
-    def __len__(self):
-        return self.buffer.len
-
-    def __getbuffer__(self, Py_buffer *view, int flags):
-        if buffer_reserve(&self.buffer, 1) < 0:  # an empty one has no memory yet, and NULL is no place
-            raise MemoryError
-        PyBuffer_FillInfo(view, self, self.buffer.data, self.buffer.len, True, flags)
 
 
 cdef str describe(const Reading *reading):
@@ -102,6 +82,11 @@ cdef class Importer:
         self.read(source, read_mounts)
 
     @property
+    def tells_last(self):
+        """Whether some execution says what it began with, and its opens how long they were used."""
+        return bool(self.draft.tells_last)
+
+    @property
     def products(self):
         """Names of the product tables that some execution says something of."""
         names = set()
@@ -121,7 +106,6 @@ cdef class Importer:
 
         Columns of products that are not in `products` are empty.
         """
-        cdef Column one
         cdef int status
         cdef int i
         if self.is_settled:
@@ -131,10 +115,4 @@ cdef class Importer:
             status = settle(&self.draft)
         if status < 0:
             raise MemoryError
-        columns = []
-        for i in range(N_COLUMNS):
-            one = Column.__new__(Column)
-            one.buffer = self.draft.columns[i]
-            memset(&self.draft.columns[i], 0, sizeof(Buffer))
-            columns.append(one)
-        return columns
+        return [make_column(&self.draft.columns[i]) for i in range(N_COLUMNS)]

@@ -35,6 +35,7 @@ cdef struct Draft:
     bint has_wrappers
     bint has_links
     bint has_compilations
+    bint tells_last  # some entry has the key h
 
 
 cdef int draft_init(Draft *draft) noexcept nogil
@@ -46,6 +47,31 @@ cdef s64 draft_name(Draft *draft, const char *bytes, size_t len) noexcept nogil
 cdef s64 draft_path(Draft *draft, const char *bytes, size_t len) noexcept nogil
 cdef inline PathFacts *facts_of(Draft *draft, u32 name) noexcept nogil:
     return &(<PathFacts *>draft.facts.data)[name]
+
+# ---- columns ----
+
+cdef enum:
+    N_STRING_COLUMNS = 15
+    N_PATH_COLUMNS = 5
+
+# Columns of numbers of strings, of paths.
+cdef int[N_STRING_COLUMNS] STRING_COLUMNS
+cdef int[N_PATH_COLUMNS] PATH_COLUMNS
+
+
+# The bytes of a column, through the buffer protocol.
+cdef class Column:
+    cdef Buffer buffer
+
+# Takes the memory of the buffer.
+cdef Column make_column(Buffer *buffer)
+# Numbers of names become rows.
+cdef void renumber(Buffer *column, const u32 *rows) noexcept nogil
+# The opens of each path by a counting sort: room for it, how many each has, where they begin, which.
+cdef int begin_path_opens(Buffer *columns, size_t n_opens) noexcept nogil
+cdef void count_path_opens(Buffer *columns, const Buffer *paths) noexcept nogil
+cdef void sum_path_opens(Buffer *columns) noexcept nogil
+cdef void place_path_opens(Buffer *columns, const Buffer *paths, u32 first) noexcept nogil
 
 cdef inline int add8(Buffer *column, u8 value) noexcept nogil:
     if buffer_reserve(column, 1) < 0:

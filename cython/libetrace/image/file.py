@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import io
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from libetrace.core.ownership import may_be_mapped
-from libetrace.core.rights import give_away, narrow
+from libetrace.core.rights import PRIVATE, give_away, narrow
 from libetrace.image.header import (
     DTYPES,
     HEAD,
@@ -31,9 +30,12 @@ from libetrace.image.header import (
     ImageError,
     TableInfo,
     align,
+    load_schema,
     read_header,
 )
 
+#: bytes that a header has to spare for attributes that are made of the columns
+ROOM = 8192
 READ_HINT = "somebody else may change it, so it is not mapped: copy it, and ask the copy"
 
 
@@ -131,7 +133,7 @@ class Image:
 # ---- reading ----
 
 
-def _load(stream: io.BufferedReader, path: Path, is_mapped: bool) -> mmap.mmap:
+def _load(stream: Any, path: Path, is_mapped: bool) -> mmap.mmap:
     n_bytes = os.fstat(stream.fileno()).st_size
     if n_bytes < HEAD.size:
         raise ImageError(f"{path}: not a database image")
@@ -161,8 +163,13 @@ def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image
     """
     path = Path(path)
     with path.open("rb") as stream:
-        inode = os.fstat(stream.fileno()).st_ino
-        mapped = _load(stream, path, is_mapped)
+        return _open(stream, path, is_mapped=is_mapped)
+
+
+def _open(stream: BinaryIO, path: Path, *, is_mapped: bool = True) -> Image:
+    stream.seek(0)
+    inode = os.fstat(stream.fileno()).st_ino
+    mapped = _load(stream, path, is_mapped)
     data = memoryview(mapped).toreadonly()
     header = read_header(data, path)
     tables = {name: _table(info, data[header.start :]) for name, info in header.tables.items()}
@@ -171,10 +178,16 @@ def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image
 
 # ---- writing ----
 
+#: what makes the attributes of an image of its columns
+Describe = Callable[[Image], Mapping[str, Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column to write: any object with the buffer protocol, of the bytes of `dtype` elements."""
+    """A column to write: the bytes of `dtype` elements.
+
+    `data` is an object with the buffer protocol, or a list of such: the column's pieces in order.
+    """
 
     name: str
     dtype: str
@@ -185,7 +198,12 @@ class NewColumn:
     @property
     def n_bytes(self) -> int:
         """Bytes of the whole column."""
-        return memoryview(self.data).nbytes
+        return sum(memoryview(piece).nbytes for piece in self.pieces)
+
+    @property
+    def pieces(self) -> list[Any]:
+        """The buffers that hold the column."""
+        return self.data if isinstance(self.data, list) else [self.data]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,17 +238,83 @@ def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
     return out, offset
 
 
-def _pieces(attributes: Mapping[str, Any], tables: Sequence[NewTable]) -> Iterator[Any]:
-    described, n_data = _describe(tables)
-    header = json.dumps({"attributes": dict(attributes), "tables": described}).encode()
+def new_table(name: str, given: Iterable[Any]) -> NewTable:
+    """Return a table of the schema; `given` are the data of its columns."""
+    columns = [
+        NewColumn(column, dtype, data, unit, meaning)
+        for (column, (dtype, unit, meaning)), data in zip(
+            load_schema()[name].columns.items(), given, strict=True
+        )
+    ]
+    first = columns[0]
+    n_rows = first.n_bytes // DTYPES[first.dtype][1] - (first.name == "start")
+    return NewTable(name, n_rows, columns)
+
+
+def new_tables(given: Iterable[Any], products: Collection[str] = ()) -> list[NewTable]:
+    """Return the tables whose columns are `given`, in the order of the schema.
+
+    There are columns of all tables; of products only those in `products` become tables.
+    """
+    data = iter(given)
+    made = []
+    for name, table in load_schema().items():
+        columns = [next(data) for _ in table.columns]
+        if name in products or not table.is_product:
+            made.append(new_table(name, columns))
+    return made
+
+
+def _header(attributes: Mapping[str, Any], tables: Sequence[NewTable]) -> bytes:
+    described, _ = _describe(tables)
+    return json.dumps({"attributes": dict(attributes), "tables": described}).encode()
+
+
+def _write_head(stream: BinaryIO, header: bytes, tables: Sequence[NewTable]) -> None:
+    _, n_data = _describe(tables)
     start = align(HEAD.size + len(header))
-    yield HEAD.pack(MAGIC, SCHEMA_VERSION, len(header), start + n_data)
-    yield header
-    yield bytes(start - HEAD.size - len(header))
+    stream.write(HEAD.pack(MAGIC, SCHEMA_VERSION, len(header), start + n_data))
+    stream.write(header)
+    stream.write(bytes(start - HEAD.size - len(header)))
+
+
+def _write_data(stream: BinaryIO, tables: Sequence[NewTable]) -> None:
     for table in tables:
         for column in table.columns:
-            yield memoryview(column.data).cast("B") if column.n_bytes else b""
-            yield bytes(align(column.n_bytes) - column.n_bytes)
+            for piece in column.pieces:
+                if memoryview(piece).nbytes:
+                    stream.write(memoryview(piece).cast("B"))
+            stream.write(bytes(align(column.n_bytes) - column.n_bytes))
+
+
+def _write_all(stream: BinaryIO, header: bytes, tables: Sequence[NewTable]) -> None:
+    stream.seek(0)
+    _write_head(stream, header, tables)
+    _write_data(stream, tables)
+    stream.flush()
+
+
+def _write_described(
+    stream: BinaryIO, path: Path, describe: Describe, tables: Sequence[NewTable]
+) -> None:
+    """Write the columns, then a header with attributes that are made of them."""
+    first = _header({}, tables)
+    first = first.ljust(len(first) + ROOM)  # JSON may end with blanks
+    _write_all(stream, first, tables)
+    header = _header(describe(_open(stream, path)), tables)
+    if len(header) > len(first):
+        _write_all(stream, header, tables)
+        return
+    stream.seek(0)
+    _write_head(stream, header.ljust(len(first)), tables)
+
+
+def image_in_memory(tables: Sequence[NewTable]) -> Image:
+    """Return an image without a file."""
+    with open(os.memfd_create("image"), "w+b") as stream:  # noqa: PTH123  a descriptor
+        os.fchmod(stream.fileno(), PRIVATE)  # so that it may be mapped
+        _write_all(stream, _header({}, tables), tables)
+        return _open(stream, Path("an image in memory"))
 
 
 def take_over(fd: int, model: Path) -> None:
@@ -248,21 +332,22 @@ def take_over(fd: int, model: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, model: Path | None = None) -> Iterator[BinaryIO]:
+def replacing(path: Path, model: Path | None = None, *, is_new: bool = False) -> Iterator[BinaryIO]:
     """Give a stream; what is written takes the name `path` when the block succeeds. OSError.
 
     It has the rights, and when root writes it the owner, of `model`, by default of the file that it
-    replaces.
+    replaces; with `is_new` those of any new file.
     """
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:  # Ctrl-C may come as soon as the file is there
         try:
             fd = os.open(temporary, flags, 0o666)
         except OSError as error:  # nobody knows the temporary name
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-        take_over(fd, model or path)
-        with open(fd, "wb") as stream:  # noqa: PTH123  a descriptor
+        if not is_new:
+            take_over(fd, model or path)
+        with open(fd, "w+b") as stream:  # noqa: PTH123  a descriptor
             yield stream
         temporary.replace(path)
     finally:
@@ -272,18 +357,25 @@ def replacing(path: Path, model: Path | None = None) -> Iterator[BinaryIO]:
 
 def write_image(
     path: str | os.PathLike[str],
-    attributes: Mapping[str, Any],
+    attributes: Mapping[str, Any] | Describe,
     tables: Sequence[NewTable],
     models: Sequence[Path] = (),
+    *,
+    is_new: bool = False,
 ) -> None:
     """Write an image whole: under a temporary name beside `path`, then renamed. OSError.
 
-    Nobody can read it who cannot read all of `models`; what root writes belongs to the owner that
-    all of these have. Without models it is as the file that it replaces.
+    `attributes` may be a function of the image: it is called when the columns are in the file, and
+    what it raises leaves no file. Nobody can read the image who cannot read all of `models`; what
+    root writes belongs to the owner that all of these have. Without models it is as the file that
+    it replaces; with `is_new` it is as any new file.
     """
-    with replacing(Path(path), next(iter(models), None)) as stream:
-        if models:
+    path = Path(path)
+    with replacing(path, next(iter(models), None), is_new=is_new) as stream:
+        if models or is_new:
             narrow(stream.fileno(), models)
             give_away(stream.fileno(), models)
-        for piece in _pieces(attributes, tables):
-            stream.write(piece)
+        if callable(attributes):
+            _write_described(stream, path, attributes, tables)
+        else:
+            _write_all(stream, _header(attributes, tables), tables)

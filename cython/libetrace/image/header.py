@@ -63,6 +63,7 @@ ATTRIBUTES: dict[str, tuple[type | tuple[type, ...], type | tuple[type, ...]]] =
     "traces": (dict, (dict, type(None))),
     "parse_problems": (list, str),
     "unknown_keys": (int, object),
+    "tells_last": (bool, object),
     "phases": ((dict, type(None)), str),
 }
 

@@ -5,39 +5,23 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcmp, memset
 
 from libetrace.image.column_builder cimport (
-    NONE, PathFacts, Reference, add8, add32, add64, draft_name,
+    N_PATH_COLUMNS, N_STRING_COLUMNS, NONE, PATH_COLUMNS, STRING_COLUMNS, PathFacts, Reference,
+    add8, add32, add64, begin_path_opens, count_path_opens, draft_name, place_path_opens, renumber,
+    sum_path_opens,
 )
 from libetrace.core.memory cimport Buffer, buffer_add, buffer_reserve
 from libetrace.core.interned cimport Name
 from libetrace.image.schema cimport (
-    ARGUMENTS_STRING, CHANGES_NAME, CHILDREN_EXECUTION, CHILDREN_UPID, COMPILATIONS_LANGUAGE,
-    COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE, COMPILATION_FILES_STRING,
-    COMPILATION_HEADERS_STRING, COMPILATION_INCLUDES_STRING, COMPILATION_OBJECTS_PATH,
-    ENVIRONMENT_STRING, ENVIRONMENT_UPID, EXECUTIONS_BINARY, EXECUTIONS_CWD, EXECUTIONS_INDEX,
+    CHILDREN_EXECUTION, CHILDREN_UPID, ENVIRONMENT_STRING, ENVIRONMENT_UPID, EXECUTIONS_INDEX,
     EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
-    EXECUTIONS_READERS_START, EXECUTIONS_UPID, INHERITED_EXECUTION, INHERITED_PATH, LINKED_PATH,
-    MOUNTS_EXECUTION, MOUNTS_SOURCE, MOUNTS_TARGET, MOUNTS_TYPE, OPENS_EXECUTION, OPENS_ORIGINAL,
-    OPENS_PATH, PATHS_MODE, PATHS_OPENS_START, PATHS_SIZE, PATHS_STRING, PATH_OPENS_OPEN,
+    EXECUTIONS_READERS_START, EXECUTIONS_UPID, INHERITED_EXECUTION, INHERITED_PATH,
+    MOUNTS_EXECUTION, OPENS_EXECUTION, OPENS_PATH, PATHS_MODE, PATHS_SIZE, PATHS_STRING,
     PATTERNS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES, STRINGS_START, WRAPPERS_EXECUTION,
 )
 from libetrace.core.types cimport s32, s64, u32, u64
 
 cdef enum:
-    N_STRING_COLUMNS = 15
-    N_PATH_COLUMNS = 5
     MAX_GENERATIONS = 1 << 16  # a parent chain that is longer is a ring
-
-cdef int[N_STRING_COLUMNS] STRING_COLUMNS
-STRING_COLUMNS[:] = [
-    EXECUTIONS_CWD, ARGUMENTS_STRING, OPENS_ORIGINAL, CHANGES_NAME, ENVIRONMENT_STRING, MOUNTS_SOURCE,
-    MOUNTS_TARGET, MOUNTS_TYPE, COMPILATIONS_LANGUAGE, COMPILATION_FILES_STRING,
-    COMPILATION_INCLUDES_STRING, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
-    COMPILATION_HEADERS_STRING, PATTERNS_STRING,
-]
-cdef int[N_PATH_COLUMNS] PATH_COLUMNS
-PATH_COLUMNS[:] = [
-    EXECUTIONS_BINARY, OPENS_PATH, INHERITED_PATH, LINKED_PATH, COMPILATION_OBJECTS_PATH,
-]
 
 
 cdef inline size_t n_rows(const Draft *draft) noexcept nogil:
@@ -79,14 +63,6 @@ cdef Text *sort_names(const Draft *draft) noexcept nogil:
         texts[i].number = i
     qsort(texts, draft.names.n, sizeof(Text), compare_texts)
     return texts
-
-
-cdef void renumber(Buffer *column, const u32 *rows) noexcept nogil:
-    cdef s32 *numbers = <s32 *>column.data
-    cdef size_t i
-    for i in range(column.len / sizeof(s32)):
-        if numbers[i] != NONE:
-            numbers[i] = <s32>rows[numbers[i]]
 
 
 # The row of a path with name number `name` in string row `row`.
@@ -159,29 +135,13 @@ cdef int add_all_owners(Draft *draft) noexcept nogil:
                       &draft.columns[INHERITED_EXECUTION])
 
 
-# The opens of each path, by row: a counting sort.
 cdef int add_path_opens(Draft *draft) noexcept nogil:
-    cdef size_t n_paths = draft.columns[PATHS_MODE].len
-    cdef size_t n_opens = draft.columns[OPENS_PATH].len / sizeof(u32)
-    cdef const u32 *paths = <const u32 *>draft.columns[OPENS_PATH].data
-    cdef Buffer *starts = &draft.columns[PATHS_OPENS_START]
-    cdef Buffer *opens = &draft.columns[PATH_OPENS_OPEN]
-    cdef u64 *start
-    cdef size_t i
-    if buffer_reserve(starts, (n_paths + 2) * sizeof(u64)) < 0 \
-            or buffer_reserve(opens, n_opens * sizeof(u32)) < 0:
+    cdef const Buffer *paths = &draft.columns[OPENS_PATH]
+    if begin_path_opens(draft.columns, paths.len / sizeof(u32)) < 0:
         return -1
-    start = <u64 *>starts.data
-    memset(start, 0, (n_paths + 2) * sizeof(u64))
-    for i in range(n_opens):
-        start[paths[i] + 2] += 1
-    for i in range(n_paths + 1):
-        start[i + 1] += start[i]
-    for i in range(n_opens):  # start[p + 1] runs from the first place of path p to behind its last
-        (<u32 *>opens.data)[start[paths[i] + 1]] = <u32>i
-        start[paths[i] + 1] += 1
-    starts.len = (n_paths + 1) * sizeof(u64)
-    opens.len = n_opens * sizeof(u32)
+    count_path_opens(draft.columns, paths)
+    sum_path_opens(draft.columns)
+    place_path_opens(draft.columns, paths, 0)
     return 0
 
 

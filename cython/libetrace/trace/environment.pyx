@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Environment groups of upid 0 and the mounts of all processes, as JSON."""
+"""Environment groups of upid 0 and the mounts of all processes -> their tables."""
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
+from libetrace.image.column_builder cimport NONE, add8, add32, add64
 from libetrace.trace.events cimport (
-    ETRACE_DATA_MS, ETRACE_DATA_MT, ETRACE_DATA_MX, ETRACE_EV_MOUNT, ETRACE_EV_MOUNT_FAILED,
-    ETRACE_EV_NEW_PROC, ETRACE_EV_UMOUNT, ETRACE_EV_UMOUNT_FAILED,
+    ETRACE_DATA_MS, ETRACE_DATA_MT, ETRACE_DATA_MX, ETRACE_EV_MOUNT, ETRACE_EV_NEW_PROC,
+    ETRACE_EV_UMOUNT,
 )
 from libetrace.trace.line_grammar cimport FIRST_DATA, forms
-from libetrace.core.json_text cimport json_number, json_text, json_unsigned
 from libetrace.core.memory cimport buffer_add, buffer_free
 from libetrace.core.interned cimport NO_NAME
-from libetrace.trace.event_model cimport GOES_ON, HAS_FAILED, Event, MountCall
+from libetrace.trace.event_model cimport GOES_ON, HAS_FAILED, Event
 from libetrace.trace.report cimport NO_ENVIRONMENT, report_add
-from libetrace.trace.trace cimport (
-    NO_PROCESS, Path, Process, compare_events, event_line, find_process,
+from libetrace.image.schema cimport (
+    ENVIRONMENT_STRING, ENVIRONMENT_UPID, MOUNTS_EXECUTION, MOUNTS_FLAGS, MOUNTS_KIND, MOUNTS_OK,
+    MOUNTS_SOURCE, MOUNTS_TARGET, MOUNTS_TIME_NS, MOUNTS_TYPE,
 )
-from libetrace.core.types cimport s64, u32
+from libetrace.trace.trace cimport NO_PROCESS, STRING, compare_events, event_line, find_process
+from libetrace.core.types cimport s32, s64, u8, u32
 
 
 # A process that was started with a variable.
 cdef struct Holder:
-    u32 variable  # number of its path
     s64 upid
+    u32 variable  # number of its path
 
 
 cdef struct MountEntry:
@@ -33,12 +35,15 @@ cdef struct MountEntry:
     bint is_ok
 
 
+# ---- environment ----
+
+
 cdef int compare_holders(const void *a, const void *b) noexcept nogil:
     cdef const Holder *x = <const Holder *>a
     cdef const Holder *y = <const Holder *>b
-    if x.variable != y.variable:
-        return -1 if x.variable < y.variable else 1
-    return (x.upid > y.upid) - (x.upid < y.upid)
+    if x.upid != y.upid:
+        return -1 if x.upid < y.upid else 1
+    return (x.variable > y.variable) - (x.variable < y.variable)
 
 
 # The variable closes a group: everyone named since the one before has it.
@@ -78,43 +83,40 @@ cdef int collect_holders(Trace *trace, Buffer *holders) noexcept nogil:
     return 0
 
 
-cdef int put_path(Trace *trace, u32 number, Buffer *out) noexcept nogil:
-    return buffer_add(out, trace.paths[number].json, trace.paths[number].json_len)
+cdef int add_holder(Trace *trace, Buffer *columns, const Holder *holder) noexcept nogil:
+    trace.uses[STRING][holder.variable] = True
+    if add64(&columns[ENVIRONMENT_UPID], holder.upid) < 0:
+        return -1
+    return add32(&columns[ENVIRONMENT_STRING], <s32>holder.variable)
 
 
-cdef int put_holders(Trace *trace, const Holder *holders, size_t n, Buffer *out) noexcept nogil:
+# In order, each once.
+cdef int add_holders(Trace *trace, Buffer *columns, Buffer *holders) noexcept nogil:
+    cdef const Holder *all_holders = <const Holder *>holders.data
+    cdef size_t n = holders.len / sizeof(Holder)
     cdef size_t i
+    if n:
+        qsort(holders.data, n, sizeof(Holder), compare_holders)
     for i in range(n):
-        if i and holders[i].variable == holders[i - 1].variable:
-            if holders[i].upid == holders[i - 1].upid:
-                continue
-            if json_text(out, b",") < 0:
-                return -1
-        else:
-            if json_text(out, b"],\n" if i else b"\n") < 0:
-                return -1
-            if put_path(trace, holders[i].variable, out) < 0 or json_text(out, b":[") < 0:
-                return -1
-        if json_number(out, holders[i].upid) < 0:
+        if i and not compare_holders(&all_holders[i - 1], &all_holders[i]):
+            continue
+        if add_holder(trace, columns, &all_holders[i]) < 0:
             return -1
-    return json_text(out, b"]\n") if n else 0
+    return 0
 
 
-cdef int write_environment(Trace *trace, Buffer *out) noexcept nogil:
+cdef int add_environment(Trace *trace, Buffer *columns) noexcept nogil:
     cdef Buffer holders
-    cdef size_t n
     cdef int status
     memset(&holders, 0, sizeof(holders))
     status = collect_holders(trace, &holders)
-    n = holders.len / sizeof(Holder)
-    if status == 0 and n:
-        qsort(holders.data, n, sizeof(Holder), compare_holders)
-    if status == 0 and json_text(out, b"{") < 0:
-        status = -1
     if status == 0:
-        status = put_holders(trace, <const Holder *>holders.data, n, out)
+        status = add_holders(trace, columns, &holders)
     buffer_free(&holders)
-    return status if status < 0 else json_text(out, b"}\n")
+    return status
+
+
+# ---- mounts ----
 
 
 cdef int collect_mounts(Trace *trace, u32 number, Buffer *entries) noexcept nogil:
@@ -138,54 +140,47 @@ cdef int compare_mounts(const void *a, const void *b) noexcept nogil:
     return compare_events((<const MountEntry *>a).event, (<const MountEntry *>b).event)
 
 
-cdef int put_names(Trace *trace, const Event *event, Buffer *out) noexcept nogil:
-    cdef const MountCall *call = event.payload.mount
+# The number of a string of the event, NONE when it is absent.
+cdef s32 find_name(Trace *trace, const Event *event, u32 wanted) noexcept nogil:
     cdef const u32 *ranks = trace.chunks[event.chunk].ranks[0]
+    cdef u32 name
     cdef u32 i
-    cdef u32 data
-    cdef const char *key
     for i in range(forms.events[event.kind].n_data):
-        if call.names[i] == NO_NAME:
-            continue
-        data = forms.events[event.kind].data[i] - <u32>FIRST_DATA
-        key = b',"target":' if data == ETRACE_DATA_MT else \
-            b',"source":' if data == ETRACE_DATA_MS else b',"type":'
-        if json_text(out, key) < 0 or put_path(trace, ranks[call.names[i]], out) < 0:
-            return -1
-    return 0
+        name = event.payload.mount.names[i]
+        if forms.events[event.kind].data[i] - <u32>FIRST_DATA == wanted and name != NO_NAME:
+            trace.uses[STRING][ranks[name]] = True
+            return <s32>ranks[name]
+    return NONE
 
 
-cdef int put_mount(Trace *trace, const MountEntry *entry, Buffer *out) noexcept nogil:
+cdef int add_mount(Trace *trace, Buffer *columns, const MountEntry *entry) noexcept nogil:
     cdef const Event *event = entry.event
-    if json_text(out, b'{"p":') < 0 \
-            or json_number(out, trace.processes[entry.process].upid) < 0 \
-            or json_text(out, b',"x":') < 0 or json_unsigned(out, entry.index) < 0 \
-            or json_text(out, b',"t":') < 0 or json_number(out, event.time) < 0 \
-            or json_text(out, b',"k":"mount"' if event.kind == ETRACE_EV_MOUNT
-                         else b',"k":"umount"') < 0 \
-            or put_names(trace, event, out) < 0 \
-            or json_text(out, b',"flags":') < 0 \
-            or json_unsigned(out, event.payload.mount.flags) < 0:
+    cdef u32 row = trace.processes[entry.process].first_execution + entry.index
+    if add32(&columns[MOUNTS_EXECUTION], <s32>row) < 0 \
+            or add64(&columns[MOUNTS_TIME_NS], event.time) < 0 \
+            or add8(&columns[MOUNTS_KIND], event.kind == ETRACE_EV_UMOUNT) < 0 \
+            or add32(&columns[MOUNTS_SOURCE], find_name(trace, event, ETRACE_DATA_MS)) < 0 \
+            or add32(&columns[MOUNTS_TARGET], find_name(trace, event, ETRACE_DATA_MT)) < 0 \
+            or add32(&columns[MOUNTS_TYPE], find_name(trace, event, ETRACE_DATA_MX)) < 0 \
+            or add64(&columns[MOUNTS_FLAGS], <s64>event.payload.mount.flags) < 0:
         return -1
-    return json_text(out, b',"ok":true}' if entry.is_ok else b',"ok":false}')
+    return add8(&columns[MOUNTS_OK], entry.is_ok)
 
 
-cdef int put_mounts(Trace *trace, const Buffer *entries, Buffer *out) noexcept nogil:
+cdef int add_entries(Trace *trace, Buffer *columns, Buffer *entries) noexcept nogil:
     cdef size_t n = entries.len / sizeof(MountEntry)
     cdef size_t i
     if n:
         qsort(entries.data, n, sizeof(MountEntry), compare_mounts)
     for i in range(n):
-        if json_text(out, b",\n" if i else b"\n") < 0:
+        if add_mount(trace, columns, &(<const MountEntry *>entries.data)[i]) < 0:
             return -1
-        if put_mount(trace, &(<const MountEntry *>entries.data)[i], out) < 0:
-            return -1
-    return json_text(out, b"\n") if n else 0
+    return 0
 
 
-cdef int write_mounts(Trace *trace, Buffer *out) noexcept nogil:
+cdef int add_mounts(Trace *trace, Buffer *columns) noexcept nogil:
     cdef Buffer entries
-    cdef int status = json_text(out, b"[")
+    cdef int status = 0
     cdef u32 i
     memset(&entries, 0, sizeof(entries))
     if trace.n_kinds_seen[<int>ETRACE_EV_MOUNT] or trace.n_kinds_seen[<int>ETRACE_EV_UMOUNT]:
@@ -193,6 +188,6 @@ cdef int write_mounts(Trace *trace, Buffer *out) noexcept nogil:
             if status == 0:
                 status = collect_mounts(trace, i, &entries)
     if status == 0:
-        status = put_mounts(trace, &entries, out)
+        status = add_entries(trace, columns, &entries)
     buffer_free(&entries)
-    return status if status < 0 else json_text(out, b"]\n")
+    return status

@@ -15,7 +15,6 @@ from libetrace.trace.events cimport (
 from libetrace.trace.line_grammar cimport (
     CONT, CONT_END, END_OF_ARGS, FIRST_DATA, NO_CODE, Form, forms,
 )
-from libetrace.core.json_text cimport json_string, json_text
 from libetrace.core.memory cimport arena_take, buffer_add, buffer_free
 from libetrace.core.interned cimport NO_NAME, names_intern
 from libetrace.trace.event_model cimport (
@@ -157,30 +156,31 @@ cdef int end_variable(Chunk *chunk, Task *task) noexcept nogil:
     return 0
 
 
-cdef int end_argument(Assembly *assembly) noexcept nogil:
+cdef int end_argument(Chunk *chunk, Assembly *assembly) noexcept nogil:
+    cdef u32 name
     if not assembly.has_text:
         return 0
-    if json_text(&assembly.arguments, b"," if assembly.part > 1 else b"[") < 0:
+    name = names_intern(chunk.names, assembly.text.bytes, assembly.text.len)
+    if name == NO_NAME:
         return -1
-    return json_string(&assembly.arguments, assembly.text.bytes, assembly.text.len)
+    return buffer_add(&assembly.arguments, &name, sizeof(name))
 
 
 cdef int end_arguments(Chunk *chunk, Task *task) noexcept nogil:
     cdef Assembly *assembly = &task.assembly
     cdef Program *program = assembly.event.payload.program
-    cdef char *copy
+    cdef u32 *copy
     if assembly.expected != ARGUMENTS or assembly.is_continued or assembly.arguments_left:
         return lose(chunk, task, BAD_STRING)
-    if end_argument(assembly) < 0:
+    if end_argument(chunk, assembly) < 0:
         return -1
-    if json_text(&assembly.arguments, b"]" if assembly.part else b"[]") < 0:
-        return -1
-    copy = <char *>arena_take(chunk.arena, assembly.arguments.len + 64)
+    copy = <u32 *>arena_take(chunk.arena, assembly.arguments.len)
     if copy == NULL:
         return -1
-    memcpy(copy, assembly.arguments.data, assembly.arguments.len)
+    if assembly.arguments.len:
+        memcpy(copy, assembly.arguments.data, assembly.arguments.len)
     program.arguments = copy
-    program.arguments_len = assembly.arguments.len
+    program.n_arguments = <u32>(assembly.arguments.len / sizeof(u32))
     buffer_free(&assembly.arguments)
     drop_text(assembly)
     assembly.state = IDLE
@@ -372,7 +372,7 @@ cdef int add_argument(Chunk *chunk, Task *task, u64 number, const char *text,
     assembly.is_closed = False
     if not is_new:
         return append_text(&assembly.text, text, end - text)
-    if end_argument(assembly) < 0:
+    if end_argument(chunk, assembly) < 0:
         return -1
     start_text(assembly, text, end - text)
     assembly.part += 1

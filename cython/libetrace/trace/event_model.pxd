@@ -25,8 +25,8 @@ cdef enum:
 cdef struct Program:
     u32 names[ETRACE_MAX_DATA]  # PI, PP, CW
     u32 chunk
-    const char *arguments  # JSON array
-    size_t arguments_len
+    u32 n_arguments
+    const u32 *arguments  # names
 
 
 # Mount and Umount.
@@ -90,7 +90,7 @@ cdef struct Assembly:
     u32 arguments_left  # bytes
     Event *event
     Text text
-    Buffer arguments  # JSON text so far
+    Buffer arguments  # u32: names so far
 
 
 # One upid in one chunk.

@@ -5,7 +5,7 @@
 An event may begin in one chunk and have its strings in the next ones: those are strays there, and
 are given to the event here, in order. All of it is serial and costs by upid, not by line.
 """
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport calloc, free, qsort
 
 from libetrace.trace.event_assembly cimport add_line, finish_event, waits_for_variable
 from libetrace.trace.line_grammar cimport find_code
@@ -17,8 +17,9 @@ from libetrace.trace.report cimport (
 from libetrace.core.scan cimport etrace_find_newline, etrace_hash64
 from libetrace.trace.trace cimport (
     CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line, find_process,
+    has_rows,
 )
-from libetrace.core.types cimport INT64_MAX, UINT32_MAX, s64, u32, u64
+from libetrace.core.types cimport INT64_MAX, s64, u32, u64
 from libc.string cimport memset
 
 cdef enum:
@@ -26,6 +27,7 @@ cdef enum:
     ON_PATH = 1
     KNOWN = 2
     HAS_DEAD = 3
+    MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
 
 
 cdef int compare_upids(const void *a, const void *b) noexcept nogil:
@@ -309,19 +311,13 @@ cdef void join_groups(Trace *trace) noexcept nogil:
 cdef int number_executions(Trace *trace) noexcept nogil:
     cdef u64 n = 0
     cdef u32 i
-    cdef u32 k
     for i in range(trace.n_processes):
         trace.processes[i].first_execution = <u32>n
-        n += <u64>trace.processes[i].n_programs + 1
-    if n >= UINT32_MAX:
+        if has_rows(&trace.processes[i]):
+            n += <u64>trace.processes[i].n_programs + 1
+    if n > MAX_ROWS:
         return -1
     trace.n_executions = <u32>n
-    trace.execution_process = <u32 *>malloc((n + 1) * sizeof(u32))
-    if trace.execution_process == NULL:
-        return -1
-    for i in range(trace.n_processes):
-        for k in range(trace.processes[i].n_programs + 1):
-            trace.execution_process[trace.processes[i].first_execution + k] = i
     return 0
 
 

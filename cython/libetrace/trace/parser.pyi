@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from libetrace.trace.source import Source
 
@@ -12,7 +12,6 @@ class Counts(TypedDict):
     events: list[int]
     processes: int
     executions: int
-    entries: int
     files: int
     paths: int
     pipe_links: int
@@ -20,13 +19,9 @@ class Counts(TypedDict):
 
 def parse(
     source: Source,
-    outputs: tuple[int, int, int],
     *,
-    jobs: int,
-    split: int = 0,
+    jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
     chunk_bytes: int = 0,
-) -> Counts: ...
-def parse_bytes(
-    data: bytes, *, chunk_bytes: int = 0, split: int = 0, stat: bool = True
-) -> tuple[bytes, bytes, bytes, Counts]: ...
+    stat: bool = True,
+) -> tuple[list[list[Any]], Counts]: ...

@@ -2,19 +2,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Numbers every string of the trace by its place in the order of bytes.
 
-An opened file is then a pair of numbers, and to sort files is to sort numbers. The text of a path and
-its lstat are made once, however often it was opened.
+An opened file is then a pair of numbers, and to sort files is to sort numbers. The lstat of a path is
+made once, however often it was opened.
 """
 from libc.stdlib cimport calloc, free, malloc, qsort
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.string cimport memchr, memcmp
 
-from libetrace.core.json_text cimport json_string
-from libetrace.core.memory cimport Buffer, arena_take, buffer_free
 from libetrace.core.interned cimport NO_NAME, Name, names_intern
-from libetrace.core.scan cimport ETRACE_PAD, etrace_take
+from libetrace.core.scan cimport etrace_take
+from libetrace.core.types cimport u8, u32, u64
 from libetrace.image.schema cimport EXISTS, TYPE_SHIFT
-from libetrace.trace.trace cimport Path, Worker
-from libetrace.core.types cimport UINT32_MAX, u32, u64
+from libetrace.trace.trace cimport N_USES, Path, Worker
 
 cdef extern from "<sys/stat.h>" nogil:
     enum: S_IFMT
@@ -88,12 +86,22 @@ cdef int rank_names(Trace *trace, u32 *ranks) noexcept nogil:
     return 0
 
 
+cdef int make_uses(Trace *trace) noexcept nogil:
+    cdef int i
+    for i in range(N_USES):
+        trace.uses[i] = <u8 *>calloc(<size_t>trace.n_paths + 1, 1)
+        if trace.uses[i] == NULL:
+            return -1
+    return 0
+
+
 cdef int join_paths(Trace *trace) noexcept nogil:
     cdef Worker *first = &trace.workers[0]
+    cdef u32 empty = names_intern(&first.names, b"", 0)
     cdef u32 *ranks
     cdef u32 w
     cdef u32 i
-    if join_names(trace) < 0:
+    if empty == NO_NAME or join_names(trace) < 0:
         return -1
     trace.n_paths = first.names.n
     trace.paths = <Path *>calloc(<size_t>trace.n_paths + 1, sizeof(Path))
@@ -106,7 +114,8 @@ cdef int join_paths(Trace *trace) noexcept nogil:
             trace.workers[w].ranks[i] = ranks[trace.workers[w].ranks[i]]
     free(first.ranks)
     first.ranks = ranks
-    return 0
+    trace.empty = ranks[empty]
+    return make_uses(trace)
 
 
 # What has a null byte inside is no path that the system can be asked for.
@@ -120,35 +129,15 @@ cdef void look_up(Path *path) noexcept nogil:
     path.size = result.st_size
 
 
-cdef int prepare_path(Trace *trace, Worker *worker, Path *path, Buffer *text) noexcept nogil:
-    cdef char *copy
-    text.len = 0
-    if json_string(text, path.bytes, path.len) < 0 or text.len > UINT32_MAX:
-        return -1
-    copy = <char *>arena_take(&worker.arena, text.len + ETRACE_PAD)
-    if copy == NULL:
-        return -1
-    memcpy(copy, text.data, text.len)
-    path.json = copy
-    path.json_len = <u32>text.len
-    if path.wants_stat and not trace.no_stat:
-        look_up(path)
-    return 0
-
-
-cdef int prepare_paths(Trace *trace, unsigned int worker) noexcept nogil:
-    cdef Buffer text
+cdef int prepare_paths(Trace *trace) noexcept nogil:
     cdef u64 i
     cdef u64 end
-    cdef int status = 0
-    memset(&text, 0, sizeof(text))
-    while status == 0 and not trace.cancelled:
-        i = etrace_take(&trace.taken) * STEP
+    while not trace.load.cancelled and not trace.no_stat:
+        i = etrace_take(&trace.load.taken) * STEP
         if i >= trace.n_paths:
             break
         end = min(i + STEP, <u64>trace.n_paths)
-        while status == 0 and i < end:
-            status = prepare_path(trace, &trace.workers[worker], &trace.paths[i], &text)
-            i += 1
-    buffer_free(&text)
-    return status
+        for i in range(i, end):
+            if trace.paths[i].wants_stat:
+                look_up(&trace.paths[i])
+    return 0

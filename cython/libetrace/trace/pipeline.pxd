@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # The passes over a trace, in order.
-from libetrace.trace.builder cimport Output
+from libetrace.trace.tables cimport Tables
 from libetrace.trace.trace cimport Trace
 from libetrace.core.types cimport u32
 
 cdef enum:
-    N_PASSES = 8
+    N_PASSES = 10
 
-# One pass: -1 when there is no memory (or output.error says more).
-ctypedef int (*Pass)(Trace *trace, Output *output, unsigned int worker) noexcept nogil
+# One pass: -1 when there is no memory.
+ctypedef int (*Pass)(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil
 
 cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
                     size_t chunk_bytes) noexcept nogil
 cdef void trace_free(Trace *trace) noexcept nogil
 cdef bint is_threaded(int number) noexcept nogil
-cdef int run_pass(int number, Trace *trace, Output *output, unsigned int worker) noexcept nogil
-cdef int run_all(Trace *trace, Output *output) noexcept nogil
+cdef int run_pass(int number, Trace *trace, Tables *tables, unsigned int worker) noexcept nogil
+cdef int run_all(Trace *trace, Tables *tables) noexcept nogil
 
 # For the fuzzer, through __pyx_capi__: parses memory on one thread without touching the file system,
 # in chunks of `chunk_bytes` (0: as usual). 0; -1 when there is no memory.

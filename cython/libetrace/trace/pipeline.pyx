@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The passes over a trace, in order: reader -> joiner -> verifier -> builder.
+"""The passes over a trace, in order: reader -> joiner -> verifier -> tables.
 
 Passes over chunks, processes and paths are for all threads at once; what joins their results is
 serial, and costs by process or by distinct string, not by line.
@@ -8,10 +8,8 @@ serial, and costs by process or by distinct string, not by line.
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from libetrace.trace.builder cimport build_ranges, output_end, output_free, output_init
-from libetrace.trace.environment cimport write_environment, write_mounts
 from libetrace.trace.joiner cimport join_families, join_processes
-from libetrace.core.memory cimport Buffer, arena_free, buffer_add, buffer_free
+from libetrace.core.memory cimport arena_free, buffer_add, buffer_free
 from libetrace.core.interned cimport names_free, names_init
 from libetrace.trace.paths cimport join_paths, prepare_paths
 from libetrace.trace.pipes cimport link_pipes
@@ -19,7 +17,10 @@ from libetrace.trace.reader cimport free_chunk, read_chunk
 from libetrace.trace.event_model cimport MAX_CHUNKS, N_KINDS, Chunk
 from libetrace.trace.report cimport report_merge
 from libetrace.core.scan cimport ETRACE_PAD, etrace_add, etrace_find_newline, etrace_take
-from libetrace.trace.trace cimport Worker
+from libetrace.trace.tables cimport (
+    build_parts, index_opens, number_rows, renumber_parts, tables_free, tables_init,
+)
+from libetrace.trace.trace cimport N_USES, Worker
 from libetrace.core.types cimport u16, u32, u64
 from libetrace.trace.verifier cimport verify_processes
 
@@ -48,11 +49,11 @@ cdef void drop_pages(const char *begin, const char *end) noexcept nogil:
         madvise(<void *>first, last - first, MADV_DONTNEED)
 
 
-cdef int read_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+cdef int read_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
     cdef u64 i
     cdef Chunk *chunk
-    while not trace.cancelled and not trace.failed:
-        i = etrace_take(&trace.taken)
+    while not trace.load.cancelled and not trace.load.failed:
+        i = etrace_take(&trace.load.taken)
         if i >= trace.n_chunks:
             return 0
         chunk = &trace.chunks[i]
@@ -61,7 +62,7 @@ cdef int read_pass(Trace *trace, Output *output, unsigned int worker) noexcept n
         chunk.ranks = &trace.workers[worker].ranks
         if read_chunk(chunk) < 0:
             return -1
-        etrace_add(&trace.done_bytes, chunk.end - chunk.begin)
+        etrace_add(&trace.load.done, chunk.end - chunk.begin)
         if trace.is_mapped:
             drop_pages(chunk.begin, chunk.end)
     return 0
@@ -75,38 +76,44 @@ cdef void count_kinds(Trace *trace) noexcept nogil:
             trace.n_kinds_seen[kind] += trace.chunks[i].n_events[kind]
 
 
-cdef int join_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+cdef int join_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
     count_kinds(trace)
     return join_processes(trace)
 
 
-cdef int verify_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+cdef int verify_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
     return verify_processes(trace, worker)
 
 
-cdef int family_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
+cdef int family_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
     cdef u32 i
     for i in range(trace.n_workers):
         report_merge(&trace.report, &trace.workers[i].report, 0)
     return -1 if join_families(trace) < 0 or join_paths(trace) < 0 else 0
 
 
-cdef int path_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
-    return prepare_paths(trace, worker)
+cdef int path_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return prepare_paths(trace)
 
 
-cdef int pipe_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
-    if link_pipes(trace) < 0:
-        return -1
-    return output_init(output, trace, output.fd, output.split_bytes)
+cdef int pipe_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return -1 if link_pipes(trace) < 0 else tables_init(tables, trace)
 
 
-cdef int build_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
-    return build_ranges(output, trace)
+cdef int build_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return build_parts(tables, trace)
 
 
-cdef int end_pass(Trace *trace, Output *output, unsigned int worker) noexcept nogil:
-    return output_end(output)
+cdef int number_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return number_rows(tables, trace)
+
+
+cdef int renumber_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return renumber_parts(tables, trace)
+
+
+cdef int index_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return index_opens(tables)
 
 
 cdef Pass PASSES[N_PASSES]
@@ -117,16 +124,18 @@ PASSES[3] = family_pass
 PASSES[4] = path_pass
 PASSES[5] = pipe_pass
 PASSES[6] = build_pass
-PASSES[7] = end_pass
+PASSES[7] = number_pass
+PASSES[8] = renumber_pass
+PASSES[9] = index_pass
 
 
 # Whether every thread takes part in the pass.
 cdef bint is_threaded(int number) noexcept nogil:
-    return PASSES[number] in (read_pass, verify_pass, path_pass, build_pass)
+    return PASSES[number] in (read_pass, verify_pass, path_pass, build_pass, renumber_pass)
 
 
-cdef int run_pass(int number, Trace *trace, Output *output, unsigned int worker) noexcept nogil:
-    return PASSES[number](trace, output, worker)
+cdef int run_pass(int number, Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
+    return PASSES[number](trace, tables, worker)
 
 
 cdef u64 make_seed() noexcept nogil:
@@ -138,13 +147,13 @@ cdef u64 make_seed() noexcept nogil:
 # Cuts the trace at line ends.
 cdef int cut_chunks(Trace *trace, size_t chunk_bytes) noexcept nogil:
     cdef const char *at = trace.data
-    cdef const char *end = trace.data + trace.size
+    cdef const char *end = trace.data + trace.load.total
     cdef Chunk *chunk
     if not chunk_bytes:
         chunk_bytes = CHUNK_BYTES
-    if trace.size / chunk_bytes >= MAX_CHUNKS - 1:
-        chunk_bytes = trace.size / (MAX_CHUNKS - 1) + 1
-    trace.chunks = <Chunk *>calloc(trace.size / chunk_bytes + 1, sizeof(Chunk))
+    if trace.load.total / chunk_bytes >= MAX_CHUNKS - 1:
+        chunk_bytes = trace.load.total / (MAX_CHUNKS - 1) + 1
+    trace.chunks = <Chunk *>calloc(trace.load.total / chunk_bytes + 1, sizeof(Chunk))
     if trace.chunks == NULL:
         return -1
     while at < end:
@@ -166,7 +175,7 @@ cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
     cdef u32 i
     memset(trace, 0, sizeof(trace[0]))
     trace.data = data
-    trace.size = size
+    trace.load.total = size
     trace.seed = make_seed()
     trace.n_workers = n_workers
     for i in range(n_workers):
@@ -189,42 +198,37 @@ cdef void trace_free(Trace *trace) noexcept nogil:
     free(trace.chunks)
     free(trace.processes)
     free(trace.slots)
-    free(trace.execution_process)
     free(trace.paths)
     free(trace.edges)
+    for i in range(N_USES):
+        free(trace.uses[i])
 
 
 # All passes on this thread.
-cdef int run_all(Trace *trace, Output *output) noexcept nogil:
+cdef int run_all(Trace *trace, Tables *tables) noexcept nogil:
     cdef int number
     for number in range(N_PASSES):
-        trace.taken = 0
-        if run_pass(number, trace, output, 0) < 0:
+        trace.load.taken = 0
+        if run_pass(number, trace, tables, 0) < 0:
             return -1
     return 0
 
 
 cdef int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) noexcept nogil:
     cdef Trace *trace = <Trace *>calloc(1, sizeof(Trace))
+    cdef Tables *tables = <Tables *>calloc(1, sizeof(Tables))
     cdef char *copy = <char *>calloc(1, size + ETRACE_PAD)
-    cdef Buffer text
-    cdef Output output
     cdef int status = -1
-    memset(&output, 0, sizeof(output))
-    memset(&text, 0, sizeof(text))
-    output.fd = -1
-    if trace != NULL and copy != NULL:
+    if trace != NULL and tables != NULL and copy != NULL:
         if size:
             memcpy(copy, data, size)
         status = trace_init(trace, copy, size, 1, chunk_bytes)
         trace.no_stat = True
         if status == 0:
-            status = run_all(trace, &output)
-        if status == 0:
-            status = write_environment(trace, &text) | write_mounts(trace, &text)
-        output_free(&output, trace)
+            status = run_all(trace, tables)
+        tables_free(tables, trace)
         trace_free(trace)
-    buffer_free(&text)
     free(copy)
+    free(tables)
     free(trace)
     return status

@@ -11,7 +11,9 @@ from libc.string cimport memchr, memcmp, memset
 from libetrace.trace.event_assembly cimport (
     add_line, add_string, begin_event, free_task, lose_event_line,
 )
-from libetrace.trace.events cimport ETRACE_EV_UPID, ETRACE_MAX_DATA, ETRACE_N_EVENTS
+from libetrace.trace.events cimport (
+    ETRACE_EV_EXIT, ETRACE_EV_UPID, ETRACE_MAX_DATA, ETRACE_N_EVENTS,
+)
 from libetrace.trace.line_grammar cimport (
     Tag, Values, find_code, forms, parse_arguments,
 )
@@ -43,6 +45,7 @@ cdef enum:
     NS_PER_SECOND = 1000000000
     MAX_SECONDS = 9223372036  # that fit into 63 bits of nanoseconds
     FIRST_SLOTS = 64
+    MAX_STATUS = 0x7fff  # what `executions.status` holds
     HEAD_BYTES_MAX = 48  # of the ETRACE_PAD that a comparison may read too much
 
 
@@ -275,18 +278,24 @@ cdef inline void note_time(Chunk *chunk, s64 upid, s64 time) noexcept nogil:
         chunk.min_time = time
 
 
+# Whether the status of an Exit is one that a process can have.
+cdef inline bint has_status(u32 code, const Values *values) noexcept nogil:
+    return code != ETRACE_EV_EXIT or values.numbers[0] <= MAX_STATUS
+
+
 cdef int read_event(Reader *reader, u32 code, Prefix *prefix) noexcept nogil:
     cdef Chunk *chunk = reader.chunk
     cdef Head *head = &reader.head
     cdef const char *text = prefix.text + forms.tags[code].len + 1
     cdef const char *after = parse_arguments(code, text, reader.end, &reader.values)
     cdef bint is_wrong = (head.upid == 0) != (code == ETRACE_EV_UPID)
-    if LIKELY(after != NULL and not is_wrong):
+    if LIKELY(after != NULL and not is_wrong and has_status(code, &reader.values)):
         reader.at = after + 1
         return begin_event(chunk, head.task, code, &reader.values, prefix.time, head.cpu,
                            <u32>chunk.n_lines)
     reader.at = etrace_find_newline(text, reader.end) + 1
-    report_add(&chunk.report, WRONG_UPID if after != NULL else BAD_ARGUMENTS, chunk.n_lines, 1)
+    report_add(&chunk.report, WRONG_UPID if after != NULL and is_wrong else BAD_ARGUMENTS,
+               chunk.n_lines, 1)
     return lose_event_line(chunk, head.task)
 
 

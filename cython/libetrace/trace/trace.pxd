@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole trace, as the passes after the reader see it.
+from libetrace.core.crew cimport MAX_THREADS, Workload
 from libetrace.core.memory cimport Arena, Buffer
 from libetrace.core.interned cimport Names
 from libetrace.trace.event_model cimport N_KINDS, Chunk, Event, Program, Task
@@ -8,8 +9,14 @@ from libetrace.core.types cimport s64, u8, u32, u64
 
 cdef enum:
     NO_PROCESS = 0xffffffff
-    MAX_THREADS = 64
     CLONE_FILES = 0x400
+
+# What some row uses a string as.
+cdef enum:
+    STRING
+    PATH
+    FACTS  # an open that says what lstat told of it
+    N_USES
 
 
 # An execution began with descriptor `fd`; it came from what the upid began with as `source`.
@@ -36,7 +43,7 @@ cdef struct Process:
     u32 n_wanted
     u32 n_pipe_events
     u32 n_programs
-    u32 first_execution  # number of its index 0
+    u32 first_execution  # row of its index 0, if it has rows
     u32 parent
     u32 parent_index
     u32 group  # of upids that share descriptor tables; a process on its own is its group
@@ -54,8 +61,6 @@ cdef struct Process:
 cdef struct Path:
     const char *bytes
     u32 len
-    u32 json_len
-    const char *json  # with its quotes
     s64 size
     u32 mode  # bits of the stat, 0 when it does not exist
     bint wants_stat
@@ -70,7 +75,7 @@ cdef struct Claim:
     u32 index
 
 
-# Readers of what an execution wrote to pipes: both are numbers of executions.
+# Readers of what an execution wrote to pipes: both are rows of executions.
 cdef struct Edge:
     u32 writer
     u32 reader
@@ -83,29 +88,25 @@ cdef struct Worker:
     u32 *ranks  # number of a name -> number of the path
     Buffer claims  # Claim
     Report report
-    Buffer json  # of its paths
 
 
 cdef struct Trace:
     const char *data
-    size_t size
+    Workload load  # in bytes; what is taken are chunks, processes, paths or parts
     Chunk *chunks
     u32 n_chunks
     u32 n_workers
     Worker workers[MAX_THREADS]
-    u64 taken  # chunks, processes or ranges that some thread has taken
-    u64 done_bytes
-    u64 failed  # a thread had no memory
-    u64 cancelled
     Process *processes  # by upid
     u32 n_processes
     u32 *slots  # number of a process, plus one, by upid
     u32 mask
     u64 seed
-    u32 *execution_process  # number of an execution -> its process
     u32 n_executions
     Path *paths
     u32 n_paths
+    u32 empty  # number of the empty string among them
+    u8 *uses[N_USES]  # whether some row uses a path as that, by number
     Edge *edges  # by writer, then reader
     u64 n_edges
     s64 start
@@ -115,6 +116,11 @@ cdef struct Trace:
     bint no_stat
     bint is_mapped  # `data` is a file's
     u64 n_kinds_seen[N_KINDS]  # events by kind
+
+
+# Processes without events, and what stands for the environments, have no executions.
+cdef inline bint has_rows(const Process *process) noexcept nogil:
+    return process.upid != 0 and process.n_events > 0
 
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil
 cdef u64 event_line(const Trace *trace, const Event *event) noexcept nogil

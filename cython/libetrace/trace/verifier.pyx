@@ -256,8 +256,8 @@ cdef int verify_processes(Trace *trace, unsigned int worker) noexcept nogil:
     cdef u64 end
     cdef int status = 0
     memset(&lists, 0, sizeof(lists))
-    while status == 0 and not trace.cancelled:
-        i = etrace_take(&trace.taken) * STEP
+    while status == 0 and not trace.load.cancelled:
+        i = etrace_take(&trace.load.taken) * STEP
         if i >= trace.n_processes:
             break
         end = min(i + STEP, <u64>trace.n_processes)

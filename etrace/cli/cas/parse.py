@@ -31,6 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
              "input; several are merged by time (default: the one in the database's directory)",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="make it again although it is right")
+    parser.add_argument("--json", action="store_true", help="write .nfsdb.json too")
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
                         help="threads (default: one for each CPU)")  # fmt: skip
     add_unpacking(parser)
@@ -80,7 +81,8 @@ def parse(args: argparse.Namespace) -> Parsed:
         with allowing(args.max_unpacked):
             return parse_database(
                 traces, name_database(traces, directory),
-                force=args.force, jobs=args.jobs, said=add_said(args), progress=progress,
+                force=args.force, with_json=args.json, jobs=args.jobs, said=add_said(args),
+                progress=progress,
             )  # fmt: skip
     finally:
         if shows:

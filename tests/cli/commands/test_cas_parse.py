@@ -58,11 +58,30 @@ def test_a_trace_becomes_a_database(tmp_path: Path) -> None:
     done = run(["parse"], write(tmp_path, story()))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(".nfsdb.img: 1 process, 2 executions, 0 opened files in ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".nfsdb", ".nfsdb.env.json", ".nfsdb.img", ".nfsdb.json", ".nfsdb.mounts.json",
-    ]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".nfsdb", ".nfsdb.img"]
     assert programs(tmp_path) == [b"/bin/cc"]
     assert open_database(tmp_path).attributes["source_root"] == "/src"
+
+
+def test_json_is_written_when_it_is_asked_for(tmp_path: Path) -> None:
+    run(["parse"], write(tmp_path, story()))
+    run(["pp", "-q"], tmp_path)
+    before = (tmp_path / ".nfsdb.img").stat().st_ino
+    assert "as before" in run(["parse", "--json"], tmp_path).stdout
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == [
+        ".nfsdb.env.json", ".nfsdb.json", ".nfsdb.mounts.json",
+    ]  # fmt: skip
+    assert "wrappers" in open_database(tmp_path).tables
+    assert (tmp_path / ".nfsdb.img").stat().st_ino != before
+    assert run(["export", "json"], tmp_path).stdout == (tmp_path / ".nfsdb.json").read_text()
+
+
+def test_older_json_is_written_again(tmp_path: Path) -> None:
+    run(["parse", "--json"], write(tmp_path, story()))
+    write(tmp_path, story("/bin/ld"))
+    assert run(["parse"], tmp_path).returncode == 0
+    assert programs(tmp_path / ".nfsdb.json") == [b"/bin/ld"]
+    assert '"/bin/ld"' in (tmp_path / ".nfsdb.json").read_text()
 
 
 def test_what_is_fresh_is_not_made_again(tmp_path: Path) -> None:
@@ -142,7 +161,8 @@ def test_a_compressed_trace_is_read(tmp_path: Path) -> None:
 
 
 def test_root_and_version_can_be_said(tmp_path: Path) -> None:
-    run(["parse", "--set-root", "/said", "--set-version", "7"], write(tmp_path, story()))
+    words = ["parse", "--json", "--set-root", "/said", "--set-version", "7"]
+    run(words, write(tmp_path, story()))
     assert run(["sroot"], tmp_path).stdout == "/said\n"
     run(["cache", "--set-version", "8"], tmp_path)
     run(["cache", "--force"], tmp_path)
@@ -151,7 +171,7 @@ def test_root_and_version_can_be_said(tmp_path: Path) -> None:
 
 
 def test_cache_replaces_what_is_no_image(tmp_path: Path) -> None:
-    run(["parse"], write(tmp_path, story()))
+    run(["parse", "--json"], write(tmp_path, story()))
     image = tmp_path / ".nfsdb.img"
     right = open_image(image)
     for content in (b"foreign", image.read_bytes()[:-8], b"ETRACEDB" + b"\xff" * 30):
@@ -177,7 +197,7 @@ def test_what_etrace_parser_wrote_can_be_asked(tmp_path: Path) -> None:
 
 def test_json_is_exported_as_it_was(tmp_path: Path) -> None:
     (tmp_path / ".nfsdb").write_bytes(lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes()))
-    run(["parse"], tmp_path)
+    run(["parse", "--json"], tmp_path)
     text = (tmp_path / ".nfsdb.json").read_text()
     assert run(["export", "json"], tmp_path).stdout == text
     assert run(["export", "json", "-o", "copy"], tmp_path).returncode == 0
@@ -207,7 +227,7 @@ def big(folder: Path) -> Path:
 def test_stopped_anywhere_the_database_is_whole(
     tmp_path: Path, words: list[str], sent: signal.Signals
 ) -> None:
-    assert run(["parse"], big(tmp_path)).returncode == 0
+    assert run(["parse", "--json"], big(tmp_path)).returncode == 0
     expected = open_database(tmp_path)["opens"].n_rows
     began = time.monotonic()
     run(words, tmp_path)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# The executions of one process.
+# Rows of the executions of one process.
 from libetrace.trace.descriptors cimport Descriptors, OpenLog
 from libetrace.core.memory cimport Buffer
 from libetrace.trace.event_model cimport Program
-from libetrace.trace.trace cimport Edge, Trace
+from libetrace.image.schema cimport N_COLUMNS
+from libetrace.trace.trace cimport Trace
 from libetrace.core.types cimport s64, u32, u64
 
 
-# Where an execution begins, and its lists in Builder.forks and Builder.cpus.
+# Where an execution begins, and its first rows of `children` and `cpus`.
 cdef struct Start:
     s64 time
     const Program *program
-    size_t forks
-    size_t cpus
+    u64 child
+    u64 cpu
 
 
 # A record by what it is sorted by.
@@ -26,8 +27,6 @@ cdef struct Key:
 cdef struct Builder:
     Trace *trace
     Buffer *grouped  # records that are there already, by process
-    u64 split_bytes
-    u32 first_process
     u32 next_wanted  # descriptor of the process at hand
     Descriptors table
     OpenLog log
@@ -36,14 +35,10 @@ cdef struct Builder:
     Buffer keys
     Buffer spare
     Buffer starts
-    Buffer forks  # JSON
-    Buffer cpus  # JSON
-    Buffer out
-    u64 n_entries
-    u64 n_files
+    Buffer columns[N_COLUMNS]  # rows so far; strings are numbers of paths
 
 
 cdef int builder_init(Builder *builder, Trace *trace) noexcept nogil
 cdef void builder_free(Builder *builder) noexcept nogil
-# Appends the entries of the process to builder.out; -1 when there is no memory.
+# Appends the rows of the process's executions; -1 when there is no memory.
 cdef int build_process(Builder *builder, u32 number) noexcept nogil

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Makes the tables of an image in parts, one for a range of processes.
+
+Threads build parts in any order. Which strings are used is known when all parts are there: then
+numbers of paths become rows of `strings` and `paths`, and rows of a part rows of the whole table.
+"""
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from libetrace.image.column_builder cimport (
+    N_PATH_COLUMNS, N_STRING_COLUMNS, PATH_COLUMNS, STRING_COLUMNS, add8, add32, add64,
+    begin_path_opens, count_path_opens, place_path_opens, renumber, sum_path_opens,
+)
+from libetrace.trace.environment cimport add_environment, add_mounts
+from libetrace.trace.execution_rows cimport Builder, build_process, builder_free, builder_init
+from libetrace.trace.thread_groups cimport group_records, has_groups
+from libetrace.core.memory cimport buffer_add, buffer_free
+from libetrace.core.scan cimport etrace_take
+from libetrace.image.schema cimport (
+    ARGUMENTS_STRING, CHANGES_OPEN, CHILDREN_UPID, CPUS_CPU, EXECUTIONS_ARGV_START,
+    EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_INHERITED_START,
+    EXECUTIONS_OPENS_START, EXECUTIONS_READERS_START, EXISTS, INHERITED_PATH, OPENS_PATH,
+    PATHS_MODE, PATHS_SIZE, PATHS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES, STRINGS_START,
+)
+from libetrace.trace.trace cimport FACTS, PATH, STRING, Path, has_rows
+from libetrace.core.types cimport s32, s64, u8
+
+cdef enum:
+    PART_EVENTS = 1 << 16  # about a megabyte of rows
+
+# Columns X.start, what they divide, and the bytes of a row of that.
+cdef int[N_LISTS] LIST_STARTS
+LIST_STARTS[:] = [
+    EXECUTIONS_OPENS_START, EXECUTIONS_ARGV_START, EXECUTIONS_CHILDREN_START,
+    EXECUTIONS_INHERITED_START, EXECUTIONS_READERS_START, EXECUTIONS_CPUS_START,
+]
+cdef int[N_LISTS] LIST_ROWS
+LIST_ROWS[:] = [
+    OPENS_PATH, ARGUMENTS_STRING, CHILDREN_UPID, INHERITED_PATH, PIPE_READERS_EXECUTION, CPUS_CPU,
+]
+cdef size_t[N_LISTS] ROW_BYTES
+ROW_BYTES[:] = [sizeof(u32), sizeof(u32), sizeof(s64), sizeof(u32), sizeof(u32), sizeof(u32)]
+
+
+# ---- parts ----
+
+
+cdef int cut_ranges(Tables *tables, Trace *trace) noexcept nogil:
+    cdef u64 n_events = PART_EVENTS
+    cdef u32 i
+    tables.ranges = <u32 *>malloc((<size_t>trace.n_processes + 2) * sizeof(u32))
+    if tables.ranges == NULL:
+        return -1
+    for i in range(trace.n_processes):
+        if n_events >= PART_EVENTS:
+            tables.ranges[tables.n_parts] = i
+            tables.n_parts += 1
+            n_events = 0
+        n_events += trace.processes[i].n_events
+    tables.ranges[tables.n_parts] = trace.n_processes
+    tables.parts = <Part *>calloc(tables.n_parts + 1, sizeof(Part))
+    return 0 if tables.parts != NULL else -1
+
+
+cdef int tables_init(Tables *tables, Trace *trace) noexcept nogil:
+    if cut_ranges(tables, trace) < 0:
+        return -1
+    if not has_groups(trace):
+        return 0
+    tables.records = <Buffer *>calloc(<size_t>trace.n_processes + 1, sizeof(Buffer))
+    if tables.records == NULL:
+        return -1
+    return group_records(trace, tables.records)
+
+
+cdef void free_records(Tables *tables, const Trace *trace) noexcept nogil:
+    cdef u32 i
+    if tables.records != NULL:
+        for i in range(trace.n_processes):
+            buffer_free(&tables.records[i])
+    free(tables.records)
+    tables.records = NULL
+
+
+cdef void tables_free(Tables *tables, const Trace *trace) noexcept nogil:
+    cdef u64 i
+    free_records(tables, trace)
+    for i in range(tables.n_parts if tables.parts != NULL else 0):
+        free(tables.parts[i].data)
+    for i in range(N_COLUMNS):
+        buffer_free(&tables.columns[i])
+    free(tables.parts)
+    free(tables.ranges)
+    free(tables.rows)
+
+
+# Moves the rows out of the builder.
+cdef int keep_rows(Part *part, Builder *builder) noexcept nogil:
+    cdef int i
+    for i in range(N_COLUMNS):
+        part.len[i] = builder.columns[i].len
+        part.start[i + 1] = part.start[i] + ((part.len[i] + 7) & ~<u64>7)
+    part.data = <char *>malloc(part.start[N_COLUMNS] + 1)
+    if part.data == NULL:
+        return -1
+    for i in range(N_COLUMNS):
+        if part.len[i]:
+            memcpy(part.data + part.start[i], builder.columns[i].data, part.len[i])
+        builder.columns[i].len = 0
+    return 0
+
+
+cdef int build_part(Tables *tables, Trace *trace, Builder *builder, u64 number) noexcept nogil:
+    cdef u32 i
+    for i in range(tables.ranges[number], tables.ranges[number + 1]):
+        if has_rows(&trace.processes[i]) and build_process(builder, i) < 0:
+            return -1
+    return keep_rows(&tables.parts[number], builder)
+
+
+cdef int build_parts(Tables *tables, Trace *trace) noexcept nogil:
+    cdef Builder builder
+    cdef u64 number
+    cdef int status = builder_init(&builder, trace)
+    builder.grouped = tables.records
+    while status == 0 and not trace.load.cancelled and not trace.load.failed:
+        number = etrace_take(&trace.load.taken)
+        if number >= tables.n_parts:
+            break
+        status = build_part(tables, trace, &builder, number)
+    builder_free(&builder)
+    return status
+
+
+# ---- strings and paths ----
+
+
+cdef int add_string(Tables *tables, const Path *path) noexcept nogil:
+    if buffer_add(&tables.columns[STRINGS_BYTES], path.bytes, path.len) < 0:
+        return -1
+    return add64(&tables.columns[STRINGS_START], tables.columns[STRINGS_BYTES].len)
+
+
+cdef int add_path(Tables *tables, const Path *path, u32 string, bint has_facts) noexcept nogil:
+    cdef u8 mode = <u8>(path.mode & (EXISTS | TYPE)) if has_facts else 0
+    if add32(&tables.columns[PATHS_STRING], <s32>string) < 0 \
+            or add8(&tables.columns[PATHS_MODE], mode) < 0:
+        return -1
+    return add64(&tables.columns[PATHS_SIZE], path.size if mode else 0)
+
+
+cdef int number_strings(Tables *tables, const Trace *trace) noexcept nogil:
+    cdef u32 *strings = tables.rows
+    cdef u32 *paths = tables.rows + trace.n_paths
+    cdef u32 n = 0
+    cdef u32 i
+    if add64(&tables.columns[STRINGS_START], 0) < 0:
+        return -1
+    for i in range(trace.n_paths):
+        if not trace.uses[STRING][i]:
+            continue
+        strings[i] = n
+        if add_string(tables, &trace.paths[i]) < 0:
+            return -1
+        if trace.uses[PATH][i]:
+            paths[i] = <u32>tables.columns[PATHS_MODE].len
+            if add_path(tables, &trace.paths[i], n, trace.uses[FACTS][i]) < 0:
+                return -1
+        n += 1
+    return 0
+
+
+cdef void renumber_columns(Buffer *columns, const u32 *rows, u32 n_paths) noexcept nogil:
+    cdef int i
+    for i in range(N_STRING_COLUMNS):
+        renumber(&columns[STRING_COLUMNS[i]], rows)
+    for i in range(N_PATH_COLUMNS):
+        renumber(&columns[PATH_COLUMNS[i]], rows + n_paths)
+
+
+# Every list begins at row 0 of what it divides.
+cdef int begin_lists(Tables *tables) noexcept nogil:
+    cdef int i
+    for i in range(N_LISTS):
+        if add64(&tables.columns[LIST_STARTS[i]], 0) < 0:
+            return -1
+    return 0
+
+
+cdef int number_rows(Tables *tables, Trace *trace) noexcept nogil:
+    free_records(tables, trace)
+    if begin_lists(tables) < 0 or add_environment(trace, tables.columns) < 0 \
+            or add_mounts(trace, tables.columns) < 0:
+        return -1
+    tables.rows = <u32 *>malloc((2 * <size_t>trace.n_paths + 1) * sizeof(u32))
+    if tables.rows == NULL or number_strings(tables, trace) < 0:
+        return -1
+    renumber_columns(tables.columns, tables.rows, trace.n_paths)
+    place_parts(tables)
+    return 0
+
+
+# ---- rows of whole tables ----
+
+
+# Where the rows of each part begin.
+cdef void place_parts(Tables *tables) noexcept nogil:
+    cdef Part *part
+    cdef u64 number
+    cdef int i
+    for number in range(tables.n_parts):
+        part = &tables.parts[number]
+        for i in range(N_LISTS):
+            part[1].first[i] = part.first[i] + part.len[LIST_ROWS[i]] / ROW_BYTES[i]
+
+
+cdef void move_rows(Part *part) noexcept nogil:
+    cdef u64 *ends
+    cdef u32 *opens = <u32 *>(part.data + part.start[CHANGES_OPEN])
+    cdef u64 row
+    cdef int i
+    for i in range(N_LISTS):
+        ends = <u64 *>(part.data + part.start[LIST_STARTS[i]])
+        for row in range(part.len[LIST_STARTS[i]] / sizeof(u64)):
+            ends[row] += part.first[i]
+    for row in range(part.len[CHANGES_OPEN] / sizeof(u32)):
+        opens[row] += <u32>part.first[OPENS]
+
+
+# A column of a part as renumber_columns() takes it.
+cdef inline Buffer column_of(const Part *part, int column) noexcept nogil:
+    cdef Buffer view
+    view.data = part.data + part.start[column]
+    view.len = view.cap = part.len[column]
+    return view
+
+
+cdef void renumber_part(Part *part, const u32 *rows, u32 n_paths) noexcept nogil:
+    cdef Buffer columns[N_COLUMNS]
+    cdef int i
+    for i in range(N_COLUMNS):
+        columns[i] = column_of(part, i)
+    renumber_columns(columns, rows, n_paths)
+    move_rows(part)
+
+
+cdef int renumber_parts(Tables *tables, Trace *trace) noexcept nogil:
+    cdef u64 number
+    while not trace.load.cancelled:
+        number = etrace_take(&trace.load.taken)
+        if number >= tables.n_parts:
+            break
+        renumber_part(&tables.parts[number], tables.rows, trace.n_paths)
+    return 0
+
+
+cdef int index_opens(Tables *tables) noexcept nogil:
+    cdef Buffer paths
+    cdef u64 number
+    if begin_path_opens(tables.columns, tables.parts[tables.n_parts].first[OPENS]) < 0:
+        return -1
+    for number in range(tables.n_parts):
+        paths = column_of(&tables.parts[number], OPENS_PATH)
+        count_path_opens(tables.columns, &paths)
+    sum_path_opens(tables.columns)
+    for number in range(tables.n_parts):
+        paths = column_of(&tables.parts[number], OPENS_PATH)
+        place_path_opens(tables.columns, &paths, <u32>tables.parts[number].first[OPENS])
+    return 0
