@@ -7,6 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from libetrace.core.limits import LimitError
 from libetrace.image.file import new_tables
 from libetrace.trace import parser as native
 
@@ -81,7 +82,10 @@ def parse_tables(
     """
     started = time.monotonic()
     source, names = open_trace(inputs)
-    columns, counts = native.parse(source, jobs=count_jobs(jobs), progress=progress)
+    try:
+        columns, counts = native.parse(source, jobs=count_jobs(jobs), progress=progress)
+    except LimitError as error:
+        raise EtraceError(f"{', '.join(names)}: {error.message}", error.hint) from error
     report = make_report(counts, source, names, time.monotonic() - started)
     if not report.processes and not report.events["UPID"]:
         raise NothingUsableError(

@@ -373,7 +373,6 @@ def test_ctrl_c_while_parsing_leaves_no_file(trace: Path, output: Path) -> None:
 def test_ctrl_c_while_json_is_written_removes_the_pending_files(
     trace: Path, output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from etrace.nfsdb import to_json
     from etrace.parse import parse_trace
 
     seen: list[list[str]] = []
@@ -382,7 +381,7 @@ def test_ctrl_c_while_json_is_written_removes_the_pending_files(
         seen.append(names(output.parent))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(to_json.json_files, "write_json_files", interrupt)
+    monkeypatch.setattr("libetrace.convert.json_files.write_json_files", interrupt)
     with pytest.raises(KeyboardInterrupt):
         parse_trace([trace], output)
     assert len(seen[0]) == 4  # the image and the JSON files, all under temporary names

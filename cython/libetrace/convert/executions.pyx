@@ -14,6 +14,7 @@ from libetrace.image.column_builder cimport (
     NONE, Draft, Reference, add8, add16, add32, add64, add_reference, draft_clear, draft_name,
     draft_path, facts_of,
 )
+from libetrace.core.limits cimport EXECUTIONS, OPENS, ceilings, limit_text
 from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.convert.products cimport (
     Products, add_products, products_begin, products_end, read_product,
@@ -38,7 +39,6 @@ from libetrace.core.types cimport INT64_MAX, s16, s32, s64, u8, u32, u64
 
 cdef enum:
     MAX_STATUS = 0x7fff
-    MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
     MAX_U32 = 0xffffffff
     BYTE = 0xff
 
@@ -428,8 +428,10 @@ cdef int take_entry(Reading *reading, Place *place) noexcept nogil:
     if n_rows and (<s64 *>draft.columns[EXECUTIONS_UPID].data)[n_rows - 1] == entry.upid \
             and (<s32 *>draft.columns[EXECUTIONS_INDEX].data)[n_rows - 1] == entry.index:
         join_entry(draft, &before)
-    elif n_rows >= MAX_ROWS or draft.columns[OPENS_PATH].len / sizeof(u32) >= MAX_ROWS:
-        status = fail(&reading.scanner, b"too many executions or files")
+    elif n_rows >= ceilings[EXECUTIONS]:
+        status = fail(&reading.scanner, limit_text(EXECUTIONS))
+    elif draft.columns[OPENS_PATH].len / sizeof(u32) > ceilings[OPENS]:
+        status = fail(&reading.scanner, limit_text(OPENS))
     else:
         status = add_execution(reading, &entry)
     products_end(&entry.products)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A JSON text on its way into a draft: where in it we are, and the values that several readers want.
 from libetrace.image.column_builder cimport NONE, Draft, Reference, draft_name, draft_path
+from libetrace.core.limits cimport limit_text, take_limit
 from libetrace.core.memory cimport Buffer
 from libetrace.core.json_scanner cimport (
     Scanner, fail, scan_letter, scan_more, scan_number, scan_open, scan_string, scan_unsigned,
@@ -38,7 +39,7 @@ cdef inline Buffer *column(Reading *reading, int number) noexcept nogil:
 
 
 cdef inline int no_memory(Reading *reading) noexcept nogil:
-    return fail(&reading.scanner, b"not enough memory")
+    return fail(&reading.scanner, limit_text(take_limit()))
 
 
 # The next key of an object, 0 behind the last one; an unknown one is skipped with its value.

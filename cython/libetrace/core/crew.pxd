@@ -12,6 +12,7 @@ cdef struct Workload:
     u64 done  # of `total`, for progress()
     u64 total
     u64 failed  # a thread has given up
+    u64 limit  # that it has passed, if any
     u64 cancelled  # all threads are to end
 
 

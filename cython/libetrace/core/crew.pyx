@@ -5,6 +5,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.errno cimport ETIMEDOUT
 from libc.string cimport memset
 
+from libetrace.core.limits cimport take_limit
 from libetrace.core.scan cimport etrace_peek
 
 cdef extern from "<pthread.h>" nogil:
@@ -56,6 +57,7 @@ cdef void *run_errand(void *argument) noexcept nogil:
     cdef Errand *errand = <Errand *>argument
     cdef Crew *crew = errand.crew
     if errand.work(errand.argument, errand.worker) < 0:
+        errand.load.limit = <u64>take_limit()
         errand.load.failed = 1
     pthread_mutex_lock(&crew.lock)
     crew.n_busy -= 1

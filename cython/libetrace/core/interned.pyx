@@ -4,13 +4,12 @@
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
+from libetrace.core.limits cimport STRINGS, STRING_BYTES, ceilings, pass_limit
 from libetrace.core.memory cimport arena_free, arena_take
 from libetrace.core.scan cimport ETRACE_PAD
-from libetrace.core.types cimport UINT32_MAX
 
 cdef enum:
     FIRST_SLOTS = 1024
-    MAX_NAMES = 1 << 30
 
 
 cdef int names_init(Names *names, u64 seed) noexcept nogil:
@@ -45,8 +44,6 @@ cdef int grow(Names *names) noexcept nogil:
     cdef Name *all_names
     cdef Slot *slots
     cdef u32 i
-    if names.cap >= MAX_NAMES:
-        return -1
     all_names = <Name *>realloc(names.all, 2 * <size_t>names.cap * sizeof(Name))
     if all_names == NULL:
         return -1
@@ -79,11 +76,22 @@ cdef bint is_pipe(const char *bytes, size_t len) noexcept nogil:
     return not memcmp(bytes + at, b"pipe:", 5)
 
 
+# Whether one more name of this length may be added.
+cdef bint is_within(const Names *names, size_t len) noexcept nogil:
+    if len > ceilings[STRING_BYTES]:
+        pass_limit(STRING_BYTES)
+        return False
+    if names.n >= ceilings[STRINGS]:
+        pass_limit(STRINGS)
+        return False
+    return True
+
+
 cdef u32 names_add(Names *names, const char *bytes, size_t len, u32 hash) noexcept nogil:
     cdef Name *name
     cdef char *copy
     cdef Slot slot
-    if len >= UINT32_MAX or (names.n == names.cap and grow(names) < 0):
+    if not is_within(names, len) or (names.n == names.cap and grow(names) < 0):
         return NO_NAME
     copy = <char *>arena_take(&names.arena, len + ETRACE_PAD)
     if copy == NULL:

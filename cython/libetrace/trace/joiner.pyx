@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc, free, qsort
 
 from libetrace.trace.event_assembly cimport add_line, finish_event, waits_for_variable
 from libetrace.trace.line_grammar cimport find_code
+from libetrace.core.limits cimport EXECUTIONS, PROCESSES, ceilings, pass_limit
 from libetrace.core.memory cimport Buffer, buffer_free, buffer_reserve
 from libetrace.trace.event_model cimport DEAD, GOES_ON, UNSEEN, Chunk, Event, Program, Stray, Task
 from libetrace.trace.report cimport (
@@ -27,7 +28,6 @@ cdef enum:
     ON_PATH = 1
     KNOWN = 2
     HAS_DEAD = 3
-    MAX_ROWS = 0x7fffffff  # rows are stored in 32 bits, some with a sign
 
 
 cdef int compare_upids(const void *a, const void *b) noexcept nogil:
@@ -61,6 +61,9 @@ cdef int index_processes(Trace *trace, u64 cap) noexcept nogil:
 cdef Process *new_process(Trace *trace, Buffer *processes, s64 upid) noexcept nogil:
     cdef Process *process
     cdef u32 at
+    if trace.n_processes >= ceilings[PROCESSES]:
+        pass_limit(PROCESSES)
+        return NULL
     if buffer_reserve(processes, sizeof(Process)) < 0:
         return NULL
     trace.processes = <Process *>processes.data
@@ -315,8 +318,8 @@ cdef int number_executions(Trace *trace) noexcept nogil:
         trace.processes[i].first_execution = <u32>n
         if has_rows(&trace.processes[i]):
             n += <u64>trace.processes[i].n_programs + 1
-    if n > MAX_ROWS:
-        return -1
+    if n > ceilings[EXECUTIONS]:
+        return pass_limit(EXECUTIONS)
     trace.n_executions = <u32>n
     return 0
 

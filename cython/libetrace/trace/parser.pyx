@@ -4,6 +4,8 @@
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from libetrace.core.limits import check
+
 from libetrace.core.crew cimport MAX_THREADS, run_crew
 from libetrace.image.column_builder cimport Column, make_column
 from libetrace.trace.events cimport ETRACE_N_EVENTS
@@ -48,7 +50,7 @@ cdef int run_passes(Trace *trace, Tables *tables, progress) except -1:
         run_crew(work, &parse, &trace.load, trace.n_workers if is_threaded(number) else 1,
                  progress)
         if trace.load.failed:
-            raise MemoryError
+            check(trace.load.limit)
     return 0
 
 

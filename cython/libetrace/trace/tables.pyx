@@ -15,6 +15,7 @@ from libetrace.image.column_builder cimport (
 from libetrace.trace.environment cimport add_environment, add_mounts
 from libetrace.trace.execution_rows cimport Builder, build_process, builder_free, builder_init
 from libetrace.trace.thread_groups cimport group_records, has_groups
+from libetrace.core.limits cimport OPENS as MOST_OPENS, ceilings, pass_limit
 from libetrace.core.memory cimport buffer_add, buffer_free
 from libetrace.core.scan cimport etrace_take
 from libetrace.image.schema cimport (
@@ -22,6 +23,7 @@ from libetrace.image.schema cimport (
     EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_INHERITED_START,
     EXECUTIONS_OPENS_START, EXECUTIONS_READERS_START, EXISTS, INHERITED_PATH, OPENS_PATH,
     PATHS_MODE, PATHS_SIZE, PATHS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES, STRINGS_START,
+    TYPE,
 )
 from libetrace.trace.trace cimport FACTS, PATH, STRING, Path, has_rows
 from libetrace.core.types cimport s32, s64, u8
@@ -198,6 +200,8 @@ cdef int number_rows(Tables *tables, Trace *trace) noexcept nogil:
         return -1
     renumber_columns(tables.columns, tables.rows, trace.n_paths)
     place_parts(tables)
+    if tables.parts[tables.n_parts].first[OPENS] > ceilings[MOST_OPENS]:
+        return pass_limit(MOST_OPENS)
     return 0
 
 

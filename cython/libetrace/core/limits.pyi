@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+from libetrace.core.errors import Error
+
+NAMES: tuple[str, ...]
+
+class LimitError(Error): ...
+
+def check(limit: int) -> None: ...
+def lower(name: str, ceiling: int) -> int: ...
