@@ -15,7 +15,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -42,6 +42,15 @@ module: ## build the kernel module for the running kernel
 
 install-module: ## as root: put it where `etrace start` and modprobe find it
 	$(MAKE) -C kmod modules_install
+
+dkms-tree: ## lay the module out as DKMS takes it, with its formatter; DEST=/usr/src/etrace-VERSION
+	@test -n "$(DEST)" || { echo "make dkms-tree DEST=/usr/src/etrace-VERSION" >&2; exit 1; }
+	mkdir -p "$(DEST)/format"
+	cp -R kmod/Kbuild kmod/Makefile kmod/src kmod/include "$(DEST)"
+	cp native/format/*.c native/format/*.h "$(DEST)/format"
+
+deb: build ## Debian packages for this release of Debian, in build/packages
+	$(BIN)/python packaging/build.py deb
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']
 	$(PYTHON) build-aux/kernel_tree.py put "$(DEST)" --maintainer '$(MAINTAINER)'
