@@ -50,6 +50,7 @@ dkms-tree: ## lay the module out as DKMS takes it, with its formatter; DEST=/usr
 	cp native/format/*.c native/format/*.h "$(DEST)/format"
 
 deb: build ## Debian packages for this release of Debian, in build/packages
+	@build-aux/setup deb $(VENV)
 	$(BIN)/python packaging/build.py deb
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']

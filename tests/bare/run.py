@@ -82,7 +82,29 @@ WITH_SUDO = Plan(
         Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
     ),
 )
-PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO)
+PACKAGES = "etrace etrace-dkms etrace-doc libgcc-input-name python3-libetrace"
+BUILD = r"""mkdir build && cd build && printf 'int main(void) { return 0; }' >a.c &&
+printf 'a: a.c\n\tgcc -o a a.c\n' >Makefile && etrace run -- make &&
+etrace_parser .nfsdb .nfsdb.json && cas pp && cas deps a && cas linked_modules"""
+LEFT = (
+    "find / -xdev -name '*etrace*' -not -path '/proc/*' -not -path '/root/*' -not -path '/home/*'"
+)
+PACKAGED = Plan(
+    "packages",
+    (
+        Step("make deb", "cd project && make deb", says=(r"etrace-dkms_\S+_all\.deb",)),
+        Step("apt-get install", "apt-get install -qq --no-install-recommends libc6-dev "
+             "$(ls $PWD/project/build/packages/*.deb | grep -v dbgsym)"),
+        Step("a build by the packages' commands", BUILD, PLAIN,
+             says=(r"/build/a\.c$", r"/build/a$")),
+        Step("etrace doctor", "etrace doctor", PLAIN, says=(r"ptrace: works",)),
+        Step("headers come after the module", "apt-get install -qq linux-headers-amd64 && "
+             "modinfo -k $(ls /lib/modules | head -1) etrace",
+             says=(r"etrace-module: \S+: built and installed", r"updates/dkms/etrace\.ko")),
+        Step("apt-get purge leaves nothing", f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep ."),
+    ),
+)  # fmt: skip
+PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO, PACKAGED)
 
 
 def take(suite: str, plan: Plan) -> list[bool]:
