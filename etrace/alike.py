@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A word that is not known -> the known words that somebody may have meant.
+"""An unknown word -> the known words that may be meant.
 
-Alike is what few slips of the hand make of each other (a letter left out, put in, changed, or two
-that changed places), and what begins alike.
+Two words are alike when few typing errors turn one into the other (a letter missing, added or
+changed, two letters swapped), or when they begin alike.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ N_NEAREST = 3
 
 
 def distance(a: str, b: str, limit: int | None = None) -> int:
-    """Return the number of slips between two words (optimal string alignment).
+    """Return the number of typing errors between two words (optimal string alignment).
 
     Beyond `limit` it is not counted on: the result is `limit` + 1.
     """
@@ -43,7 +43,7 @@ def _rank(word: str, known: str) -> int | None:
         return difference
     limit = min(max(shorter // LETTERS_A_SLIP, 1), shorter - 1)
     same_letter = shorter > MIN_PREFIX or word[:1] == known[:1]
-    if not same_letter or difference > limit:  # whoever asks may have 100,000 paths
+    if not same_letter or difference > limit:  # there may be 100,000 known paths
         return None
     slips = distance(word, known, limit)
     return slips if slips <= limit else None
@@ -57,6 +57,6 @@ def nearest(word: str, known: Iterable[str], n: int = N_NEAREST) -> list[str]:
 
 
 def suggestion(word: str, known: list[str]) -> str:
-    """Return the end of a message about a word that is not known."""
+    """Return the hint for an unknown word."""
     near = nearest(word, known)
     return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class EtraceError(Exception):
-    """Something went wrong that the user can understand.
+    """An error that the user can understand.
 
     `message` says what, `hint` (may be empty) what to do next; `status` is the exit status
     that a command ends with.
@@ -20,7 +20,7 @@ class EtraceError(Exception):
 
 
 class UsageError(EtraceError):
-    """The command line asks for something that does not exist or does not fit together."""
+    """The command line is wrong or contradicts itself."""
 
     status = 2
 

@@ -44,9 +44,7 @@ def render(template: Path, values: dict[str, Any]) -> str:
     try:
         return env.get_template(template.name).render(values)
     except jinja2.TemplateError as error:
-        raise SpecError(
-            f"{template}: {error}", "mend the template or the values it is given"
-        ) from error
+        raise SpecError(f"{template}: {error}", "correct the template or its values") from error
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -102,7 +100,9 @@ def write_or_check(
 ) -> int:
     """Run `python -m MODULE [--check] [--top DIR]` over what `render_all(top)` returns."""
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
-    parser.add_argument("--check", action="store_true", help="compare only; 1 when a file differs")
+    parser.add_argument(
+        "--check", action="store_true", help="only compare; exit with 1 when a file differs"
+    )
     parser.add_argument("--top", type=Path, default=Path.cwd(), help="top of the source tree")
     args = parser.parse_args(argv)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,24 @@ def test_decisions_are_numbered_without_holes_and_listed() -> None:
     pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
     assert [int(name[:4]) for name in pages] == list(range(1, len(pages) + 1))
     assert re.findall(r"\]\((\d.*?\.md)\)", (folder / "README.md").read_text()) == pages
+
+
+def _tracked_folders() -> set[str]:
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True
+    ).stdout
+    return {f"{Path(file).parent}/" for file in files.split("\0") if "/" in file}
+
+
+def _covers(name: str, folder: str) -> bool:
+    """Tell whether a name of the map stands for a folder; `**` stands for all below it."""
+    return name == folder or (name.endswith("**") and folder.startswith(name[:-2]))
+
+
+def test_the_map_names_every_folder_and_no_other() -> None:
+    table = (TOP / "CONTRIBUTING.md").read_text().partition("| folder | content |")[2]
+    cells = re.findall(r"^\| (`.*?) \|", table.partition("\n\n")[0], flags=re.MULTILINE)
+    names = [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
+    folders = sorted(_tracked_folders())
+    assert [f for f in folders if not any(_covers(name, f) for name in names)] == []
+    assert [name for name in names if not any(_covers(name, f) for f in folders)] == []

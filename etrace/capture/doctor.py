@@ -23,7 +23,7 @@ YAMA_MEANING = {
     "0": "any process of yours may be traced",
     "1": "children may be traced (enough)",
     "2": "only with CAP_SYS_PTRACE",
-    "3": "nobody may trace",
+    "3": "tracing is forbidden",
 }
 SECCOMP_MEANING = {
     "0": "none",

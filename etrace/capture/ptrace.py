@@ -151,7 +151,7 @@ class PtraceBackend:
     """ptrace and seccomp-BPF: works wherever the kernel lets a parent trace its children."""
 
     name = "ptrace"
-    description = "ptrace + seccomp-BPF, no rights needed"
+    description = "ptrace + seccomp-BPF; needs no rights"
 
     def obstacle(self) -> Probe | None:
         """See Backend.obstacle: this process has a tracer already, or the program is missing."""
@@ -165,8 +165,8 @@ class PtraceBackend:
         if tracer in ("0", ""):
             return None
         return _refusal(
-            f"this process is traced already, by process {tracer} ({process_name(tracer)})",
-            "a process has one tracer only: run etrace around the outermost command, alone",
+            f"this process is already traced by process {tracer} ({process_name(tracer)})",
+            "a process has one tracer only: run etrace around the outermost command only",
         )
 
     def is_out_of_question(self) -> bool:

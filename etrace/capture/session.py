@@ -94,7 +94,7 @@ def _prepare(directory: str) -> str:
         raise CaptureError(f"{trace}: not a regular file", "remove it, or give -o")
     if os.path.exists(trace) and is_being_written(trace):
         raise CaptureError(
-            f"{trace}: another capture is writing it", "give this one a directory with -o"
+            f"{trace}: another capture is writing it", "give another directory with -o"
         )
     if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
         raise CaptureError(f"{directory}: not writable", "give another directory with -o")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first moments of a program, before it knows its command: imports that take milliseconds.
+"""The start of a program, before its command is known: imports that take milliseconds.
 
-Nothing has been written or changed by then. An interrupt ends the program without a word, as it
+Nothing has been written or changed yet. An interrupt ends the program without a message, as it
 ends a C program; in the bodies of commands it raises KeyboardInterrupt.
 """
 
@@ -19,7 +19,7 @@ _signal = __import__("_signal")
 
 
 def open_missing() -> None:
-    """Open /dev/null where 0, 1 or 2 is closed, or messages would go into the next files opened.
+    """Open /dev/null for closed descriptors 0 to 2, so that messages do not go into other files.
 
     A program that is executed finds them closed again.
     """
@@ -33,7 +33,7 @@ def open_missing() -> None:
 
 
 def die_of_interrupt() -> None:
-    """Let Ctrl-C end this process without a word, unless it is ignored."""
+    """Let Ctrl-C end this process without a message, unless it is ignored."""
     if is_program() and _signal.getsignal(SIGINT) is _signal.default_int_handler:
         _signal.signal(SIGINT, _signal.SIG_DFL)
 
@@ -45,7 +45,7 @@ def raise_on_interrupt() -> None:
 
 
 def is_program() -> bool:
-    """Whether this process is one of the programs, not somebody who imported them."""
+    """Whether this process is one of the programs, and not another one that imported them."""
     return os.path.basename(sys.argv[0]) in PROGRAMS  # noqa: PTH119  pathlib is slow to import
 
 

@@ -20,11 +20,11 @@ SIGNALLED = 128  #: status of a shell for a command that signal N ended: 128 + N
 SIGINT, SIGPIPE = 2, 13  #: the module `signal` is slow to import
 
 OUTPUT = "standard output"
-FULL_HINT = "make room, or choose another place for the output"
+FULL_HINT = "free some space, or choose another place for the output"
 
 
 def printable(text: str) -> str:
-    """Return text that does nothing to a terminal but show; a path may hold any bytes."""
+    """Return text with control characters escaped for a terminal; a path may hold any bytes."""
     text = text.encode(errors="surrogateescape").decode(errors="replace")
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
@@ -36,7 +36,7 @@ def tell(text: str) -> None:
 
 
 def fail(program: str, error: EtraceError) -> int:
-    """Tell the user about an error and what to do; returns the exit status."""
+    """Print an error and its hint; returns the exit status."""
     tell(f"{program}: error: {error.message}\n")
     if error.hint:
         tell(f"  hint: {error.hint}\n")
@@ -64,7 +64,7 @@ def _run(body: Callable[[], int]) -> int:
 
 
 def _drop_output() -> None:
-    """Forget output that cannot be written: Python tries again at its end, and ends with 120."""
+    """Drop output that cannot be written: Python would try again at its end, and exit with 120."""
     try:
         _flush()
     except OSError:
@@ -74,7 +74,7 @@ def _drop_output() -> None:
 
 
 def stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """Leave through every cleanup, with the status that a shell gives the signal."""
+    """Exit through all cleanups, with the status that a shell gives the signal."""
     raise SystemExit(SIGNALLED + number)
 
 
@@ -86,7 +86,7 @@ def guarded(program: str, body: Callable[[], int]) -> int:
     except EtraceError as error:
         return fail(program, error)
     except MemoryError:
-        return fail(program, EtraceError("not enough memory", "give it a larger machine"))
+        return fail(program, EtraceError("not enough memory", "use a machine with more memory"))
     except KeyboardInterrupt:
         tell(f"{program}: interrupted\n")
         return SIGNALLED + SIGINT
@@ -103,4 +103,4 @@ def guarded(program: str, body: Callable[[], int]) -> int:
         return fail(program, EtraceError(error.message, error.hint))
     finally:
         _drop_output()
-        early.die_of_interrupt()  # all is written: the interpreter's own end is nobody's business
+        early.die_of_interrupt()  # everything is written: shutdown must not fail

@@ -36,15 +36,15 @@ class Command:
 
 COMMANDS = (
     Command("run", "etrace.cli.etrace.run", "trace a command and everything it starts"),
-    Command("start", "etrace.cli.etrace.start", "trace by the kernel module from now on (root)"),
+    Command("start", "etrace.cli.etrace.start", "start tracing with the kernel module (root)"),
     Command("status", "etrace.cli.etrace.status", "show the session and what it lost"),
     Command("stop", "etrace.cli.etrace.stop", "end the session and write its trace (root)"),
-    Command("summary", "etrace.cli.etrace.summary", "what a parsed build did, on one page"),
+    Command("summary", "etrace.cli.etrace.summary", "show a build on one page"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",
         "etrace.cli.etrace.doctor",
-        "check how etrace can capture here, and what to do if it cannot",
+        "check which backends work here, and what to do if none does",
     ),
     Command("completion", "etrace.cli.etrace.completion", "print a shell completion script"),
 )
@@ -69,7 +69,7 @@ def top_parser() -> argparse.ArgumentParser:
         prog="etrace",
         usage="etrace [--help] [--version] COMMAND ...",
         description=f"S{SUMMARY[1:]}.\n\ncommands:\n{listing}",
-        epilog=EPILOG + "\n`etrace COMMAND --help` says more.",
+        epilog=EPILOG + "\n`etrace COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(parser, "collector_zstd", "gcc_plugin", "zstd_command", "analytics")

@@ -25,9 +25,10 @@ PROGRESS_AFTER_S = 1.0
 MEGA = 1e6
 
 EPILOG = """\
-exit status: 0 clean; 2 parts of the trace were left out, as told on standard error (or wrong
-usage); 1 nothing usable, or the input cannot be read or the output not be written. The output
-appears whole or not at all. What the keys mean: docs/nfsdb-json.md.
+The output appears whole or not at all. docs/nfsdb-json.md describes its keys.
+
+exit status: 0 the trace is clean; 2 parts of the trace were left out, as reported on standard error
+(or wrong usage); 1 nothing was usable, the input cannot be read or the output cannot be written.
 """
 
 
@@ -41,12 +42,14 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
                         help="threads (default: one for each CPU)")  # fmt: skip
-    parser.add_argument("--stats", action="store_true", help="print what was counted")
+    parser.add_argument("--stats", action="store_true", help="print counts")
     parser.add_argument("--split", type=positive, default=0, metavar="BYTES",
-                        help="break entries with more BYTES of paths into several")  # fmt: skip
+                        help="split entries whose paths have more than BYTES bytes")  # fmt: skip
     add_unpacking(parser)
     add_version(parser, "zstd_command")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no list of problems")
+    parser.add_argument(
+        "--quiet", action="store_true", help="print no progress and no list of problems"
+    )
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - "
                              "for standard input; several are merged by time")  # fmt: skip
@@ -55,7 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def show_progress(started: float) -> Callable[[int, int], None]:
-    """Make a reporter of progress for a terminal; what ends within a second shows none."""
+    """Return a progress reporter for a terminal; work that ends within a second shows none."""
 
     def show(done: int, total: int) -> None:
         if time.monotonic() - started >= PROGRESS_AFTER_S and total:

@@ -16,7 +16,7 @@ HELP = "show the version and features, and exit"
 class VersionAction(argparse.Action):
     """Print the version and end; `features` names functions of etrace.capture.features.
 
-    Features are looked for when somebody asks: --help and the commands do not pay for it.
+    Features are probed only here, so --help and the commands do not pay for them.
     """
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:

@@ -36,7 +36,7 @@ def open_regular(path: bytes) -> int:
     try:
         status = os.fstat(name)
         if not stat.S_ISREG(status.st_mode) or status.st_dev in _virtual_devices():
-            raise OSError(errno.EINVAL, "no regular file of a disk")
+            raise OSError(errno.EINVAL, "not a regular file on a disk")
         return os.open(f"/proc/self/fd/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     finally:
         os.close(name)

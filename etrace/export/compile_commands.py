@@ -37,7 +37,7 @@ def entries(
     """
     table = image.tables.get("compilations")
     if table is None:
-        raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
+        raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
     chosen = range(table.n_rows) if rows is None else rows
     commands, choice = _Commands(image), choice or SourceChoice()
     return _unique(entry for row in chosen for entry in _entries_of(image, row, commands, choice))

@@ -64,6 +64,6 @@ def locate(where: Path | None) -> DatabaseFiles:
     if not where.exists():
         raise EtraceError(f"{where}: no such directory", "name the directory of the database")
     raise EtraceError(
-        f"{where}: neither a directory nor a database",
-        "name a directory, a .nfsdb.img or a .nfsdb.json; of a trace one is made by: cas parse",
+        f"{where}: not a directory and not a database",
+        "name a directory, a .nfsdb.img or a .nfsdb.json; to make one from a trace: cas parse",
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`.nfsdb.json`, environment and mounts -> the tables of a database image.
 
-Reads what `etrace_parser` writes, what `cas pp` adds (n, m, d, l, t) and what the ancestor wrote
-(docs/nfsdb-json.md, seed 001). libetrace.convert.importer does the work, column by column.
+Reads the output of `etrace_parser`, the keys that `cas pp` adds (n, m, d, l, t), and the JSON of
+Samsung CAS (docs/nfsdb-json.md). libetrace.convert.importer does the work, column by column.
 """
 
 from __future__ import annotations

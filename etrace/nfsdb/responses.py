@@ -31,7 +31,7 @@ def read_json(path: Path) -> list[tuple[int, bytes, bytes]]:
     except OSError as error:
         raise EtraceError(f"{path}: {error.strerror}", hint) from error
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
-        raise EtraceError(f"{path}: no list of response files: {error}", hint) from error
+        raise EtraceError(f"{path}: not a list of response files: {error}", hint) from error
 
 
 def _bytes(text: str) -> bytes:

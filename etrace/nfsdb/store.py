@@ -65,8 +65,8 @@ def _check_trace(image: Image, files: DatabaseFiles) -> None:
         return
     if named or is_older(made, files.trace):
         raise EtraceError(
-            f"{files.trace} has changed since the database was made of it",
-            f"make it again: cas parse; to ask the old one: --dbdir {made}",
+            f"{files.trace} has changed since the database was made from it",
+            f"make it again: cas parse; to query the old database: --dbdir {made}",
         )
 
 

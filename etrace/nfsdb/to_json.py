@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Database image -> `.nfsdb.json` with the keys of the seed, as etrace_parser writes them.
+r"""Database image -> `.nfsdb.json` with the keys of docs/nfsdb-json.md.
 
 One execution a line, UTF-8; bytes that are not UTF-8 as `\udcXX` (docs/nfsdb-json.md).
 libetrace.convert.exporter makes the text.

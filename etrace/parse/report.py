@@ -58,7 +58,7 @@ class ProblemKind(Enum):
     )
     SECOND_PARENT = (
         "second-parent",
-        "fork{s} of a process that another one had forked before",
+        "fork{s} of a process that another fork made before",
         LEFT_OUT,
     )
     NO_ENVIRONMENT = (
@@ -66,11 +66,11 @@ class ProblemKind(Enum):
         "environment group{s} without a variable",
         LEFT_OUT,
     )
-    LOST_EVENTS = ("lost-events", "event{s} that the kernel lost", "nothing more is known")
+    LOST_EVENTS = ("lost-events", "event{s} that the kernel lost", "the trace ends there")
     TOO_MANY_PIPES = (
         "too-many-pipes",
         "trace{s} with more pipe descriptors than can be followed",
-        'every "i" is left empty',
+        'every "i" is empty',
     )
 
     def __init__(self, native_name: str, what: str, cost: str) -> None:

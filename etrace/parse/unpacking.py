@@ -44,7 +44,7 @@ class TooLargeError(EtraceError):
     def __init__(self, name: str, n_bytes: int) -> None:
         super().__init__(
             f"{name}: unpacked it takes more than {n_bytes / MEGA:.0f} MB",
-            f"if you trust the file, allow more: {OPTION} SIZE, for example 8G",
+            f"if you trust the file, raise the limit: {OPTION} SIZE, for example 8G",
         )
 
 
@@ -173,7 +173,9 @@ def _zstd(packed: IO[bytes] | int, name: str) -> Iterator[Any]:
 
     command = shutil.which("zstd")
     if command is None:
-        raise EtraceError(f"{name} is compressed with zstd, and there is no zstd here", ZSTD_HINT)
+        raise EtraceError(
+            f"{name} is compressed with zstd, and the zstd command is not installed", ZSTD_HINT
+        )
     with subprocess.Popen(
         [command, "-dcq"], stdin=packed, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:

@@ -3,7 +3,7 @@
 
 Pattern i is the i-th different one in the order of the configuration, and bit `0x80 >> i % 8` of
 byte i / 8 of each execution. A pattern is matched as fnmatch(3) does without flags against the
-arguments joined by one space: seed 001, "precomputed command patterns"; reference 1.7.
+arguments joined by one space, as Samsung CAS documents its precomputed command patterns.
 """
 
 from __future__ import annotations

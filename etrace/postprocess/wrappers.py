@@ -3,7 +3,7 @@
 
 `sh -c "cat a | sort > out"`: what sort wrote came from cat, so both count as the shell's. Which
 binaries are shells says `rbm_wrapping_binaries`; a program of many names (busybox) is one only when
-it was run as one. The rule for nested shells is in docs/postprocess.md (seed 001, reference 1.6);
+it was run as one. The rule for nested shells is in docs/postprocess.md;
 `libetrace.depend.wrappers` applies it.
 """
 

@@ -78,7 +78,8 @@ def pid_rows(image: Image, pids: Iterable[bytes], *, is_exact: bool = True) -> l
         process, _, which = text.partition(b":")
         if not process.isdigit() or (which and not which.isdigit()):
             raise EtraceError(
-                f"{os.fsdecode(text)!r} is no process", "write PID or PID:INDEX, as cas execs does"
+                f"{os.fsdecode(text)!r} is not a process",
+                "write PID or PID:INDEX, as cas execs does",
             )
         start = bisect.bisect_left(upid, int(process))
         found = range(start, bisect.bisect_right(upid, int(process)))

@@ -58,7 +58,7 @@ def root_pid(image: Image) -> int:
     roots = (row for row, parent in enumerate(executions["parent"]) if parent == NONE)
     row = min(roots, key=lambda row: executions["start_ns"][row], default=NONE)
     if row == NONE:
-        raise EtraceError(f"{image.path}: no execution in it", "was anything traced?")
+        raise EtraceError(f"{image.path}: no execution in it", "was a command traced?")
     return int(executions["upid"][row])
 
 

@@ -15,10 +15,10 @@ TRACE_SUFFIXES = ("", ".zst")
 STATS_SUFFIX = ".stats"
 #: how a capture ended that did not end with its build
 ENDINGS = {
-    "interrupted": "the build was interrupted: this is what it did until then",
-    "tracer-ended": "the tracer was ended: this is what the build did until then",
+    "interrupted": "the build was interrupted; the trace ends there",
+    "tracer-ended": "the tracer was ended; the trace ends there",
     "write-error": "the trace could not be written to its end",
-    "collector-died": "the collector died: this is what the build did until then",
+    "collector-died": "the collector died; the trace ends there",
 }
 
 

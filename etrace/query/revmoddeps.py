@@ -18,7 +18,7 @@ from etrace.query.targets import find_targets
 def revmoddeps(
     dependencies: Dependencies, names: Iterable[bytes], rules: Rules, *, is_exact: bool = True
 ) -> list[int]:
-    """Return sorted rows of `paths`; EtraceError for a file that is no linked module.
+    """Return sorted rows of `paths`; EtraceError for a file that is not a linked module.
 
     A symbolic link stands for the module that it leads to.
     """
@@ -39,4 +39,4 @@ def _check(dependencies: Dependencies, rows: Sequence[int], roots: Sequence[int]
     for row, root in zip(rows, roots, strict=True):
         if not dependencies.modules[root]:
             path = os.fsdecode(dependencies.image.path_string(row))
-            raise EtraceError(f"{path} is no linked module", f"cas rdeps {path} takes any file")
+            raise EtraceError(f"{path} is not a linked module", f"cas rdeps {path} takes any file")

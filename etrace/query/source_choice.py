@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which compiled sources a database for other tools is about, and how many it leaves out.
+"""Which compiled sources a database output for other tools is about, and how many it leaves out.
 
 Editors and analysers open the sources that they are told of. What a configure script compiled and
 removed, or a compiler read from a pipe, is not there for them.

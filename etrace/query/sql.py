@@ -31,7 +31,7 @@ def _connect(image: Image, *, allow_files: bool) -> Any:
     try:
         import duckdb  # noqa: PLC0415  an extra
     except ImportError as error:
-        raise EtraceError("this needs duckdb, which is not installed", INSTALL_HINT) from error
+        raise EtraceError("cas sql needs duckdb, which is not installed", INSTALL_HINT) from error
     frames = Frames(image)
     connection = duckdb.connect()
     for name in frames:
@@ -62,7 +62,7 @@ def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:
 
     try:
         if len(connection.extract_statements(statement)) > 1:
-            raise EtraceError("several statements at once", "cas sql STATEMENT: one a run")
+            raise EtraceError("several statements at once", "give one statement")
         connection.execute(statement)
     except duckdb.PermissionException as error:
         raise EtraceError(str(error), FILES_HINT) from error

@@ -124,13 +124,13 @@ def _reasons(dependencies: Dependencies, root: int, goal: int, rules: Rules) -> 
     graph = dependencies.graph(reverse=False, wrapped=False, programs=True)
     readers = dependencies.graph(reverse=True, wrapped=False, programs=True)
     if not graph.is_producible(root):
-        yield "nothing that was traced wrote the first file"
+        yield "no traced command wrote the first file"
     if not readers.is_producible(goal):
-        yield "nothing that was traced read the second file"
+        yield "no traced command read the second file"
     elif goal in dependencies.closure([root], _unlimited(rules, is_ordered=True), Exclusions()):
-        yield "what is left out (patterns, configuration, --direct, pipes) cuts every chain"
+        yield "exclusions (patterns, configuration, --direct, pipes) cut every chain"
     elif goal in dependencies.closure([root], _unlimited(rules, is_ordered=False), Exclusions()):
-        yield "every chain has a file that was written after it was read (--no-ordered shows one)"
+        yield "in every chain a file was written after it was read (--no-ordered shows one)"
 
 
 def _unlimited(rules: Rules, *, is_ordered: bool) -> Rules:

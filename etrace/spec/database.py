@@ -5,7 +5,7 @@ One row here is one column of `.nfsdb.img`. What a row has many of lies in a tab
 column `X.start` (one element more than rows) says where each begin. Row numbers are positions;
 NONE stands for "no row".
 
-Sources of the meanings: docs/nfsdb-json.md, seed 001.
+Source of the meanings: docs/nfsdb-json.md.
 """
 
 from __future__ import annotations

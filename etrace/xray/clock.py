@@ -122,7 +122,7 @@ def choose(frequency_hz: int, pairs: Sequence[Pair], option: str | None = None) 
         return Clock(measured, RateSource.MEASURED, measured, frequency_hz, emulated)
     if frequency_hz <= 0:
         raise EtraceError(
-            "the log's header has no clock rate, and its buffers do not tell it",
+            "neither the header of the log nor its buffers give a clock rate",
             "give the rate of the counter: --hz N",
         )
     return Clock(frequency_hz, RateSource.HEADER, measured, frequency_hz, emulated)

@@ -20,7 +20,7 @@ ROOT = -1
 #: shown at a function that was called and never returned
 UNFINISHED = "not over"
 LABELS = ("none", "count", "min", "med", "90p", "99p", "max", "sum")
-DOT_HINT = "install graphviz, or take the DOT output"
+DOT_HINT = "install graphviz, or use the DOT output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def render_svg(dot: str) -> bytes:
     """Run graphviz; EtraceError when it is not there or fails."""
     command = shutil.which("dot")
     if command is None:
-        raise EtraceError("there is no graphviz here (command dot)", DOT_HINT)
+        raise EtraceError("graphviz is not installed (command dot)", DOT_HINT)
     done = subprocess.run(
         [command, "-Tsvg"], input=dot.encode(errors="replace"), capture_output=True, check=False
     )

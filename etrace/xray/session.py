@@ -155,4 +155,6 @@ class Session:
             texts = [f"{path}: offset {offset}: {text}" for offset, text in found]
             if texts or damage.is_lossy:
                 first = texts[0] if texts else next(describe(damage, path))
-                raise EtraceError(f"not a valid log: {first}", "without --strict it is salvaged")
+                raise EtraceError(
+                    f"not a valid log: {first}", "without --strict, what is valid is read"
+                )

@@ -153,7 +153,7 @@ static void explain_exec(int error)
 	const char *name = options.command[0];
 
 	if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
-		say("cannot run '%s': the interpreter it names is missing", name);
+		say("cannot run '%s': its interpreter is missing", name);
 	else if (error == ENOENT)
 		say("cannot run '%s': %s", name,
 		    strchr(name, '/') ? strerror(error) : "no such command in PATH");

@@ -58,7 +58,7 @@ static void explain_yama(void)
 	if (scope[0] >= '2')
 		say("  /proc/sys/kernel/yama/ptrace_scope is %c: %s", scope[0],
 		    scope[0] == '2' ? "only root may trace; run as root, or set it to 1"
-				    : "nobody may trace until the next boot");
+				    : "tracing is forbidden until the next boot");
 }
 
 /* Then nothing else need be wrong. */

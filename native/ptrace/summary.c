@@ -53,7 +53,7 @@ void summary_tell(bool is_interrupted)
 	if (!counters.executions)
 		return;
 	if (is_interrupted)
-		say("the build was interrupted: the trace is what it did until then");
+		say("the build was interrupted; the trace ends there");
 	say("%s, %s and %s in %.1f s -> %s (%s)",
 	    count(processes, counters.processes, "process", "processes"),
 	    count(programs, counters.executions, "program", "programs"),

@@ -88,7 +88,7 @@ def test_the_command_gets_what_etrace_got_and_nothing_more(
     [
         ("no-such-command-here", (127, "No such file")),
         ("/etc", (126, "Permission denied")),
-        ("./lost", (126, "the interpreter it names is missing")),
+        ("./lost", (126, "its interpreter is missing")),
     ],
 )
 def test_a_command_that_cannot_run_is_126_or_127(
@@ -230,7 +230,7 @@ def test_the_commands_status_is_kept_when_the_session_cannot_be_ended(
     take_away = f"rm {machine.states.session_file}"
     outcome = run(machine, tmp_path, "sh", "-c", f"{take_away}; exit 3")
     assert outcome.status == 3
-    assert "taken apart by somebody else" in outcome.remarks[0]
+    assert "another process has ended the session" in outcome.remarks[0]
 
 
 def test_a_module_that_does_not_answer_runs_no_command(
@@ -272,7 +272,7 @@ def test_the_backend_is_probed_by_loading_the_module(machine: Machine) -> None:
     assert "Key was rejected" in backend.probe().reason
 
 
-@pytest.mark.parametrize(("takes_modules", "advice"), [(True, "build"), (False, "take a kernel")])
+@pytest.mark.parametrize(("takes_modules", "advice"), [(True, "build"), (False, "use a kernel")])
 def test_a_module_is_to_be_built_where_the_kernel_takes_modules(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     takes_modules: bool, advice: str,
@@ -297,5 +297,5 @@ def test_what_stands_in_the_way_is_found_without_loading(machine: Machine, tmp_p
     session.begin(machine.host, plan, list[str]().append)
     obstacle = backend.obstacle()
     assert obstacle is not None
-    assert "a session runs already" in obstacle.reason
+    assert "a session is already running" in obstacle.reason
     teardown.end(machine.host, list[str]().append)

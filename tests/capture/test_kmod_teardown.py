@@ -74,7 +74,7 @@ def test_a_collector_that_somebody_else_ended_has_died(machine: Machine, tmp_pat
     [
         ({Counter.RECORDS: 10, Counter.LOST_EVENTS: 7}, {}, (7, "buffers were full")),
         ({Counter.RECORDS: 14}, {}, (4, "not read")),
-        ({Counter.RECORDS: 10, Counter.UNTRACKED: 2}, {}, (2, "no memory to follow")),
+        ({Counter.RECORDS: 10, Counter.UNTRACKED: 2}, {}, (2, "no memory to trace")),
         ({Counter.RECORDS: 10, Counter.NO_MEMORY: 3}, {}, (3, "no memory for an event")),
         (
             {Counter.RECORDS: 10},
@@ -262,7 +262,7 @@ def test_what_a_dead_collector_left_is_written_into_no_other_file(
     kill(machine)
     (public / ".nfsdb.capturing").unlink()
     put(public / ".nfsdb.capturing", target)
-    with pytest.raises(CaptureError, match="the trace did not get its name") as error:
+    with pytest.raises(CaptureError, match="the trace could not be renamed") as error:
         teardown.end(machine.host, ignore)
     assert "15 events are lost" in error.value.message
     assert target.read_text() == "of root"
@@ -364,7 +364,7 @@ def test_etrace_run_does_not_take_another_session_apart(machine: Machine, tmp_pa
     assert own is not None
     teardown.end(machine.host, ignore)
     begin(machine, tmp_path / "other")
-    with pytest.raises(CaptureError, match="taken apart by somebody else"):
+    with pytest.raises(CaptureError, match="another process has ended the session"):
         teardown.end_own(machine.host, own, ignore, {})
     assert session.look(machine.host).running
     teardown.end(machine.host, ignore)

@@ -13,7 +13,7 @@ import pytest
 PROGRAMS = Path(sys.executable).parent
 FULL = (
     "{}: error: standard output: No space left on device\n"
-    "  hint: make room, or choose another place for the output\n"
+    "  hint: free some space, or choose another place for the output\n"
 )
 
 

@@ -228,7 +228,7 @@ def test_products_of_an_older_image_are_not_written_into_a_newer_one(tmp_path: P
     old = open_database(tmp_path)
     write(tmp_path, entry(1, "/bin/ld"), entry(2, "/bin/cc"))
     open_database(tmp_path)
-    with pytest.raises(EtraceError, match="made again meanwhile"):
+    with pytest.raises(EtraceError, match="changed meanwhile"):
         rewrite(old, [], {"mark": True})
     assert argv(open_database(tmp_path)) == [b"/bin/ld", b"/bin/cc"]
 
@@ -258,7 +258,7 @@ def test_what_was_said_of_a_database_stays_when_it_is_made_again(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [(".", "no database"), ("none", "no such directory"), ("file", "neither a directory nor")],
+    [(".", "no database"), ("none", "no such directory"), ("file", "not a directory and not")],
 )
 def test_no_database_is_an_error_with_a_hint(tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "file").write_text("")

@@ -76,7 +76,7 @@ def test_the_image_has_them_as_a_table(tmp_path: Path) -> None:
 def test_what_is_no_list_of_response_files_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.rsp.json"
     path.write_text(text)
-    with pytest.raises(EtraceError, match="no list of response files"):
+    with pytest.raises(EtraceError, match="not a list of response files"):
         read_json(path)
 
 

@@ -102,7 +102,7 @@ def test_other_names_are_a_difference() -> None:
 
 def test_without_compilations_it_is_said_what_to_do(tmp_path: Path, plugin: Path) -> None:
     image = write_database(tmp_path, BuildTeller().trace())
-    with pytest.raises(EtraceError, match="not looked for"):
+    with pytest.raises(EtraceError, match="has no compilations yet"):
         confirm(image, config.load(tmp_path), plugin, 1, lambda *_: None)
 
 

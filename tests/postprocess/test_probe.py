@@ -162,7 +162,7 @@ def test_a_program_without_the_name_of_a_compiler_is_not_run(safe: Path, name: s
     put_compiler(safe)
     (safe / "gcc").rename(safe / name)
     (safe / "gcc").symlink_to(name)  # what it is called does not count, nor does argv[0]
-    with pytest.raises(UntrustedError, match="no compiler that can be asked"):
+    with pytest.raises(UntrustedError, match="not a compiler that can be asked"):
         trusted_compiler(os.fsencode(safe / "gcc"))
     assert ask(Question(os.fsencode(safe / "gcc"), "c", ())) is None
     assert calls(safe) == 0

@@ -58,7 +58,7 @@ def test_an_image_that_was_replaced_is_not_trusted(database: Image) -> None:
     again = database.path.with_name("again")
     again.write_bytes(database.path.read_bytes())
     again.replace(database.path)
-    with pytest.raises(EtraceError, match="was made again meanwhile"):
+    with pytest.raises(EtraceError, match="changed meanwhile"):
         check_owner(database)
 
 

@@ -105,5 +105,5 @@ def test_a_link_to_a_module_may_be_asked_for_as_one(built: Image) -> None:
     d, tree = Dependencies(built), tree_of(built)
     found = revmoddeps(d, [os.fsencode(tree / "libf.so")], Rules())
     assert below(built, found) == ["prog"]
-    with pytest.raises(EtraceError, match=r"main\.c is no linked module"):
+    with pytest.raises(EtraceError, match=r"main\.c is not a linked module"):
         revmoddeps(d, [os.fsencode(tree / "main.c")], Rules())

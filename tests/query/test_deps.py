@@ -283,7 +283,7 @@ def test_modules_are_listed_and_not_looked_behind_when_direct(image: Image) -> N
     assert revmoddeps(d, [b"libutil.a"], rules) == [hello]
     assert rdeps(d, [b"util.h"], rules) == [hello, archive]
     assert rdeps(d, [b"util.c"], replace(rules, is_direct=True)) == [archive]
-    with pytest.raises(EtraceError, match="no linked module"):
+    with pytest.raises(EtraceError, match="not a linked module"):
         revmoddeps(d, [b"util.h"], rules)
 
 

@@ -69,15 +69,15 @@ def test_a_chain_that_time_cuts_is_told(dependencies: Dependencies) -> None:
 def test_a_chain_that_a_pattern_cuts_is_told(dependencies: Dependencies) -> None:
     found = ask(dependencies, "prog", "a.c", Rules(exclude_commands=(b"cc *",)))
     assert found.reasons == (
-        "what is left out (patterns, configuration, --direct, pipes) cuts every chain",
+        "exclusions (patterns, configuration, --direct, pipes) cut every chain",
     )
     assert ask(dependencies, "prog", "a.c", Rules(pipes=False)).reasons == found.reasons
 
 
 def test_files_that_nothing_wrote_or_read_are_told(dependencies: Dependencies) -> None:
     assert ask(dependencies, "a.c", "prog").reasons == (
-        "nothing that was traced wrote the first file",
-        "nothing that was traced read the second file",
+        "no traced command wrote the first file",
+        "no traced command read the second file",
     )
     assert ask(dependencies, "prog", "script").reasons == ()
 

@@ -59,7 +59,7 @@ def test_what_is_no_rate_is_refused(option: str) -> None:
 
 
 def test_a_log_without_a_rate_asks_for_one() -> None:
-    with pytest.raises(EtraceError, match="no clock rate"):
+    with pytest.raises(EtraceError, match="give a clock rate"):
         choose(0, [])
 
 

@@ -119,7 +119,7 @@ def test_what_damaged_compressed_data_held_is_used(
     path.write_bytes(done.stdout[: len(done.stdout) * 9 // 10])
     assert run("account", str(path)) == 2
     shown = capsys.readouterr().err
-    assert "here the compressed data ends or is damaged" in shown
+    assert "the compressed data ends here or is damaged" in shown
     log = xray.read(path)
     assert log.damage.is_lossy
     assert 10_000 < log.n_records < 40_000
@@ -269,7 +269,7 @@ def test_numbers_of_objects_are_checked(capsys: pytest.CaptureFixture[str]) -> N
 def test_help_keeps_names_of_formats(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run("flame", "--help")
-    assert "A flame graph to look at, one HTML file." in capsys.readouterr().out
+    assert "A flame graph as one HTML file." in capsys.readouterr().out
 
 
 def test_calls_whose_time_goes_back_are_told_of(
@@ -285,7 +285,7 @@ def test_calls_whose_time_goes_back_are_told_of(
     assert document["backwards"] == 1
     found = {row["function_id"]: row["sum_ns"] for row in document["functions"]}
     assert found == {1: 400, 2: 0}
-    note = "etrace xray: note: 1 call whose time went back: 0 is counted\n"
+    note = "etrace xray: note: 1 call whose time went backwards, counted as 0\n"
     assert shown.err == note
     for command in ("account", "stack", "graph", "flame"):
         assert run(command, str(path), "-o", str(tmp_path / "out")) == 0

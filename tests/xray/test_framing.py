@@ -60,7 +60,7 @@ def test_a_buffer_that_says_too_little_loses_nothing(
     log = read_bytes(with_extents(data, max(size - missing, 0), offset), "l")
     assert told(log) == FIVE
     assert list(log.records["tsc"]) == list(read_bytes(data).records["tsc"])
-    text = "the buffer says that it is shorter than it is; read up to the next one"
+    text = "the buffer's length is too small; read up to the next buffer"
     assert list(describe(log.damage, "l")) == [f"l: offset {offset}: {text}"]
     assert not log.damage.is_lossy
 
@@ -93,7 +93,7 @@ def test_a_buffer_inside_another_one_keeps_its_thread(version: int, grows: bool)
     log = read_bytes(lost, "l")
     assert told(log) == FIVE
     assert list(describe(log.damage, "l")) == [
-        f"l: offset {second}: a buffer without a BufferExtents record; read up to the next one"
+        f"l: offset {second}: a buffer without a BufferExtents record; read up to the next buffer"
     ]
     assert log.damage.is_lossy
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`.bas_config` -> Config: which binaries are what, and what dependencies leave out.
 
-JSON with the ancestor's keys, beside the database; without one the shipped `default.bas_config`.
+JSON with the keys of Samsung CAS, beside the database, else the shipped `default.bas_config`.
 A key that the file lacks has its shipped value; an empty list matches nothing. Meaning of the
 keys: docs/postprocess.md.
 """
@@ -87,7 +87,7 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     for field in fields(Config)
     if field.name not in ("path", "unknown")
 }
-#: the ancestor's, which it does not use and neither do we
+#: keys of Samsung CAS that it does not use, and neither does etrace
 UNUSED = ("clang_tailopts", "integrated_clang_compilers")
 
 

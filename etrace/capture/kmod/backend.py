@@ -63,7 +63,7 @@ class KmodBackend:
             return None
         return Probe(
             False,
-            f"a session runs already: {state.root}, since {session.clock(state.started)}",
+            f"a session is already running: {state.root}, since {session.clock(state.started)}",
             "end it: sudo etrace stop",
         )
 
@@ -78,7 +78,7 @@ class KmodBackend:
             session.attempt_to_load(self.host)
         except EtraceError as error:
             return Probe(False, error.message, error.hint)
-        return Probe(True, "the module was loaded and answered")
+        return Probe(True, "the module is loaded and answers")
 
     def is_out_of_question(self) -> bool:
         """See Backend.is_out_of_question: not root, or no module anywhere."""
@@ -99,4 +99,4 @@ class KmodBackend:
 def _way_to_a_module() -> str:
     if os.path.exists(presence.LOADED_MODULES):
         return "build and install it: docs/capture-kmod-control.md"
-    return "take a kernel that loads modules (Debian's do), or trace without: etrace run"
+    return "use a kernel that loads modules (Debian's do), or trace without the module: etrace run"

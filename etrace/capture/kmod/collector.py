@@ -222,7 +222,7 @@ def _wait(fd: int, counts: Path, tell: Callable[[str], None], check: Callable[[]
         if (latest := read_counts(counts)) != seen:
             seen, moved = latest, now
         if not told and now - began > TELL_AFTER_S:
-            tell(f"still writing what was captured: {count(seen.get('bytes', 0), 'byte')} so far")
+            tell(f"still writing the trace: {count(seen.get('bytes', 0), 'byte')} so far")
             told = True
         if now - moved > STALLED_S:
             return False

@@ -112,7 +112,7 @@ def _become(argv: list[str], mask: set[int | signal.Signals], parent: int) -> No
         status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
         reason = os.strerror(error.errno or 0)
         if error.errno == errno.ENOENT and os.path.exists(path):  # noqa: PTH110  may be any bytes
-            status, reason = NOT_EXECUTABLE, "the interpreter it names is missing"
+            status, reason = NOT_EXECUTABLE, "its interpreter is missing"
         with contextlib.suppress(OSError):  # closed by the user
             os.write(STDERR, os.fsencode(f"etrace: cannot run '{argv[0]}': {reason}\n"))
     finally:

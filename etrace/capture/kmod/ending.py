@@ -89,9 +89,9 @@ def losses(evidence: Evidence) -> tuple[Loss, ...]:
             max(evidence.count(Counter.LOST_EVENTS), _dropped_unseen(evidence)),
             f"the buffers were full ({evidence.buffer_kib} KiB a CPU)",
         ),
-        Loss(overrun, "another tool let the buffers overwrite what was not read yet"),
+        Loss(overrun, "another tool made the buffers overwrite unread records"),
         Loss(max(unread, int(collected.get("lost", 0))) - overrun, _collector_reason(evidence)),
-        Loss(evidence.count(Counter.UNTRACKED), "the kernel had no memory to follow a process"),
+        Loss(evidence.count(Counter.UNTRACKED), "the kernel had no memory to trace a process"),
         Loss(evidence.count(Counter.NO_MEMORY), "the kernel had no memory for an event"),
     ]
     figures = tuple(loss for loss in found if loss.n > 0) or _without_figures(evidence)
@@ -103,7 +103,7 @@ def _without_figures(evidence: Evidence) -> tuple[Loss, ...]:
     if not evidence.whole:
         return (Loss(1, "nothing was recorded after the collector died", at_least=True),)
     if evidence.status is None:
-        return (Loss(1, "without the kernel's counts the trace is not complete", at_least=True),)
+        return (Loss(1, "without the kernel's counts the trace may be incomplete", at_least=True),)
     return ()
 
 
@@ -129,11 +129,11 @@ def _collector_reason(evidence: Evidence) -> str:
 
 WARNINGS = {
     Counter.UNREAD_STRINGS: "string{s} of traced programs could not be read",
-    Counter.UNRESOLVED_PATHS: "path{s} could not be resolved: too long, or gone before",
+    Counter.UNRESOLVED_PATHS: "path{s} could not be resolved: too long, or removed meanwhile",
     Counter.RACES: "descriptor{s} {was|were} reused by another thread before being read",
     Counter.IO_URING: "use{s} of io_uring: files opened through it are not in the trace",
-    Counter.PASSED_FDS: "call{s} may have received descriptors of others: those have no event",
-    Counter.MISSED_PROBES: "call{s} of rename, link or mount came while another was looked at",
+    Counter.PASSED_FDS: "call{s} may have received descriptors, which have no event",
+    Counter.MISSED_PROBES: "call{s} of rename, link or mount came during another one",
     Counter.NEW_MOUNT_API: "use{s} of the newer mount calls (fsopen, move_mount): no Mount",
 }
 

@@ -17,8 +17,10 @@ from etrace.capture.kmod import presence
 from etrace.capture.kmod.host import Host
 from etrace.errors import CaptureError
 
-SIGN_HINT = "sign it with a key the machine trusts (mokutil --import), or switch secure boot off"
-CONFIG_HINT = "take a kernel that has it (Debian's have), or trace without: etrace run"
+SIGN_HINT = (
+    "sign it with a key that the machine trusts (mokutil --import), or switch secure boot off"
+)
+CONFIG_HINT = "use a kernel that has it (Debian's do), or trace without the module: etrace run"
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_MODULE": 16, "CAP_SYS_ADMIN": 21}
 NEEDED_CONFIG = (
     "MODULES", "KPROBES", "FUNCTION_TRACER", "FTRACE_SYSCALLS", "SECURITY_PATH", "NET",

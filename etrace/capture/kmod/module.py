@@ -40,7 +40,7 @@ LOAD_HINTS = {
     errno.EPERM: "is the kernel locked down, or this a container? see `etrace doctor`",
     errno.EKEYREJECTED: "this kernel loads signed modules only: see `etrace doctor`",
     errno.ENOKEY: "this kernel loads signed modules only: see `etrace doctor`",
-    errno.ENOENT: "it needs symbols this kernel does not have: dmesg names them",
+    errno.ENOENT: "it needs symbols this kernel does not have: dmesg lists them",
     errno.EINVAL: "it was built for another kernel: build it again (docs/capture-kmod-control.md)",
 }
 
@@ -93,8 +93,8 @@ def _refuse_untrusted(fd: int, path: Path) -> None:
     group_writes = found.st_mode & stat.S_IWGRP and found.st_gid != 0
     if found.st_uid != 0 or group_writes or found.st_mode & stat.S_IWOTH:
         raise CaptureError(
-            f"{path}: not only root can write it, so no module is loaded from there",
-            "install the module where only root can write, as /lib/modules",
+            f"{path}: others than root can write to it, so no module is loaded from there",
+            "install the module where only root can write, for example in /lib/modules",
         )
 
 
@@ -126,7 +126,7 @@ def load_file(file: Path) -> None:
         if error.errno != errno.EEXIST:
             raise CaptureError(
                 f"{file}: cannot be loaded: {error.strerror}",
-                LOAD_HINTS.get(error.errno or 0, "dmesg may say more"),
+                LOAD_HINTS.get(error.errno or 0, "dmesg may tell more"),
             ) from error
     finally:
         os.close(fd)

@@ -40,7 +40,7 @@ TYPES = {
 
 REASONS = {
     errno.EBUSY: (
-        "a session runs already",
+        "a session is already running",
         "see `etrace status`; if none runs, leave out --isolate",
     ),
     errno.EPERM: (
@@ -77,7 +77,7 @@ def message_class() -> type[Any]:
 
 def refusal(code: int, what: str, said: str = "") -> CaptureError:
     """Return the error of a request that the kernel refused with `code`, saying `said`."""
-    reason, hint = REASONS.get(code, (os.strerror(code), "`etrace doctor` and dmesg may say more"))
+    reason, hint = REASONS.get(code, (os.strerror(code), "`etrace doctor` and dmesg may tell more"))
     return CaptureError(f"{what}: {said or reason}", hint)
 
 
@@ -178,7 +178,7 @@ class NetlinkControl:
             if reply.get("cmd") == command:
                 return reply
         raise CaptureError(
-            f"{what}: the module gave no answer", "is it of another version? load it anew"
+            f"{what}: the module gave no answer", "is it of another version? load it again"
         )
 
     def start(self, request: Request) -> Started:

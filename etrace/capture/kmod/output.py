@@ -54,7 +54,7 @@ class Output:
             try:
                 if identity_of(fd) != self.identity:
                     raise CaptureError(
-                        f"{self.directory}: another directory has taken its place",
+                        f"{self.directory}: another directory has replaced it",
                         f"the trace is {CAPTURING} in the one that was there when it began",
                     )
                 yield fd
@@ -133,7 +133,7 @@ class Output:
         if is_being_written(Path(name), dir_fd=fd):
             raise CaptureError(
                 f"{self.directory / name}: another capture is writing it",
-                "give this one a directory with -o",
+                "give another directory with -o",
             )
 
 
@@ -168,7 +168,7 @@ def _open_own(directory: int, trace: tuple[int, int], flags: int) -> int:
     if identity_of(fd) == trace:
         return fd
     os.close(fd)
-    raise CaptureError(f"{CAPTURING}: another file has taken its place", "who writes there?")
+    raise CaptureError(f"{CAPTURING}: another file has replaced it", "another program writes there")
 
 
 def _put_aside(directory: int, name: str, *, has_trace: bool) -> None:
@@ -184,7 +184,7 @@ def _free_name(directory: int) -> str:
     names = (PARTIAL, *(f"{PARTIAL}.{n}" for n in range(1, MAX_PARTIAL)))
     name = next((name for name in names if not _exists(directory, name)), None)
     if name is None:
-        raise CaptureError(f"{PARTIAL}: too many of them", "remove those that nobody needs")
+        raise CaptureError(f"{PARTIAL}: too many of them", "remove the ones that you do not need")
     return name
 
 

@@ -86,5 +86,6 @@ def need_root() -> None:
     """Refuse to go on without the rights of root."""
     if os.geteuid() != 0:
         raise CaptureError(
-            "the kernel module needs root", "sudo etrace ..., or trace without: etrace run"
+            "the kernel module needs root",
+            "sudo etrace ..., or trace without the module: etrace run",
         )

@@ -89,7 +89,7 @@ def calling_shell() -> int:
     if pid <= INIT:
         raise UsageError(
             "there is no shell to trace: etrace was not started from one",
-            "say what to trace: --pid PID or --cgroup PATH",
+            "name what to trace: --pid PID or --cgroup PATH",
         )
     return pid
 

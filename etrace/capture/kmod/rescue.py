@@ -30,7 +30,10 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
     try:
         after = _collect(host, state, state.instance if is_there else None)
     except CaptureError as error:
-        return before, f"the collector died; what it left was not read: {error.message}"
+        return (
+            before,
+            f"the collector died, and its remaining records were not read: {error.message}",
+        )
     if not is_there:
         return before, "the collector died"
     sums = {key: int(before.get(key, 0)) + int(after.get(key, 0)) for key in SUMS}

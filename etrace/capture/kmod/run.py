@@ -29,7 +29,7 @@ SURVIVAL_S = 1.0
 SURVIVAL_TICK_S = 0.05
 TRACE_INCOMPLETE = 125
 N_NAMED = 5
-SURVIVORS = "process{es} outlive{s|} the command and go{es|} on unrecorded"
+SURVIVORS = "process{es} outlive{s|} the command and continue{s|} unrecorded"
 LOST = "event{s} {is|are} lost"
 
 

@@ -114,7 +114,7 @@ def _clear_the_way(host: Host, tell: Tell, check: Check) -> None:
         return
     if is_running(state):
         raise CaptureError(
-            f"a session runs already: {state.root}, collector {state.collector.pid}, "
+            f"a session is already running: {state.root}, collector {state.collector.pid}, "
             f"into {state.output.directory}, since {clock(state.started)}",
             "see `etrace status`; end it: sudo etrace stop",
         )
@@ -185,7 +185,7 @@ class _Beginning:
         """Make the ftrace instance with its options."""
         instance = self.host.tracefs.instance(INSTANCE)
         if instance.exists:
-            self.tell(f"{instance.path} is there without a session: it is made anew, empty")
+            self.tell(f"{instance.path} exists without a session; it is made again")
         instance.make()
         self.undo.callback(attempt, instance.remove, f"{instance.path} stays", self.tell)
         instance.configure(buffer_kib)
@@ -226,7 +226,7 @@ class _Beginning:
         state = dataclasses.replace(state, session=started.session)
         self.host.states.write(state)
         if plan.root_process is not None and not plan.root_process.is_alive():
-            raise CaptureError(f"{plan.root} has ended", "say what to trace: --pid PID")
+            raise CaptureError(f"{plan.root} has ended", "name what to trace: --pid PID")
         self.check()
         return state
 

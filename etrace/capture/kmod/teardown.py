@@ -36,7 +36,7 @@ class NoSessionError(EtraceError):
     """There is nothing to stop."""
 
     def __init__(self) -> None:
-        super().__init__("no session runs", "start one: sudo etrace start")
+        super().__init__("no session is running", "start one: sudo etrace start")
 
 
 def never() -> None:
@@ -60,7 +60,7 @@ def end_own(host: Host, state: State, tell: Tell, more: dict[str, Any]) -> Endin
         now = host.states.read()
         if now is None or now.collector != state.collector:
             raise CaptureError(
-                "the session was taken apart by somebody else",
+                "another process has ended the session",
                 f"its trace is in {state.output.directory}",
             )
         return take_apart(host, now, tell, never, more)
@@ -71,7 +71,7 @@ def refuse_when_driven(state: State) -> None:
     if state.driver is not None and state.is_driven:
         raise CaptureError(
             f"the session belongs to `etrace run`, process {state.driver.pid}",
-            "it ends with its command",
+            "it ends when its command ends",
         )
 
 
@@ -97,7 +97,7 @@ def attempt(step: Callable[[], None], otherwise: str, tell: Tell) -> None:
     try:
         step()
     except OSError as error:
-        tell(f"{otherwise}: {error.strerror}; does somebody else use it?")
+        tell(f"{otherwise}: {error.strerror}; is another program using it?")
 
 
 def _gather(host: Host, state: State, instance: Instance, tell: Tell, check: Check) -> Evidence:
@@ -133,7 +133,7 @@ def _stop_collector(
     if expected and ended and collected:
         return collected, True, ""
     said = collector.last_words(states.collector_log)
-    remark = "the collector went no further and was killed"
+    remark = "the collector made no progress and was killed"
     if ended:
         collected, remark = rescue(host, state)
     else:
@@ -185,8 +185,8 @@ def _publish(state: State, evidence: Evidence, more: dict[str, Any]) -> Ending:
             f"; {agree(sum(loss.n for loss in losses), 'event{s} {is|are} lost')}" if losses else ""
         )
         raise CaptureError(
-            f"the trace did not get its name: {error.message}{lost}",
-            f"what was captured is in {output.capturing}, if it is there still: rename it",
+            f"the trace could not be renamed: {error.message}{lost}",
+            f"the captured trace is in {output.capturing}, if it still exists: rename it",
         ) from error
     try:
         output.write_stats(json.dumps(stats).encode("ascii") + b"\n")

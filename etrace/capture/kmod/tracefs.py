@@ -34,7 +34,7 @@ def mount_point() -> Path:
             if (place / "instances").is_dir():
                 return place
         except PermissionError as error:
-            raise CaptureError(f"{place}: only root can look", "sudo etrace doctor") from error
+            raise CaptureError(f"{place}: only root can read it", "sudo etrace doctor") from error
     raise CaptureError("tracefs is not mounted", f"mount -t tracefs none {MOUNT_POINTS[0]}")
 
 
@@ -88,7 +88,7 @@ class Instance:
         except OSError as error:
             raise CaptureError(
                 f"{self.path}: {error.strerror}",
-                "somebody uses an instance of this name: close its readers"
+                "another program uses an instance of this name: close its readers"
                 if error.errno == errno.EBUSY
                 else "is the kernel locked down? see `etrace doctor`",
             ) from error
@@ -124,7 +124,7 @@ class Instance:
         if (size := self._buffer_kib()) < buffer_kib:
             raise CaptureError(
                 f"{self.path / BUFFER_SIZE}: {size} instead of {buffer_kib}",
-                "there is not enough memory: give a smaller --buffer-size",
+                "not enough memory: give a smaller --buffer-size",
             )
 
     def changed_options(self) -> list[str]:
@@ -164,7 +164,7 @@ class Instance:
                 os.close(fd)
         except OSError as error:
             hint = (
-                "there is not enough memory: give a smaller --buffer-size"
+                "not enough memory: give a smaller --buffer-size"
                 if error.errno == errno.ENOMEM
                 else "is the kernel's ftrace complete? see `etrace doctor`"
             )

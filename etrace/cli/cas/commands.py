@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas commands`: executions that have a program."""
+"""`cas commands`: executions that ran a program."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from etrace.query.source_choice import SourceChoice
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas commands`."""
     selecting.add_all(parser)
-    group = parser.add_argument_group("for other tools")
+    group = parser.add_argument_group("output for other tools")
     group.add_argument(
-        "--generate", action="store_true", help="compile_commands.json of those that compiled"
+        "--generate", action="store_true", help="write compile_commands.json of the compilations"
     )
-    group.add_argument("--makefile", action="store_true", help="with --generate: a Makefile")
+    group.add_argument("--makefile", action="store_true", help="with --generate: write a Makefile")
     group.add_argument(
         "--all", action="store_true",
-        help="compilations of every source; a Makefile of all commands",
+        help="include compilations of every source; with --makefile, all commands",
     )  # fmt: skip
     source_options.add_sources(group, with_all=False)
     group.add_argument(
-        "--static", action="store_true", help="a Makefile without $(CC), with names as they were"
+        "--static",
+        action="store_true",
+        help="keep the names of programs in the Makefile, without $(CC)",
     )
 
 
@@ -62,7 +64,7 @@ def _takes(image: Image, chosen: SourceChoice, compilation: int) -> bool:
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
-    """Answer with executions, or with what they are for another tool."""
+    """Answer with executions, or with their form for another tool."""
     rows = commands(image, selecting.given(args))
     if args.generate:
         return _generated(image, args, rows)

@@ -17,7 +17,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas compiled`."""
     selecting.add_all(parser)
     parser.add_argument(
-        "--commands", action="store_true", help="the executions that compiled them instead"
+        "--commands", action="store_true", help="list the executions that compiled them instead"
     )
 
 

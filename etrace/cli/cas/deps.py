@@ -29,15 +29,29 @@ def declare(parser: argparse.ArgumentParser) -> None:
     selecting.add_filter(parser)
     group = parser.add_mutually_exclusive_group()
     add = group.add_argument
-    add("--commands", action="store_true", help="the commands on the way instead of the files")
-    add("-G", "--dep-graph", dest="graph", action="store_true", help="who made what of what: JSON")
-    add("--dot", action="store_true", help="the same as a graph for dot(1)")
-    add("--cdm", action="store_true", help="the compiled sources of each FILE, a pair a line")
-    add("--rdm", action="store_true", help="the linked modules that need each FILE, a pair a line")
+    add("--commands", action="store_true", help="list the commands that made them instead")
+    add(
+        "-G",
+        "--dep-graph",
+        dest="graph",
+        action="store_true",
+        help="print the dependency graph as JSON",
+    )
+    add("--dot", action="store_true", help="print the dependency graph for dot(1)")
+    add(
+        "--cdm",
+        action="store_true",
+        help="print the compiled sources of each FILE, one pair a line",
+    )
+    add(
+        "--rdm",
+        action="store_true",
+        help="print the linked modules that need each FILE, one pair a line",
+    )
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:
-    """Answer with paths, or what one of the options asks for."""
+    """Answer with paths, or in the form that an option asks for."""
     dependencies, rules = Dependencies(image), walking.rules(args)
     names = walking.targets(args)
     if args.cdm or args.rdm:
@@ -57,7 +71,7 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
 
 
 def _kinds(image: Image, walked: Walked) -> KindOf:
-    """Return what gives the kind of a row of `paths` to those who were on the way."""
+    """Return the function that gives the kind of a row of `paths` to the walked executions."""
     kinds, executions = FileKinds(image), frozenset(walked.executions)
     return lambda path: kinds.within(path, executions)
 

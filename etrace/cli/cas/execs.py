@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas execs`: all executions, also those before a first exec."""
+"""`cas execs`: all executions, also those before the first exec."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("format", choices=FORMATS, help="what to write")
     parser.add_argument(
         "directory", metavar="DIR", nargs="?", type=Path,
-        help="where the Parquet files go, one a table; made when it is not there",
+        help="directory for the Parquet files, one a table; made when it is missing",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path,
-        help="where a single file goes (default: standard output)",
+        help="write to FILE (default: standard output)",
     )  # fmt: skip
     group = parser.add_argument_group("for compile_commands")
     source_options.add_sources(group)
@@ -46,7 +46,7 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
 
     if args.directory is not None:
         raise UsageError(
-            f"{args.format} goes to one file", f"cas export {args.format} -o {args.directory}"
+            f"{args.format} is written to one file", f"cas export {args.format} -o {args.directory}"
         )
     image = open_database(args.database)
     with opened(args.output, image.path) as stream:
@@ -54,7 +54,7 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
 
 
 def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
-    """Return what writes compile_commands.json of the sources that the options choose."""
+    """Return the function that writes compile_commands.json of the selected sources."""
     from etrace.export import compile_commands
 
     def write(image: Image, stream: BinaryIO) -> None:
@@ -71,7 +71,7 @@ def export_parquet(args: argparse.Namespace) -> None:
     from etrace.nfsdb.store import open_database
 
     if args.directory is None or args.output is not None:
-        raise UsageError("parquet goes to a directory", "cas export parquet DIR")
+        raise UsageError("parquet is written to a directory", "cas export parquet DIR")
     if args.directory.exists() and not args.directory.is_dir():
         raise EtraceError(
             f"{args.directory}: not a directory", "each table becomes a file in a directory"

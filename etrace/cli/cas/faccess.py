@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas faccess`: executions that opened files, and how."""
+"""`cas faccess`: executions that opened files, and their access."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas linked_modules`."""
     selecting.add_all(parser)
     parser.add_argument(
-        "--commands", action="store_true", help="the executions that linked them instead"
+        "--commands", action="store_true", help="list the executions that linked them instead"
     )
     walking.add_copies(parser)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas parse`: a trace becomes a database."""
+"""`cas parse`: make a database from a trace."""
 
 from __future__ import annotations
 
@@ -30,27 +30,33 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - for standard "
              "input; several are merged by time (default: the one in the database's directory)",
     )  # fmt: skip
-    parser.add_argument("--force", action="store_true", help="make it again although it is right")
-    parser.add_argument("--json", action="store_true", help="write .nfsdb.json too")
+    parser.add_argument(
+        "--force", action="store_true", help="make it again even if it is up to date"
+    )
+    parser.add_argument("--json", action="store_true", help="also write .nfsdb.json")
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
                         help="threads (default: one for each CPU)")  # fmt: skip
     add_unpacking(parser)
-    parser.add_argument("--set-root", metavar="DIR", help="where the build began, if not told")
-    parser.add_argument("--set-version", metavar="TEXT", help="what `cas version` prints")
+    parser.add_argument(
+        "--set-root", metavar="DIR", help="where the build began (default: as traced)"
+    )
+    parser.add_argument(
+        "--set-version", metavar="TEXT", help="the version that `cas version` prints"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def add_said(args: argparse.Namespace) -> dict[str, str]:
-    """Return what the user said of the database."""
+    """Return the facts about the database that the user gave."""
     said = {"source_root": args.set_root, "version": args.set_version}
     return {name: text for name, text in said.items() if text is not None}
 
 
 def line(report: ParseReport | None, image: Path) -> str:
-    """Return what is printed of a database that was made, or that was there."""
+    """Return the line about a database that was made or was up to date."""
     shown = os.path.relpath(image)
     if report is None:
-        return f"{shown}: as before: the trace has not changed"
+        return f"{shown}: unchanged, made from this trace"
     return (
         f"{shown}: {count(report.processes, 'process')}, {count(report.executions, 'execution')},"
         f" {count(report.files, 'opened file')} in {report.seconds:.1f} s"
@@ -58,7 +64,7 @@ def line(report: ParseReport | None, image: Path) -> str:
 
 
 def tell_problems(problems: Sequence[str]) -> None:
-    """Say what was left out of a trace."""
+    """Report what was left out of a trace."""
     for problem in problems:
         tell(f"cas parse: {problem}\n")
 

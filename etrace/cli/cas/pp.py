@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from etrace.postprocess.run import Result
 
-#: phase -> its options, the ancestor's too, and what they say
+#: phase -> its options, also those of Samsung CAS, and their help
 PHASES = {
-    "linked": (("--linked", "--linking"), "modules that linkers and archivers made (l, t)"),
-    "compilations": (("--compilations", "-c"), "what was compiled from what, and how (d)"),
-    "wrappers": (("--wrappers", "--rbm"), "the shell that each command ran below (m)"),
+    "linked": (("--linked", "--linking"), "find modules that linkers and archivers made (l, t)"),
+    "compilations": (("--compilations", "-c"), "find compilations (d)"),
+    "wrappers": (("--wrappers", "--rbm"), "find the shell that wraps each command (m)"),
     "patterns": (
         ("--patterns", "--precompute-command-patterns", "--pcp"),
-        "command lines against the patterns of .bas_config (n)",
+        "match command lines with the patterns of .bas_config (n)",
     ),
 }
 
@@ -39,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         phases.add_argument(*options, dest=name, action="store_true", help=text)
     parser.add_argument(
         "-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N",
-        help="threads, and compilers to ask at a time (default: one for each CPU)",
+        help="threads, and compilers to run at a time (default: one for each CPU)",
     )  # fmt: skip
     parser.add_argument(
         "--ask-compilers", dest="is_asking", action="store_true",
@@ -48,14 +48,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--confirm-inputs", action="store_true",
-        help="then let a plugin of gcc name the input files of each compilation again",
+        help="also confirm the input files of each compilation with a plugin of gcc",
     )  # fmt: skip
     parser.add_argument(
         "--list-unread", action="store_true",
-        help="only list the commands whose response files are gone, upid and file",
+        help="only list missing response files, with the upids of their commands",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true",
-                        help="run phases again whose results are still right")  # fmt: skip
+                        help="run phases again even if they are up to date")  # fmt: skip
     parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
@@ -78,15 +78,15 @@ def tell_config(config: Config) -> None:
 
 
 def teller(args: argparse.Namespace) -> Callable[[str], None]:
-    """Return what says one thing in a line, with --quiet nothing; names may hold newlines."""
+    """Return a function that prints a message on one line, or nothing with --quiet."""
     if args.quiet:
         return lambda _text: None
     return lambda text: tell("cas pp: " + text.replace("\n", "\\n") + "\n")
 
 
 def line(result: Result) -> str:
-    """Return what is printed of one phase."""
-    return f"{result.phase:<13} {result.text or 'as before: nothing it depends on has changed'}"
+    """Return the line about one phase."""
+    return f"{result.phase:<13} {result.text or 'unchanged: its inputs are the same'}"
 
 
 def update(args: argparse.Namespace, image: Image) -> list[Result]:
@@ -130,11 +130,11 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
 
 
 def list_unread(image: Image) -> None:
-    """Print the commands that are only partly known, and which response files they lack."""
+    """Print the commands that are only partly known, with their missing response files."""
     from etrace.errors import EtraceError
 
     if "unread_response_files" not in image.tables:
-        raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
+        raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
     table, upids = image["unread_response_files"], image["executions"]["upid"]
     for row, string in zip(table["execution"], table["string"], strict=True):
         path = image.string(string).decode("utf-8", "surrogateescape")

@@ -18,7 +18,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas procref`."""
     selecting.add_all(parser)
     parser.add_argument(
-        "--with-children", action="store_true", help="files of all that they started, too"
+        "--with-children", action="store_true", help="include the processes that they started"
     )
 
 

@@ -9,10 +9,10 @@ A *query module* (QUERIES) has
     def declare(parser: argparse.ArgumentParser) -> None
     def answer(image: Image, args: argparse.Namespace) -> Answer
 
-and prints nothing: `answer` gives entries (show/answer.py), and this module shows those of the last
-one in the pipeline as the options of show/output.py say. `--dbdir` and those options are added to
-every query module. What the module before gave arrives in `args` as if it had been written on the
-command line: `args.path`, `args.binary` (lists of bytes) or `args.pid` (list of `upid` or
+and prints nothing: `answer` returns entries (show/answer.py), and this module shows those of the
+last one in the pipeline as the options of show/output.py say. `--dbdir` and those options are added
+to every query module. The result of the module before arrives in `args` as if it had been written
+on the command line: `args.path`, `args.binary` (lists of bytes) or `args.pid` (list of `upid` or
 `upid:index`, bytes), whichever of the shape's `feeds` the module has. The module has one of them
 when it called `add_paths`, `add_binaries` or `add_pids` of etrace/cli/options/common.py. A module
 with `TAKES_NOTHING = True` does not open a database and gets None as `image`.
@@ -70,9 +70,9 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("compiled", "cc", "files that were compiled"),
     _query("compilation_info_for", "ci", "how files were compiled"),
     _query("revcomps_for", "rcomps", "compiled files whose compilation read a file"),
-    _query("commands", "cmds", "executions that have a program"),
-    _query("execs", "ex", "all executions, also those before a first exec"),
-    _query("tree", "", "the tree of processes"),
+    _query("commands", "cmds", "executions that ran a program"),
+    _query("execs", "ex", "all executions, also those before the first exec"),
+    _query("tree", "", "the process tree"),
     _query("binaries", "bins b", "programs that were run"),
     _query("deps", "deps_for", "everything that files were made of"),
     _query("rdeps", "revdeps_for", "linked modules, or all files, that depend on files"),
@@ -80,21 +80,21 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("revmoddeps", "revmoddeps_for", "linked modules that depend on linked modules"),
     _query("unused", "", "sources that the build never read"),
     _query("ref_files", "refs", "files that were opened"),
-    _query("faccess", "fa", "executions that opened files, and how"),
+    _query("faccess", "fa", "executions that opened files, and their access"),
     _query("procref", "pr", "files that processes opened"),
-    _fact("stat", "", "how much there is in the database"),
-    _fact("root_pid", "rpid", "the process that the build began with"),
-    _fact("source_root", "sroot", "the directory in which the build was started"),
+    _fact("stat", "", "counts of everything in the database"),
+    _fact("root_pid", "rpid", "the first process of the build"),
+    _fact("source_root", "sroot", "the directory where the build began"),
     _fact("version", "ver", "versions of the database and of etrace"),
     _fact("config", "cfg", "the configuration that `cas pp` works with"),
     _fact("compiler_pattern", "", "globs of the programs that count as compilers"),
     _fact("linker_pattern", "", "globs of the programs that count as linkers and archivers"),
 )
 PLAIN: tuple[CasCommand, ...] = (
-    CasCommand("parse", (), "parse", "make a database of a trace"),
-    CasCommand("cache", (), "cache", "make the image again when it is not right"),
+    CasCommand("parse", (), "parse", "make a database from a trace"),
+    CasCommand("cache", (), "cache", "make the image again when it is stale or damaged"),
     CasCommand("export", (), "export", "write compile_commands.json, JSON or Parquet"),
-    CasCommand("sql", (), "sql", "ask the database in SQL, by DuckDB"),
+    CasCommand("sql", (), "sql", "query the database in SQL with DuckDB"),
     CasCommand(
         "pp",
         ("postprocess",),
@@ -106,7 +106,7 @@ PLAIN: tuple[CasCommand, ...] = (
 )
 COMMANDS: tuple[CasCommand, ...] = QUERIES + PLAIN
 
-SUMMARY = "ask the database of a build"
+SUMMARY = "query the database of a build"
 
 _BY_NAME = {name: c for c in COMMANDS for name in (c.name, *c.aliases)}
 _PIPED = frozenset(name for c in QUERIES for name in (c.name, *c.aliases))
@@ -161,7 +161,7 @@ def make_parser(command: CasCommand, module: Any) -> argparse.ArgumentParser:
 
 
 def _n_values(parser: argparse.ArgumentParser, word: str) -> int:
-    """Return how many words behind an option are its values; argparse has no public way."""
+    """Return how many words after an option are its values; argparse has no public way."""
     action = parser._option_string_actions.get(word)
     if action is None:  # unknown, --option=value or -ovalue
         return 0
@@ -194,7 +194,7 @@ def steps_of(first: CasCommand, words: Sequence[str]) -> list[Step]:
 
 
 def feed(answer: Answer, given: argparse.Namespace, step: Step) -> str:
-    """Put the entries of an answer where the next module looks for them; returns the option."""
+    """Pass the entries of an answer to the next module; returns the option that takes them."""
     for option in answer.shape.feeds:
         if hasattr(given, option):
             values = getattr(given, option) or []
@@ -202,15 +202,15 @@ def feed(answer: Answer, given: argparse.Namespace, step: Step) -> str:
             setattr(given, option, [*values, *fed])
             given.fed = True
             return option
-    kinds = " or ".join(f"--{option}" for option in answer.shape.feeds) or "nothing to work on"
+    kinds = " or ".join(f"--{option}" for option in answer.shape.feeds) or "no module"
     raise UsageError(
-        f"{step.command.name} cannot take what the module before it gives ({kinds})",
-        f"cas {step.command.name} --help says what it takes",
+        f"{step.command.name} cannot take the result of the module before it ({kinds})",
+        f"cas {step.command.name} --help lists what it takes",
     )
 
 
 def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step: Step) -> None:
-    """Say that filters of the module before do not choose among what this one shows.
+    """Warn that filters of the module before do not select entries of this one.
 
     They chose files by their opens; this module is about all opens of these files.
     """
@@ -241,7 +241,7 @@ def _answer(step: Step, args: argparse.Namespace, images: dict[Any, Image]) -> A
 
 
 def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
-    """Run each module on what the one before gave, and show what the last one gives."""
+    """Run each module on the result of the one before, and print the result of the last."""
     answer: Answer | None = None
     images: dict[Any, Image] = {}
     args = common
@@ -263,7 +263,7 @@ def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
 
 
 def _leading(words: Sequence[str]) -> int:
-    """Return how many words stand before the first module."""
+    """Return the number of words before the first module."""
     parser, at = common_parser(), 0
     while at < len(words) and words[at].startswith("-"):
         at += 1 + _n_values(parser, words[at])
@@ -282,9 +282,9 @@ def top_parser() -> argparse.ArgumentParser:
         prog="cas",
         usage="cas [OPTIONS] MODULE [OPTIONS] [MODULE [OPTIONS]]...",
         description=f"A{SUMMARY[1:]}.\n\n"
-        f"queries, each of which takes what the one before it gives:\n{listing(QUERIES)}\n\n"
+        f"queries; each takes the result of the one before it:\n{listing(QUERIES)}\n\n"
         f"commands:\n{listing(PLAIN)}",
-        epilog="`cas MODULE --help` says more. The database is that of --dbdir, $DB_DIR or here.",
+        epilog="`cas MODULE --help` explains a module. --dbdir or $DB_DIR names the database.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -298,7 +298,7 @@ def _parse_plain(
     """Parse a command's words; options may stand before its name as well."""
     args, unknown = parser.parse_known_intermixed_args([*before, *behind])
     if unknown and unknown[0] in before:
-        parser.error(f"{unknown[0]} before the command: it has no such option")
+        parser.error(f"{unknown[0]} stands before the command, which has no such option")
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
@@ -320,5 +320,5 @@ def main(argv: Sequence[str]) -> int:
         return run_pipeline(steps_of(command, argv[at + 1 :]), common)
     module = command.load()
     args = _parse_plain(make_parser(command, module), argv[:at], argv[at + 1 :])
-    signal.signal(signal.SIGTERM, stop)  # these write: what is half-written has to go
+    signal.signal(signal.SIGTERM, stop)  # these commands write: unfinished files must be removed
     return int(module.run(args))

@@ -22,12 +22,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     walking.add_targets(parser)
     parser.add_argument(
         "--all", action="store_true",
-        help="every file that was made of FILE, not only linked modules",
+        help="list every file that was made from FILE, not only linked modules",
     )  # fmt: skip
     kind_options.add_kinds(parser, with_all=False)
     walking.add_copies(parser)
     parser.add_argument(
-        "--recursive", action="store_true", help="accepted; without --direct it always is"
+        "--recursive", action="store_true", help="accepted for compatibility; it is the default"
     )
     walking.add_rules(parser)
     selecting.add_filter(parser)

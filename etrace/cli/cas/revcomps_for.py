@@ -18,7 +18,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas revcomps_for`."""
     selecting.add_all(parser, files=True)
     parser.add_argument(
-        "--rcm", action="store_true", help="a map: for each file the compiled ones that read it"
+        "--rcm",
+        action="store_true",
+        help="print a map from each file to the compiled files that read it",
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas sql`: asks the database in SQL, by DuckDB."""
+"""`cas sql`: query the database in SQL with DuckDB."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas sql`."""
     add_database(parser)
-    parser.add_argument("statement", metavar="STATEMENT", nargs="?", help="what DuckDB is to run")
+    parser.add_argument("statement", metavar="STATEMENT", nargs="?", help="the SQL statement")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--json", action="store_true", help="an array of objects")
-    shown.add_argument("--csv", action="store_true", help="comma-separated, with a header")
+    shown.add_argument("--json", action="store_true", help="print an array of objects")
+    shown.add_argument("--csv", action="store_true", help="print CSV with a header")
     parser.add_argument(
         "--allow-files", action="store_true",
         help="let the statement read and write files and load extensions (default: refused)",
@@ -37,7 +37,7 @@ def _escaped(character: str) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Return JSON in which all that is not plain text is escaped: safe to show, and exact."""
+    """Return JSON in which everything but plain text is escaped: exact, and safe for terminals."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if text.isprintable():
         return text
@@ -70,7 +70,7 @@ def print_json(result: Rows) -> None:
 
 
 class Lines:
-    """What csv.writer writes to."""
+    """The stream of csv.writer."""
 
     @staticmethod
     def write(text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas tree`: the tree of processes."""
+"""`cas tree`: the process tree."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Nodes:
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas tree`."""
     selecting.add_all(parser)
-    parser.add_argument("--levels", type=positive, metavar="N", help="not deeper than N processes")
+    parser.add_argument("--levels", type=positive, metavar="N", help="at most N levels")
 
 
 def answer(image: Image, args: argparse.Namespace) -> Answer:

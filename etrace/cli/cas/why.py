@@ -28,12 +28,16 @@ WIDTH = 120
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `cas why`."""
     parser.add_argument("target", metavar="TARGET", type=os.fsencode, help="what was made")
-    parser.add_argument("file", metavar="FILE", type=os.fsencode, help="what may have gone into it")
+    parser.add_argument(
+        "file", metavar="FILE", type=os.fsencode, help="the file that may have gone into it"
+    )
     add_database(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("--full", action="store_true", help="whole commands, however long")
+    parser.add_argument("--full", action="store_true", help="print whole commands")
     walking.add_rules(parser)
-    parser.epilog = "Exit status: 0 it depends on it, 1 it does not (or something is wrong)."
+    parser.epilog = (
+        "Exit status: 0 when TARGET depends on FILE, 1 when it does not, or on an error."
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,7 +78,7 @@ def _lines(image: Image, records: Records, found: Why, width: int) -> Iterator[s
         yield f"{target} does not depend on {file}"
         yield from (f"  {reason}" for reason in found.reasons)
         yield from _listed("made of it:", found.made)
-        yield from _listed("similar files that it does depend on:", found.similar)
+        yield from _listed("similar files that it depends on:", found.similar)
         return
     yield target
     for link in found.links:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finished capture tells: how much it saw, where it is, what to do next."""
+"""The closing lines of a capture: counts, the place of the trace, the next command."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from etrace.cli.ending import tell
 from etrace.cli.show.figures import NS_PER_SECOND, count, size
 
 ZSTD_SUFFIX = ".zst"
-INTERRUPTED = "the build was interrupted: the trace is what it did until then"
+INTERRUPTED = "the build was interrupted; the trace ends there"
 
 
 def report(stats: dict[str, Any], trace: str | Path) -> None:
-    """Tell the counts of a capture and the next command; nothing when they are not known."""
+    """Print the counts of a capture and the next command; nothing when they are unknown."""
     if not stats.get("executions") or "duration_ns" not in stats:
         return
     shown = os.path.relpath(trace)

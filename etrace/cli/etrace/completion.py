@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace completion SHELL`: what makes a shell complete the commands of etrace."""
+"""`etrace completion SHELL`: print a shell completion script."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ SHELLS = ("bash", "zsh", "fish")
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the argument of `etrace completion`."""
-    parser.add_argument("shell", choices=SHELLS, help="the shell to make it for")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
     parser.epilog = (
         'In bash and zsh: eval "$(etrace completion bash)"; in fish: etrace completion fish'
-        " | source. An installed etrace has done this already."
+        " | source. An installed etrace sets this up by itself."
     )
 
 

@@ -10,7 +10,7 @@ from etrace.capture import doctor, features
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """`etrace doctor` has no options."""
-    parser.epilog = "Exit status 0 when at least one backend works, else 1."
+    parser.epilog = "Exit status: 0 when at least one backend works, else 1."
 
 
 def run(_args: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`etrace run -- make -j8`: trace a command and everything it starts.
 
-Every build begins with this: what is slow to import is imported where it is used.
+Every build begins with this module, so slow imports happen where they are used.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from etrace.capture.backend import Backend, Outcome, Progress
 
 EPILOG = """\
-The exit status is that of the command; 128+N when signal N ended it; 125 when the capture failed,
-126 and 127 when the command cannot be started. The trace is DIR/.nfsdb, how the capture went
-DIR/.nfsdb.stats. When the command starts, an older trace is renamed to .nfsdb.old. With --env, or
-as root, only you can read these files.
+The trace is DIR/.nfsdb, and DIR/.nfsdb.stats has the counts of the capture. Only you can read
+them. When the command starts, an older trace is renamed to .nfsdb.old.
+
+exit status: that of the command, or 128+N when signal N ended it; 125 when the capture failed;
+126 and 127 when the command cannot be started.
 """
 #: options without a value: (name, what it does)
 FLAGS = (
@@ -32,8 +33,8 @@ FLAGS = (
     ("--mounts", "record mount and umount"),
     ("--thread-names", "record thread names (Comm)"),
     ("--wait-all", "wait for processes that outlive the command, however long"),
-    ("--no-response-files", "do not keep what response files (@FILE) of compilers hold"),
-    ("--quiet", "no status line, no summary"),
+    ("--no-response-files", "do not save the contents of compilers' response files (@FILE)"),
+    ("--quiet", "print no status line and no summary"),
 )
 SHORT = {"-q": "--quiet", "-o": "--output"}
 VALUED = ("--output", "--backend")
@@ -66,7 +67,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 class Arguments:
-    """What argparse would give for a command line without anything unusual in it."""
+    """The arguments of a plain command line, as argparse would return them."""
 
     def __init__(self) -> None:
         self.output = "."
@@ -97,7 +98,7 @@ def read(words: list[str]) -> Arguments | None:
 
 
 def status_fields(progress: Progress, elapsed: float) -> tuple[str, ...]:
-    """Fields of the live status line, those that people miss most first."""
+    """Fields of the live status line, the most important first."""
     from etrace.cli.show.figures import count, size
 
     return (

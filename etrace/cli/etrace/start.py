@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sudo etrace start`: trace by the kernel module until `etrace stop`."""
+"""`sudo etrace start`: trace with the kernel module until `etrace stop`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from etrace.cli.options.common import add_output, positive
 from etrace.errors import UsageError
 
 EPILOG = """\
-Without --pid and --cgroup it traces what is started from the calling shell from now on: the root is
-the nearest ancestor of this command that is not sudo, doas, su, pkexec, runuser or etrace. With
-sudo's use_pty there are two sudo processes in between; both are passed over.
+Without --pid and --cgroup it traces everything that the calling shell starts from now on. The root
+is the nearest ancestor of this command that is not sudo, doas, su, pkexec, runuser or etrace.
 
-The trace is DIR/.nfsdb.capturing while it is written; `sudo etrace stop` makes it .nfsdb, with
-.nfsdb.stats beside it (.nfsdb.zst with --zstd). They belong to the user who called sudo and are
-made with that user's rights. A trace that was there before is kept as .nfsdb.old.
+The trace is DIR/.nfsdb.capturing while it is written. `sudo etrace stop` renames it to .nfsdb (with
+--zstd .nfsdb.zst) and writes .nfsdb.stats. Both belong to the user who called sudo and are made
+with that user's rights. An older trace is kept as .nfsdb.old.
 
-exit status: 0 events are recorded from now on; 2 wrong usage; 125 it could not be started, and
-nothing has changed.
+exit status: 0 the session has started; 2 wrong usage; 125 the session could not start, and nothing
+has changed.
 
   sudo etrace start; make; sudo etrace stop; etrace_parser .nfsdb .nfsdb.json
 """
@@ -40,9 +39,9 @@ FLAGS = (
     (
         "--isolate",
         Option.ISOLATE,
-        "processes that are not traced pay nothing; refused while others watch system calls",
+        "cost untraced processes nothing; refused while others trace system calls",
     ),
-    ("--descendants", Option.DESCENDANTS, "also what the root has started before"),
+    ("--descendants", Option.DESCENDANTS, "also trace what the root started before"),
 )
 
 
@@ -64,20 +63,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=positive,
         metavar="KIB",
         default=0,
-        help=f"buffer of each CPU (default: {session.DEFAULT_BUFFER_KIB}, "
+        help=f"size of the buffer of each CPU (default: {session.DEFAULT_BUFFER_KIB}, "
         "less on a machine with little memory)",
     )
     parser.add_argument(
         "--module",
         type=Path,
         metavar="FILE",
-        help="load this etrace.ko; only root may be able to write it and what it lies in",
+        help="load this etrace.ko; only root may be able to write to it and its directories",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
 
 def options(args: argparse.Namespace) -> Option:
-    """Return what the kernel is asked to record."""
+    """Return the options of the kernel module."""
     found = Option.NONE
     for name, option, _ in FLAGS:
         if getattr(args, name.removeprefix("--").replace("-", "_")):

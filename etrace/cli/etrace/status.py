@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace status`: whether a session of the kernel module runs, and what it has lost."""
+"""`etrace status`: show the session of the kernel module and what it lost."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from etrace.cli.show.figures import count, size
 
 EXIT_RUNS, EXIT_NONE = 0, 1
 EPILOG = """\
-Needs no rights. Counters are those of the kernel module (docs/capture-kmod-control.md says what
-each means), losses first.
+Needs no rights. It prints the counters of the kernel module, losses first. The counters are
+described in docs/capture-kmod-control.md.
 
-exit status: 0 a session runs, 1 none does (or it died).
+exit status: 0 a session is running; 1 no session is running, or it died.
 """
 CHANGES = {
     Phase.STARTING: "a session is being started",
@@ -61,16 +61,18 @@ def as_json(view: View) -> dict[str, Any]:
 
 
 def headline(view: View) -> str:
-    """Return what is the matter, in one line or two."""
+    """Return the state in one or two lines."""
     if view.running:
-        return "a session runs"
+        return "a session is running"
     if view.state is not None:
-        return "a session died: its collector is gone\n  do this: sudo etrace stop keeps its trace"
+        return (
+            "the session died: its collector has ended\n  do this: sudo etrace stop keeps its trace"
+        )
     if view.status is not None and view.status.phase is Phase.RUNNING:
         return f"process {view.status.owner_pid} runs a session that etrace did not start"
     if view.status is not None and view.status.phase in CHANGES:
         return CHANGES[view.status.phase]
-    return "no session runs"
+    return "no session is running"
 
 
 def _counters(status: Status) -> list[tuple[str, str]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sudo etrace stop`: end the session of `etrace start` and give its trace its name."""
+"""`sudo etrace stop`: end the session of `etrace start` and write its trace."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from etrace.cli.show.figures import count
 
 EXIT_LOST = 2
 EPILOG = """\
-Everything that was recorded before is written first. Then the ftrace instance is removed and the
-module unloaded if `etrace start` had loaded it. A session that died (its collector was killed) is
-cleaned up alike; what it captured is kept.
+It first writes everything that was recorded. Then it removes the ftrace instance, and unloads the
+module if `etrace start` loaded it. A session that died (its collector was killed) is cleaned up in
+the same way, and its trace is kept.
 
-exit status: 0 the trace is complete; 2 events are lost, as told (or wrong usage); 1 no session
-runs; 125 the session could not be ended. Interrupted while it waits, it has undone nothing: run it
-again.
+exit status: 0 the trace is complete; 2 events are lost, as reported (or wrong usage); 1 no session
+is running; 125 the session could not be stopped. When it is interrupted, run it again.
 """
 
 
@@ -29,11 +28,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace stop`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no summary")
 
 
 def tell_losses(ending: Ending) -> None:
-    """Say in words and figures what is missing."""
+    """Report every loss with its count and reason."""
     for loss in ending.losses:
         least = "at least " if loss.at_least else ""
         tell(f"etrace: {least}{count(loss.n, 'event')} lost: {loss.reason}\n")
@@ -49,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if ending.aside and not args.quiet:
         tell(f"etrace: {told_aside(ending.trace.name)}\n")
     if not ending.published:
-        tell("etrace: nothing was traced: no trace was written\n")
+        tell("etrace: nothing was traced, so no trace was written\n")
     for warning in ending.warnings:
         tell(f"etrace: {warning}\n")
     if not args.quiet:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace summary`: what a parsed build did, on one page."""
+"""`etrace summary`: show a build on one page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def _slow(execution: Execution, width: int) -> str:
-    """Return one line; the end of a long command stays, where the names of files are."""
+    """Return one line; a long command keeps its end, which has the names of files."""
     program = PurePosixPath(execution.binary).name
     start = f"{seconds(execution.elapsed):>11}  {program:<8} "
     text, room = shlex.join(execution.argv), max(width - len(start), 24)
@@ -71,7 +71,7 @@ def text(page: Summary, width: int) -> Iterator[str]:
     if page.slowest:
         yield from ("", "slowest commands")
         yield from (_slow(execution, width) for execution in page.slowest)
-        yield from ("", "where the time went (commands that start no others)")
+        yield from ("", "time by program (commands that start no others)")
         yield from (_program(p) for p in page.programs)
     yield from ("", "what the binaries are made of (cas deps lists it)")
     for product in page.products:
@@ -79,11 +79,11 @@ def text(page: Summary, width: int) -> Iterator[str]:
     if page.n_products > len(page.products):
         yield f"  and {page.n_products - len(page.products)} more"
     if not page.products:
-        yield "  the build left no binary behind"
+        yield "  the build made no binary"
 
 
 def shown(line: str) -> str:
-    """Return a line as a terminal may have it: no control characters, nothing it cannot print."""
+    """Return a line for a terminal: without control characters and what it cannot print."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c) & 0xFF:02x}" for c in line)
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"  # no stream at all: `>&-`
     return plain.encode(encoding, errors="backslashreplace").decode(encoding)

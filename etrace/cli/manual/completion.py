@@ -45,17 +45,17 @@ def command_names(program: Program) -> str:
 
 
 def query_names(program: Program) -> str:
-    """Return the names and aliases of what may follow in a pipeline."""
+    """Return the names and aliases of all query modules."""
     return " ".join(n for command in program.commands if command.is_query for n in command.names)
 
 
 def takes_files(command: Command) -> bool:
-    """Tell whether a query takes FILEs, of which those that were linked are the likely ones."""
+    """Tell whether a query takes FILEs; shells complete the linked modules."""
     return command.is_query and any(o.kind is Kind.FILE for o in command.arguments)
 
 
 def described(options: Iterable[Option]) -> list[str]:
-    """Return `name:what it does` of each option, quoted, as zsh's _describe takes them."""
+    """Return `name:help` of each option, quoted, as zsh's _describe takes them."""
     return [quote(f"{name}:{o.help}") for o in options for name in o.names]
 
 

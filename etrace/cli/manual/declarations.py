@@ -21,7 +21,7 @@ from etrace.errors import EtraceError
 
 
 class Kind(enum.Enum):
-    """What the value of an option is, as far as a shell can complete it."""
+    """The kind of an option's value, for completion."""
 
     NONE = "none"  #: it takes no value
     FILE = "file"
@@ -44,7 +44,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command of a program, or a program that has none."""
+    """One command of a program, or a program without commands."""
 
     name: str
     aliases: tuple[str, ...]
@@ -57,12 +57,12 @@ class Command:
 
     @property
     def word(self) -> str:
-        """What is written on the command line: of a child, behind its parent."""
+        """The word on the command line; that of a child comes after its parent."""
         return self.name.removeprefix(f"{self.parent}-") if self.parent else self.name
 
     @property
     def title(self) -> str:
-        """Its name for people."""
+        """Its name in titles."""
         return f"{self.parent} {self.word}" if self.parent else ", ".join(self.names)
 
     @property
@@ -73,7 +73,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program: `usage` is what stands behind its name; `body` is its own declaration."""
+    """One program: `usage` follows its name; `body` is its own declaration."""
 
     name: str
     summary: str
@@ -85,7 +85,10 @@ class Program:
 
 DIRECTORIES = {"DIR"}
 FILES = {"FILE", "PATH", "INPUT", "OUTPUT", "LOG", "AFTER", "BINARY", "[N=]FILE"}
-EXIT_STATUS = "0; 1 when it failed; 2 for wrong usage; 130 after Ctrl-C, 141 after a closed pipe."
+EXIT_STATUS = (
+    "0 on success; 1 on failure; 2 for wrong usage; 130 after Ctrl-C; "
+    "141 when the reader of the output has gone."
+)
 RUN_STATUS = f"{EXIT_STATUS} `etrace run` ends with the status of the command that it traced."
 
 
@@ -138,7 +141,7 @@ def _command(
 
 
 def _with_children(parent: Command, children: Sequence[Command]) -> list[Command]:
-    """Return a command whose first argument is the word of one of its children, and these."""
+    """Return a command with children, whose first argument is the word of a child."""
     words = tuple(child.word for child in children)
     which = Option((), "COMMAND", Kind.WORDS, words, "one of those below")
     return [replace(parent, arguments=(which,)), *children]
@@ -200,14 +203,14 @@ def _c_option(found: re.Match[str]) -> Option:
 
 
 def read_help(name: str, text: str) -> Program:
-    """Turn the `--help` of a C program into its declaration: usage, text, options, exit status."""
+    """Read the declaration of a C program from its `--help`: usage, text, options, exit status."""
     head, description, options, status = text.strip().split("\n\n")
     words = " ".join(head.removeprefix("usage:").split())
     usage = tuple(part.strip() for part in words.split(f"{name} ") if part.strip())
     found = [match for line in options.splitlines() if (match := _HELP_LINE.fullmatch(line))]
     if len(found) != len(options.splitlines()):
         raise EtraceError(f"{name} --help has lines that are no options")
-    summary = "print what the kernel module writes, as event lines in the order of time"
+    summary = "print the records of the kernel module as event lines, in the order of time"
     declared = tuple(_c_option(match) for match in found)
     body = Command(name, (), summary, declared, (), " ".join(description.split()))
     return Program(name, summary, usage, body, (), status.removeprefix("Exit status: "))

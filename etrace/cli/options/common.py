@@ -16,7 +16,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 class Parser(argparse.ArgumentParser):
-    """One that says which option is like an unknown one."""
+    """A parser that suggests an option for an unknown one."""
 
     def error(self, message: str) -> NoReturn:
         """End with the usage and a message."""
@@ -54,11 +54,11 @@ def add_unpacking(parser: argparse.ArgumentParser) -> None:
 
 
 def _trace_directory(text: str) -> Path:
-    """Read the directory of `-o`: the name of a trace there is a mistake that nobody would see."""
+    """Read the directory of `-o`; refuse the name of a trace."""
     path = Path(text)
     if path.name.startswith(".nfsdb"):
         raise argparse.ArgumentTypeError(
-            f"{text}: -o takes a directory and the trace becomes DIR/.nfsdb: write -o {path.parent}"
+            f"{text}: -o takes a directory, and the trace is DIR/.nfsdb: write -o {path.parent}"
         )
     return path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that choose files by their kind, and what is said of those that are not shown."""
+"""Options that select files by kind, and the message about hidden files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shown(
 ) -> list[int]:
     """Return those rows of `paths` that the options show, `usual` ones without any.
 
-    Says on standard error how many of what kinds are not shown when nobody asked for kinds.
+    Without such options it reports on standard error how many files of which kinds are hidden.
     """
     if args.all and not args.kinds:
         return list(paths)

@@ -12,8 +12,8 @@ from etrace.cli.options.common import add_binaries, add_paths, add_pids
 from etrace.query.chosen import Given, paths_that_hold
 from etrace.query.filters import parse_executions, parse_opens
 
-FILTER_HELP = "files for which TEXT holds: [path=*.h,type=wc]and[access=r]; see docs/filters.md"
-COMMAND_HELP = "commands for which TEXT holds: [bin=/gcc]or[cmd= -c ]; see docs/filters.md"
+FILTER_HELP = "files that match TEXT: [path=*.h,type=wc]and[access=r]; see docs/filters.md"
+COMMAND_HELP = "commands that match TEXT: [bin=/gcc]or[cmd= -c ]; see docs/filters.md"
 
 
 def add_filter(parser: argparse._ActionsContainer) -> None:

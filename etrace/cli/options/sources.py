@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that say which compiled sources go to another tool, and what was left out."""
+"""Options that select the compiled sources for another tool, and the message about the others."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORDS = {
     source_choice.STDIN: "of sources that came through standard input",
     source_choice.GONE: "of sources that are not there now",
 }
-#: what an option asked for needs words only when it leaves nothing
+#: what an option leaves out is reported only when nothing is left
 _ASKED = {
     source_choice.ELSEWHERE: "of sources outside --below",
-    source_choice.FILTERED: "of sources that --filter does not choose",
+    source_choice.FILTERED: "of sources that --filter does not select",
 }
 
 
@@ -39,7 +39,7 @@ def add_sources(parser: argparse._ActionsContainer, *, with_all: bool = True) ->
 
 
 def choice(image: Image, args: argparse.Namespace, filters: list[str]) -> SourceChoice:
-    """Return the choice that a command line asks for; `filters` are about the sources."""
+    """Return the choice of a command line; `filters` apply to the sources."""
     tests = [] if args.all else [source_choice.usual(image)]
     if args.existing:
         tests.append(source_choice.existing)
@@ -51,7 +51,7 @@ def choice(image: Image, args: argparse.Namespace, filters: list[str]) -> Source
 
 
 def tell_left_out(chosen: SourceChoice) -> None:
-    """Say on standard error what a choice left out without having been asked by name."""
+    """Report on standard error what a choice left out by default."""
     words = _WORDS if chosen.n_taken else _WORDS | _ASKED
     told = {why: n for why, n in chosen.left_out.items() if why in words}
     parts = [f"{n:,} {words[why]}" for why, n in told.items()]

@@ -16,30 +16,30 @@ TARGET_HELP = "see docs/dependencies.md; [file=PATH,direct=true,...] has options
 
 def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
     """Add the options that make Rules."""
-    group = parser.add_argument_group("what the walk passes")
+    group = parser.add_argument_group("which paths count")
     if direct:
         group.add_argument(
             "--direct", "--direct-global", dest="direct", action="store_true",
-            help="list other linked modules, and do not look behind them",
+            help="list other linked modules, but not their dependencies",
         )  # fmt: skip
     group.add_argument(
         "--ordered", action=argparse.BooleanOptionalAction, default=True,
-        help="what was written after it was read is no input (default)",
+        help="ignore files that were written after they were read (default)",
     )  # fmt: skip
     group.add_argument(
         "-P", "--pipes", "--with-pipes", dest="pipes", action=argparse.BooleanOptionalAction,
-        default=None, help="follow data through pipes (default, unless .bas_config says no)",
+        default=None, help="follow data through pipes (default, unless .bas_config disables it)",
     )  # fmt: skip
     group.add_argument(
         "-w",
         "--wrap-deps",
         dest="wrapped",
         action="store_true",
-        help="take a shell and all that it started as one command",
+        help="treat a shell and all that it started as one command",
     )
     group.add_argument(
         "--programs", action="store_true",
-        help="every program that ran counts as read, not only those that the build made",
+        help="count every program that ran as read, not only those that the build made",
     )  # fmt: skip
     _add_patterns(group)
 
@@ -48,25 +48,25 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
     """Add `--with-copies`."""
     parser.add_argument(
         "--with-copies", action="store_true",
-        help="installed, stripped, renamed and hard linked copies of linked modules too",
+        help="also installed, stripped, renamed and hard-linked copies of linked modules",
     )  # fmt: skip
 
 
 def _add_patterns(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--exclude-file", "--exclude", dest="exclude_files", metavar="GLOB", action="append",
-        type=os.fsencode, default=[], help="files that are listed and not looked behind",
+        type=os.fsencode, default=[], help="files that are listed, but not their dependencies",
     )  # fmt: skip
     group.add_argument(
         "--exclude-cmd", "--exclude-command", dest="exclude_commands", metavar="GLOB",
         action="append", type=os.fsencode, default=[],
-        help="commands (arguments joined by one space) whose inputs do not count",
+        help="commands (arguments joined by single spaces) whose inputs do not count",
     )  # fmt: skip
     group.add_argument(
         "--negate-pattern",
         dest="negate",
         action="store_true",
-        help="the two options above say what is NOT excluded",
+        help="negate the two options above: exclude everything else",
     )
 
 
@@ -94,7 +94,7 @@ def targets(args: argparse.Namespace) -> list[bytes]:
     """Return the files that a command is about; UsageError without any."""
     if not args.path and not args.fed:
         module = getattr(args, "next_module", "")  # `cas deps b`, where b is a file as well
-        hint = f"{module} is a module here; for a file of that name write ./{module}"
-        usual = "say which: a path, the end of one, or a glob"
+        hint = f"{module} is a module; for a file of that name write ./{module}"
+        usual = "name a file: a path, the end of a path, or a glob"
         raise UsageError("no FILE", hint if module else usual)
     return args.path or []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query module answers: entries of one kind, and how that kind is shown and fed on.
+"""The answer of a query module: entries of one kind, and how that kind is shown and passed on.
 
 A shape turns one entry into a line, a line of details, a JSON value, and what the next module of a
 pipeline takes. Entries are rendered only when they are shown: an answer of a million rows of which
@@ -18,9 +18,9 @@ class Style:
     """How the user wants entries to be shown."""
 
     root: bytes = b""  #: paths below this directory are shown relative to it; empty: absolute
-    original: bool = False  #: paths as the programs asked for them
+    original: bool = False  #: paths as the programs gave them
     raw: bool = False  #: commands joined by blanks, without quotes of a shell
-    one_line: bool = False  #: for a terminal: no name takes two lines
+    one_line: bool = False  #: for a terminal: every name takes one line
 
 
 class Shape(Protocol):
@@ -28,7 +28,7 @@ class Shape(Protocol):
 
     @property
     def feeds(self) -> tuple[str, ...]:
-        """Options of the next module that an entry can be fed to, best first: path, binary, pid."""
+        """Options of the next module that take an entry, best first: path, binary, pid."""
         ...
 
     def plain(self, item: Any, style: Style) -> bytes:
@@ -36,15 +36,15 @@ class Shape(Protocol):
         ...
 
     def details(self, item: Any, style: Style) -> bytes:
-        """Return the line of an entry with all that is known of it."""
+        """Return the line of an entry with all its fields."""
         ...
 
     def entry(self, item: Any, style: Style) -> Any:
-        """Return what stands in the `entries` of `--json`; bytes by surrogateescape."""
+        """Return the value of an entry in `--json`; bytes by surrogateescape."""
         ...
 
     def record(self, item: Any, style: Style) -> Mapping[str, Any]:
-        """Return what stands there with `--details`; `--fmt` and `--sorting-key` take its keys."""
+        """Return the value with `--details`, whose keys `--fmt` and `--sorting-key` take."""
         ...
 
     def feed(self, item: Any, option: str) -> bytes:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How answers of queries are chosen from and shown: lines, JSON in an envelope, counts, pages.
+"""The output of queries: selection, lines, JSON in an envelope, counts, pages.
 
-Options that choose (`-n`, `-p`, `--range`, `--sorted`, ..) belong to the module behind which they
+Options that select (`-n`, `-p`, `--range`, `--sorted`, ..) belong to the module after which they
 stand; those that show (`--json`, `-o`, ..) may stand anywhere. Both may stand before the first
-module; they then are the last one's.
+module; then they belong to the last one.
 """
 
 from __future__ import annotations
@@ -55,31 +55,47 @@ def _slice(text: str) -> slice:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add what every query module has."""
-    add = parser.add_argument_group("choosing entries").add_argument
+    add = parser.add_argument_group("selection").add_argument
     add("-s", "--sorted", action="store_true", help="sort entries by their lines")
     add("--sorting-key", metavar="KEY", help="sort by a key of the JSON that --details shows")
-    add("--reverse", action="store_true", help="last entry first")
-    add("--range", type=_slice, metavar="A:B[:C]", help="entries A to B - 1, as Python cuts a list")
-    add = parser.add_argument_group("showing them").add_argument
+    add("--reverse", action="store_true", help="reverse the order")
+    add("--range", type=_slice, metavar="A:B[:C]", help="entries A to B - 1, as a Python slice")
+    add = parser.add_argument_group("output").add_argument
     add("-n", "--entries-per-page", dest="page_size", type=_natural, default=0, metavar="N",
-        help="N entries a page (default: all on one)")  # fmt: skip
+        help="N entries on a page (default: all on one)")  # fmt: skip
     add("-p", "--page", type=_natural, default=0, metavar="P", help="page P, from 0")
-    add("-l", "--count", action="store_true", help="only how many there are")
+    add("-l", "--count", action="store_true", help="print only the number of entries")
     add("--json", action="store_true", help="JSON: count, page, .., entries")
     add("--plain", dest="json", action="store_false", help="one entry a line (default)")
-    add("--details", action="store_true", help="all that is known of each entry")
-    add("--fmt", metavar="TEXT", help="TEXT for each entry, with {KEY}s of --details --json in it")
-    add("-0", "--null", dest="nul", action="store_true", help="end entries by NUL, not newline")
+    add("--details", action="store_true", help="all fields of each entry")
+    add(
+        "--fmt",
+        metavar="TEXT",
+        help="print TEXT for each entry; {KEY} is a key of --details --json",
+    )
+    add(
+        "-0",
+        "--null",
+        dest="nul",
+        action="store_true",
+        help="end entries with NUL instead of a newline",
+    )
     add("-R", "--relative", action="store_true", help="paths relative to the source root")
-    add("--original-path", action="store_true", help="paths as the programs asked for them")
-    add("--raw-command", action="store_true", help="commands without the quotes of a shell")
-    add("-o", "--output", type=Path, metavar="FILE", help="write FILE, whole or not at all")
+    add("--original-path", action="store_true", help="paths as the programs gave them")
+    add("--raw-command", action="store_true", help="commands without shell quoting")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to FILE, which appears whole or not at all",
+    )
 
 
 def carried(
     before: argparse.Namespace, common: argparse.Namespace, *, is_last: bool
 ) -> argparse.Namespace:
-    """Return what a module's arguments begin with: what was said before it and holds for it."""
+    """Return the options before a module that hold for it."""
     names = ("database", *SHOWN)
     given = {name: getattr(before, name) for name in names}
     if is_last:
@@ -87,7 +103,7 @@ def carried(
     return argparse.Namespace(**given)
 
 
-# ---- choosing ----
+# ---- selection ----
 
 
 def _sort_key(answer: Answer, name: str, style: Style) -> Callable[[Any], Any]:
@@ -119,7 +135,7 @@ def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
     return Answer(answer.shape, items)
 
 
-# ---- showing ----
+# ---- output ----
 
 
 def _field(record: Any, name: str) -> Any:
@@ -131,13 +147,15 @@ def _field(record: Any, name: str) -> Any:
 
 
 def _formatter(answer: Answer, text: str, style: Style) -> Callable[[Any], bytes]:
-    """Return what renders an entry by `--fmt`; UsageError for an unbalanced brace."""
+    """Return the function that formats an entry by `--fmt`; UsageError for an unbalanced brace."""
     from string import Formatter
 
     try:
         parts = [(literal, name) for literal, name, _, _ in Formatter().parse(text)]
     except ValueError as error:
-        raise UsageError(f"--fmt {text!r}: {error}", "write {{ and }} for braces") from error
+        raise UsageError(
+            f"--fmt {text!r}: {error}", "write {{ and }} for literal braces"
+        ) from error
 
     def render(item: Any) -> bytes:
         record = answer.shape.record(item, style)
@@ -216,13 +234,13 @@ def _lines(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[b
 
 def _check(args: argparse.Namespace) -> None:
     if args.page and not args.page_size:
-        raise UsageError("--page needs -n", "-n N says how many entries a page has")
+        raise UsageError("--page needs -n", "-n N sets the number of entries on a page")
     if args.json and args.fmt is not None:
-        raise UsageError("--fmt makes lines, and --json asks for JSON", "leave one of them out")
+        raise UsageError("--fmt and --json exclude each other", "leave one of them out")
 
 
 def pieces(answer: Answer, args: argparse.Namespace, style: Style) -> Iterable[bytes]:
-    """Return what is to be written."""
+    """Return the pieces of the output."""
     if args.count:
         n_items = len(answer.items)
         return (encode({"count": n_items}) + b"\n" if args.json else b"%d\n" % n_items,)
@@ -243,7 +261,7 @@ def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
 
 @contextmanager
 def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
-    """Give a stream into what `-o` names: a file appears whole or not at all. OSError.
+    """Yield a stream to the file of `-o`, which appears whole or not at all. OSError.
 
     A link of this user or of root is followed; what is no regular file (/dev/null, a pipe) is
     written to as it is. Nobody can read a file who cannot read `models`, or could not read the file
@@ -264,7 +282,7 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
 
 
 class _Tame(io.RawIOBase):
-    """A stream to a terminal, which shows what is written and does nothing else."""
+    """A stream to a terminal that escapes control characters."""
 
     def __init__(self, terminal: BinaryIO) -> None:
         self._terminal = terminal
@@ -280,7 +298,7 @@ class _Tame(io.RawIOBase):
 
 @contextmanager
 def opened(path: Path | None, *models: Path) -> Iterator[BinaryIO]:
-    """Give the stream of `-o`: `writing(path)`, or standard output when there is no path."""
+    """Yield the stream of `-o`: `writing(path)`, or standard output without a path."""
     if path is None:
         if sys.stdout is None:  # `>&-`
             raise EtraceError("standard output is closed", "give -o FILE, or leave it open")
@@ -293,13 +311,13 @@ def opened(path: Path | None, *models: Path) -> Iterator[BinaryIO]:
 
 
 def _tame(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines that do nothing to a terminal but show; a path may hold any bytes."""
+    """Yield lines with control characters escaped for a terminal; a path may hold any bytes."""
     for part in parts:
         yield printable(part.decode(errors="surrogateescape")).encode(errors="replace")
 
 
 def put(text: str) -> None:
-    """Write text to standard output; on a terminal it does nothing but show."""
+    """Write text to standard output; for a terminal control characters are escaped."""
     if sys.stdout is not None:
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
 

@@ -35,7 +35,7 @@ def wanted() -> bool:
 
 
 def in_foreground() -> bool:
-    """Whether the terminal of standard error belongs to this job now."""
+    """Whether this job is in the foreground of standard error's terminal."""
     try:
         return os.tcgetpgrp(sys.stderr.fileno()) == os.getpgrp()
     except OSError:
@@ -43,7 +43,7 @@ def in_foreground() -> bool:
 
 
 def fitting(fields: Sequence[str], columns: int) -> str:
-    """Return a row of fields: as many, from the first on, as have room whole."""
+    """Return a row of the first fields that fit whole."""
     row = ""
     for field in fields:
         longer = f"{row}  {field}" if row else f" {field}"

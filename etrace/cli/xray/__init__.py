@@ -29,11 +29,11 @@ class XrayCommand:
 COMMANDS = (
     XrayCommand("account", "how often functions were called and how long they took"),
     XrayCommand("stack", "which stacks of calls took the time"),
-    XrayCommand("flame", "a flame graph to look at, one HTML file"),
+    XrayCommand("flame", "a flame graph as one HTML file"),
     XrayCommand("graph", "which function called which, as DOT or SVG"),
     XrayCommand("graph-diff", "what changed between the call graphs of two logs"),
-    XrayCommand("convert", "write a log as YAML, JSON, CSV, Parquet, for Perfetto, .."),
-    XrayCommand("dump", "every record of a log as it stands there, with its offset"),
+    XrayCommand("convert", "convert a log to YAML, JSON, CSV, Parquet, Perfetto, .."),
+    XrayCommand("dump", "every record of a log with its offset"),
     XrayCommand("extract", "the instrumentation map of a program"),
     XrayCommand("join", "which execution of a build wrote a log"),
 )
@@ -42,8 +42,10 @@ a first look:
   etrace xray account -m PROGRAM xray-log.PROGRAM.*
   etrace xray flame -m PROGRAM xray-log.PROGRAM.* -o flame.html
 
-`etrace xray COMMAND --help` says more. Exit status: 0; 2 when something in a log was damaged (told
-of, and the rest used) or the command line was wrong; 1 when nothing could be done.
+`etrace xray COMMAND --help` explains a command.
+
+exit status: 0 on success; 2 when part of a log was damaged, which is reported while the rest is
+used, and for wrong usage; 1 on failure.
 """
 
 

@@ -19,9 +19,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", choices=tuple(convert.FORMATS), default="yaml", help="(default: %(default)s)"
     )
-    parser.add_argument(
-        "--no-sort", action="store_true", help="one thread after the other, not all by time"
-    )
+    parser.add_argument("--no-sort", action="store_true", help="sort by thread, not by time")
     parser.add_argument(
         "--by", choices=("self", "count"), default="self", help="value of folded stacks"
     )

@@ -25,7 +25,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--format", choices=("yaml", "text", "csv", "json"), default="yaml",
         help="yaml: as llvm-xray prints it (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--no-demangle", action="store_true", help="names as the linker has them")
+    parser.add_argument("--no-demangle", action="store_true", help="mangled names")
     parser.add_argument("--object", type=int, default=0, metavar="N", help="number of a DSO")
 
 

@@ -27,7 +27,7 @@ def add_maps(parser: argparse.ArgumentParser) -> None:
         "-m", "--map", action="append", default=[], metavar="[N=]FILE", dest="maps",
         help="program that wrote the log, for names; N=FILE: shared object number N",
     )  # fmt: skip
-    parser.add_argument("--no-demangle", action="store_true", help="names as the linker has them")
+    parser.add_argument("--no-demangle", action="store_true", help="mangled names")
 
 
 def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> None:
@@ -46,12 +46,17 @@ def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> No
         dest="from_time",
         metavar="TIME",
         default="0",
-        help="only what began later than this after the log's begin, as 1.5ms",
+        help="only calls that began after this time in the log: 1.5ms",
     )
-    group.add_argument("--until", dest="until_time", metavar="TIME", help="only what began before")
+    group.add_argument(
+        "--until", dest="until_time", metavar="TIME", help="only calls that began before this time"
+    )
     if of_calls:
         group.add_argument(
-            "--min-duration", metavar="TIME", default="0", help="only calls that took as long"
+            "--min-duration",
+            metavar="TIME",
+            default="0",
+            help="only calls that took at least this long",
         )
 
 
@@ -117,9 +122,9 @@ def finish_account(session: Session, native: Any) -> int:
             "exits of calls",
             " begun before the log",
         ),
-        (native.n_deduced, "call", "calls", " without an own exit"),
-        (native.n_unfinished, "call", "calls", " not over at the end"),
-        (native.n_backwards, "call", "calls", " whose time went back: 0 is counted"),
+        (native.n_deduced, "call", "calls", " without their own exit"),
+        (native.n_unfinished, "call", "calls", " not ended"),
+        (native.n_backwards, "call", "calls", " whose time went backwards, counted as 0"),
     )
     shown = ", ".join(f"{n} {one if n == 1 else more}{what}" for n, one, more, what in notes if n)
     if shown:

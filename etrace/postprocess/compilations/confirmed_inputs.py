@@ -80,7 +80,7 @@ def confirm(
     """
     check_owner(image)
     if "compilations" not in image.tables:
-        raise EtraceError(f"{image.path}: compilations were not looked for", "run: cas pp")
+        raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
     asked = [*_trusted(_questions(image, config, plugin), tell)]
     answers = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:

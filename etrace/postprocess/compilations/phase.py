@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions of compilers -> the tables `compilations*` ("d" of the JSON, seed 001).
+"""Executions of compilers -> the tables `compilations*` ("d" of the JSON).
 
 Everything comes from argv, opens and environment of the trace; the build tree is not touched and
 no compiler is run there. Which execution of a compiler, its launcher and its stages is the

@@ -73,7 +73,7 @@ class Prober:
     def _check(self, question: Question) -> Path:
         path = trusted_compiler(question.binary)
         if self._built_ns and path.stat().st_ctime_ns > self._built_ns:
-            raise UntrustedError("it changed after the build")
+            raise UntrustedError("it has changed since the build")
         return path
 
 

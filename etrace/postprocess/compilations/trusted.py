@@ -58,7 +58,7 @@ def trusted_compiler(name: bytes) -> Path:
         raise UntrustedError(f"{path}: no program")
     tool = tools.load().find_name(os.fsencode(path))
     if tool is None or not tool.settings.get("probe"):
-        raise UntrustedError(f"{path}: no compiler that can be asked")
+        raise UntrustedError(f"{path}: not a compiler that can be asked")
     return path
 
 
@@ -82,7 +82,7 @@ def check_owner(image: Image) -> None:
     except OSError:
         is_other = True
     if is_other:
-        raise EtraceError(f"{image.path} was made again meanwhile", "run the command again")
+        raise EtraceError(f"{image.path} changed meanwhile", "run the command again")
 
 
 def _files(image: Image) -> Iterator[Path]:
@@ -102,6 +102,6 @@ def _check_owner(path: Path) -> None:
     allowed = {os.geteuid(), 0} if path.is_dir() else {os.geteuid()}
     if status.st_uid not in allowed:
         raise EtraceError(
-            f"{path} belongs to another user: no compiler is run on its word",
+            f"{path} belongs to another user: its compilers are not run",
             "run cas pp without --ask-compilers and --confirm-inputs, or as that user",
         )

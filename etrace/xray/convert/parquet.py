@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from etrace.xray.convert import Options
 
 MISSING = "pyarrow is not installed"
-HINT = "pip install 'etrace[analytics]', or take --to csv"
+HINT = "pip install 'etrace[analytics]', or use --to csv"
 
 
 def _table(pa: Any, session: Session, log: Log) -> Any:

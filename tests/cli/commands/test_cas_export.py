@@ -150,7 +150,7 @@ def test_a_filter_chooses_sources(configured: Path, capsys: pytest.CaptureFixtur
     shown = capsys.readouterr()
     assert json.loads(shown.out) == []
     assert shown.err == DEFAULT.replace("2 entries", "4 entries").replace(
-        "; --all has them", ", 2 of sources that --filter does not choose"
+        "; --all has them", ", 2 of sources that --filter does not select"
     )
     assert cas(["export", "json", *words[2:]]) == 2
     assert "--filter is for compile_commands" in capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_what_is_fresh_is_not_made_again(tmp_path: Path) -> None:
     run(["parse"], write(tmp_path, story()))
     before = mtimes(tmp_path)
     again = run(["parse"], tmp_path)
-    assert (again.returncode, "as before" in again.stdout) == (0, True)
+    assert (again.returncode, "unchanged" in again.stdout) == (0, True)
     assert mtimes(tmp_path) == before
     assert "1 process" in run(["parse", "--force"], tmp_path).stdout
     assert mtimes(tmp_path) != before
@@ -107,7 +107,7 @@ def test_products_stay_when_the_trace_is_the_same(tmp_path: Path) -> None:
     run(["parse"], write(tmp_path, story()))
     run(["pp", "-q"], tmp_path)
     before = mtimes(tmp_path)
-    assert "as before" in run(["parse"], tmp_path).stdout
+    assert "unchanged" in run(["parse"], tmp_path).stdout
     assert mtimes(tmp_path) == before
     assert "wrappers" in open_database(tmp_path).tables
 
@@ -149,7 +149,7 @@ def test_parts_of_a_trace_are_merged(tmp_path: Path) -> None:
     assert run(["parse"], tmp_path).returncode == 0
     assert programs(tmp_path) == [b"/bin/cc"]
     assert open_database(tmp_path).attributes["source_root"] == "/src"
-    assert "as before" in run(["parse"], tmp_path).stdout
+    assert "unchanged" in run(["parse"], tmp_path).stdout
 
 
 def test_a_compressed_trace_is_read(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_cache_replaces_what_is_no_image(tmp_path: Path) -> None:
         assert image.read_bytes() == content
         assert run(["cache"], tmp_path).stdout == ".nfsdb.img: made\n"
         assert programs(tmp_path) == [b"/bin/cc"]
-    assert run(["cache"], tmp_path).stdout == ".nfsdb.img: as before\n"
+    assert run(["cache"], tmp_path).stdout == ".nfsdb.img: unchanged\n"
     assert right.schema == open_image(image).schema
 
 

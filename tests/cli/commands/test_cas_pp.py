@@ -35,7 +35,7 @@ SOURCES = {
     "part.h": "int part(void);\n",
 }
 DEFAULT = "cas pp: no .bas_config beside the database: using the shipped configuration\n"
-REUSED = "as before: nothing it depends on has changed"
+REUSED = "unchanged: its inputs are the same"
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def test_the_name_of_a_trace_is_no_directory_for_it(tmp_path: Path, name: str) -
     done = run(tmp_path / name, shell="true")
     assert done.returncode == 2
     assert done.stderr.endswith(
-        f"{tmp_path}/{name}: -o takes a directory and the trace becomes DIR/.nfsdb:"
+        f"{tmp_path}/{name}: -o takes a directory, and the trace is DIR/.nfsdb:"
         f" write -o {tmp_path}\n"
     )
     assert list(tmp_path.iterdir()) == []
@@ -338,7 +338,7 @@ def test_a_run_inside_a_run_is_refused_and_harms_no_trace(tmp_path: Path) -> Non
     inner = f"{ETRACE} run -o {tmp_path} -- true; echo inner $?"
     done = run(tmp_path, "-q", shell=inner)
     assert done.stdout == "inner 125\n"
-    assert "traced already" in done.stderr
+    assert "already traced" in done.stderr
     assert not (tmp_path / ".nfsdb.old").exists()
     assert b"!Exit|" in (tmp_path / ".nfsdb").read_bytes()
 

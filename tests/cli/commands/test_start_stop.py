@@ -35,12 +35,12 @@ Captured = pytest.CaptureFixture[str]
 
 def test_start_status_stop(machine: Machine, tmp_path: Path, capsys: Captured) -> None:
     assert etrace(["status"]) == 1
-    assert capsys.readouterr().out == "etrace: no session runs\n"
+    assert capsys.readouterr().out == "etrace: no session is running\n"
     assert etrace(["start", "--pid", str(os.getpid()), "-o", "out", "--buffer-size", "512"]) == 0
     assert f"etrace: recording process {os.getpid()} (" in capsys.readouterr().err
     assert etrace(["status"]) == 0
     out = capsys.readouterr().out
-    assert "etrace: a session runs\n" in out
+    assert "etrace: a session is running\n" in out
     assert f"{tmp_path}/out/.nfsdb.capturing" in out
     assert out.index("lost events") < out.index("  events")
     assert etrace(["stop"]) == 0
@@ -49,7 +49,7 @@ def test_start_status_stop(machine: Machine, tmp_path: Path, capsys: Captured) -
     assert "next: etrace_parser out/.nfsdb out/.nfsdb.json" in err
     assert machine.changes() == []
     assert etrace(["stop"]) == 1
-    assert "no session runs" in capsys.readouterr().err
+    assert "no session is running" in capsys.readouterr().err
 
 
 def test_status_is_machine_readable(machine: Machine, tmp_path: Path, capsys: Captured) -> None:
@@ -94,7 +94,7 @@ def test_a_dead_session_is_told_and_cleaned(machine: Machine, capsys: Captured) 
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     assert etrace(["status"]) == 1
-    assert "a session died" in capsys.readouterr().out
+    assert "the session died" in capsys.readouterr().out
     assert etrace(["stop"]) == 2
     assert "the collector died" in capsys.readouterr().err
     assert machine.changes() == []

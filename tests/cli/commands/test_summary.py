@@ -51,7 +51,7 @@ def test_a_summary_of_an_older_build_says_so_and_what_to_do(tmp_path: Path) -> N
     done = call(tmp_path, "etrace", "summary")
     assert done.returncode == 0
     assert done.stderr == (
-        "etrace: .nfsdb.json is older than .nfsdb: this is another build\n"
+        "etrace: .nfsdb.json is older than .nfsdb: it is of another build\n"
         "  hint: make it again: etrace_parser .nfsdb .nfsdb.json\n"
     )
     parse(tmp_path)
@@ -61,7 +61,7 @@ def test_a_summary_of_an_older_build_says_so_and_what_to_do(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("stats", "first"),
     [
-        ({"ended": "interrupted"}, "the build was interrupted: this is what it did until then"),
+        ({"ended": "interrupted"}, "the build was interrupted; the trace ends there"),
         ({"ended": "exit", "lost": 1234}, "events that the capture lost: 1,234"),
         ({"ended": "exit", "lost": 0}, "1 process, "),
         ([], "1 process, "),
