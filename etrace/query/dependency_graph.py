@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
 """Files -> who made them of what, step by step: a graph as JSON or DOT."""
-=======
-"""Files -> the graph of the executions that made them, as JSON (with CAS's keys) or DOT."""
->>>>>>> aa2ace4 (cli: help texts and messages in plain English; the map names every folder)
 
 from __future__ import annotations
 

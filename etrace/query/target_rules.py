@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""What a user calls a file -> the name, and the rules that hold for this file.
 
-<<<<<<< HEAD:etrace/query/target_rules.py
 Options for one file stand in the name itself:
-=======
-Options for one file stand in the name itself, as in Samsung CAS:
->>>>>>> aa2ace4 (cli: help texts and messages in plain English; the map names every folder):etrace/query/rules.py
 `[file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true,...]`. A key may come
 several times; a comma that belongs to a value is written `\,`.
 """

@@ -70,7 +70,7 @@ def _meant(key: str) -> str:
 
 
 def tell_config(config: Config) -> None:
-    """Say which configuration counts and what is wrong in it."""
+    """Report which configuration is used and its errors."""
     for key in config.unknown:
         tell(f"cas pp: warning: {config.path}: unknown key {key!r}{_meant(key)}\n")
     if config.is_default:
@@ -90,7 +90,7 @@ def line(result: Result) -> str:
 
 
 def update(args: argparse.Namespace, image: Image) -> list[Result]:
-    """Run the phases that were asked for; the image's file then holds what they found."""
+    """Run the phases of the command line and store their products in the image."""
     from libetrace.depend import configuration
 
     from etrace.postprocess.run import PHASES as ORDER
@@ -111,7 +111,7 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
 
 
 def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
-    """Print what gcc says of the inputs that were found, and warn where it differs."""
+    """Compare the inputs with those that gcc names, and warn of differences."""
     from libetrace.depend import configuration
 
     from etrace.postprocess.compilations.confirmed_inputs import confirm, find_plugin

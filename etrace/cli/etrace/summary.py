@@ -22,7 +22,7 @@ from etrace.query.file_kinds import USUAL, FileKind
 from etrace.query.origin import origin_of
 from etrace.query.summary import Execution, Product, Program, Summary
 
-#: how kinds are counted; those that `cas deps` does not show either are empty
+#: nouns of the kinds; empty for those that `cas deps` hides by default
 NOUNS = {
     FileKind.CONFIG: "configuration file",
     FileKind.DATA: "data file",
