@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every capture backend is: it can say whether it works here, and it can trace a command.
+"""The protocol of a capture backend: it tells whether it works here, and traces a command.
 
-A backend turns a command into a `.nfsdb` (docs/format.md) and a `.nfsdb.stats`; whatever it is made
-of, the lines are the same.
+A backend turns a command into a `.nfsdb` (docs/format.md) and a `.nfsdb.stats`. The lines do not
+depend on the backend.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Outcome:
 class Probe:
     """Whether a backend works here: tried, not guessed. `reason` and `hint` are for people.
 
-    `expected` says that nobody would wonder why it does not.
+    `expected`: it is normal that the backend does not work here.
     """
 
     works: bool
@@ -66,19 +66,19 @@ class Backend(Protocol):
 
     @property
     def description(self) -> str:
-        """One line for people."""
+        """Description in one line."""
 
     def obstacle(self) -> Probe | None:
-        """Return what certainly stands in the way, found at no cost; None when nothing is known."""
+        """Return what certainly prevents it, found at no cost; None when nothing is known."""
 
     def is_out_of_question(self) -> bool:
-        """Whether nobody would expect it to work here; asked at each start, so it must be cheap."""
+        """Whether it is normal that it does not work here; must be cheap: each start calls it."""
 
     def probe(self) -> Probe:
         """Try the backend on a trivial command."""
 
     def become(self, command: list[str], options: Options) -> None:
-        """Replace this process by the capture; return when it takes this process to drive it."""
+        """Replace this process with the capture; return when the capture needs this process."""
 
     def run(
         self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None

@@ -57,7 +57,7 @@ def _yama() -> str:
 
 
 def facts() -> Iterator[Fact]:
-    """Yield what decides whether a build can be traced here."""
+    """Yield the facts that decide whether a build can be traced here."""
     yield Fact("kernel", f"{platform.release()} {platform.machine()}")
     yield Fact("user", "root" if os.geteuid() == 0 else f"uid {os.geteuid()}, not root")
     yield Fact("capabilities", f"0x{status_field('CapEff')}")
@@ -72,7 +72,7 @@ def facts() -> Iterator[Fact]:
 
 
 def kernel_module() -> Iterator[Check]:
-    """Yield what the kernel module needs, and whether it has it here."""
+    """Yield the needs of the kernel module, and whether they are met here."""
     return findings.examine(host.real(), findings.Kernel())
 
 

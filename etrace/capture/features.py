@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this etrace was built with and what is installed beside it; how to get what is missing.
+"""The features of this etrace and of the programs beside it; how to get missing ones.
 
-The programs themselves are asked: nothing remembers what once was configured.
+The programs themselves are asked; no configuration is stored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANALYTICS = ("duckdb", "pyarrow")
 
 
 class Feature:
-    """Something that this etrace has or lacks, what it is for, and how to get it."""
+    """A feature that this etrace has or lacks, its purpose, and how to get it."""
 
     __slots__ = ("hint", "is_here", "is_native", "name", "purpose")
 
@@ -50,7 +50,7 @@ def collector_zstd() -> Feature:
 
 
 def gcc_plugin() -> Feature:
-    """Whether the plugin was built by which GCC names its input files."""
+    """Whether the GCC plugin that names input files was built."""
     return Feature(
         "gcc plugin",
         "cas pp --confirm-inputs for gcc",
@@ -118,7 +118,7 @@ def _finds_package(name: str) -> bool:
 
 
 def main() -> None:
-    """Say which features a build lacks: `make build` ends with it."""
+    """Report the features that a build lacks; the last step of `make build`."""
     for feature in examine():
         if feature.is_native and not feature.is_here:
             print(f"built without {feature.name} ({feature.purpose})\n  hint: {feature.hint}")  # noqa: T201

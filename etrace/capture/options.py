@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture is asked to record, and where; a plain class, for `etrace run` starts with it."""
+"""What a capture records, and where; a plain class, because `etrace run` starts with it."""
 
 from __future__ import annotations
 

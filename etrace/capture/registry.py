@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backends there are, in the order in which `auto` tries them."""
+"""The backends, in the order in which `auto` tries them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def names() -> list[str]:
 def choose(name: str, tell: Callable[[str], None]) -> Backend:
     """Return the backend of that name; for `auto` the first that works.
 
-    `tell` gets why a backend is passed over, unless nobody would wonder.
+    `tell` gets the reason why a backend is passed over, unless that is normal.
 
-    The last one is not tried first: it says itself, and better, what stands in its way. What is
+    The last one is not tried first: its own message is better. What is
     certain to fail is refused before anything is written: CaptureError with every reason.
     """
     if name != AUTO:

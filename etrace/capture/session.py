@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the files of a capture go, and whose they are."""
+"""The files of a capture: where they go, and who owns them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ TRACE = ".nfsdb"
 STATS = ".nfsdb.stats"
 #: what an older trace in the same directory is renamed to
 OLD_SUFFIX = ".old"
-#: files beside a trace that are of it, by what follows its name: they go aside with it
+#: files that belong to a trace, by suffix; they are renamed with it
 SIDE_SUFFIXES = (".stats", ".rsp")
-#: what response files held, beside the trace
+#: the contents of response files, beside the trace
 RESPONSES_SUFFIX = ".rsp"
 ROOT = 0
 
 
 def side_files(trace: str | Path) -> list[str]:
-    """Name the files beside a trace that are of it."""
+    """Name the files that belong to a trace."""
     return [f"{trace}{suffix}" for suffix in SIDE_SUFFIXES]
 
 
 def told_aside(name: str) -> str:
-    """Return what is said of an older trace that was put aside."""
+    """Return the message about an older trace that was renamed."""
     return f"the older trace is now {name}{OLD_SUFFIX}"
 
 
@@ -51,9 +51,9 @@ def is_being_written(trace: str | Path, dir_fd: int | None = None) -> bool:
 
 
 def owner_of(directory: str) -> Owner | None:
-    """Return who gets the files of a capture in `directory`: who called sudo, if it is theirs.
+    """Return the owner of files in `directory`: the caller of sudo, if the directory is theirs.
 
-    None: the user this process is. UsageError when sudo's variables name nobody.
+    None is the user of this process. UsageError when sudo's variables name no user.
     """
     if os.geteuid() != ROOT or not any(name.endswith(("_UID", "_USER")) for name in os.environ):
         return None

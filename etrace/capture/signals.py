@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What signals do while a build is traced, and while the machine is being changed for it."""
+"""Signals while a build is traced, and while the machine is changed for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXIT_SIGNAL = 128
 
 
 def from_terminal() -> bool:
-    """Whether a SIGINT now is a key: then every process of the foreground group has got it."""
+    """Whether a SIGINT comes from the keyboard: then the whole foreground group has got it."""
     try:
         with open("/dev/tty", "rb", buffering=0) as terminal:  # noqa: PTH123  no Path in a handler
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
@@ -24,7 +24,7 @@ def from_terminal() -> bool:
 
 @contextlib.contextmanager
 def forwarded(send: Callable[[int], None]) -> Iterator[None]:
-    """Leave the keys of the terminal to the build, hand on other signals, inside the block."""
+    """Inside the block, leave keyboard signals to the build and forward others."""
 
     def forward(number: int, _frame: FrameType | None) -> None:
         send(number)
@@ -51,7 +51,7 @@ def forwarded(send: Callable[[int], None]) -> Iterator[None]:
 
 
 class Deferred:
-    """Signals that came but were not acted upon."""
+    """Signals that are pending."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -61,7 +61,7 @@ class Deferred:
         self.number = number
 
     def check(self) -> None:
-        """Act on what came: KeyboardInterrupt, or the exit status that a shell gives the signal."""
+        """Act on a pending signal: KeyboardInterrupt, or the exit status that a shell gives it."""
         if self.number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.number:
@@ -70,7 +70,7 @@ class Deferred:
 
 @contextlib.contextmanager
 def deferred() -> Iterator[Deferred]:
-    """Let signals wait for Deferred.check() inside the block, so that no step is done by half."""
+    """Inside the block, defer signals to Deferred.check(), so that no step is left half done."""
     pending = Deferred()
     old = {n: signal.getsignal(n) for n in ENDING}
     try:

@@ -52,7 +52,7 @@ SUMMARY = "see everything a Linux build did"
 EPILOG = """\
 a first trace:
   etrace run -- make -j8
-  etrace_parser .nfsdb .nfsdb.json
+  cas parse
   etrace summary
 """
 

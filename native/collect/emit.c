@@ -106,7 +106,7 @@ static void put_event(const struct held_record *records, size_t n)
 	if (!put_records(records, n)) {
 		output_cancel();
 		if (!counters.malformed++)
-			say("cpu %u: an event of task %lld makes no sense: it is left out; please "
+			say("cpu %u: an event of task %lld is malformed and left out; please "
 			    "report", records->cpu, (long long)records->upid);
 		return;
 	}

@@ -94,27 +94,27 @@ static const char usage[] =
 
 static const char help[] =
 	"\n"
-	"Print what the etrace kernel module writes into its ftrace instance, as event lines in\n"
-	"the order of time, until SIGINT or SIGTERM; what was written before then still comes.\n"
-	"With FILE copy the lines of a trace_pipe or file.\n"
+	"Print the records of the etrace kernel module as event lines, in the order of time, until\n"
+	"SIGINT or SIGTERM. Records from before the signal are still printed. With FILE copy the\n"
+	"lines of a trace_pipe or file.\n"
 	"\n"
-	"  --tracefs DIR     where tracefs is mounted (default: where it is)\n"
-	"  --instance NAME   below DIR/instances (default: etrace)\n"
+	"  --tracefs DIR     where tracefs is mounted (default: found by itself)\n"
+	"  --instance NAME   name of the ftrace instance (default: etrace)\n"
 	"  --raw DIR         print a saved instance instead (docs/etrace_cat.md)\n"
 	"  -o, --output FILE write there; it must not exist (default: standard output)\n"
 	"  --output-fd N     write to an open descriptor\n"
 	"  --zstd            compress, in frames of a megabyte or a second\n"
-	"  --continue        at the end of a trace whose collector was killed: what is not whole goes\n"
+	"  --continue        append to the trace of a killed collector; cut what is not whole\n"
 	"  --cwd DIR         begin with the line INITCWD=DIR\n"
 	"  --stats FILE      write counters as JSON at the end\n"
 	"  --stats-fd N      the same, to an open descriptor\n"
-	"  --status-fd N     a line of JSON twice a second; in a file it replaces the one before\n"
+	"  --status-fd N     write a line of JSON twice a second; in a file it replaces the line before\n"
 	"  --ready-fd N      write a newline when all buffers are open, and close\n"
 	"  --keep-fd N       keep open until the end\n"
-	"  --memory MIB      of records held for the order, at most (default: 256)\n"
-	"  -v, --verbose     say what could not be had besides\n"
+	"  --memory MIB      limit for records that wait to be sorted (default: 256)\n"
+	"  -v, --verbose     report rights and priorities that were not granted\n"
 	"\n"
-	"Exit status: 0; 2 when anything was lost, or for wrong usage; 125 when it failed.\n";
+	"Exit status: 0; 2 when anything was lost, or for wrong usage; 125 on failure.\n";
 
 static void fail_usage(void) __attribute__((noreturn));
 

@@ -137,7 +137,7 @@ static void hold(struct cpu *cpu, struct page *page, const struct record_view *v
 static void note_bad_record(const struct cpu *cpu)
 {
 	if (!counters.malformed++)
-		say("cpu %u: a record on the page at byte %" PRIu64 " makes no sense: it is left "
+		say("cpu %u: a record on the page at byte %" PRIu64 " is malformed and left "
 		    "out; please report", cpu->buffer.number, cpu->offset);
 }
 

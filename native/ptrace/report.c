@@ -114,9 +114,9 @@ void report_survivors(void)
 	struct survivors survivors = { .len = 0 };
 
 	task_for_each(list_survivor, &survivors);
-	warn("%zu %s on unrecorded: %s; --wait-all waits for them", survivors.n,
-	     survivors.n == 1 ? "process outlives the command and goes"
-			      : "processes outlive the command and go", survivors.text);
+	warn("%zu %s unrecorded: %s; --wait-all waits for them", survivors.n,
+	     survivors.n == 1 ? "process outlives the command and continues"
+			      : "processes outlive the command and continue", survivors.text);
 }
 
 static void warn_count(u64 n, const char *one, const char *many, const char *what)
@@ -134,7 +134,7 @@ static void collect_warnings(void)
 	warn_count(counters.unread_strings, "string", "strings",
 		   "of traced programs could not be read");
 	warn_count(counters.unresolved_paths, "opened file has", "opened files have",
-		   "no resolved path: the path given stands for it");
+		   "no resolved path: the given path is used");
 	warn_count(counters.unlisted_descriptors, "program", "programs",
 		   "that may not be read: which descriptors were closed on exec is unknown");
 	warn_count(counters.orphans, "process was", "processes were",

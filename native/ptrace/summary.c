@@ -59,5 +59,5 @@ void summary_tell(bool is_interrupted)
 	    count(programs, counters.executions, "program", "programs"),
 	    count(opens, counters.opens, "open", "opens"),
 	    (double)report_duration_ns() / NS_PER_SECOND, trace, size(bytes, counters.bytes));
-	say("next: etrace_parser %s %s.json", trace, trace);
+	say("next: cas parse %s", trace);
 }

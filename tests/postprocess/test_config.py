@@ -10,8 +10,9 @@ from typing import Any
 
 import libetrace
 import pytest
-from etrace.cli.cas.pp import tell_config
 from libetrace.depend.configuration import DEFAULT, KEYS, UNUSED, Config, load
+
+from etrace.cli.cas.pp import tell_config
 
 
 def write(directory: Path, **values: Any) -> Config:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel module as a backend of `etrace run`: does it work here, and trace a command."""
+"""The kernel module as a backend of `etrace run`: whether it works here, and the capture."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of control groups (cgroups(7)): people's ones made those that the kernel module takes."""
+"""Names of control groups (cgroups(7)) -> the form that the kernel module takes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts and ends etrace_cat, the C program that takes the records out of the kernel's buffers.
+"""Starts and ends etrace_cat, the C program that reads the records from the kernel's buffers.
 
 It gets descriptors, not names: whatever it writes was opened with the right rights by output.py.
 It holds the netlink socket that owns the session, so the session ends when it dies.
@@ -28,7 +28,7 @@ from etrace.figures import count
 PROGRAM = "etrace_cat"
 READY_S = 60.0
 WAIT_THEN_EXECUTE = 'read _ && exec "$0" "$@" </dev/null'
-#: a collector that has read nothing more for so long is not waited for any longer
+#: a collector that made no progress for so long is killed
 STALLED_S = 30.0
 TICK_S = 0.5
 TELL_AFTER_S = 5.0
@@ -48,7 +48,7 @@ def program() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What the collector writes to (`log` is its stderr) and what it keeps open (`keep`)."""
+    """The files that the collector writes (`log` is its stderr) and keeps open (`keep`)."""
 
     trace: int
     stats: int
@@ -85,7 +85,7 @@ def arguments(fds: Descriptors, ready: int, source: Source) -> list[str]:
 
 
 def last_words(log: Path) -> str:
-    """Return the last line the collector said."""
+    """Return the last message of the collector."""
     try:
         lines = log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip().splitlines()
     except OSError:
@@ -118,7 +118,7 @@ class Held:
         self.process: Process = process
 
     def release(self, log: Path, check: Callable[[], None]) -> None:
-        """Let it start; return when it has every per-CPU buffer open.
+        """Let it start; return when it has opened every per-CPU buffer.
 
         `check` raises when waiting is no longer wanted.
         """
@@ -130,7 +130,7 @@ class Held:
             )
 
     def close(self) -> None:
-        """Forget it: it goes on by itself."""
+        """Stop watching it: it continues by itself."""
         os.close(self._ready)
         os.close(self._gate)
         if hasattr(self, "_child"):
@@ -156,7 +156,7 @@ def _spawn(argv: list[str], gate: int, kept: tuple[int, ...], log: int) -> subpr
 def _is_ready(reader: int, check: Callable[[], None]) -> bool:
     give_up = time.monotonic() + READY_S
     while time.monotonic() < give_up:
-        if _ended(reader, TICK_S):  # readable, or closed by a collector that gave up
+        if _ended(reader, TICK_S):  # readable, or closed by a collector that failed
             return os.read(reader, 1) != b""
         check()
     return False
@@ -189,7 +189,7 @@ def stop(
     *,
     again: bool = False,
 ) -> bool:
-    """Let the collector read what is left and end; whether it did so by itself.
+    """Let the collector read the rest and end; tell whether it ended by itself.
 
     As long as it goes forward it is waited for; when it does not it is killed. `tell` gets messages
     for people meanwhile, `check` raises when waiting is no longer wanted. `again`: it was told to

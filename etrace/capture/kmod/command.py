@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command of `etrace run`: forked, held until the kernel traces it, waited for.
+"""The command of `etrace run`: it is forked, held until the kernel traces it, and waited for.
 
 The child opens nothing and closes what the command will not get before it is traced, so that the
 trace begins with the command: no Close lines of etrace's own descriptors.
@@ -23,7 +23,7 @@ from etrace.errors import CaptureError
 NOT_FOUND, NOT_EXECUTABLE, ETRACE_FAILED = 127, 126, 125
 STDERR = 2
 GO = signal.SIGUSR1
-#: the held child looks this often whether etrace is still there
+#: the held child checks this often whether etrace still runs
 CHECK_S = 1
 #: signals that Python ignores and a command expects to have their default
 PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -78,14 +78,14 @@ class Command:
         return self._reap()
 
     def forsake(self) -> None:
-        """End a child that has not become the command; wait for one that has."""
+        """End a child that has not executed the command; wait for one that has."""
         if self._ended is None:
             if not self._released:
                 self.send(signal.SIGKILL)
             self._reap()
 
     def close(self) -> None:
-        """Close what it takes to watch it."""
+        """Close the descriptors that watch it."""
         os.close(self._fd)
 
     def _reap(self) -> Ended:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel module is asked and what it answers: kmod/include/etrace/control.h in Python.
+"""Requests to the kernel module and its replies: kmod/include/etrace/control.h in Python.
 
 The numbers are those of the header; a test reads the header and compares. How they travel is
 netlink.py's matter, so that everything else works on any `Control`.
@@ -93,7 +93,7 @@ class Counter(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What START asks for: one root process or one cgroup (a path below the cgroup2 mount)."""
+    """The request of START: one root process or one cgroup (a path below the cgroup2 mount)."""
 
     root_pid: int = 0
     cgroup: str = ""
@@ -103,7 +103,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A session that runs, and the functions that the module could not probe for it."""
+    """A running session, and the functions that the module could not probe."""
 
     session: int
     missing_probes: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the module says; counters are those of the running or of the last session."""
+    """The reply of the module; counters are those of the running or the last session."""
 
     phase: Phase
     session: int = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session amounts to: the collector's counts and the kernel's, and what was lost, in words.
+"""The result of a session: the counts of the collector and the kernel, and the losses.
 
 A record is lost where it could not be written (the module counts it), where the ring buffer threw
 it away (its own counts), or between the buffer and the file (written by the module, not read by
@@ -22,13 +22,13 @@ BACKEND = "kmod"
 SCHEMA = 1
 STOPPED = "stopped"
 LARGER = 4
-#: a module that has not had a session
+#: a module without a session so far
 NOTHING = Status(Phase.IDLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that was counted when a session ended. `status` is None when the module did not say.
+    """All counts at the end of a session. `status` is None when the module gave none.
 
     `collected` is what the collector wrote last; `whole` says that it ended by itself. It counts
     the processes that others made; `n_roots` were there before.
@@ -49,7 +49,7 @@ class Evidence:
 
     @property
     def missing_probes(self) -> tuple[str, ...]:
-        """Functions that could not be probed, or not to the end."""
+        """Functions that could not be probed, or not until the end."""
         return () if self.status is None else self.status.missing_probes
 
 
@@ -72,7 +72,7 @@ class Ending:
     losses: tuple[Loss, ...]
     warnings: tuple[str, ...]
     hint: str = ""
-    published: bool = True  #: whether there was anything to write; else an older trace is as it was
+    published: bool = True  #: whether there was anything to write; else an older trace is unchanged
 
     @property
     def lost(self) -> int:
@@ -81,7 +81,7 @@ class Ending:
 
 
 def losses(evidence: Evidence) -> tuple[Loss, ...]:
-    """Return what is missing and why."""
+    """Return the losses with their reasons."""
     collected, overrun = evidence.collected, evidence.buffers.overrun
     unread = max(evidence.count(Counter.RECORDS) - int(collected.get("records", 0)), 0)
     found = [
@@ -139,7 +139,7 @@ WARNINGS = {
 
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
-    """Return in words what the trace does not show, beside losses."""
+    """Return messages about what the trace does not show, beside losses."""
     found = [agree(n, text) for c, text in WARNINGS.items() if (n := evidence.count(c))]
     missing = evidence.missing_probes
     if missing and not probes.are_off(missing):
@@ -151,7 +151,7 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
 
 
 def hint(evidence: Evidence) -> str:
-    """Return what to do against the loss."""
+    """Return how to avoid the loss."""
     if evidence.count(Counter.LOST_EVENTS):
         return f"give larger buffers: etrace start --buffer-size {evidence.buffer_kib * LARGER}"
     if probes.are_off(evidence.missing_probes):

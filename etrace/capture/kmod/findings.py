@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between this machine and the kernel module, for `etrace doctor`.
+"""The conditions of the kernel module on this machine, for `etrace doctor`.
 
 Facts come from kernel_lockdown(7), proc(5), capabilities(7) and the kernel's module signing page.
 """
@@ -35,7 +35,7 @@ EFI_HEADER_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One condition, what it is here, and what to do when it does not hold, if that helps."""
+    """One condition, its state here, and what to do when it does not hold."""
 
     name: str
     value: str
@@ -45,7 +45,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Where the kernel tells about itself; tests put their own there."""
+    """The kernel's own files; tests replace them."""
 
     lockdown: Path = Path("/sys/kernel/security/lockdown")
     sig_enforce: Path = Path("/sys/module/module/parameters/sig_enforce")
@@ -157,7 +157,7 @@ def kprobes(kernel: Kernel) -> Check:
 
 
 def build_hint(trees: Iterable[str]) -> str:
-    """Say how to get the module, which is built of a source tree; `trees` are where one may be."""
+    """Return how to get the module, which is built from a source tree; `trees` may hold it."""
     make = "make module && sudo make install-module"
     for tree in trees:
         if os.path.isfile(f"{tree}/kmod/Kbuild"):  # noqa: PTH113
@@ -169,7 +169,7 @@ def build_hint(trees: Iterable[str]) -> str:
 
 
 def source_trees() -> list[str]:
-    """Return where the tree may be of which this package was built: around it, or its `.venv`."""
+    """Return where the source tree of this package may be: around it, or around its `.venv`."""
     package = os.path.dirname(os.path.realpath(etrace.__file__))  # noqa: PTH120
     return [os.path.dirname(package), os.path.dirname(sys.prefix)]  # noqa: PTH120
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything outside the process that a session touches, so that tests can put their own there.
+"""Everything outside the process that a session touches; tests replace it.
 
 That is: tracefs, the module, the netlink peer, the collector, /run.
 """

@@ -46,13 +46,13 @@ LOAD_HINTS = {
 
 
 class Modules(Protocol):
-    """How etrace.ko comes into the kernel and leaves it."""
+    """Loading and unloading of etrace.ko."""
 
     def is_loaded(self) -> bool:
         """Whether the kernel has it."""
 
     def source(self) -> str:
-        """Return where it would be loaded from, empty when it is nowhere. Costs milliseconds."""
+        """Return the file that would be loaded, empty without one. Takes milliseconds."""
 
     def load(self, file: Path | None) -> None:
         """Load it, from `file` when one is given. CaptureError with the reason."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module's control over generic netlink, with pyroute2 (imported when one is made: it is slow).
+"""The module's control over generic netlink, with pyroute2 (imported late, because it is slow).
 
 Message layout: kmod/include/etrace/control.h; generic netlink: Documentation/userspace-api/netlink.
 """

@@ -10,7 +10,6 @@ from typing import Any
 from etrace.cli.ending import tell
 from etrace.cli.show.figures import NS_PER_SECOND, count, size
 
-ZSTD_SUFFIX = ".zst"
 INTERRUPTED = "the build was interrupted; the trace ends there"
 
 
@@ -26,5 +25,5 @@ def report(stats: dict[str, Any], trace: str | Path) -> None:
         f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
         f" and {count(stats['opens'], 'open')} in {seconds:.1f} s -> {shown}"
         f" ({size(stats['bytes'])})\n"
-        f"etrace: next: etrace_parser {shown} {shown.removesuffix(ZSTD_SUFFIX)}.json\n"
+        f"etrace: next: cas parse {shown}\n"
     )

@@ -25,7 +25,7 @@ with that user's rights. An older trace is kept as .nfsdb.old.
 exit status: 0 the session has started; 2 wrong usage; 125 the session could not start, and nothing
 has changed.
 
-  sudo etrace start; make; sudo etrace stop; etrace_parser .nfsdb .nfsdb.json
+  sudo etrace start; make; sudo etrace stop; cas parse
 """
 FLAGS = (
     ("--env", Option.ENVIRONMENT, "record the environment of every program"),

@@ -77,7 +77,7 @@ def test_output_of_the_command_is_untouched(tmp_path: Path) -> None:
 def test_a_summary_says_what_to_do_next(tmp_path: Path) -> None:
     done = run(tmp_path, shell="exit 0")
     assert "etrace: 1 process, 1 program and " in done.stderr
-    assert "etrace_parser " in done.stderr
+    assert "next: cas parse " in done.stderr
 
 
 def test_both_backends_tell_the_same_of_a_capture(
