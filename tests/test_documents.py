@@ -12,6 +12,10 @@ import pytest
 
 TOP = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
+#: names that only the authors have
+FOREIGN = re.compile(r"\.\./shared|/work/|\bseeds? 00\d|\bthe ancestor\b|\bissue \d", re.IGNORECASE)
+#: where the demo was recorded
+RECORDED = "/work/main/build/demo"
 #: of a link in Markdown its target without the part behind `#`
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#[^)\s]*)?\)")
 
@@ -30,6 +34,12 @@ def test_every_link_leads_to_a_file(document: Path) -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(TOP)))
+def test_no_document_names_what_readers_do_not_have(document: Path) -> None:
+    page = document.read_text().replace(RECORDED, "")
+    assert [line for line in page.splitlines() if FOREIGN.search(line)] == []
+
+
 def test_the_readme_is_short() -> None:
     assert len((TOP / "README.md").read_text().split()) <= 700
 
@@ -45,6 +55,13 @@ def test_decisions_are_numbered_without_holes_and_listed() -> None:
     pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
     assert [int(name[:4]) for name in pages] == list(range(1, len(pages) + 1))
     assert re.findall(r"\]\((\d.*?\.md)\)", (folder / "README.md").read_text()) == pages
+
+
+def test_the_files_of_the_architecture_are_there() -> None:
+    page = (TOP / "docs" / "architecture.md").read_text()
+    files = re.findall(r"`([\w/]+/[\w/]+\.\w+)`", page)
+    assert len(files) > 20
+    assert [file for file in files if not (TOP / file).is_file()] == []
 
 
 def _tracked_folders() -> set[str]:

@@ -175,7 +175,7 @@ def rewrite(
     again meanwhile: row numbers in `tables` are those of the old one. OSError.
     """
     if image.path.stat().st_ino != image.inode:
-        raise EtraceError(f"{image.path} was made again meanwhile", "run the command again")
+        raise EtraceError(f"{image.path} changed meanwhile", "run the command again")
     kept = {name: _again(table) for name, table in image.tables.items()}
     kept |= {table.name: table for table in tables}
     write_image(image.path, {**image.attributes, **(attributes or {})}, list(kept.values()))

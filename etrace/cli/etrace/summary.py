@@ -99,8 +99,8 @@ def run(args: argparse.Namespace) -> int:
     made = files.json if files.json.exists() else files.image
     page, origin = summary.summarise(open_database(made)), origin_of(made)
     if origin.newer is not None:
-        tell(f"etrace: {made} is older than {origin.newer}: this is another build\n")
-        tell(f"  hint: make it again: etrace_parser {origin.newer} {files.json}\n")
+        tell(f"etrace: {made} is older than {origin.newer}: it is of another build\n")
+        tell(f"  hint: make it again: cas parse {origin.newer}\n")
     for line in (*origin.remarks, *text(page, width)):
         print(shown(line))
     return 0

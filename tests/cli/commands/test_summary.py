@@ -52,7 +52,7 @@ def test_a_summary_of_an_older_build_says_so_and_what_to_do(tmp_path: Path) -> N
     assert done.returncode == 0
     assert done.stderr == (
         "etrace: .nfsdb.json is older than .nfsdb: it is of another build\n"
-        "  hint: make it again: etrace_parser .nfsdb .nfsdb.json\n"
+        "  hint: make it again: cas parse .nfsdb\n"
     )
     parse(tmp_path)
     assert call(tmp_path, "etrace", "summary").stderr == ""
