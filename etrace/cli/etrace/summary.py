@@ -73,7 +73,7 @@ def text(page: Summary, width: int) -> Iterator[str]:
         yield from (_slow(execution, width) for execution in page.slowest)
         yield from ("", "time by program (commands that start no others)")
         yield from (_program(p) for p in page.programs)
-    yield from ("", "what the binaries are made of (cas deps lists it)")
+    yield from ("", "dependencies of the binaries (cas deps lists them)")
     for product in page.products:
         yield from _product(product)
     if page.n_products > len(page.products):
