@@ -67,7 +67,7 @@ def test_json_is_written_when_it_is_asked_for(tmp_path: Path) -> None:
     run(["parse"], write(tmp_path, story()))
     run(["pp", "-q"], tmp_path)
     before = (tmp_path / ".nfsdb.img").stat().st_ino
-    assert "as before" in run(["parse", "--json"], tmp_path).stdout
+    assert "unchanged" in run(["parse", "--json"], tmp_path).stdout
     assert sorted(path.name for path in tmp_path.glob("*.json")) == [
         ".nfsdb.env.json", ".nfsdb.json", ".nfsdb.mounts.json",
     ]  # fmt: skip
