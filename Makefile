@@ -51,7 +51,7 @@ dkms-tree: ## lay the module out as DKMS takes it, with its formatter; DEST=/usr
 
 deb: build ## Debian packages for this release of Debian, in build/packages
 	@build-aux/setup deb $(VENV)
-	$(BIN)/python packaging/build.py deb
+	$(BIN)/python build-aux/packages.py deb
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']
 	$(PYTHON) build-aux/kernel_tree.py put "$(DEST)" --maintainer '$(MAINTAINER)'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make packages: `packaging/build.py source|deb [--target SUITE] [--output DIR]`.
+"""Make packages: `build-aux/packages.py source|deb [--target SUITE] [--output DIR]`.
 
 `source` lays out the tree that packages are built from: the tracked files, the C that Cython made
 (Debian's Cython is too old to make it), and what manifest.toml renders. Nothing of it is committed.
@@ -154,8 +154,8 @@ def make_deb(out: Path, codename: str) -> list[Path]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Command line of `packaging/build.py`."""
-    parser = argparse.ArgumentParser(prog="packaging/build.py")
+    """Command line of `build-aux/packages.py`."""
+    parser = argparse.ArgumentParser(prog="build-aux/packages.py")
     parser.add_argument("what", choices=("source", "deb"))
     parser.add_argument("--target", default=this_release(), help="code name of the distribution")
     parser.add_argument("--output", type=Path, default=TOP / "build/packages")

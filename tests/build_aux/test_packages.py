@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the distribution packages are rendered to."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from backends import need_tool
+
+from etrace import __version__
+from etrace.errors import EtraceError
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def packages() -> ModuleType:
+    """build-aux/packages.py, which is no module of etrace."""
+    spec = importlib.util.spec_from_file_location("packages", TOP / "build-aux/packages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(params=["bookworm", "trixie"])
+def tree(request: pytest.FixtureRequest, packages: ModuleType, tmp_path: Path) -> Path:
+    """What the manifest renders for a release of Debian."""
+    packages.render_all(tmp_path, packages.manifest(request.param))
+    return tmp_path
+
+
+def test_every_template_is_rendered_by_the_manifest(packages: ModuleType) -> None:
+    used = {*packages.manifest("bookworm")["outputs"].values(), "script.j2"}
+    templates = TOP / "packaging/templates"
+    assert used == {str(path.relative_to(templates)) for path in templates.rglob("*.j2")}
+
+
+def test_the_version_is_that_of_the_project(tree: Path) -> None:
+    need_tool("dpkg-parsechangelog", "dpkg-dev")
+    said = subprocess.run(
+        ["dpkg-parsechangelog", "-l", tree / "debian/changelog", "-S", "Version"],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert re.fullmatch(rf"{re.escape(__version__)}-1~deb1[23]u1\n", said)
+    assert f'PACKAGE_VERSION="{__version__}"' in (tree / "debian/module/dkms.conf").read_text()
+
+
+def test_each_package_of_the_manifest_is_in_the_control_file(
+    packages: ModuleType, tree: Path
+) -> None:
+    control = (tree / "debian/control").read_text()
+    named = re.findall(r"^Package: (\S+)$", control, re.MULTILINE)
+    assert named == [
+        "etrace",
+        "python3-libetrace",
+        "etrace-dkms",
+        "libgcc-input-name",
+        "etrace-doc",
+    ]
+    assert sorted(named) == sorted(packages.manifest("bookworm")["packages"])
+
+
+def test_python_dependencies_of_the_project_are_dependencies_of_the_package(tree: Path) -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[<>=]", dependency)[0] for dependency in project["dependencies"]}
+    control = (tree / "debian/control").read_text()
+    assert {name for name in names if f" python3-{name},\n" not in control} == set()
+
+
+def test_there_is_a_script_for_each_command(tree: Path) -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    scripts = {path.name: path for path in (tree / "debian/scripts").iterdir()}
+    assert scripts.keys() == project["scripts"].keys()
+    assert all(os.access(path, os.X_OK) for path in scripts.values())
+    assert "from etrace.cli.main import cas\n" in scripts["cas"].read_text()
+
+
+def test_an_unknown_release_is_refused(packages: ModuleType) -> None:
+    with pytest.raises(EtraceError, match="no packages for 'sarge'") as refused:
+        packages.manifest("sarge")
+    assert refused.value.hint == "there are bookworm, trixie"
+
+
+def test_dkms_gets_all_that_the_module_is_built_from(tmp_path: Path) -> None:
+    subprocess.run(["make", "-s", "dkms-tree", f"DEST={tmp_path / 'tree'}"], check=True, cwd=TOP)
+    kmod = {str(p.relative_to(TOP / "kmod")) for p in (TOP / "kmod/src").rglob("*.[ch]")}
+    laid = {str(p.relative_to(tmp_path / "tree")) for p in (tmp_path / "tree").rglob("*")}
+    assert (
+        kmod | {"Kbuild", "Makefile", "format/etrace_format.c", "include/etrace/events.h"} <= laid
+    )
+
+
+@pytest.mark.parametrize("words", [[], ["frobnicate"]])
+def test_the_builder_of_the_module_tells_its_usage(tree: Path, words: list[str]) -> None:
+    done = subprocess.run(
+        ["sh", str(tree / "debian/module/etrace-module"), *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "usage: etrace-module build [RELEASE...] | etrace-module remove\n"
