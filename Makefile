@@ -15,7 +15,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -49,9 +49,12 @@ dkms-tree: ## lay the module out as DKMS takes it, with its formatter; DEST=/usr
 	cp -R kmod/Kbuild kmod/Makefile kmod/src kmod/include "$(DEST)"
 	cp native/format/*.c native/format/*.h "$(DEST)/format"
 
-deb: build ## Debian packages for this release of Debian, in build/packages
-	@build-aux/setup deb $(VENV)
-	$(BIN)/python build-aux/packages.py deb
+deb: ## Debian packages for this release of Debian, in build/packages/deb
+rpm: ## RPM packages, in build/packages/rpm
+arch: ## what Arch's makepkg takes, in build/packages/arch
+deb rpm arch: build
+	@build-aux/setup $@ $(VENV)
+	$(BIN)/python build-aux/packages.py $@ --output build/packages/$@
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']
 	$(PYTHON) build-aux/kernel_tree.py put "$(DEST)" --maintainer '$(MAINTAINER)'

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make packages: `build-aux/packages.py source|deb [--target SUITE] [--output DIR]`.
+"""Make packages: `build-aux/packages.py arch|deb|rpm [--target SUITE] [--output DIR]`.
 
-`source` lays out the tree that packages are built from: the tracked files, the C that Cython made
-(Debian's Cython is too old to make it), and what manifest.toml renders. Nothing of it is committed.
+Packages are built from a source tree of its own: the tracked files, and the C that Cython made
+(Debian's Cython is too old to make it). What manifest.toml renders comes beside it. None of it is
+committed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +27,7 @@ TOP = Path(__file__).resolve().parents[1]
 HERE = TOP / "packaging"
 TEMPLATES = HERE / "templates"
 OS_RELEASE = Path("/etc/os-release")
+DEBIAN_PYTHON = Path("/usr/lib/python3/dist-packages")
 
 
 def manifest(codename: str) -> dict[str, Any]:
@@ -35,8 +38,15 @@ def manifest(codename: str) -> dict[str, Any]:
     if codename not in targets:
         raise EtraceError(f"no packages for {codename!r}", f"there are {', '.join(targets)}")
     target = {"codename": codename, **targets[codename]}
+    names = [re.split(r"[<>=]", one)[0] for one in project["dependencies"]]
     version = f"{project['version']}-{values['revision']}{target['suffix']}"
-    return {**values, "project": project, "target": target, "version": version}
+    return {**values, "project": project, "target": target, "version": version,
+            "python_dependencies": names, "rpm_date": rpm_date(values["changed"])}  # fmt: skip
+
+
+def rpm_date(moment: str) -> str:
+    """Return the day of a time as the changelog of an RPM has it: Sun Nov 22 2026."""
+    return f"{parsedate_to_datetime(moment):%a %b %d %Y}"
 
 
 def this_release() -> str:
@@ -79,14 +89,15 @@ def translate(tree: Path) -> None:
         path.unlink()
 
 
-def render_all(tree: Path, values: dict[str, Any]) -> None:
-    """Write what the manifest renders, and a script for each command."""
-    for name, template in values["outputs"].items():
-        write(tree / name, render(TEMPLATES / template, values))
-    for name, place in values["project"]["scripts"].items():
-        module, function = place.split(":")
-        script = {"module": module, "function": function}
-        write(tree / "debian/scripts" / name, render(TEMPLATES / "script.j2", script))
+def render_all(folder: Path, values: dict[str, Any], kind: str) -> None:
+    """Write what the manifest renders for a kind of packages, or `common`, into a folder."""
+    for name, template in values["outputs"][kind].items():
+        write(folder / name, render(TEMPLATES / template, values))
+    if kind == "common":
+        for name, place in values["project"]["scripts"].items():
+            module, function = place.split(":")
+            script = {"module": module, "function": function}
+            write(folder / "scripts" / name, render(TEMPLATES / "script.j2", script))
 
 
 def write(path: Path, text: str) -> None:
@@ -96,36 +107,43 @@ def write(path: Path, text: str) -> None:
     path.chmod(0o755 if text.startswith("#!") else 0o644)
 
 
-def make_source(out: Path, codename: str) -> Path:
-    """Lay out the source tree anew; return its folder."""
-    values = manifest(codename)
+def make_source(out: Path, values: dict[str, Any]) -> Path:
+    """Lay out the source tree anew with its archive beside it; return its folder."""
     tree = out / f"etrace-{values['project']['version']}"
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     copy_sources(tree)
     translate(tree)
-    seal(tree, values)
-    archive(tree, values)
-    render_all(tree, values)
+    archive(tree, out / f"etrace_{values['project']['version']}.orig.tar.xz", values)
     return tree
 
 
-def seal(tree: Path, values: dict[str, Any]) -> None:
-    """Give all files one time, so that two builds give the same bytes."""
-    moment = parsedate_to_datetime(values["changed"]).timestamp()
-    for path in sorted(tree.rglob("*")):
-        os.utime(path, (moment, moment), follow_symlinks=False)
-
-
-def archive(tree: Path, values: dict[str, Any]) -> Path:
-    """Write the upstream archive of a Debian source package beside the tree."""
-    path = tree.parent / f"etrace_{values['project']['version']}.orig.tar.xz"
+def archive(folder: Path, path: Path, values: dict[str, Any]) -> None:
+    """Write an archive of a folder whose bytes depend on its files alone."""
+    seconds = int(parsedate_to_datetime(values["changed"]).timestamp())
     subprocess.run(
         ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w",
-         "-cJf", str(path), tree.name],
-        cwd=tree.parent, check=True,
+         f"--mtime=@{seconds}", "-cJf", str(path), folder.name],
+        cwd=folder.parent, check=True,
     )  # fmt: skip
-    return path
+
+
+def environment(values: dict[str, Any]) -> dict[str, str]:
+    """Return the environment of a build that gives the same bytes each time."""
+    seconds = int(parsedate_to_datetime(values["changed"]).timestamp())
+    return {**os.environ, "SOURCE_DATE_EPOCH": str(seconds)}
+
+
+def make_deb(out: Path, values: dict[str, Any]) -> list[Path]:
+    """Build the Debian packages; return the files."""
+    tree = make_source(out, values)
+    render_all(tree / "debian", values, "debian")
+    render_all(tree / "debian/common", values, "common")
+    install_build_dependencies(tree)
+    subprocess.run(
+        ["dpkg-buildpackage", "-us", "-uc", "-F"], cwd=tree, check=True, env=environment(values)
+    )
+    return sorted(out.glob("*.deb"))
 
 
 def install_build_dependencies(tree: Path) -> None:
@@ -141,30 +159,49 @@ def install_build_dependencies(tree: Path) -> None:
     subprocess.run(["apt-get", "build-dep", "-qq", str(tree)], check=True)
 
 
-def make_deb(out: Path, codename: str) -> list[Path]:
-    """Build the Debian packages; return the files."""
-    tree = make_source(out, codename)
-    install_build_dependencies(tree)
-    moment = int(parsedate_to_datetime(manifest(codename)["changed"]).timestamp())
+def make_rpm(out: Path, values: dict[str, Any]) -> list[Path]:
+    """Build the RPM packages; return the files. What they are built with has to be installed."""
+    make_source(out, values)
+    lay_out_common(out, values)
+    render_all(out, values, "rpm")
+    defines = {"_sourcedir": out, "_rpmdir": out, "_srcrpmdir": out, "_topdir": out / "rpmbuild"}
+    if DEBIAN_PYTHON.is_dir():
+        defines["python_lib"] = DEBIAN_PYTHON
+    words = [f"--define={name} {place}" for name, place in defines.items()]
     subprocess.run(
-        ["dpkg-buildpackage", "-us", "-uc", "-F"],
-        cwd=tree, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": str(moment)},
+        ["rpmbuild", "-ba", "--nodeps", *words, str(out / "etrace.spec")],
+        cwd=out, check=True, env=environment(values),
     )  # fmt: skip
-    return sorted(out.glob("*.deb"))
+    return sorted(out.rglob("*.rpm"))
+
+
+def make_arch(out: Path, values: dict[str, Any]) -> list[Path]:
+    """Lay out what makepkg builds from; return the files."""
+    make_source(out, values)
+    lay_out_common(out, values)
+    render_all(out, values, "arch")
+    return sorted([out / "PKGBUILD", *out.glob("*.tar.xz")])
+
+
+def lay_out_common(out: Path, values: dict[str, Any]) -> None:
+    """Write the archive of what is rendered for every kind of packages."""
+    shutil.rmtree(out / "common", ignore_errors=True)
+    render_all(out / "common", values, "common")
+    archive(out / "common", out / f"etrace-{values['project']['version']}-common.tar.xz", values)
+
+
+MAKERS = {"deb": make_deb, "rpm": make_rpm, "arch": make_arch}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Command line of `build-aux/packages.py`."""
     parser = argparse.ArgumentParser(prog="build-aux/packages.py")
-    parser.add_argument("what", choices=("source", "deb"))
+    parser.add_argument("what", choices=sorted(MAKERS))
     parser.add_argument("--target", default=this_release(), help="code name of the distribution")
     parser.add_argument("--output", type=Path, default=TOP / "build/packages")
     args = parser.parse_args(argv)
     try:
-        if args.what == "source":
-            print(make_source(args.output, args.target))
-        else:
-            print(*make_deb(args.output, args.target), sep="\n")
+        print(*MAKERS[args.what](args.output.resolve(), manifest(args.target)), sep="\n")
     except EtraceError as error:
         print(f"packaging: {error.message}: {error.hint}", file=sys.stderr)
         return 1

@@ -94,7 +94,7 @@ PACKAGED = Plan(
     (
         Step("make deb", "cd project && make deb", says=(r"etrace-dkms_\S+_all\.deb",)),
         Step("apt-get install", "apt-get install -qq --no-install-recommends libc6-dev "
-             "$(ls $PWD/project/build/packages/*.deb | grep -v dbgsym)"),
+             "$(ls $PWD/project/build/packages/deb/*.deb | grep -v dbgsym)"),
         Step("a build by the packages' commands", BUILD, PLAIN,
              says=(r"/build/a\.c$", r"/build/a$")),
         Step("etrace doctor", "etrace doctor", PLAIN, says=(r"ptrace: works",)),

@@ -34,12 +34,15 @@ def packages() -> ModuleType:
 @pytest.fixture(params=["bookworm", "trixie"])
 def tree(request: pytest.FixtureRequest, packages: ModuleType, tmp_path: Path) -> Path:
     """What the manifest renders for a release of Debian."""
-    packages.render_all(tmp_path, packages.manifest(request.param))
+    values = packages.manifest(request.param)
+    packages.render_all(tmp_path / "debian", values, "debian")
+    packages.render_all(tmp_path / "debian/common", values, "common")
     return tmp_path
 
 
 def test_every_template_is_rendered_by_the_manifest(packages: ModuleType) -> None:
-    used = {*packages.manifest("bookworm")["outputs"].values(), "script.j2"}
+    outputs = packages.manifest("bookworm")["outputs"].values()
+    used = {"script.j2", *(template for files in outputs for template in files.values())}
     templates = TOP / "packaging/templates"
     assert used == {str(path.relative_to(templates)) for path in templates.rglob("*.j2")}
 
@@ -51,7 +54,9 @@ def test_the_version_is_that_of_the_project(tree: Path) -> None:
         check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
     assert re.fullmatch(rf"{re.escape(__version__)}-1~deb1[23]u1\n", said)
-    assert f'PACKAGE_VERSION="{__version__}"' in (tree / "debian/module/dkms.conf").read_text()
+    assert (
+        f'PACKAGE_VERSION="{__version__}"' in (tree / "debian/common/module/dkms.conf").read_text()
+    )
 
 
 def test_each_package_of_the_manifest_is_in_the_control_file(
@@ -78,7 +83,7 @@ def test_python_dependencies_of_the_project_are_dependencies_of_the_package(tree
 
 def test_there_is_a_script_for_each_command(tree: Path) -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    scripts = {path.name: path for path in (tree / "debian/scripts").iterdir()}
+    scripts = {path.name: path for path in (tree / "debian/common/scripts").iterdir()}
     assert scripts.keys() == project["scripts"].keys()
     assert all(os.access(path, os.X_OK) for path in scripts.values())
     assert "from etrace.cli.main import cas\n" in scripts["cas"].read_text()
@@ -102,7 +107,7 @@ def test_dkms_gets_all_that_the_module_is_built_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [[], ["frobnicate"]])
 def test_the_builder_of_the_module_tells_its_usage(tree: Path, words: list[str]) -> None:
     done = subprocess.run(
-        ["sh", str(tree / "debian/module/etrace-module"), *words],
+        ["sh", str(tree / "debian/common/module/etrace-module"), *words],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
