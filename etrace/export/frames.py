@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from libetrace.image.file import Image, Table
 
 from etrace.errors import EtraceError
-from etrace.spec.database import NONE
+from etrace.spec.database import GRAPH, NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +64,10 @@ RENAMED = {
 #: by the bits xx of a mode
 ACCESS = ("r", "w", "rw", "rw")
 #: parts of other tables
-HIDDEN = {"strings", "added_strings", "path_opens", "changes", "pattern_bits"} | {
-    values for values, _ in LISTS.values()
+HIDDEN = {
+    *("strings", "added_strings", "path_opens", "changes", "pattern_bits"),
+    *(values for values, _ in LISTS.values()),
+    *(table.name for table in GRAPH),
 }
 
 

@@ -26,7 +26,7 @@ from etrace.nfsdb.store import StringTable, rewrite
 from etrace.spec.database import COLUMNS, PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
-PHASES = ("wrappers", "patterns", "linked", "compilations")
+PHASES = ("wrappers", "patterns", "linked", "compilations", "graph")
 _MODULES = {"compilations": "compilations.phase"}
 ATTRIBUTE = "phases"
 _SPECS = {table.name: table for table in PRODUCTS}

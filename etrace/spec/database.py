@@ -185,6 +185,68 @@ TABLES: tuple[Table, ...] = (
 )
 
 #: what `cas pp` and `cas cache` add; a table that is missing was not made
+_USE = C("use", "<u4", "row of `graph_uses`")
+_PIPE = (C("own", "<u4", "row of `executions`"), C("other", "<u4", "row of `executions`"))
+#: what dependencies are walked over (docs/dependencies.md): there together or not at all
+GRAPH: tuple[Table, ...] = (
+    Table(
+        "graph_uses",
+        "every use of a file: opens by row, then `graph_others`",
+        (
+            C("begin_ns", "<i8", "stamp of its first begin", "ns"),
+            C("end_ns", "<i8", "stamp of its last end", "ns"),
+        ),
+    ),
+    Table(
+        "graph_others",
+        "uses that are no opens: inherited descriptors, programs, symbolic links by twos",
+        (
+            C("path", "<u4", "row of `paths`"),
+            C("execution", "<u4", "row of `executions`"),
+            C("process", "<u4", "row of `graph_processes`"),
+            C("kind", "|u1", "1 reads, 2 writes, 4 of a symbolic link, 8 inherited"),
+        ),
+    ),
+    Table(
+        "graph_executions",
+        "one row for each execution",
+        (C("process", "<u4", "row of `graph_processes`: threads share one"),),
+    ),
+    Table(
+        "graph_paths",
+        "one row for each path",
+        (
+            C("writes.start", "<u8", "its writes in `path_writes`"),
+            C("reads.start", "<u8", "its reads in `path_reads`"),
+            C("ends.start", "<u8", "when what it stood for ended, in `path_ends`"),
+            C("last", "<u4", "how many ends come before the last content that was written"),
+        ),
+    ),
+    Table(
+        "graph_processes",
+        "processes by their first execution, then one for each symbolic link",
+        (
+            C("reads.start", "<u8", "what it read, in `process_reads`"),
+            C("writes.start", "<u8", "what it wrote, in `process_writes`"),
+            C("sources.start", "<u8", "pipes that it read, in `pipe_sources`"),
+            C("targets.start", "<u8", "pipes that it wrote to, in `pipe_targets`"),
+        ),
+    ),
+    Table("path_writes", "by path, in order of their begins", (_USE,)),
+    Table("path_reads", "by path, the last end first", (_USE,)),
+    Table("process_reads", "by process, in order of their begins", (_USE,)),
+    Table("process_writes", "by process, the last end first", (_USE,)),
+    Table(
+        "path_ends",
+        "by path, in order of time",
+        (
+            C("time_ns", "<i8", "stamp", "ns"),
+            C("is_away", "|u1", "1 the name is gone, 0 the file is new or empty"),
+        ),
+    ),
+    Table("pipe_sources", "by process of `own`, which could read what `other` wrote", _PIPE),
+    Table("pipe_targets", "by process of `own`, which wrote what `other` could read", _PIPE),
+)
 PRODUCTS: tuple[Table, ...] = (
     Table(
         "added_strings",
@@ -260,6 +322,7 @@ PRODUCTS: tuple[Table, ...] = (
         "ceil(patterns / 8) bytes for each execution, one after the other",
         (C("bits", "|u1", "pattern i is bit 0x80 >> i % 8 of byte i / 8"),),
     ),
+    *GRAPH,
 )
 
 #: every column as (table, column, dtype), in the order of `libetrace.image.schema`

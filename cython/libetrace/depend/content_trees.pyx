@@ -4,92 +4,82 @@
 
 What a content was made of is not the beginning of a list: a log that one command writes for hours
 may be emptied by others a thousand times. Whatever order contents are asked for in, each use is
-found once, since who finds it takes it out.
+found once, since who finds it takes it out. A walk makes the trees of the paths that it meets: the
+leaves are in the order of the list, and a node holds the greatest value below it. The value of a
+use is the last content that it counts for, counted from 1, and 0 when it was taken out.
 """
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
+
+from libetrace.core.memory cimport buffer_reserve
+from libetrace.core.types cimport u64
+from libetrace.depend.ends cimport content_of
+from libetrace.depend.walk cimport OUT_OF_MEMORY, UseLists
 
 
-cdef inline u32 n_uses(const UseLists *by_path, u32 path) noexcept nogil:
-    return <u32>(by_path.start[path + 1] - by_path.start[path])
+cdef inline u32 n_uses(const Walk *walk, u32 path) noexcept nogil:
+    return <u32>(walk.edges.by_path.start[path + 1] - walk.edges.by_path.start[path])
 
 
 # Leaves of the tree of a path: a power of two.
-cdef inline u32 n_leaves(const UseLists *by_path, u32 path) noexcept nogil:
-    cdef u32 n = 1
-    while n < n_uses(by_path, path):
+cdef inline u64 n_leaves(const Walk *walk, u32 path) noexcept nogil:
+    cdef u64 n = 1
+    while n < n_uses(walk, path):
         n *= 2
     return n
 
 
-cdef u32 value_of(const Ends *ends, const UseLists *by_path, u32 path, u64 use) noexcept nogil:
-    return by_path.uses[use].node - ends.first[path] + 1
+cdef inline u32 *tree_of(const Walk *walk, u32 path) noexcept nogil:
+    return <u32 *>walk.trees.data + (walk.tree_at[path] - 1)
 
 
-cdef void fill_tree(u32 *tree, const Ends *ends, const UseLists *by_path, u32 path) noexcept nogil:
-    cdef u32 leaves = n_leaves(by_path, path)
-    cdef u32 i
-    for i in range(n_uses(by_path, path)):
-        tree[leaves + i] = value_of(ends, by_path, path, by_path.start[path] + i)
+# Of a use that does not exist: 0, as if it was taken out.
+cdef inline u32 value_of(const Walk *walk, u32 path, u32 number) noexcept nogil:
+    cdef const UseLists *lists = &walk.edges.by_path
+    cdef u32 use = lists.use[lists.start[path] + number]
+    if use >= walk.edges.uses.n:
+        return 0
+    if not walk.rules.is_ordered:
+        return 1
+    return 1 + content_of(&walk.edges.ends, &walk.edges.uses, use, path,
+                          not walk.edges.is_mirrored, walk.edges.is_mirrored)
+
+
+cdef int tree_build(Walk *walk, u32 path) noexcept nogil:
+    cdef u64 leaves = n_leaves(walk, path)
+    cdef size_t size = 2 * leaves * sizeof(u32)
+    cdef u32 *tree
+    cdef u64 i
+    if buffer_reserve(&walk.trees, size) < 0:
+        return OUT_OF_MEMORY
+    walk.tree_at[path] = walk.trees.len / sizeof(u32) + 1
+    walk.trees.len += size
+    tree = tree_of(walk, path)
+    memset(tree, 0, size)
+    for i in range(n_uses(walk, path)):
+        tree[leaves + i] = value_of(walk, path, <u32>i)
     i = leaves - 1
     while i:
         tree[i] = max(tree[2 * i], tree[2 * i + 1])
         i -= 1
-
-
-cdef int trees_init(ContentTrees *trees, const Ends *ends, const UseLists *by_path) noexcept nogil:
-    cdef u32 path
-    trees.n = 0
-    trees.at = <u64 *>calloc(<size_t>ends.n_paths + 1, sizeof(u64))
-    if trees.at == NULL:
-        return -1
-    for path in range(ends.n_paths):
-        if ends.first[path + 1] - ends.first[path] > 1:
-            trees.at[path] = trees.n
-            trees.n += 2 * <u64>n_leaves(by_path, path)
-    trees.trees = <u32 *>calloc(trees.n + 1, sizeof(u32))
-    if trees.trees == NULL:
-        return -1
-    for path in range(ends.n_paths):
-        if ends.first[path + 1] - ends.first[path] > 1:
-            fill_tree(trees.trees + trees.at[path], ends, by_path, path)
     return 0
 
 
-cdef void trees_free(ContentTrees *trees) noexcept nogil:
-    free(trees.at)
-    free(trees.trees)
-    memset(trees, 0, sizeof(trees[0]))
-
-
-cdef int trees_copy(ContentTrees *trees, const ContentTrees *source) noexcept nogil:
-    trees[0] = source[0]
-    trees.trees = <u32 *>malloc((source.n + 1) * sizeof(u32))
-    if trees.trees == NULL:
-        return -1
-    memcpy(trees.trees, source.trees, source.n * sizeof(u32))
-    return 0
-
-
-cdef u64 trees_find(const ContentTrees *trees, const Ends *ends, const UseLists *by_path, u32 path,
-                    u32 node) noexcept nogil:
-    cdef const u32 *tree = trees.trees + trees.at[path]
-    cdef u32 wanted = node - ends.first[path] + 1
-    cdef u32 leaves = n_leaves(by_path, path)
-    cdef u32 at = 1
-    if tree[1] < wanted:
-        return by_path.start[path + 1]
+cdef u32 tree_find(const Walk *walk, u32 path, u32 content) noexcept nogil:
+    cdef const u32 *tree = tree_of(walk, path)
+    cdef u64 leaves = n_leaves(walk, path)
+    cdef u64 at = 1
+    if tree[1] < content + 1:
+        return n_uses(walk, path)
     while at < leaves:
         at *= 2
-        at += tree[at] < wanted
-    return by_path.start[path] + (at - leaves)
+        at += tree[at] < content + 1
+    return <u32>(at - leaves)
 
 
-cdef void trees_set(ContentTrees *trees, const UseLists *by_path, u32 path, u64 use,
-                    u32 value) noexcept nogil:
-    cdef u32 *tree = trees.trees + trees.at[path]
-    cdef u32 at = n_leaves(by_path, path) + <u32>(use - by_path.start[path])
-    tree[at] = value
+cdef void tree_take(Walk *walk, u32 path, u32 number) noexcept nogil:
+    cdef u32 *tree = tree_of(walk, path)
+    cdef u64 at = n_leaves(walk, path) + number
+    tree[at] = 0
     at /= 2
     while at:
         tree[at] = max(tree[2 * at], tree[2 * at + 1])

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 from libetrace.core.errors import Error
 from libetrace.depend.configuration import Config, load
 from libetrace.depend.exclusions import Exclusions, exclusions_of
-from libetrace.depend.graph import Closure, Graph, GraphError
+from libetrace.depend.graph import Closure, Graph
+from libetrace.depend.graph_builder import TABLES, build_graph
 from libetrace.depend.masks import command_mask, path_mask, row_mask
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 PRODUCT_HINT = "make them: cas pp"
+#: columns by table and name
+GraphTables = Mapping[str, Mapping[str, Any]]
 
 
 class Dependencies:
@@ -30,6 +34,7 @@ class Dependencies:
         self.image = image
         self._config = config
         self.graph = lru_cache(maxsize=None)(self._graph)
+        self._tables = lru_cache(maxsize=None)(self._make_tables)
         self._stops = lru_cache(maxsize=64)(self._make_stops)
         self._excluded = lru_cache(maxsize=64)(self._make_excluded)
         self._named = lru_cache(maxsize=64)(self._make_named)
@@ -42,12 +47,13 @@ class Dependencies:
     def _graph(self, *, reverse: bool, wrapped: bool, programs: bool) -> Graph:
         if wrapped and "wrappers" not in self.image.tables:
             raise Error(f"{self.image.path} holds no wrappers yet", PRODUCT_HINT)
-        try:
-            return Graph(self.image, reverse=reverse, wrapped=wrapped, programs=programs)
-        except GraphError as error:
-            raise Error(
-                f"{self.image.path}: damaged: {error}", "make it again: cas cache"
-            ) from error
+        return Graph(self.image, reverse=reverse, tables=self._tables(wrapped, programs))
+
+    def _make_tables(self, wrapped: bool, programs: bool) -> GraphTables:
+        """Return the tables of a graph: those that lie in the image where they are the same."""
+        if not (wrapped or programs) and TABLES[0] in self.image.tables:
+            return {name: self.image[name].columns for name in TABLES}
+        return build_graph(self.image, wrapped=wrapped, programs=programs)
 
     # ---- what a walk does not pass ----
 
@@ -172,40 +178,3 @@ def join(closures: Iterable[Closure], roots: Iterable[int]) -> array[int]:
     for closure in closures:
         found.update(closure.paths)
     return array("I", sorted(found.difference(roots)))
-
-
-class Uses:
-    """Rows that a closure names -> paths and executions.
-
-    Opens, inherited files, programs, then symbolic links: what each writes, what it reads.
-    """
-
-    def __init__(self, image: Image, graph: Graph) -> None:
-        self._image = image
-        self._first_inherited = graph.n_opens
-        self._first_program = graph.n_opens + graph.n_inherited
-        self._first_link = self._first_program + graph.n_executions
-        self._links = graph.links
-
-    def path(self, row: int) -> int:
-        """Return the row of `paths` that was used."""
-        if row < self._first_inherited:
-            table, at = self._image["opens"], row
-        elif row < self._first_program:
-            table, at = self._image["inherited"], row - self._first_inherited
-        elif row >= self._first_link:
-            path, _, target = self._links[(row - self._first_link) // 2]
-            return target if (row - self._first_link) % 2 else path
-        else:
-            return int(self._image["executions"]["binary"][row - self._first_program])
-        return int(table["path"][at])
-
-    def execution(self, row: int) -> int:
-        """Return the row of `executions` that used it."""
-        if row < self._first_inherited:
-            return int(self._image["opens"]["execution"][row])
-        if row < self._first_program:
-            return int(self._image["inherited"]["execution"][row - self._first_inherited])
-        if row >= self._first_link:
-            return self._links[(row - self._first_link) // 2][1]
-        return row - self._first_program

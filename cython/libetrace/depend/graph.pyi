@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from array import array
-from collections.abc import Iterable
-from typing import Literal, final
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, final
 
 from typing_extensions import Buffer
 
+from libetrace.core.errors import Error
 from libetrace.image.file import Image
 
 _Step = (
@@ -14,7 +15,7 @@ _Step = (
     | tuple[Literal["leave"], int, int, int]
 )
 
-class GraphError(ValueError): ...
+class GraphError(Error, ValueError): ...
 
 @final
 class Graph:
@@ -22,13 +23,18 @@ class Graph:
     n_executions: int
     n_processes: int
     n_opens: int
-    n_inherited: int
     is_reversed: bool
-    links: list[tuple[int, int, int]]
     def __init__(
-        self, image: Image, *, reverse: bool = False, wrapped: bool = False, programs: bool = False
+        self,
+        image: Image,
+        *,
+        reverse: bool = False,
+        wrapped: bool = False,
+        programs: bool = False,
+        tables: Mapping[str, Any] | None = None,
     ) -> None: ...
     def process_of_execution(self, execution: int) -> int: ...
+    def use(self, row: int) -> tuple[int, int]: ...
     def is_producible(self, path: int) -> bool: ...
     def closure(
         self,
@@ -40,16 +46,6 @@ class Graph:
         ordered: bool = True,
         pipes: bool = True,
     ) -> Closure: ...
-    def closures(
-        self,
-        roots: Iterable[int],
-        *,
-        stops: Buffer | None = None,
-        modules: Buffer | None = None,
-        excluded: Buffer | None = None,
-        ordered: bool = True,
-        pipes: bool = True,
-    ) -> tuple[array[int], array[int]]: ...
 
 @final
 class Closure:

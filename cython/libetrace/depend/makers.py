@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from libetrace.depend.dependencies import Uses
 from libetrace.depend.graph import Closure
 from libetrace.image.file import Image
 
@@ -44,18 +43,18 @@ class Makers:
             self._add(closure)
 
     def _add(self, closure: Closure) -> None:
-        uses, graph = Uses(self.image, closure.graph), closure.graph
+        graph = closure.graph
         self._executions.update(closure.executions)
         self._opens.update(row for row in (*closure.entered, *closure.left) if row < graph.n_opens)
         for row in closure.left:
-            execution = uses.execution(row)
+            path, execution = graph.use(row)
             process = graph.process_of_execution(execution)
-            self._maker(process, execution).reads.add(uses.path(row))
+            self._maker(process, execution).reads.add(path)
         for row in closure.entered:
-            execution = uses.execution(row)
+            path, execution = graph.use(row)
             process = graph.process_of_execution(execution)
             self._maker(process, execution)
-            self.made.setdefault(uses.path(row), {}).setdefault(process, execution)
+            self.made.setdefault(path, {}).setdefault(process, execution)
 
     def _maker(self, process: int, execution: int) -> Maker:
         """Return the maker of a process, which this execution is one of."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Uses of files, sorted into lists by path and by process.
+# Uses of files by row: opens, then other uses. What they are of lies in columns of an image.
 from libetrace.core.types cimport s64, u8, u32, u64
 
 cdef enum:
@@ -9,62 +9,36 @@ cdef enum:
     INHERITED = 8
 
 
-# A use as the image has it; `end` is at least `begin`.
-cdef struct RawUse:
-    s64 begin
-    s64 end
-    u32 path
-    u32 execution
-    u32 row  # see Use
-    u8 access  # READS | WRITES, and what it is of
-
-
-# A use in a list, sorted by `key`: it counts for who comes with a limit of at least its key, and
-# passes its own limit on to its target.
-cdef struct Use:
-    s64 key
-    s64 limit
-    u32 target  # a process in the list of a path, a path in the list of a process
-    u32 execution
-    u32 row  # of `opens`; then inherited descriptors, programs by execution, links by twos
-    u32 node  # of the path: in the list of a process where it leads, of a path the last it is for
-
-
-# What a name stood for came to an end.
-cdef struct End:
-    s64 time
-    bint is_away  # the name is gone; else the file is new or empty
-
-
-# A path with n ends has n + 1 contents, numbered over all paths: nodes. Those of a path are in order
-# of time, mirrored ones backwards; whoever asks for any content asks for node first[p].
-cdef struct Ends:
-    u32 *first  # n_paths + 1
-    End *ends  # those of path p begin at first[p] - p
-    u32 *n_past  # ends of the path before its last content
-    u32 n_paths
-
-
-# Whom a use is of.
-cdef struct Owners:
+# Times are by row; row i of the opens is use i, the rest are the `others`.
+cdef struct Uses:
+    const s64 *begin
+    const s64 *end  # at least `begin`
+    u64 n
+    u64 n_opens
+    const u32 *open_path
+    const u32 *open_execution
     const u32 *process_of  # by execution
-    const Ends *ends
-    u32 n_processes  # links have one each beyond them
-    u32 first_link  # row
+    const u32 *other_path
+    const u32 *other_execution
+    const u32 *other_process  # links have one each beyond those of executions
+    const u8 *other_kind
 
 
-# One list for each owner: uses[start[i]:start[i + 1]].
-cdef struct UseLists:
-    u64 *start
-    Use *uses
-    u32 n
+cdef inline u32 path_of(const Uses *uses, u64 row) noexcept nogil:
+    return uses.open_path[row] if row < uses.n_opens else uses.other_path[row - uses.n_opens]
 
 
-# Those uses that have one of `access`, by path (targets are processes) or by process. Mirrored
-# time goes backwards: for who looks from a file to what was made of it. -1: no memory.
-cdef int lists_init(UseLists *lists, u32 n_owners, const RawUse *raw, const u32 *order, u64 n_raw,
-                    const Owners *owners, u8 access, bint by_path,
-                    bint is_mirrored) noexcept nogil
-cdef void lists_free(UseLists *lists) noexcept nogil
-# The numbers of the uses in order of begin, or of end backwards; NULL: no memory. To be freed.
-cdef u32 *order_uses(const RawUse *raw, u64 n, bint is_mirrored) noexcept nogil
+cdef inline u32 execution_of(const Uses *uses, u64 row) noexcept nogil:
+    if row < uses.n_opens:
+        return uses.open_execution[row]
+    return uses.other_execution[row - uses.n_opens]
+
+
+cdef inline u32 process_of(const Uses *uses, u64 row) noexcept nogil:
+    if row < uses.n_opens:
+        return uses.process_of[uses.open_execution[row]]
+    return uses.other_process[row - uses.n_opens]
+
+
+cdef inline u8 kind_of(const Uses *uses, u64 row) noexcept nogil:
+    return 0 if row < uses.n_opens else uses.other_kind[row - uses.n_opens]

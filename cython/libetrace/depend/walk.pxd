@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 # Walks from files over who wrote them to what those read, and on; nearest first.
-from libetrace.depend.content_trees cimport ContentTrees
 from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport s64, u8, u32, u64
-from libetrace.depend.uses cimport Ends, UseLists
+from libetrace.depend.ends cimport Ends
+from libetrace.depend.uses cimport Uses
 
 cdef enum:
     NO_ITEM = 0xFFFFFFFF
+    OUT_OF_MEMORY = -1
+    DAMAGED = -2
 
 
-# A pipe, in the list of the process that is left through it.
-cdef struct Pipe:
-    u32 target  # process
-    u32 own  # execution
-    u32 other  # execution
+# Rows of uses, one list for each owner: use[start[i]:start[i + 1]].
+cdef struct UseLists:
+    const u64 *start
+    const u32 *use
+    u64 n
 
 
+# The graph where it lies: nothing in it was checked but the lengths of columns.
 cdef struct Edges:
+    Uses uses
+    Ends ends
     UseLists by_path
     UseLists by_process
-    Ends ends
-    ContentTrees trees  # of by_path
+    const u64 *pipe_start  # by process
+    const u32 *pipe_own  # executions
+    const u32 *pipe_other
+    u64 n_pipes
+    u32 n_paths
+    u32 n_executions
+    u32 n_processes
     bint is_mirrored
-    u64 *pipe_start  # n_processes + 1
-    Pipe *pipes
 
 
 # What may be passed: bytes by path or execution, NULL for none.
@@ -37,54 +45,48 @@ cdef struct Rules:
 
 cdef enum Kind:
     BY_ROOT
-    BY_USE  # a process through a use in by_path, or a path through one in by_process
+    BY_USE  # a process through a use of a path, or a path through one of a process
     BY_PIPE  # a process
 
 
 # A visit: of a path, whose uses count up to `limit`, or of a process.
 cdef struct Item:
     s64 limit
+    u64 edge  # row of a use, or of a pipe
     u32 id  # path or process
-    u32 node  # of the path
+    u32 content  # of the path
     u32 parent  # item, NO_ITEM for a root
-    u64 edge  # in the list that `kind` names
     u8 is_process
     u8 kind
 
 
-# State of a path with one content or process in the walk of this number.
-cdef struct Mark:
-    u32 walk
-    u64 place  # in its list: what comes before is done
-    s64 limit  # of the pipes that are done
+# How much of its lists a process has done.
+cdef struct Done:
+    s64 pipe_limit
+    u32 n_uses
+    bint has_pipes
 
 
-# A use that was taken out of the tree of its path.
-cdef struct Taken:
-    u64 use
-    u32 path
-
-
-# `listed`, `rooted` and `via` are by path; the others grow.
+# One walk. Arrays are by path or process and zero at first: memory that is not touched costs none.
 cdef struct Walk:
     const Edges *edges
     Rules rules
-    u32 number
-    Mark *paths
-    ContentTrees trees  # what is left in by_path of the other paths
-    Buffer taken  # Taken, out of them
-    Mark *processes
-    u32 *listed  # number of the walk
-    u32 *rooted
-    u64 *via_use  # first one, in by_process
+    bint is_damaged
+    u32 *n_done  # of the uses of a path with one content
+    u64 *tree_at  # place in `trees` + 1, of a path with several
+    u8 *is_listed
+    u8 *is_root
+    u32 *via_use  # first one that listed a path
     u32 *via_item  # of its process
+    Done *processes
+    Buffer trees  # u32
     Buffer items  # Item
     Buffer found  # u32 paths, each once
-    Buffer entered  # u64 in by_path
-    Buffer left  # u64 in by_process
+    Buffer entered  # u32 rows of uses
+    Buffer left  # u32 rows of uses
 
 
 cdef int walk_init(Walk *walk, const Edges *edges) noexcept nogil
 cdef void walk_free(Walk *walk) noexcept nogil
-# From these paths; `rules` is set. -1: no memory.
+# From these paths, once; `rules` is set. OUT_OF_MEMORY, or DAMAGED for rows that do not exist.
 cdef int walk_from(Walk *walk, const u32 *roots, size_t n_roots) noexcept nogil

@@ -1,102 +1,191 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Walks from files to what they were made of (or, with mirrored lists, to what was made of them).
+"""Walks from files to what they were made of (or, mirrored, to what was made of them).
 
 The rules of time: a write depends on what its process read from before it ended, a read on the
 writes that began before it ended, unless what they wrote was gone by then (ends.pyx): a path is as
-many nodes as it had contents. With lists in order of time what counts is always the beginning
-of a list, so that a walk keeps for each path and process how much of its list is done, and looks
-at each use once: the cost is the number of uses reached. Items wait in one queue, nearest first;
-it stays, and is the proof of everything found.
+many nodes as it had contents. With lists in order of time what counts is always the beginning of a
+list, so that a walk keeps for each path and process how much of its list is done, and looks at each
+use once: the cost is the number of uses reached. Items wait in one queue, nearest first; it stays,
+and is the proof of everything found.
+
+The graph lies in a file that may be damaged: each row number is compared with its table when it is
+taken out of a column. A wrong one becomes 0 and ends the walk.
 """
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from libetrace.depend.content_trees cimport trees_copy, trees_find, trees_set, value_of
 from libetrace.core.memory cimport buffer_add, buffer_free
 from libetrace.core.types cimport INT64_MAX
-from libetrace.depend.uses cimport Ends, Use
+from libetrace.depend.content_trees cimport tree_build, tree_find, tree_take
+from libetrace.depend.ends cimport content_of, n_ends
+from libetrace.depend.uses cimport execution_of, path_of, process_of
 
 
 cdef int walk_init(Walk *walk, const Edges *edges) noexcept nogil:
-    cdef size_t n_paths = <size_t>edges.by_path.n + 1
+    cdef size_t n_paths = <size_t>edges.n_paths + 1
     memset(walk, 0, sizeof(walk[0]))
     walk.edges = edges
-    walk.paths = <Mark *>calloc(n_paths, sizeof(Mark))
-    walk.processes = <Mark *>calloc(<size_t>edges.by_process.n + 1, sizeof(Mark))
-    walk.listed = <u32 *>calloc(n_paths, sizeof(u32))
-    walk.rooted = <u32 *>calloc(n_paths, sizeof(u32))
-    walk.via_use = <u64 *>calloc(n_paths, sizeof(u64))
+    walk.n_done = <u32 *>calloc(n_paths, sizeof(u32))
+    walk.tree_at = <u64 *>calloc(n_paths, sizeof(u64))
+    walk.is_listed = <u8 *>calloc(n_paths, sizeof(u8))
+    walk.is_root = <u8 *>calloc(n_paths, sizeof(u8))
+    walk.via_use = <u32 *>calloc(n_paths, sizeof(u32))
     walk.via_item = <u32 *>calloc(n_paths, sizeof(u32))
-    if trees_copy(&walk.trees, &edges.trees) < 0 or walk.paths == NULL:
-        return -1
-    if walk.processes == NULL or walk.listed == NULL or walk.rooted == NULL:
-        return -1
-    return -1 if walk.via_use == NULL or walk.via_item == NULL else 0
+    walk.processes = <Done *>calloc(<size_t>edges.n_processes + 1, sizeof(Done))
+    if walk.n_done == NULL or walk.tree_at == NULL or walk.is_listed == NULL:
+        return OUT_OF_MEMORY
+    if walk.is_root == NULL or walk.via_use == NULL or walk.via_item == NULL:
+        return OUT_OF_MEMORY
+    return OUT_OF_MEMORY if walk.processes == NULL else 0
 
 
 cdef void walk_free(Walk *walk) noexcept nogil:
-    free(walk.paths)
-    free(walk.trees.trees)
-    buffer_free(&walk.taken)
-    free(walk.processes)
-    free(walk.listed)
-    free(walk.rooted)
+    free(walk.n_done)
+    free(walk.tree_at)
+    free(walk.is_listed)
+    free(walk.is_root)
     free(walk.via_use)
     free(walk.via_item)
+    free(walk.processes)
+    buffer_free(&walk.trees)
     buffer_free(&walk.items)
     buffer_free(&walk.found)
     buffer_free(&walk.entered)
     buffer_free(&walk.left)
 
 
-# The mark of this walk: a stale one is reset.
-cdef inline Mark *mark_of(const Walk *walk, Mark *mark, u64 start) noexcept nogil:
-    if mark.walk != walk.number:
-        mark.walk = walk.number
-        mark.place = start
-        mark.limit = -INT64_MAX
-    return mark
+# ---- rows out of columns ----
 
 
-cdef inline Mark *path_mark(const Walk *walk, u32 path) noexcept nogil:
-    return mark_of(walk, walk.paths + path, walk.edges.by_path.start[path])
+# A row number, or 0 and damage.
+cdef inline u32 checked(Walk *walk, u32 row, u64 n) noexcept nogil:
+    if row < n:
+        return row
+    walk.is_damaged = True
+    return 0
 
 
-cdef inline bint has_contents(const Walk *walk, u32 path) noexcept nogil:
-    return walk.edges.ends.first[path + 1] - walk.edges.ends.first[path] > 1
+cdef inline bint is_span(Walk *walk, const u64 *start, u32 row, u64 n) noexcept nogil:
+    if start[row] <= start[row + 1] <= n:
+        return True
+    walk.is_damaged = True
+    return False
 
 
-# The next use of a path that counts for a node.
-cdef inline u64 next_use(const Walk *walk, u32 path, u32 node) noexcept nogil:
-    if has_contents(walk, path):
-        return trees_find(&walk.trees, &walk.edges.ends, &walk.edges.by_path, path, node)
-    return path_mark(walk, path).place
+cdef inline u32 use_at(Walk *walk, const UseLists *lists, u64 place) noexcept nogil:
+    return checked(walk, lists.use[place], walk.edges.uses.n)
 
 
-# What was taken is not found again in this walk.
-cdef int take_use(Walk *walk, u32 path, u64 use) noexcept nogil:
-    cdef Taken taken
-    if not has_contents(walk, path):
-        path_mark(walk, path).place = use + 1
+cdef inline u32 path_at(Walk *walk, u32 use) noexcept nogil:
+    return checked(walk, path_of(&walk.edges.uses, use), walk.edges.n_paths)
+
+
+cdef inline u32 execution_at(Walk *walk, u32 use) noexcept nogil:
+    return checked(walk, execution_of(&walk.edges.uses, use), walk.edges.n_executions)
+
+
+# The execution of the use was checked.
+cdef inline u32 process_at(Walk *walk, u32 use) noexcept nogil:
+    return checked(walk, process_of(&walk.edges.uses, use), walk.edges.n_processes)
+
+
+# Who comes with a limit of at least its key may take a use; it passes its own limit on.
+cdef inline s64 key_of(const Walk *walk, u32 use) noexcept nogil:
+    return -walk.edges.uses.end[use] if walk.edges.is_mirrored else walk.edges.uses.begin[use]
+
+
+cdef inline s64 limit_of(const Walk *walk, u32 use) noexcept nogil:
+    if not walk.rules.is_ordered:
+        return INT64_MAX
+    return -walk.edges.uses.begin[use] if walk.edges.is_mirrored else walk.edges.uses.end[use]
+
+
+# ---- uses of a path ----
+
+
+# Whether the lists of a path can be read.
+cdef inline bint is_path(Walk *walk, u32 path) noexcept nogil:
+    cdef const Edges *edges = walk.edges
+    return is_span(walk, edges.by_path.start, path, edges.by_path.n) and is_span(
+        walk, edges.ends.start, path, edges.ends.n)
+
+
+# The place of the next use of a path that counts for a content, the end of its list without one;
+# `status` is not 0 when there is no memory.
+cdef u64 next_place(Walk *walk, u32 path, u32 content, int *status) noexcept nogil:
+    cdef const UseLists *lists = &walk.edges.by_path
+    status[0] = 0
+    if n_ends(&walk.edges.ends, path) == 0:
+        return lists.start[path] + walk.n_done[path]
+    if walk.tree_at[path] == 0:
+        status[0] = tree_build(walk, path)
+        if status[0] < 0:
+            return lists.start[path + 1]
+    return lists.start[path] + tree_find(walk, path, content)
+
+
+# What was taken is not found again.
+cdef inline void take(Walk *walk, u32 path, u64 place) noexcept nogil:
+    cdef u32 number = <u32>(place - walk.edges.by_path.start[path])
+    if n_ends(&walk.edges.ends, path) == 0:
+        walk.n_done[path] = number + 1
+    else:
+        tree_take(walk, path, number)
+
+
+# ---- what waits ----
+
+
+cdef inline int add_item(Walk *walk, u32 id, u32 content, s64 limit, u32 parent, bint is_process,
+                         u8 kind, u64 edge) noexcept nogil:
+    cdef Item item
+    item.content = content
+    item.limit = limit
+    item.id = id
+    item.parent = parent
+    item.edge = edge
+    item.is_process = is_process
+    item.kind = kind
+    return buffer_add(&walk.items, &item, sizeof(item))
+
+
+# A path waits only when something of its list is new within the limit.
+cdef int enter_path(Walk *walk, u32 path, u32 content, s64 limit, u32 parent,
+                    u32 use) noexcept nogil:
+    cdef int status
+    cdef u64 place = next_place(walk, path, content, &status)
+    if status < 0 or place == walk.edges.by_path.start[path + 1]:
+        return status
+    if key_of(walk, use_at(walk, &walk.edges.by_path, place)) > limit:
         return 0
-    taken.use = use
-    taken.path = path
-    trees_set(&walk.trees, &walk.edges.by_path, path, use, 0)
-    return buffer_add(&walk.taken, &taken, sizeof(taken))
+    return add_item(walk, path, content, limit, parent, False, BY_USE, use)
 
 
-cdef void put_back(Walk *walk) noexcept nogil:
-    cdef const Taken *taken = <const Taken *>walk.taken.data
-    cdef size_t i
-    for i in range(walk.taken.len / sizeof(Taken)):
-        trees_set(&walk.trees, &walk.edges.by_path, taken[i].path, taken[i].use,
-                  value_of(&walk.edges.ends, &walk.edges.by_path, taken[i].path, taken[i].use))
-    walk.taken.len = 0
+cdef inline bint has_more(Walk *walk, u32 process, s64 limit) noexcept nogil:
+    cdef const Edges *edges = walk.edges
+    cdef const Done *done = walk.processes + process
+    cdef u64 place = edges.by_process.start[process] + done.n_uses
+    if place < edges.by_process.start[process + 1]:
+        if key_of(walk, use_at(walk, &edges.by_process, place)) <= limit:
+            return True
+    if not walk.rules.has_pipes or (done.has_pipes and done.pipe_limit >= limit):
+        return False
+    return edges.pipe_start[process] != edges.pipe_start[process + 1]
 
 
-cdef inline Mark *process_mark(const Walk *walk, u32 process) noexcept nogil:
-    return mark_of(walk, walk.processes + process, walk.edges.by_process.start[process])
+cdef int enter_process(Walk *walk, u32 process, s64 limit, u32 parent, u8 kind,
+                       u64 edge) noexcept nogil:
+    cdef const Edges *edges = walk.edges
+    if not is_span(walk, edges.by_process.start, process, edges.by_process.n) or not is_span(
+            walk, edges.pipe_start, process, edges.n_pipes):
+        return DAMAGED
+    if not has_more(walk, process, limit):
+        return 0
+    return add_item(walk, process, 0, limit, parent, True, kind, edge)
+
+
+# ---- visits ----
 
 
 cdef inline bint is_excluded(const Walk *walk, u32 execution) noexcept nogil:
@@ -109,169 +198,148 @@ cdef inline bint is_stop(const Walk *walk, u32 path) noexcept nogil:
         return True
     if walk.rules.modules == NULL or not walk.rules.modules[path]:
         return False
-    return walk.rooted[path] != walk.number
+    return not walk.is_root[path]
 
 
-cdef inline int add_item(Walk *walk, u32 id, u32 node, s64 limit, u32 parent, bint is_process,
-                         u8 kind, u64 edge) noexcept nogil:
-    cdef Item item
-    item.node = node
-    item.limit = limit
-    item.id = id
-    item.parent = parent
-    item.edge = edge
-    item.is_process = is_process
-    item.kind = kind
-    return buffer_add(&walk.items, &item, sizeof(item))
-
-
-# A path waits only when something of its list is new within the limit.
-cdef int enter_path(Walk *walk, u32 path, u32 node, s64 limit, u32 parent,
-                    u64 edge) noexcept nogil:
-    cdef u64 use = next_use(walk, path, node)
-    if use == walk.edges.by_path.start[path + 1] or walk.edges.by_path.uses[use].key > limit:
+cdef int enter_user(Walk *walk, u32 number, u32 use) noexcept nogil:
+    if is_excluded(walk, execution_at(walk, use)) or walk.is_damaged:
         return 0
-    return add_item(walk, path, node, limit, parent, False, BY_USE, edge)
-
-
-cdef inline bint has_more(const Walk *walk, u32 process, const Mark *mark, s64 limit) noexcept nogil:
-    if mark.place != walk.edges.by_process.start[process + 1]:
-        if walk.edges.by_process.uses[mark.place].key <= limit:
-            return True
-    if not walk.rules.has_pipes or mark.limit >= limit:
-        return False
-    return walk.edges.pipe_start[process] != walk.edges.pipe_start[process + 1]
-
-
-cdef int enter_process(Walk *walk, u32 process, s64 limit, u32 parent, u8 kind,
-                       u64 edge) noexcept nogil:
-    if not has_more(walk, process, process_mark(walk, process), limit):
-        return 0
-    return add_item(walk, process, 0, limit, parent, True, kind, edge)
-
-
-cdef inline s64 limit_of(const Walk *walk, const Use *use) noexcept nogil:
-    return use.limit if walk.rules.is_ordered else INT64_MAX
+    if buffer_add(&walk.entered, &use, sizeof(use)) < 0:
+        return OUT_OF_MEMORY
+    return enter_process(walk, process_at(walk, use), limit_of(walk, use), number, BY_USE, use)
 
 
 # Who used the path in time.
 cdef int visit_path(Walk *walk, u32 number, Item item) noexcept nogil:
-    cdef const Use *uses = walk.edges.by_path.uses
     cdef u64 end = walk.edges.by_path.start[item.id + 1]
-    cdef u64 i = next_use(walk, item.id, item.node)
-    while i < end and uses[i].key <= item.limit:
-        if take_use(walk, item.id, i) < 0:
-            return -1
-        if not is_excluded(walk, uses[i].execution):
-            if buffer_add(&walk.entered, &i, sizeof(i)) < 0:
-                return -1
-            if enter_process(walk, uses[i].target, limit_of(walk, uses + i), number, BY_USE,
-                             i) < 0:
-                return -1
-        i = next_use(walk, item.id, item.node)
-    return 0
+    cdef int status
+    cdef u64 place
+    cdef u32 use
+    while True:
+        place = next_place(walk, item.id, item.content, &status)
+        if status < 0 or place >= end:
+            return status
+        use = use_at(walk, &walk.edges.by_path, place)
+        if key_of(walk, use) > item.limit or walk.is_damaged:
+            return 0
+        take(walk, item.id, place)
+        status = enter_user(walk, number, use)
+        if status < 0:
+            return status
 
 
-# Without order a path is one node.
-cdef inline u32 node_of_use(const Walk *walk, const Use *use) noexcept nogil:
-    return use.node if walk.rules.is_ordered else walk.edges.ends.first[use.target]
+# Without order a path is one content.
+cdef inline u32 content_of_use(const Walk *walk, u32 use, u32 path) noexcept nogil:
+    if not walk.rules.is_ordered:
+        return 0
+    return content_of(&walk.edges.ends, &walk.edges.uses, use, path, walk.edges.is_mirrored,
+                      walk.edges.is_mirrored)
 
 
 # Mirrored, a path that was written counts as made of something only by its last content, as it does
 # when it is asked for.
-cdef inline bint is_last(const Walk *walk, const Use *use) noexcept nogil:
-    cdef const Ends *ends = &walk.edges.ends
+cdef inline bint is_last(const Walk *walk, u32 path, u32 content) noexcept nogil:
     if not walk.edges.is_mirrored or not walk.rules.is_ordered:
         return True
-    return use.node + ends.n_past[use.target] < ends.first[use.target + 1]
+    return content + walk.edges.ends.last[path] <= n_ends(&walk.edges.ends, path)
 
 
-cdef int list_path(Walk *walk, u32 path, u32 number, u64 use) noexcept nogil:
-    if walk.listed[path] == walk.number:
+cdef int list_path(Walk *walk, u32 path, u32 number, u32 use) noexcept nogil:
+    if walk.is_listed[path]:
         return 0
-    walk.listed[path] = walk.number
+    walk.is_listed[path] = True
     walk.via_use[path] = use
     walk.via_item[path] = number
     return buffer_add(&walk.found, &path, sizeof(path))
 
 
+cdef int leave_process(Walk *walk, u32 number, u32 use) noexcept nogil:
+    cdef u32 path = path_at(walk, use)
+    cdef u32 content
+    if not is_path(walk, path):
+        return DAMAGED
+    content = content_of_use(walk, use, path)
+    if buffer_add(&walk.left, &use, sizeof(use)) < 0:
+        return OUT_OF_MEMORY
+    if is_last(walk, path, content) and list_path(walk, path, number, use) < 0:
+        return OUT_OF_MEMORY
+    if is_stop(walk, path):
+        return 0
+    return enter_path(walk, path, content, limit_of(walk, use), number, use)
+
+
 cdef int visit_files(Walk *walk, u32 number, const Item *item) noexcept nogil:
-    cdef const Use *uses = walk.edges.by_process.uses
-    cdef u64 end = walk.edges.by_process.start[item.id + 1]
-    cdef Mark *mark = process_mark(walk, item.id)
-    cdef u64 i
-    while mark.place < end and uses[mark.place].key <= item.limit:
-        i = mark.place
-        mark.place += 1
-        if is_excluded(walk, uses[i].execution):
+    cdef const UseLists *lists = &walk.edges.by_process
+    cdef Done *done = walk.processes + item.id
+    cdef int status
+    cdef u32 use
+    while lists.start[item.id] + done.n_uses < lists.start[item.id + 1]:
+        use = use_at(walk, lists, lists.start[item.id] + done.n_uses)
+        if key_of(walk, use) > item.limit or walk.is_damaged:
+            return 0
+        done.n_uses += 1
+        if is_excluded(walk, execution_at(walk, use)):
             continue
-        if buffer_add(&walk.left, &i, sizeof(i)) < 0:
-            return -1
-        if is_last(walk, uses + i) and list_path(walk, uses[i].target, number, i) < 0:
-            return -1
-        if is_stop(walk, uses[i].target):
-            continue
-        if enter_path(walk, uses[i].target, node_of_use(walk, uses + i),
-                      limit_of(walk, uses + i), number, i) < 0:
-            return -1
+        status = leave_process(walk, number, use)
+        if status < 0:
+            return status
     return 0
+
+
+cdef int pass_pipe(Walk *walk, u32 number, const Item *item, u64 pipe) noexcept nogil:
+    cdef u32 own = checked(walk, walk.edges.pipe_own[pipe], walk.edges.n_executions)
+    cdef u32 other = checked(walk, walk.edges.pipe_other[pipe], walk.edges.n_executions)
+    cdef u32 process
+    if is_excluded(walk, own) or is_excluded(walk, other):
+        return 0
+    process = checked(walk, walk.edges.uses.process_of[other], walk.edges.n_processes)
+    return enter_process(walk, process, item.limit, number, BY_PIPE, pipe)
 
 
 # Data in a pipe came from what the other side did before the same time.
 cdef int visit_pipes(Walk *walk, u32 number, const Item *item) noexcept nogil:
-    cdef Mark *mark = process_mark(walk, item.id)
-    cdef const Pipe *pipe
+    cdef Done *done = walk.processes + item.id
+    cdef int status
     cdef u64 i
-    if not walk.rules.has_pipes or mark.limit >= item.limit:
+    if not walk.rules.has_pipes or (done.has_pipes and done.pipe_limit >= item.limit):
         return 0
-    mark.limit = item.limit
+    done.has_pipes = True
+    done.pipe_limit = item.limit
     for i in range(walk.edges.pipe_start[item.id], walk.edges.pipe_start[item.id + 1]):
-        pipe = walk.edges.pipes + i
-        if is_excluded(walk, pipe.own) or is_excluded(walk, pipe.other):
-            continue
-        if enter_process(walk, pipe.target, item.limit, number, BY_PIPE, i) < 0:
-            return -1
+        status = pass_pipe(walk, number, item, i)
+        if status < 0:
+            return status
     return 0
 
 
 cdef int visit(Walk *walk, u32 number) noexcept nogil:
     cdef Item item = (<Item *>walk.items.data)[number]  # a copy: the queue grows
+    cdef int status
     if not item.is_process:
         return visit_path(walk, number, item)
-    if visit_files(walk, number, &item) < 0:
-        return -1
-    return visit_pipes(walk, number, &item)
-
-
-# A new number makes the marks of the walk before worthless.
-cdef void begin(Walk *walk) noexcept nogil:
-    walk.number += 1
-    put_back(walk)
-    walk.items.len = 0
-    walk.found.len = 0
-    walk.entered.len = 0
-    walk.left.len = 0
+    status = visit_files(walk, number, &item)
+    return visit_pipes(walk, number, &item) if status == 0 else status
 
 
 # What a path was made of is what its last content was made of; of any content something was made.
-cdef inline u32 root_node(const Walk *walk, u32 path) noexcept nogil:
-    cdef const Ends *ends = &walk.edges.ends
+cdef inline u32 root_content(const Walk *walk, u32 path) noexcept nogil:
     if walk.edges.is_mirrored or not walk.rules.is_ordered:
-        return ends.first[path]
-    return ends.first[path] + ends.n_past[path]
+        return 0
+    return walk.edges.ends.last[path]
 
 
 cdef int walk_from(Walk *walk, const u32 *roots, size_t n_roots) noexcept nogil:
     cdef size_t i
     cdef u32 number = 0
-    begin(walk)
+    cdef int status = 0
     for i in range(n_roots):
-        walk.rooted[roots[i]] = walk.number
-        if add_item(walk, roots[i], root_node(walk, roots[i]), INT64_MAX, NO_ITEM, False, BY_ROOT,
-                    0) < 0:
-            return -1
-    while number < walk.items.len / sizeof(Item):
-        if visit(walk, number) < 0:
-            return -1
+        if not is_path(walk, roots[i]):
+            return DAMAGED
+        walk.is_root[roots[i]] = True
+        if add_item(walk, roots[i], root_content(walk, roots[i]), INT64_MAX, NO_ITEM, False,
+                    BY_ROOT, 0) < 0:
+            return OUT_OF_MEMORY
+    while status == 0 and not walk.is_damaged and number < walk.items.len / sizeof(Item):
+        status = visit(walk, number)
         number += 1
-    return 0
+    return DAMAGED if walk.is_damaged else status

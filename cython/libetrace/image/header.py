@@ -49,6 +49,20 @@ TOGETHER = (
         "compilation_headers",
         "compilation_objects",
     ),
+    (
+        "graph_uses",
+        "graph_others",
+        "graph_executions",
+        "graph_paths",
+        "graph_processes",
+        "path_writes",
+        "path_reads",
+        "process_reads",
+        "process_writes",
+        "path_ends",
+        "pipe_sources",
+        "pipe_targets",
+    ),
 )
 #: a longer header is damage: `cas parse` writes some kB
 MAX_HEADER_BYTES = 1 << 24

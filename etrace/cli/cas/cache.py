@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas cache`: the image, made again when it is stale, damaged or of another schema."""
+"""`cas cache`: the image, made again when it is stale, damaged or of another schema; its graph."""
 
 from __future__ import annotations
 
@@ -35,9 +35,23 @@ def update(args: argparse.Namespace) -> str:
     return f"{os.path.relpath(files.image)}: {'made' if made else 'unchanged'}"
 
 
+def add_graph(args: argparse.Namespace) -> str:
+    """Make the dependency graph when the image lacks it; returns what is printed of it."""
+    from libetrace.depend.configuration import load
+
+    from etrace.nfsdb.store import open_database
+    from etrace.postprocess.run import Result, postprocess
+
+    image = open_database(args.database)
+    results: list[Result] = []
+    postprocess(image, load(image.path.parent), ("graph",), force=args.force, report=results.append)
+    return f"graph: {results[0].text or 'as before'}"
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `cas cache`."""
-    text = update(args)
-    if not args.quiet:
-        print(text)
+    for step in (update, add_graph):
+        text = step(args)
+        if not args.quiet:
+            print(text)
     return 0

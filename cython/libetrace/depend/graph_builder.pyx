@@ -1,0 +1,570 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""An image -> the tables of its dependency graph: every use of a file, and lists of them in order.
+
+What one execution used several times by the same name is one open: it lasts from its first begin to
+its last end, and to the end of the execution when the trace does not tell (a foreign parser's). An
+inherited file is used as long as its execution runs. All uses are sorted once in each direction
+(radix sort of the stamps) and dealt out to paths and processes in that order.
+"""
+from cpython.array cimport array, clone
+from libc.stdlib cimport free, malloc, qsort
+from libc.string cimport memset
+
+from libetrace.core.errors import Error
+from libetrace.depend.symlinks import find_devices, find_links
+from libetrace.image.header import load_schema
+
+from libetrace.core.types cimport INT64_MAX, UINT32_MAX, s32, s64, u8, u32, u64
+from libetrace.depend.ends cimport Ends, find_last_contents
+from libetrace.depend.processes cimport Executions, number_processes
+from libetrace.depend.uses cimport INHERITED, LINK, READS, WRITES, Uses, path_of, process_of
+from libetrace.image.columns cimport Columns, s32_of, s64_of, u8_of, u32_of, u64_of
+from libetrace.image.schema cimport (
+    CHANGES_KIND, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_EXECUTION, CHILDREN_FLAGS,
+    EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_ELAPSED_NS, EXECUTIONS_READERS_START,
+    EXECUTIONS_START_NS, EXECUTIONS_UPID, INHERITED_EXECUTION, INHERITED_MODE, INHERITED_PATH,
+    OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_PATH, OPENS_UNTIL_NS,
+    PATHS_MODE, PATHS_STRING, PIPE_READERS_EXECUTION, WRAPPERS_EXECUTION,
+)
+
+#: tables of a graph, in the order in which `build_graph` gives them
+TABLES = (
+    "graph_uses", "graph_others", "graph_executions", "graph_paths", "graph_processes",
+    "path_writes", "path_reads", "process_reads", "process_writes", "path_ends", "pipe_sources",
+    "pipe_targets",
+)
+
+cdef enum:
+    ACCESS = 3
+    AWAY = 5  # kinds of changes
+    BEGUN = 6
+    TYPE_BITS = 0x7c
+    BLOCK = 0x58  # modes of files that exist
+    REGULAR = 0x60
+    FIFO = 0x44  # an open for writing empties no pipe
+    IS_DEVICE = 4  # of a path: its opens write nothing
+    RADIX_BITS = 11
+    N_BUCKETS = 1 << RADIX_BITS
+
+cdef array _S64 = array("q")
+cdef array _U64 = array("Q")
+cdef array _U32 = array("I")
+cdef array _U8 = array("B")
+
+
+cdef inline u8 access_of(u8 mode) noexcept nogil:
+    cdef u8 access = mode & ACCESS
+    if access == 0:
+        return READS
+    return WRITES if access == 1 else READS | WRITES
+
+
+cdef inline s64 sum_of(s64 a, s64 b) noexcept nogil:
+    a = max(a, 0)
+    b = max(b, 0)
+    return a + b if a <= INT64_MAX - b else INT64_MAX
+
+
+# ---- order of time ----
+
+
+cdef struct Sortable:
+    u64 key
+    u32 number
+
+
+# One stable pass by RADIX_BITS of the key.
+cdef void sort_pass(const Sortable *source, Sortable *target, u64 n, int shift,
+                    u64 *counts) noexcept nogil:
+    cdef u64 i
+    cdef u64 place = 0
+    cdef u64 count
+    memset(counts, 0, N_BUCKETS * sizeof(u64))
+    for i in range(n):
+        counts[(source[i].key >> shift) & (N_BUCKETS - 1)] += 1
+    for i in range(<u64>N_BUCKETS):
+        count = counts[i]
+        counts[i] = place
+        place += count
+    for i in range(n):
+        count = (source[i].key >> shift) & (N_BUCKETS - 1)
+        target[counts[count]] = source[i]
+        counts[count] += 1
+
+
+# Fills the keys, the smallest being 0; returns the largest.
+cdef u64 fill_keys(const s64 *stamps, u64 n, bint is_mirrored, Sortable *items) noexcept nogil:
+    cdef s64 sign = -1 if is_mirrored else 1
+    cdef s64 smallest = INT64_MAX
+    cdef u64 largest = 0
+    cdef u64 i
+    for i in range(n):
+        smallest = min(smallest, sign * stamps[i])
+    for i in range(n):
+        items[i].key = <u64>(sign * stamps[i]) - <u64>smallest
+        items[i].number = <u32>i
+        largest = max(largest, items[i].key)
+    return largest
+
+
+# Writes the numbers of the stamps in order of time, backwards when mirrored. -1: no memory.
+cdef int order_stamps(const s64 *stamps, u64 n, bint is_mirrored, u32 *order) noexcept nogil:
+    cdef Sortable *items = <Sortable *>malloc((2 * n + 1) * sizeof(Sortable))
+    cdef u64 *counts = <u64 *>malloc(N_BUCKETS * sizeof(u64))
+    cdef Sortable *source = items
+    cdef Sortable *target = items + n
+    cdef u64 largest
+    cdef int shift = 0
+    cdef u64 i
+    if items == NULL or counts == NULL:
+        free(items)
+        free(counts)
+        return -1
+    largest = fill_keys(stamps, n, is_mirrored, items)
+    while shift < 64 and largest >> shift:
+        sort_pass(source, target, n, shift, counts)
+        source, target = target, source
+        shift += RADIX_BITS
+    for i in range(n):
+        order[i] = source[i].number
+    free(items)
+    free(counts)
+    return 0
+
+
+# ---- lists ----
+
+
+cdef inline u32 owner_of(const Uses *uses, u64 row, bint by_path) noexcept nogil:
+    return path_of(uses, row) if by_path else process_of(uses, row)
+
+
+# Writes to `start` where the list of each owner ends; returns how long all are.
+cdef u64 count_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, u64 *start,
+                     u64 n_owners) noexcept nogil:
+    cdef u64 i
+    for i in range(uses.n):
+        if access[i] & wanted:
+            start[owner_of(uses, i, by_path)] += 1
+    for i in range(1, n_owners + 1):
+        start[i] += start[i - 1]
+    return start[n_owners]
+
+
+# From behind, so that `start` goes down to where each list begins.
+cdef void fill_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, const u32 *order,
+                     u64 *start, u32 *rows) noexcept nogil:
+    cdef u64 i = uses.n
+    cdef u64 *place
+    while i:
+        i -= 1
+        if access[order[i]] & wanted:
+            place = start + owner_of(uses, order[i], by_path)
+            place[0] -= 1
+            rows[place[0]] = order[i]
+
+
+# ---- ends ----
+
+
+cdef struct End:
+    s64 time
+    bint is_away
+
+
+cdef int compare_ends(const void *a, const void *b) noexcept nogil:
+    cdef const End *x = <const End *>a
+    cdef const End *y = <const End *>b
+    if x.time != y.time:
+        return (x.time > y.time) - (x.time < y.time)
+    return x.is_away - y.is_away
+
+
+# ---- building ----
+
+
+cdef class _Builder:
+    cdef Columns columns
+    cdef object image
+    cdef tuple links  # columns: path, execution, target, time
+    cdef Uses uses
+    cdef s64 first  # stamp at which the trace began
+    cdef u64 n_paths
+    cdef u64 n_executions
+    cdef u64 n_links
+    cdef u32 n_processes  # those of links included
+    cdef u64 n_inherited
+    cdef array begin
+    cdef array end
+    cdef array access
+    cdef array processes  # by execution
+    cdef array other_path
+    cdef array other_execution
+    cdef array other_process
+    cdef array other_kind
+
+    def __init__(self, image):
+        schema = load_schema()
+        names = [(t, c, of[0]) for t, table in schema.items() for c, of in table.columns.items()]
+        self.columns = Columns(image, names)
+        self.image = image
+        self.links = find_links(image)
+        self.n_links = len(self.links[0])
+        self.n_paths = self.columns.length[PATHS_STRING]
+        self.n_executions = self.columns.length[EXECUTIONS_UPID]
+        self.n_inherited = self.columns.length[INHERITED_PATH]
+        self.uses.n_opens = self.columns.length[OPENS_PATH]
+        self.uses.open_path = u32_of(self.columns, OPENS_PATH)
+        self.uses.open_execution = u32_of(self.columns, OPENS_EXECUTION)
+
+    # ---- processes ----
+
+    cdef int number(self, bint wrapped) except -1:
+        cdef Executions executions
+        executions.upid = s64_of(self.columns, EXECUTIONS_UPID)
+        executions.children_start = u64_of(self.columns, EXECUTIONS_CHILDREN_START)
+        executions.child = s32_of(self.columns, CHILDREN_EXECUTION)
+        executions.flags = u64_of(self.columns, CHILDREN_FLAGS)
+        executions.n = <u32>self.n_executions
+        executions.wrapper = s32_of(self.columns, WRAPPERS_EXECUTION) if wrapped else NULL
+        self.processes = clone(_U32, self.n_executions, False)
+        self.n_processes = number_processes(&executions, self.processes.data.as_uints)
+        self.n_processes += <u32>self.n_links
+        self.uses.process_of = self.processes.data.as_uints
+        return 0
+
+    # ---- uses ----
+
+    cdef int take_uses(self, bint all_programs) except -1:
+        cdef u8[::1] is_written = bytearray(self.n_paths + 1)
+        cdef u64 n_programs
+        self.mark_written(is_written)
+        n_programs = self.count_programs(is_written, all_programs)
+        self.make_room(self.n_inherited + n_programs + 2 * self.n_links)
+        self.first = self.first_stamp()
+        self.take_opens(is_written)
+        self.take_inherited()
+        self.take_programs(is_written, all_programs)
+        self.take_links(self.n_inherited + n_programs)
+        return 0
+
+    cdef int make_room(self, u64 n_others) except -1:
+        cdef u64 n = self.uses.n_opens + n_others
+        if n >= UINT32_MAX:
+            raise Error(f"{self.image.path}: {n} uses of files are more than {UINT32_MAX - 1}")
+        self.uses.n = n
+        self.begin, self.end = clone(_S64, n, False), clone(_S64, n, False)
+        self.access = clone(_U8, n, False)
+        self.other_path = clone(_U32, n_others, False)
+        self.other_execution = clone(_U32, n_others, False)
+        self.other_process = clone(_U32, n_others, False)
+        self.other_kind = clone(_U8, n_others, False)
+        self.uses.begin = <const s64 *>self.begin.data.as_voidptr
+        self.uses.end = <const s64 *>self.end.data.as_voidptr
+        self.uses.other_path = self.other_path.data.as_uints
+        self.uses.other_execution = self.other_execution.data.as_uints
+        self.uses.other_process = self.other_process.data.as_uints
+        self.uses.other_kind = self.other_kind.data.as_uchars
+        return 0
+
+    # What is written below /dev is gone.
+    cdef int mark_written(self, u8[::1] is_written) except -1:
+        cdef const u8 *modes = u8_of(self.columns, OPENS_MODE)
+        cdef const u8 *inherited = u8_of(self.columns, INHERITED_MODE)
+        cdef const u32 *path = u32_of(self.columns, INHERITED_PATH)
+        cdef u64 i
+        for i in range(self.uses.n_opens):
+            if access_of(modes[i]) & WRITES:
+                is_written[self.uses.open_path[i]] = 1
+        self.forget_devices(is_written)
+        for i in range(self.n_inherited):
+            if access_of(inherited[i]) & WRITES:
+                is_written[path[i]] |= 2
+        return 0
+
+    cdef int forget_devices(self, u8[::1] is_written) except -1:
+        cdef const u8 *modes = u8_of(self.columns, PATHS_MODE)
+        devices, shared = find_devices(self.image)
+        for path in devices:
+            if path not in shared and modes[<u64>path] & TYPE_BITS not in (BLOCK, REGULAR):
+                is_written[<u64>path] = IS_DEVICE
+        return 0
+
+    cdef u64 count_programs(self, const u8[::1] is_written, bint all_programs) except? 0:
+        cdef const s32 *binary = s32_of(self.columns, EXECUTIONS_BINARY)
+        cdef u64 n = 0
+        cdef u64 row
+        for row in range(self.n_executions):
+            n += is_program(binary[row], is_written, all_programs)
+        return n
+
+    # Opens have stamps of the clock, executions count from the first one: the smallest difference
+    # is the first stamp, or a little later when no execution began with an open.
+    cdef s64 first_stamp(self) except? 0:
+        cdef const s64 *begin = s64_of(self.columns, OPENS_OPEN_NS)
+        cdef const s64 *start = s64_of(self.columns, EXECUTIONS_START_NS)
+        cdef s64 smallest = INT64_MAX
+        cdef u64 i
+        for i in range(self.uses.n_opens):
+            if begin[i] > 0 and start[self.uses.open_execution[i]] >= 0:
+                smallest = min(smallest, begin[i] - start[self.uses.open_execution[i]])
+        return max(smallest, 0) if smallest != INT64_MAX else 0
+
+    cdef s64 start_of(self, u32 execution) noexcept:
+        return sum_of(self.first, s64_of(self.columns, EXECUTIONS_START_NS)[execution])
+
+    cdef s64 end_of(self, u32 execution) noexcept:
+        return sum_of(self.start_of(execution),
+                      s64_of(self.columns, EXECUTIONS_ELAPSED_NS)[execution])
+
+    cdef int take_opens(self, const u8[::1] is_written) except -1:
+        cdef const s64 *opened = s64_of(self.columns, OPENS_OPEN_NS)
+        cdef const s64 *closed = s64_of(self.columns, OPENS_CLOSE_NS)
+        cdef const s64 *until = s64_of(self.columns, OPENS_UNTIL_NS)
+        cdef const u8 *modes = u8_of(self.columns, OPENS_MODE)
+        cdef s64 *begin = <s64 *>self.begin.data.as_voidptr
+        cdef s64 *end = <s64 *>self.end.data.as_voidptr
+        cdef u8 *access = self.access.data.as_uchars
+        cdef u64 i
+        for i in range(self.uses.n_opens):
+            access[i] = access_of(modes[i])
+            if is_written[self.uses.open_path[i]] & IS_DEVICE:
+                access[i] &= ~<u8>WRITES
+            begin[i] = max(opened[i], 0)
+            end[i] = max(closed[i], begin[i])
+            if until[i] >= 0:
+                end[i] = max(until[i], end[i])
+            else:
+                end[i] = max(self.end_of(self.uses.open_execution[i]), end[i])
+        return self.take_first_uses(begin)
+
+    cdef int take_first_uses(self, s64 *begin) except -1:
+        cdef const u32 *open = u32_of(self.columns, CHANGES_OPEN)
+        cdef const u8 *kind = u8_of(self.columns, CHANGES_KIND)
+        cdef const s64 *time = s64_of(self.columns, CHANGES_TIME_NS)
+        cdef u64 i
+        for i in range(self.columns.length[CHANGES_OPEN]):
+            if kind[i] == BEGUN and time[i] >= 0:
+                begin[open[i]] = min(begin[open[i]], time[i])
+        return 0
+
+    # Use `number` of the others.
+    cdef int put(self, u64 number, u32 path, u32 execution, u8 kind, s64 begin, s64 end) except -1:
+        cdef u64 row = self.uses.n_opens + number
+        (<s64 *>self.begin.data.as_voidptr)[row] = begin
+        (<s64 *>self.end.data.as_voidptr)[row] = end
+        self.access.data.as_uchars[row] = kind & (READS | WRITES)
+        self.other_path.data.as_uints[number] = path
+        self.other_execution.data.as_uints[number] = execution
+        self.other_process.data.as_uints[number] = self.uses.process_of[execution]
+        self.other_kind.data.as_uchars[number] = kind
+        return 0
+
+    cdef int take_inherited(self) except -1:
+        cdef const u32 *path = u32_of(self.columns, INHERITED_PATH)
+        cdef const u32 *execution = u32_of(self.columns, INHERITED_EXECUTION)
+        cdef const u8 *mode = u8_of(self.columns, INHERITED_MODE)
+        cdef u64 i
+        for i in range(self.n_inherited):
+            self.put(i, path[i], execution[i], access_of(mode[i]) | INHERITED,
+                     self.start_of(execution[i]), self.end_of(execution[i]))
+        return 0
+
+    # Programs are read as they start: all, or those that the build wrote.
+    cdef int take_programs(self, const u8[::1] is_written, bint all_programs) except -1:
+        cdef const s32 *binary = s32_of(self.columns, EXECUTIONS_BINARY)
+        cdef u64 number = self.n_inherited
+        cdef s64 start
+        cdef u32 row
+        for row in range(<u32>self.n_executions):
+            if is_program(binary[row], is_written, all_programs):
+                start = self.start_of(row)
+                self.put(number, <u32>binary[row], row, READS, start, start)
+                number += 1
+        return 0
+
+    # Each writes its name when it is made, and reads its target as long as the trace lasts.
+    cdef int take_links(self, u64 number) except -1:
+        cdef s64 last = last_of(self.uses.end, self.uses.n_opens + number)
+        cdef u32 process = self.n_processes - <u32>self.n_links
+        cdef s64 begin
+        for path, execution, target, time in zip(*self.links):
+            begin = max(time, 0)
+            self.put(number, path, execution, WRITES | LINK, begin, begin)
+            self.put(number + 1, target, execution, READS | LINK, begin, max(last, begin))
+            self.other_process.data.as_uints[number] = process
+            self.other_process.data.as_uints[number + 1] = process
+            number += 2
+            process += 1
+        return 0
+
+    # ---- tables ----
+
+    # The start of each owner's list and the lists themselves: rows of uses.
+    cdef tuple deal(self, u8 wanted, bint by_path, array order):
+        cdef u64 n_owners = self.n_paths if by_path else self.n_processes
+        cdef array start = clone(_U64, n_owners + 1, True)
+        cdef u64 *starts = <u64 *>start.data.as_voidptr
+        cdef const u8 *access = self.access.data.as_uchars
+        cdef array rows
+        cdef u64 n
+        with nogil:
+            n = count_lists(&self.uses, access, wanted, by_path, starts, n_owners)
+        rows = clone(_U32, n, False)
+        with nogil:
+            fill_lists(&self.uses, access, wanted, by_path, order.data.as_uints, starts,
+                       rows.data.as_uints)
+        return start, rows
+
+    cdef array order(self, bint is_mirrored):
+        cdef array order = clone(_U32, self.uses.n, False)
+        cdef const s64 *stamps = self.uses.end if is_mirrored else self.uses.begin
+        cdef int status
+        with nogil:
+            status = order_stamps(stamps, self.uses.n, is_mirrored, order.data.as_uints)
+        if status < 0:
+            raise MemoryError
+        return order
+
+    # Pipes by the process that reads them, or that writes to them: own and other execution.
+    cdef tuple pipes(self, bint of_writers):
+        cdef const u64 *readers = u64_of(self.columns, EXECUTIONS_READERS_START)
+        cdef const u32 *reader = u32_of(self.columns, PIPE_READERS_EXECUTION)
+        cdef array start = clone(_U64, <u64>self.n_processes + 1, True)
+        cdef array own = clone(_U32, readers[self.n_executions], False)
+        cdef array other = clone(_U32, readers[self.n_executions], False)
+        with nogil:
+            deal_pipes(self.uses.process_of, self.n_executions, self.n_processes, readers, reader,
+                       of_writers, <u64 *>start.data.as_voidptr, own.data.as_uints,
+                       other.data.as_uints)
+        return start, own, other
+
+    # (start, time, is_away) of all paths.
+    cdef tuple ends(self):
+        cdef const u32 *open = u32_of(self.columns, CHANGES_OPEN)
+        cdef const u8 *kind = u8_of(self.columns, CHANGES_KIND)
+        cdef const u8 *modes = u8_of(self.columns, PATHS_MODE)
+        cdef const s64 *time = s64_of(self.columns, CHANGES_TIME_NS)
+        cdef array start = clone(_U64, self.n_paths + 1, True)
+        cdef u64 *starts = <u64 *>start.data.as_voidptr
+        cdef u64 n_changes = self.columns.length[CHANGES_OPEN]
+        cdef End *found
+        cdef u32 path
+        cdef u64 i
+        for i in range(n_changes):
+            path = self.uses.open_path[open[i]]
+            starts[path] += is_end(kind[i], modes[path])
+        for i in range(1, self.n_paths + 1):
+            starts[i] += starts[i - 1]
+        found = <End *>malloc((starts[self.n_paths] + 1) * sizeof(End))
+        if found == NULL:
+            raise MemoryError
+        i = n_changes
+        while i:
+            i -= 1
+            path = self.uses.open_path[open[i]]
+            if is_end(kind[i], modes[path]):
+                starts[path] -= 1
+                found[starts[path]].time = time[i]
+                found[starts[path]].is_away = kind[i] == AWAY
+        try:
+            return (start, *sorted_ends(found, starts, self.n_paths))
+        finally:
+            free(found)
+
+    cdef dict tables(self):
+        cdef array forward = self.order(False)
+        cdef array backward = self.order(True)
+        cdef array last = clone(_U32, self.n_paths, False)
+        cdef array write_start, writes, end_start, time, is_away
+        cdef Ends ends
+        write_start, writes = self.deal(WRITES, True, forward)
+        read_start, reads = self.deal(READS, True, backward)
+        own_read_start, own_reads = self.deal(READS, False, forward)
+        own_write_start, own_writes = self.deal(WRITES, False, backward)
+        end_start, time, is_away = self.ends()
+        source_start, *sources = self.pipes(False)
+        target_start, *targets = self.pipes(True)
+        ends.start = <const u64 *>end_start.data.as_voidptr
+        ends.time = <const s64 *>time.data.as_voidptr
+        ends.is_away = is_away.data.as_uchars
+        with nogil:
+            find_last_contents(&ends, &self.uses, <u32>self.n_paths,
+                               <const u64 *>write_start.data.as_voidptr, writes.data.as_uints,
+                               last.data.as_uints)
+        paths = (write_start, read_start, end_start, last)
+        processes = (own_read_start, own_write_start, source_start, target_start)
+        others = (self.other_path, self.other_execution, self.other_process, self.other_kind)
+        made = ((self.begin, self.end), others, (self.processes,), paths, processes, (writes,),
+                (reads,), (own_reads,), (own_writes,), (time, is_away), sources, targets)
+        return {
+            name: dict(zip(load_schema()[name].columns, columns, strict=True))
+            for name, columns in zip(TABLES, made, strict=True)
+        }
+
+
+cdef s64 last_of(const s64 *stamps, u64 n) noexcept nogil:
+    cdef s64 last = 0
+    cdef u64 i
+    for i in range(n):
+        last = max(last, stamps[i])
+    return last
+
+
+cdef inline bint is_program(s32 binary, const u8[::1] is_written, bint all_programs) noexcept:
+    return binary >= 0 and (all_programs or is_written[binary] & ~<u8>IS_DEVICE != 0)
+
+
+cdef inline bint is_end(u8 kind, u8 mode) noexcept nogil:
+    return 1 <= kind < BEGUN and mode & TYPE_BITS != FIFO
+
+
+# (time, is_away) of the ends, those of each path in order of time.
+cdef tuple sorted_ends(End *found, const u64 *start, u64 n_paths):
+    cdef array time = clone(_S64, start[n_paths], False)
+    cdef array is_away = clone(_U8, start[n_paths], False)
+    cdef u64 i
+    for i in range(n_paths):
+        if start[i + 1] - start[i] > 1:
+            qsort(found + start[i], start[i + 1] - start[i], sizeof(End), compare_ends)
+    for i in range(start[n_paths]):
+        (<s64 *>time.data.as_voidptr)[i] = found[i].time
+        is_away.data.as_uchars[i] = found[i].is_away
+    return time, is_away
+
+
+cdef void deal_pipes(const u32 *process_of, u64 n_executions, u64 n_processes, const u64 *readers,
+                     const u32 *reader, bint of_writers, u64 *start, u32 *own,
+                     u32 *other) noexcept nogil:
+    cdef u64 writer, i, place
+    cdef u32 own_execution
+    for writer in range(n_executions):
+        for i in range(readers[writer], readers[writer + 1]):
+            start[process_of[writer if of_writers else reader[i]]] += 1
+    for i in range(1, n_processes + 1):
+        start[i] += start[i - 1]
+    writer = n_executions
+    while writer:
+        writer -= 1
+        i = readers[writer + 1]
+        while i > readers[writer]:
+            i -= 1
+            own_execution = <u32>writer if of_writers else reader[i]
+            place = start[process_of[own_execution]] - 1
+            start[process_of[own_execution]] = place
+            own[place] = own_execution
+            other[place] = reader[i] if of_writers else <u32>writer
+
+
+def build_graph(image, *, bint wrapped=False, bint programs=False):
+    """Return the tables of the graph of an image: {table: {column: array}}.
+
+    `wrapped` takes a shell and all it started as one process (table `wrappers`). A program counts
+    as read by its execution when the build wrote it, with `programs` always. One pass over `opens`.
+    ImageError for a damaged image.
+    """
+    cdef _Builder builder = _Builder(image)
+    builder.number(wrapped)
+    builder.take_uses(programs)
+    return builder.tables()
