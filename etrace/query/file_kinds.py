@@ -12,15 +12,17 @@ import enum
 import os
 import re
 import stat
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from libetrace.depend.masks import row_mask
+from libetrace.depend.path_opens import LOADABLE, PLUGIN, PathOpens
 from libetrace.image.file import Image
 
 from etrace.query.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
-from etrace.query.temporary import WRITES, Temporaries, uses_of
-from etrace.spec.database import NONE, file_type
+from etrace.query.temporary import Temporaries
+from etrace.spec.database import file_type
 
 
 class FileKind(enum.StrEnum):
@@ -117,9 +119,11 @@ class FileKinds:
     def __init__(self, image: Image) -> None:
         self._image = image
         self._products = Kinds(image)
-        self._temporaries = Temporaries(image)
+        self._opens = PathOpens(image, self._load_kind, self._is_taker)
+        self._temporaries = Temporaries(image, self._opens)
         self._known: dict[int, FileKind] = {}
-        self._known_loads: dict[int, frozenset[int]] = {}
+        graph = image.tables.get("graph_paths")
+        self._writes = None if graph is None else graph["writes.start"]
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
 
     def of(self, path: int) -> FileKind:
@@ -128,8 +132,8 @@ class FileKinds:
             self._known[path] = self._find(path)
         return self._known[path]
 
-    def within(self, path: int, executions: Container[int]) -> FileKind:
-        """Return the kind of a path to some executions, those on the way to a file.
+    def within(self, path: int, executions: bytes | bytearray) -> FileKind:
+        """Return the kind of a path to some executions (a mask), those on the way to a file.
 
         What `ld` linked elsewhere `ar` here only loads: libc.so.6 is no part of an archive.
         """
@@ -151,7 +155,7 @@ class FileKinds:
 
     def _of_use(self, path: int, name: bytes) -> FileKind | None:
         """Return what the build used a file as; None when that shows nothing."""
-        if path in self._programs and not _SHARED_OBJECT.search(name):
+        if self._opens.is_program(path) and not _SHARED_OBJECT.search(name):
             return FileKind.EXECUTABLE if self._is_made(path) else FileKind.TOOL
         if not self._products.are_known:
             return None
@@ -177,13 +181,10 @@ class FileKinds:
         is_shared = name.startswith(b"/usr/share/") and kind is FileKind.SOURCE
         return FileKind.TOOL if kind is None or is_shared else kind
 
-    @cached_property
-    def _programs(self) -> frozenset[int]:
-        return frozenset(self._image["executions"]["binary"]) - {NONE}
-
     def _is_made(self, path: int) -> bool:
-        mode = self._image["opens"]["mode"]
-        return any(mode[row] & WRITES for row in uses_of(self._image, path))
+        if self._writes is None:
+            return self._opens.is_written(path)
+        return self._writes[path] < self._writes[path + 1]
 
     def _holds_paths(self, name: bytes) -> bool:
         """Tell whether something was opened below a path."""
@@ -200,76 +201,37 @@ class FileKinds:
         """
         if not self._temporaries.is_temporary(path):
             return False
-        return self._tree_is_there or any(self._temporaries.parts_of(path))
+        return any(self._temporaries.parts_of(path)) or self._tree_is_there
 
     @cached_property
     def _tree_is_there(self) -> bool:
         """Whether any file that the build wrote was there when the trace was parsed."""
-        opens, mode_of = self._image["opens"], self._temporaries.mode_of
+        mode_of = self._temporaries.mode_of
         return any(
             stat.S_ISREG(file_type(mode_of(path)))
             and not _KERNEL.match(self._image.path_string(path))
-            for path in {p for p, m in zip(opens["path"], opens["mode"], strict=True) if m & WRITES}
+            for path in self._opens.written_paths()
         )
 
     # ---- what the dynamic linker opens ----
 
-    def _is_only_loaded(self, path: int, among: Container[int] | None = None) -> bool:
-        """Tell whether every program that opened a library opened it to run, none as an input.
-
-        Interpreters load more of them later (dlopen(3)); linkers and what copies files take them.
-        """
-        execution = self._image["opens"]["execution"]
-        return all(
-            not self._takes_libraries(execution[row]) or row in self._loads(execution[row])
-            for row in uses_of(self._image, path)
-            if among is None or execution[row] in among
-        )
-
-    def _takes_libraries(self, execution: int) -> bool:
-        if self._products.are_known and execution in self._products.links:
-            return True
-        binary = self._image["executions"]["binary"][execution]
-        return binary != NONE and bool(_TAKERS.fullmatch(self._image.path_string(binary)))
-
-    def _loads(self, execution: int) -> frozenset[int]:
-        """Return the opens of an execution that were ld.so(8)'s: at its start, behind a plugin's.
-
-        A file that is used again after that, as libc.so.6 by a linker, is not among them.
-        """
-        if execution not in self._known_loads:
-            self._known_loads[execution] = frozenset(self._find_loads(execution))
-        return self._known_loads[execution]
-
-    def _find_loads(self, execution: int) -> Iterator[int]:
-        opens = self._image["opens"]
-        path, open_ns = opens["path"], opens["open_ns"]
-        span = self._image["executions"].span("opens.start", execution)
-        run: list[int] = []
-        is_loading = True
-        for row in (*sorted(span, key=lambda row: int(open_ns[row])), NONE):
-            if row != NONE and path[row] in self._loadable:
-                is_loading = is_loading or path[row] in self._plugins
-                run += [row] if is_loading else []
-                continue
-            end = 1 << 63 if row == NONE else open_ns[row]
-            yield from (r for r in run if max(opens["close_ns"][r], opens["until_ns"][r]) <= end)
-            run, is_loading = [], False
+    def _is_only_loaded(self, path: int, among: bytes | bytearray | None = None) -> bool:
+        """Tell whether every program that opened a library opened it to run, none as an input."""
+        return self._opens.is_only_loaded(path, self._linkers, among)
 
     @cached_property
-    def _plugins(self) -> frozenset[int]:
-        return frozenset(
-            row for row in self._loadable if _TOOLS_OWN.match(self._image.path_string(row))
-        )
+    def _linkers(self) -> bytearray:
+        links = self._products.links if self._products.are_known else ()
+        return row_mask(self._image["executions"].n_rows, links)
 
-    @cached_property
-    def _loadable(self) -> frozenset[int]:
-        image = self._image
-        return frozenset(
-            row
-            for row in range(image["paths"].n_rows)
-            if _SHARED_OBJECT.search(name := image.path_string(row)) or name in _LOADING
-        )
+    def _is_taker(self, program: int) -> bool:
+        return bool(_TAKERS.fullmatch(self._image.path_string(program)))
+
+    def _load_kind(self, path: int) -> int:
+        name = self._image.path_string(path)
+        if not (_SHARED_OBJECT.search(name) or name in _LOADING):
+            return 0
+        return LOADABLE | PLUGIN if _TOOLS_OWN.match(name) else LOADABLE
 
 
 #: types that are no device; 0 is a path that was gone

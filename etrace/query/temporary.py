@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from libetrace.depend.path_opens import PathOpens
 from libetrace.image.file import Image
 
 from etrace.query.nearest_command import nearest_command
-from etrace.spec.database import EXISTS, NONE, file_type
+from etrace.spec.database import NONE
 
 WRITES = 3  # bits of opens.mode
 _COMPILERS = (
@@ -66,23 +66,17 @@ _CREATORS = tuple(re.compile((each.creators + _VERSION).encode()) for each in NA
 _NAMES = tuple(re.compile(each.names.encode()) for each in NAMINGS)
 
 
-def is_link(mode: int) -> bool:
-    """Tell whether the bits of a mode are those of a symbolic link."""
-    return stat.S_ISLNK(file_type(mode))
-
-
-def uses_of(image: Image, path: int) -> list[int]:
-    """Return the rows of `opens` of a row of `paths`."""
-    opens = image["path_opens"]["open"]
-    return [opens[i] for i in image["paths"].span("opens.start", path)]
-
-
 class Temporaries:
     """The temporary files of one image."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, opens: PathOpens | None = None) -> None:
         self._image = image
+        self._given = opens
         self._creators: dict[int, int | None] = {}
+
+    @cached_property
+    def _opens(self) -> PathOpens:
+        return self._given or PathOpens(self._image, lambda _: 0, lambda _: False)
 
     def is_temporary(self, path: int) -> bool:
         """Tell whether a row of `paths` was created in the build and not there at its end."""
@@ -100,12 +94,10 @@ class Temporaries:
         """Give the modes of opens by other names of a file: not of links, nor of O_TMPFILE."""
         image, opens = self._image, self._image["opens"]
         name = os.path.basename(image.path_string(path))  # noqa: PTH119  bytes
-        for row in uses_of(image, path):
-            mode = int(opens["mode"][row])
-            if mode & EXISTS and not is_link(mode):
-                original = image.string(opens["original"][row])
-                if os.path.basename(original) == name:  # noqa: PTH119
-                    yield mode & ~WRITES
+        for row in self._opens.existing(path):
+            original = image.string(opens["original"][row])
+            if os.path.basename(original) == name:  # noqa: PTH119
+                yield int(opens["mode"][row]) & ~WRITES
 
     def _creator(self, path: int) -> int | None:
         """Return the execution that created a path which is gone; None for all others."""
@@ -117,10 +109,8 @@ class Temporaries:
         opens = self._image["opens"]
         if self.mode_of(path):
             return None
-        open_ns, rows = opens["open_ns"], uses_of(self._image, path)
-        # when a program opens a name twice in one go the one that wrote is first
-        first = min(rows, key=lambda row: (open_ns[row], -opens["mode"][row]), default=None)
-        if first is None or not opens["mode"][first] & WRITES:
+        first = self._opens.first(path)
+        if first < 0 or not opens["mode"][first] & WRITES:
             return None
         return int(opens["execution"][first])
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from closures import Build, End, Left, Use
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.depend.graph import Graph, GraphError
+from libetrace.depend.graph_builder import TABLES as GRAPH_TABLES
+from libetrace.depend.graph_builder import build_graph
 from libetrace.image.file import Image, NewColumn, NewTable, open_image, write_image
 from libetrace.image.header import ImageError, has_one_more
 
-from etrace.spec.database import NONE, PRODUCTS, TABLES
+from etrace.spec.database import GRAPH, NONE, PRODUCTS, TABLES
 
 CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<i4": "i", "<i2": "h", "|u1": "B"}
 SCHEMA = {table.name: table for table in (*TABLES, *PRODUCTS)}
@@ -32,7 +35,7 @@ def table_of(name: str, columns: dict[str, Sequence[int]]) -> NewTable:
     """Make a table whose other columns are 0."""
     schema = SCHEMA[name].columns
     given = next(c.name for c in schema if c.name in columns)
-    n_rows = len(columns[given]) - (given == "start")
+    n_rows = len(columns[given]) - has_one_more(given)
     made = []
     for c in schema:
         n = n_rows + has_one_more(c.name)
@@ -311,3 +314,70 @@ def test_a_chain_of_a_hundred_thousand_steps_needs_no_recursion(images: Images) 
     closure = Graph(images.make(columns)).closure([0])
     assert list(closure.paths) == list(range(1, n + 1))
     assert len(closure.chain(n)) == 2 * n + 1
+
+
+# ---- graphs that lie in an image ----
+
+GRAPH_COLUMNS = [(table.name, c.name, c.dtype) for table in GRAPH for c in table.columns]
+
+
+def stored(images: Images) -> Image:
+    """Return an image of a build with pipes, ends and inherited descriptors, its graph in it."""
+    columns = columns_of(SMALL, 2, [(0, 1)])
+    columns["inherited"] = {"path": [0], "execution": [1], "mode": [0]}
+    image = images.make(columns)
+    graph = build_graph(image)
+    tables = [
+        NewTable(t.name, t.n_rows, [NewColumn(n, i.dtype, t[n]) for n, i in t.infos.items()])
+        for t in image.tables.values()
+    ]
+    write_image(images.path, {}, [*tables, *(table_of(name, dict(graph[name])) for name in graph)])
+    return open_image(images.path)
+
+
+def test_a_stored_graph_gives_what_one_that_is_made_gives(images: Images) -> None:
+    image = stored(images)
+    assert {name for name in image.tables if name.startswith("graph_")} <= set(GRAPH_TABLES)
+    for reverse in (False, True):
+        lying, made = (
+            Graph(image, reverse=reverse, tables=tables) for tables in (None, build_graph(image))
+        )
+        for root in range(2):
+            one, other = lying.closure([root]), made.closure([root])
+            assert list(one.paths) == list(other.paths)
+            assert [one.chain(path) for path in one.paths] == [
+                other.chain(path) for path in other.paths
+            ]
+
+
+@pytest.mark.parametrize(("table", "column", "dtype"), GRAPH_COLUMNS)
+@pytest.mark.parametrize("value", [1, 2, 5, 0xFF, 0xFFFFFFFF, 2**63 - 1])
+def test_a_damaged_graph_is_an_error_or_another_answer(
+    images: Images, table: str, column: str, dtype: str, value: int
+) -> None:
+    image = stored(images)
+    code = CODES[dtype]
+    tables = {name: dict(image[name].columns) for name in GRAPH_TABLES}
+    largest = 2 ** (8 * array(code).itemsize - (code == "q")) - 1
+    for place in range(len(tables[table][column])):
+        bad = array(code, tables[table][column])
+        bad[place] = min(value, largest)
+        damaged_tables = {**tables, table: {**tables[table], column: memoryview(bad)}}
+        for reverse in (False, True):
+            graph = Graph(image, reverse=reverse, tables=damaged_tables)
+            for roots in ([0], [1], [0, 1]):
+                with contextlib.suppress(GraphError):
+                    found = graph.closure(roots)
+                    assert set(found.paths) <= {0, 1}
+                    assert all(found.chain(path) for path in found.paths)
+                    assert set(found.executions) <= {0, 1}
+
+
+def test_columns_of_other_lengths_are_an_error(images: Images) -> None:
+    image = stored(images)
+    for table, column, dtype in GRAPH_COLUMNS:
+        tables = {name: dict(image[name].columns) for name in GRAPH_TABLES}
+        tables[table][column] = memoryview(array(CODES[dtype], [0] * 9))
+        if column != "use":  # lists may have any length
+            with pytest.raises(GraphError, match="damaged graph"):
+                [Graph(image, reverse=reverse, tables=tables) for reverse in (False, True)]

@@ -67,12 +67,13 @@ cdef int tree_build(Walk *walk, u32 path) noexcept nogil:
 cdef u32 tree_find(const Walk *walk, u32 path, u32 content) noexcept nogil:
     cdef const u32 *tree = tree_of(walk, path)
     cdef u64 leaves = n_leaves(walk, path)
+    cdef u64 wanted = <u64>content + 1  # never 0, the value of what was taken
     cdef u64 at = 1
-    if tree[1] < content + 1:
+    if tree[1] < wanted:
         return n_uses(walk, path)
     while at < leaves:
         at *= 2
-        at += tree[at] < content + 1
+        at += tree[at] < wanted
     return <u32>(at - leaves)
 
 

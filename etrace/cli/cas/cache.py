@@ -45,7 +45,7 @@ def add_graph(args: argparse.Namespace) -> str:
     image = open_database(args.database)
     results: list[Result] = []
     postprocess(image, load(image.path.parent), ("graph",), force=args.force, report=results.append)
-    return f"graph: {results[0].text or 'as before'}"
+    return f"graph: {results[0].text or 'unchanged'}"
 
 
 def run(args: argparse.Namespace) -> int:

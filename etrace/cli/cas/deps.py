@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.masks import row_mask
 from libetrace.image.file import Image
 
 from etrace.cli.options import kinds as kind_options
@@ -72,8 +73,9 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
 
 def _kinds(image: Image, walked: Walked) -> KindOf:
     """Return the function that gives the kind of a row of `paths` to the walked executions."""
-    kinds, executions = FileKinds(image), frozenset(walked.executions)
-    return lambda path: kinds.within(path, executions)
+    kinds = FileKinds(image)
+    mask = row_mask(image["executions"].n_rows, walked.executions)
+    return lambda path: kinds.within(path, mask)
 
 
 def _graph(image: Image, args: argparse.Namespace, walked: Walked, kind_of: KindOf) -> Answer:

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Opens by path: what a build did to a file, without a Python object for each open.
+
+Reads only the opens of the paths that are asked for; what it finds out of executions is kept. Row
+numbers are checked when they are taken out of a column: IndexError.
+"""
+cimport cython
+from libc.stdlib cimport calloc, free, malloc, qsort
+
+from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
+
+cdef enum:
+    WRITES = 3  # bits of opens.mode
+    EXISTS = 0x40
+    TYPE_BITS = 0x3c
+    LINK = 0x28
+    YES = 1  # what is known; 0: not yet
+    NO = 2
+    IS_LOADABLE = 4  # of a path, as `kind_of` says
+    IS_PLUGIN = 8
+
+LOADABLE, PLUGIN = IS_LOADABLE, IS_PLUGIN
+
+
+cdef struct Opened:
+    s64 time
+    u64 row
+
+
+cdef int compare_opened(const void *a, const void *b) noexcept nogil:
+    cdef const Opened *x = <const Opened *>a
+    cdef const Opened *y = <const Opened *>b
+    if x.time != y.time:
+        return (x.time > y.time) - (x.time < y.time)
+    return (x.row > y.row) - (x.row < y.row)
+
+
+@cython.final
+cdef class PathOpens:
+    """The opens of the paths of an image.
+
+    `kind_of(path)` says whether a path is what ld.so(8) loads: 0, LOADABLE, or LOADABLE | PLUGIN;
+    `is_taker(path)` whether a program takes such files as input. Each is asked once a path.
+    """
+
+    cdef object kind_of
+    cdef object is_taker
+    cdef const u64[::1] path_start
+    cdef const u32[::1] path_open
+    cdef const u32[::1] path
+    cdef const u32[::1] execution
+    cdef const u8[::1] mode
+    cdef const s64[::1] open_ns
+    cdef const s64[::1] close_ns
+    cdef const s64[::1] until_ns
+    cdef const u64[::1] opens_start
+    cdef const s32[::1] binary
+    cdef bytearray programs  # whether a path was run, when that was asked for
+    cdef u8 *paths  # IS_LOADABLE, IS_PLUGIN, NO for neither
+    cdef u8 *takers  # programs, by path
+    cdef u8 *rows  # whether ld.so(8) opened it
+    cdef u8 *executions  # whether `rows` is known of it
+
+    def __init__(self, image, kind_of, is_taker):
+        opens, executions = image["opens"], image["executions"]
+        self.kind_of, self.is_taker = kind_of, is_taker
+        self.path_start = image["paths"]["opens.start"]
+        self.path_open = image["path_opens"]["open"]
+        self.path, self.execution = opens["path"], opens["execution"]
+        self.mode, self.open_ns = opens["mode"], opens["open_ns"]
+        self.close_ns, self.until_ns = opens["close_ns"], opens["until_ns"]
+        self.opens_start, self.binary = executions["opens.start"], executions["binary"]
+        self.paths = <u8 *>calloc(self.path_start.shape[0], 1)
+        self.takers = <u8 *>calloc(self.path_start.shape[0], 1)
+        self.rows = <u8 *>calloc(self.path.shape[0] + 1, 1)
+        self.executions = <u8 *>calloc(self.opens_start.shape[0], 1)
+        if self.paths == NULL or self.takers == NULL or self.rows == NULL or self.executions == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.paths)
+        free(self.takers)
+        free(self.rows)
+        free(self.executions)
+
+    # The place of the first open of a path in `path_opens`, and the end of them.
+    cdef int span(self, u64 path, u64 *first, u64 *end) except -1:
+        if path + 1 >= <u64>self.path_start.shape[0]:
+            raise IndexError(path)
+        first[0], end[0] = self.path_start[path], self.path_start[path + 1]
+        if first[0] > end[0] or end[0] > <u64>self.path_open.shape[0]:
+            raise IndexError(path)
+        return 0
+
+    cdef u64 row(self, u64 place) except? 0:
+        if self.path_open[place] >= self.path.shape[0]:
+            raise IndexError(self.path_open[place])
+        return self.path_open[place]
+
+    cdef u64 path_of(self, u64 row) except? 0:
+        if self.path[row] + 1 >= self.path_start.shape[0]:
+            raise IndexError(self.path[row])
+        return self.path[row]
+
+    def is_written(self, u64 path):
+        """Tell whether an open wrote a path."""
+        cdef u64 first, end, i
+        self.span(path, &first, &end)
+        for i in range(first, end):
+            if self.mode[self.row(i)] & WRITES:
+                return True
+        return False
+
+    def first(self, u64 path):
+        """Return the row of the first open of a path in time, -1 without one.
+
+        When a program opens a name twice in one go the one that wrote is first.
+        """
+        cdef u64 first, end, i, row
+        cdef s64 best = -1
+        self.span(path, &first, &end)
+        for i in range(first, end):
+            row = self.row(i)
+            if best < 0 or self.is_before(row, <u64>best):
+                best = row
+        return best
+
+    cdef bint is_before(self, u64 row, u64 other) noexcept:
+        if self.open_ns[row] != self.open_ns[other]:
+            return self.open_ns[row] < self.open_ns[other]
+        return self.mode[row] > self.mode[other]
+
+    def is_program(self, u64 path):
+        """Tell whether an execution ran a path."""
+        if self.programs is None:
+            self.programs = self.find_programs()
+        return self.programs[path] != 0
+
+    cdef bytearray find_programs(self):
+        cdef bytearray out = bytearray(self.path_start.shape[0])
+        cdef u8[::1] is_program = out
+        cdef Py_ssize_t i
+        for i in range(self.binary.shape[0]):
+            if 0 <= self.binary[i] < self.path_start.shape[0]:
+                is_program[self.binary[i]] = 1
+        return out
+
+    def existing(self, u64 path):
+        """Yield the rows of opens whose original path was there and no symbolic link."""
+        cdef u64 first, end, i, row
+        self.span(path, &first, &end)
+        for i in range(first, end):
+            row = self.row(i)
+            if self.mode[row] & EXISTS and self.mode[row] & TYPE_BITS != LINK:
+                yield row
+
+    def written_paths(self):
+        """Yield the paths that opens wrote, each once, in order of the opens."""
+        cdef u8[::1] seen = bytearray(self.path_start.shape[0])
+        cdef u64 row, path
+        for row in range(<u64>self.path.shape[0]):
+            if self.mode[row] & WRITES:
+                path = self.path_of(row)
+                if not seen[path]:
+                    seen[path] = 1
+                    yield path
+
+    # ---- what the dynamic linker opened ----
+
+    cdef u8 kind(self, u64 path) except? 0:
+        if not self.paths[path]:
+            self.paths[path] = self.kind_of(path) or NO
+        return self.paths[path]
+
+    cdef bint takes_libraries(self, u64 execution) except -1:
+        cdef s64 program = self.binary[execution]
+        if program < 0:
+            return False
+        if program + 1 >= self.path_start.shape[0]:
+            raise IndexError(program)
+        if not self.takers[program]:
+            self.takers[program] = YES if self.is_taker(program) else NO
+        return self.takers[program] == YES
+
+    def is_only_loaded(self, u64 path, const u8[::1] linkers, const u8[::1] among=None):
+        """Tell whether every program that opened a library opened it to run, none as an input.
+
+        `linkers` has a byte for each execution, not 0 for those that linked; `among` the same for
+        those that count. Interpreters load libraries later (dlopen(3)); linkers and what copies
+        files take them.
+        """
+        cdef u64 first, end, i, row, execution
+        self.span(path, &first, &end)
+        for i in range(first, end):
+            row = self.row(i)
+            execution = self.execution[row]
+            if execution >= <u64>linkers.shape[0]:
+                raise IndexError(execution)
+            if among is not None and not among[execution]:
+                continue
+            if (linkers[execution] or self.takes_libraries(execution)) and not self.is_load(row):
+                return False
+        return True
+
+    # Whether an open was ld.so(8)'s: at the start of its program, or behind a plugin's.
+    cdef bint is_load(self, u64 row) except -1:
+        cdef u32 execution = self.execution[row]
+        if not self.executions[execution]:
+            self.executions[execution] = YES
+            self.find_loads(execution)
+        return self.rows[row] == YES
+
+    cdef int find_loads(self, u64 execution) except -1:
+        cdef u64 first = self.opens_start[execution]
+        cdef u64 end = self.opens_start[execution + 1]
+        cdef Opened *opened
+        cdef u64 i
+        if first > end or end > <u64>self.path.shape[0]:
+            raise IndexError(execution)
+        opened = <Opened *>malloc((end - first + 1) * sizeof(Opened))
+        if opened == NULL:
+            raise MemoryError
+        for i in range(first, end):
+            opened[i - first] = Opened(self.open_ns[i], i)
+        qsort(opened, end - first, sizeof(Opened), compare_opened)
+        try:
+            self.mark_loads(opened, end - first)
+        finally:
+            free(opened)
+        return 0
+
+    # A run of libraries belongs to ld.so(8) up to the first other file; what is used longer than
+    # that, as libc.so.6 by a linker, does not.
+    cdef int mark_loads(self, const Opened *opened, u64 n) except -1:
+        cdef bint is_loading = True
+        cdef u64 begin = 0  # of the run
+        cdef u64 i
+        cdef u8 kind
+        for i in range(n):
+            kind = self.kind(self.path_of(opened[i].row))
+            if kind & IS_LOADABLE and not is_loading and kind & IS_PLUGIN:
+                is_loading, begin = True, i
+            if not kind & IS_LOADABLE:
+                if is_loading:
+                    self.mark_run(opened + begin, i - begin, opened[i].time)
+                is_loading = False
+        if is_loading:
+            self.mark_run(opened + begin, n - begin, INT64_MAX)
+        return 0
+
+    cdef int mark_run(self, const Opened *opened, u64 n, s64 end) except -1:
+        cdef u64 i, row
+        for i in range(n):
+            row = opened[i].row
+            if max(self.close_ns[row], self.until_ns[row]) <= end:
+                self.rows[row] = YES
+        return 0
