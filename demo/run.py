@@ -49,7 +49,7 @@ def project(where: Path) -> tuple[Path, list[str]]:
         return sources.fetch(PACKAGE, where), LUA_BUILD
     except (sources.SourceError, OSError) as error:
         why = str(error).splitlines()[0]
-        print(f"demo: the source of {PACKAGE} is not to be had ({why})")
+        print(f"demo: cannot fetch the source of {PACKAGE} ({why})")
         print("demo: OFFLINE FALLBACK: building the tiny project in demo/hello instead")
         return shutil.copytree(TOP / "demo" / "hello", where / "hello"), HELLO_BUILD
 
