@@ -3,7 +3,7 @@
 
 Lines: compilers with hundreds of flags, archivers with hundreds of objects, linkers, shells, small
 tools. No two lines are alike, so nothing is gained by remembering one. Patterns: the shapes of the
-ancestor's configuration (wrapping scripts, shells with a word in them, generators, long paths),
+configuration of Samsung CAS (wrapping scripts, shells with a word in them, generators, long paths),
 some that match often, and adversarial ones of single letters between stars.
 """
 

@@ -19,7 +19,7 @@ from etrace.nfsdb.store import open_database
 
 PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "dependencies"
-#: what the figures are held to; the ancestor took 24.9 s on this kind of machine
+#: what the figures are held to; Samsung CAS took 24.9 s on this kind of machine
 MAX_SECONDS = 0.5
 
 

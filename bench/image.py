@@ -21,7 +21,7 @@ DATABASE = CACHE / "image"
 JSON = DATABASE / ".nfsdb.json"
 N_OPENINGS = 21
 MS = 1e3
-#: what the figures are held to (the ancestor makes its image in 8.2 s)
+#: what the figures are held to (Samsung CAS makes its image in 8.2 s)
 MAX_TO_IMAGE_S, MAX_TO_JSON_S, MAX_OPEN_MS, MAX_PEAK_MB = 3.0, 1.0, 20.0, 1000.0
 
 
