@@ -26,7 +26,7 @@ from etrace.errors import CaptureError
 
 ZSTD_SUFFIX = ".zst"
 CAPTURING = TRACE + ".capturing"
-#: what a machine that crashed left of a capture
+#: an unfinished trace after a crash of the machine
 PARTIAL = TRACE + ".partial"
 MAX_PARTIAL = 100
 #: as /proc/PID/environ: arguments and environments of root's programs hold secrets
@@ -44,7 +44,7 @@ class Output:
 
     @property
     def capturing(self) -> Path:
-        """Where the trace is while it is written."""
+        """The trace while it is written."""
         return self.directory / CAPTURING
 
     @contextlib.contextmanager
@@ -64,7 +64,7 @@ class Output:
     def create(self) -> int:
         """Make the file that the trace is written into; return its descriptor, locked.
 
-        One that a crash left there is kept under another name first.
+        An unfinished trace after a crash is renamed first.
         """
         with self._opened() as fd:
             if _find(fd, CAPTURING):
@@ -75,7 +75,7 @@ class Output:
             return file
 
     def reopen(self, trace: tuple[int, int]) -> int:
-        """Open the unfinished trace for a collector that goes on with it."""
+        """Open the unfinished trace for a collector that continues it."""
         with self._opened() as fd:
             return _open_own(fd, trace, os.O_RDWR | os.O_APPEND)
 
@@ -87,7 +87,7 @@ class Output:
                 stream.write(content)
 
     def left_over(self) -> bool:
-        """Whether an unfinished trace lies there."""
+        """Whether there is an unfinished trace."""
         with self._opened() as fd:
             return _find(fd, CAPTURING)
 
@@ -99,7 +99,7 @@ class Output:
                     self._refuse_when_written(fd, name)
 
     def publish(self, name: str, trace: tuple[int, int]) -> bool:
-        """Give the finished trace its name; return whether an older one was put aside.
+        """Rename the finished trace; return whether an older one was renamed.
 
         `trace` is the identity of what create() has made: nothing else gets the name.
         """
@@ -172,7 +172,7 @@ def _open_own(directory: int, trace: tuple[int, int], flags: int) -> int:
 
 
 def _put_aside(directory: int, name: str, *, has_trace: bool) -> None:
-    """Rename a file of an older trace; what was put aside before it is of another one."""
+    """Rename a file of an older trace."""
     if _exists(directory, name):  # a link too: it is renamed, not followed
         os.rename(name, name + OLD_SUFFIX, src_dir_fd=directory, dst_dir_fd=directory)
     elif has_trace and _exists(directory, name + OLD_SUFFIX):
@@ -180,7 +180,7 @@ def _put_aside(directory: int, name: str, *, has_trace: bool) -> None:
 
 
 def _free_name(directory: int) -> str:
-    """Return a name for what a crash left."""
+    """Return a name for an unfinished trace after a crash."""
     names = (PARTIAL, *(f"{PARTIAL}.{n}" for n in range(1, MAX_PARTIAL)))
     name = next((name for name in names if not _exists(directory, name)), None)
     if name is None:
@@ -195,7 +195,7 @@ def identity_of(fd: int) -> tuple[int, int]:
 
 
 def _exists(directory: int, name: str) -> bool:
-    """Whether anything of that name is there."""
+    """Whether anything of that name exists."""
     try:
         os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -204,7 +204,7 @@ def _exists(directory: int, name: str) -> bool:
 
 
 def _find(directory: int, name: str) -> bool:
-    """Whether a regular file of that name is there; CaptureError when something else is."""
+    """Whether a regular file of that name exists; CaptureError when it is something else."""
     if not _exists(directory, name):
         return False
     found = os.stat(name, dir_fd=directory, follow_symlinks=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose files a capture writes: those of the user who called sudo, made with that user's rights.
+"""The owner of a capture's files: the user who called sudo; they are made with that user's rights.
 
 A directory of a user may hold any symbolic link; whoever opens files there with the rights of root
 opens what the link says. So the rights are given away first (credentials(7)), for good reason of
@@ -31,7 +31,7 @@ class Owner:
 
 
 def myself() -> Owner:
-    """Return the user this process is."""
+    """Return the user of this process."""
     return Owner(os.geteuid(), os.getegid(), tuple(os.getgroups()))
 
 
@@ -53,7 +53,7 @@ def _account(environment: Mapping[str, str]) -> pwd.struct_passwd | None:
 
 
 def invoking(environment: Mapping[str, str]) -> Owner:
-    """Return who called sudo, pkexec or doas; without them, the user this process is.
+    """Return the user who called sudo, pkexec or doas; without them, the user of this process.
 
     Those programs set their variables themselves. Only root may speak for somebody else.
     """
@@ -66,7 +66,7 @@ def invoking(environment: Mapping[str, str]) -> Owner:
 
 @contextlib.contextmanager
 def acting_as(owner: Owner) -> Iterator[None]:
-    """Have the rights of `owner` on files inside the block, and no others."""
+    """Inside the block, use the rights of `owner` on files, and no others."""
     before = myself()
     if before.uid != ROOT or owner == before:
         yield
@@ -83,7 +83,7 @@ def acting_as(owner: Owner) -> Iterator[None]:
 
 
 def need_root() -> None:
-    """Refuse to go on without the rights of root."""
+    """Raise CaptureError without the rights of root."""
     if os.geteuid() != 0:
         raise CaptureError(
             "the kernel module needs root",

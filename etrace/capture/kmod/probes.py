@@ -34,18 +34,18 @@ OFF_HINT = (
 
 
 def are_off(missing: tuple[str, ...]) -> bool:
-    """Whether no kprobe fires, so that lines are missing that this kernel could give."""
+    """Whether no kprobe fires, although this kernel has the functions."""
     return set(missing) >= ALWAYS
 
 
 def lost(missing: tuple[str, ...]) -> tuple[str, ...]:
-    """Return in words what is lost, the same loss once."""
+    """Return the losses as text, each once."""
     texts = (LOST.get(name, f"what {name} shows is lost") for name in missing)
     return tuple(dict.fromkeys(texts))
 
 
 def told(missing: tuple[str, ...]) -> str:
-    """Return the sentence for the user, empty when nothing is missing."""
+    """Return the message for the user, empty when nothing is missing."""
     if not missing:
         return ""
     what = "; ".join(lost(missing))

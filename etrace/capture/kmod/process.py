@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes as proc(5) shows them: which one is meant, is it the same still, whose child is it."""
+"""Processes as proc(5) shows them: identity, parent, name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INIT = 1
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that no other one can be taken for: its number and when it began (clock ticks)."""
+    """A process, identified by its number and start time (clock ticks)."""
 
     pid: int
     start_ticks: int
@@ -56,7 +56,7 @@ def identify(pid: int) -> Process | None:
 
 
 def parent(pid: int) -> int:
-    """Return the parent's number; 0 when there is none to be seen."""
+    """Return the parent's number; 0 when none is visible."""
     fields = _stat(pid)
     return 0 if fields is None else int(fields[1])
 
@@ -82,7 +82,7 @@ def working_directory(pid: int) -> str:
 
 
 def calling_shell() -> int:
-    """Return the nearest ancestor that is not there only to give etrace its rights."""
+    """Return the nearest ancestor that is not a program like sudo, or etrace itself."""
     pid = os.getppid()
     while pid > INIT and name(pid) in INTERMEDIATES:
         pid = parent(pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After a collector died: the kernel's buffers still hold what it had not read.
+"""Reads the records that a collector left in the kernel's buffers when it died.
 
 Another collector reads that to the end of the trace, behind the last event (the last frame of a
 compressed one) that is whole. What the dead one had read but not written (it holds events back to
@@ -24,7 +24,7 @@ UNKNOWN = ("events", "lines", "duration_ns", "ended", "warnings")
 
 
 def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
-    """Read what is left; return the counts of both collectors and a remark in words."""
+    """Read the remaining records; return the counts of both collectors and a message."""
     before = _written(collector.read_counts(host.states.progress))
     is_there = host.tracefs.instance(state.instance).exists
     try:

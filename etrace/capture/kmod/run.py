@@ -59,7 +59,7 @@ def trace(
     options: Options,
     on_progress: Callable[[Progress], None] | None,
 ) -> Outcome:
-    """Trace `command` until it ends, and what outlives it for a second more."""
+    """Trace `command` until it ends, and processes that outlive it for another second."""
     remarks: list[str] = []
     with contextlib.closing(Command(command)) as held:
         try:
@@ -71,7 +71,7 @@ def trace(
 
 @dataclass(slots=True)
 class _Run:
-    """A command whose session runs."""
+    """A command with its session."""
 
     host: Host
     options: Options
@@ -84,7 +84,7 @@ class _Run:
     handed_on: bool = field(default=False)
 
     def run(self) -> Outcome:
-        """Let the command run; end the session; return how the command ended in every case."""
+        """Let the command run, end the session, and return how the command ended."""
         with signals.forwarded(self.hand_on):
             try:
                 ended, n_alive, duration_ns = self.follow()
@@ -123,7 +123,7 @@ class _Run:
             return self.ended, self.wait_for_survivors(control), duration_ns
 
     def hand_on(self, number: int) -> None:
-        """Handle a signal: the command's; after its end, to wait no longer."""
+        """Forward a signal to the command; after its end, stop waiting."""
         if self.ended is None:
             self.handed_on = True
             self.command.send(number)
@@ -131,7 +131,7 @@ class _Run:
             self.hurried = True
 
     def show(self, control: Control) -> None:
-        """Report progress; the build goes on whatever becomes of the status line."""
+        """Report progress; a failing status line does not stop the build."""
         if self.on_progress is None:
             return
         with contextlib.suppress(Exception):
@@ -140,7 +140,7 @@ class _Run:
                 self.on_progress(counts)
 
     def wait_for_survivors(self, control: Control) -> int:
-        """Wait until no traced task is left, or long enough; return how many are."""
+        """Wait until no traced task is left, but not too long; return how many remain."""
         give_up = time.monotonic() + SURVIVAL_S
         while n_alive := live_tasks(control):
             late = time.monotonic() > give_up and not self.options.wait_all
@@ -150,7 +150,7 @@ class _Run:
         return n_alive
 
     def outcome(self, ending: Ending, ended: Ended, n_alive: int) -> Outcome:
-        """Return the command's status with all that is to be said."""
+        """Return the command's status with all messages."""
         if ending.aside and self.options.summary:
             self.remarks.append(told_aside(ending.trace.name))
         if n_alive and (names := survivors.names(ending.trace)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The beginning of a session, and what can be seen of it: begin(), look().
+"""The start of a session, and its state: begin(), look().
 
 begin() undoes everything when a step fails or a signal comes; from then on session.json says what
 teardown.py has to undo.
@@ -35,7 +35,7 @@ from etrace.capture.session import STATS, TRACE
 from etrace.errors import CaptureError
 
 DEFAULT_BUFFER_KIB = 4096
-#: all buffers together take no more than this part of the memory unless asked for
+#: by default all buffers together take at most this part of the memory
 MEMORY_SHARE = 32
 KIB = 1024
 
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def root(self) -> str:
-        """What is traced, in words."""
+        """The traced process or control group, as text."""
         if self.cgroup:
             return f"cgroup {self.cgroup}"
         return f"process {self.root_pid} ({self.root_name or process.name(self.root_pid)})"
@@ -86,7 +86,7 @@ def default_buffer_kib() -> int:
 
 
 def begin(host: Host, plan: Plan, tell: Tell) -> State:
-    """Start a session; return when its events flow. Everything is undone when that fails."""
+    """Start a session; return when events are recorded. When that fails, everything is undone."""
     need_root()
     with signals.deferred() as pending, host.states.locked():
         _clear_the_way(host, tell, pending.check)
@@ -108,7 +108,7 @@ def attempt_to_load(host: Host) -> None:
 
 
 def _clear_the_way(host: Host, tell: Tell, check: Check) -> None:
-    """Refuse while a session runs; take apart one that died."""
+    """Refuse while a session runs; clean up one that died."""
     state = host.states.read()
     if state is None:
         return
@@ -216,7 +216,7 @@ class _Beginning:
         return collector.Descriptors(trace, stats, progress, log, control.fileno())
 
     def start_session(self, control: Control, state: State) -> State:
-        """Have the module trace; note the number of the session."""
+        """Start tracing; note the number of the session."""
         plan = self.plan
         request = Request(plan.root_pid, plan.cgroup, plan.options, state.instance)
         started = control.start(request)
@@ -232,7 +232,7 @@ class _Beginning:
 
 
 def _silent(_text: str) -> None:
-    """Tell nobody."""
+    """Print nothing."""
 
 
 def _stop_again(host: Host, number: int) -> None:
@@ -282,7 +282,7 @@ class View:
 
 
 def look(host: Host) -> View:
-    """Return what runs now; needs no rights, changes nothing."""
+    """Return the present session; needs no rights and changes nothing."""
     state = host.states.read()
     status = kernel_status(host)
     collected = collector.read_counts(host.states.progress) if state else {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the running session between two commands: /run/etrace.
+"""The state of the running session between two commands: /run/etrace.
 
 `session.json` is there from before the collector runs until the session was taken apart, so that
 whatever dies in between, the next command knows what to clean. `lock` is held while a command
@@ -99,22 +99,22 @@ class StateDirectory:
 
     @property
     def session_file(self) -> Path:
-        """What `State` is kept in."""
+        """The file of `State`."""
         return self.path / "session.json"
 
     @property
     def progress(self) -> Path:
-        """Where the collector keeps its counts while it runs."""
+        """The collector's counts while it runs."""
         return self.path / "progress"
 
     @property
     def collector_stats(self) -> Path:
-        """Where the collector writes its stats when it ends."""
+        """The collector's stats when it has ended."""
         return self.path / "collector.stats"
 
     @property
     def collector_log(self) -> Path:
-        """What the collector says."""
+        """The collector's messages."""
         return self.path / "collector.log"
 
     def make(self) -> None:
@@ -133,7 +133,7 @@ class StateDirectory:
 
     @contextlib.contextmanager
     def locked(self, patience_s: float = LOCK_S) -> Iterator[None]:
-        """Be the only command that starts or stops a session; wait for others so long."""
+        """Be the only command that starts or stops a session; wait for others for a while."""
         self.make()
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -149,7 +149,7 @@ class StateDirectory:
             os.close(fd)
 
     def create(self, path: Path) -> int:
-        """Make one of the files here anew; return its descriptor."""
+        """Create one of the files again; return its descriptor."""
         path.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         fd = os.open(path, flags, 0o644)
@@ -158,7 +158,7 @@ class StateDirectory:
 
     @contextlib.contextmanager
     def created(self, path: Path) -> Iterator[int]:
-        """Make one of the files here anew, open inside the block."""
+        """Create one of the files again, open inside the block."""
         fd = self.create(path)
         try:
             yield fd
@@ -178,7 +178,7 @@ class StateDirectory:
             ) from error
 
     def write(self, state: State) -> None:
-        """Replace what is known; a reader sees the old or the new, whole."""
+        """Replace the state; a reader sees the old or the new one, whole."""
         temporary = self.path / "session.json.tmp"
         with open(self.create(temporary), "w", encoding="ascii") as file:  # noqa: PTH123
             json.dump(state.to_json(), file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a session: whatever session.json says was changed is changed back.
+"""The end of a session: undo every change that session.json lists.
 
 It works in whichever process and after whatever has died in between.
 """
@@ -33,7 +33,7 @@ Check = Callable[[], None]
 
 
 class NoSessionError(EtraceError):
-    """There is nothing to stop."""
+    """No session is running."""
 
     def __init__(self) -> None:
         super().__init__("no session is running", "start one: sudo etrace start")
@@ -44,7 +44,7 @@ def never() -> None:
 
 
 def end(host: Host, tell: Tell) -> Ending:
-    """End the session that `etrace start` began, or take apart one that died."""
+    """End the session that `etrace start` began, or clean up one that died."""
     need_root()
     with signals.deferred() as pending, host.states.locked():
         state = host.states.read()
@@ -67,7 +67,7 @@ def end_own(host: Host, state: State, tell: Tell, more: dict[str, Any]) -> Endin
 
 
 def refuse_when_driven(state: State) -> None:
-    """Leave a session to the `etrace run` that began it, as long as that lives."""
+    """Refuse a session of an `etrace run` that still lives."""
     if state.driver is not None and state.is_driven:
         raise CaptureError(
             f"the session belongs to `etrace run`, process {state.driver.pid}",
@@ -93,7 +93,7 @@ def take_apart(host: Host, state: State, tell: Tell, check: Check, more: dict[st
 
 
 def attempt(step: Callable[[], None], otherwise: str, tell: Tell) -> None:
-    """Do a step of the restoring; tell when it fails, and go on."""
+    """Do one step of the clean-up; report when it fails, and continue."""
     try:
         step()
     except OSError as error:
@@ -101,7 +101,7 @@ def attempt(step: Callable[[], None], otherwise: str, tell: Tell) -> None:
 
 
 def _gather(host: Host, state: State, instance: Instance, tell: Tell, check: Check) -> Evidence:
-    """Stop the kernel and the collector; return all that was counted."""
+    """Stop the kernel and the collector; return all counts."""
     status, remarks = _stop_kernel(host, state)
     collected, whole, remark = _stop_collector(host, state, tell, check)
     exists = instance.exists
@@ -142,7 +142,7 @@ def _stop_collector(
 
 
 def _stop_kernel(host: Host, state: State) -> tuple[Status | None, list[str]]:
-    """End the kernel's session if it is this one; return its counters and what is odd.
+    """End the kernel's session if it is this one; return its counters and a remark.
 
     None when the counters are unknown.
     """
@@ -208,7 +208,7 @@ def _is_empty(stats: dict[str, Any], *, has_command: bool) -> bool:
 
 
 def _discard(state: State, stats: dict[str, Any], warnings: tuple[str, ...]) -> Ending:
-    """Remove a trace of nothing, so that it replaces none."""
+    """Remove an empty trace, so that it replaces no older one."""
     try:
         state.output.discard()
     except CaptureError as error:

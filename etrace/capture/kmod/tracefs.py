@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private ftrace instance: made, its options written and read back, its loss counts read.
+"""The private ftrace instance: creation, options, loss counts.
 
 Files: Documentation/trace/ftrace.rst of the kernel. `context-info=0` takes the columns off each
 line, `overwrite=0` makes a full buffer refuse (and count) the newest record, not drop the oldest.
@@ -20,7 +20,7 @@ from etrace.errors import CaptureError
 MOUNT_POINTS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 OPTIONS = {"options/context-info": "0", "options/overwrite": "0", "tracing_on": "1"}
 BUFFER_SIZE = "buffer_size_kb"
-#: the reader is woken when a buffer is this full, not at half
+#: the reader is woken when a buffer is this full, instead of half full
 BUFFER_PERCENT = "buffer_percent"
 WAKE_PERCENT = "25"
 REMOVAL_S = 5.0
@@ -40,7 +40,7 @@ def mount_point() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class BufferCounts:
-    """Sums over the CPUs of what per_cpu/cpu*/stats tells."""
+    """Sums of per_cpu/cpu*/stats over the CPUs."""
 
     unread: int = 0
     overrun: int = 0
@@ -81,7 +81,7 @@ class Instance:
         return self.path.is_dir()
 
     def make(self) -> None:
-        """Make it, with empty buffers; one that a dead session left is made anew."""
+        """Make it, with empty buffers; replace one of a dead session."""
         try:
             self.remove()
             self.tracefs.mkdir(self.path)
@@ -137,7 +137,7 @@ class Instance:
         ]
 
     def counts(self) -> BufferCounts:
-        """Return what the ring buffer itself counted."""
+        """Return the counts of the ring buffer itself."""
         sums = {"unread": 0, "overrun": 0, "dropped": 0}
         for file in self.path.glob("per_cpu/cpu*/stats"):
             for line in file.read_text().splitlines():
