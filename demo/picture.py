@@ -69,7 +69,7 @@ def svg(lines: list[str]) -> str:
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
-            "<!-- SPDX-License-Identifier: Apache-2.0; drawn by demo/picture.py -->",
+            "<!-- drawn by demo/picture.py -->",
             f"<style>\n{STYLE}</style>",
             f'<rect width="{width}" height="{height}" rx="6" fill="#0d1117"/>',
             *(_text(number, line) for number, line in enumerate(lines)),
