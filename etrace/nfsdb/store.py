@@ -30,17 +30,26 @@ from etrace.spec.database import COLUMNS, PRODUCTS
 ADDED_STRINGS = PRODUCTS[0]
 
 
-def reopen(path: Path) -> Image:
-    """Open an image as it is, after `rewrite`.
-
-    All its columns are looked at once (1 ms for 40 MB): nothing that is read later lies outside its
-    table. EtraceError.
-    """
+def check_rows(image: Image) -> None:
+    """Compare every row number in an image with the table that it is of. EtraceError."""
     try:
-        image = open_image(path)
         Columns(image, COLUMNS)
     except ImageError as error:
         raise EtraceError(error.message, error.hint) from error
+
+
+def reopen(path: Path, *, is_checked: bool = True) -> Image:
+    """Open an image as it is, after `rewrite`.
+
+    All its columns are looked at once (1 ms for 40 MB): nothing that is read later lies outside its
+    table. Without `is_checked` only the lengths of columns are right. EtraceError.
+    """
+    try:
+        image = open_image(path)
+    except ImageError as error:
+        raise EtraceError(error.message, error.hint) from error
+    if is_checked:
+        check_rows(image)
     return image
 
 
@@ -96,11 +105,12 @@ def _settled(image: Image, files: DatabaseFiles) -> Image:
     return reopen(files.image)
 
 
-def open_database(where: Path | None = None) -> Image:
+def open_database(where: Path | None = None, *, is_checked: bool = True) -> Image:
     """Open the database in a directory, of an image or of a `.nfsdb.json`, made again when stale.
 
     Without `where` it is the one in $DB_DIR, else in the current directory. EtraceError when there
     is none, when it is damaged, cannot be made, or the trace in its directory is another one.
+    `is_checked` as for `reopen`.
     """
     files = locate(where)
     is_directory = where is None or where.is_dir()
@@ -113,7 +123,7 @@ def open_database(where: Path | None = None) -> Image:
             "make one: cas parse; or name its directory: --dbdir DIR, or DB_DIR=DIR",
         )
     if files.image.exists():
-        image = reopen(files.image)
+        image = reopen(files.image, is_checked=is_checked)
         if is_fresh(image, files):  # else the JSON may be that of another trace
             if is_directory:
                 _check_trace(image, files)

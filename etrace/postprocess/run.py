@@ -16,14 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from libetrace.depend.configuration import Config
-from libetrace.image.columns import Columns
 from libetrace.image.file import Image, NewColumn, NewTable
-from libetrace.image.header import ImageError
 
 from etrace import __version__
-from etrace.errors import EtraceError
-from etrace.nfsdb.store import StringTable, rewrite
-from etrace.spec.database import COLUMNS, PRODUCTS
+from etrace.nfsdb.store import StringTable, check_rows, rewrite
+from etrace.spec.database import PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
 PHASES = ("wrappers", "patterns", "linked", "compilations", "graph")
@@ -139,14 +136,6 @@ def _is_done(image: Image, phase: Phase, wanted: str) -> bool:
     return same and all(table in image.tables for table in phase.tables)
 
 
-def _check(image: Image) -> None:
-    """Refuse an image with row numbers or offsets that point outside their tables."""
-    try:
-        Columns(image, COLUMNS)
-    except ImageError as error:
-        raise EtraceError(error.message, error.hint) from error
-
-
 def postprocess(
     image: Image,
     config: Config,
@@ -164,7 +153,7 @@ def postprocess(
     `report` gets the result of each phase when it is known. Until all are done the file is as it
     was; `image` shows the old one afterwards too. EtraceError, OSError.
     """
-    _check(image)
+    check_rows(image)
     strings = StringTable(image)
     work = Work(image, strings, config, jobs, progress, tell, is_asking)
     tables: list[NewTable] = []

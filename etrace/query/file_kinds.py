@@ -122,8 +122,6 @@ class FileKinds:
         self._opens = PathOpens(image, self._load_kind, self._is_taker)
         self._temporaries = Temporaries(image, self._opens)
         self._known: dict[int, FileKind] = {}
-        graph = image.tables.get("graph_paths")
-        self._writes = None if graph is None else graph["writes.start"]
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
 
     def of(self, path: int) -> FileKind:
@@ -182,9 +180,7 @@ class FileKinds:
         return FileKind.TOOL if kind is None or is_shared else kind
 
     def _is_made(self, path: int) -> bool:
-        if self._writes is None:
-            return self._opens.is_written(path)
-        return self._writes[path] < self._writes[path + 1]
+        return self._opens.is_written(path)
 
     def _holds_paths(self, name: bytes) -> bool:
         """Tell whether something was opened below a path."""

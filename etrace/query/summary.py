@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from libetrace.depend.dependencies import Dependencies, join
 from libetrace.depend.masks import row_mask
-from libetrace.depend.path_uses import READS, WRITES, path_uses
+from libetrace.depend.path_opens import READS, WRITES, PathOpens
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
@@ -190,7 +190,7 @@ def summarise(image: Image) -> Summary:
     build, table, opens = _Build(image), image["executions"], image["opens"]
     commands = build.commands()
     leaves = [row for row in commands if build.children[row] == build.children[row + 1]]
-    uses = path_uses(opens["path"], opens["mode"], image["paths"].n_rows)
+    uses = PathOpens(image).uses()
     n_products, largest = products(image, uses)
     ends = (s + e for s, e in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     return Summary(

@@ -76,7 +76,7 @@ class Temporaries:
 
     @cached_property
     def _opens(self) -> PathOpens:
-        return self._given or PathOpens(self._image, lambda _: 0, lambda _: False)
+        return self._given or PathOpens(self._image)
 
     def is_temporary(self, path: int) -> bool:
         """Tell whether a row of `paths` was created in the build and not there at its end."""

@@ -220,6 +220,8 @@ GRAPH: tuple[Table, ...] = (
             C("reads.start", "<u8", "its reads in `path_reads`"),
             C("ends.start", "<u8", "when what it stood for ended, in `path_ends`"),
             C("last", "<u4", "how many ends come before the last content that was written"),
+            C("first", "<i4", "row of its first open, NONE without one; of two at once the write"),
+            C("uses", "|u1", "1 opened to read, 2 to write, 4 an open's own path existed, no link"),
         ),
     ),
     Table(

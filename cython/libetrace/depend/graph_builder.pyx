@@ -15,7 +15,7 @@ from libetrace.core.errors import Error
 from libetrace.depend.symlinks import find_devices, find_links
 from libetrace.image.header import load_schema
 
-from libetrace.core.types cimport INT64_MAX, UINT32_MAX, s32, s64, u8, u32, u64
+from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
 from libetrace.depend.ends cimport Ends, find_last_contents
 from libetrace.depend.processes cimport Executions, number_processes
 from libetrace.depend.uses cimport INHERITED, LINK, READS, WRITES, Uses, path_of, process_of
@@ -44,12 +44,17 @@ cdef enum:
     REGULAR = 0x60
     FIFO = 0x44  # an open for writing empties no pipe
     IS_DEVICE = 4  # of a path: its opens write nothing
+    EXISTS = 0x40
+    LINK_MODE = 0x68  # of a symbolic link that exists
+    OWN_PATH_EXISTS = 4
+    INT32_MAX = 0x7fffffff
     RADIX_BITS = 11
     N_BUCKETS = 1 << RADIX_BITS
 
 cdef array _S64 = array("q")
 cdef array _U64 = array("Q")
 cdef array _U32 = array("I")
+cdef array _S32 = array("i")
 cdef array _U8 = array("B")
 
 
@@ -58,6 +63,18 @@ cdef inline u8 access_of(u8 mode) noexcept nogil:
     if access == 0:
         return READS
     return WRITES if access == 1 else READS | WRITES
+
+
+cdef inline u8 uses_of(u8 mode) noexcept nogil:
+    cdef bint is_there = mode & EXISTS and mode & TYPE_BITS != LINK_MODE
+    return access_of(mode) | (OWN_PATH_EXISTS if is_there else 0)
+
+
+# When a program opens a name twice in one go the one that wrote is first.
+cdef inline bint is_before(const s64 *time, const u8 *mode, u64 row, u64 other) noexcept nogil:
+    if time[row] != time[other]:
+        return time[row] < time[other]
+    return mode[row] > mode[other]
 
 
 cdef inline s64 sum_of(s64 a, s64 b) noexcept nogil:
@@ -251,8 +268,8 @@ cdef class _Builder:
 
     cdef int make_room(self, u64 n_others) except -1:
         cdef u64 n = self.uses.n_opens + n_others
-        if n >= UINT32_MAX:
-            raise Error(f"{self.image.path}: {n} uses of files are more than {UINT32_MAX - 1}")
+        if n > INT32_MAX:
+            raise Error(f"{self.image.path}: {n} uses of files, and a graph holds {INT32_MAX}")
         self.uses.n = n
         self.begin, self.end = clone(_S64, n, False), clone(_S64, n, False)
         self.access = clone(_U8, n, False)
@@ -440,6 +457,25 @@ cdef class _Builder:
                        other.data.as_uints)
         return start, own, other
 
+    # (first, uses) of all paths.
+    cdef tuple openings(self):
+        cdef array first = clone(_S32, self.n_paths, True)
+        cdef array uses = clone(_U8, self.n_paths, True)
+        cdef u8 *used = uses.data.as_uchars
+        cdef s32 *firsts = <s32 *>first.data.as_voidptr
+        cdef const s64 *time = s64_of(self.columns, OPENS_OPEN_NS)
+        cdef const u8 *mode = u8_of(self.columns, OPENS_MODE)
+        cdef u32 path
+        cdef u64 i
+        with nogil:
+            memset(firsts, 0xff, self.n_paths * sizeof(s32))  # NONE
+            for i in range(self.uses.n_opens):
+                path = self.uses.open_path[i]
+                used[path] |= uses_of(mode[i])
+                if firsts[path] < 0 or is_before(time, mode, i, firsts[path]):
+                    firsts[path] = <s32>i
+        return first, uses
+
     # (start, time, is_away) of all paths.
     cdef tuple ends(self):
         cdef const u32 *open = u32_of(self.columns, CHANGES_OPEN)
@@ -493,7 +529,7 @@ cdef class _Builder:
             find_last_contents(&ends, &self.uses, <u32>self.n_paths,
                                <const u64 *>write_start.data.as_voidptr, writes.data.as_uints,
                                last.data.as_uints)
-        paths = (write_start, read_start, end_start, last)
+        paths = (write_start, read_start, end_start, last, *self.openings())
         processes = (own_read_start, own_write_start, source_start, target_start)
         others = (self.other_path, self.other_execution, self.other_process, self.other_kind)
         made = ((self.begin, self.end), others, (self.processes,), paths, processes, (writes,),

@@ -8,12 +8,18 @@ from libetrace.image.file import Image
 
 LOADABLE: int
 PLUGIN: int
+READS: int
+WRITES: int
 
 @final
 class PathOpens:
     def __init__(
-        self, image: Image, kind_of: Callable[[int], int], is_taker: Callable[[int], bool]
+        self,
+        image: Image,
+        kind_of: Callable[[int], int] | None = None,
+        is_taker: Callable[[int], bool] | None = None,
     ) -> None: ...
+    def uses(self) -> bytes: ...
     def is_program(self, path: int) -> bool: ...
     def is_written(self, path: int) -> bool: ...
     def first(self, path: int) -> int: ...

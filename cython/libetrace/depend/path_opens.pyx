@@ -2,8 +2,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Opens by path: what a build did to a file, without a Python object for each open.
 
-Reads only the opens of the paths that are asked for; what it finds out of executions is kept. Row
-numbers are checked when they are taken out of a column: IndexError.
+Reads only the opens of the paths that are asked for, or what the graph in the image knows of them;
+what it finds out of executions is kept. Row numbers are checked when they are taken out of a
+column: IndexError.
 """
 cimport cython
 from libc.stdlib cimport calloc, free, malloc, qsort
@@ -11,16 +12,19 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
 
 cdef enum:
-    WRITES = 3  # bits of opens.mode
+    WRITES_BITS = 3  # of opens.mode
+    IS_WRITTEN = 2  # of graph_paths.uses
+    OWN_PATH_EXISTS = 4
     EXISTS = 0x40
     TYPE_BITS = 0x3c
-    LINK = 0x28
+    LINK = 0x28  # type bits of a symbolic link
     YES = 1  # what is known; 0: not yet
     NO = 2
     IS_LOADABLE = 4  # of a path, as `kind_of` says
     IS_PLUGIN = 8
 
 LOADABLE, PLUGIN = IS_LOADABLE, IS_PLUGIN
+READS, WRITES = 1, 2
 
 
 cdef struct Opened:
@@ -46,6 +50,7 @@ cdef class PathOpens:
 
     cdef object kind_of
     cdef object is_taker
+    cdef object known  # the table `graph_paths`, where the image has it
     cdef const u64[::1] path_start
     cdef const u32[::1] path_open
     cdef const u32[::1] path
@@ -62,9 +67,10 @@ cdef class PathOpens:
     cdef u8 *rows  # whether ld.so(8) opened it
     cdef u8 *executions  # whether `rows` is known of it
 
-    def __init__(self, image, kind_of, is_taker):
+    def __init__(self, image, kind_of=None, is_taker=None):
         opens, executions = image["opens"], image["executions"]
         self.kind_of, self.is_taker = kind_of, is_taker
+        self.known = image.tables.get("graph_paths")
         self.path_start = image["paths"]["opens.start"]
         self.path_open = image["path_opens"]["open"]
         self.path, self.execution = opens["path"], opens["execution"]
@@ -103,12 +109,26 @@ cdef class PathOpens:
             raise IndexError(self.path[row])
         return self.path[row]
 
+    def uses(self):
+        """Return a byte for each path: READS, WRITES, both, or 0 for none."""
+        cdef u8[::1] found
+        cdef u64 row
+        out = bytearray(self.path_start.shape[0] - 1)
+        found = out
+        if self.known is not None:
+            return bytes(self.known["uses"]).translate(bytes(i & 3 for i in range(256)))
+        for row in range(<u64>self.path.shape[0]):
+            found[self.path_of(row)] |= 3 if self.mode[row] & 2 else 1 + (self.mode[row] & 1)
+        return bytes(out)
+
     def is_written(self, u64 path):
         """Tell whether an open wrote a path."""
         cdef u64 first, end, i
+        if self.known is not None:
+            return self.known["uses"][path] & IS_WRITTEN != 0
         self.span(path, &first, &end)
         for i in range(first, end):
-            if self.mode[self.row(i)] & WRITES:
+            if self.mode[self.row(i)] & WRITES_BITS:
                 return True
         return False
 
@@ -119,6 +139,8 @@ cdef class PathOpens:
         """
         cdef u64 first, end, i, row
         cdef s64 best = -1
+        if self.known is not None:
+            return self.known["first"][path]
         self.span(path, &first, &end)
         for i in range(first, end):
             row = self.row(i)
@@ -149,6 +171,8 @@ cdef class PathOpens:
     def existing(self, u64 path):
         """Yield the rows of opens whose original path was there and no symbolic link."""
         cdef u64 first, end, i, row
+        if self.known is not None and not self.known["uses"][path] & OWN_PATH_EXISTS:
+            return
         self.span(path, &first, &end)
         for i in range(first, end):
             row = self.row(i)
@@ -156,11 +180,14 @@ cdef class PathOpens:
                 yield row
 
     def written_paths(self):
-        """Yield the paths that opens wrote, each once, in order of the opens."""
+        """Yield the paths that opens wrote, each once."""
         cdef u8[::1] seen = bytearray(self.path_start.shape[0])
         cdef u64 row, path
+        if self.known is not None:
+            yield from (path for path, uses in enumerate(self.known["uses"]) if uses & IS_WRITTEN)
+            return
         for row in range(<u64>self.path.shape[0]):
-            if self.mode[row] & WRITES:
+            if self.mode[row] & WRITES_BITS:
                 path = self.path_of(row)
                 if not seen[path]:
                     seen[path] = 1

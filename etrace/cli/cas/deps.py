@@ -21,6 +21,9 @@ from etrace.cli.show.shapes import Executions, Facts, Files, Paths
 from etrace.query.deps import Walked, walk
 from etrace.query.file_kinds import USUAL, FileKinds
 
+#: it reads an image that was not scanned: see program.run_pipeline
+CHECKS_ROWS = True
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas deps`."""

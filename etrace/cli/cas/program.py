@@ -229,21 +229,41 @@ def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step:
         )
 
 
-def _answer(step: Step, args: argparse.Namespace, images: dict[Any, Image]) -> Answer:
+def _answer(
+    step: Step, args: argparse.Namespace, images: dict[Any, Image], *, is_checked: bool
+) -> Answer:
     ask: Callable[[Image | None, argparse.Namespace], Answer] = step.module.answer
     if getattr(step.module, "TAKES_NOTHING", False):
         return ask(None, args)
     from etrace.nfsdb.store import open_database
 
     if args.database not in images:
-        images[args.database] = open_database(args.database)
+        images[args.database] = open_database(args.database, is_checked=is_checked)
     return ask(images[args.database], args)
 
 
 def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
-    """Run each module on the result of the one before, and print the result of the last."""
-    answer: Answer | None = None
+    """Run each module on the result of the one before, and print the result of the last.
+
+    A module with CHECKS_ROWS takes an image that nobody has scanned: a row that does not exist is
+    an IndexError, and the scan then says which column is damaged.
+    """
     images: dict[Any, Image] = {}
+    try:
+        return _run_pipeline(steps, common, images)
+    except IndexError:
+        from etrace.nfsdb.store import check_rows
+
+        for image in images.values():
+            check_rows(image)
+        raise
+
+
+def _run_pipeline(
+    steps: Sequence[Step], common: argparse.Namespace, images: dict[Any, Image]
+) -> int:
+    is_checked = not all(getattr(step.module, "CHECKS_ROWS", False) for step in steps)
+    answer: Answer | None = None
     args = common
     for step in steps:
         is_last, before = step is steps[-1], args
@@ -255,7 +275,7 @@ def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
             args.path = None
         if answer is not None and feed(answer, args, step) == "path":
             warn_of_filters(before, args, step)
-        answer = output.chosen(_answer(step, args, images), args)
+        answer = output.chosen(_answer(step, args, images, is_checked=is_checked), args)
     assert answer is not None
     root = images[args.database].attributes.get("source_root", "") if images else ""
     models = [image.path for image in images.values()]

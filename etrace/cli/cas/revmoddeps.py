@@ -16,6 +16,9 @@ from etrace.cli.show.shapes import Paths
 from etrace.query.file_kinds import LASTING, FileKinds
 from etrace.query.revmoddeps import revmoddeps
 
+#: it reads an image that was not scanned: see program.run_pipeline
+CHECKS_ROWS = True
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas revmoddeps`."""

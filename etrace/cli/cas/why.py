@@ -24,6 +24,9 @@ DEPENDS, DEPENDS_NOT = 0, 1
 #: characters of a command that are shown
 WIDTH = 120
 
+#: it reads an image that was not scanned: see program.run_pipeline
+CHECKS_ROWS = True
+
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `cas why`."""

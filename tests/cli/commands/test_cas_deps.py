@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import json
+from array import array
 from pathlib import Path
 
 import lua_database
 import pytest
+from databases import write_database
+from libetrace.image.file import NewColumn, NewTable
 
 from etrace.cli.main import cas
+from etrace.nfsdb.store import open_database, rewrite
 
 #: kinds of what the golden build's src/lua was made of; its tree is gone
 KINDS = {
@@ -98,3 +102,30 @@ def test_what_ar_loads_to_run_is_no_library_of_an_archive(
     assert ask(lua, capsys, "deps", "src/liblua.a", "--kind", "library") == ([], "")
     tools, _ = ask(lua, capsys, "deps", "src/liblua.a", "--kind", "tool")
     assert "/usr/lib/x86_64-linux-gnu/libc.so.6" in tools
+
+
+@pytest.mark.parametrize("command", ["deps", "rdeps", "moddeps", "why"])
+@pytest.mark.parametrize(
+    ("table", "column", "code"),
+    [
+        ("paths", "string", "I"), ("strings", "start", "Q"), ("opens", "path", "I"),
+        ("opens", "execution", "I"), ("path_opens", "open", "I"), ("paths", "opens.start", "Q"),
+        ("executions", "binary", "i"), ("executions", "opens.start", "Q"),
+    ],
+)  # fmt: skip
+def test_a_damaged_image_is_an_error_or_another_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, table: str, column: str,
+    code: str,
+) -> None:  # fmt: skip
+    image = open_database(write_database(tmp_path / "build"))
+    old = image[table]
+    bad = array(code, [0x7FFFFFF0]) * len(old[column])
+    columns = [
+        NewColumn(name, info.dtype, bad if name == column else old[name])
+        for name, info in old.infos.items()
+    ]
+    rewrite(image, [NewTable(table, old.n_rows, columns)])
+    files = ["/src/hello", "/src/util.h"][: 2 if command == "why" else 1]
+    status = cas([command, *files, "--dbdir", str(tmp_path / "build")])
+    told = capsys.readouterr().err
+    assert status == 0 or told.startswith("cas: error: ")
