@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import libetrace
 import paired
 from libetrace.depend.dependencies import Dependencies
 from libetrace.depend.rules import Rules
@@ -21,6 +24,7 @@ PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "dependencies"
 #: what the figures are held to; Samsung CAS took 24.9 s on this kind of machine
 MAX_SECONDS = 0.5
+N_MODULES, N_FILES = 1800, 400
 
 
 def make_database() -> None:
@@ -59,8 +63,49 @@ def measure(rounds: int) -> tuple[float, float, str]:
     return statistics.median(graphs), statistics.median(closures), found
 
 
+def make_modules() -> Path:
+    """Make a database of modules that share nothing, each linked of its own files, once."""
+    directory = CACHE / "modules"
+    if not (directory / ".nfsdb.img").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        entries = [_link(module) for module in range(N_MODULES)]
+        libetrace.create_nfsdb(entries, "/w", "", [], [], directory / ".nfsdb.img")
+        command: list[str | Path] = [PROGRAMS / "cas", "pp", "--dbdir", directory, "--no-json"]
+        subprocess.run([*command, "--linked", "--graph"], check=True, stdout=subprocess.DEVNULL)
+    return directory
+
+
+def _link(module: int) -> dict[str, Any]:
+    upid, at = (module + 1) << 22, module * (N_FILES + 2)
+    reads = [
+        {"p": f"/w/{module}/{file}.o", "b": at + file, "e": at + file + 1, "m": 0x60, "s": 1}
+        for file in range(N_FILES)
+    ]
+    made = {"p": f"/w/{module}/out", "b": at + N_FILES, "e": at + N_FILES + 1, "m": 0x61, "s": 1}
+    argv = ["ld", "-o", "out", *(f"{file}.o" for file in range(N_FILES))]
+    return {
+        "p": upid, "x": 1, "s": at, "e": N_FILES, "b": "/usr/bin/ld", "w": f"/w/{module}",
+        "v": argv, "c": [], "r": {"p": -1, "x": 0}, "i": [], "u": [], "!": 0, "o": [*reads, made],
+    }  # fmt: skip
+
+
+def ask_modules() -> str:
+    """Ask for the files of every module in a process of its own; returns its cost."""
+    image = str(make_modules() / ".nfsdb.img")
+    words = ["import libetrace", "db = libetrace.nfsdb()", f"db.load({image!r})"]
+    words += ["print(sum(db.mdeps_count(path) for path, _ in db.linked_module_paths()))"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-c", "; ".join(words)], check=True, capture_output=True, text=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return f"{done.stdout.strip()} files, {seconds:.2f} s CPU"
+
+
 def main(rounds: int = 7) -> None:
     """Print the figures and what they are held to."""
+    print(f"### {N_MODULES} modules of {N_FILES} files each, all asked\n{ask_modules()}\n")
     make_database()
     graph, closures, found = measure(rounds)
     print(f"### closures\n{found}\n")

@@ -9,6 +9,7 @@ from array import array
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdlib cimport qsort
 
 from libetrace.core.errors import Error
 from libetrace.depend.graph_builder import TABLES, build_graph
@@ -183,6 +184,12 @@ cdef class Graph:
 # ---- walks ----
 
 
+cdef int compare_numbers(const void *a, const void *b) noexcept nogil:
+    cdef u32 x = (<const u32 *>a)[0]
+    cdef u32 y = (<const u32 *>b)[0]
+    return (x > y) - (x < y)
+
+
 cdef object numbers(const Buffer *rows):
     return array("I", rows.data[:rows.len] if rows.len else b"")
 
@@ -220,7 +227,23 @@ cdef class Closure:
     @property
     def paths(self):
         """Files it found, without the roots: sorted rows of `paths`, an array of typecode I."""
-        return array("I", sorted(set(numbers(&self.walk.found)).difference(self.roots)))
+        cdef const u32 *found = <const u32 *>self.walk.found.data
+        cdef u32[::1] kept
+        cdef size_t n = 0
+        cdef size_t i
+        out = numbers(&self.walk.found)
+        if not len(out):
+            return out
+        kept = out
+        with nogil:
+            for i in range(self.walk.found.len / sizeof(u32)):
+                if not self.walk.is_root[found[i]]:
+                    kept[n] = found[i]
+                    n += 1
+            qsort(&kept[0], n, sizeof(u32), compare_numbers)
+        kept = None  # an array that is looked at keeps its length
+        del out[n:]
+        return out
 
     @property
     def entered(self):

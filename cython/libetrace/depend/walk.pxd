@@ -72,6 +72,8 @@ cdef struct Walk:
     const Edges *edges
     Rules rules
     bint is_damaged
+    void *arrays  # those up to `processes`
+    size_t n_bytes  # of them
     u32 *n_done  # of the uses of a path with one content
     u64 *tree_at  # place in `trees` + 1, of a path with several
     u8 *is_listed

@@ -12,8 +12,10 @@ and is the proof of everything found.
 The graph lies in a file that may be damaged: each row number is compared with its table when it is
 taken out of a column. A wrong one becomes 0 and ends the walk.
 """
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
+from posix.mman cimport (
+    MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, mmap, munmap,
+)
 
 from libetrace.core.memory cimport buffer_add, buffer_free
 from libetrace.core.types cimport INT64_MAX
@@ -22,32 +24,42 @@ from libetrace.depend.ends cimport content_of, n_ends
 from libetrace.depend.uses cimport execution_of, path_of, process_of
 
 
+# The next array of `n` elements in a block; without a block only its size counts.
+cdef void *carve(Walk *walk, size_t n, size_t size) noexcept nogil:
+    cdef size_t at = walk.n_bytes
+    walk.n_bytes += (n * size + 63) & ~<size_t>63
+    return NULL if walk.arrays == NULL else <char *>walk.arrays + at
+
+
+cdef void place_arrays(Walk *walk) noexcept nogil:
+    cdef size_t n_paths = <size_t>walk.edges.n_paths + 1
+    walk.n_bytes = 0
+    walk.tree_at = <u64 *>carve(walk, n_paths, sizeof(u64))
+    walk.n_done = <u32 *>carve(walk, n_paths, sizeof(u32))
+    walk.via_use = <u32 *>carve(walk, n_paths, sizeof(u32))
+    walk.via_item = <u32 *>carve(walk, n_paths, sizeof(u32))
+    walk.is_listed = <u8 *>carve(walk, n_paths, sizeof(u8))
+    walk.is_root = <u8 *>carve(walk, n_paths, sizeof(u8))
+    walk.processes = <Done *>carve(walk, <size_t>walk.edges.n_processes + 1, sizeof(Done))
+
+
+# The kernel's zeros: calloc(3) writes its own when it takes memory that was freed before.
 cdef int walk_init(Walk *walk, const Edges *edges) noexcept nogil:
-    cdef size_t n_paths = <size_t>edges.n_paths + 1
+    cdef void *block
     memset(walk, 0, sizeof(walk[0]))
     walk.edges = edges
-    walk.n_done = <u32 *>calloc(n_paths, sizeof(u32))
-    walk.tree_at = <u64 *>calloc(n_paths, sizeof(u64))
-    walk.is_listed = <u8 *>calloc(n_paths, sizeof(u8))
-    walk.is_root = <u8 *>calloc(n_paths, sizeof(u8))
-    walk.via_use = <u32 *>calloc(n_paths, sizeof(u32))
-    walk.via_item = <u32 *>calloc(n_paths, sizeof(u32))
-    walk.processes = <Done *>calloc(<size_t>edges.n_processes + 1, sizeof(Done))
-    if walk.n_done == NULL or walk.tree_at == NULL or walk.is_listed == NULL:
+    place_arrays(walk)
+    block = mmap(NULL, walk.n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    if block == MAP_FAILED:
         return OUT_OF_MEMORY
-    if walk.is_root == NULL or walk.via_use == NULL or walk.via_item == NULL:
-        return OUT_OF_MEMORY
-    return OUT_OF_MEMORY if walk.processes == NULL else 0
+    walk.arrays = block
+    place_arrays(walk)
+    return 0
 
 
 cdef void walk_free(Walk *walk) noexcept nogil:
-    free(walk.n_done)
-    free(walk.tree_at)
-    free(walk.is_listed)
-    free(walk.is_root)
-    free(walk.via_use)
-    free(walk.via_item)
-    free(walk.processes)
+    if walk.arrays != NULL:
+        munmap(walk.arrays, walk.n_bytes)
     buffer_free(&walk.trees)
     buffer_free(&walk.items)
     buffer_free(&walk.found)
