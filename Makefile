@@ -15,7 +15,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -52,7 +52,8 @@ dkms-tree: ## lay the module out as DKMS takes it, with its formatter; DEST=/usr
 deb: ## Debian packages for this release of Debian, in build/packages/deb
 rpm: ## RPM packages, in build/packages/rpm
 arch: ## what Arch's makepkg takes, in build/packages/arch
-deb rpm arch: build
+wheel: ## a wheel and a source distribution for PyPI, in build/packages/wheel
+deb rpm arch wheel: build
 	@build-aux/setup $@ $(VENV)
 	$(BIN)/python build-aux/packages.py $@ --output build/packages/$@
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make packages: `build-aux/packages.py arch|deb|rpm [--target SUITE] [--output DIR]`.
+"""Make packages: `build-aux/packages.py arch|deb|rpm|wheel [--target SUITE] [--output DIR]`.
 
 Packages are built from a source tree of its own: the tracked files, and the C that Cython made
 (Debian's Cython is too old to make it). What manifest.toml renders comes beside it. None of it is
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -183,6 +184,41 @@ def make_arch(out: Path, values: dict[str, Any]) -> list[Path]:
     return sorted([out / "PKGBUILD", *out.glob("*.tar.xz")])
 
 
+def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:
+    """Build the wheel for PyPI and the source distribution; return the files.
+
+    The plugin of GCC is left out: it fits one version of GCC.
+    """
+    tree = make_source(out, values)
+    pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-Csetup-args=-Dgcc_plugin=disabled",
+         f"-Cbuild-dir={out / 'build'}", "-w", str(out / "plain"), str(tree)],
+        check=True, env=environment(values),
+    )  # fmt: skip
+    [wheel] = (out / "plain").glob("*.whl")
+    subprocess.run(
+        [sys.executable, "-m", "auditwheel", "repair", "-w", str(out), str(wheel)],
+        check=True, env=environment(values),
+    )  # fmt: skip
+    return [*sorted(out.glob("*.whl")), make_sdist(tree, wheel)]
+
+
+def make_sdist(tree: Path, wheel: Path) -> Path:
+    """Write the source distribution: the source tree with the metadata of the wheel."""
+    with zipfile.ZipFile(wheel) as archived:
+        [name] = (name for name in archived.namelist() if name.endswith(".dist-info/METADATA"))
+        (tree / "PKG-INFO").write_bytes(archived.read(name))
+    path = tree.parent / f"{tree.name}.tar.gz"
+    with path.open("wb") as output:
+        subprocess.run(
+            ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w",
+             "--mtime=@0", "-I", "gzip -n", "-c", tree.name],
+            cwd=tree.parent, check=True, stdout=output,
+        )  # fmt: skip
+    return path
+
+
 def lay_out_common(out: Path, values: dict[str, Any]) -> None:
     """Write the archive of what is rendered for every kind of packages."""
     shutil.rmtree(out / "common", ignore_errors=True)
@@ -190,7 +226,7 @@ def lay_out_common(out: Path, values: dict[str, Any]) -> None:
     archive(out / "common", out / f"etrace-{values['project']['version']}-common.tar.xz", values)
 
 
-MAKERS = {"deb": make_deb, "rpm": make_rpm, "arch": make_arch}
+MAKERS = {"deb": make_deb, "rpm": make_rpm, "arch": make_arch, "wheel": make_wheel}
 
 
 def main(argv: list[str] | None = None) -> int:
