@@ -134,7 +134,9 @@ class _Making:
     def run(self, progress: Callable[[int, int], None] | None) -> ParseReport:
         """Parse and write all files: the image last, so that a half-made database is stale."""
         remembered = _remember(self.inputs)  # before it is read: what is written later is noticed
-        tables, report = parse_tables(self.inputs, jobs=self.jobs, progress=progress)
+        tables, report = parse_tables(
+            self.inputs, jobs=self.jobs, progress=progress, directory=self.files.image.parent
+        )
         sides = responses.find_sides(self.inputs)
         found = responses.collect(sides)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from libetrace.core.limits import LimitError
 from libetrace.image.file import new_tables
@@ -17,11 +17,14 @@ from etrace.parse.report import ParseReport, Problem, ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from libetrace.image.file import NewTable
     from libetrace.trace.source import Source
 
 MAX_JOBS = 64
+#: of events and rows; what goes beyond it is written to a file
+MEMORY_BYTES = 256 << 20
 KINDS = {kind.native_name: kind for kind in ProblemKind}
 
 
@@ -36,6 +39,15 @@ class NothingUsableError(EtraceError):
 def count_jobs(jobs: int) -> int:
     """Return the number of threads: as asked, or one for each CPU that this process may use."""
     return min(jobs or len(os.sched_getaffinity(0)), MAX_JOBS)
+
+
+def open_spill(source: Source, directory: Path | None) -> IO[bytes] | None:
+    """Open a temporary file for what goes beyond MEMORY_BYTES, unless a trace is small. OSError."""
+    if directory is None or 0 < source.size <= MEMORY_BYTES:
+        return None
+    import tempfile  # noqa: PLC0415  slow to import, seldom needed
+
+    return tempfile.TemporaryFile(dir=directory)
 
 
 def name_problems(counts: native.Counts, source: Source, names: Sequence[str]) -> list[Problem]:
@@ -54,7 +66,7 @@ def make_report(
 ) -> ParseReport:
     """Turn the counts of the native parser into a report."""
     return ParseReport(
-        size_bytes=source.size,
+        size_bytes=counts["bytes"],
         lines=counts["lines"],
         events=dict(zip(native.EVENT_TAGS, counts["events"], strict=True)),
         processes=counts["processes"],
@@ -72,18 +84,23 @@ def parse_tables(
     *,
     jobs: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    directory: Path | None = None,
 ) -> tuple[list[NewTable], ParseReport]:
     """Parse a trace; return the tables of its database and what was counted.
 
     `inputs` are .nfsdb files, directories of parts or `-`; several are merged by time. `jobs` is
     the number of threads (0: one for each CPU). `progress(done, total)` is called with bytes now
-    and then. Raises EtraceError when an input cannot be read, NothingUsableError when the trace
-    holds no event.
+    and then. What a large trace needs beyond MEMORY_BYTES lies in a temporary file in `directory`.
+    Raises EtraceError when an input cannot be read, NothingUsableError when the trace holds no
+    event, OSError.
     """
     started = time.monotonic()
     source, names = open_trace(inputs)
+    file = open_spill(source, directory)
     try:
-        columns, counts = native.parse(source, jobs=count_jobs(jobs), progress=progress)
+        columns, counts = native.parse(
+            source, jobs=count_jobs(jobs), progress=progress, file=file, budget=MEMORY_BYTES
+        )
     except LimitError as error:
         raise EtraceError(f"{', '.join(names)}: {error.message}", error.hint) from error
     report = make_report(counts, source, names, time.monotonic() - started)

@@ -33,6 +33,8 @@ def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[s
     names = [name for given in inputs for name in expand(os.fspath(given))]
     if not names:
         raise EtraceError("no input", "name a .nfsdb file, a directory of parts, or - for stdin")
+    if names == [STDIN]:
+        return Source.stream(sys.stdin.fileno()), names
     sources = [open_input(name) for name in names]
     return (sources[0] if len(sources) == 1 else Source.merge(sources)), names
 

@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
 import os
+import resource
+import signal
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import event_streams
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from libetrace.convert.importer import Importer
-from libetrace.image.file import NewTable, new_tables
+from libetrace.image.file import FilePiece, NewTable, new_tables, open_image, write_image
+from libetrace.trace.parser import parse
 from libetrace.trace.source import Source
 from trace_texts import tables_of, texts_of
+
+from etrace.spec.database import COLUMNS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
@@ -26,10 +34,14 @@ THOROUGH = settings(
 )
 
 
+def bytes_of(piece: Any) -> bytes:
+    return piece.read() if isinstance(piece, FilePiece) else bytes(piece)
+
+
 def contents(tables: Sequence[NewTable]) -> dict[str, bytes]:
     """Return the bytes of each column."""
     return {
-        f"{table.name}.{column.name}": b"".join(bytes(piece) for piece in column.pieces)
+        f"{table.name}.{column.name}": b"".join(map(bytes_of, column.pieces))
         for table in tables
         for column in table.columns
     }
@@ -78,3 +90,83 @@ def test_any_trace_gives_the_tables_of_its_json(inputs: list[bytes]) -> None:
 @example([b"", b"INITCWD=/w\n", b""])
 def test_any_damaged_trace_gives_the_tables_of_its_json(inputs: list[bytes]) -> None:
     check(inputs)
+
+
+def streamed(trace: bytes, *, jobs: int, chunk_bytes: int) -> list[NewTable]:
+    """Parse a trace that comes through a pipe, written in uneven pieces."""
+    read_end, write_end = os.pipe()
+    writer = threading.Thread(target=write_pieces, args=(write_end, trace))
+    writer.start()
+    try:
+        source = Source.stream(read_end)
+        columns, counts = parse(source, jobs=jobs, chunk_bytes=chunk_bytes, stat=False)
+    finally:
+        os.close(read_end)
+        writer.join()
+    assert counts["bytes"] == len(trace)
+    return new_tables(columns)
+
+
+def write_pieces(fd: int, trace: bytes) -> None:
+    with open(fd, "wb", buffering=0) as pipe:
+        at = 0
+        for size in itertools.cycle([1, 4096, 37, 70_000]):
+            if at >= len(trace):
+                return
+            at += pipe.write(trace[at : at + size])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("chunk_bytes", [1, 300, 100_000, 0])
+def test_a_stream_gives_the_tables_of_the_file(jobs: int, chunk_bytes: int) -> None:
+    trace = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes())
+    trace = trace[: len(trace) // 4] if chunk_bytes in (1, 300) else trace
+    expected = contents(tables_of([trace])[0])
+    assert contents(streamed(trace, jobs=jobs, chunk_bytes=chunk_bytes)) == expected
+
+
+@pytest.mark.parametrize("path", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
+def test_a_stream_that_ends_anywhere_gives_the_tables_of_the_file(path: Path) -> None:
+    trace = path.read_bytes()
+    for size in range(0, len(trace) + 1, max(1, len(trace) // 10)):
+        expected = contents(tables_of([trace[:size]])[0])
+        assert contents(streamed(trace[:size], jobs=2, chunk_bytes=50)) == expected
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("budget", [0, 300_000])
+def test_what_lies_in_a_file_gives_the_same_image(tmp_path: Path, jobs: int, budget: int) -> None:
+    trace = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes())
+    with (tmp_path / "spilled").open("w+b") as file:
+        source = Source.from_bytes(trace)
+        columns, _ = parse(
+            source, jobs=jobs, chunk_bytes=50_000, stat=False, file=file, budget=budget
+        )
+        tables = new_tables(columns)
+        assert any(isinstance(piece, FilePiece) for piece in columns[opens_column()])
+        assert contents(tables) == contents(tables_of([trace])[0])
+        write_image(tmp_path / "a.img", {}, tables)
+    write_image(tmp_path / "b.img", {}, tables_of([trace])[0])
+    assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
+    assert open_image(tmp_path / "a.img")["opens"].n_rows == 3598
+
+
+def opens_column() -> int:
+    """Return the number of a column that has a row for each opened file."""
+    return [name[:2] for name in COLUMNS].index(("opens", "path"))
+
+
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
+    trace = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes())
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    try:
+        with (
+            (tmp_path / "spilled").open("w+b") as file,
+            pytest.raises(OSError, match="File too large"),
+        ):
+            parse(Source.from_bytes(trace), stat=False, file=file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two allocators: an arena whose objects stay where they are, and an array that grows.
+from libetrace.core.spill cimport Spill
 from libetrace.core.types cimport u64
 
 
@@ -11,6 +12,7 @@ cdef struct Block:
 
 cdef struct Arena:
     Block *block
+    Spill *spill  # where blocks come from; NULL: ordinary memory
 
 
 # Bytes of anything; `data` has ETRACE_PAD bytes beyond `cap`.

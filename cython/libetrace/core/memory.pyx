@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Memory of the parser's nogil code: an arena and a growing array. Nothing here is seen by Python."""
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from libetrace.core.spill cimport spill_give, spill_take
 from libetrace.core.scan cimport ETRACE_BLOCK_BYTES, ETRACE_GROWN_BLOCK_BYTES, ETRACE_PAD
 
 cdef enum:
@@ -18,7 +19,7 @@ cdef void *arena_new_block(Arena *arena, size_t size) noexcept nogil:
         return NULL
     if head + size > total:
         total = head + size
-    block = <Block *>malloc(total + ETRACE_PAD)
+    block = <Block *>spill_take(arena.spill, total)
     if block == NULL:
         return NULL
     block.older = arena.block
@@ -32,7 +33,7 @@ cdef void arena_free(Arena *arena) noexcept nogil:
     cdef Block *older
     while arena.block != NULL:
         older = arena.block.older
-        free(arena.block)
+        spill_give(arena.spill, arena.block)
         arena.block = older
 
 

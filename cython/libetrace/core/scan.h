@@ -328,6 +328,12 @@ static inline uint64_t etrace_peek(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+/* Adds n, and returns what was there before. */
+static inline uint64_t etrace_claim(uint64_t *counter, uint64_t n)
+{
+	return __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
 static inline void etrace_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);

@@ -25,3 +25,4 @@ cdef extern from "scan.h" nogil:
     u64 etrace_take(u64 *counter)
     u64 etrace_peek(const u64 *counter)
     void etrace_add(u64 *counter, u64 n)
+    u64 etrace_claim(u64 *counter, u64 n)

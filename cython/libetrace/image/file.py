@@ -183,10 +183,33 @@ Describe = Callable[[Image], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class FilePiece:
+    """A piece of a column that lies in a file."""
+
+    file: Any
+    offset: int
+    nbytes: int
+
+    def read(self) -> bytes:
+        """Return its bytes. OSError."""
+        return os.pread(self.file.fileno(), self.nbytes, self.offset)
+
+    def write_to(self, stream: BinaryIO) -> None:
+        """Append it to a stream, without a copy in memory. OSError."""
+        stream.flush()
+        done = 0
+        while done < self.nbytes:
+            source, target = self.file.fileno(), stream.fileno()
+            done += os.sendfile(target, source, self.offset + done, self.nbytes - done)
+        stream.seek(0, os.SEEK_CUR)
+
+
+@dataclass(frozen=True, slots=True)
 class NewColumn:
     """A column to write: the bytes of `dtype` elements.
 
-    `data` is an object with the buffer protocol, or a list of such: the column's pieces in order.
+    `data` is an object with the buffer protocol, or a list of such and of FilePiece: the column's
+    pieces in order.
     """
 
     name: str
@@ -198,7 +221,10 @@ class NewColumn:
     @property
     def n_bytes(self) -> int:
         """Bytes of the whole column."""
-        return sum(memoryview(piece).nbytes for piece in self.pieces)
+        return sum(
+            piece.nbytes if isinstance(piece, FilePiece) else memoryview(piece).nbytes
+            for piece in self.pieces
+        )
 
     @property
     def pieces(self) -> list[Any]:
@@ -282,7 +308,9 @@ def _write_data(stream: BinaryIO, tables: Sequence[NewTable]) -> None:
     for table in tables:
         for column in table.columns:
             for piece in column.pieces:
-                if memoryview(piece).nbytes:
+                if isinstance(piece, FilePiece):
+                    piece.write_to(stream)
+                elif memoryview(piece).nbytes:
                     stream.write(memoryview(piece).cast("B"))
             stream.write(bytes(align(column.n_bytes) - column.n_bytes))
 

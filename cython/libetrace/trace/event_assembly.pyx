@@ -459,6 +459,12 @@ cdef int add_line(Chunk *chunk, Task *task, u32 code, const char *text, const ch
     return add_tagged(chunk, task, code, text, end)
 
 
+cdef int keep_text(Task *task) noexcept nogil:
+    if not task.assembly.has_text or task.assembly.text.is_spilled:
+        return 0
+    return append_text(&task.assembly.text, b"", 0)
+
+
 cdef void free_task(Task *task) noexcept nogil:
     buffer_free(&task.assembly.text.spill)
     buffer_free(&task.assembly.arguments)

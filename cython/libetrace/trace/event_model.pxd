@@ -69,7 +69,7 @@ cdef enum AssemblyState:
 
 
 cdef struct Text:
-    const char *bytes  # in the trace, or in `spill` when it came in pieces
+    const char *bytes  # in the chunk, or in `spill` when it came in pieces or the chunk is over
     size_t len
     bint is_spilled
     Buffer spill
@@ -106,7 +106,8 @@ cdef struct Task:
 # A string before any event of its upid in the chunk.
 cdef struct Stray:
     Task *task
-    const char *text
+    const char *text  # a copy, for the text of the chunk goes
+    u32 len
     u32 line
 
 

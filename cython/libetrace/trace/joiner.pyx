@@ -12,10 +12,12 @@ from libetrace.trace.line_grammar cimport find_code
 from libetrace.core.limits cimport EXECUTIONS, PROCESSES, ceilings, pass_limit
 from libetrace.core.memory cimport Buffer, buffer_free, buffer_reserve
 from libetrace.trace.event_model cimport DEAD, GOES_ON, UNSEEN, Chunk, Event, Program, Stray, Task
+from libetrace.trace.reader cimport free_chunk
 from libetrace.trace.report cimport (
     CUT_OFF, INCOMPLETE, SECOND_PARENT, STRAY_STRING, report_add, report_merge,
 )
-from libetrace.core.scan cimport etrace_find_newline, etrace_hash64
+from libetrace.core.scan cimport etrace_hash64
+from libetrace.core.spill cimport spill_drop_all
 from libetrace.trace.trace cimport (
     CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line, find_process,
     has_rows,
@@ -28,6 +30,9 @@ cdef enum:
     ON_PATH = 1
     KNOWN = 2
     HAS_DEAD = 3
+    CHUNKS_A_DROP = 16
+    CLAIMS_A_DROP = 4096
+    PROCESSES_A_DROP = 1 << 14
 
 
 cdef int compare_upids(const void *a, const void *b) noexcept nogil:
@@ -93,7 +98,7 @@ cdef int join_strays(Trace *trace, Chunk *chunk) noexcept nogil:
         if process == NULL or process.tail == NULL:
             report_add(&chunk.report, STRAY_STRING, strays[i].line, 1)
             continue
-        end = etrace_find_newline(strays[i].text, chunk.end)
+        end = strays[i].text + strays[i].len
         if add_line(process.tail_chunk, process.tail, find_code(strays[i].text, end),
                     strays[i].text, end, chunk.first_line + strays[i].line
                     - process.tail_chunk.first_line) < 0:
@@ -174,10 +179,15 @@ cdef int join_chunks(Trace *trace, Buffer *processes) noexcept nogil:
             return -1
         if join_strays(trace, chunk) < 0 or join_tasks(trace, chunk, processes) < 0:
             return -1
+        if i % CHUNKS_A_DROP == 0:
+            spill_drop_all(&trace.spill)
     if end_file(trace) < 0:
         return -1
     for i in range(trace.n_chunks):
         report_merge(&trace.report, &trace.chunks[i].report, trace.chunks[i].first_line)
+        free_chunk(&trace.chunks[i])
+        if i % CHUNKS_A_DROP == 0:
+            spill_drop_all(&trace.spill)
     return 0
 
 
@@ -231,6 +241,20 @@ cdef void take_parent(Trace *trace, const Claim *claim) noexcept nogil:
     child.shares_files = child.inherits and claim.flags & CLONE_FILES != 0
 
 
+# Of the claims that are left: the events of the others are dead.
+cdef void take_parents(Trace *trace) noexcept nogil:
+    cdef const Claim *claims
+    cdef u32 worker
+    cdef u64 i
+    for worker in range(trace.n_workers):
+        claims = <const Claim *>trace.workers[worker].claims.data
+        for i in range(trace.workers[worker].claims.len / sizeof(Claim)):
+            if claims[i].event.kind != DEAD:
+                take_parent(trace, &claims[i])
+            if i % CLAIMS_A_DROP == 0:
+                spill_drop_all(&trace.spill)
+
+
 cdef int join_parents(Trace *trace) noexcept nogil:
     cdef u64 n_slots = 64
     cdef u64 n = count_claims(trace)
@@ -251,10 +275,8 @@ cdef int join_parents(Trace *trace) noexcept nogil:
     for number in range(trace.n_processes):
         if trace.processes[number].mark == HAS_DEAD:
             drop_dead(&trace.processes[number])
-    for i in range(n_slots):
-        if slots[i] != NULL:
-            take_parent(trace, slots[i])
     free(slots)
+    take_parents(trace)
     return 0
 
 
@@ -335,5 +357,7 @@ cdef int join_families(Trace *trace) noexcept nogil:
         trace.processes[i].mark = UNKNOWN
     for i in range(trace.n_processes):
         inherit(trace, i)
+        if i % PROCESSES_A_DROP == 0:
+            spill_drop_all(&trace.spill)
     join_groups(trace)
     return 0

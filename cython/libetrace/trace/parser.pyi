@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import IO, Any, TypedDict
 
 from libetrace.trace.source import Source
 
@@ -8,6 +8,7 @@ EVENT_TAGS: tuple[str, ...]
 PROBLEMS: tuple[str, ...]
 
 class Counts(TypedDict):
+    bytes: int
     lines: int
     events: list[int]
     processes: int
@@ -24,4 +25,6 @@ def parse(
     progress: Callable[[int, int], None] | None = None,
     chunk_bytes: int = 0,
     stat: bool = True,
+    file: IO[bytes] | None = None,
+    budget: int = 0,
 ) -> tuple[list[list[Any]], Counts]: ...

@@ -4,13 +4,17 @@
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+import os
+
 from libetrace.core.limits import check
+from libetrace.image.file import FilePiece
 
 from libetrace.core.crew cimport MAX_THREADS, run_crew
 from libetrace.image.column_builder cimport Column, make_column
 from libetrace.trace.events cimport ETRACE_N_EVENTS
 from libetrace.trace.line_grammar cimport forms
 from libetrace.core.memory cimport Buffer
+from libetrace.core.spill cimport Spill, is_spilled, spill_init
 from libetrace.trace.pipeline cimport N_PASSES, is_threaded, run_pass, trace_free, trace_init
 from libetrace.trace.report cimport N_PROBLEM_LINES, N_PROBLEMS
 from libetrace.image.schema cimport N_COLUMNS, PATHS_MODE
@@ -49,6 +53,9 @@ cdef int run_passes(Trace *trace, Tables *tables, progress) except -1:
         parse.number = number
         run_crew(work, &parse, &trace.load, trace.n_workers if is_threaded(number) else 1,
                  progress)
+        for error in (trace.stream.error, trace.spill.error):
+            if error:
+                raise OSError(error, os.strerror(error))
         if trace.load.failed:
             check(trace.load.limit)
     return 0
@@ -71,6 +78,7 @@ cdef dict make_counts(const Trace *trace, const Tables *tables):
     for i in range(trace.n_processes):
         n_processes += has_rows(&trace.processes[i])
     return {
+        "bytes": trace.load.done,
         "lines": trace.n_lines,
         "events": [trace.n_kinds_seen[i] for i in range(ETRACE_N_EVENTS)],
         "processes": n_processes,
@@ -80,6 +88,13 @@ cdef dict make_counts(const Trace *trace, const Tables *tables):
         "pipe_links": trace.n_edges,
         "problems": list_problems(trace),
     }
+
+
+# The columns of a part that lies in the file.
+cdef list list_spilled(const Part *part, const Spill *spill, file):
+    cdef u64 begin = part.data - spill.base
+    cdef int i
+    return [FilePiece(file, begin + part.start[i], part.len[i]) for i in range(N_COLUMNS)]
 
 
 # The columns of a part, over memory that they take from it.
@@ -95,46 +110,55 @@ cdef list list_part(Part *part):
 
 
 # The pieces of each column, in order.
-cdef list list_columns(Tables *tables):
+cdef list list_columns(Tables *tables, const Spill *spill, file):
+    cdef Part *part
     cdef u64 number
     cdef int i
     pieces = [[make_column(&tables.columns[i])] for i in range(N_COLUMNS)]
     for number in range(tables.n_parts):
-        for i, piece in enumerate(list_part(&tables.parts[number])):
-            if len(piece):
-                pieces[i].append(piece)
+        part = &tables.parts[number]
+        found = list_spilled(part, spill, file) if is_spilled(spill, part.data) else list_part(part)
+        for i in range(N_COLUMNS):
+            if part.len[i]:
+                pieces[i].append(found[i])
     return pieces
 
 
-cdef tuple parse_source(Source source, u32 n_workers, progress, size_t chunk_bytes, bint stat):
+cdef tuple parse_source(Source source, u32 n_workers, progress, size_t chunk_bytes, bint stat,
+                        file, u64 budget):
     cdef Trace *trace = <Trace *>calloc(1, sizeof(Trace))
     cdef Tables tables
     if trace == NULL:
         raise MemoryError
     memset(&tables, 0, sizeof(tables))
     try:
-        if trace_init(trace, source.data, source.size, n_workers, chunk_bytes) < 0:
+        if trace_init(trace, source.data, source.size, source.fd, n_workers, chunk_bytes) < 0:
             raise MemoryError
+        if file is not None:
+            spill_init(&trace.spill, file.fileno(), budget)
         trace.no_stat = not stat
         trace.is_mapped = source.is_mapped
         run_passes(trace, &tables, progress)
         counts = make_counts(trace, &tables)
-        return list_columns(&tables), counts
+        return list_columns(&tables, &trace.spill, file), counts
     finally:
         tables_free(&tables, trace)
         trace_free(trace)
         free(trace)
 
 
-def parse(Source source not None, *, u32 jobs=1, progress=None, size_t chunk_bytes=0, bint stat=True):
+def parse(Source source not None, *, u32 jobs=1, progress=None, size_t chunk_bytes=0,
+          bint stat=True, file=None, u64 budget=0):
     """Parse a trace on `jobs` threads; return the columns of its tables and counts (see the .pyi).
 
     For each column of the schema there is a list of buffers, its pieces in order; columns of
     products have none that holds anything. `progress(done, total)` is called with bytes about every
     50 ms. `chunk_bytes` cuts the trace into chunks of about that size, which changes nothing of the
-    result. Without `stat` no file is asked for its size and mode. MemoryError, and whatever
-    `progress` or a signal handler raises.
+    result. Without `stat` no file is asked for its size and mode. Events and rows beyond `budget`
+    bytes go to the empty `file`, if there is one, and stay there: pieces are then parts of it
+    (image.file.FilePiece). MemoryError, LimitError, OSError when a stream cannot be read, and
+    whatever `progress` or a signal handler raises.
     """
     if not 1 <= jobs <= MAX_THREADS:
         raise ValueError(f"jobs must be 1 to {MAX_THREADS}, not {jobs}")
-    return parse_source(source, jobs, progress, chunk_bytes, stat)
+    return parse_source(source, jobs, progress, chunk_bytes, stat, file, budget)

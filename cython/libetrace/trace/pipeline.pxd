@@ -10,7 +10,7 @@ cdef enum:
 # One pass: -1 when there is no memory.
 ctypedef int (*Pass)(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil
 
-cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
+cdef int trace_init(Trace *trace, const char *data, size_t size, int fd, u32 n_workers,
                     size_t chunk_bytes) noexcept nogil
 cdef void trace_free(Trace *trace) noexcept nogil
 cdef bint is_threaded(int number) noexcept nogil

@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from libetrace.trace.joiner cimport join_families, join_processes
-from libetrace.core.memory cimport arena_free, buffer_add, buffer_free
+from libetrace.core.memory cimport Buffer, arena_free, buffer_add, buffer_free
 from libetrace.core.interned cimport names_free, names_init
 from libetrace.trace.paths cimport join_paths, prepare_paths
 from libetrace.trace.pipes cimport link_pipes
@@ -17,6 +17,10 @@ from libetrace.trace.reader cimport free_chunk, read_chunk
 from libetrace.trace.event_model cimport MAX_CHUNKS, N_KINDS, Chunk
 from libetrace.trace.report cimport report_merge
 from libetrace.core.scan cimport ETRACE_PAD, etrace_add, etrace_find_newline, etrace_take
+from libetrace.core.spill cimport spill_drop_all, spill_free, spill_init
+from libetrace.trace.stream cimport (
+    stream_free, stream_init, stream_lock, stream_read, stream_unlock,
+)
 from libetrace.trace.tables cimport (
     build_parts, index_opens, number_rows, renumber_parts, tables_free, tables_init,
 )
@@ -37,6 +41,7 @@ cdef extern from "<time.h>" nogil:
 
 cdef enum:
     CHUNK_BYTES = 4 << 20  # small enough for the threads to end together
+    CHUNKS_A_DROP = 16
     PAGE_BYTES = 4096
     NS_PER_SECOND = 1000000000
 
@@ -49,22 +54,70 @@ cdef void drop_pages(const char *begin, const char *end) noexcept nogil:
         madvise(<void *>first, last - first, MADV_DONTNEED)
 
 
+cdef int read_lines(Trace *trace, Chunk *chunk, unsigned int worker) noexcept nogil:
+    cdef const char *begin = chunk.begin
+    cdef const char *end = chunk.end
+    chunk.arena = &trace.workers[worker].arena
+    chunk.names = &trace.workers[worker].names
+    chunk.ranks = &trace.workers[worker].ranks
+    if read_chunk(chunk) < 0:
+        return -1
+    etrace_add(&trace.load.done, end - begin)
+    if trace.is_mapped:
+        drop_pages(begin, end)
+    if chunk.number % CHUNKS_A_DROP == 0:
+        spill_drop_all(&trace.spill)
+    return 0
+
+
+# The next chunk of a stream, with its text; NULL when there is none.
+cdef Chunk *take_chunk(Trace *trace, Buffer *text) noexcept nogil:
+    cdef Chunk *chunk = NULL
+    stream_lock(&trace.stream)
+    if stream_read(&trace.stream, text, stream_chunk_bytes(trace), &trace.load.cancelled) < 0:
+        trace.load.failed = 1
+    elif text.len:
+        chunk = &trace.chunks[trace.n_chunks]
+        chunk.number = <u16>trace.n_chunks
+        chunk.is_first = trace.n_chunks == 0
+        chunk.begin = text.data
+        chunk.end = text.data + text.len
+        trace.n_chunks += 1
+    stream_unlock(&trace.stream)
+    return chunk
+
+
+# Chunks grow with a stream, so that their number keeps within 16 bits.
+cdef size_t stream_chunk_bytes(const Trace *trace) noexcept nogil:
+    if trace.n_chunks >= MAX_CHUNKS - 1:
+        return <size_t>1 << 62  # all that is left
+    return trace.chunk_bytes << (trace.n_chunks >> 12)
+
+
+cdef int read_stream(Trace *trace, unsigned int worker) noexcept nogil:
+    cdef Buffer text
+    cdef Chunk *chunk
+    cdef int status = 0
+    memset(&text, 0, sizeof(text))
+    while status == 0 and not trace.load.failed:
+        chunk = take_chunk(trace, &text)
+        if chunk == NULL:
+            break
+        status = read_lines(trace, chunk, worker)
+    buffer_free(&text)
+    return -1 if trace.load.failed else status
+
+
 cdef int read_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
     cdef u64 i
-    cdef Chunk *chunk
+    if trace.data == NULL:
+        return read_stream(trace, worker)
     while not trace.load.cancelled and not trace.load.failed:
         i = etrace_take(&trace.load.taken)
         if i >= trace.n_chunks:
-            return 0
-        chunk = &trace.chunks[i]
-        chunk.arena = &trace.workers[worker].arena
-        chunk.names = &trace.workers[worker].names
-        chunk.ranks = &trace.workers[worker].ranks
-        if read_chunk(chunk) < 0:
+            break
+        if read_lines(trace, &trace.chunks[i], worker) < 0:
             return -1
-        etrace_add(&trace.load.done, chunk.end - chunk.begin)
-        if trace.is_mapped:
-            drop_pages(chunk.begin, chunk.end)
     return 0
 
 
@@ -113,7 +166,7 @@ cdef int renumber_pass(Trace *trace, Tables *tables, unsigned int worker) noexce
 
 
 cdef int index_pass(Trace *trace, Tables *tables, unsigned int worker) noexcept nogil:
-    return index_opens(tables)
+    return index_opens(tables, &trace.spill)
 
 
 cdef Pass PASSES[N_PASSES]
@@ -153,7 +206,9 @@ cdef int cut_chunks(Trace *trace, size_t chunk_bytes) noexcept nogil:
         chunk_bytes = CHUNK_BYTES
     if trace.load.total / chunk_bytes >= MAX_CHUNKS - 1:
         chunk_bytes = trace.load.total / (MAX_CHUNKS - 1) + 1
-    trace.chunks = <Chunk *>calloc(trace.load.total / chunk_bytes + 1, sizeof(Chunk))
+    trace.chunk_bytes = chunk_bytes
+    trace.chunks = <Chunk *>calloc(
+        trace.load.total / chunk_bytes + 1 if trace.data != NULL else MAX_CHUNKS, sizeof(Chunk))
     if trace.chunks == NULL:
         return -1
     while at < end:
@@ -170,15 +225,18 @@ cdef int cut_chunks(Trace *trace, size_t chunk_bytes) noexcept nogil:
     return 0
 
 
-cdef int trace_init(Trace *trace, const char *data, size_t size, u32 n_workers,
+cdef int trace_init(Trace *trace, const char *data, size_t size, int fd, u32 n_workers,
                     size_t chunk_bytes) noexcept nogil:
     cdef u32 i
     memset(trace, 0, sizeof(trace[0]))
+    stream_init(&trace.stream, fd)
+    spill_init(&trace.spill, -1, 0)
     trace.data = data
     trace.load.total = size
     trace.seed = make_seed()
     trace.n_workers = n_workers
     for i in range(n_workers):
+        trace.workers[i].arena.spill = &trace.spill
         if names_init(&trace.workers[i].names, trace.seed) < 0:
             return -1
     return cut_chunks(trace, chunk_bytes)
@@ -195,6 +253,8 @@ cdef void trace_free(Trace *trace) noexcept nogil:
         names_free(&worker.names)
         free(worker.ranks)
         buffer_free(&worker.claims)
+    stream_free(&trace.stream)
+    spill_free(&trace.spill)
     free(trace.chunks)
     free(trace.processes)
     free(trace.slots)
@@ -222,7 +282,7 @@ cdef int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) 
     if trace != NULL and tables != NULL and copy != NULL:
         if size:
             memcpy(copy, data, size)
-        status = trace_init(trace, copy, size, 1, chunk_bytes)
+        status = trace_init(trace, copy, size, -1, 1, chunk_bytes)
         trace.no_stat = True
         if status == 0:
             status = run_all(trace, tables)

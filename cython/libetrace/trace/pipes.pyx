@@ -20,6 +20,7 @@ from libetrace.trace.pipe_tables cimport (
     free_tables, hold, is_alone, make_pipe, new_table, note_user, open_fd, pipe_of, spare_tables,
 )
 from libetrace.trace.event_model cimport CLOEXEC, Event
+from libetrace.core.spill cimport spill_drop_all
 from libetrace.trace.report cimport TOO_MANY_PIPES, report_add
 from libetrace.trace.trace cimport NO_PROCESS, Process, Trace, find_process
 from libetrace.core.types cimport u8, u32, u64
@@ -27,6 +28,7 @@ from libetrace.core.types cimport u8, u32, u64
 cdef enum:
     WORK_PER_EVENT = 16
     WORK_FREE = 1 << 20
+    PROCESSES_A_DROP = 1 << 12
 
 
 # The first event of a process, or the fork that shares its parent's table.
@@ -248,6 +250,8 @@ cdef int take_groups(Pipes *pipes, Buffer *steps) noexcept nogil:
     for i in range(pipes.trace.n_processes):
         if pipes.work > pipes.budget:
             return 0
+        if i % PROCESSES_A_DROP == 0:
+            spill_drop_all(&pipes.trace.spill)
         if pipes.trace.processes[i].group == i and not has_outer_parent(pipes.trace, i) \
                 and take_tree(pipes, i, steps) < 0:
             return -1

@@ -6,10 +6,10 @@ Most lines begin like the line before, up to the seconds: that part is compared,
 strings are one line of the length that their event says: they are looked up, not searched for.
 """
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, memcmp, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from libetrace.trace.event_assembly cimport (
-    add_line, add_string, begin_event, free_task, lose_event_line,
+    add_line, add_string, begin_event, free_task, keep_text, lose_event_line,
 )
 from libetrace.trace.events cimport (
     ETRACE_EV_EXIT, ETRACE_EV_UPID, ETRACE_MAX_DATA, ETRACE_N_EVENTS,
@@ -24,8 +24,8 @@ from libetrace.trace.report cimport (
     BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, WRONG_UPID, report_add,
 )
 from libetrace.core.scan cimport (
-    etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash, etrace_hash64, etrace_load16,
-    etrace_load64,
+    ETRACE_PAD, etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash,
+    etrace_hash64, etrace_load16, etrace_load64,
 )
 from libetrace.core.types cimport INT64_MAX, UINT32_MAX, u8, u32, u64
 
@@ -325,17 +325,29 @@ cdef inline int read_name(Reader *reader, const char *text) noexcept nogil:
     return 1 if add_string(reader.chunk, task, name) == 0 else -1
 
 
+cdef int add_stray(Chunk *chunk, Task *task, const char *text, const char *end) noexcept nogil:
+    cdef size_t len = end - text
+    cdef char *copy = <char *>arena_take(chunk.arena, len + ETRACE_PAD)
+    cdef Stray stray
+    if copy == NULL:
+        return -1
+    memcpy(copy, text, len)
+    memset(copy + len, 0, ETRACE_PAD)
+    copy[len] = c'\n'
+    stray.task = task
+    stray.text = copy
+    stray.len = <u32>len
+    stray.line = <u32>chunk.n_lines
+    return buffer_add(&chunk.strays, &stray, sizeof(stray))
+
+
 cdef int read_string(Reader *reader, u32 code, const char *text, const char *end) noexcept nogil:
     cdef Chunk *chunk = reader.chunk
     cdef Task *task = reader.head.task
-    cdef Stray stray
     reader.at = end + 1
     if task.assembly.state != UNSEEN:
         return add_line(chunk, task, code, text, end, chunk.n_lines)
-    stray.task = task
-    stray.text = text
-    stray.line = <u32>chunk.n_lines
-    return buffer_add(&chunk.strays, &stray, sizeof(stray))
+    return add_stray(chunk, task, text, end)
 
 
 cdef int read_line(Reader *reader) noexcept nogil:
@@ -366,6 +378,19 @@ cdef int read_line(Reader *reader) noexcept nogil:
     return read_string(reader, code, prefix.text, end)
 
 
+# Nothing in the text of the chunk is needed any more.
+cdef int end_chunk(Chunk *chunk) noexcept nogil:
+    cdef Task **tasks = <Task **>chunk.tasks.data
+    cdef size_t i
+    for i in range(chunk.tasks.len / sizeof(Task *)):
+        if keep_text(tasks[i]) < 0:
+            return -1
+    free(chunk.slots)
+    chunk.slots = NULL
+    chunk.begin = chunk.end = NULL
+    return 0
+
+
 cdef int read_chunk(Chunk *chunk) noexcept nogil:
     cdef Reader reader
     memset(&reader, 0, sizeof(reader))
@@ -377,7 +402,7 @@ cdef int read_chunk(Chunk *chunk) noexcept nogil:
     while reader.at < reader.end:
         if read_line(&reader) < 0:
             return -1
-    return 0
+    return end_chunk(chunk)
 
 
 cdef void free_chunk(Chunk *chunk) noexcept nogil:
@@ -386,5 +411,6 @@ cdef void free_chunk(Chunk *chunk) noexcept nogil:
     for i in range(chunk.tasks.len / sizeof(Task *)):
         free_task(tasks[i])
     free(chunk.slots)
+    chunk.slots = NULL
     buffer_free(&chunk.tasks)
     buffer_free(&chunk.strays)

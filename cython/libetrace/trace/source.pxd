@@ -2,6 +2,7 @@
 # Bytes of a trace, wherever they come from, followed by ETRACE_PAD readable null bytes.
 
 cdef class Source:
+    cdef int fd  # that a stream is read from, -1: it is in memory
     cdef const char *data
     cdef readonly size_t size
     cdef char *owned  # to be freed

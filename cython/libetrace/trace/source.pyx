@@ -64,11 +64,26 @@ cdef struct Place:
 cdef class Source:
     def __cinit__(self):
         self.data = NULL
+        self.fd = -1
 
     def __dealloc__(self):
         if self.map != NULL:
             munmap(self.map, self.map_size)
         free(self.owned)
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    @classmethod
+    def stream(cls, int fd):
+        """Read a pipe while it is parsed, which can be done once; map a file. OSError."""
+        cdef stat_result result
+        if fstat(fd, &result) < 0:
+            PyErr_SetFromErrno(OSError)
+        if S_ISREG(result.st_mode):
+            return cls.from_fd(fd)
+        cdef Source source = Source.__new__(Source)
+        source.fd = os.dup(fd)
+        return source
 
     @classmethod
     def from_fd(cls, int fd, size_t limit=<size_t>-1):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tables of an image: rows of executions in parts, made by any thread, and columns of the whole trace.
 from libetrace.core.memory cimport Buffer
+from libetrace.core.spill cimport Spill
 from libetrace.image.schema cimport N_COLUMNS
 from libetrace.trace.trace cimport Trace
 from libetrace.core.types cimport u32, u64
@@ -37,4 +38,4 @@ cdef int number_rows(Tables *tables, Trace *trace) noexcept nogil
 # Turns numbers in parts into rows of whole tables, until no part is left; called by every thread.
 cdef int renumber_parts(Tables *tables, Trace *trace) noexcept nogil
 # The opens of each path, when all parts are renumbered.
-cdef int index_opens(Tables *tables) noexcept nogil
+cdef int index_opens(Tables *tables, const Spill *spill) noexcept nogil

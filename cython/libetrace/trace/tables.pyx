@@ -18,6 +18,7 @@ from libetrace.trace.thread_groups cimport group_records, has_groups
 from libetrace.core.limits cimport OPENS as MOST_OPENS, ceilings, pass_limit
 from libetrace.core.memory cimport buffer_add, buffer_free
 from libetrace.core.scan cimport etrace_take
+from libetrace.core.spill cimport Spill, spill_drop, spill_drop_all, spill_give, spill_take
 from libetrace.image.schema cimport (
     ARGUMENTS_STRING, CHANGES_OPEN, CHILDREN_UPID, CPUS_CPU, EXECUTIONS_ARGV_START,
     EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_INHERITED_START,
@@ -30,6 +31,7 @@ from libetrace.core.types cimport s32, s64, u8
 
 cdef enum:
     PART_EVENTS = 1 << 16  # about a megabyte of rows
+    PARTS_A_DROP = 16
 
 # Columns X.start, what they divide, and the bytes of a row of that.
 cdef int[N_LISTS] LIST_STARTS
@@ -89,7 +91,7 @@ cdef void tables_free(Tables *tables, const Trace *trace) noexcept nogil:
     cdef u64 i
     free_records(tables, trace)
     for i in range(tables.n_parts if tables.parts != NULL else 0):
-        free(tables.parts[i].data)
+        spill_give(&trace.spill, tables.parts[i].data)
     for i in range(N_COLUMNS):
         buffer_free(&tables.columns[i])
     free(tables.parts)
@@ -98,18 +100,19 @@ cdef void tables_free(Tables *tables, const Trace *trace) noexcept nogil:
 
 
 # Moves the rows out of the builder.
-cdef int keep_rows(Part *part, Builder *builder) noexcept nogil:
+cdef int keep_rows(Part *part, Builder *builder, Spill *spill) noexcept nogil:
     cdef int i
     for i in range(N_COLUMNS):
         part.len[i] = builder.columns[i].len
         part.start[i + 1] = part.start[i] + ((part.len[i] + 7) & ~<u64>7)
-    part.data = <char *>malloc(part.start[N_COLUMNS] + 1)
+    part.data = <char *>spill_take(spill, part.start[N_COLUMNS] + 1)
     if part.data == NULL:
         return -1
     for i in range(N_COLUMNS):
         if part.len[i]:
             memcpy(part.data + part.start[i], builder.columns[i].data, part.len[i])
         builder.columns[i].len = 0
+    spill_drop(spill, part.data, part.start[N_COLUMNS])
     return 0
 
 
@@ -118,7 +121,9 @@ cdef int build_part(Tables *tables, Trace *trace, Builder *builder, u64 number) 
     for i in range(tables.ranges[number], tables.ranges[number + 1]):
         if has_rows(&trace.processes[i]) and build_process(builder, i) < 0:
             return -1
-    return keep_rows(&tables.parts[number], builder)
+    if number % PARTS_A_DROP == 0:
+        spill_drop_all(&trace.spill)
+    return keep_rows(&tables.parts[number], builder, &trace.spill)
 
 
 cdef int build_parts(Tables *tables, Trace *trace) noexcept nogil:
@@ -256,10 +261,11 @@ cdef int renumber_parts(Tables *tables, Trace *trace) noexcept nogil:
         if number >= tables.n_parts:
             break
         renumber_part(&tables.parts[number], tables.rows, trace.n_paths)
+        spill_drop(&trace.spill, tables.parts[number].data, tables.parts[number].start[N_COLUMNS])
     return 0
 
 
-cdef int index_opens(Tables *tables) noexcept nogil:
+cdef int index_opens(Tables *tables, const Spill *spill) noexcept nogil:
     cdef Buffer paths
     cdef u64 number
     if begin_path_opens(tables.columns, tables.parts[tables.n_parts].first[OPENS]) < 0:
@@ -268,6 +274,7 @@ cdef int index_opens(Tables *tables) noexcept nogil:
         paths = column_of(&tables.parts[number], OPENS_PATH)
         count_path_opens(tables.columns, &paths)
     sum_path_opens(tables.columns)
+    spill_drop_all(spill)
     for number in range(tables.n_parts):
         paths = column_of(&tables.parts[number], OPENS_PATH)
         place_path_opens(tables.columns, &paths, <u32>tables.parts[number].first[OPENS])

@@ -2,9 +2,11 @@
 # The whole trace, as the passes after the reader see it.
 from libetrace.core.crew cimport MAX_THREADS, Workload
 from libetrace.core.memory cimport Arena, Buffer
+from libetrace.core.spill cimport Spill
 from libetrace.core.interned cimport Names
 from libetrace.trace.event_model cimport N_KINDS, Chunk, Event, Program, Task
 from libetrace.trace.report cimport Report
+from libetrace.trace.stream cimport Stream
 from libetrace.core.types cimport s64, u8, u32, u64
 
 cdef enum:
@@ -91,10 +93,13 @@ cdef struct Worker:
 
 
 cdef struct Trace:
-    const char *data
+    const char *data  # NULL: it comes through `stream`
+    Stream stream
+    Spill spill  # of events and rows
     Workload load  # in bytes; what is taken are chunks, processes, paths or parts
     Chunk *chunks
     u32 n_chunks
+    size_t chunk_bytes
     u32 n_workers
     Worker workers[MAX_THREADS]
     Process *processes  # by upid

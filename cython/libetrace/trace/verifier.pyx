@@ -23,6 +23,7 @@ from libetrace.trace.event_model cimport (
 )
 from libetrace.trace.report cimport NO_FOLLOWER, NO_LEADER, report_add
 from libetrace.core.scan cimport etrace_take
+from libetrace.core.spill cimport spill_drop_all
 from libetrace.trace.trace cimport (
     Claim, Process, Wanted, Worker, compare_events, drop_dead, event_line,
 )
@@ -31,6 +32,7 @@ from libc.string cimport memcpy, memset
 
 cdef enum:
     STEP = 64  # processes taken at a time
+    PROCESSES_A_DROP = 1 << 12
 
 
 # What is collected of a process; used again for the next one.
@@ -261,6 +263,8 @@ cdef int verify_processes(Trace *trace, unsigned int worker) noexcept nogil:
         if i >= trace.n_processes:
             break
         end = min(i + STEP, <u64>trace.n_processes)
+        if i % PROCESSES_A_DROP == 0:
+            spill_drop_all(&trace.spill)
         while status == 0 and i < end:
             status = verify_process(trace, &trace.workers[worker], &trace.processes[i], &lists)
             i += 1
