@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +21,8 @@ SAMPLE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "lua.nfsdb.x
 CACHE = Path(__file__).resolve().parents[1] / "build" / "bench"
 N_COPIES = 200
 GROWTH = (2, 20, 200, 2000)
+#: 3 MB to 30 GB
+STREAMED = (2, 20, 200, 2000, 20000)
 MEGA = 1e6
 #: what the figures are held to
 MAX_IMAGE_RATIO, MAX_JSON_RATIO, MIN_SPEEDUP, MAX_PEAK_RATIO = 0.6, 1.1, 1.7, 1.5
@@ -75,6 +79,43 @@ def speedup(rounds: int) -> float:
     return figures[1].wall_ratio
 
 
+def stream_with(n_copies: int) -> Candidate:
+    """Parse a trace that a generator writes to a pipe; its CPU time counts too."""
+    output = CACHE / "stream"
+    generator = compiled("repeat_trace")
+    sample = CACHE / "lua.nfsdb"
+    sample.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+
+    def remove_output() -> None:
+        shutil.rmtree(output, ignore_errors=True)
+        output.mkdir()
+
+    cas = Path(sys.executable).parent / "cas"
+    command = f"{generator} {n_copies} <{sample} | {cas} parse -q --dbdir {output} -"
+    return Candidate(f"{n_copies} copies", ["sh", "-c", command], prepare=remove_output)
+
+
+def compiled(name: str) -> Path:
+    """Return a program of bench/programs, compiled."""
+    program = CACHE / name
+    source = Path(__file__).resolve().parent / "programs" / f"{name}.c"
+    subprocess.run(["gcc", "-O2", "-o", program, source], check=True)
+    return program
+
+
+def streams(copies: Sequence[int]) -> str:
+    """Return a table of peak memory by size of a stream."""
+    lines = [
+        "### through a pipe",
+        "| copies | CPU s, generator included | peak MB |",
+        "|---|---|---|",
+    ]
+    for n_copies in copies:
+        run = paired.once(stream_with(n_copies))
+        lines.append(f"| {n_copies} | {run.cpu:.1f} | {run.peak_bytes / MEGA:.0f} |")
+    return "\n".join(lines) + "\n"
+
+
 def verdict(name: str, value: float, limit: float, at_most: bool) -> str:
     """Say whether a figure keeps its promise."""
     kept = value <= limit if at_most else value >= limit
@@ -115,6 +156,7 @@ def main() -> None:
     print(verdict("peak memory / file", peak, MAX_PEAK_RATIO, at_most=True))
     print()
     print(growth(GROWTH, rounds=3))
+    print(streams(STREAMED))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import time
 from typing import IO, TYPE_CHECKING
 
-from libetrace.core.limits import LimitError
+from libetrace.core.errors import Error
 from libetrace.image.file import new_tables
 from libetrace.trace import parser as native
 
@@ -101,7 +101,7 @@ def parse_tables(
         columns, counts = native.parse(
             source, jobs=count_jobs(jobs), progress=progress, file=file, budget=MEMORY_BYTES
         )
-    except LimitError as error:
+    except Error as error:
         raise EtraceError(f"{', '.join(names)}: {error.message}", error.hint) from error
     report = make_report(counts, source, names, time.monotonic() - started)
     if not report.processes and not report.events["UPID"]:

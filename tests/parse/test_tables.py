@@ -17,6 +17,7 @@ import event_streams
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from libetrace.convert.importer import Importer
+from libetrace.core.errors import Error
 from libetrace.image.file import FilePiece, NewTable, new_tables, open_image, write_image
 from libetrace.trace.parser import parse
 from libetrace.trace.source import Source
@@ -131,6 +132,24 @@ def test_a_stream_that_ends_anywhere_gives_the_tables_of_the_file(path: Path) ->
     for size in range(0, len(trace) + 1, max(1, len(trace) // 10)):
         expected = contents(tables_of([trace[:size]])[0])
         assert contents(streamed(trace[:size], jobs=2, chunk_bytes=50)) == expected
+
+
+def test_a_stream_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    directory = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(Error, match="cannot be read: Is a directory"):
+        parse(Source.stream(directory))
+    os.close(directory)
+
+
+def test_a_string_that_begins_empty_goes_on_in_the_next_chunk() -> None:
+    trace = (
+        b"1,0,1,1!Open|fnamesize=1,forigsize=2,flags=0,mode=0,fd=3\n1,0,1,1!FN|\n1,0,1,1!Cont|\n"
+        b"1,0,1,1!Cont_end\n1,0,1,1!FO[0]\n1,0,1,1!FO[1]\n1,0,1,1!FO[2]/a\n1,0,1,1!FO_end\n"
+    )
+    tables, counts = tables_of([trace], chunk_bytes=1)
+    assert contents(tables) == contents(tables_of([trace])[0])
+    assert [count for count, _ in counts["problems"] if count] == []
+    assert contents(tables)["strings.bytes"] == b"\n/a"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

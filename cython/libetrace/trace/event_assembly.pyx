@@ -15,7 +15,7 @@ from libetrace.trace.events cimport (
 from libetrace.trace.line_grammar cimport (
     CONT, CONT_END, END_OF_ARGS, FIRST_DATA, NO_CODE, Form, forms,
 )
-from libetrace.core.memory cimport arena_take, buffer_add, buffer_free
+from libetrace.core.memory cimport arena_take, buffer_add, buffer_free, buffer_reserve
 from libetrace.core.interned cimport NO_NAME, names_intern
 from libetrace.trace.event_model cimport (
     CLOEXEC, DEAD, EMPTIES, EXCHANGES, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN, Assembly,
@@ -44,7 +44,8 @@ cdef enum:
 cdef int append_text(Text *text, const char *bytes, size_t len) noexcept nogil:
     if not text.is_spilled:
         text.spill.len = 0
-        if buffer_add(&text.spill, text.bytes, text.len) < 0:
+        if buffer_reserve(&text.spill, 1) < 0 \
+                or buffer_add(&text.spill, text.bytes, text.len) < 0:  # bytes are never NULL
             return -1
         text.is_spilled = True
     if buffer_add(&text.spill, bytes, len) < 0:

@@ -6,6 +6,7 @@ from libc.string cimport memset
 
 import os
 
+from libetrace.core.errors import Error
 from libetrace.core.limits import check
 from libetrace.image.file import FilePiece
 
@@ -29,6 +30,7 @@ PROBLEMS = (
     "lost-events", "too-many-pipes",
 )
 assert len(PROBLEMS) == N_PROBLEMS
+STREAM_HINT = "name the trace, or give it through a pipe"
 EVENT_TAGS = tuple([forms.tags[i].text.decode() for i in range(ETRACE_N_EVENTS)])
 
 
@@ -53,9 +55,10 @@ cdef int run_passes(Trace *trace, Tables *tables, progress) except -1:
         parse.number = number
         run_crew(work, &parse, &trace.load, trace.n_workers if is_threaded(number) else 1,
                  progress)
-        for error in (trace.stream.error, trace.spill.error):
-            if error:
-                raise OSError(error, os.strerror(error))
+        if trace.stream.error:
+            raise Error(f"cannot be read: {os.strerror(trace.stream.error)}", STREAM_HINT)
+        if trace.spill.error:
+            raise OSError(trace.spill.error, os.strerror(trace.spill.error))
         if trace.load.failed:
             check(trace.load.limit)
     return 0
@@ -156,8 +159,8 @@ def parse(Source source not None, *, u32 jobs=1, progress=None, size_t chunk_byt
     50 ms. `chunk_bytes` cuts the trace into chunks of about that size, which changes nothing of the
     result. Without `stat` no file is asked for its size and mode. Events and rows beyond `budget`
     bytes go to the empty `file`, if there is one, and stay there: pieces are then parts of it
-    (image.file.FilePiece). MemoryError, LimitError, OSError when a stream cannot be read, and
-    whatever `progress` or a signal handler raises.
+    (image.file.FilePiece). LimitError, `libetrace.error` when a stream cannot be read, OSError when
+    the file cannot be written, MemoryError, and whatever `progress` or a signal handler raises.
     """
     if not 1 <= jobs <= MAX_THREADS:
         raise ValueError(f"jobs must be 1 to {MAX_THREADS}, not {jobs}")

@@ -210,6 +210,8 @@ cdef int take_group(Pipes *pipes, u32 group, Buffer *steps) noexcept nogil:
     cdef Process *process = &pipes.trace.processes[group]
     cdef bint is_several = process.next_in_group != NO_PROCESS
     cdef int status
+    if group % PROCESSES_A_DROP == 0:
+        spill_drop_all(&pipes.trace.spill)
     if group_steps(pipes.trace, group, not is_several, steps) < 0:
         return -1
     status = take_steps(pipes, group, steps)
@@ -250,8 +252,6 @@ cdef int take_groups(Pipes *pipes, Buffer *steps) noexcept nogil:
     for i in range(pipes.trace.n_processes):
         if pipes.work > pipes.budget:
             return 0
-        if i % PROCESSES_A_DROP == 0:
-            spill_drop_all(&pipes.trace.spill)
         if pipes.trace.processes[i].group == i and not has_outer_parent(pipes.trace, i) \
                 and take_tree(pipes, i, steps) < 0:
             return -1

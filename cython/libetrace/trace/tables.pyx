@@ -31,7 +31,7 @@ from libetrace.core.types cimport s32, s64, u8
 
 cdef enum:
     PART_EVENTS = 1 << 16  # about a megabyte of rows
-    PARTS_A_DROP = 16
+    PARTS_A_DROP = 4
 
 # Columns X.start, what they divide, and the bytes of a row of that.
 cdef int[N_LISTS] LIST_STARTS
