@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: N812, N813  the names are those of the seed
+# ruff: noqa: N812, N813  the names are those of Samsung CAS
 from libetrace.convert.create import create_nfsdb as create_nfsdb
 from libetrace.convert.create import database_version as database_version
 from libetrace.convert.create import image_version as image_version

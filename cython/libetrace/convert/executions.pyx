@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Entries of `.nfsdb.json` -> executions of a draft, in order of (upid, index).
 
-The keys are those of seed 001 as docs/nfsdb-json.md describes them; only `p` and `x` of an entry must
+The keys are those that docs/nfsdb-json.md describes; only `p` and `x` of an entry must
 be there. The text is read once when its entries are in order of (p, x), else twice. Several entries
 with one (p, x) are one execution (`etrace_parser --split`): they share all but their opens.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Columns of an image -> JSON entries with the keys of seed 001.
+"""Columns of an image -> JSON entries with the keys of docs/nfsdb-json.md.
 
 Order of the keys: p x s e b w v c r i h u ! o, then n m d l t of the products that the image has.
 The one place that says how an entry looks; threads make ranges of entries.

@@ -66,7 +66,7 @@ cdef inline int next_letter(Reading *reading, const char *known, bint *is_first)
             return -1
 
 
-# A time; one above 2^63 is how the ancestor writes a negative one.
+# A time; Samsung CAS writes a negative one as one above 2^63.
 cdef inline int read_time(Reading *reading, s64 *value) noexcept nogil:
     cdef u64 digits
     if reading.scanner.at[0] == c'-':

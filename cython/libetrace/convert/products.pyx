@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Keys n, m, d, l, t of an entry (seed 001) -> products of a draft.
+"""Keys n, m, d, l, t of an entry -> products of a draft.
 
 JSON says less than the tables hold: which language an other one than C or C++ is, what kind of
 module a linker made, and the text of the patterns. The kind is guessed by the module's name.
@@ -26,7 +26,7 @@ from libetrace.image.schema cimport (
 from libetrace.core.types cimport INT64_MAX, s32, u8, u32
 
 cdef enum:
-    MAX_LANGUAGE = 3  # the ancestor's 3 is assembler with preprocessor
+    MAX_LANGUAGE = 3  # in Samsung CAS 3 is assembler with preprocessor
 
 # kinds of modules
 cdef enum:

@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """What one execution compiled: a row of the table `compilations`; values are made when asked for.
 
-Meaning of the columns: seed 001, key "d".
+Meaning of the columns: docs/compilations.md.
 """
 cimport cython
 

@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """One execution: a row of the table `executions`; values are made when asked for.
 
-Meaning of the columns: docs/nfsdb-json.md, "Executions"; seed 001 for what post-processing adds.
+Meaning of the columns: docs/nfsdb-json.md, "Executions"; docs/postprocess.md.
 """
 import base64
 import os.path
@@ -40,7 +40,7 @@ cdef dict name_of(Mapped columns, s64 row):
     return {"p": pid, "x": index}
 
 
-# Whether the trace tells what was inherited: not so what the ancestor made.
+# Whether the trace tells what was inherited; databases of Samsung CAS do not.
 cdef bint tells_inherited(Mapped columns):
     return columns.n_opens > 0 and columns.until_ns.at[0] != NONE
 

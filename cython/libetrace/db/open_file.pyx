@@ -75,7 +75,7 @@ cdef class Open:
 
     @property
     def mode(self):
-        """Mode bits 0emmmmxx of the seed: exists, type, access (0 read, 1 write, 2 both)."""
+        """Mode bits 0emmmmxx: exists, type, access (0 read, 1 write, 2 both)."""
         return self.columns.open_mode.at[self.row]
 
     @property

@@ -10,7 +10,7 @@ class Eid(NamedTuple):
     """An execution by name: `database[entry.eid]` finds it again. (-1, 0): none."""
 
     pid: int
-    index: int  # type: ignore[assignment]  # shadows tuple.index, as the name is the seed's
+    index: int  # type: ignore[assignment]  # shadows tuple.index, as in Samsung CAS
 
 
 class Cid(NamedTuple):

@@ -2,7 +2,7 @@
 # cython: language_level=3
 """Names and values of conditions, as filters give them -> conditions.
 
-The names are those of the seed's library (docs/libetrace.md), and those of its ancestor's lists.
+The names are those of the library of Samsung CAS (docs/libetrace.md) and of its lists.
 """
 from libetrace.select.conditions cimport (
     HAS_COMMAND, HAS_COMPILATION, HAS_MODULE, HAS_NEITHER, HAS_PARENT, MODE_ACCESS, MODE_DIR,
@@ -167,7 +167,7 @@ def flag(make, *args):
 
 
 def text_makers(Domain domain, prefix):
-    """Return the three tests of a text under the names of the seed and those of the ancestor."""
+    """Return the three tests of a text under the names of the library and of the lists."""
     makers = {
         "has_str": lambda value: make_text(domain, HAS_PART, value),
         "wc": lambda value: make_text(domain, MATCHES_WILDCARD, value),

@@ -138,7 +138,7 @@ cdef inline const Slot *slot_of(const Snapshot *snapshot, int fd) noexcept nogil
     return &snapshot.slots[n]
 
 
-# A device is no data.
+# Devices carry no build data.
 cdef bint is_device(const Path *path) noexcept nogil:
     if path.len >= 9 and not memcmp(path.bytes, b"/dev/shm/", 9):
         return False

@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Verifier: the grammar of a Flight Data Recorder log as one table of transitions.
 
-Version 1 is the seed's: ThreadBuffer := NewBuffer WallClockTime NewCPUId BodySequence* EndOfBuffer. From
+Version 1, as LLVM describes it: ThreadBuffer := NewBuffer WallClockTime NewCPUId BodySequence* EndOfBuffer. From
 version 2 on BufferExtents comes first and nothing ends a buffer, from 3 on Pid comes behind the time.
 """
 from libc.string cimport memset

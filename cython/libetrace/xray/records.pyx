@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The bytes of one Flight Data Recorder record.
 
-Layouts: seed 002 (version 1) and LLVM's writers of versions 2 to 5, see docs/xray.md. Unused
+Layouts: LLVM's description (version 1) and LLVM's writers of versions 2 to 5, see docs/xray.md. Unused
 bytes of a record are what the writer's stack held: they are never looked at.
 
 A bad record is skipped when four sound records follow it; otherwise the rest of its buffer is.
@@ -66,7 +66,7 @@ cdef void _read_metadata(const Header *header, const u8 *at, const u8 *end, Reco
         return
     record.what = kind
     if kind == NEW_BUFFER:
-        # the seed has 16 bits, every writer that was ever released 32, little endian
+        # the description has 16 bits, every released writer 32, little endian
         record.id = load16(at + 1, True) if is_big else <s32>load32(at + 1, False)
     elif kind == PID:
         record.id = <s32>load32(at + 1, is_big)
