@@ -25,7 +25,7 @@ class GraphError(Error, ValueError):
     """A graph is damaged, or is asked for a row that does not exist."""
 
 
-# Whether there is a row 0 of all that the lists name: a walk takes it for a row that does not exist.
+# Whether there is a row 0 of all that lists name: a walk takes it for a row that does not exist.
 cdef bint has_row_0(const Edges *edges) noexcept:
     if (edges.by_path.n or edges.by_process.n) and not edges.uses.n:
         return False

@@ -4,8 +4,7 @@
 
 What one execution used several times by the same name is one open: it lasts from its first begin to
 its last end, and to the end of the execution when the trace does not tell (a foreign parser's). An
-inherited file is used as long as its execution runs. All uses are sorted once in each direction
-(radix sort of the stamps) and dealt out to paths and processes in that order.
+inherited file is used as long as its execution runs. libetrace.depend.use_lists sorts them.
 """
 from cpython.array cimport array, clone
 from libc.stdlib cimport free, malloc, qsort
@@ -18,7 +17,8 @@ from libetrace.image.header import load_schema
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
 from libetrace.depend.ends cimport Ends, find_last_contents
 from libetrace.depend.processes cimport Executions, number_processes
-from libetrace.depend.uses cimport INHERITED, LINK, READS, WRITES, Uses, path_of, process_of
+from libetrace.depend.use_lists cimport count_lists, deal_pipes, fill_lists, order_stamps
+from libetrace.depend.uses cimport INHERITED, LINK, READS, WRITES, Uses
 from libetrace.image.columns cimport Columns, s32_of, s64_of, u8_of, u32_of, u64_of
 from libetrace.image.schema cimport (
     CHANGES_KIND, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_EXECUTION, CHILDREN_FLAGS,
@@ -48,8 +48,6 @@ cdef enum:
     LINK_MODE = 0x68  # of a symbolic link that exists
     OWN_PATH_EXISTS = 4
     INT32_MAX = 0x7fffffff
-    RADIX_BITS = 11
-    N_BUCKETS = 1 << RADIX_BITS
 
 cdef array _S64 = array("q")
 cdef array _U64 = array("Q")
@@ -81,105 +79,6 @@ cdef inline s64 sum_of(s64 a, s64 b) noexcept nogil:
     a = max(a, 0)
     b = max(b, 0)
     return a + b if a <= INT64_MAX - b else INT64_MAX
-
-
-# ---- order of time ----
-
-
-cdef struct Sortable:
-    u64 key
-    u32 number
-
-
-# One stable pass by RADIX_BITS of the key.
-cdef void sort_pass(const Sortable *source, Sortable *target, u64 n, int shift,
-                    u64 *counts) noexcept nogil:
-    cdef u64 i
-    cdef u64 place = 0
-    cdef u64 count
-    memset(counts, 0, N_BUCKETS * sizeof(u64))
-    for i in range(n):
-        counts[(source[i].key >> shift) & (N_BUCKETS - 1)] += 1
-    for i in range(<u64>N_BUCKETS):
-        count = counts[i]
-        counts[i] = place
-        place += count
-    for i in range(n):
-        count = (source[i].key >> shift) & (N_BUCKETS - 1)
-        target[counts[count]] = source[i]
-        counts[count] += 1
-
-
-# Fills the keys, the smallest being 0; returns the largest.
-cdef u64 fill_keys(const s64 *stamps, u64 n, bint is_mirrored, Sortable *items) noexcept nogil:
-    cdef s64 sign = -1 if is_mirrored else 1
-    cdef s64 smallest = INT64_MAX
-    cdef u64 largest = 0
-    cdef u64 i
-    for i in range(n):
-        smallest = min(smallest, sign * stamps[i])
-    for i in range(n):
-        items[i].key = <u64>(sign * stamps[i]) - <u64>smallest
-        items[i].number = <u32>i
-        largest = max(largest, items[i].key)
-    return largest
-
-
-# Writes the numbers of the stamps in order of time, backwards when mirrored. -1: no memory.
-cdef int order_stamps(const s64 *stamps, u64 n, bint is_mirrored, u32 *order) noexcept nogil:
-    cdef Sortable *items = <Sortable *>malloc((2 * n + 1) * sizeof(Sortable))
-    cdef u64 *counts = <u64 *>malloc(N_BUCKETS * sizeof(u64))
-    cdef Sortable *source = items
-    cdef Sortable *target = items + n
-    cdef u64 largest
-    cdef int shift = 0
-    cdef u64 i
-    if items == NULL or counts == NULL:
-        free(items)
-        free(counts)
-        return -1
-    largest = fill_keys(stamps, n, is_mirrored, items)
-    while shift < 64 and largest >> shift:
-        sort_pass(source, target, n, shift, counts)
-        source, target = target, source
-        shift += RADIX_BITS
-    for i in range(n):
-        order[i] = source[i].number
-    free(items)
-    free(counts)
-    return 0
-
-
-# ---- lists ----
-
-
-cdef inline u32 owner_of(const Uses *uses, u64 row, bint by_path) noexcept nogil:
-    return path_of(uses, row) if by_path else process_of(uses, row)
-
-
-# Writes to `start` where the list of each owner ends; returns how long all are.
-cdef u64 count_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, u64 *start,
-                     u64 n_owners) noexcept nogil:
-    cdef u64 i
-    for i in range(uses.n):
-        if access[i] & wanted:
-            start[owner_of(uses, i, by_path)] += 1
-    for i in range(1, n_owners + 1):
-        start[i] += start[i - 1]
-    return start[n_owners]
-
-
-# From behind, so that `start` goes down to where each list begins.
-cdef void fill_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, const u32 *order,
-                     u64 *start, u32 *rows) noexcept nogil:
-    cdef u64 i = uses.n
-    cdef u64 *place
-    while i:
-        i -= 1
-        if access[order[i]] & wanted:
-            place = start + owner_of(uses, order[i], by_path)
-            place[0] -= 1
-            rows[place[0]] = order[i]
 
 
 # ---- ends ----
@@ -568,29 +467,6 @@ cdef tuple sorted_ends(End *found, const u64 *start, u64 n_paths):
         (<s64 *>time.data.as_voidptr)[i] = found[i].time
         is_away.data.as_uchars[i] = found[i].is_away
     return time, is_away
-
-
-cdef void deal_pipes(const u32 *process_of, u64 n_executions, u64 n_processes, const u64 *readers,
-                     const u32 *reader, bint of_writers, u64 *start, u32 *own,
-                     u32 *other) noexcept nogil:
-    cdef u64 writer, i, place
-    cdef u32 own_execution
-    for writer in range(n_executions):
-        for i in range(readers[writer], readers[writer + 1]):
-            start[process_of[writer if of_writers else reader[i]]] += 1
-    for i in range(1, n_processes + 1):
-        start[i] += start[i - 1]
-    writer = n_executions
-    while writer:
-        writer -= 1
-        i = readers[writer + 1]
-        while i > readers[writer]:
-            i -= 1
-            own_execution = <u32>writer if of_writers else reader[i]
-            place = start[process_of[own_execution]] - 1
-            start[process_of[own_execution]] = place
-            own[place] = own_execution
-            other[place] = reader[i] if of_writers else <u32>writer
 
 
 def build_graph(image, *, bint wrapped=False, bint programs=False):

@@ -81,7 +81,9 @@ cdef class PathOpens:
         self.takers = <u8 *>calloc(self.path_start.shape[0], 1)
         self.rows = <u8 *>calloc(self.path.shape[0] + 1, 1)
         self.executions = <u8 *>calloc(self.opens_start.shape[0], 1)
-        if self.paths == NULL or self.takers == NULL or self.rows == NULL or self.executions == NULL:
+        if self.paths == NULL or self.takers == NULL:
+            raise MemoryError
+        if self.rows == NULL or self.executions == NULL:
             raise MemoryError
 
     def __dealloc__(self):
