@@ -31,7 +31,8 @@ cdef enum:
     KNOWN = 2
     HAS_DEAD = 3
     CHUNKS_A_DROP = 16
-    CLAIMS_A_DROP = 4096
+    CLAIMS_A_DROP = 512  # each may touch two runs of 16 pages
+    TAILS_A_DROP = 1024
     PROCESSES_A_DROP = 1 << 14
 
 
@@ -167,6 +168,8 @@ cdef int end_file(Trace *trace) noexcept nogil:
         if process.tail != NULL and finish_event(process.tail_chunk, process.tail, CUT_OFF) < 0:
             return -1
         process.tail = NULL
+        if i % TAILS_A_DROP == 0:
+            spill_drop_all(&trace.spill)
     return 0
 
 
