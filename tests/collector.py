@@ -66,7 +66,7 @@ def collect(*options: str | Path, pass_fds: Sequence[int] = ()) -> Collected:
 def build(folder: Path, defines: list[str], libraries: list[str]) -> Path:
     """Build etrace_cat in `folder` and return it."""
     out = folder / "etrace_cat"
-    parts = ["collect", "format", "program"]
+    parts = ["collect", "format", "common"]
     sources = [path for part in parts for path in sorted((TOP / "native" / part).glob("*.c"))]
     includes = [*(f"-I{TOP}/native/{part}" for part in parts), f"-I{TOP}/kmod/include"]
     done = subprocess.run(

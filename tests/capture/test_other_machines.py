@@ -10,7 +10,7 @@ import pytest
 from backends import need_tool
 
 TOP = Path(__file__).resolve().parents[2]
-FOLDERS = [TOP / "native" / name for name in ("format", "program", "ptrace")]
+FOLDERS = [TOP / "native" / name for name in ("format", "common", "ptrace")]
 SOURCES = [source for folder in FOLDERS for source in sorted(folder.glob("*.c"))]
 ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
 

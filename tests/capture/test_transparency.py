@@ -127,14 +127,17 @@ def test_stopping_and_continuing_a_child_is_seen_by_its_parent(
 ) -> None:
     script = """
 import os, signal
+read_end, write_end = os.pipe()
 pid = os.fork()
 if not pid:
     os.kill(os.getpid(), signal.SIGSTOP)
+    os.read(read_end, 1)  # not over before its parent has seen it continue
     os._exit(5)
 print(os.WSTOPSIG(os.waitpid(pid, os.WUNTRACED)[1]))
-state = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0]
 os.kill(pid, signal.SIGCONT)
-print(os.WIFCONTINUED(os.waitpid(pid, os.WCONTINUED)[1]), os.waitpid(pid, 0)[1] >> 8)
+print(os.WIFCONTINUED(os.waitpid(pid, os.WCONTINUED)[1]))
+os.write(write_end, b"x")
+print(os.waitpid(pid, 0)[1] >> 8)
 """
     assert_same(backend, [sys.executable, "-c", script], folder)
 
