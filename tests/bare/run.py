@@ -104,7 +104,9 @@ PACKAGED = Plan(
         Step("apt-get purge leaves nothing", f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep ."),
     ),
 )  # fmt: skip
-PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO, PACKAGED)
+PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO)
+#: only when they are named
+NAMED = (PACKAGED,)
 
 
 def take(suite: str, plan: Plan) -> list[bool]:
@@ -148,9 +150,10 @@ def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:
     found = []
     for word in words:
         suite, _, name = word.partition(":")
-        plans = [plan for plan in PLANS if name in ("", plan.name)]
+        plans = [plan for plan in (*PLANS, *NAMED) if plan.name == name] if name else PLANS
         if not plans:
-            sys.exit(f"bare: no plan {name!r}; there are {', '.join(p.name for p in PLANS)}")
+            names = ", ".join(plan.name for plan in (*PLANS, *NAMED))
+            sys.exit(f"bare: no plan {name!r}; there are {names}")
         found += [(suite, plan) for plan in plans]
     return found
 

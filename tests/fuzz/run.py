@@ -172,7 +172,8 @@ def build_modules(out: Path, module: str) -> None:
     packages = {Path("libetrace"), *(Path(library).parent for library in libraries)}
     for package in packages:
         (out / "site" / package).mkdir(parents=True, exist_ok=True)
-        shutil.copy(TOP / "cython" / package / "__init__.py", out / "site" / package)
+        for source in (TOP / "cython" / package).glob("*.py"):
+            shutil.copy(source, out / "site" / package)
     for library, path in built.items():
         shutil.copy(build / path, out / "site" / library)
 

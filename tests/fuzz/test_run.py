@@ -23,11 +23,17 @@ def runner() -> ModuleType:
     return module
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all targets: the modules that they share are built once."""
+    return tmp_path_factory.mktemp("fuzz")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # 20,000 runs are its end; on a loaded machine they take long
 @pytest.mark.parametrize("target", ["collect", "dwarf", "format", "parser", "patterns", "xray"])
-def test_a_short_run_finds_nothing(runner: ModuleType, target: str, tmp_path: Path) -> None:
-    figures = runner.fuzz(target, tmp_path, runner.Limits(20_000, seconds=1000, input_seconds=60))
+def test_a_short_run_finds_nothing(runner: ModuleType, target: str, folder: Path) -> None:
+    figures = runner.fuzz(target, folder, runner.Limits(20_000, seconds=1000, input_seconds=60))
     assert figures.executions >= 20_000
     assert figures.n_edges > 50
 

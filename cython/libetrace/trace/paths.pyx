@@ -6,10 +6,10 @@ An opened file is then a pair of numbers, and to sort files is to sort numbers. 
 made once, however often it was opened.
 """
 from libc.stdlib cimport calloc, free, malloc, qsort
-from libc.string cimport memchr, memcmp
+from libc.string cimport memchr, memcmp, memset
 
 from libetrace.core.interned cimport NO_NAME, Name, names_intern
-from libetrace.core.scan cimport etrace_take
+from libetrace.core.scan cimport ETRACE_PAD, etrace_take
 from libetrace.core.types cimport u8, u32, u64
 from libetrace.image.schema cimport EXISTS, TYPE_SHIFT
 from libetrace.trace.trace cimport N_USES, Path, Worker
@@ -95,9 +95,16 @@ cdef int make_uses(Trace *trace) noexcept nogil:
     return 0
 
 
+# The empty string, for it is a path, too; a name is compared in blocks, so bytes follow it.
+cdef u32 intern_empty(Worker *worker) noexcept nogil:
+    cdef char[ETRACE_PAD] padded
+    memset(padded, 0, ETRACE_PAD)
+    return names_intern(&worker.names, padded, 0)
+
+
 cdef int join_paths(Trace *trace) noexcept nogil:
     cdef Worker *first = &trace.workers[0]
-    cdef u32 empty = names_intern(&first.names, b"", 0)
+    cdef u32 empty = intern_empty(first)
     cdef u32 *ranks
     cdef u32 w
     cdef u32 i
