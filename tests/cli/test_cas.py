@@ -95,3 +95,7 @@ def test_a_file_may_be_named_without_an_option(
     assert cas.main([module, "main.o", "--json", "--details"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert {each["filename"] for each in found["entries"]} == {"/src/main.o"}
+
+
+def test_help_begins_with_what_the_program_does() -> None:
+    assert "\n\nQuery the database of a build.\n\n" in cas.top_parser().format_help()

@@ -28,7 +28,7 @@ PHASES = {
         ("--patterns", "--precompute-command-patterns", "--pcp"),
         "match command lines with the patterns of .bas_config (n)",
     ),
-    "graph": (("--graph",), "what dependencies are walked over: uses of files in order of time"),
+    "graph": (("--graph",), "store the dependency graph: uses of files in order of time"),
 }
 
 

@@ -301,7 +301,7 @@ def top_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cas",
         usage="cas [OPTIONS] MODULE [OPTIONS] [MODULE [OPTIONS]]...",
-        description=f"A{SUMMARY[1:]}.\n\n"
+        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.\n\n"
         f"queries; each takes the result of the one before it:\n{listing(QUERIES)}\n\n"
         f"commands:\n{listing(PLAIN)}",
         epilog="`cas MODULE --help` explains a module. --dbdir or $DB_DIR names the database.",
