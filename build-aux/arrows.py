@@ -21,7 +21,8 @@ IMPORT = re.compile(r"\s*(?:from libetrace\.([\w.]+) c?import (.*)|c?import libe
 def main() -> int:
     """Print what is wrong; 1 when something is."""
     wrong = [*upward_imports(), *circles()]
-    print(*wrong, sep="\n", end="\n" if wrong else "")
+    for line in wrong:
+        print(line)
     return 1 if wrong else 0
 
 
@@ -38,7 +39,7 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
         if found := IMPORT.match(line):
             module, names, whole = found.groups()
             if module and (TOP / module).is_dir():  # from libetrace.image import arrow
-                yield from ((number, f"{module}.{name}") for name in re.findall(r"\w+", names)[:1])
+                yield from ((number, f"{module}.{one.split()[0]}") for one in names.split(","))
             else:
                 yield number, module or whole
 

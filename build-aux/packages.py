@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from etrace.errors import EtraceError
-from etrace.render import render
+from etrace.render import render, write_whole
 
 TOP = Path(__file__).resolve().parents[1]
 HERE = TOP / "packaging"
@@ -82,7 +82,6 @@ def translate(tree: Path) -> None:
         check=True,
     )
     command = [sys.executable, str(TOP / "build-aux/translate.py"), "--root", str(tree / "cython")]
-    command += ["-X", "auto_pickle=False", "-X", "emit_code_comments=False"]
     command += ["--shared", "libetrace._cyutility", "--output", str(out)]
     sources = sorted((tree / "cython/libetrace").rglob("*.pyx"))
     subprocess.run([*command, "--depfile", str(out / "depfile"), *map(str, sources)], check=True)
@@ -103,8 +102,7 @@ def render_all(folder: Path, values: dict[str, Any], kind: str) -> None:
 
 def write(path: Path, text: str) -> None:
     """Write one file; what begins with #! can be run."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
+    write_whole(path, text)
     path.chmod(0o755 if text.startswith("#!") else 0o644)
 
 
@@ -119,20 +117,23 @@ def make_source(out: Path, values: dict[str, Any]) -> Path:
     return tree
 
 
-def archive(folder: Path, path: Path, values: dict[str, Any]) -> None:
+def changed_at(values: dict[str, Any]) -> int:
+    """Return the time of all files in the packages, in seconds since 1970."""
+    return int(parsedate_to_datetime(values["changed"]).timestamp())
+
+
+def archive(folder: Path, path: Path, values: dict[str, Any], compressor: str = "xz") -> None:
     """Write an archive of a folder whose bytes depend on its files alone."""
-    seconds = int(parsedate_to_datetime(values["changed"]).timestamp())
     subprocess.run(
         ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w",
-         f"--mtime=@{seconds}", "-cJf", str(path), folder.name],
+         f"--mtime=@{changed_at(values)}", "-I", compressor, "-cf", str(path), folder.name],
         cwd=folder.parent, check=True,
     )  # fmt: skip
 
 
 def environment(values: dict[str, Any]) -> dict[str, str]:
     """Return the environment of a build that gives the same bytes each time."""
-    seconds = int(parsedate_to_datetime(values["changed"]).timestamp())
-    return {**os.environ, "SOURCE_DATE_EPOCH": str(seconds)}
+    return {**os.environ, "SOURCE_DATE_EPOCH": str(changed_at(values))}
 
 
 def make_deb(out: Path, values: dict[str, Any]) -> list[Path]:
@@ -203,21 +204,16 @@ def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:
         check=True,
         env=environment(values) | {"PATH": f"{scripts}:{os.environ['PATH']}"},
     )
-    return [*sorted(out.glob("*.whl")), make_sdist(tree, wheel)]
+    return [*sorted(out.glob("*.whl")), make_sdist(tree, wheel, values)]
 
 
-def make_sdist(tree: Path, wheel: Path) -> Path:
+def make_sdist(tree: Path, wheel: Path, values: dict[str, Any]) -> Path:
     """Write the source distribution: the source tree with the metadata of the wheel."""
     with zipfile.ZipFile(wheel) as archived:
         [name] = (name for name in archived.namelist() if name.endswith(".dist-info/METADATA"))
         (tree / "PKG-INFO").write_bytes(archived.read(name))
     path = tree.parent / f"{tree.name}.tar.gz"
-    with path.open("wb") as output:
-        subprocess.run(
-            ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w",
-             "--mtime=@0", "-I", "gzip -n", "-c", tree.name],
-            cwd=tree.parent, check=True, stdout=output,
-        )  # fmt: skip
+    archive(tree, path, values, "gzip -n")
     return path
 
 

@@ -27,6 +27,9 @@ from Cython.Compiler.Main import compile as compile_module
 
 assert Pipeline
 
+#: what every module is translated with: nothing here is pickled, and the C is not for reading
+DIRECTIVES = ["auto_pickle=False", "emit_code_comments=False"]
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
@@ -67,7 +70,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, required=True, help="the folder of the C files")
     parser.add_argument("--depfile", type=Path, required=True)
     parser.add_argument("--shared", help="the module that holds what Cython's modules share")
-    parser.add_argument("-X", dest="directives", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument(
+        "-X", dest="directives", action="append", default=DIRECTIVES, metavar="NAME=VALUE"
+    )
     parser.add_argument("sources", type=absolute, nargs="+")
     return parser.parse_args()
 
