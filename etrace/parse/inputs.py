@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from libetrace.trace.source import FIRST_LINE, Source
 
 from etrace.errors import EtraceError
+from etrace.nfsdb.build import HEAD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,6 @@ ZSTD_SUFFIX = ".zst"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 TRACE = ".nfsdb"
 EVENT_LINE = re.compile(rb"[^\n]*?\d+,\d+,\d+,\d+!")
-HEAD_BYTES = 1 << 13  # more than the longest path
 
 
 def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[str]]:

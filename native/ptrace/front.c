@@ -36,11 +36,28 @@ struct result {
 /* In memory that both processes share. */
 static volatile struct {
 	pid_t root; /* the command */
+	int wish; /* the signal that the command has to get */
 	bool interrupted; /* somebody asked for its end */
 } *shared;
 
 static pid_t tracer;
 static int result_pipe[2];
+
+/* By the front when a signal comes, by the tracer when the command is there: whoever is later. */
+static void send_wish(void)
+{
+	pid_t root = shared->root;
+	int signal = root ? __atomic_exchange_n(&shared->wish, 0, __ATOMIC_SEQ_CST) : 0;
+
+	if (signal)
+		kill(root, signal);
+}
+
+static void wish(int signal)
+{
+	__atomic_store_n(&shared->wish, signal, __ATOMIC_SEQ_CST);
+	send_wish();
+}
 
 /*
  * timeout(1) signals its child and then the whole group: what follows at once is the same wish
@@ -54,8 +71,7 @@ static void hand_on(int signal)
 	shared->interrupted = true;
 	if (!first_time) {
 		first_time = now;
-		if (shared->root)
-			kill(shared->root, signal);
+		wish(signal);
 	} else if (now - first_time > SAME_WISH_NS) {
 		kill(tracer, SIGUSR1);
 		alarm(PATIENCE_SECONDS);
@@ -77,10 +93,10 @@ static void hand_on_interrupt(int signal, siginfo_t *info, void *context)
 
 	(void)context;
 	shared->interrupted = true;
-	if (info->si_code > 0 || !shared->root || now - last_time <= SAME_WISH_NS)
+	if ((info->si_code > 0 && shared->root) || now - last_time <= SAME_WISH_NS)
 		return;
 	last_time = now;
-	kill(shared->root, signal);
+	wish(signal);
 }
 
 static void set_interrupt(int signal)
@@ -155,8 +171,7 @@ static void run_front(void)
 	sigemptyset(&open);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &blocked, NULL);
-	set_front_signals();
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	while (ppoll(&poll_result, 1, NULL, &open) <= 0)
 		follow_stop();
 	n = read(result_pipe[0], &result, sizeof(result));
@@ -175,6 +190,8 @@ void front_split(void)
 		      -1, 0);
 	if (shared == MAP_FAILED || pipe2(result_pipe, O_CLOEXEC) < 0)
 		die("cannot start: %s", strerror(errno));
+	signals_hold();
+	set_front_signals(); /* before the fork: the build may run before the front does */
 	tracer = fork();
 	if (tracer < 0)
 		die("cannot start the tracer: %s", strerror(errno));
@@ -188,7 +205,8 @@ void front_split(void)
 
 void front_set_root(pid_t pid)
 {
-	shared->root = pid;
+	__atomic_store_n(&shared->root, pid, __ATOMIC_SEQ_CST);
+	send_wish();
 }
 
 bool front_was_interrupted(void)

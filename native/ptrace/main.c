@@ -261,6 +261,7 @@ int main(int argc, char **argv)
 	report_start();
 	loop_init();
 	root = command_start();
+	signals_release();
 	end = loop_run(root);
 	failure = counters.executions ? 0 : command_failure();
 	finish(end);

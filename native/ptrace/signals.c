@@ -25,6 +25,22 @@ void signals_save(void)
 	sigprocmask(SIG_SETMASK, &none, &original_mask);
 }
 
+void signals_hold(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+void signals_release(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 bool signals_was_ignored(int signal)
 {
 	return ignored[signal];

@@ -10,6 +10,13 @@ void signals_save(void);
 /* In the command's process, right before it executes. */
 void signals_restore(void);
 
+/*
+ * From the fork of the front until each process has its dispositions: a signal that comes earlier
+ * waits. So does one for the command until signals_restore().
+ */
+void signals_hold(void);
+void signals_release(void);
+
 bool signals_was_ignored(int signal);
 
 /*

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from backends import need_root
+from preloaded import preloading
 from terminal import wait_for_program
 
 from etrace.cli.etrace.captured import report
@@ -215,6 +216,45 @@ def test_a_build_that_ends_when_it_is_told_to_was_interrupted(
     process.terminate()
     assert process.wait() == status
     assert json.loads((tmp_path / ".nfsdb.stats").read_text())["ended"] == ended
+
+
+#: the parent of a program's first fork comes to itself late
+LATE_PARENT = """
+#include <dlfcn.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+pid_t fork(void)
+{
+    static int first = 1;
+    pid_t (*next)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork");
+    int wait = first;
+    pid_t pid;
+
+    first = 0;
+    pid = next();
+    if (pid > 0 && wait)
+        usleep(500000);
+    return pid;
+}
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_comes_before_etrace_listens_reaches_the_build(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    script = "trap 'exit 7' TERM HUP INT; echo up; while :; do sleep 0.1; done"
+    process = subprocess.Popen(
+        [ETRACE, "run", "-q", "-o", tmp_path, "--", "sh", "-c", script],
+        stdout=subprocess.PIPE,
+        env=preloading(tmp_path, LATE_PARENT),
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    process.send_signal(number)
+    assert process.wait() == 7
+    assert json.loads((tmp_path / ".nfsdb.stats").read_text())["ended"] == "interrupted"
 
 
 #: modules that make the start slow: `etrace run` begins every build
