@@ -15,7 +15,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel docs release-check reproducible demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -56,6 +56,18 @@ wheel: ## a wheel and a source distribution for PyPI, in build/packages/wheel
 deb rpm arch wheel: build
 	@build-aux/setup $@ $(VENV)
 	$(BIN)/python build-aux/packages.py $@ --output build/packages/$@
+
+docs: build ## the site of these documents, the commands and the library, in build/website/site
+	@build-aux/setup docs $(VENV)
+	$(BIN)/python build-aux/website.py
+
+release-check: build ## whether this tree can be released; RELEASE=--unreleased takes an undated changelog
+	@for kind in deb wheel rpm arch; do build-aux/setup $$kind $(VENV) || exit 1; done
+	nice $(BIN)/python build-aux/release_check.py $(RELEASE)
+
+reproducible: build ## build packages twice in unlike surroundings and compare the bytes; KINDS='deb dkms rpm wheel'
+	@build-aux/setup deb $(VENV) && build-aux/setup wheel $(VENV)
+	nice $(BIN)/python build-aux/reproducible.py $(KINDS)
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']
 	$(PYTHON) build-aux/kernel_tree.py put "$(DEST)" --maintainer '$(MAINTAINER)'
@@ -156,6 +168,7 @@ lint: build ## all linters
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
 	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages --check
+	$(BIN)/python build-aux/website.py
 
 format: ## let ruff rewrite the Python files
 	@build-aux/setup lint $(VENV)

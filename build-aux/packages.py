@@ -31,10 +31,19 @@ OS_RELEASE = Path("/etc/os-release")
 DEBIAN_PYTHON = Path("/usr/lib/python3/dist-packages")
 
 
+def project_version() -> str:
+    """Return the version: etrace/__init__.py is the one place that has it."""
+    [found] = re.findall(
+        r'^__version__ = "(.*)"$', (TOP / "etrace/__init__.py").read_text("utf-8"), re.MULTILINE
+    )
+    return str(found)
+
+
 def manifest(codename: str) -> dict[str, Any]:
     """Return what the templates may name, for one release of a distribution."""
     values = tomllib.loads((HERE / "manifest.toml").read_text("utf-8"))
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
+    project["version"] = project_version()
     targets = values.pop("targets")
     if codename not in targets:
         raise EtraceError(f"no packages for {codename!r}", f"there are {', '.join(targets)}")
@@ -74,17 +83,22 @@ def copy_sources(tree: Path) -> None:
 
 
 def translate(tree: Path) -> None:
-    """Put the C of the Cython modules into `cython/translated`."""
+    """Put the C of the Cython modules into `cython/translated`.
+
+    Cython runs in the tree: the C names its sources as seen from there, wherever the tree is.
+    """
     out = tree / "cython/translated"
     out.mkdir()
     subprocess.run(
-        [sys.executable, "-m", "cython", "-3", f"--generate-shared={out / '_cyutility.c'}"],
-        check=True,
-    )
+        [sys.executable, "-P", "-m", "cython", "-3", f"--generate-shared={out / '_cyutility.c'}"],
+        cwd=tree, check=True,
+    )  # fmt: skip
     command = [sys.executable, str(TOP / "build-aux/translate.py"), "--root", str(tree / "cython")]
     command += ["--shared", "libetrace._cyutility", "--output", str(out)]
     sources = sorted((tree / "cython/libetrace").rglob("*.pyx"))
-    subprocess.run([*command, "--depfile", str(out / "depfile"), *map(str, sources)], check=True)
+    subprocess.run(
+        [*command, "--depfile", str(out / "depfile"), *map(str, sources)], cwd=tree, check=True
+    )
     for path in (*out.glob("*.stamp"), out / "depfile"):
         path.unlink()
 
@@ -106,13 +120,22 @@ def write(path: Path, text: str) -> None:
     path.chmod(0o755 if text.startswith("#!") else 0o644)
 
 
-def make_source(out: Path, values: dict[str, Any]) -> Path:
-    """Lay out the source tree anew with its archive beside it; return its folder."""
+def make_source(out: Path, values: dict[str, Any], *, has_site: bool = True) -> Path:
+    """Lay out the source tree anew with its archive beside it; return its folder.
+
+    The site of the documents is in `html`: distributions have no such MkDocs.
+    """
     tree = out / f"etrace-{values['project']['version']}"
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     copy_sources(tree)
     translate(tree)
+    if has_site:
+        subprocess.run(
+            [sys.executable, str(TOP / "build-aux/website.py"), str(out / "website")],
+            check=True, env=environment(values),
+        )  # fmt: skip
+        shutil.move(out / "website/site", tree / "html")
     archive(tree, out / f"etrace_{values['project']['version']}.orig.tar.xz", values)
     return tree
 
@@ -125,7 +148,7 @@ def changed_at(values: dict[str, Any]) -> int:
 def archive(folder: Path, path: Path, values: dict[str, Any], compressor: str = "xz") -> None:
     """Write an archive of a folder whose bytes depend on its files alone."""
     subprocess.run(
-        ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go-w",
+        ["tar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX",
          f"--mtime=@{changed_at(values)}", "-I", compressor, "-cf", str(path), folder.name],
         cwd=folder.parent, check=True,
     )  # fmt: skip
@@ -190,7 +213,7 @@ def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:
 
     The plugin of GCC is left out: it fits one version of GCC.
     """
-    tree = make_source(out, values)
+    tree = make_source(out, values, has_site=False)
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     subprocess.run(
         [*pip, "wheel", "--no-deps", "--no-build-isolation", "-Csetup-args=-Dgcc_plugin=disabled",
@@ -234,6 +257,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--target", default=this_release(), help="code name of the distribution")
     parser.add_argument("--output", type=Path, default=TOP / "build/packages")
     args = parser.parse_args(argv)
+    os.umask(0o022)  # modes are part of the packages
     try:
         print(*MAKERS[args.what](args.output.resolve(), manifest(args.target)), sep="\n")
     except EtraceError as error:

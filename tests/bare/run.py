@@ -97,7 +97,7 @@ PACKAGED = Plan(
              "$(ls $PWD/project/build/packages/deb/*.deb | grep -v dbgsym)"),
         Step("a build by the packages' commands", BUILD, PLAIN,
              says=(r"/build/a\.c$", r"/build/a$")),
-        Step("etrace doctor", "etrace doctor", PLAIN, says=(r"ptrace: works",)),
+        Step("etrace doctor", "etrace doctor", PLAIN, says=(r"ptrace: works", r"gcc plugin +yes")),
         Step("headers come after the module", "apt-get install -qq linux-headers-amd64 && "
              "modinfo -k $(ls /lib/modules | head -1) etrace",
              says=(r"etrace-module: \S+: built and installed", r"updates/dkms/etrace\.ko")),

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stops a release: the changelog and the versions of packages."""
+
+from __future__ import annotations
+
+import importlib
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from etrace import __version__
+from etrace.errors import EtraceError
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def release_check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(TOP / "build-aux")
+    return importlib.import_module("release_check")
+
+
+def test_a_dated_entry_of_the_version_is_a_release(release_check: ModuleType) -> None:
+    page = "# Changelog\n\n## 1.2.0 - 2026-12-01\n- new\n\n## 1.1.0 - 2026-11-01\n"
+    assert release_check.check_changelog(page, "1.2.0") == "the changelog has 1.2.0 - 2026-12-01"
+
+
+@pytest.mark.parametrize(
+    "newest", ["Unreleased", "1.1.0 - 2026-11-01", "1.2.0", "11.2.0 - 2026-12-01"]
+)
+def test_another_entry_is_none(release_check: ModuleType, newest: str) -> None:
+    with pytest.raises(EtraceError, match="its newest entry is") as stopped:
+        release_check.check_changelog(f"# Changelog\n\n## {newest}\n- new\n", "1.2.0")
+    assert stopped.value.hint.startswith("write `## 1.2.0 - YYYY-MM-DD` above")
+
+
+def test_a_rehearsal_takes_unreleased_entries(release_check: ModuleType) -> None:
+    page = "# Changelog\n\n## Unreleased\n- new\n"
+    assert "not released" in release_check.check_changelog(page, "1.2.0", unreleased=True)
+
+
+def test_the_version_is_read_where_it_stands(release_check: ModuleType) -> None:
+    assert release_check.packages.project_version() == __version__
+
+
+def test_packages_tell_their_versions(release_check: ModuleType, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "etrace-1.2.0-cp311.whl", "w") as wheel:
+        wheel.writestr("etrace-1.2.0.dist-info/METADATA", "Name: etrace\nVersion: 1.1.9\n")
+    (tmp_path / "PKGBUILD").write_text("pkgbase=etrace\npkgver=1.2.0\n")
+    found = list(release_check.versions(tmp_path))
+    assert found == [("PKGBUILD", "1.2.0"), ("etrace-1.2.0-cp311.whl", "1.1.9")]
+    with pytest.raises(EtraceError, match=r"another version than 1\.2\.0") as stopped:
+        release_check.check_versions(found, "1.2.0")
+    assert stopped.value.hint == "etrace-1.2.0-cp311.whl is 1.1.9"
+    with pytest.raises(EtraceError, match="another version"):
+        release_check.check_versions([], "1.2.0")
+    assert release_check.check_versions([("a.deb", "1.2.0-1~deb12u1")], "1.2.0")
