@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import package_files
 import packages
 
 from etrace.errors import EtraceError
@@ -111,6 +112,16 @@ def check_versions(found: list[tuple[str, str]], version: str) -> str:
     return f"{len(found)} packages are {version}"
 
 
+def check_files() -> str:
+    """Check that the RPM packages have the files of Debian's."""
+    folder = TOP / "build/packages"
+    debs = package_files.files_of_debs(folder / "deb")
+    rpms = package_files.files_of_rpms(folder / "rpm")
+    if unlike := list(package_files.differences(debs, rpms)):
+        raise EtraceError("the RPM packages have other files than Debian's", "\n".join(unlike))
+    return f"{len(debs)} RPM packages have the files of Debian's"
+
+
 def checks(*, unreleased: bool) -> Iterator[str]:
     """Run every check; yield what each found."""
     version = packages.project_version()
@@ -121,6 +132,7 @@ def checks(*, unreleased: bool) -> Iterator[str]:
     yield check_rendered()
     for kind in KINDS:
         yield f"{kind}: {check_versions(list(versions(build(kind))), version)}"
+    yield check_files()
 
 
 def main() -> int:

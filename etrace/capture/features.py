@@ -54,7 +54,9 @@ def gcc_plugin() -> Feature:
     return Feature(
         "gcc plugin",
         "cas pp --confirm-inputs for gcc",
-        f"apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), {REBUILD}",
+        "apt-get install libgcc-input-name"
+        if LIBEXEC.startswith("/usr/lib/python3/")
+        else f"apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), {REBUILD}",
         is_here=os.path.isfile(f"{LIBEXEC}/libgcc_input_name.so"),  # noqa: PTH113
         native=True,
     )

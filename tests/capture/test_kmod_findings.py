@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from fake_kernel import make_machine
 
-import etrace
 from etrace.capture.kmod import findings, presence
 from etrace.capture.kmod.findings import Check, Kernel
 
@@ -138,20 +137,3 @@ def test_a_kernel_that_takes_no_modules_gets_no_advice_to_build_one(
         ("module", ""),
         ("kernel options", findings.CONFIG_HINT),
     ]
-
-
-def test_the_source_tree_is_named_where_the_module_can_be_built(tmp_path: Path) -> None:
-    (tmp_path / "tree" / "kmod").mkdir(parents=True)
-    (tmp_path / "tree" / "kmod" / "Kbuild").touch()
-    assert findings.build_hint([str(tmp_path), str(tmp_path / "tree")]) == (
-        f"build and install it for this kernel: cd {tmp_path}/tree && "
-        "make module && sudo make install-module"
-    )
-
-
-def test_a_package_without_the_source_says_where_to_get_it(tmp_path: Path) -> None:
-    assert findings.build_hint([str(tmp_path)]) == (
-        "build and install it for this kernel: the installed package has no source of it; get that "
-        f"of etrace {etrace.__version__} (the source archive or git) and run in it: "
-        "make module && sudo make install-module"
-    )

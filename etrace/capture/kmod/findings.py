@@ -7,13 +7,11 @@ Facts come from kernel_lockdown(7), proc(5), capabilities(7) and the kernel's mo
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import etrace
-from etrace.capture.kmod import presence
+from etrace.capture.kmod import presence, provision
 from etrace.capture.kmod.host import Host
 from etrace.errors import CaptureError
 
@@ -156,24 +154,6 @@ def kprobes(kernel: Kernel) -> Check:
     return Check("kprobes", "on", True)
 
 
-def build_hint(trees: Iterable[str]) -> str:
-    """Return how to get the module, which is built from a source tree; `trees` may hold it."""
-    make = "make module && sudo make install-module"
-    for tree in trees:
-        if os.path.isfile(f"{tree}/kmod/Kbuild"):  # noqa: PTH113
-            return f"build and install it for this kernel: cd {tree} && {make}"
-    return (
-        "build and install it for this kernel: the installed package has no source of it; get that "
-        f"of etrace {etrace.__version__} (the source archive or git) and run in it: {make}"
-    )
-
-
-def source_trees() -> list[str]:
-    """Return where the source tree of this package may be: around it, or around its `.venv`."""
-    package = os.path.dirname(os.path.realpath(etrace.__file__))  # noqa: PTH120
-    return [os.path.dirname(package), os.path.dirname(sys.prefix)]  # noqa: PTH120
-
-
 def module_file(host: Host, kernel: Kernel) -> Check:
     """Return where the module is, or which kernel one that was found was built for.
 
@@ -181,7 +161,7 @@ def module_file(host: Host, kernel: Kernel) -> Check:
     """
     if source := host.modules.source():
         return Check("module", source, True)
-    hint = build_hint(source_trees()) if takes_modules(kernel) else ""
+    hint = provision.hint(provision.Installation()) if takes_modules(kernel) else ""
     for path in presence.candidates():
         if built := presence.built_for(path):
             return Check("module", f"{path} is for kernel {built}", False, hint)
