@@ -98,9 +98,18 @@ PACKAGED = Plan(
         Step("a build by the packages' commands", BUILD, PLAIN,
              says=(r"/build/a\.c$", r"/build/a$")),
         Step("etrace doctor", "etrace doctor", PLAIN, says=(r"ptrace: works", r"gcc plugin +yes")),
+        Step("a kernel for which the module cannot be built stops nothing",
+             "mkdir -p /lib/modules/9.9.9/build && touch /lib/modules/9.9.9/build/Makefile && "
+             "/etc/kernel/postinst.d/etrace 9.9.9 && dpkg-reconfigure etrace-dkms && "
+             "rm -r /lib/modules/9.9.9",
+             says=(r"etrace-module: 9\.9\.9: not built; etrace traces by ptrace there",)),
         Step("headers come after the module", "apt-get install -qq linux-headers-amd64 && "
              "modinfo -k $(ls /lib/modules | head -1) etrace",
              says=(r"etrace-module: \S+: built and installed", r"updates/dkms/etrace\.ko")),
+        Step("a read-only /var/lib/dkms stops nothing",
+             "unshare -m sh -c 'mount --bind /var/lib/dkms /var/lib/dkms && "
+             "mount -o remount,ro,bind /var/lib/dkms && dpkg-reconfigure etrace-dkms'",
+             says=(r"etrace-module: \S+: (not built|built and installed)",)),
         Step("apt-get purge leaves nothing", f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep ."),
     ),
 )  # fmt: skip
