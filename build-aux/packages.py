@@ -9,6 +9,7 @@ committed.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
@@ -204,8 +205,16 @@ def make_arch(out: Path, values: dict[str, Any]) -> list[Path]:
     """Lay out what makepkg builds from; return the files."""
     make_source(out, values)
     lay_out_common(out, values)
-    render_all(out, values, "arch")
-    return sorted([out / "PKGBUILD", *out.glob("*.tar.xz")])
+    return arch_files(out, values)
+
+
+def arch_files(out: Path, values: dict[str, Any]) -> list[Path]:
+    """Render the PKGBUILD beside its archives, whose checksums it has; return the files."""
+    name, version = "etrace", values["project"]["version"]
+    archives = [out / f"{name}_{version}.orig.tar.xz", out / f"{name}-{version}-common.tar.xz"]
+    sums = [hashlib.sha256(path.read_bytes()).hexdigest() for path in archives]
+    render_all(out, {**values, "sums": sums}, "arch")
+    return [out / "PKGBUILD", *archives]
 
 
 def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:

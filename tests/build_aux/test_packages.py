@@ -89,6 +89,27 @@ def test_there_is_a_script_for_each_command(tree: Path) -> None:
     assert "from etrace.cli.main import cas\n" in scripts["cas"].read_text()
 
 
+def test_arch_packages_are_those_of_the_manifest(packages: ModuleType, tmp_path: Path) -> None:
+    values = packages.manifest("bookworm")
+    for name in (f"etrace_{__version__}.orig.tar.xz", f"etrace-{__version__}-common.tar.xz"):
+        (tmp_path / name).write_bytes(name.encode())
+    packages.arch_files(tmp_path, values)
+    command = (
+        'source ./PKGBUILD && declare -F && printf "%s\\n" "$pkgver" "${pkgname[@]}" "${source[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-euc", command], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    functions = set(re.findall(r"declare -f package_(\S+)", done.stdout))
+    version, *names = [line for line in done.stdout.splitlines() if "declare -f" not in line]
+    assert version == __version__
+    assert functions == set(names[:-2])
+    assert {name.removeprefix("python3-") for name in values["packages"]} == {
+        name.removeprefix("python-") for name in functions
+    }
+    assert all((tmp_path / name).is_file() for name in names[-2:])
+
+
 def test_an_unknown_release_is_refused(packages: ModuleType) -> None:
     with pytest.raises(EtraceError, match="no packages for 'sarge'") as refused:
         packages.manifest("sarge")
