@@ -7,7 +7,7 @@ import re
 
 VOWELS = "aeiou"
 HISSES = ("s", "ch", "sh", "x")
-_FORMS = re.compile(r"\{([^{}|]*)\|?([^{}]*)\}")
+_FORMS = r"\{([^{}|]*)\|?([^{}]*)\}"
 
 
 def plural(noun: str) -> str:
@@ -33,4 +33,4 @@ def agree(n: int, text: str) -> str:
         one, many = found.groups() if "|" in found[0] else ("", found[1])
         return one if n == 1 else many
 
-    return f"{n:,} {_FORMS.sub(form, text)}"
+    return f"{n:,} {re.sub(_FORMS, form, text)}"

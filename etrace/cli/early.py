@@ -7,12 +7,20 @@ ends a C program; in the bodies of commands it raises KeyboardInterrupt.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
 
 PROGRAMS = ("cas", "etrace", "etrace_parser")
 SIGINT = 2
 STDERR = 2
+#: imports make 20,000 objects that stay; a search for garbage among them takes 15 M instructions
+GC_THRESHOLD = 100_000
 
 #: the C part of `signal`, which would import `enum`: a tenth of the whole start
 _signal = __import__("_signal")
@@ -44,6 +52,18 @@ def raise_on_interrupt() -> None:
         _signal.signal(SIGINT, _signal.default_int_handler)
 
 
+def on_signal(number: int, handler: Callable[[int, FrameType | None], object]) -> None:
+    """Set a handler as signal.signal() does."""
+    _signal.signal(number, handler)
+
+
+def end() -> None:
+    """Prepare the end of a program: everything is written, so nothing needs to be looked through."""
+    die_of_interrupt()
+    if is_program():
+        gc.freeze()  # else Python looks for garbage three times
+
+
 def is_program() -> bool:
     """Whether this process is one of the programs, and not another one that imported them."""
     return os.path.basename(sys.argv[0]) in PROGRAMS  # noqa: PTH119  pathlib is slow to import
@@ -54,3 +74,4 @@ def settle() -> None:
     die_of_interrupt()
     if is_program():
         open_missing()
+        gc.set_threshold(GC_THRESHOLD)

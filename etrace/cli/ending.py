@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 SIGNALLED = 128  #: status of a shell for a command that signal N ended: 128 + N
-SIGINT, SIGPIPE = 2, 13  #: the module `signal` is slow to import
+SIGINT, SIGPIPE, SIGTERM = 2, 13, 15  #: the module `signal` is slow to import
 
 OUTPUT = "standard output"
 FULL_HINT = "free some space, or choose another place for the output"
@@ -78,6 +78,11 @@ def stop(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(SIGNALLED + number)
 
 
+def stop_on_sigterm() -> None:
+    """Let SIGTERM exit through all cleanups."""
+    early.on_signal(SIGTERM, stop)
+
+
 def guarded(program: str, body: Callable[[], int]) -> int:
     """Run a command's body; errors become a message and a status."""
     try:
@@ -103,4 +108,4 @@ def guarded(program: str, body: Callable[[], int]) -> int:
         return fail(program, EtraceError(error.message, error.hint))
     finally:
         _drop_output()
-        early.die_of_interrupt()  # everything is written: shutdown must not fail
+        early.end()  # shutdown must not fail

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import guarded, stop, tell
+from etrace.cli.ending import guarded, stop_on_sigterm, tell
 from etrace.cli.options.common import Parser, add_unpacking, positive
 from etrace.cli.version import add_version
 
@@ -85,7 +84,7 @@ def print_stats(report: ParseReport) -> None:
         ("files", report.files),
         ("distinct paths", report.paths),
         ("pipe links", report.pipe_links),
-        ("problems", sum(problem.count for problem in report.problems)),
+        ("problems", sum(problem.n_times for problem in report.problems)),
     ]
     for name, number in rows:
         print(f"{name:15} {number:>12}")
@@ -128,5 +127,5 @@ def run(args: argparse.Namespace) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the command; return its exit status."""
     args = make_parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, stop)
+    stop_on_sigterm()
     return guarded(PROGRAM, lambda: run(args))

@@ -12,7 +12,6 @@ from libetrace.image.freshness import is_older, remember
 from libetrace.trace.source import FIRST_LINE
 
 from etrace.nfsdb.files import DatabaseFiles
-from etrace.nfsdb.from_json import read_tables
 
 HEAD_BYTES = 1 << 13  # more than the longest path
 
@@ -84,6 +83,8 @@ def build_image(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> 
 
     Products in the JSON become tables. `said` is what the user said of it. EtraceError, OSError.
     """
+    from etrace.nfsdb.from_json import read_tables  # noqa: PLC0415  a parser reads no JSON
+
     sources = remember_sources(files)
     tables, more = read_tables(files)
     traces = _remember_trace(files)

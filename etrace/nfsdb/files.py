@@ -10,8 +10,8 @@ named. The image remembers each file that it was made of by size, time, inode an
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from etrace.errors import EtraceError
 
@@ -20,8 +20,7 @@ STEM = ".nfsdb"
 DIRECTORY_VARIABLE = "DB_DIR"
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseFiles:
+class DatabaseFiles(NamedTuple):
     """Where the files of one database are, there or not."""
 
     trace: Path

@@ -21,7 +21,7 @@ from etrace.nfsdb.files import DatabaseFiles
 
 HINT = "make it again: cas parse --force"
 FOREIGN_HINT = "name a .nfsdb.json that etrace_parser or cas parse has written"
-FOREIGN = re.compile(rb'\s*(?:\[\s*)?\{\s*"[^"]{2}')
+FOREIGN = rb'\s*(?:\[\s*)?\{\s*"[^"]{2}'
 HEAD_BYTES = 1 << 12
 
 
@@ -34,7 +34,7 @@ def is_foreign(path: Path) -> bool:
     """Tell whether a file is JSON of another tool: entries of a database have keys of a letter."""
     try:
         with path.open("rb") as stream:
-            return FOREIGN.match(stream.read(HEAD_BYTES)) is not None
+            return re.match(FOREIGN, stream.read(HEAD_BYTES)) is not None
     except OSError:
         return False
 

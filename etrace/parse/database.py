@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from libetrace.core.rights import followed
 from libetrace.image.file import Image, write_image
@@ -16,10 +15,7 @@ from libetrace.image.freshness import is_same, remember
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import describe, remember_sources, root_of
 from etrace.nfsdb.files import STEM, DatabaseFiles, name_files
-from etrace.nfsdb.responses import add_table
 from etrace.nfsdb.store import is_fresh, reopen
-from etrace.nfsdb.to_json import write_json_files
-from etrace.nfsdb.write_back import add_json
 from etrace.parse import responses
 from etrace.parse.driver import count_jobs, parse_tables
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head
@@ -31,8 +27,7 @@ TRACES = (STEM, f"{STEM}{ZSTD_SUFFIX}", f"{STEM}_parts")
 PROBLEMS = "parse_problems"
 
 
-@dataclass(frozen=True, slots=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What came of a trace; `report` is None when the database was there and fresh."""
 
     files: DatabaseFiles
@@ -115,8 +110,7 @@ def _check_distinct(inputs: Sequence[str], files: DatabaseFiles) -> None:
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Making:
+class _Making(NamedTuple):
     """A database that is made of traces; the JSON of its image when `with_json`."""
 
     inputs: Sequence[str]
@@ -142,6 +136,8 @@ class _Making:
 
         def describe_image(image: Image) -> dict[str, Any]:
             if self.with_json:
+                from etrace.nfsdb.to_json import write_json_files  # noqa: PLC0415  seldom needed
+
                 output, jobs = self.files.json, count_jobs(self.jobs)
                 write_json_files(image, output, self.models, jobs=jobs, split=self.split)
                 responses.write(found, sides, self.files.responses)
@@ -155,6 +151,8 @@ class _Making:
 
         write_image(self.files.image, describe_image, tables, self.models, is_new=True)
         if found:
+            from etrace.nfsdb.responses import add_table  # noqa: PLC0415  seldom needed
+
             add_table(self.files.image, found)
         return report
 
@@ -191,6 +189,8 @@ def parse_database(
         found = find_parsed(files, inputs)
         if found is not None:
             if with_json and not files.json.exists():
+                from etrace.nfsdb.write_back import add_json  # noqa: PLC0415  seldom needed
+
                 add_json(files, count_jobs(jobs))
             return found
     with_json = with_json or files.json.exists()
@@ -223,5 +223,5 @@ def parse_trace(
         raise EtraceError(
             f"cannot write {output}: {error.strerror}", "choose another place for the output"
         ) from error
-    files = replace(name_files(target.with_name(target.name.removesuffix(".json"))), json=target)
+    files = name_files(target.with_name(target.name.removesuffix(".json")))._replace(json=target)
     return _make(_Making(names, files, {}, jobs, split, with_json=True), progress)

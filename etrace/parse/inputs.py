@@ -21,7 +21,7 @@ STDIN = "-"
 ZSTD_SUFFIX = ".zst"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 TRACE = ".nfsdb"
-EVENT_LINE = re.compile(rb"[^\n]*?\d+,\d+,\d+,\d+!")
+EVENT_LINE = rb"[^\n]*?\d+,\d+,\d+,\d+!"
 
 
 def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[str]]:
@@ -52,7 +52,7 @@ def is_trace(path: Path) -> bool:
             head = file.read(HEAD_BYTES)
     except OSError:
         return True  # open_input() says what is wrong with it
-    return head.startswith((FIRST_LINE, ZSTD_MAGIC)) or EVENT_LINE.match(head) is not None
+    return head.startswith((FIRST_LINE, ZSTD_MAGIC)) or re.match(EVENT_LINE, head) is not None
 
 
 def expand(name: str) -> list[str]:
@@ -90,12 +90,12 @@ def open_input(name: str) -> Source:
 
 def read_head(name: str) -> bytes:
     """Return the first bytes of a file, decompressed; none when it cannot be read."""
-    import subprocess  # noqa: PLC0415  slow to import, seldom needed
-
     try:
         if not name.endswith(ZSTD_SUFFIX):
             with Path(name).open("rb") as file:
                 return file.read(HEAD_BYTES)
+        import subprocess  # noqa: PLC0415  slow to import, seldom needed
+
         with subprocess.Popen(["zstd", "-dcq", "--", name], stdout=subprocess.PIPE) as child:
             assert child.stdout is not None
             head = child.stdout.read(HEAD_BYTES)

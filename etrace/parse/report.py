@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from etrace.figures import agree
 
@@ -79,23 +78,21 @@ class ProblemKind(Enum):
         self.cost = cost
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One kind of problem in one run: how often, and the first places (input, line from 1 on)."""
 
     kind: ProblemKind
-    count: int
+    n_times: int
     places: tuple[tuple[str, int], ...]
 
     def __str__(self) -> str:
         places = ", ".join(f"{name}:{line}" for name, line in self.places)
-        more = ", ..." if self.count > len(self.places) and self.places else ""
+        more = ", ..." if self.n_times > len(self.places) and self.places else ""
         where = f" ({places}{more})" if places else ""
-        return f"{agree(self.count, self.kind.what)}{where}: {self.kind.cost}"
+        return f"{agree(self.n_times, self.kind.what)}{where}: {self.kind.cost}"
 
 
-@dataclass(frozen=True, slots=True)
-class ParseReport:
+class ParseReport(NamedTuple):
     """Counts of one run; `events` is by tag, `files` counts the records of opened files."""
 
     size_bytes: int

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -169,7 +168,8 @@ def unxz(data: bytes, name: str) -> bytes:
 @contextmanager
 def _zstd(packed: IO[bytes] | int, name: str) -> Iterator[Any]:
     """Run the command over an open file; it is killed when the block ends early."""
-    import subprocess  # noqa: PLC0415  slow to import, seldom needed
+    import shutil  # noqa: PLC0415  slow to import, seldom needed
+    import subprocess  # noqa: PLC0415
 
     command = shutil.which("zstd")
     if command is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from libetrace.image.file import Image
 
@@ -22,8 +22,7 @@ from etrace.query.targets import find_targets
 Rows = Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """What a question is about; None is everything. `pids` are `upid` or `upid:index`.
 
     With `is_exact` a path or process that the database does not hold is an error, not nothing.
@@ -48,11 +47,11 @@ class Given:
 
     def of_executions(self) -> Given:
         """Return what is given of executions alone, not of files."""
-        return replace(self, paths=None, filters=())
+        return self._replace(paths=None, filters=())
 
     def of_files(self) -> Given:
         """Return what is given of files alone."""
-        return replace(self, binaries=None, pids=None, command_filters=())
+        return self._replace(binaries=None, pids=None, command_filters=())
 
 
 EVERYTHING = Given()

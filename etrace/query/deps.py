@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from libetrace.depend.dependencies import Dependencies, join
 from libetrace.depend.graph import Closure
@@ -18,8 +18,7 @@ from etrace.query.targets import find_targets
 from etrace.spec.database import NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Walked:
+class Walked(NamedTuple):
     """Closures from some files, and those files: `roots` are rows of `paths`."""
 
     image: Image

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from etrace.errors import EtraceError
 
@@ -28,21 +28,19 @@ ACCESSES = ("r", "w", "rw", "ro", "wo")
 #: keys that say something of one open rather than of the file
 OF_ONE_OPEN = frozenset({"access", "link"})
 _OPENING = {"[": "]", "(": ")"}
-_BARE = re.compile(r"""[^,()\[\]"']*""")
+_BARE = r"""[^,()\[\]"']*"""
 QUOTE_HINT = 'quote a value that contains , ( ) [ ] or a quote: path="a(1)"'
-_JOINT = re.compile(r"\s*(and|or)\s*(?=[\[(])")
+_JOINT = r"\s*(and|or)\s*(?=[\[(])"
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """A key of a grammar; `values` are those it may have, none for any text."""
 
     values: tuple[str, ...] = ()
     is_list: bool = False  #: several values may be joined by |
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(NamedTuple):
     """The keys of one kind of filter, the one a bare word means, and those that `type` is about."""
 
     option: str
@@ -51,8 +49,7 @@ class Grammar:
     texts: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """What is inside one pair of brackets; places are offsets in the text of the filter."""
 
     values: Mapping[str, str]
@@ -68,8 +65,7 @@ class Part:
         return self.values.get("type", TYPES[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """Alternatives, each of which is a list of parts that must all hold."""
 
     text: str
@@ -153,7 +149,7 @@ class _Reader:
         parts: list[Part] = []
         while True:
             parts.append(self.part())
-            joint = _JOINT.match(self.text, self.at)
+            joint = re.compile(_JOINT).match(self.text, self.at)
             if joint is None:
                 break
             self.at = joint.end()
@@ -250,7 +246,7 @@ class _Reader:
         quote = self.next()
         if quote and quote in "\"'":
             return self._quoted(quote)
-        found = _BARE.match(self.text, self.at)
+        found = re.compile(_BARE).match(self.text, self.at)
         assert found is not None
         self.at = found.end()
         return found[0]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from libetrace.image.file import Image
 
@@ -42,4 +41,4 @@ def procref(image: Image, given: Given, *, with_children: bool = False) -> list[
     rows = descendants(image, chosen.executions(image, given.of_executions()))
     keys = image["executions"]
     pids = tuple(b"%d:%d" % (keys["upid"][row], keys["index"][row]) for row in rows)
-    return list(chosen.opens(image, replace(given.of_files(), pids=pids)))
+    return list(chosen.opens(image, given.of_files()._replace(pids=pids)))

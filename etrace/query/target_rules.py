@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from libetrace.depend.rules import Rules
@@ -44,7 +43,7 @@ PATTERNS = {
 }
 FILES = frozenset(("file", "path"))
 HINT = "write [file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true]"
-PARTS = re.compile(r"(?:[^,\\]|\\.)+", re.DOTALL)
+PARTS = r"(?s)(?:[^,\\]|\\.)+"
 
 
 def read_targets(names: Iterable[bytes], rules: Rules) -> Mapping[Rules, list[bytes]]:
@@ -62,7 +61,7 @@ def read_target(name: bytes, rules: Rules) -> tuple[bytes, Rules]:
     if not (text.startswith("[") and text.endswith("]") and "=" in text):
         return name, rules
     file: str | None = None
-    for part in PARTS.findall(text[1:-1]):
+    for part in re.findall(PARTS, text[1:-1]):
         key, is_pair, value = part.partition("=")
         key, value = key.strip(), re.sub(r"\\(.)", r"\1", value)
         if not is_pair:
@@ -85,7 +84,7 @@ def _changed(rules: Rules, text: str, key: str, value: str) -> Rules:
 
 
 def _replaced(rules: Rules, name: str, change: Callable[[Any], Any]) -> Rules:
-    return replace(rules, **{name: change(getattr(rules, name))})
+    return rules._replace(**{name: change(getattr(rules, name))})
 
 
 def _flag(text: str, key: str, value: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -94,7 +94,7 @@ def _best_chain(
     stages = (
         dependencies.closure([root], own, left_out, without=without)
         for without in (incidental(dependencies.image), None)
-        for own in (replace(rules, pipes=False), rules)
+        for own in (rules._replace(pipes=False), rules)
     )
     return next(closure.chain(goal) for closure in stages if goal in closure)
 
@@ -134,9 +134,7 @@ def _reasons(dependencies: Dependencies, root: int, goal: int, rules: Rules) -> 
 
 
 def _unlimited(rules: Rules, *, is_ordered: bool) -> Rules:
-    return replace(
-        Rules(), is_ordered=is_ordered, is_wrapped=rules.is_wrapped, all_programs=True, pipes=True
-    )
+    return Rules(is_ordered=is_ordered, is_wrapped=rules.is_wrapped, all_programs=True, pipes=True)
 
 
 def _made(dependencies: Dependencies, root: int, goal: int) -> tuple[bytes, ...]:

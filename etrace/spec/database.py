@@ -11,7 +11,7 @@ Source of the meanings: docs/nfsdb-json.md.
 from __future__ import annotations
 
 import stat
-from dataclasses import dataclass
+from typing import NamedTuple
 
 #: no row, no status, no wrapper
 NONE = -1
@@ -38,8 +38,7 @@ FILE_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """`dtype` as NumPy writes it, little endian; `unit` for people, empty for a pure number."""
 
     name: str
@@ -48,8 +47,7 @@ class Column:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Columns of one length, except those ending in `.start`, which have one element more."""
 
     name: str

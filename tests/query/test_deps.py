@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import libetrace
@@ -195,8 +194,7 @@ def test_a_shell_that_becomes_the_command_is_excluded_for_itself_alone(tell: Tel
 
 def test_the_configuration_leaves_out_by_module(tell: Tell) -> None:
     d = tell(compiled())
-    d._config = replace(
-        configuration.load(d.image.path.parent),
+    d._config = configuration.load(d.image.path.parent)._replace(
         exclude_command_variants={"*/prog": ("cc a.c",), "*/other": ("ld*",)},
         additional_module_exclude_pattern_variants={"*/prog": ("*/b.o",)},
     )
@@ -277,19 +275,19 @@ def test_modules_are_listed_and_not_looked_behind_when_direct(image: Image) -> N
     hello, archive = (image.find_path(b"/src/" + name) for name in (b"hello", b"libutil.a"))
     rules = Rules(is_ordered=False)
     direct = {"/src/libutil.a", "/src/main.o", "/src/main.c", "/src/util.h"}
-    assert names(d, "/src/hello", replace(rules, is_direct=True)) == direct
+    assert names(d, "/src/hello", rules._replace(is_direct=True)) == direct
     assert names(d, "/src/hello", rules) == direct | {"/src/util.o", "/src/util.c"}
     assert moddeps(d, [b"hello"], rules) == [archive]
     assert revmoddeps(d, [b"libutil.a"], rules) == [hello]
     assert rdeps(d, [b"util.h"], rules) == [hello, archive]
-    assert rdeps(d, [b"util.c"], replace(rules, is_direct=True)) == [archive]
+    assert rdeps(d, [b"util.c"], rules._replace(is_direct=True)) == [archive]
     with pytest.raises(EtraceError, match="not a linked module"):
         revmoddeps(d, [b"util.h"], rules)
 
 
 def test_modules_are_looked_for_by_their_own_exclusions(image: Image) -> None:
     config = configuration.load(image.path.parent)
-    variants = replace(config, exclude_command_variants={"*/hello": ("ar *",)})
+    variants = config._replace(exclude_command_variants={"*/hello": ("ar *",)})
     d = Dependencies(image, variants)
     archive = image.find_path(b"/src/libutil.a")
     assert rdeps(d, [b"util.c"], Rules()) == [archive]
@@ -381,7 +379,7 @@ def test_a_real_build_has_the_known_numbers(lua: Image, module: str) -> None:
         d.modules[lua.find_path(root + name)] = 1
     for rules in (Rules(), ANY_TIME):
         full = walk(d, [module.encode()], rules)
-        direct = walk(d, [module.encode()], replace(rules, is_direct=True))
+        direct = walk(d, [module.encode()], rules._replace(is_direct=True))
         assert (len(full.paths), len(direct.paths)) == LUA[module]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import databases
@@ -73,7 +72,7 @@ DATABASES = {
 }
 CONFIGURED = Config(
     **{
-        **{name: getattr(load(Path("/nonexistent")), name) for name in Config.__slots__},
+        **{name: getattr(load(Path("/nonexistent")), name) for name in Config._fields},
         "dependency_exclude_patterns": ("*.rsp", "*/liblua.a"),
         "additional_module_exclude_pattern_variants": {"*/out*": ("*/in2",), "*lua": ("*/l*.o",)},
         "exclude_command_variants": {
@@ -144,7 +143,7 @@ def known(rules: Rules, image: Image) -> Rules:
     """Return rules that name the modules which the image has."""
     if rules.modules is None:
         return rules
-    return replace(rules, modules=tuple(p for p in rules.modules if image.find_path(p) >= 0))
+    return rules._replace(modules=tuple(p for p in rules.modules if image.find_path(p) >= 0))
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if name != "programs"])

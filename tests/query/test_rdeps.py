@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from libetrace.depend import configuration
 from libetrace.depend.dependencies import Dependencies
@@ -31,8 +29,7 @@ from etrace.query.revmoddeps import revmoddeps
 )
 def test_no_option_takes_the_configuration_of_a_module_away(image: Image, rules: Rules) -> None:
     config = configuration.load(image.path.parent)
-    variants = replace(
-        config,
+    variants = config._replace(
         exclude_command_variants={"*/hello": ("ar *",)},
         additional_module_exclude_pattern_variants={"*/libutil.a": ("*/util.o",)},
     )

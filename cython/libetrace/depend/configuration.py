@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from libetrace.core.errors import Error
 
@@ -23,8 +22,7 @@ Strings = tuple[str, ...]
 Variants = Mapping[str, Strings]
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """Patterns are globs as fnmatch(3) reads them without flags; variants map path globs to them.
 
     `unknown` are the keys of the file that mean nothing.
@@ -83,9 +81,9 @@ def _variants(value: Any) -> Variants:
 
 
 KEYS: dict[str, Callable[[Any], Any]] = {
-    field.name: _variants if "variants" in field.name else _strings
-    for field in fields(Config)
-    if field.name not in ("path", "unknown")
+    name: _variants if "variants" in name else _strings
+    for name in Config._fields
+    if name not in ("path", "unknown")
 }
 #: keys of Samsung CAS that it does not use, and neither does etrace
 UNUSED = ("clang_tailopts", "integrated_clang_compilers")

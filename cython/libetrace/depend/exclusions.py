@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from libetrace.depend.configuration import Config
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusions:
+class Exclusions(NamedTuple):
     """Patterns of files and commands; `pipes` is None where the configuration does not say."""
 
     files: tuple[bytes, ...] = ()

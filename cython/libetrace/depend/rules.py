@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """How a walk goes; docs/dependencies.md says what each rule means.
 
     `pipes` is None where the configuration of the file decides, else as if it said so. Globs are

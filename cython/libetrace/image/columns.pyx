@@ -74,7 +74,7 @@ KINDS = (
     (MOUNTS_KIND, 2), (MOUNTS_OK, 2), (COMPILATIONS_TYPE, 4), (COMPILATIONS_IS_CHILD, 2), (COMPILATION_DEFINITIONS_IS_UNDEF, 2),
 )
 #: what a language is called; compilers of other people may add some (etrace/compilers)
-LANGUAGE = re.compile(rb"[\w+#.-]{0,32}")
+LANGUAGE = rb"[\w+#.-]{0,32}"
 
 
 # Whether the offsets never go down, begin at 0 and end within `limit`.
@@ -165,7 +165,7 @@ cdef int check(Columns columns, image, schema) except -1:
 cdef int check_languages(Columns columns, image, schema) except -1:
     if columns.data[COMPILATIONS_LANGUAGE] != NULL:
         for string in set(image.tables["compilations"].columns["language"]):
-            if not LANGUAGE.fullmatch(image.string(string)):
+            if not re.fullmatch(LANGUAGE, image.string(string)):
                 raise wrong(image, schema[COMPILATIONS_LANGUAGE], "languages")
     return 0
 

@@ -15,9 +15,8 @@ import json
 import mmap
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from libetrace.core.ownership import may_be_mapped
 from libetrace.core.rights import PRIVATE, give_away, narrow
@@ -27,6 +26,7 @@ from libetrace.image.header import (
     MAGIC,
     SCHEMA_VERSION,
     ColumnInfo,
+    Header,
     ImageError,
     TableInfo,
     align,
@@ -39,7 +39,6 @@ ROOM = 8192
 READ_HINT = "somebody else may change it, so it is not mapped: copy it, and ask the copy"
 
 
-@dataclass(frozen=True, slots=True)
 class Table:
     """A table of an open image: one-dimensional views by column, without a copy.
 
@@ -48,10 +47,16 @@ class Table:
     PyCapsule interface (pyarrow, Polars, DuckDB) takes a table without a copy (image.arrow).
     """
 
-    name: str
-    n_rows: int
-    columns: Mapping[str, memoryview]
-    infos: Mapping[str, ColumnInfo]
+    __slots__ = ("columns", "infos", "n_rows", "name")
+
+    def __init__(
+        self,
+        name: str,
+        n_rows: int,
+        columns: Mapping[str, memoryview],
+        infos: Mapping[str, ColumnInfo],
+    ) -> None:
+        self.name, self.n_rows, self.columns, self.infos = name, n_rows, columns, infos
 
     def __getitem__(self, column: str) -> memoryview:
         return self.columns[column]
@@ -77,16 +82,17 @@ class Table:
         return range(start[row], start[row + 1])
 
 
-@dataclass(slots=True)
 class Image:
     """An open image. Views stay valid until it is closed; a replaced file is not noticed."""
 
-    path: Path
-    schema: int
-    attributes: Mapping[str, Any]
-    tables: Mapping[str, Table]
-    _map: mmap.mmap = field(repr=False)
-    inode: int = 0  # of the file: whether it was replaced since
+    __slots__ = ("_map", "attributes", "inode", "path", "schema", "tables")
+
+    def __init__(
+        self, path: Path, header: Header, tables: Mapping[str, Table], mapped: mmap.mmap, inode: int
+    ) -> None:
+        self.path, self.tables, self._map = path, tables, mapped
+        self.schema, self.attributes = header.schema, header.attributes
+        self.inode = inode  # of the file: whether it was replaced since
 
     def __getitem__(self, table: str) -> Table:
         return self.tables[table]
@@ -173,7 +179,7 @@ def _open(stream: BinaryIO, path: Path, *, is_mapped: bool = True) -> Image:
     data = memoryview(mapped).toreadonly()
     header = read_header(data, path)
     tables = {name: _table(info, data[header.start :]) for name, info in header.tables.items()}
-    return Image(path, header.schema, header.attributes, tables, mapped, inode)
+    return Image(path, header, tables, mapped, inode)
 
 
 # ---- writing ----
@@ -182,8 +188,7 @@ def _open(stream: BinaryIO, path: Path, *, is_mapped: bool = True) -> Image:
 Describe = Callable[[Image], Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class FilePiece:
+class FilePiece(NamedTuple):
     """A piece of a column that lies in a file."""
 
     file: Any
@@ -204,8 +209,7 @@ class FilePiece:
         stream.seek(0, os.SEEK_CUR)
 
 
-@dataclass(frozen=True, slots=True)
-class NewColumn:
+class NewColumn(NamedTuple):
     """A column to write: the bytes of `dtype` elements.
 
     `data` is an object with the buffer protocol, or a list of such and of FilePiece: the column's
@@ -232,8 +236,7 @@ class NewColumn:
         return self.data if isinstance(self.data, list) else [self.data]
 
 
-@dataclass(frozen=True, slots=True)
-class NewTable:
+class NewTable(NamedTuple):
     """A table to write."""
 
     name: str

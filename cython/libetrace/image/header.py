@@ -13,10 +13,9 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from libetrace.core.errors import Error
 
@@ -89,8 +88,7 @@ class ImageError(Error):
         super().__init__(message, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnInfo:
+class ColumnInfo(NamedTuple):
     """A column: offset from the start of the data, length in elements."""
 
     dtype: str
@@ -100,8 +98,7 @@ class ColumnInfo:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableInfo:
+class TableInfo(NamedTuple):
     """A table and its columns, in the order of the file."""
 
     name: str
@@ -109,8 +106,7 @@ class TableInfo:
     columns: Mapping[str, ColumnInfo]
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What an image consists of; `start` is the offset of its data."""
 
     schema: int
@@ -119,8 +115,7 @@ class Header:
     start: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableSchema:
+class TableSchema(NamedTuple):
     """A table as etrace/spec/database.py describes it: dtype, unit and meaning by column."""
 
     is_product: bool

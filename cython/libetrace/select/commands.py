@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from libetrace.image.file import Image
     from libetrace.select.patterns import PatternSet
 
-QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+QUOTED = r'(?s)"((?:[^"\\]|\\.)*)"'
+ESCAPE = r"(?s)\\(.)"
 
 
 def match_rows(image: Image, known: PatternSet, start: Any, rows: Any) -> bytearray:
@@ -30,4 +30,4 @@ def match_rows(image: Image, known: PatternSet, start: Any, rows: Any) -> bytear
 
 def parse_compiler_triple_hash(command: str) -> list[str]:
     """Return the words of a line that `clang -###` prints: quoted, with escapes by backslash."""
-    return [ESCAPE.sub(r"\1", word) for word in QUOTED.findall(command)]
+    return [re.sub(ESCAPE, r"\1", word) for word in re.findall(QUOTED, command)]

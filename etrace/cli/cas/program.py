@@ -21,15 +21,12 @@ with `TAKES_NOTHING = True` does not open a database and gets None as `image`.
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from etrace.cli.ending import stop, tell
+from etrace.cli.ending import stop_on_sigterm, tell
 from etrace.cli.options.common import Parser, add_database
 from etrace.cli.show import output
 from etrace.cli.version import add_version
@@ -41,8 +38,7 @@ if TYPE_CHECKING:
     from etrace.cli.show.answer import Answer
 
 
-@dataclass(frozen=True, slots=True)
-class CasCommand:
+class CasCommand(NamedTuple):
     """One `cas NAME`; `module` is imported only when the command runs."""
 
     name: str
@@ -53,7 +49,9 @@ class CasCommand:
 
     def load(self) -> Any:
         """Import the module; return what has `declare`, and `answer` or `run`."""
-        module = importlib.import_module(f"etrace.cli.cas.{self.module}")
+        name = f"etrace.cli.cas.{self.module}"
+        __import__(name)
+        module = sys.modules[name]
         return getattr(module, self.fact) if self.fact else module
 
 
@@ -116,8 +114,7 @@ _PIPED = frozenset(name for c in QUERIES for name in (c.name, *c.aliases))
 _OF_OPENS = frozenset(("ref_files", "faccess", "procref", "execs", "commands", "binaries", "tree"))
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One module of a pipeline, its parser, its words, and the word that names the next one."""
 
     command: CasCommand
@@ -140,7 +137,7 @@ def find(name: str) -> CasCommand:
 
 def common_parser() -> argparse.ArgumentParser:
     """Declare what may stand before the first module."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser = Parser(add_help=False, allow_abbrev=False)
     add_database(parser)
     output.add_options(parser)
     return parser
@@ -340,5 +337,5 @@ def main(argv: Sequence[str]) -> int:
         return run_pipeline(steps_of(command, argv[at + 1 :]), common)
     module = command.load()
     args = _parse_plain(make_parser(command, module), argv[:at], argv[at + 1 :])
-    signal.signal(signal.SIGTERM, stop)  # these commands write: unfinished files must be removed
+    stop_on_sigterm()  # these commands write: unfinished files must be removed
     return int(module.run(args))

@@ -7,20 +7,38 @@ import argparse
 import os
 import re
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 #: what argparse says of the first of some unknown options
-_UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
+_UNKNOWN = r"unrecognized arguments: (--[\w-]+)"
 #: bytes of a size's last letter
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def _columns() -> int:
+    """Return the width of the terminal as argparse would, without the slow `shutil`."""
+    try:
+        return int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(1).columns
+    except (ValueError, OSError):
+        return 80
+
+
+class Formatter(argparse.HelpFormatter):
+    """Formats help; argparse makes one for every option that is declared."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
 
 class Parser(argparse.ArgumentParser):
     """A parser that suggests an option for an unknown one."""
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**{"formatter_class": Formatter, **given})
+
     def error(self, message: str) -> NoReturn:
         """End with the usage and a message."""
-        unknown = _UNKNOWN.match(message)
+        unknown = re.match(_UNKNOWN, message)
         if unknown:
             from etrace.alike import nearest
 

@@ -9,12 +9,10 @@ a page of ten is asked for costs ten. Shapes of the usual kinds are in etrace/cl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """How the user wants entries to be shown."""
 
     root: bytes = b""  #: paths below this directory are shown relative to it; empty: absolute
@@ -52,10 +50,9 @@ class Shape(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Entries in a stable order; with `single` there is one, shown in JSON without an envelope."""
 
     shape: Shape
-    items: Sequence[Any] = field(default=())
+    items: Sequence[Any] = ()
     single: bool = False
