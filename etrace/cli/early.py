@@ -58,7 +58,7 @@ def on_signal(number: int, handler: Callable[[int, FrameType | None], object]) -
 
 
 def end() -> None:
-    """Prepare the end of a program: everything is written, so nothing needs to be looked through."""
+    """Prepare the end of a program: everything is written."""
     die_of_interrupt()
     if is_program():
         gc.freeze()  # else Python looks for garbage three times

@@ -12,9 +12,8 @@ import enum
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from libetrace.depend.masks import row_mask
 from libetrace.depend.path_opens import LOADABLE, PLUGIN, PathOpens
@@ -101,7 +100,8 @@ _SOURCES_OF_SYSTEM = re.compile(rb"/usr/(local/)?src/")
 def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
     """Return what a name says; None when it says nothing. `is_made`: the build wrote the file."""
     name = os.fsdecode(path.rpartition(b"/")[2]).removesuffix(".in")
-    suffix = PurePosixPath(name).suffix
+    dot = name.rfind(".")
+    suffix = name[dot:] if dot > 0 else ""
     if _SHARED_OBJECT.search(path):
         return FileKind.LIBRARY
     if suffix == ".d" and is_made:
@@ -121,24 +121,35 @@ class FileKinds:
         self._products = Kinds(image)
         self._opens = PathOpens(image, self._load_kind, self._is_taker)
         self._temporaries = Temporaries(image, self._opens)
-        self._known: dict[int, FileKind] = {}
+        self._known: dict[int, FileKind] = {}  # a library that was not made is LIBRARY here
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
 
     def of(self, path: int) -> FileKind:
         """Return the kind of a row of `paths`."""
-        if path not in self._known:
-            self._known[path] = self._find(path)
-        return self._known[path]
+        kind = self._known_kind(path)
+        if kind is not FileKind.LIBRARY or self._is_made(path) or self._is_linked(path):
+            return kind
+        is_loaded = self._opens.is_only_loaded(path, self._linkers)
+        return FileKind.TOOL if is_loaded else kind
 
-    def within(self, path: int, executions: bytes | bytearray) -> FileKind:
-        """Return the kind of a path to some executions (a mask), those on the way to a file.
+    def among(self, executions: Iterable[int]) -> Callable[[int], FileKind]:
+        """Return what gives the kind of a path to some executions, those on the way to a file.
 
         What `ld` linked elsewhere `ar` here only loads: libc.so.6 is no part of an archive.
         """
-        kind = self.of(path)
-        if kind is FileKind.LIBRARY and not self._is_made(path):
-            return FileKind.TOOL if self._is_only_loaded(path, executions) else kind
-        return kind
+        taken = self._opens.taken_by(executions, self._linkers)
+
+        def kind_of(path: int) -> FileKind:
+            kind = self._known_kind(path)
+            is_loaded = kind is FileKind.LIBRARY and not taken[path] and not self._is_made(path)
+            return FileKind.TOOL if is_loaded else kind
+
+        return kind_of
+
+    def _known_kind(self, path: int) -> FileKind:
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
 
     def _find(self, path: int) -> FileKind:
         name, mode = self._image.path_string(path), self._temporaries.mode_of(path)
@@ -157,22 +168,18 @@ class FileKinds:
             return FileKind.EXECUTABLE if self._is_made(path) else FileKind.TOOL
         if not self._products.are_known:
             return None
-        if path in self._products.linked_kind:
+        if self._is_linked(path):
             return _OF_MODULES[self._products.linked_kind[path]]
-        is_header = by_name(name) is FileKind.HEADER  # compiled to a .gch
-        string = self._image["paths"]["string"][path]
-        is_compiled = string in self._products.compiled_type and not is_header
-        return FileKind.SOURCE if is_compiled else None
+        is_compiled = self._image["paths"]["string"][path] in self._products.compiled
+        is_source = is_compiled and by_name(name) is not FileKind.HEADER  # compiled to a .gch
+        return FileKind.SOURCE if is_source else None
 
     def _of_place(self, path: int, name: bytes) -> FileKind:
         """Return what name and place say, and how programs opened it."""
         is_inside = name.startswith(self._root) and self._root != b"/"
         if not is_inside and _TOOLS_OWN.match(name):
             return FileKind.TOOL
-        is_made = self._is_made(path)
-        kind = by_name(name, is_made=is_made)
-        if kind is FileKind.LIBRARY and not is_made and self._is_only_loaded(path):
-            return FileKind.TOOL
+        kind = by_name(name, is_made=self._is_made(path))
         is_system = name.startswith(_SYSTEM) and not _SOURCES_OF_SYSTEM.match(name)
         if is_inside or not is_system:
             return kind or FileKind.DATA
@@ -181,6 +188,9 @@ class FileKinds:
 
     def _is_made(self, path: int) -> bool:
         return self._opens.is_written(path)
+
+    def _is_linked(self, path: int) -> bool:
+        return self._products.are_known and path in self._products.linked_kind
 
     def _holds_paths(self, name: bytes) -> bool:
         """Tell whether something was opened below a path."""
@@ -197,7 +207,7 @@ class FileKinds:
         """
         if not self._temporaries.is_temporary(path):
             return False
-        return any(self._temporaries.parts_of(path)) or self._tree_is_there
+        return self._tree_is_there or any(self._temporaries.parts_of(path))
 
     @cached_property
     def _tree_is_there(self) -> bool:
@@ -211,13 +221,9 @@ class FileKinds:
 
     # ---- what the dynamic linker opens ----
 
-    def _is_only_loaded(self, path: int, among: bytes | bytearray | None = None) -> bool:
-        """Tell whether every program that opened a library opened it to run, none as an input."""
-        return self._opens.is_only_loaded(path, self._linkers, among)
-
     @cached_property
     def _linkers(self) -> bytearray:
-        links = self._products.links if self._products.are_known else ()
+        links = self._image["linked"]["execution"] if self._products.are_known else ()
         return row_mask(self._image["executions"].n_rows, links)
 
     def _is_taker(self, program: int) -> bool:

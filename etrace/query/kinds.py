@@ -7,7 +7,7 @@ Reads the tables `linked` and `compilations` that `cas pp` adds (etrace/spec/dat
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cached_property
 
 from libetrace.image.file import Image, Table
@@ -68,6 +68,11 @@ class Kinds:
             for row, kind in enumerate(table["type"])
             for i in table.span("files.start", row)
         }
+
+    @cached_property
+    def compiled(self) -> Set[int]:
+        """String rows of the compiled files."""
+        return frozenset(product(self._image, "compilation_files", "compilations")["string"])
 
     def of_path(self, path: int) -> str | None:
         """Return linked, compiled or plain for a row of `paths`; None before `cas pp`."""

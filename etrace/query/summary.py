@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from libetrace.depend.dependencies import Dependencies, join
-from libetrace.depend.masks import row_mask
 from libetrace.depend.path_opens import READS, WRITES, PathOpens
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
@@ -173,13 +172,13 @@ def _product(
 ) -> Product:
     closures = dependencies.closures([row], Rules())
     executions = {each for closure in closures for each in closure.executions}
-    mask = row_mask(len(build.index), executions)
+    kind_of = kinds.among(executions)
     commands = [each for each in executions if build.index[each] > 0]
     return Product(
         path,
         -size,
         kind,
-        files=Counter(kinds.within(each, mask) for each in join(closures, [row])),
+        files=Counter(map(kind_of, join(closures, [row]))),
         commands=len(commands),
         tools=tuple(sorted({build.program(each) for each in commands})),
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from libetrace.depend.path_opens import PathOpens
@@ -62,8 +62,21 @@ NAMINGS = (
     Naming(r"python[\d.]*", r"(?<=/tmp/)()[a-z0-9_]{8}$"),
 )
 _VERSION = r"(?:-[\d.]+)?"
-_CREATORS = tuple(re.compile((each.creators + _VERSION).encode()) for each in NAMINGS)
-_NAMES = tuple(re.compile(each.names.encode()) for each in NAMINGS)
+
+
+@cache  # seldom needed, slow to compile
+def _names(naming: Naming) -> re.Pattern[bytes]:
+    return re.compile(naming.names.encode())
+
+
+@cache
+def _names_of(program: bytes) -> list[re.Pattern[bytes]]:
+    """Return the names that a program makes up."""
+    return [
+        _names(each)
+        for each in NAMINGS
+        if re.fullmatch((each.creators + _VERSION).encode(), program)
+    ]
 
 
 class Temporaries:
@@ -138,16 +151,15 @@ class Temporaries:
         if creator is None:
             return
         program, name = self._program(creator), self._image.path_string(path)
-        for creators, names in zip(_CREATORS, _NAMES, strict=True):
-            if creators.fullmatch(program):
-                yield from ((found[0], found[1] + b"*") for found in names.finditer(name))
+        for names in _names_of(program):
+            yield from ((found[0], found[1] + b"*") for found in names.finditer(name))
 
     def starred(self, text: bytes) -> bytes:
         """Return a name or an argument with `*` for what was made up."""
         if not self.made_up:
             return text
-        for names in _NAMES:
-            text = names.sub(self._star, text)
+        for naming in NAMINGS:
+            text = _names(naming).sub(self._star, text)
         return text
 
     def _star(self, found: re.Match[bytes]) -> bytes:

@@ -212,33 +212,55 @@ cdef class PathOpens:
             self.takers[program] = YES if self.is_taker(program) else NO
         return self.takers[program] == YES
 
-    def is_only_loaded(self, u64 path, const u8[::1] linkers, const u8[::1] among=None):
+    # Whether an execution takes libraries as inputs: `linkers` is not 0 for those that linked.
+    cdef bint is_taking(self, u64 execution, const u8[::1] linkers) except -1:
+        if execution >= <u64>linkers.shape[0]:
+            raise IndexError(execution)
+        return linkers[execution] or self.takes_libraries(execution)
+
+    def is_only_loaded(self, u64 path, const u8[::1] linkers):
         """Tell whether every program that opened a library opened it to run, none as an input.
 
-        `linkers` has a byte for each execution, not 0 for those that linked; `among` the same for
-        those that count. Interpreters load libraries later (dlopen(3)); linkers and what copies
-        files take them.
+        `linkers` has a byte for each execution, not 0 for those that linked. Interpreters load
+        libraries later (dlopen(3)); linkers and what copies files take them.
         """
         cdef u64 first, end, i, row, execution
         self.span(path, &first, &end)
         for i in range(first, end):
             row = self.row(i)
             execution = self.execution[row]
-            if execution >= <u64>linkers.shape[0]:
-                raise IndexError(execution)
-            if among is not None and not among[execution]:
-                continue
-            if (linkers[execution] or self.takes_libraries(execution)) and not self.is_load(row):
+            if self.is_taking(execution, linkers) and not self.is_load(row):
                 return False
         return True
 
+    def taken_by(self, executions, const u8[::1] linkers):
+        """Return a byte for each path: 1 when one of these executions took it as an input.
+
+        It reads the opens of these executions only.
+        """
+        cdef u8[::1] taken
+        cdef u64 execution, row
+        out = bytearray(self.path_start.shape[0])
+        taken = out
+        for execution in executions:
+            if not self.is_taking(execution, linkers):
+                continue
+            self.know_loads(execution)
+            for row in range(self.opens_start[execution], self.opens_start[execution + 1]):
+                if self.rows[row] != YES:
+                    taken[self.path_of(row)] = 1
+        return out
+
     # Whether an open was ld.so(8)'s: at the start of its program, or behind a plugin's.
     cdef bint is_load(self, u64 row) except -1:
-        cdef u32 execution = self.execution[row]
+        self.know_loads(self.execution[row])
+        return self.rows[row] == YES
+
+    cdef int know_loads(self, u64 execution) except -1:
         if not self.executions[execution]:
             self.executions[execution] = YES
             self.find_loads(execution)
-        return self.rows[row] == YES
+        return 0
 
     cdef int find_loads(self, u64 execution) except -1:
         cdef u64 first = self.opens_start[execution]

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from libetrace.depend.dependencies import Dependencies
-from libetrace.depend.masks import row_mask
 from libetrace.image.file import Image
 
 from etrace.cli.options import kinds as kind_options
@@ -63,7 +62,7 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
     walked = walk(dependencies, names, rules, is_exact=not args.fed)
     if args.commands:
         return Answer(Executions(image), walked.commands)
-    kind_of = _kinds(image, walked)
+    kind_of = FileKinds(image).among(walked.executions)
     if args.graph or args.dot:
         return _graph(image, args, walked, kind_of)
     kept = selecting.kept(image, args, walked.paths)
@@ -72,13 +71,6 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
         uses = [(path, walked.use_of(path)) for path in paths]
         return Answer(Files(image, kind_of), uses)
     return Answer(Paths(), [image.path_string(path) for path in paths])
-
-
-def _kinds(image: Image, walked: Walked) -> KindOf:
-    """Return the function that gives the kind of a row of `paths` to the walked executions."""
-    kinds = FileKinds(image)
-    mask = row_mask(image["executions"].n_rows, walked.executions)
-    return lambda path: kinds.within(path, mask)
 
 
 def _graph(image: Image, args: argparse.Namespace, walked: Walked, kind_of: KindOf) -> Answer:
