@@ -65,7 +65,8 @@ def build(kind: str, around: Surroundings, out: Path) -> Path:
     log = out / around.folder / f"{kind}.log"
     with log.open("wb") as stream:
         done = subprocess.run(
-            command, cwd=clone, env=os.environ | around.variables, umask=around.umask,
+            command, cwd=clone, umask=around.umask,
+            env=os.environ | {"CCACHE_DISABLE": "1"} | around.variables,
             stdout=stream, stderr=subprocess.STDOUT, check=False,
             preexec_fn=lambda: os.sched_setaffinity(0, around.processors),
         )  # fmt: skip

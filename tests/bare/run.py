@@ -85,7 +85,8 @@ WITH_SUDO = Plan(
 PACKAGES = "etrace etrace-dkms etrace-doc libgcc-input-name python3-libetrace"
 BUILD = r"""mkdir build && cd build && printf 'int main(void) { return 0; }' >a.c &&
 printf 'a: a.c\n\tgcc -o a a.c\n' >Makefile && etrace run -- make &&
-etrace_parser .nfsdb .nfsdb.json && cas pp && cas deps a && cas linked_modules"""
+etrace_parser .nfsdb .nfsdb.json && cas pp && cas pp --confirm-inputs &&
+cas deps a && cas linked_modules"""
 LEFT = (
     "find / -xdev -name '*etrace*' -not -path '/proc/*' -not -path '/root/*' -not -path '/home/*'"
 )
@@ -96,8 +97,10 @@ PACKAGED = Plan(
         Step("apt-get install", "apt-get install -qq --no-install-recommends libc6-dev "
              "$(ls $PWD/project/build/packages/deb/*.deb | grep -v dbgsym)"),
         Step("a build by the packages' commands", BUILD, PLAIN,
-             says=(r"/build/a\.c$", r"/build/a$")),
-        Step("etrace doctor", "etrace doctor", PLAIN, says=(r"ptrace: works", r"gcc plugin +yes")),
+             says=(r"/build/a\.c$", r"/build/a$", r"inputs +1 of 1 confirmed")),
+        Step("etrace doctor and the site", "etrace doctor && "
+             "grep -q Secure.Boot /usr/share/doc/etrace-doc/html/search/search_index.js", PLAIN,
+             says=(r"ptrace: works", r"gcc plugin +yes")),
         Step("a kernel for which the module cannot be built stops nothing",
              "mkdir -p /lib/modules/9.9.9/build && touch /lib/modules/9.9.9/build/Makefile && "
              "/etc/kernel/postinst.d/etrace 9.9.9 && dpkg-reconfigure etrace-dkms && "
