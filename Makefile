@@ -15,7 +15,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel docs release-check reproducible demo test pytest sanitize test-bare test-bare-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel docs release-check reproducible demo test pytest sanitize test-bare test-bare-all test-install test-install-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -105,6 +105,14 @@ test-bare: ## make demo and make test in fresh minimal roots of Debian 12, as se
 test-bare-all: ## the same in Debian 12 and 13
 	@build-aux/setup bare $(VENV)
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm trixie
+
+test-install: ## the packages in a machine of Debian 12 with systemd, booted under emulation; root
+	@build-aux/setup install $(VENV)
+	PYTHONPATH=tests $(PYTHON) -m install.run bookworm
+
+test-install-all: ## the same with Debian 12 and 13
+	@build-aux/setup install $(VENV)
+	PYTHONPATH=tests $(PYTHON) -m install.run bookworm trixie
 
 test-vm: build ## the kernel module in this Debian's kernel under emulation
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)

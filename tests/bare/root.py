@@ -14,13 +14,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 import sources
+from bare.step import User
 
 TOP = Path(__file__).resolve().parents[2]
 PACKAGES = ("python3", "gcc", "make", "git", "ca-certificates")
@@ -48,23 +49,6 @@ exec env -i "$@"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class User:
-    """Who runs a command; all but root are made in the root that they are needed in."""
-
-    name: str
-    number: int
-    sudo: str = ""  # what /etc/sudoers.d says of this user; empty: no file
-
-    @property
-    def home(self) -> str:
-        """Return the home folder, as the root shows it."""
-        return "/root" if self.number == 0 else f"/home/{self.name}"
-
-
-ROOT = User("root", 0)
-
-
 def cache() -> Path:
     """Return where bases and downloads are kept: `$ETRACE_CACHE/bare`, or below /var/cache."""
     return Path(os.environ.get("ETRACE_CACHE") or "/var/cache/etrace") / "bare"
@@ -73,7 +57,13 @@ def cache() -> Path:
 @contextmanager
 def fresh_root(suite: str) -> Iterator[Path]:
     """Unpack a new root of `suite`; it is gone at the end."""
-    made = base(suite)
+    with unpacked(suite, base(suite)) as root:
+        yield root
+
+
+@contextmanager
+def unpacked(suite: str, made: Path) -> Iterator[Path]:
+    """Unpack the tarball of a root of `suite`; the root is gone at the end."""
     folder = Path(tempfile.mkdtemp(prefix=f"etrace-bare-{suite}-", dir="/var/tmp"))
     root = folder / "root"
     try:
@@ -91,15 +81,19 @@ def fresh_root(suite: str) -> Iterator[Path]:
 
 def base(suite: str) -> Path:
     """Return the tarball of a suite, made whole or not at all."""
-    path = cache() / f"{suite}-{'-'.join(PACKAGES)}.tar"
+    return tarball(suite, cache() / f"{suite}-{'-'.join(PACKAGES)}.tar", PACKAGES)
+
+
+def tarball(suite: str, path: Path, packages: Iterable[str], *options: str) -> Path:
+    """Return a tarball of a minimal root with `packages`, made whole or not at all."""
     if not path.exists():
-        cache().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache()) as folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             listed, part = Path(folder, "suite.sources"), Path(folder, "base.tar")
             listed.write_text(_archives(suite))
             subprocess.run(
-                ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}",
-                 suite, part, listed], check=True,
+                ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}",
+                 *options, suite, part, listed], check=True,
             )  # fmt: skip
             part.rename(path)
     return path

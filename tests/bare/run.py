@@ -8,7 +8,6 @@ ends as expected; what it printed is in build/bare/, and shown when it failed.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Iterable
@@ -16,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bare.root import ROOT, TOP, User, add_user, base, clone, fresh_root, run
+from bare.root import TOP, add_user, base, clone, fresh_root, run
+from bare.step import COUNTED, ROOT, Step, User
 
 LOGS = TOP / "build" / "bare"
-N_SHOWN = 200  # last lines of a step that failed
 PLAIN = User("plain", 1001)
 REFUSED = User("refused", 1002)
 SUDOER = User("sudoer", 1003, "ALL=(ALL) NOPASSWD: ALL")
@@ -31,19 +30,6 @@ FAST = (
     "tests/nfsdb tests/parse tests/postprocess/test_linked.py tests/xray/test_chrome.py "
     "tests/xray/test_end_to_end.py tests/xray/test_sleds.py tests/xray/test_symbols.py"
 )
-#: the last line of pytest and of its like
-COUNTED = re.compile(r"^=+ .*\b\d+ (?:passed|failed|errors?)\b.* =+$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A command of a user's; `says` are patterns of its output, in any order."""
-
-    name: str
-    command: str
-    user: User = ROOT
-    status: int = 0
-    says: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +128,7 @@ def take_step(suite: str, plan: Plan, step: Step, root: Path) -> bool:
     started = time.monotonic()
     with log.open("wb") as output:
         status = run(root, step.user, step.command, output)
-    text = log.read_text(errors="replace")
-    unsaid = [pattern for pattern in step.says if not re.search(pattern, text, re.MULTILINE)]
-    passed = status == step.status and not unsaid
-    ended, seconds = "passed" if passed else "FAILED", time.monotonic() - started
-    lines = [
-        f"{ended}  {suite}, {plan.name}: {step.name} ({seconds:.0f} s)",
-        *("        " + line.strip("= ") for line in COUNTED.findall(text)),
-    ]
-    if not passed:
-        lines += text.splitlines()[-N_SHOWN:]
-        lines += [f"status {status}, wanted {step.status}; not said: {unsaid}; all of it: {log}"]
-    print("\n".join(lines), flush=True)
-    return passed
+    return step.tell(f"{suite}, {plan.name}", status, log, time.monotonic() - started)
 
 
 def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:

@@ -33,7 +33,7 @@ def test_a_warning_and_a_crash_are_noticed(work: Path) -> None:
 
 
 def test_a_guest_that_hangs_is_ended(work: Path) -> None:
-    with pytest.raises(machine.MachineError, match="still running after 2 s of its own time"):
+    with pytest.raises(machine.MachineError, match=r"still running after \d+ s of its own time"):
         machine.run(kernels.find(kernels.MACHINE), work, "crash.sh", boot=machine.Boot(seconds=2))
     assert (work / machine.HANGS).exists()
 

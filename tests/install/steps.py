@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users do with a machine that is installed from the packages."""
+
+from __future__ import annotations
+
+from bare.step import Step, User
+
+BUILDER = User("builder", 1001)
+OTHER = User("other", 1002)
+NAMES = "etrace etrace-dkms etrace-doc libgcc-input-name"
+ALL = f"{NAMES} python3-libetrace"
+LEFT = "find / -xdev -name '*etrace*' -not -path '/srv/*' -not -path '/home/*' -not -path '/root/*'"
+
+IN_ROOT = (
+    Step("apt-get install",
+         f"apt-get update -qq && apt-get install -qq --no-install-recommends {NAMES}",
+         says=(r"etrace-module: \S+: built and installed",)),
+)  # fmt: skip
+
+#: a build in a shell that was there before the session
+OTHER_SHELL = r"""mkfifo go
+runuser -l builder -c 'read -r go && make -C bzip2 bzip2' <go &
+exec 3>go
+etrace start --pid $! -o trace && echo go >&3 && wait $! && etrace stop &&
+cd trace && etrace_parser .nfsdb .nfsdb.json && cas pp && cas deps /home/builder/bzip2/bzip2"""
+
+IN_MACHINE = (
+    Step("the machine is up", "systemctl --failed --no-legend; uname -r", says=(r"^6\.",)),
+    Step("etrace doctor", "etrace doctor", OTHER, says=(r"ptrace: works",)),
+    Step("etrace doctor as root", "etrace doctor", says=(r"kmod: works",)),
+    Step("a build without rights",
+         "make -s -C bzip2 clean && etrace run -o trace -- make -C bzip2 bzip2 &&"
+         " cd trace && cas parse && cas pp && cas deps ~/bzip2/bzip2", BUILDER,
+         says=(r"/bzip2/huffman\.c$", r"/bzip2/bzlib_private\.h$", r"/usr/include/stdio\.h$")),
+    Step("etrace start without rights", "etrace start", OTHER, status=125,
+         says=(r"root",)),
+    Step("etrace start, a build in another shell, etrace stop",
+         "make -s -C /home/builder/bzip2 clean && " + OTHER_SHELL,
+         says=(r"/bzip2/huffman\.c$", r"/bzip2/bzlib_private\.h$", r"/usr/include/stdio\.h$")),
+    Step("a newer version", "sed -i s,packages,newer, /etc/apt/sources.list.d/etrace.list && "
+         f"apt-get update -qq -o Dir::Etc::SourceList=/dev/null && apt-get install -qq {NAMES} && "
+         "etrace doctor && dpkg -s etrace", says=(r"^Version: .*\+newer", r"kmod: works")),
+    Step("remove", f"apt-get remove -qq {ALL} && ! command -v etrace && ! modinfo etrace"),
+    Step("purge leaves nothing", f"apt-get purge -qq {ALL} && ! {LEFT} | grep ."),
+)  # fmt: skip
