@@ -32,7 +32,7 @@ SERVICE = """[Unit]
 After=multi-user.target
 [Service]
 Type=exec
-Environment=HOME=/root
+Environment=HOME=/root TERM=dumb
 StandardOutput=tty
 StandardError=tty
 TTYPath=/dev/ttyS1

@@ -66,7 +66,7 @@ def offer(made: Path, root: Path) -> None:
     for path in made.glob("*.deb"):
         renumber(path, newer)
     index(newer)
-    (root / "etc/apt/sources.list.d/etrace.list").write_text(SOURCES)
+    (root / "etc/apt/sources.list.d/machine.list").write_text(SOURCES)
 
 
 def renumber(path: Path, folder: Path) -> None:

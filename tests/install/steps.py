@@ -21,7 +21,7 @@ IN_ROOT = (
 OTHER_SHELL = r"""mkfifo go
 runuser -l builder -c 'read -r go && make -C bzip2 bzip2' <go &
 exec 3>go
-etrace start --pid $! -o trace && echo go >&3 && wait $! && etrace stop &&
+etrace start --pid $! --descendants -o trace && echo go >&3 && wait $! && etrace stop &&
 cd trace && etrace_parser .nfsdb .nfsdb.json && cas pp && cas deps /home/builder/bzip2/bzip2"""
 
 IN_MACHINE = (
@@ -37,7 +37,7 @@ IN_MACHINE = (
     Step("etrace start, a build in another shell, etrace stop",
          "make -s -C /home/builder/bzip2 clean && " + OTHER_SHELL,
          says=(r"/bzip2/huffman\.c$", r"/bzip2/bzlib_private\.h$", r"/usr/include/stdio\.h$")),
-    Step("a newer version", "sed -i s,packages,newer, /etc/apt/sources.list.d/etrace.list && "
+    Step("a newer version", "sed -i s,packages,newer, /etc/apt/sources.list.d/machine.list && "
          f"apt-get update -qq -o Dir::Etc::SourceList=/dev/null && apt-get install -qq {NAMES} && "
          "etrace doctor && dpkg -s etrace", says=(r"^Version: .*\+newer", r"kmod: works")),
     Step("remove", f"apt-get remove -qq {ALL} && ! command -v etrace && ! modinfo etrace"),
