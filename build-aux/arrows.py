@@ -3,6 +3,8 @@
 
 import-linter reads `import`; this reads `cimport` too. A package may import what is named before it
 in ORDER, and its own modules, but declarations not in a circle.
+
+    arrows.py [FOLDER]
 """
 
 import re
@@ -11,37 +13,44 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent / "cython/libetrace"
+TOP = Path(__file__).resolve().parents[1] / "cython/libetrace"
 ORDER = ("core", "image", "trace", "convert", "select", "depend", "db")
 #: packages beside those above -> what they may import
 BESIDE = {"xray": ("core",)}
 IMPORT = re.compile(r"\s*(?:from libetrace\.([\w.]+) c?import (.*)|c?import libetrace\.([\w.]+))")
 
 
-def main() -> int:
+def main(words: list[str]) -> int:
     """Print what is wrong; 1 when something is."""
-    wrong = [*upward_imports(), *circles()]
+    top = Path(words[0]) if words else TOP
+    wrong = unknown_packages(top) or [*upward_imports(top), *circles(top)]
     for line in wrong:
         print(line)
     return 1 if wrong else 0
 
 
-def sources() -> Iterator[tuple[str, Path]]:
+def sources(top: Path) -> Iterator[tuple[str, Path]]:
     """Yield each source that is compiled or run, with the name of its module."""
-    for path in sorted(TOP.rglob("*")):
-        if path.suffix in {".py", ".pyx", ".pxd"} and path.parent != TOP:
-            yield ".".join(path.relative_to(TOP).with_suffix("").parts), path
+    for path in sorted(top.rglob("*")):
+        if path.suffix in {".py", ".pyx", ".pxd"} and path.parent != top:
+            yield ".".join(path.relative_to(top).with_suffix("").parts), path
 
 
-def imported(path: Path) -> Iterator[tuple[int, str]]:
+def imported(top: Path, path: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the module of each import from libetrace."""
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if found := IMPORT.match(line):
             module, names, whole = found.groups()
-            if module and (TOP / module).is_dir():  # from libetrace.image import arrow
+            if module and (top / module).is_dir():  # from libetrace.image import arrow
                 yield from ((number, f"{module}.{one.split()[0]}") for one in names.split(","))
             else:
                 yield number, module or whole
+
+
+def unknown_packages(top: Path) -> list[str]:
+    """Return a line for each package without a place."""
+    found = {module.split(".")[0] for module, _ in sources(top)} - {*ORDER, *BESIDE}
+    return [f"{package}: no package of ORDER or BESIDE" for package in sorted(found)]
 
 
 def allowed(package: str) -> set[str]:
@@ -51,21 +60,20 @@ def allowed(package: str) -> set[str]:
     return set(ORDER[: ORDER.index(package) + 1])
 
 
-def upward_imports() -> Iterator[str]:
+def upward_imports(top: Path) -> Iterator[str]:
     """Yield a line for each import of a package from a higher one."""
-    for module, path in sources():
+    for module, path in sources(top):
         own = module.split(".")[0]
-        for number, other in imported(path):
+        for number, other in imported(top, path):
             if other.split(".")[0] not in allowed(own):
-                place = path.relative_to(TOP.parent.parent)
-                yield f"{place}:{number}: {own} may not import {other}"
+                yield f"{path.relative_to(top)}:{number}: {own} may not import {other}"
 
 
-def circles() -> Iterator[str]:
+def circles(top: Path) -> Iterator[str]:
     """Yield a line for a circle of declarations or of Python modules, when there is one."""
     graph = {
-        module: {other for _, other in imported(path)}
-        for module, path in sources()
+        module: {other for _, other in imported(top, path)}
+        for module, path in sources(top)
         if path.suffix != ".pyx"
     }
     try:
@@ -75,4 +83,4 @@ def circles() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,9 +35,23 @@ def open_trace(inputs: Sequence[str | os.PathLike[str]]) -> tuple[Source, list[s
     if not names:
         raise EtraceError("no input", "name a .nfsdb file, a directory of parts, or - for stdin")
     if names == [STDIN]:
-        return Source.stream(sys.stdin.fileno()), names
+        return Source.stream(_stdin()), names
     sources = [open_input(name) for name in names]
     return (sources[0] if len(sources) == 1 else Source.merge(sources)), names
+
+
+def _stdin() -> int:
+    """Return the descriptor of standard input. EtraceError when its end can never be read."""
+    import fcntl  # noqa: PLC0415  seldom needed
+
+    fd = sys.stdin.fileno()
+    access = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE
+    is_pipe = stat.S_ISFIFO(os.fstat(fd).st_mode)
+    if access == os.O_WRONLY or (is_pipe and access == os.O_RDWR):
+        what = "a pipe" if is_pipe else "a file"
+        message = f"standard input is {what} that is open for writing"
+        raise EtraceError(message, "give a trace by - < FILE, or a pipe")
+    return fd
 
 
 def natural_key(path: Path) -> list[tuple[int, str]]:
@@ -74,7 +89,7 @@ def expand(name: str) -> list[str]:
 def open_input(name: str) -> Source:
     """Open one file or standard input."""
     if name == STDIN:
-        return Source.from_fd(sys.stdin.fileno())
+        return Source.from_fd(_stdin())
     if name.endswith(ZSTD_SUFFIX):
         from etrace.parse.unpacking import open_zstd  # noqa: PLC0415  seldom needed
 

@@ -109,7 +109,7 @@ class _Build:
 
     def program(self, row: int) -> str:
         """Return the name of what an execution ran."""
-        return PurePosixPath(self.records.path(self.binary[row])).name
+        return self.records.path(self.binary[row]).rpartition("/")[2]
 
     def known_command(self, row: int) -> tuple[str, ...]:
         """Return the arguments of the nearest command in a bin directory: gcc's for its cc1."""
@@ -129,9 +129,12 @@ class _Build:
 
     def programs(self, rows: Iterable[int]) -> list[Program]:
         """Return the programs of some executions, those that took longest together first."""
+        by_binary: defaultdict[int, list[int]] = defaultdict(list)
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for row in rows:
-            groups[self.program(row)].append(self.elapsed[row])
+            by_binary[self.binary[row]].append(row)
+        for of_one in by_binary.values():
+            groups[self.program(of_one[0])] += (self.elapsed[row] for row in of_one)
         made = [Program(name, len(times), sum(times)) for name, times in groups.items()]
         return sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
 

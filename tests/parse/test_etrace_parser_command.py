@@ -350,6 +350,20 @@ def test_a_signal_leaves_no_file_and_its_status(output: Path, number: signal.Sig
     assert names(output.parent) == []
 
 
+@pytest.mark.parametrize("flags", [os.O_WRONLY, os.O_RDWR])
+def test_a_pipe_that_never_ends_is_no_input(output: Path, flags: int) -> None:
+    os.mkfifo(output.with_name("pipe"))
+    reader = os.open(output.with_name("pipe"), os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(os.open(output.with_name("pipe"), flags), "wb") as end:
+        done = subprocess.run(
+            [*RUN, "-", str(output)], stdin=end, capture_output=True, check=False, timeout=30
+        )
+    os.close(reader)
+    assert done.returncode == 1
+    assert b"standard input is a pipe that is open for writing" in done.stderr
+    assert names(output.parent) == ["pipe"]
+
+
 def wait_until_reading(pid: int) -> None:
     """Wait until the command sleeps in a read of its standard input, the trace."""
     for _ in range(400):

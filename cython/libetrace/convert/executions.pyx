@@ -20,8 +20,8 @@ from libetrace.convert.products cimport (
     Products, add_products, products_begin, products_end, read_product,
 )
 from libetrace.convert.json_values cimport (
-    MAX_INDEX, Reading, column, next_letter, no_memory, read_list, read_name, read_path,
-    read_reference, read_strings, read_time,
+    MAX_INDEX, Reading, column, next_letter, no_memory, read_list, read_name, read_object,
+    read_path, read_reference, read_strings, read_time,
 )
 from libetrace.core.json_scanner cimport (
     Scanner, fail, scan_end, scan_more, scan_number, scan_open, scan_string,
@@ -66,55 +66,48 @@ cdef struct Place:
 
 # ---- lists of an entry ----
 
+cdef struct Child:
+    s64 upid
+    u64 flags
+
+
+cdef struct Cpu:
+    s64 number
+    s64 time
+
+
+cdef int read_child_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Child *child = <Child *>into
+    if letter == c'p':
+        return scan_number(&reading.scanner, 0, INT64_MAX, &child.upid)
+    return scan_unsigned(&reading.scanner, &child.flags)
+
 
 cdef int read_child(Reading *reading) noexcept nogil:
-    cdef bint is_first = True
-    cdef int letter
-    cdef s64 upid = NONE
-    cdef u64 flags = 0
-    if scan_open(&reading.scanner, c'{') < 0:
+    cdef Child child = Child(NONE, 0)
+    if read_object(reading, b"pf", read_child_value, &child) < 0:
         return -1
-    while True:
-        letter = next_letter(reading, b"pf", &is_first)
-        if letter <= 0:
-            break
-        reading.inner = <char>letter
-        if letter == c'p':
-            if scan_number(&reading.scanner, 0, INT64_MAX, &upid) < 0:
-                return -1
-        elif scan_unsigned(&reading.scanner, &flags) < 0:
-            return -1
-    if letter < 0:
-        return -1
-    if upid < 0:
+    if child.upid < 0:
         return fail(&reading.scanner, b"a child without p")
-    if add64(column(reading, CHILDREN_UPID), upid) < 0 \
-            or add64(column(reading, CHILDREN_FLAGS), <s64>flags) < 0:
+    if add64(column(reading, CHILDREN_UPID), child.upid) < 0 \
+            or add64(column(reading, CHILDREN_FLAGS), <s64>child.flags) < 0:
         return no_memory(reading)
     return 0
 
 
+cdef int read_cpu_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Cpu *cpu = <Cpu *>into
+    if letter == c'c':
+        return scan_number(&reading.scanner, 0, MAX_U32, &cpu.number)
+    return read_time(reading, &cpu.time)
+
+
 cdef int read_cpu(Reading *reading) noexcept nogil:
-    cdef bint is_first = True
-    cdef int letter
-    cdef s64 cpu = 0
-    cdef s64 time = 0
-    if scan_open(&reading.scanner, c'{') < 0:
+    cdef Cpu cpu = Cpu(0, 0)
+    if read_object(reading, b"ct", read_cpu_value, &cpu) < 0:
         return -1
-    while True:
-        letter = next_letter(reading, b"ct", &is_first)
-        if letter <= 0:
-            break
-        reading.inner = <char>letter
-        if letter == c'c':
-            if scan_number(&reading.scanner, 0, MAX_U32, &cpu) < 0:
-                return -1
-        elif read_time(reading, &time) < 0:
-            return -1
-    if letter < 0:
-        return -1
-    if add32(column(reading, CPUS_CPU), <s32>cpu) < 0 \
-            or add64(column(reading, CPUS_TIME_NS), time) < 0:
+    if add32(column(reading, CPUS_CPU), <s32>cpu.number) < 0 \
+            or add64(column(reading, CPUS_TIME_NS), cpu.time) < 0:
         return no_memory(reading)
     return 0
 
@@ -188,7 +181,8 @@ cdef s64 read_change_kind(Reading *reading) noexcept nogil:
     return 0
 
 
-cdef inline int read_open_value(Reading *reading, int letter, Opened *opened) noexcept nogil:
+cdef int read_open_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Opened *opened = <Opened *>into
     if letter == c'p':
         opened.path = read_path(reading)
         return 0 if opened.path >= 0 else -1
@@ -226,21 +220,10 @@ cdef inline int add_open(Reading *reading, const Opened *opened) noexcept nogil:
 
 
 cdef int read_open(Reading *reading) noexcept nogil:
-    cdef bint is_first = True
-    cdef int letter
     cdef Opened opened
     memset(&opened, 0, sizeof(opened))
     opened.path = opened.original = NONE
-    if scan_open(&reading.scanner, c'{') < 0:
-        return -1
-    while True:
-        letter = next_letter(reading, b"pobeltms", &is_first)
-        if letter <= 0:
-            break
-        reading.inner = <char>letter
-        if read_open_value(reading, letter, &opened) < 0:
-            return -1
-    if letter < 0:
+    if read_object(reading, b"pobeltms", read_open_value, &opened) < 0:
         return -1
     if opened.path < 0:
         return fail(&reading.scanner, b"an opened file without p")
@@ -248,32 +231,30 @@ cdef int read_open(Reading *reading) noexcept nogil:
 
 
 # A file that the execution began with.
+cdef struct Inherited:
+    s64 path
+    s64 descriptor
+    s64 mode
+
+
+cdef int read_inherited_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Inherited *file = <Inherited *>into
+    if letter == c'p':
+        file.path = read_path(reading)
+        return 0 if file.path >= 0 else -1
+    return scan_number(&reading.scanner, 0, BYTE,
+                       &file.descriptor if letter == c'd' else &file.mode)
+
+
 cdef int read_inherited(Reading *reading) noexcept nogil:
-    cdef bint is_first = True
-    cdef int letter
-    cdef s64 path = NONE
-    cdef s64 descriptor = 0
-    cdef s64 mode = 0
-    if scan_open(&reading.scanner, c'{') < 0:
+    cdef Inherited file = Inherited(NONE, 0, 0)
+    if read_object(reading, b"pdm", read_inherited_value, &file) < 0:
         return -1
-    while True:
-        letter = next_letter(reading, b"pdm", &is_first)
-        if letter <= 0:
-            break
-        reading.inner = <char>letter
-        if letter == c'p':
-            path = read_path(reading)
-            if path < 0:
-                return -1
-        elif scan_number(&reading.scanner, 0, BYTE, &descriptor if letter == c'd' else &mode) < 0:
-            return -1
-    if letter < 0:
-        return -1
-    if path < 0:
+    if file.path < 0:
         return fail(&reading.scanner, b"an inherited file without p")
-    if add32(column(reading, INHERITED_PATH), <s32>path) < 0 \
-            or add8(column(reading, INHERITED_DESCRIPTOR), <u8>descriptor) < 0 \
-            or add8(column(reading, INHERITED_MODE), <u8>mode) < 0:
+    if add32(column(reading, INHERITED_PATH), <s32>file.path) < 0 \
+            or add8(column(reading, INHERITED_DESCRIPTOR), <u8>file.descriptor) < 0 \
+            or add8(column(reading, INHERITED_MODE), <u8>file.mode) < 0:
         return no_memory(reading)
     return 0
 
@@ -480,8 +461,7 @@ cdef int read_in_file_order(Reading *reading, Buffer *places) noexcept nogil:
 cdef bint is_ascending(const Place *places, size_t n) noexcept nogil:
     cdef size_t i
     for i in range(1, n):
-        if places[i].upid < places[i - 1].upid or (places[i].upid == places[i - 1].upid
-                                                   and places[i].index < places[i - 1].index):
+        if compare_places(&places[i - 1], &places[i]) > 0:
             return False
     return True
 

@@ -66,6 +66,25 @@ cdef inline int next_letter(Reading *reading, const char *known, bint *is_first)
             return -1
 
 
+# The value of a key of an object, into what its reader knows.
+ctypedef int (*read_member)(Reading *reading, int letter, void *into) noexcept nogil
+
+
+cdef inline int read_object(Reading *reading, const char *known, read_member read,
+                            void *into) noexcept nogil:
+    cdef bint is_first = True
+    cdef int letter
+    if scan_open(&reading.scanner, c'{') < 0:
+        return -1
+    while True:
+        letter = next_letter(reading, known, &is_first)
+        if letter <= 0:
+            return letter
+        reading.inner = <char>letter
+        if read(reading, letter, into) < 0:
+            return -1
+
+
 # A time; Samsung CAS writes a negative one as one above 2^63.
 cdef inline int read_time(Reading *reading, s64 *value) noexcept nogil:
     cdef u64 digits

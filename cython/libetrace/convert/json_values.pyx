@@ -21,21 +21,15 @@ cdef int read_list(Reading *reading, read_element read) noexcept nogil:
             return -1
 
 
+cdef int read_part(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Reference *reference = <Reference *>into
+    return scan_number(&reading.scanner, -INT64_MAX, INT64_MAX,
+                       &reference.upid if letter == c'p' else &reference.index)
+
+
 cdef int read_reference(Reading *reading, Reference *reference) noexcept nogil:
-    cdef bint is_first = True
-    cdef int letter
-    reference.upid = NONE
-    reference.index = 0
-    if scan_open(&reading.scanner, c'{') < 0:
-        return -1
-    while True:
-        letter = next_letter(reading, b"px", &is_first)
-        if letter <= 0:
-            return letter
-        reading.inner = <char>letter
-        if scan_number(&reading.scanner, -INT64_MAX, INT64_MAX,
-                       &reference.upid if letter == c'p' else &reference.index) < 0:
-            return -1
+    reference[0] = Reference(NONE, 0)
+    return read_object(reading, b"px", read_part, reference)
 
 
 cdef int read_numbers(Reading *reading, Buffer *numbers, bint are_paths) noexcept nogil:

@@ -11,7 +11,7 @@ from libetrace.image.column_builder cimport NONE, add8, add32, add64, draft_name
 from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
 from libetrace.core.interned cimport Name
 from libetrace.convert.json_values cimport (
-    column, next_letter, no_memory, read_list, read_name, read_path, read_paths, read_strings,
+    column, next_letter, no_memory, read_list, read_name, read_object, read_path, read_paths, read_strings,
 )
 from libetrace.core.json_scanner cimport fail, scan_number, scan_open, scan_string
 from libetrace.image.schema cimport (
@@ -155,7 +155,8 @@ cdef int read_undefinition(Reading *reading) noexcept nogil:
     return read_definition_of(reading, True)
 
 
-cdef int read_compilation_value(Reading *reading, int letter, Products *products) noexcept nogil:
+cdef int read_compilation_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Products *products = <Products *>into
     cdef s64 is_child
     if letter == c'f':
         return read_strings(reading, column(reading, COMPILATION_FILES_STRING))
@@ -178,18 +179,8 @@ cdef int read_compilation_value(Reading *reading, int letter, Products *products
 
 
 cdef int read_compilation(Reading *reading, Products *products) noexcept nogil:
-    cdef bint is_first = True
-    cdef int letter
     products.has_compilation = True
-    if scan_open(&reading.scanner, c'{') < 0:
-        return -1
-    while True:
-        letter = next_letter(reading, b"fiduhsop", &is_first)
-        if letter <= 0:
-            return letter
-        reading.inner = <char>letter
-        if read_compilation_value(reading, letter, products) < 0:
-            return -1
+    return read_object(reading, b"fiduhsop", read_compilation_value, products)
 
 
 cdef int add_compilation(Reading *reading, const Products *products, u32 row) noexcept nogil:
