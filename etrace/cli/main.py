@@ -142,3 +142,15 @@ def cas(argv: list[str] | None = None) -> int:
         return program.main(words)
 
     return guarded("cas", run)
+
+
+def etraced(argv: list[str] | None = None) -> int:
+    """`etraced [OPTION]...`."""
+    words = sys.argv[1:] if argv is None else argv
+
+    def run() -> int:
+        from etrace.cli import etraced as program
+
+        return program.main(words)
+
+    return guarded("etraced", run)

@@ -307,3 +307,23 @@ def test_another_directory_in_its_place_is_not_written(machine: Machine, public:
     assert (public / "moved" / ".nfsdb.capturing").exists()
     assert list(out.iterdir()) == []
     assert machine.changes() == []
+
+
+def test_nothing_is_written_of_a_root_that_changed(machine: Machine, tmp_path: Path) -> None:
+    """The collector stands still until the check is over, and is killed when it fails."""
+    states: list[str] = []
+
+    def check() -> None:
+        (pid,) = machine.collectors()
+        for _ in range(100):
+            states.append(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0])
+            if states[-1] == "T":
+                break
+            time.sleep(0.02)
+        raise CaptureError("it has changed")
+
+    with pytest.raises(CaptureError, match="it has changed"):
+        begin(machine, tmp_path, check_root=check)
+    assert states[-1] == "T"
+    assert machine.changes() == []
+    assert list(tmp_path.glob(".nfsdb*")) == []

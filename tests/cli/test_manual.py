@@ -15,7 +15,7 @@ from etrace.cli.manual import declarations
 from etrace.cli.manual import pages as manual
 
 TOP = Path(__file__).parents[2]
-NAMES = ("cas", "etrace", "etrace_cat", "etrace_parser")
+NAMES = ("cas.1", "etrace.1", "etrace_cat.1", "etrace_parser.1", "etraced.8")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_no_warnings(pages: Path, name: str) -> None:
-    page = pages / f"{name}.1"
+    page = pages / name
     groff = subprocess.run(["groff", "-man", "-ww", "-z", page], capture_output=True, check=True)
     assert groff.stderr == b""
     lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", page], capture_output=True, check=False)
@@ -51,7 +51,7 @@ def test_pages_name_every_command(pages: Path) -> None:
 
 
 def test_committed_pages_are_those_of_the_programs() -> None:
-    assert sorted(path.stem for path in (TOP / "docs" / "man").iterdir()) == list(NAMES)
+    assert sorted(path.name for path in (TOP / "docs" / "man").iterdir()) == list(NAMES)
 
 
 def test_a_c_program_is_read_from_its_help() -> None:

@@ -61,7 +61,7 @@ def boot(request: pytest.FixtureRequest) -> Guest:
         prepare_builds(work, builds)
     if "kselftest" in phases:
         tree_kernel.install_selftest(kernel.name, work / "kselftest")
-    if any(phase.startswith("cli_session") for phase in phases):
+    if any(phase.startswith(("cli_session", "service")) for phase in phases):
         python_tree.pack(work / "python.tar")
     prepared = time.monotonic()
     ran = machine.run(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 from etrace.capture.kmod import presence
+from etrace.capture.remote import service
 from etrace.errors import CaptureError, EtraceError
 
 TYPE_CHECKING = False
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class KmodBackend:
-    """The kernel module: the cheapest way, for root."""
+    """The kernel module: the cheapest way, for root, and through etraced for its group."""
 
     name = "kmod"
-    description = "kernel module over ftrace, for root: the cheapest"
+    description = "kernel module over ftrace, for root and group etrace: the cheapest"
 
     def __init__(self, host: Host | None = None) -> None:
         self._host = host
@@ -38,7 +39,9 @@ class KmodBackend:
         from etrace.capture.backend import Probe
 
         if os.geteuid() != 0:
-            return Probe(False, "the kernel module needs root", "sudo etrace run ...", True)
+            return service.obstacle()
+        from etrace.capture.kmod import session
+
         host = self.host
         try:
             if not host.modules.source():
@@ -50,27 +53,17 @@ class KmodBackend:
                 )
             host.tracefs.mount()
             host.collector()
-            return self._session_obstacle(host)
+            already = session.already(host)
+            return Probe(False, already, "end it: sudo etrace stop") if already else None
         except CaptureError as error:
             return Probe(False, error.message, error.hint)
-
-    def _session_obstacle(self, host: Host) -> Probe | None:
-        from etrace.capture.backend import Probe
-        from etrace.capture.kmod import session
-
-        state = host.states.read()
-        if state is None or not (session.is_running(state) or state.is_driven):
-            return None
-        return Probe(
-            False,
-            f"a session is already running: {state.root}, since {session.clock(state.started)}",
-            "end it: sudo etrace stop",
-        )
 
     def probe(self) -> Probe:
         """Load the module and ask it."""
         if (obstacle := self.obstacle()) is not None:
             return obstacle
+        if os.geteuid() != 0:
+            return service.probe()
         from etrace.capture.backend import Probe
         from etrace.capture.kmod import session
 
@@ -81,8 +74,10 @@ class KmodBackend:
         return Probe(True, "the module is loaded and answers")
 
     def is_out_of_question(self) -> bool:
-        """See Backend.is_out_of_question: not root, or no module anywhere."""
-        return self._host is None and (os.geteuid() != 0 or not presence.source())
+        """See Backend.is_out_of_question: not root and no etraced to ask, or no module anywhere."""
+        if os.geteuid() != 0:
+            return not service.may_be_asked()
+        return self._host is None and not presence.source()
 
     def become(self, _command: list[str], _options: Options) -> None:
         """See Backend.become: a session has to be ended."""
@@ -91,6 +86,10 @@ class KmodBackend:
         self, command: list[str], options: Options, on_progress: Callable[[Progress], None] | None
     ) -> Outcome:
         """Trace `command`; see Backend.run."""
+        if os.geteuid() != 0:
+            from etrace.capture.remote import client
+
+            return client.trace(command, options, on_progress)
         from etrace.capture.kmod.run import trace
 
         return trace(self.host, command, options, on_progress)

@@ -23,6 +23,7 @@ from etrace.errors import CaptureError
 NOT_FOUND, NOT_EXECUTABLE, ETRACE_FAILED = 127, 126, 125
 STDERR = 2
 GO = signal.SIGUSR1
+PR_SET_PDEATHSIG = 1
 #: the held child checks this often whether etrace still runs
 CHECK_S = 1
 #: signals that Python ignores and a command expects to have their default
@@ -38,17 +39,21 @@ class Ended:
 
 
 class Command:
-    """A child that waits to become a command."""
+    """A child that waits to become a command.
 
-    def __init__(self, argv: list[str]) -> None:
+    With `still` it sleeps without a break until then: etraced sees by that that it is what it was.
+    """
+
+    def __init__(self, argv: list[str], *, still: bool = False) -> None:
         """Fork; the child waits for release()."""
         self.name = argv[0].rpartition("/")[2]
         parent = os.getpid()
+        follow = _death_signal() if still else None
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _become(argv, before, parent)
+                _become(argv, before, parent, follow)
         except OSError as error:
             raise CaptureError(
                 f"cannot start the command: {error.strerror}", "end other processes"
@@ -58,6 +63,10 @@ class Command:
         self._fd = os.pidfd_open(self.pid)
         self._released = False
         self._ended: Ended | None = None
+
+    def fileno(self) -> int:
+        """Return the pidfd of the child."""
+        return self._fd
 
     def release(self) -> None:
         """Let the child execute the command."""
@@ -95,15 +104,44 @@ class Command:
         return self._ended
 
 
-def _become(argv: list[str], mask: set[int | signal.Signals], parent: int) -> NoReturn:
+def _death_signal() -> Callable[[int], None]:
+    """Return a function that asks for a signal at the parent's death, prctl(2); 0: for none."""
+    import ctypes  # noqa: PLC0415  slow to import, and only for etraced
+
+    libc = ctypes.CDLL(None)
+
+    def ask(number: int) -> None:
+        libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(number), 0, 0, 0)
+
+    return ask
+
+
+def _wait_for_go(parent: int, follow: Callable[[int], None] | None) -> None:
+    """Return when etrace says so; end when it has ended."""
+    if follow is None:
+        while not signal.sigtimedwait({GO}, CHECK_S):
+            if os.getppid() != parent:
+                os._exit(ETRACE_FAILED)
+        return
+    follow(signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(ETRACE_FAILED)
+    signal.sigwait({GO})
+    follow(0)
+
+
+def _become(
+    argv: list[str],
+    mask: set[int | signal.Signals],
+    parent: int,
+    follow: Callable[[int], None] | None,
+) -> NoReturn:
     """Wait for GO, then execute; never returns, whatever happens: it is a copy of etrace."""
     status, path = ETRACE_FAILED, argv[0]
     try:
         _close_on_exec_now()
         path = _locate(argv[0])
-        while not signal.sigtimedwait({GO}, CHECK_S):
-            if os.getppid() != parent:
-                os._exit(ETRACE_FAILED)
+        _wait_for_go(parent, follow)
         for number in PYTHON_IGNORES:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

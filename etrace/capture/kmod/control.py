@@ -66,6 +66,7 @@ class Option(IntFlag):
     ISOLATE = 0x8
     OPEN_ONCE = 0x10
     DESCENDANTS = 0x20
+    UNPRIVILEGED = 0x40
 
 
 class Counter(IntEnum):
@@ -89,6 +90,7 @@ class Counter(IntEnum):
     SUPPRESSED_OPENS = 15
     MISSED_PROBES = 16
     NOT_IN_MEMORY = 17
+    PRIVILEGED = 18
 
 
 @dataclass(frozen=True, slots=True)

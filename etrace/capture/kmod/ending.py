@@ -134,6 +134,8 @@ WARNINGS = {
     Counter.IO_URING: "use{s} of io_uring: files opened through it are not in the trace",
     Counter.PASSED_FDS: "call{s} may have received descriptors, which have no event",
     Counter.MISSED_PROBES: "call{s} of rename, link or mount came during another one",
+    Counter.PRIVILEGED: "program{s} that you may not watch (set-uid, set-gid, with capabilities) "
+    "{was|were} left out, with all that {it|they} started",
     Counter.NEW_MOUNT_API: "use{s} of the newer mount calls (fsopen, move_mount): no Mount",
 }
 

@@ -31,7 +31,7 @@ PARTIAL = TRACE + ".partial"
 MAX_PARTIAL = 100
 #: as /proc/PID/environ: arguments and environments of root's programs hold secrets
 MODE = 0o600
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One traced command: a session whose root is its process, from before the exec to the end."""
+"""One traced command: a session whose root is its process, from before the exec to the end.
+
+Who runs the session, this process or etraced, is the matter of `Traced`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from pathlib import Path
+from typing import Any, Protocol
 
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
@@ -33,22 +39,75 @@ SURVIVORS = "process{es} outlive{s|} the command and continue{s|} unrecorded"
 LOST = "event{s} {is|are} lost"
 
 
-def plan(options: Options, root: Command) -> session.Plan:
-    """Return the session that these capture options ask for."""
+class Traced(Protocol):
+    """The session of a command that is still held."""
+
+    def watched(self) -> contextlib.AbstractContextManager[object]:
+        """Be able to tell of it inside the block; CaptureError when that is not possible."""
+
+    def live(self) -> int:
+        """Return how many traced tasks there are now; 0 when nobody says."""
+
+    def progress(self) -> Progress | None:
+        """Return the counts so far; None while there are none."""
+
+    def is_running(self) -> bool:
+        """Whether events are still recorded."""
+
+    def end(self, tell: Callable[[str], None], more: dict[str, Any]) -> Ending:
+        """End it and write its files; `more` goes into the stats. CaptureError."""
+
+
+@dataclass(slots=True)
+class Own:
+    """A session of this process, which is root's."""
+
+    host: Host
+    state: State
+    control: Control | None = None
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """See Traced.watched."""
+        with contextlib.closing(self.host.connect()) as control:
+            self.control = control
+            yield
+
+    def live(self) -> int:
+        """See Traced.live."""
+        return live_tasks(self.control) if self.control else 0
+
+    def progress(self) -> Progress | None:
+        """See Traced.progress."""
+        return collector.progress(self.host.states.progress, self.live())
+
+    def is_running(self) -> bool:
+        """See Traced.is_running."""
+        return session.is_running(self.state)
+
+    def end(self, tell: Callable[[str], None], more: dict[str, Any]) -> Ending:
+        """See Traced.end."""
+        return teardown.end_own(self.host, self.state, tell, more)
+
+
+def flags(options: Options) -> Option:
+    """Return what the kernel is to record."""
     wanted = {
         Option.ENVIRONMENT: options.env,
         Option.MOUNTS: options.mounts,
         Option.THREAD_NAMES: options.thread_names,
     }
-    flags = Option.NONE
-    for flag, on in wanted.items():
-        flags |= flag if on else Option.NONE
+    return reduce(or_, (flag for flag, on in wanted.items() if on), Option.NONE)
+
+
+def plan(options: Options, root: Command) -> session.Plan:
+    """Return the session that these capture options ask for."""
     return session.Plan(
         directory=Path(options.trace).parent,
         owner=options.owner or myself(),
         root_process=process.identify(root.pid),
         root_name=root.name,
-        options=flags,
+        options=flags(options),
         driver=process.identify(os.getpid()),
     )
 
@@ -64,19 +123,18 @@ def trace(
     with contextlib.closing(Command(command)) as held:
         try:
             state = session.begin(host, plan(options, held), remarks.append)
-            return _Run(host, options, held, state, on_progress, remarks).run()
+            return Run(Own(host, state), options, held, on_progress, remarks).run()
         finally:
             held.forsake()
 
 
 @dataclass(slots=True)
-class _Run:
+class Run:
     """A command with its session."""
 
-    host: Host
+    traced: Traced
     options: Options
     command: Command
-    state: State
     on_progress: Callable[[Progress], None] | None
     remarks: list[str]
     ended: Ended | None = None
@@ -90,7 +148,7 @@ class _Run:
                 ended, n_alive, duration_ns = self.follow()
             except BaseException:
                 with contextlib.suppress(CaptureError):
-                    teardown.end_own(self.host, self.state, self.remarks.append, {})
+                    self.traced.end(self.remarks.append, {})
                 raise
             more = {
                 "ended": self.named(ended),
@@ -99,7 +157,7 @@ class _Run:
                 "duration_ns": duration_ns,
             }
             try:
-                ending = teardown.end_own(self.host, self.state, self.remarks.append, more)
+                ending = self.traced.end(self.remarks.append, more)
             except CaptureError as error:
                 self.remarks += [error.message, error.hint]
                 status = ended.status or TRACE_INCOMPLETE
@@ -116,11 +174,11 @@ class _Run:
     def follow(self) -> tuple[Ended, int, int]:
         """Let the command run; return how it ended, how many tasks outlive it, and its time."""
         began = time.monotonic_ns()
-        with contextlib.closing(self.host.connect()) as control:
+        with self.traced.watched():
             self.command.release()
-            self.ended = self.command.wait(TICK_S, lambda: self.show(control))
+            self.ended = self.command.wait(TICK_S, self.show)
             duration_ns = time.monotonic_ns() - began
-            return self.ended, self.wait_for_survivors(control), duration_ns
+            return self.ended, self.wait_for_survivors(), duration_ns
 
     def hand_on(self, number: int) -> None:
         """Forward a signal to the command; after its end, stop waiting."""
@@ -130,21 +188,20 @@ class _Run:
         else:
             self.hurried = True
 
-    def show(self, control: Control) -> None:
+    def show(self) -> None:
         """Report progress; a failing status line does not stop the build."""
         if self.on_progress is None:
             return
         with contextlib.suppress(Exception):
-            live = live_tasks(control)
-            if (counts := collector.progress(self.host.states.progress, live)) is not None:
+            if (counts := self.traced.progress()) is not None:
                 self.on_progress(counts)
 
-    def wait_for_survivors(self, control: Control) -> int:
+    def wait_for_survivors(self) -> int:
         """Wait until no traced task is left, but not too long; return how many remain."""
         give_up = time.monotonic() + SURVIVAL_S
-        while n_alive := live_tasks(control):
+        while n_alive := self.traced.live():
             late = time.monotonic() > give_up and not self.options.wait_all
-            if late or self.hurried or not session.is_running(self.state):
+            if late or self.hurried or not self.traced.is_running():
                 break
             time.sleep(SURVIVAL_TICK_S)
         return n_alive

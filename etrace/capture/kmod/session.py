@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,7 +46,9 @@ KIB = 1024
 class Plan:
     """What to trace (a root process or a cgroup) and where to. `driver`: see State.
 
-    `root_name` is what to call the root, when not as it is called now.
+    `root_name` is what to call the root, when not as it is called now. `output` replaces the
+    directory; it has its INITCWD line. `check_root` raises when the root is not what it was;
+    nothing of the session is written before it has returned.
     """
 
     directory: Path
@@ -57,6 +61,8 @@ class Plan:
     buffer_kib: int = 0
     module: Path | None = None
     driver: process.Process | None = None
+    output: Output | None = None
+    check_root: Check | None = None
 
     @property
     def root_pid(self) -> int:
@@ -138,7 +144,7 @@ class _Beginning:
         host, plan = self.host, self.plan
         program = host.collector()
         buffer_kib = plan.buffer_kib or default_buffer_kib()
-        output = open_output(plan.directory, plan.owner)
+        output = plan.output or open_output(plan.directory, plan.owner)
         output.check((plan.trace_name, STATS))
         loaded = self.load_module()
         control = host.connect()
@@ -195,7 +201,7 @@ class _Beginning:
     def source(self, instance: Instance) -> collector.Source:
         """Return what the collector is to read."""
         plan = self.plan
-        cwd = process.working_directory(plan.root_pid or os.getpid())
+        cwd = "" if plan.output else process.working_directory(plan.root_pid or os.getpid())
         return collector.Source(self.host.tracefs.mount(), instance.path.name, cwd, plan.zstd)
 
     def open_files(
@@ -219,8 +225,9 @@ class _Beginning:
         """Start tracing; note the number of the session."""
         plan = self.plan
         request = Request(plan.root_pid, plan.cgroup, plan.options, state.instance)
-        started = control.start(request)
-        self.undo.callback(_stop_again, self.host, started.session)
+        with _only_if_unchanged(state.collector, plan.check_root):
+            started = control.start(request)
+            self.undo.callback(_stop_again, self.host, started.session)
         if lacks := probes.told(started.missing_probes):
             self.tell(lacks)
         state = dataclasses.replace(state, session=started.session)
@@ -231,12 +238,28 @@ class _Beginning:
         return state
 
 
+@contextlib.contextmanager
+def _only_if_unchanged(reader: process.Process, check_root: Check | None) -> Iterator[None]:
+    """Inside the block the collector stands still; it reads on if `check_root` is content."""
+    if check_root is None:
+        yield
+        return
+    os.kill(reader.pid, signal.SIGSTOP)  # a child that was not waited for
+    number = signal.SIGKILL
+    try:
+        yield
+        check_root()
+        number = signal.SIGCONT
+    finally:
+        os.kill(reader.pid, number)
+
+
 def _silent(_text: str) -> None:
     """Print nothing."""
 
 
 def _stop_again(host: Host, number: int) -> None:
-    with contextlib.closing(host.connect()) as control:
+    with contextlib.suppress(CaptureError), contextlib.closing(host.connect()) as control:
         control.stop(number)
 
 
@@ -260,6 +283,14 @@ def _refuse_foreign_session(control: Control) -> None:
 def is_running(state: State) -> bool:
     """Whether the session's collector lives; without it the kernel has ended the session."""
     return state.collector.is_alive()
+
+
+def already(host: Host) -> str:
+    """Return what to tell somebody who wants a session while one runs; empty when none does."""
+    state = host.states.read()
+    if state is None or not (is_running(state) or state.is_driven):
+        return ""
+    return f"a session is already running: {state.root}, since {clock(state.started)}"
 
 
 def clock(seconds: float) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from etrace.capture.kmod.handed import GONE, Handed
 from etrace.capture.kmod.output import ZSTD_SUFFIX, Output
 from etrace.capture.kmod.owner import Owner
 from etrace.capture.kmod.process import Process
@@ -72,18 +73,23 @@ class State:
         return {"schema": SCHEMA, **raw}
 
 
+def _output_from_json(raw: dict[str, Any]) -> Output:
+    """Return where the trace goes; a descriptor was that of the process that wrote the state."""
+    owner = raw["owner"]
+    place = (
+        Path(raw["directory"]),
+        Owner(owner["uid"], owner["gid"], tuple(owner["groups"])),
+        (raw["identity"][0], raw["identity"][1]),
+    )
+    return Handed(*place, GONE) if "fd" in raw else Output(*place)
+
+
 def _from_json(raw: dict[str, Any]) -> State:
     if raw.pop("schema") != SCHEMA:
         raise ValueError("another version wrote it")
-    output = raw.pop("output")
     device, inode = raw.pop("trace")
-    owner = output["owner"]
     return State(
-        output=Output(
-            Path(output["directory"]),
-            Owner(owner["uid"], owner["gid"], tuple(owner["groups"])),
-            (output["identity"][0], output["identity"][1]),
-        ),
+        output=_output_from_json(raw.pop("output")),
         trace=(device, inode),
         collector=Process(**raw.pop("collector")),
         driver=Process(**driver) if (driver := raw.pop("driver")) else None,

@@ -63,7 +63,8 @@ def end_own(host: Host, state: State, tell: Tell, more: dict[str, Any]) -> Endin
                 "another process has ended the session",
                 f"its trace is in {state.output.directory}",
             )
-        return take_apart(host, now, tell, never, more)
+        # a descriptor of the trace is known here only, not to the file of the state
+        return take_apart(host, dataclasses.replace(now, output=state.output), tell, never, more)
 
 
 def refuse_when_driven(state: State) -> None:
@@ -71,7 +72,7 @@ def refuse_when_driven(state: State) -> None:
     if state.driver is not None and state.is_driven:
         raise CaptureError(
             f"the session belongs to `etrace run`, process {state.driver.pid}",
-            "it ends when its command ends",
+            "it ends when its command ends; root can end one of etraced: systemctl stop etraced",
         )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from etrace.cli import etraced as service
 from etrace.cli import main, parser, xray
 from etrace.cli.cas import program as cas
 from etrace.errors import EtraceError
@@ -81,6 +82,7 @@ class Program:
     body: Command
     commands: tuple[Command, ...] = ()
     exit_status: str = ""
+    section: int = 1  #: of the manual
 
 
 DIRECTORIES = {"DIR"}
@@ -187,6 +189,13 @@ def _cas() -> Program:
     body = Command("cas", (), cas.SUMMARY, (*top.options, *common), (), "")
     usage = ("[OPTION]... MODULE [OPTION]... [MODULE [OPTION]...]...",)
     return Program("cas", cas.SUMMARY, usage, body, tuple(commands), EXIT_STATUS)
+
+
+def etraced() -> Program:
+    """Return the declaration of the service, which nobody types: no completion has it."""
+    summary = service.SUMMARY
+    body = _command(service.PROGRAM, summary, service.make_parser())
+    return Program(service.PROGRAM, summary, ("[OPTION]...",), body, (), EXIT_STATUS, 8)
 
 
 # ---- a C program ----

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations of the programs -> their man pages, committed as docs/man/NAME.1.
+"""Declarations of the programs -> their man pages, committed as docs/man/NAME.SECTION.
 
 `python -m etrace.cli.manual.pages` writes them, `--check` compares instead. Committed, because a
 build has neither the templates' renderer nor, before it is over, anything to import. Escapes:
@@ -16,13 +16,13 @@ from itertools import groupby
 from pathlib import Path
 
 from etrace import __version__
-from etrace.cli.manual.declarations import Program, etrace_cat, programs
+from etrace.cli.manual.declarations import Program, etrace_cat, etraced, programs
 from etrace.errors import EtraceError
 from etrace.render import render, write_or_check
 
 TEMPLATE = Path(__file__).with_name("templates") / "man.1.j2"
 WIDTH = 70  # of lines of the source, before escapes
-SEE_ALSO = ("cas", "etrace", "etrace_cat", "etrace_parser")
+SEE_ALSO = {"cas": 1, "etrace": 1, "etrace_cat": 1, "etrace_parser": 1, "etraced": 8}
 
 
 def escape(text: str) -> str:
@@ -50,7 +50,7 @@ def prose(text: str) -> str:
 
 def page(program: Program) -> str:
     """Return the man page of a program."""
-    others = [name for name in SEE_ALSO if name != program.name]
+    others = {name: section for name, section in SEE_ALSO.items() if name != program.name}
     values = {
         "program": program, "version": __version__, "others": others,
         "escape": escape, "filled": filled, "prose": prose,
@@ -63,8 +63,8 @@ def pages(top: Path) -> dict[Path, str]:
     command = shutil.which("etrace_cat", path=str(Path(sys.executable).parent))
     if command is None:
         raise EtraceError("etrace_cat is not built", "make build")
-    declared = (*programs(), etrace_cat(Path(command)))
-    return {top / "docs" / "man" / f"{p.name}.1": page(p) for p in declared}
+    declared = (*programs(), etraced(), etrace_cat(Path(command)))
+    return {top / "docs" / "man" / f"{p.name}.{p.section}": page(p) for p in declared}
 
 
 def main(argv: list[str] | None = None) -> int:

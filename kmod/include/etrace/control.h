@@ -80,7 +80,13 @@ enum etrace_notice {
 #define ETRACE_OPTION_ISOLATE 0x8 /* untraced tasks pay nothing; see START */
 #define ETRACE_OPTION_OPEN_ONCE 0x10 /* leave out a read-only open repeated by the same execution */
 #define ETRACE_OPTION_DESCENDANTS 0x20 /* also what the root has started before */
-#define ETRACE_OPTIONS_ALL 0x3f
+/*
+ * For an owner who acts for an ordinary user: a task that executes a program which its user may not
+ * watch (set-uid, set-gid, with capabilities, unreadable) is not traced from that execution on. With
+ * ROOT_PID only.
+ */
+#define ETRACE_OPTION_UNPRIVILEGED 0x40
+#define ETRACE_OPTIONS_ALL 0x7f
 
 /* Since the session's start; LIVE is a level. */
 enum etrace_counter {
@@ -102,6 +108,7 @@ enum etrace_counter {
 	ETRACE_COUNT_SUPPRESSED_OPENS, /* by OPEN_ONCE */
 	ETRACE_COUNT_MISSED_PROBES, /* calls that a kprobe had no time for; known after STOP */
 	ETRACE_COUNT_NOT_IN_MEMORY, /* paths whose names the kernel did not hold any more */
+	ETRACE_COUNT_PRIVILEGED, /* executions that UNPRIVILEGED left out, each with all that follows */
 	ETRACE_N_COUNTERS,
 };
 

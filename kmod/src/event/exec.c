@@ -256,6 +256,12 @@ static const struct etrace_handler handler = { .work = work_exec };
 
 /* ---- the tracepoint ---- */
 
+/* Whether the user of the program may not trace it: begin_new_exec() made it undumpable. */
+static bool is_privileged(const struct linux_binprm *bprm)
+{
+	return bprm->secureexec || bprm->interp_flags & BINPRM_FLAGS_ENFORCE_NONDUMP;
+}
+
 void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm)
 {
@@ -264,7 +270,10 @@ void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 
 	rcu_read_lock();
 	entry = etrace_task_find(task);
-	if (entry) {
+	if (entry && etrace_options & ETRACE_OPTION_UNPRIVILEGED && is_privileged(bprm)) {
+		etrace_count(ETRACE_COUNT_PRIVILEGED);
+		etrace_task_remove(entry); /* nothing of this execution was printed yet */
+	} else if (entry) {
 		entry->exec.file = get_file(bprm->file);
 		keep_names(&entry->exec, bprm);
 		etrace_defer(entry, &call, &handler);

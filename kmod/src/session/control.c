@@ -144,6 +144,8 @@ static int read_request(struct genl_info *info, struct etrace_session_request *r
 		NL_SET_ERR_MSG(info->extack, "INSTANCE must be the name of one directory");
 	else if (request->options & ~(u32)ETRACE_OPTIONS_ALL)
 		NL_SET_ERR_MSG(info->extack, "OPTIONS has a bit that this module does not know");
+	else if (request->cgroup && request->options & ETRACE_OPTION_UNPRIVILEGED)
+		NL_SET_ERR_MSG(info->extack, "UNPRIVILEGED needs ROOT_PID");
 	else if (!request->cgroup == !attributes[ETRACE_ATTR_ROOT_PID])
 		NL_SET_ERR_MSG(info->extack, "give either ROOT_PID or CGROUP");
 	else

@@ -1,49 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # In the guest: README's way through the kernel module, by the real commands over pyroute2, and what
-# goes wrong on it. WORK holds etrace.ko and python.tar (tests/vm/python_tree.py): Python in memory,
-# because reading a thousand small files over 9p takes minutes.
+# goes wrong on it.
 # cli_session.sh [short]: README's way alone, or all of it.
 # Leaves in WORK/cli: the traces, their databases, what the commands said, and `steps` (name, status).
 set -u
 extent=${1:-all}
 OUT=$WORK/cli
-HOME_=/run/etrace-guest # only root can write it: a module is loaded from nowhere else
-rm -rf "$OUT"
-mkdir -p "$OUT" $HOME_
-tar -xf "$WORK/python.tar" -C $HOME_ || exit 1
-install -m 0644 "$WORK/etrace.ko" $HOME_/etrace.ko
-export PYTHONHOME=$HOME_/python PYTHONDONTWRITEBYTECODE=1
-PYTHON=$HOME_/python/bin/python3
-cat >$HOME_/etrace <<EOF
-#!$PYTHON -s
-import sys
-from etrace.cli.main import etrace
-sys.exit(etrace())
-EOF
-cat >$HOME_/etrace_parser <<EOF
-#!$PYTHON -s
-import sys
-from etrace.cli.main import etrace_parser
-sys.exit(etrace_parser())
-EOF
-chmod 0755 $HOME_/etrace $HOME_/etrace_parser
-export PATH=$HOME_:$PATH
-
-# step NAME EXPECTED COMMAND...: run it, keep what it said, note its status.
-step() {
-	name=$1 expected=$2
-	shift 2
-	began=$(cut -d' ' -f1 /proc/uptime)
-	"$@" >"$OUT/$name.out" 2>"$OUT/$name.err"
-	status=$?
-	echo "$name $status $expected $began $(cut -d' ' -f1 /proc/uptime)" >>"$OUT/steps"
-	if [ $status != "$expected" ]; then
-		echo "FAILED $name: status $status instead of $expected"
-		tail -n 20 "$OUT/$name.out" "$OUT/$name.err"
-		failed=1
-	fi
-}
+. ./guest/python.sh
 
 # unchanged NAME: nothing of a session is left.
 unchanged() {
@@ -54,7 +18,6 @@ unchanged() {
 	[ -z "$left" ] || { echo "FAILED $1: left: $left"; failed=1; }
 }
 
-failed=0
 start="etrace start --module $HOME_/etrace.ko --buffer-size 2048"
 project=$HOME_/project
 mkdir $project

@@ -54,6 +54,7 @@ static const char *const counter_names[ETRACE_N_COUNTERS] = {
 	[ETRACE_COUNT_SUPPRESSED_OPENS] = "suppressed_opens",
 	[ETRACE_COUNT_MISSED_PROBES] = "missed_probes",
 	[ETRACE_COUNT_NOT_IN_MEMORY] = "not_in_memory",
+	[ETRACE_COUNT_PRIVILEGED] = "privileged",
 };
 
 _Static_assert(sizeof(counter_names) / sizeof(*counter_names) == ETRACE_N_COUNTERS,
@@ -84,6 +85,7 @@ static const struct {
 	{ "--isolate", ETRACE_OPTION_ISOLATE },
 	{ "--open-once", ETRACE_OPTION_OPEN_ONCE },
 	{ "--descendants", ETRACE_OPTION_DESCENDANTS },
+	{ "--unprivileged", ETRACE_OPTION_UNPRIVILEGED },
 };
 
 struct arguments {

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accepts connections, gives each a process, bounds how many there are, and ends when idle."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from etrace.capture.kmod import teardown
+from etrace.capture.kmod.handed import Handed
+from etrace.capture.kmod.host import Host
+from etrace.capture.remote import protocol
+from etrace.errors import EtraceError
+from etrace.service.caller import Caller, caller_of
+from etrace.service.connection import serve
+
+#: connections at once; one runs the session, the others ask whether one could
+MAX_CONNECTIONS, MAX_PER_USER = 32, 4
+PAUSE_S = 0.05
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Daemon:
+    """The service; `idle_s` without a connection end it."""
+
+    listener: socket.socket
+    host: Host
+    tell: Tell
+    idle_s: float
+    workers: dict[int, int] = field(default_factory=dict)  #: pid -> uid of the caller
+    ending: bool = False
+
+    def run(self) -> None:
+        """Serve until a signal comes or nobody does."""
+        tidy(self.host, self.tell)
+        reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            signal.signal(number, self._note)
+        self.listener.setblocking(False)
+        poll = select.poll()
+        poll.register(reader, select.POLLIN)
+        poll.register(self.listener, select.POLLIN)
+        while not self.ending:
+            ready = [fd for fd, _ in poll.poll(None if self.workers else self.idle_s * 1000)]
+            if not ready and not self.workers:
+                return
+            if reader in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(reader, 4096)
+            self._reap()
+            if self.listener.fileno() in ready and not self.ending:
+                self._accept()
+        self._end_workers()
+
+    def _note(self, number: int, _frame: object) -> None:
+        self.ending = self.ending or number != signal.SIGCHLD
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self.listener.accept()
+        except OSError:  # gone again, or too many descriptors: systemd keeps the rest waiting
+            return
+        with sock:
+            try:
+                caller = caller_of(sock)
+                self._refuse_crowd(caller)
+                self._fork(sock, caller)
+            except EtraceError as error:
+                sock.setblocking(False)
+                with contextlib.suppress(OSError):
+                    protocol.send(sock, {"error": error.message, "hint": error.hint})
+                    sock.recv(1)  # unread, a request would make the answer a reset connection
+            except OSError as error:
+                self.tell(f"a connection was dropped: {error.strerror}")
+
+    def _refuse_crowd(self, caller: Caller) -> None:
+        of_user = sum(uid == caller.uid for uid in self.workers.values())
+        if of_user >= MAX_PER_USER or len(self.workers) >= MAX_CONNECTIONS:
+            raise EtraceError("etraced: too many connections", "wait for your other captures")
+
+    def _fork(self, sock: socket.socket, caller: Caller) -> None:
+        pid = os.fork()
+        if pid:
+            self.workers[pid] = caller.uid
+            return
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            self.listener.close()
+            serve(sock, caller, self.host)
+            status = 0
+        except BaseException as error:  # noqa: BLE001  a copy of the daemon must not go on
+            self.tell(f"a session ended by {type(error).__name__}: {error}")
+        finally:
+            os._exit(status)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                pid = 0
+            if pid == 0:
+                return
+            self.workers.pop(pid, None)
+
+    def _end_workers(self) -> None:
+        """Let each session end with what it has; the callers are told."""
+        for pid in self.workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        while self.workers:
+            time.sleep(PAUSE_S)
+            self._reap()
+
+
+def tidy(host: Host, tell: Tell) -> None:
+    """Clean up after a session of an etraced that was killed; its caller has the trace."""
+    try:
+        with host.states.locked():
+            state = host.states.read()
+            if state is None or not isinstance(state.output, Handed):
+                return
+            if state.collector.is_alive() or state.is_driven:
+                return
+            began = time.strftime("%H:%M:%S", time.localtime(state.started))
+            tell(f"the session of {began} was cut off; it is cleaned up")
+            teardown.take_apart(host, state, tell, teardown.never, {})
+    except EtraceError as error:
+        tell(error.message)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What etraced takes from a caller: their own file, and a sleeping child with their own rights."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_kernel import NOBODY
+from service_host import DROP, as_nobody, python, until
+
+from etrace.service import caller as caller_module
+from etrace.service.caller import (
+    Caller,
+    RefusedError,
+    check_process,
+    check_trace,
+    file_size_limit,
+)
+
+pytestmark = pytest.mark.root
+SLEEP = ["/bin/sleep", "60"]
+
+
+@pytest.fixture
+def me() -> Caller:
+    """The parent of all processes here, as if it were the user's."""
+    return Caller(os.getpid(), NOBODY.uid, NOBODY.gid)
+
+
+@pytest.fixture
+def started() -> Iterator[Any]:
+    """Starts processes; returns their pidfd."""
+    with ExitStack() as stack:
+
+        def start(process: subprocess.Popen[bytes]) -> int:
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            pidfd = os.pidfd_open(process.pid)
+            stack.callback(os.close, pidfd)
+            return pidfd
+
+        yield start
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller_module, "STILL_S", 3.0)
+
+
+def program(public: Path, mode: int, gid: int = 0) -> str:
+    """A copy of sleep, of root."""
+    path = public / "sleeper"
+    shutil.copy("/bin/sleep", path)
+    os.chown(path, 0, gid)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_a_sleeping_child_of_the_caller_may_be_traced(me: Caller, started: Any) -> None:
+    target = check_process(started(child := as_nobody(SLEEP)), me)
+    assert target.pid == child.pid
+    target.check()
+
+
+def test_a_process_of_another_user_is_refused(me: Caller, started: Any) -> None:
+    with pytest.raises(RefusedError, match="another user"):
+        check_process(started(subprocess.Popen(SLEEP)), me)
+
+
+def test_a_set_uid_program_is_refused(me: Caller, started: Any, public: Path) -> None:
+    with pytest.raises(RefusedError, match="another user"):
+        check_process(started(as_nobody([program(public, 0o4755), "60"])), me)
+
+
+def test_a_set_gid_program_is_refused(me: Caller, started: Any, public: Path) -> None:
+    with pytest.raises(RefusedError, match="rights that its user does not have"):
+        check_process(started(as_nobody([program(public, 0o2755, 1), "60"])), me)
+
+
+def test_a_program_that_the_caller_cannot_read_is_refused(
+    me: Caller, started: Any, public: Path
+) -> None:
+    with pytest.raises(RefusedError, match="rights that its user does not have"):
+        check_process(started(as_nobody([program(public, 0o711), "60"])), me)
+
+
+def test_capabilities_of_others_are_refused(started: Any) -> None:
+    weak, strong = as_nobody(SLEEP), subprocess.Popen(SLEEP)
+    started(weak)
+    started(strong)
+    fields = caller_module._fields(strong.pid) | {"Owner": "0", "PPid": str(weak.pid)}
+    with pytest.raises(RefusedError, match="capabilities"):
+        caller_module._refuse_foreign(fields, Caller(weak.pid, 0, 0))
+
+
+def test_a_process_of_another_parent_is_refused(me: Caller, started: Any) -> None:
+    other = Caller(1, me.uid, me.gid)
+    with pytest.raises(RefusedError, match="not a child"):
+        check_process(started(as_nobody(SLEEP)), other)
+
+
+def test_a_process_with_threads_is_refused(me: Caller, started: Any) -> None:
+    thread = "drop(); threading.Thread(target=time.sleep, args=[60]).start()"
+    pidfd = started(process := python(f"import threading, time\n{DROP}\n{thread}"))
+    until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 2)
+    with pytest.raises(RefusedError, match="threads"):
+        check_process(pidfd, me)
+
+
+def test_a_process_that_does_not_wait_is_refused(me: Caller, started: Any) -> None:
+    with pytest.raises(RefusedError, match="does not wait"):
+        check_process(started(as_nobody(["/bin/sh", "-c", "while :; do :; done"])), me)
+
+
+def test_a_process_that_ran_meanwhile_is_refused(me: Caller, started: Any) -> None:
+    """It may have become a set-uid program and back."""
+    process = as_nobody(["/bin/cat"], stdin=subprocess.PIPE)
+    target = check_process(started(process), me)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    process.stdout.read(1)
+    until(lambda: "S (sleeping)" in Path(f"/proc/{process.pid}/status").read_text())
+    with pytest.raises(RefusedError, match="ran before it was traced"):
+        target.check()
+
+
+def test_a_process_that_has_ended_is_refused(me: Caller, started: Any) -> None:
+    process = as_nobody(SLEEP)
+    pidfd = started(process)
+    target = check_process(pidfd, me)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with pytest.raises(RefusedError, match="has ended"):
+        target.check()
+    with pytest.raises(RefusedError, match="has ended"):
+        check_process(pidfd, me)
+
+
+def test_what_is_no_pidfd_is_refused(me: Caller, tmp_path: Path) -> None:
+    with (tmp_path / "x").open("w+b") as file, pytest.raises(RefusedError, match="no pidfd"):
+        check_process(file.fileno(), me)
+
+
+# ---- the trace
+
+
+def opened(path: Path, flags: int, uid: int = NOBODY.uid) -> int:
+    fd = os.open(path, flags | os.O_CREAT, 0o600)
+    os.chown(path, uid, uid)
+    return fd
+
+
+def test_a_trace_of_the_caller_is_taken(me: Caller, tmp_path: Path) -> None:
+    fd = opened(tmp_path / "x", os.O_RDWR)
+    check_trace(fd, me)
+    os.close(fd)
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY, os.O_PATH])
+def test_a_trace_that_cannot_be_read_and_written_is_refused(
+    me: Caller, tmp_path: Path, flags: int
+) -> None:
+    os.close(opened(tmp_path / "x", os.O_RDWR))
+    fd = os.open(tmp_path / "x", flags)
+    with pytest.raises(RefusedError, match="not open for reading and writing"):
+        check_trace(fd, me)
+    os.close(fd)
+
+
+def test_a_file_of_another_user_is_refused(me: Caller, tmp_path: Path) -> None:
+    """A set-uid program may open it, and be made to hand it on."""
+    fd = opened(tmp_path / "x", os.O_RDWR, 0)
+    with pytest.raises(RefusedError, match="another user"):
+        check_trace(fd, me)
+    os.close(fd)
+
+
+def test_what_is_no_file_is_refused(me: Caller) -> None:
+    for fd in (*os.pipe(), os.open("/dev/null", os.O_RDWR), os.open("/", os.O_RDONLY)):
+        with pytest.raises(RefusedError, match="not a regular file"):
+            check_trace(fd, me)
+        os.close(fd)
+
+
+def test_the_callers_limit_of_file_sizes_is_known(started: Any) -> None:
+    command = ["/bin/sh", "-c", "ulimit -f 8; exec sleep 60"]
+    process = as_nobody(command)
+    started(process)
+    until(lambda: file_size_limit(Caller(process.pid, 1, 1)) == 8 * 512)
+    assert file_size_limit(Caller(1 << 30, 1, 1)) == -1

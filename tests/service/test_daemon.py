@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etraced as its callers see it: sessions, and what ends them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from fake_kernel import NOBODY
+from service_host import Service, answer, until
+
+from etrace.capture.remote import protocol
+from etrace.service import connection, daemon
+
+pytestmark = pytest.mark.root
+CLEAN = ["the module is loaded"]
+
+
+def recording(service: Service) -> bool:
+    state = service.machine.states.read()
+    return state is not None and state.session > 0
+
+
+def test_a_user_gets_a_trace_of_their_own(service: Service, public: Path) -> None:
+    status, remarks, stats = service.run(public, "true")
+    assert (status, remarks) == (0, [])
+    trace = (public / ".nfsdb").read_text().splitlines()
+    assert trace == ["INITCWD=/", "4194305,0,1,0!Exit|status=0"]
+    assert json.loads((public / ".nfsdb.stats").read_text()) == stats
+    assert (stats["backend"], stats["ended"], stats["exit_status"]) == ("kmod", "exit", 0)
+    for name in (".nfsdb", ".nfsdb.stats"):
+        found = (public / name).stat()
+        assert (found.st_uid, found.st_mode & 0o777) == (NOBODY.uid, 0o600)
+    assert service.machine.changes() == CLEAN
+
+
+def test_the_commands_status_is_the_captures(service: Service, public: Path) -> None:
+    assert service.run(public, "sh", "-c", "exit 7")[0] == 7
+    assert service.run(public, "no-such-command-here")[0] == 127
+
+
+def test_a_loss_is_told_and_noted_in_the_trace(service: Service, public: Path) -> None:
+    service.machine.behave(records=4)
+    status, remarks, stats = service.run(public, "true")
+    assert status == 125
+    assert (stats["lost"], "6 events are lost" in remarks[0]) == (6, True)
+    assert "[LOST 6 EVENTS]" in (public / ".nfsdb").read_text()
+
+
+def test_one_session_at_a_time(service: Service, public: Path) -> None:
+    first = service.client(public, "sleep", "3")
+    until(lambda: recording(service))
+    other = public / "other"
+    message, hint = service.run(other, "true")
+    assert "a session is already running: process" in message
+    assert "without the module" in hint
+    assert not list(other.glob(".nfsdb*"))
+    assert answer(first)[0] == 0
+
+
+def test_the_session_ends_with_its_caller(service: Service, public: Path) -> None:
+    client = service.client(public, "sleep", "60")
+    until(lambda: recording(service))
+    client.kill()
+    client.wait()
+    until(lambda: service.machine.changes() == CLEAN)
+    assert service.run(public, "true")[0] == 0
+    assert (public / ".nfsdb.partial").exists()
+
+
+def test_a_killed_collector_does_not_stop_the_build(service: Service, public: Path) -> None:
+    client = service.client(public, "sh", "-c", "sleep 1; exit 0")
+    until(lambda: recording(service))
+    (pid,) = service.machine.collectors()
+    os.kill(pid, signal.SIGKILL)
+    status, remarks, stats = answer(client)
+    assert (status, stats["ended"]) == (125, "collector-died")
+    assert any("collector died" in remark for remark in remarks)
+    assert (public / ".nfsdb").exists()
+    assert service.machine.changes() == CLEAN
+
+
+def test_a_full_disk_is_named(service: Service, public: Path) -> None:
+    full = {"error": "No space left on device", "ended": "write-error", "lost": 3}
+    service.machine.behave(stats=full)
+    status, remarks, stats = service.run(public, "true")
+    assert (status, stats["ended"]) == (125, "write-error")
+    assert any("No space left on device" in remark for remark in remarks)
+
+
+def test_a_stop_of_the_service_ends_the_session_and_says_so(service: Service, public: Path) -> None:
+    client = service.client(public, "sleep", "2")
+    until(lambda: recording(service))
+    service.stop()
+    status, remarks, _ = answer(client)
+    assert status == 125
+    assert any("etraced was stopped during the session" in remark for remark in remarks)
+    assert "Exit|status=0" in (public / ".nfsdb").read_text()
+    assert service.machine.changes() == CLEAN
+
+
+def test_a_killed_service_leaves_a_trace_and_the_next_one_cleans_up(
+    service: Service, public: Path
+) -> None:
+    client = service.client(public, "sleep", "2")
+    until(lambda: recording(service))
+    service.stop(signal.SIGKILL)
+    service.machine.end_collectors()  # as systemd kills the whole control group
+    status, remarks, stats = answer(client)
+    assert (status, stats["ended"]) == (125, "service-died")
+    assert any("etraced ended during the session" in remark for remark in remarks)
+    assert (public / ".nfsdb").read_text().startswith("INITCWD=/\n")
+    assert service.machine.changes() != CLEAN
+    service.start()
+    until(lambda: service.machine.changes() == CLEAN)
+    assert "was cut off; it is cleaned up" in service.said.read_text()
+    assert service.run(public, "true")[0] == 0
+
+
+def test_a_probe_says_whether_a_session_could_begin(service: Service) -> None:
+    assert service.ask(protocol.request(protocol.PROBE)) == {"works": True}
+
+
+def test_without_the_module_the_way_to_it_is_named(service: Service, public: Path) -> None:
+    service.stop()
+    service.machine.modules.loaded = False
+    service.start()
+    message, hint = service.run(public, "touch", str(public / "mark"))
+    assert (message, "modprobe" in hint) == ("the kernel module is not loaded", True)
+    assert not (public / "mark").exists()
+    assert not list(public.glob(".nfsdb*"))
+
+
+def test_it_ends_when_nobody_asks(service: Service) -> None:
+    service.stop()
+    service.start(idle_s=0.3)
+    service.process.join(10)
+    assert service.process.exitcode == 0
+
+
+# ---- as if attacked
+
+
+def test_a_slow_caller_is_cut_off(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    service.stop()
+    monkeypatch.setattr(connection, "REQUEST_S", 1)
+    service.start()
+    with service.connected() as sock:
+        began = time.monotonic()
+        sock.recv(1024)  # what it says to that, or nothing
+        assert time.monotonic() - began < 10
+
+
+def test_the_connections_of_a_user_are_bounded(service: Service) -> None:
+    held = [service.connected() for _ in range(daemon.MAX_PER_USER)]
+    for one in held:
+        one.__enter__()
+    refused = service.ask(protocol.request(protocol.PROBE))
+    assert refused is not None
+    assert "too many connections" in refused["error"]
+    for one in held:
+        one.__exit__(None, None, None)
+    until(lambda: service.ask(protocol.request(protocol.PROBE)) == {"works": True})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"etraced": 2, "do": "probe"},
+        {"etraced": 1, "do": "shutdown"},
+        {"etraced": 1, "do": "stop"},
+        {"etraced": 1, "do": "trace"},
+        {"etraced": 1, "do": "probe", "module": "/tmp/evil.ko"},
+        {"etraced": 1, "do": "probe", "options": ["isolate"]},
+        {"etraced": 1, "do": "probe", "options": "env"},
+        {"etraced": 1, "do": ["probe"]},
+    ],
+)
+def test_what_is_no_request_is_refused(service: Service, message: dict[str, object]) -> None:
+    reply = service.ask(message)
+    assert reply is not None
+    assert "error" in reply
+
+
+@pytest.mark.parametrize("data", [b"{", b"[" * 900, b"[]", b"\xff\xfe", b"{" + b" " * 2000 + b"}"])
+def test_bytes_that_are_no_message_are_refused(service: Service, data: bytes) -> None:
+    with service.connected() as sock:
+        sock.send(data)
+        reply, _ = protocol.receive(sock, protocol.MAX_REPLY_BYTES)
+    assert reply is not None
+    assert "error" in reply
+
+
+def test_descriptors_of_root_are_not_traced_for_a_user(service: Service, public: Path) -> None:
+    """The file is root's, as if a set-uid program had been made to pass it on."""
+    with (public / "file").open("w+b") as file:
+        pidfd = os.pidfd_open(os.getpid())
+        reply = service.ask(protocol.request(protocol.TRACE), (file.fileno(), pidfd))
+        os.close(pidfd)
+    assert reply is not None
+    assert "the process" in reply["error"]  # it has threads, or is no child: the caller itself
+    assert service.machine.changes() == CLEAN
