@@ -28,6 +28,7 @@ DIFFERENCES = (
 #: paths that are elsewhere on Debian: pattern, replacement
 PLACES = (
     (r"/usr/share/zsh/vendor-completions/", "/usr/share/zsh/site-functions/"),
+    (r"^/lib/systemd/", "/usr/lib/systemd/"),  # of Debian 12
     (r"^(/usr/share/man/.*)\.gz$", r"\1"),
     (r"^/usr/share/doc/etrace-doc/html", "/usr/share/doc/etrace/html"),
 )

@@ -25,7 +25,8 @@ def website(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_every_command_is_on_the_page_of_its_program(website: ModuleType) -> None:
     pages = dict(website.command_pages())
     assert set(pages) == {
-        f"commands/{name}.md" for name in ("cas", "etrace", "etrace_cat", "etrace_parser")
+        f"commands/{name}.md"
+        for name in ("cas", "etrace", "etrace_cat", "etrace_parser", "etraced")
     }
     titles = re.findall(r"^### (.*)$", pages["commands/cas.md"], re.MULTILINE)
     assert sorted(titles) == sorted(", ".join((c.name, *c.aliases)) for c in cas.COMMANDS)
