@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine that is installed from the packages: `-m install.run [SUITE...]`; root.
+"""A machine installed from the packages: `-m install.run [SUITE...] [--without PACKAGE]`; root.
 
 The packages are built in a fresh minimal root from a clean clone, put into an archive of their own,
 and installed by apt into a root with systemd and the distribution's kernel, where DKMS builds the
@@ -9,6 +9,7 @@ printed is in build/install/SUITE/.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import re
@@ -27,8 +28,7 @@ from install.steps import BUILDER, IN_MACHINE, IN_ROOT, OTHER
 LOGS = TOP / "build" / "install"
 SECONDS = 2400
 ENDED = re.compile(r"^@begin (\d+)\n(.*?)^@end \1 (\d+) (\d+)$", re.MULTILINE | re.DOTALL)
-ARCHIVE = "srv/packages"
-SOURCES = f"deb [trusted=yes] file:/{ARCHIVE} ./\n"
+SOURCES = "deb [trusted=yes] file:/srv/packages ./\n"
 NEWER = "+newer"
 
 
@@ -54,29 +54,28 @@ def packages(suite: str) -> Path:
     return path
 
 
-def offer(made: Path, root: Path) -> None:
-    """Put an archive of the packages into a root, and a newer version of them beside it."""
-    archive = root / ARCHIVE
-    archive.mkdir(parents=True)
-    for path in made.glob("*.deb"):
-        shutil.copy(path, archive)
-    index(archive)
-    newer = archive.with_name("newer")
-    newer.mkdir()
-    for path in made.glob("*.deb"):
-        renumber(path, newer)
-    index(newer)
+def offer(made: Path, root: Path, without: str) -> None:
+    """Put archives of the packages and of newer ones into a root, `without` a dependency."""
+    for name, suffix in (("packages", ""), ("newer", NEWER)):
+        archive = root / "srv" / name
+        archive.mkdir()
+        for path in made.glob("*.deb"):
+            rewrite(path, archive, suffix, without)
+        index(archive)
     (root / "etc/apt/sources.list.d/machine.list").write_text(SOURCES)
 
 
-def renumber(path: Path, folder: Path) -> None:
-    """Write a package with a higher version number; other fields name it too."""
+def rewrite(path: Path, folder: Path, suffix: str, without: str) -> None:
+    """Write a package with a suffix to its version, which other fields name too."""
     tree = folder / "tree"
     subprocess.run(["dpkg-deb", "-R", path, tree], check=True)
     control = tree / "DEBIAN/control"
     text = control.read_text()
     [version] = re.findall(r"^Version: (.*)$", text, re.MULTILINE)
-    control.write_text(text.replace(version, version + NEWER))
+    text = text.replace(version, version + suffix)
+    if without:
+        text = re.sub(rf"^(Depends:.*?) {re.escape(without)}\b[^,\n]*,?", r"\1", text, flags=re.M)
+    control.write_text(text)
     subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", tree, folder], check=True,
                    stdout=subprocess.DEVNULL)  # fmt: skip
     shutil.rmtree(tree)
@@ -91,7 +90,7 @@ def index(folder: Path) -> None:
         )  # fmt: skip
 
 
-def take(suite: str, logs: Path) -> list[bool]:
+def take(suite: str, logs: Path, without: str) -> list[bool]:
     """Install, boot and use a machine; return whether each step passed."""
     made = packages(suite)
     passed: list[bool] = []
@@ -101,7 +100,7 @@ def take(suite: str, logs: Path) -> list[bool]:
         place = sources.fetch("bzip2", root / BUILDER.home[1:])
         subprocess.run(["chown", "-R", f"{BUILDER.number}:{BUILDER.number}", place], check=True)
         place.rename(root / BUILDER.home[1:] / "bzip2")
-        offer(made, root)
+        offer(made, root, without)
         for i, step in enumerate(IN_ROOT):
             passed.append(take_in_root(suite, step, root, logs / f"root-{i}.log"))
             if not passed[-1]:
@@ -136,8 +135,17 @@ def judge(suite: str, said: str, logs: Path) -> list[bool]:
     return passed
 
 
-def main(suites: list[str]) -> int:
+def main(words: list[str]) -> int:
     """Run each suite; the last line counts steps."""
+    parser = argparse.ArgumentParser(prog="python3 -m install.run")
+    parser.add_argument("suites", nargs="*", default=["bookworm"], metavar="SUITE")
+    parser.add_argument(
+        "--without",
+        default="",
+        metavar="PACKAGE",
+        help="leave this dependency out of the packages: the test has to fail",
+    )
+    args = parser.parse_args(words)
     if os.geteuid() != 0:
         print(
             "install: only root can make a root file system: sudo make test-install",
@@ -152,12 +160,12 @@ def main(suites: list[str]) -> int:
         print("install: another run is at work in this tree", file=sys.stderr)
         return 1
     results: list[bool] = []
-    for suite in suites or ["bookworm"]:
+    for suite in args.suites:
         logs = LOGS / suite
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir(parents=True)
         try:
-            results += take(suite, logs)
+            results += take(suite, logs, args.without)
         except machine.MachineError as error:
             print(error, file=sys.stderr)
             results.append(False)

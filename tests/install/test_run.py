@@ -43,18 +43,20 @@ def test_steps_run_as_their_users_and_report_their_status(tmp_path: Path) -> Non
     assert (number, text, status) == ("0", "42\n", "3")
 
 
-def test_a_newer_package_names_itself_and_its_fellows(tmp_path: Path) -> None:
+def test_a_rewritten_package_is_newer_and_lacks_a_dependency(
+    tmp_path: Path,
+) -> None:
     tree = tmp_path / "tree"
     (tree / "DEBIAN").mkdir(parents=True)
     (tree / "DEBIAN/control").write_text(
         "Package: a\nVersion: 1-1\nArchitecture: all\nMaintainer: m <m@example.org>\n"
-        "Depends: b (= 1-1)\nDescription: d\n"
+        "Depends: c, b (= 1-1), d\nDescription: d\n"
     )
     subprocess.run(["dpkg-deb", "-b", tree, tmp_path / "a.deb"], check=True, capture_output=True)
     folder = tmp_path / "newer"
     folder.mkdir()
-    run.renumber(tmp_path / "a.deb", folder)
+    run.rewrite(tmp_path / "a.deb", folder, "+newer", without="c")
     run.index(folder)
     listed = (folder / "Packages").read_text()
     assert "Version: 1-1+newer\n" in listed
-    assert "Depends: b (= 1-1+newer)\n" in listed
+    assert "Depends: b (= 1-1+newer), d\n" in listed
