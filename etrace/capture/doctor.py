@@ -51,7 +51,7 @@ class Finding:
 
 def _yama() -> str:
     if not YAMA.exists():
-        return "not in this kernel (nothing forbidden)"
+        return "not in this kernel (no restriction)"
     value = YAMA.read_text().strip()
     return f"{value}: {YAMA_MEANING.get(value, 'unknown')}"
 

@@ -26,7 +26,7 @@ MEGA = 1e6
 EPILOG = """\
 The output appears whole or not at all. docs/nfsdb-json.md describes its keys.
 
-exit status: 0 the trace is clean; 2 parts of the trace were left out, as reported on standard error
+exit status: 0 every line was used; 2 parts of the trace were left out, as standard error reports
 (or wrong usage); 1 nothing was usable, the input cannot be read or the output cannot be written.
 """
 

@@ -153,6 +153,6 @@ def load() -> Tools:
     for file in sorted(Path(__file__).parent.glob("*.toml")):
         tables = tomllib.loads(file.read_text())
         for name in tables.keys() & raw.keys():
-            raise SpecError(f"compilers: {file.name}: {name} is in another file too")
+            raise SpecError(f"compilers: {file.name}: {name} is also in another file")
         raw |= tables
     return Tools(raw)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database in the forms of other tools: one writer a file."""
+"""The database in the formats of other tools, one module for each."""

@@ -2,10 +2,9 @@
 """The tables `compilations*` -> compile_commands.json, for clangd, clang-tidy and editors.
 
 Format: "JSON Compilation Database Format Specification" of the Clang documentation. One entry for
-each compiled file; what the same command compiled twice is there once. The arguments are those of
-the traced command; of a stage that a driver started they are the driver's. Launchers are left away:
-`ccache gcc -c a.c` is `gcc -c a.c`, whether ccache then ran gcc, with other arguments, or had the
-object.
+each compiled file; identical entries appear once. The arguments are those of the traced command; a
+stage that a driver started has the driver's. Launchers are left away: `ccache gcc -c a.c` is `gcc
+-c a.c`, whether ccache then ran gcc, with other arguments, or had the object.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def entries(
 ) -> list[Entry]:
     """Return the entries of compilations, all or by row, in their order, identical ones once.
 
-    Of sources that `choice` takes, if one is given; bytes by surrogateescape. EtraceError when the
+    With `choice` only its sources; bytes by surrogateescape. EtraceError when the
     database has no compilations yet.
     """
     table = image.tables.get("compilations")
@@ -64,7 +63,7 @@ def _unique(found: Iterable[Entry]) -> list[Entry]:
 
 
 class _Commands:
-    """The commands of one image, as somebody wrote them."""
+    """The commands of one image, as a user would write them."""
 
     def __init__(self, image: Image) -> None:
         self._image, self._tools = image, tools.load()
@@ -76,7 +75,7 @@ class _Commands:
         execution = table["execution"][row]
         if table["is_child"][row]:
             execution = self._executions["parent"][execution]
-        seen = {execution}  # a damaged database may hold a ring
+        seen = {execution}  # a damaged database may contain a cycle
         while (outer := self._outer(execution)) not in seen and self._launched(outer):
             seen.add(outer)
             execution = outer
@@ -94,7 +93,7 @@ class _Commands:
         return [self._image.string(arguments[i]) for i in span]
 
     def _launched(self, row: int) -> Sequence[bytes]:
-        """Return what an execution of a launcher was to run; nothing for all others."""
+        """Return the command that a launcher runs; empty for other programs."""
         if row == NONE or self._executions["binary"][row] == NONE:
             return ()
         argv = self._told(row)
@@ -128,7 +127,7 @@ def _entries_of(
 
 
 def _output_of(file: bytes, n_files: int, objects: list[bytes]) -> bytes | None:
-    """Return what a file was compiled into: of several objects the one that has its name."""
+    """Return the object of a source; of several objects the one with its name."""
     if n_files == 1 or len(objects) <= 1:
         return objects[0] if objects else None
     return next((each for each in objects if _stem(each) == _stem(file)), None)

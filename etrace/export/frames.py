@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Tables of an image -> Arrow tables for people: text instead of row numbers, null for -1.
 
-Needs pyarrow. What is a number stays the memory of the image. Columns that number strings or paths
-become dictionaries of text, in which bytes that are not UTF-8 are shown as `\xNN`. Lists of one
-value each (`argv`) become lists; all others are tables that name their owner's row, `row` there.
+Needs pyarrow. Numbers stay in the memory of the image. Columns that number strings or paths become
+dictionaries of text, with bytes that are not UTF-8 as `\xNN`. Lists of single values (`argv`)
+become lists. Other parts are tables that name the row of their owner, `row` there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INSTALL_HINT = "install them: pip install 'etrace[analytics]' (or: pip install pyarrow duckdb)"
-#: columns that number strings, by table
+#: columns with rows of strings, by table
 STRINGS = {
     "executions": {"cwd"},
     "opens": {"original"},
@@ -30,7 +30,7 @@ STRINGS = {
     "compilation_definitions": {"name", "value"},
     "patterns": {"string"},
 }
-#: columns that number paths
+#: columns with rows of paths
 PATHS = {
     "executions": {"binary"},
     "opens": {"path"},
@@ -52,9 +52,9 @@ OWNED = {
     "cpus": ("executions", "cpus", "execution"),
     "compilation_definitions": ("compilations", "definitions", "compilation"),
 }
-#: tables whose rows others name, and the column in which they are numbered
+#: tables whose rows others refer to, and the column with their numbers
 NUMBERED = {"executions": "row", "compilations": "row", "wrappers": "execution"}
-#: names that SQL reserves, or that say too little without the owner
+#: names that SQL reserves, or that are unclear without the owner
 RENAMED = {
     ("executions", "binary"): "program",
     ("children", "execution"): "child",
@@ -72,7 +72,7 @@ HIDDEN = {
 
 
 def load_pyarrow() -> Any:
-    """Import pyarrow. EtraceError says how to get it."""
+    """Import pyarrow. EtraceError tells how to install it."""
     try:
         import pyarrow  # noqa: PLC0415  an extra
     except ImportError as error:
@@ -85,7 +85,7 @@ def _shown(text: bytes) -> str:
 
 
 class Frames:
-    """The Arrow tables of one image, made when they are asked for."""
+    """The Arrow tables of one image, made on demand."""
 
     def __init__(self, image: Image) -> None:
         self._pa = load_pyarrow()

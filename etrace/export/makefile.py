@@ -2,8 +2,8 @@
 """Executions -> a Makefile that runs them again, in the order in which they began.
 
 Each is a rule of its own: `make comp_3`, `make -j8`, `make CC=clang ADDITIONAL_OPTS_POSTFIX=-w`.
-What the most used C compiler of the build did is run by $(CC), C++ by $(CXX); all else, and with
-`static` everything, by the name that the build used. Escapes: GNU make manual 3.1 ($) and 5.1
+Commands of the build's usual C compiler run $(CC), those of its C++ compiler $(CXX). All others,
+and all with `static`, run the name that the build used. Escapes: GNU make manual 3.1 ($) and 5.1
 (recipes), POSIX shell 2.2 (quotes).
 """
 
@@ -74,7 +74,7 @@ def _in_order(image: Image, rows: Iterable[int]) -> list[int]:
 
 
 def _argv(records: Records, row: int) -> list[str]:
-    """Return the arguments of an execution, behind a name by which a shell finds its program."""
+    """Return the arguments of an execution after a name by which a shell finds its program."""
     argv = records.argv(row)
     binary = records.path(records.image["executions"]["binary"][row])
     if argv and "/" not in argv[0] and binary and PurePosixPath(binary).name != argv[0]:
@@ -94,8 +94,8 @@ def _most_used(languages: Mapping[int, str], argvs: Mapping[int, list[str]]) -> 
 def makefile(image: Image, rows: Iterable[int], *, static: bool = False) -> bytes:
     """Return the Makefile of executions (rows): `comp_N` those that compiled, `cmd_N` all others.
 
-    Executions without a program or arguments are left out. Needs the table `compilations` only to
-    know which compiled.
+    Executions without a program or arguments are left out. The table `compilations` tells which
+    ones compiled.
     """
     records = Records(image)
     argvs = {row: argv for row in _in_order(image, rows) if (argv := _argv(records, row))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of an image -> Parquet files, one a table. Needs pyarrow."""
+"""Tables of an image -> one Parquet file each. Needs pyarrow."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from libetrace.image.file import Image, replacing
 
 from etrace.export.frames import Frames
 
-#: rows of a row group: what is held in memory as plain text at a time
+#: rows of a row group, which is held in memory as plain text
 N_ROWS = 1 << 17
 
 
 def _plain(batch: Any, pa: Any) -> Any:
-    """Return a batch whose dictionaries of all strings of the database are plain text."""
+    """Return a batch with plain text in place of dictionaries of all strings."""
     columns = [
         c.dictionary_decode() if isinstance(c, pa.DictionaryArray) else c for c in batch.columns
     ]

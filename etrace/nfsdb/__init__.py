@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database image: what it holds, and JSON into and out of it."""
+"""The database on disk: its image, and JSON in and out."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.nfsdb.json`, environment and mounts -> `.nfsdb.img`, with what is remembered of them."""
+"""`.nfsdb.json`, environment and mounts -> `.nfsdb.img`, which remembers these files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _read_root(trace: Path) -> str | None:
 
 
 def _first_directory(image: Image) -> str:
-    """Return the working directory of the first program, for want of a trace."""
+    """Return the working directory of the first program, used when there is no trace."""
     executions = image["executions"]
     row = next((row for row, binary in enumerate(executions["binary"]) if binary >= 0), None)
     if row is None:
@@ -42,14 +42,14 @@ def _first_directory(image: Image) -> str:
 
 
 def _remember_trace(files: DatabaseFiles) -> dict[str, Any]:
-    """Return what is remembered of a trace that the JSON may have been made of: not a newer one."""
+    """Return the stamp of the trace from which the JSON may have been made; none if it is newer."""
     if not files.trace.exists() or is_older(files.json, files.trace):
         return {}
     return {str(files.trace.absolute()): remember(files.trace)}
 
 
 def remember_sources(files: DatabaseFiles) -> dict[str, Any]:
-    """Return what is remembered of the JSON files of a database, None of one that is not there."""
+    """Return the stamps of the JSON files of a database, None for a missing one."""
     return {name: remember(path) for name, path in files.sources.items()}
 
 
@@ -60,12 +60,11 @@ def describe(
     traces: Mapping[str, Any],
     said: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return the attributes of an image whose columns are there.
+    """Return the attributes of an image with complete columns.
 
-    `sources` is what is remembered of the JSON files beside it, `traces` of the traces that it was
-    made of, by absolute path. `said` is
-    what the user said of it: `source_root`, else from the first line of the trace beside it, else
-    the directory of the first program; `version`.
+    `sources` has the stamps of the JSON files beside it, `traces` those of its traces, by absolute
+    path. `said` has the user's `source_root` and `version`. Without a `source_root` the first line
+    of the trace beside it gives it, else the directory of the first program.
     """
     root = _read_root(files.trace)
     return {
@@ -81,7 +80,7 @@ def describe(
 def build_image(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None:
     """Import the JSON files of a database: write its image, whole or not at all.
 
-    Products in the JSON become tables. `said` is what the user said of it. EtraceError, OSError.
+    Products in the JSON become tables. `said`: see describe(). EtraceError, OSError.
     """
     from etrace.nfsdb.from_json import read_tables  # noqa: PLC0415  a parser reads no JSON
 

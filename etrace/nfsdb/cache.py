@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.nfsdb.json` -> a fresh `.nfsdb.img`, whatever lay there before.
+"""`.nfsdb.json` -> a fresh `.nfsdb.img`, which replaces any file of that name.
 
-The one place that replaces what is no image, is damaged or is of another schema: the user asked.
+Only here a damaged file, another schema or a foreign file is replaced, because the user asked for
+it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ def _is_right(files: DatabaseFiles) -> bool:
 def update_image(
     files: DatabaseFiles, said: Mapping[str, str] | None = None, *, force: bool = False
 ) -> bool:
-    """Make the image again when it is not right; whether it was. What the user said is kept.
+    """Make a stale or damaged image again; return whether it did. Keeps what the user set.
 
-    EtraceError when there is no JSON to make it of, OSError.
+    EtraceError when there is no JSON, OSError.
     """
     if not force and _is_right(files):
         if said:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place -> the files of the database there.
+"""A directory or file -> the files of its database.
 
 A database `X` is the trace `X`, `X.json` with `X.env.json`, `X.mounts.json` and, where there were
 any response files, `X.rsp.json` beside it, and the image `X.img`. X is `.nfsdb` unless a file is
-named. The image remembers each file that it was made of by size, time, inode and content
-(libetrace.image.freshness), so that a stale one is noticed and a copied one is not.
+named. The image remembers each source file by size, time, inode and content
+(libetrace.image.freshness), so a stale image is detected and a copied one stays fresh.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import NamedTuple
 from etrace.errors import EtraceError
 
 STEM = ".nfsdb"
-#: where to look for the database when the command does not say
+#: the environment variable with the default database
 DIRECTORY_VARIABLE = "DB_DIR"
 
 
 class DatabaseFiles(NamedTuple):
-    """Where the files of one database are, there or not."""
+    """The paths of the files of one database; the files may be missing."""
 
     trace: Path
     json: Path
@@ -32,7 +32,7 @@ class DatabaseFiles(NamedTuple):
 
     @property
     def sources(self) -> dict[str, Path]:
-        """What the image is made of, by the name under which it is remembered."""
+        """The source files of the image, by the name under which it remembers them."""
         return {
             "json": self.json,
             "env": self.env,

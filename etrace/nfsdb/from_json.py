@@ -31,7 +31,7 @@ def _open(path: Path) -> Source:
 
 
 def is_foreign(path: Path) -> bool:
-    """Tell whether a file is JSON of another tool: entries of a database have keys of a letter."""
+    """Tell whether a file is JSON of another tool: entries of a database have one-letter keys."""
     try:
         with path.open("rb") as stream:
             return re.match(FOREIGN, stream.read(HEAD_BYTES)) is not None
@@ -40,7 +40,7 @@ def is_foreign(path: Path) -> bool:
 
 
 def foreign(path: Path) -> EtraceError:
-    """Return what is said of JSON of another tool."""
+    """Return the error for JSON of another tool."""
     return EtraceError(f"{path}: JSON of another tool, not a database", FOREIGN_HINT)
 
 
@@ -56,10 +56,9 @@ def _read(path: Path, read: Callable[[Source], None]) -> None:
 def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], dict[str, Any]]:
     """Return the tables of a database from its JSON files; those beside it may be missing.
 
-    With them come attributes: how many keys were skipped, for nothing here knows them; whether some
-    execution says how long its files were used. Tables of
-    products are there when some execution has their key. EtraceError names file, entry, byte and
-    key of what is wrong.
+    The attributes hold the number of unknown keys, which were skipped, and whether some execution
+    has the ends of its uses. A product has its tables when some execution has its key. EtraceError
+    names the file, entry, byte and key of an error.
     """
     importer = Importer()
     try:

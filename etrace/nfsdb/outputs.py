@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three files of a database: there whole, all of them, or not at all."""
+"""The three files of a database: all of them appear whole, or none."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def output_files(output: Path) -> tuple[Path, Path, Path]:
 
 
 def check_output(output: Path) -> None:
-    """Refuse what a rename would destroy or cannot replace."""
+    """Refuse an output that a rename would destroy or cannot replace."""
     if output.exists() and not output.is_file():
         kind = "a directory" if output.is_dir() else "not a regular file"
         raise EtraceError(f"cannot write {output}: it is {kind}", "name a file to write, X.json")
 
 
 def open_pending(path: Path) -> int:
-    """Make an empty file that only this process writes.
+    """Create an empty file that only this process writes.
 
-    O_EXCL: in a directory of somebody else, a link that waits under the name is not followed.
+    O_EXCL: in a foreign directory, a prepared link of this name is not followed.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -50,10 +50,10 @@ def open_pending(path: Path) -> int:
 
 @contextmanager
 def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[int, int, int]]:
-    """Give descriptors of the three files; they get their names when the block succeeds.
+    """Yield descriptors of the three files; they get their names when the block succeeds.
 
-    `output` leads to its file: links are not followed. Nobody can read the files who cannot read
-    the files `models`; what root writes belongs to the owner that all of these have.
+    A link at `output` is replaced, not followed. Only users who can read all `models` can read the
+    files. What root writes belongs to the common owner of `models`.
     """
     targets = output_files(output)
     for target in targets:
@@ -64,12 +64,12 @@ def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[i
     try:
         for target in targets:
             path = target.with_name(f".{target.name}.{word}.tmp")
-            pending.append(path)  # Ctrl-C may come as soon as it is there
+            pending.append(path)  # Ctrl-C may come as soon as the file exists
             fds.append(open_pending(path))
             narrow(fds[-1], models)
             give_away(fds[-1], models)
         yield fds[0], fds[1], fds[2]
-        # The database last: who sees a new one sees its side files too.
+        # The database comes last: a reader of a new one finds its side files too.
         for path, target in reversed(list(zip(pending, targets, strict=True))):
             path.replace(target)
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`X.rsp.json`, what response files held -> the table `response_files` of the image.
+"""`X.rsp.json`, the contents of response files -> the table `response_files` of the image.
 
 A list of [upid, absolute path, content]; bytes that are not UTF-8 by surrogateescape.
 """
@@ -26,7 +26,7 @@ def read_json(path: Path) -> list[tuple[int, bytes, bytes]]:
     hint = "make it again: cas parse --force"
     try:
         raw: Any = json.loads(path.read_bytes())
-        array("q", [int(upid) for upid, _, _ in raw])  # what no column holds
+        array("q", [int(upid) for upid, _, _ in raw])  # values that fit no column
         return [(int(upid), _bytes(name), _bytes(content)) for upid, name, content in raw]
     except OSError as error:
         raise EtraceError(f"{path}: {error.strerror}", hint) from error

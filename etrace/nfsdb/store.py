@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place -> the open image of the database there, never a stale one; products into it.
+"""A directory or file -> the open image of its database, never a stale one; adds products to it.
 
-An image that is missing, or that was made of another JSON than the one beside it, is made again of
-the JSON before it is opened. When the trace of the directory has changed since, the database is
-refused: only `cas parse` writes the JSON. So is what is damaged, no image, or of another schema:
-what may be somebody else's file is replaced by `cas cache` only. An image alone is a database too.
+A missing image, or one that does not fit the JSON beside it, is made from the JSON before it is
+opened. When the trace of the directory has changed since, the database is refused, because only
+`cas parse` reads traces. A damaged image, another file or another schema is refused too: only `cas
+cache` replaces such files. An image alone is a complete database.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ADDED_STRINGS = PRODUCTS[0]
 
 
 def check_rows(image: Image) -> None:
-    """Compare every row number in an image with the table that it is of. EtraceError."""
+    """Compare every row number in an image with its table. EtraceError."""
     try:
         Columns(image, COLUMNS)
     except ImageError as error:
@@ -41,8 +41,8 @@ def check_rows(image: Image) -> None:
 def reopen(path: Path, *, is_checked: bool = True) -> Image:
     """Open an image as it is, after `rewrite`.
 
-    All its columns are looked at once (1 ms for 40 MB): nothing that is read later lies outside its
-    table. Without `is_checked` only the lengths of columns are right. EtraceError.
+    One scan of all columns (1 ms for 40 MB) makes sure that every row number lies inside its table.
+    Without `is_checked` only the lengths of columns are checked. EtraceError.
     """
     try:
         image = open_image(path)
@@ -54,7 +54,7 @@ def reopen(path: Path, *, is_checked: bool = True) -> Image:
 
 
 def is_fresh(image: Image, files: DatabaseFiles) -> bool:
-    """Tell whether the image was made of the JSON files that are there; alone it is."""
+    """Tell whether the image fits the JSON files beside it; without JSON it is fresh."""
     if not files.json.exists():
         return True
     remembered = image.attributes.get("sources")
@@ -64,7 +64,7 @@ def is_fresh(image: Image, files: DatabaseFiles) -> bool:
 
 
 def _check_trace(image: Image, files: DatabaseFiles) -> None:
-    """Refuse a database whose trace is another one by now."""
+    """Refuse a database whose trace has been replaced."""
     if not files.trace.exists():
         return
     made = files.json if files.json.exists() else files.image
@@ -80,7 +80,7 @@ def _check_trace(image: Image, files: DatabaseFiles) -> None:
 
 
 def _trace_again(files: DatabaseFiles, name: str, kept: Any) -> tuple[str, Any]:
-    """Return a remembered trace, by its name and stamp of now when it lies beside the image."""
+    """Return a remembered trace; if it lies beside the image, with its present name and stamp."""
     is_here = Path(name).name == files.trace.name and files.trace.exists()
     if is_here and is_same(files.trace, kept):
         return str(files.trace.absolute()), restamped(files.trace, kept)
@@ -88,7 +88,7 @@ def _trace_again(files: DatabaseFiles, name: str, kept: Any) -> tuple[str, Any]:
 
 
 def _settled(image: Image, files: DatabaseFiles) -> Image:
-    """Let the image of a copied database remember the copies: they are not read again each time."""
+    """Let the image of a copied database remember the copies, so that they are read only once."""
     if not files.json.exists():
         return image
     sources, traces = image.attributes["sources"], image.attributes.get("traces") or {}
@@ -100,22 +100,22 @@ def _settled(image: Image, files: DatabaseFiles) -> Image:
     }
     if wanted == {"sources": sources, "traces": traces}:
         return image
-    with contextlib.suppress(OSError, EtraceError):  # a place that cannot be written: next time
+    with contextlib.suppress(OSError, EtraceError):  # a read-only directory: try next time
         rewrite(image, [], wanted)
     return reopen(files.image)
 
 
 def open_database(where: Path | None = None, *, is_checked: bool = True) -> Image:
-    """Open the database in a directory, of an image or of a `.nfsdb.json`, made again when stale.
+    """Open the database of a directory, image or `.nfsdb.json`; make it again when stale.
 
-    Without `where` it is the one in $DB_DIR, else in the current directory. EtraceError when there
-    is none, when it is damaged, cannot be made, or the trace in its directory is another one.
-    `is_checked` as for `reopen`.
+    Without `where` it is the one in $DB_DIR, else in the current directory. EtraceError when it is
+    missing, damaged or cannot be made, or when its trace has been replaced. `is_checked`: see
+    `reopen`.
     """
     files = locate(where)
     is_directory = where is None or where.is_dir()
     for path in (files.image, *files.sources.values()):
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # opening a pipe would block
             raise EtraceError(f"{path}: not a file", "move it away, then: cas parse")
     if not files.image.exists() and not files.json.exists():
         raise EtraceError(
@@ -136,7 +136,7 @@ def open_database(where: Path | None = None, *, is_checked: bool = True) -> Imag
 
 
 def _said(files: DatabaseFiles) -> Mapping[str, str]:
-    """Return what the user said of a database before, nothing when its image cannot be read."""
+    """Return what the user set in a database before, nothing when its image cannot be read."""
     try:
         said = open_image(files.image).attributes.get("said")
     except (ImageError, OSError):
@@ -145,7 +145,7 @@ def _said(files: DatabaseFiles) -> Mapping[str, str]:
 
 
 def refresh(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None:
-    """Make the image of a database again of its JSON; what the user said of it before stays said.
+    """Make the image of a database again from its JSON; keep what the user set before.
 
     `said` adds to that: `version`, `source_root`. EtraceError, OSError.
     """
@@ -178,11 +178,11 @@ def rewrite(
     tables: Sequence[NewTable],
     attributes: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the file of an image anew with `tables` added or replaced, `attributes` likewise.
+    """Write the file of an image again with `tables` and `attributes` added or replaced.
 
-    All else is passed through. The new file takes the old one's name when it is whole; `image`
-    still shows the old one: open it again. EtraceError when another process has made the image
-    again meanwhile: row numbers in `tables` are those of the old one. OSError.
+    The rest is copied. The new file replaces the old one when it is whole; `image` still shows the
+    old one, so open it again. EtraceError when another process has made the image again meanwhile,
+    because row numbers in `tables` are those of the old one. OSError.
     """
     if image.path.stat().st_ino != image.inode:
         raise EtraceError(f"{image.path} changed meanwhile", "run the command again")
@@ -208,7 +208,7 @@ class StringTable:
             self._known[text] = row
 
     def number(self, text: bytes) -> int:
-        """Return the number of a string; what the image lacks is added."""
+        """Return the number of a string; add it if the image lacks it."""
         number = self._known.get(text)
         if number is None:
             number = self._lookup.find(text)

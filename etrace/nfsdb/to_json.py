@@ -45,8 +45,8 @@ def write_json_files(
 ) -> None:
     """Write X.json, X.env.json and X.mounts.json: all of them whole, or none. EtraceError, OSError.
 
-    Nobody can read them who cannot read all of `models`. Entries whose files have paths of more
-    than `split` bytes together are broken into several.
+    Only users who can read all of `models` can read them. Entries whose files have paths of more
+    than `split` bytes together are split.
     """
     with pending_files(output, models) as fds:
         try:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of an image -> the `.nfsdb.json` that it was made of, which gets their keys.
+"""Products of an image -> their keys in the `.nfsdb.json` beside it.
 
-The JSON is written whole and renamed, then the image remembers it as its source. Interrupted
-between the two, the image is stale and is made again of the JSON, which has the products.
+The JSON is written whole and renamed, then the image remembers it as its source. After an
+interruption between the two, the image is stale and is made again from the JSON, which has the
+products.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from etrace.nfsdb.files import DatabaseFiles, locate
 from etrace.nfsdb.store import reopen, rewrite
 from etrace.nfsdb.to_json import write_json, write_json_files
 
-#: attribute of an image: what its JSON had of `phases` when it was last written
+#: attribute of an image: the `phases` in its JSON when that was last written
 ATTRIBUTE = "phases_in_json"
 
 
 def unknown_keys(image: Image) -> int:
-    """Return how many keys of the JSON nothing here knows: writing it anew would lose them."""
+    """Return the number of unknown keys in the JSON, which writing it again would lose."""
     return int(image.attributes.get("unknown_keys", 0))
 
 
 def is_due(image: Image, *, is_new: bool) -> bool:
-    """Tell whether the JSON lacks products of the image; `is_new`: some were made just now.
+    """Tell whether the JSON lacks products of the image; `is_new`: some were just made.
 
-    Without a JSON there is nothing to write: an image alone is a database too.
+    Without a JSON there is nothing to write: an image alone is a complete database.
     """
     known = image.attributes.get(ATTRIBUTE)
     return locate(image.path).json.exists() and (is_new or known != image.attributes.get("phases"))
@@ -50,7 +51,7 @@ def add_json(files: DatabaseFiles, jobs: int) -> None:
 
 
 def write_back(path: Path) -> None:
-    """Write the JSON file of the image at `path` anew, with its products. EtraceError, OSError."""
+    """Write the JSON file of the image at `path` again, with its products. EtraceError, OSError."""
     image = reopen(path)
     files = locate(path)
     _write(image, files.json)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace -> a database: its image and, when it is asked for, JSON; unless they are fresh."""
+"""A trace -> a database: its image and, on request, JSON. Fresh files are kept."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from etrace.parse.driver import count_jobs, parse_tables
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head
 from etrace.parse.report import ParseReport
 
-#: what a trace is called in its directory: whole, compressed, in parts of each CPU
+#: names of a trace in its directory: whole, compressed, in parts of each CPU
 TRACES = (STEM, f"{STEM}{ZSTD_SUFFIX}", f"{STEM}_parts")
-#: attribute of the image: the problems that the parser found, a line each
+#: attribute of the image: the problems that the parser found, one on each line
 PROBLEMS = "parse_problems"
 
 
 class Parsed(NamedTuple):
-    """What came of a trace; `report` is None when the database was there and fresh."""
+    """The result for a trace; `report` is None when the database was already fresh."""
 
     files: DatabaseFiles
     problems: tuple[str, ...]
@@ -48,7 +48,7 @@ def find_trace(directory: Path) -> Path:
 def name_database(traces: Sequence[Path], directory: Path | None) -> DatabaseFiles:
     """Name the database of a trace: X for the file X or X.zst, `.nfsdb` for a directory of parts.
 
-    It lies in `directory`, else beside the trace.
+    The database is in `directory`, else beside the trace.
     """
     first = traces[0]
     name, folder = STEM, first.parent
@@ -69,7 +69,7 @@ def _open(files: DatabaseFiles) -> Image | None:
 
 
 def find_parsed(files: DatabaseFiles, inputs: Sequence[str]) -> Parsed | None:
-    """Return the database when it was made of these very traces and nothing was changed since."""
+    """Return the database if it was made from these traces and nothing has changed since."""
     image = _open(files)
     if image is None or not is_fresh(image, files):
         return None
@@ -86,13 +86,13 @@ def find_parsed(files: DatabaseFiles, inputs: Sequence[str]) -> Parsed | None:
 
 
 def _remember(inputs: Sequence[str]) -> dict[str, Any]:
-    """Return what is remembered of each input; what a pipe gives is gone when it was read."""
+    """Return the stamp of each input; a pipe has none."""
     paths = (Path(name).absolute() for name in inputs if name != STDIN)
     return {str(path): remember(path) for path in paths if path.is_file()}
 
 
 def _said(inputs: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
-    """Return what counts for the database: the root is in the first part that tells it."""
+    """Return the attributes for the database; the first part with a source root gives it."""
     if said.get("source_root"):
         return dict(said)
     roots = (root_of(read_head(name)) for name in inputs if name != STDIN)
@@ -101,7 +101,7 @@ def _said(inputs: Sequence[str], said: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_distinct(inputs: Sequence[str], files: DatabaseFiles) -> None:
-    """Refuse to replace a trace by what is made of it."""
+    """Refuse to overwrite a trace with its own database."""
     for target in (files.json, files.image):
         for name in inputs:
             if name != STDIN and target.exists() and target.samefile(name):
@@ -111,7 +111,7 @@ def _check_distinct(inputs: Sequence[str], files: DatabaseFiles) -> None:
 
 
 class _Making(NamedTuple):
-    """A database that is made of traces; the JSON of its image when `with_json`."""
+    """Makes a database from traces, and its JSON when `with_json`."""
 
     inputs: Sequence[str]
     files: DatabaseFiles
@@ -122,12 +122,12 @@ class _Making(NamedTuple):
 
     @property
     def models(self) -> list[Path]:
-        """The files whose readers may read what is made of them."""
+        """The files whose readers may read the outputs."""
         return [Path(name) for name in self.inputs if name != STDIN]
 
     def run(self, progress: Callable[[int, int], None] | None) -> ParseReport:
-        """Parse and write all files: the image last, so that a half-made database is stale."""
-        remembered = _remember(self.inputs)  # before it is read: what is written later is noticed
+        """Parse and write all files, the image last, so that an incomplete database is stale."""
+        remembered = _remember(self.inputs)  # before reading, so later writes are noticed
         tables, report = parse_tables(
             self.inputs, jobs=self.jobs, progress=progress, directory=self.files.image.parent
         )
@@ -164,7 +164,7 @@ def _make(making: _Making, progress: Callable[[int, int], None] | None) -> Parse
         return making.run(progress)
     except OSError as error:
         raise EtraceError(
-            f"cannot write {target}: {error.strerror}", "make room, or choose another place"
+            f"cannot write {target}: {error.strerror}", "free some space, or choose another place"
         ) from error
 
 
@@ -178,11 +178,11 @@ def parse_database(
     said: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Parsed:
-    """Make the database `files` of traces, or find that it is there and fresh.
+    """Make the database `files` from traces, unless it is fresh.
 
     JSON files are written with `with_json`, or when there is an older one. The image is written
-    last: interrupted before, it is stale or missing. EtraceError; NothingUsableError when the trace
-    holds no event.
+    last; after an interruption it is stale or missing. EtraceError; NothingUsableError when the
+    trace has no event.
     """
     inputs = [name for trace in traces for name in expand(os.fspath(trace))]
     if not force and STDIN not in inputs:
@@ -208,7 +208,7 @@ def parse_trace(
 ) -> ParseReport:
     """Parse a trace into the image X.img and `output`, X.json, with the JSON files beside it.
 
-    X.rsp.json holds what response files held, when that was captured. `inputs` are .nfsdb files,
+    X.rsp.json has the contents of response files, if they were captured. `inputs` are .nfsdb files,
     directories of parts or `-`; several are merged by time. `jobs` is the number of threads (0: one
     for each CPU). `split` breaks entries whose files have paths of more bytes than that into
     several (0: never). `progress(done, total)` is called with bytes now and then.

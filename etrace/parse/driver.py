@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the native parser on a trace and reports what came of it."""
+"""Runs the native parser on a trace and reports the result."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from libetrace.trace.source import Source
 
 MAX_JOBS = 64
-#: of events and rows; what goes beyond it is written to a file
+#: for events and rows; the rest is written to a file
 MEMORY_BYTES = 256 << 20
 KINDS = {kind.native_name: kind for kind in ProblemKind}
 
 
 class NothingUsableError(EtraceError):
-    """The trace holds no event; `report` says what its lines were taken for."""
+    """The trace has no event; `report` counts how its lines were read."""
 
     def __init__(self, message: str, hint: str, report: ParseReport) -> None:
         super().__init__(message, hint)
@@ -37,12 +37,12 @@ class NothingUsableError(EtraceError):
 
 
 def count_jobs(jobs: int) -> int:
-    """Return the number of threads: as asked, or one for each CPU that this process may use."""
+    """Return the number of threads: `jobs`, or one for each CPU that this process may use."""
     return min(jobs or len(os.sched_getaffinity(0)), MAX_JOBS)
 
 
 def open_spill(source: Source, directory: Path | None) -> IO[bytes] | None:
-    """Open a temporary file for what goes beyond MEMORY_BYTES, unless a trace is small. OSError."""
+    """Open a temporary file for data beyond MEMORY_BYTES, unless the trace is small. OSError."""
     if directory is None or 0 < source.size <= MEMORY_BYTES:
         return None
     import tempfile  # noqa: PLC0415  slow to import, seldom needed
@@ -51,7 +51,7 @@ def open_spill(source: Source, directory: Path | None) -> IO[bytes] | None:
 
 
 def name_problems(counts: native.Counts, source: Source, names: Sequence[str]) -> list[Problem]:
-    """Put words and places to the problems that the native parser counted."""
+    """Add texts and places to the problems that the native parser counted."""
     wanted = sorted({line for _, lines in counts["problems"] for line in lines})
     places = dict(zip(wanted, source.locate(wanted), strict=True))
     return [
@@ -86,11 +86,11 @@ def parse_tables(
     progress: Callable[[int, int], None] | None = None,
     directory: Path | None = None,
 ) -> tuple[list[NewTable], ParseReport]:
-    """Parse a trace; return the tables of its database and what was counted.
+    """Parse a trace; return the tables of its database and the counts.
 
     `inputs` are .nfsdb files, directories of parts or `-`; several are merged by time. `jobs` is
     the number of threads (0: one for each CPU). `progress(done, total)` is called with bytes now
-    and then. What a large trace needs beyond MEMORY_BYTES lies in a temporary file in `directory`.
+    and then. Data beyond MEMORY_BYTES is in a temporary file in `directory`.
     Raises EtraceError when an input cannot be read, NothingUsableError when the trace holds no
     event, OSError.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens what a trace may come as: a file, a pipe, a compressed file, a directory of parts."""
+"""Opens a trace in any form: a file, a pipe, a compressed file, a directory of parts."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def natural_key(path: Path) -> list[tuple[int, str]]:
 
 
 def is_trace(path: Path) -> bool:
-    """Tell a trace by its first bytes from what else lies in a directory: stats, databases."""
+    """Tell by the first bytes whether a file is a trace, not stats or a database."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError:
-        return True  # open_input() says what is wrong with it
+        return True  # open_input() reports the error
     return head.startswith((FIRST_LINE, ZSTD_MAGIC)) or re.match(EVENT_LINE, head) is not None
 
 
 def expand(name: str) -> list[str]:
-    """List the files that an input stands for: of a directory the trace or the parts in it."""
+    """List the files of an input; for a directory, the trace or the parts in it."""
     path = Path(name)
     if name == STDIN or not path.is_dir():
         return [name]

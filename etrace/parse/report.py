@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a parser run has counted, and what went wrong in words."""
+"""The counts of a parser run, and its problems as text."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ LEFT_OUT = "left out"
 
 
 class ProblemKind(Enum):
-    """A kind of problem: the native parser's name, what happened (see agree()), what it cost."""
+    """A kind of problem: the native parser's name, the event (see agree()), the consequence."""
 
     NO_PREFIX = ("no-prefix", "line{s} without a prefix N,N,N,N!", LEFT_OUT)
     UNKNOWN_TAG = ("unknown-tag", "line{s} with an unknown tag", LEFT_OUT)
     BAD_ARGUMENTS = (
         "bad-arguments",
-        "event{s} with missing, foreign or malformed arguments",
+        "event{s} with missing, unexpected or malformed arguments",
         LEFT_OUT,
     )
     WRONG_UPID = (
         "wrong-upid",
-        "event{s} of upid 0 that {is|are} no environment, or environment of another upid",
+        "event{s} of upid 0 other than environment, or environment of another upid",
         LEFT_OUT,
     )
     STRAY_STRING = (
@@ -36,7 +36,7 @@ class ProblemKind(Enum):
     )
     BAD_STRING = (
         "bad-string",
-        "event{s} whose strings are not those that {its|their} arguments announce",
+        "event{s} whose strings do not match {its|their} arguments",
         LEFT_OUT,
     )
     INCOMPLETE = ("incomplete", "event{s} that lack{s|} strings", LEFT_OUT)
@@ -79,7 +79,7 @@ class ProblemKind(Enum):
 
 
 class Problem(NamedTuple):
-    """One kind of problem in one run: how often, and the first places (input, line from 1 on)."""
+    """One kind of problem in one run: its number, and the first places (input, line from 1 on)."""
 
     kind: ProblemKind
     n_times: int

@@ -20,7 +20,7 @@ MAX_BYTES = 512 << 20
 
 
 def read(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Give (upid, path, content) of each record, up to the first that is damaged or cut off."""
+    """Yield (upid, path, content) of each record, up to the first that is damaged or cut off."""
     first, _, _ = data.partition(b"\n")
     at = len(first) + 1
     contents: list[bytes] = []
@@ -43,7 +43,7 @@ def read(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
 
 
 def _taken(data: bytes, at: int, n_bytes: int) -> bytes:
-    """Return bytes that a newline follows. ValueError."""
+    """Return bytes that end with a newline, without it. ValueError."""
     taken = data[at : at + n_bytes]
     if n_bytes < 0 or len(taken) != n_bytes or data[at + n_bytes : at + n_bytes + 1] != b"\n":
         raise ValueError("cut off")
@@ -51,7 +51,7 @@ def _taken(data: bytes, at: int, n_bytes: int) -> bytes:
 
 
 def find_sides(traces: Sequence[str]) -> list[Path]:
-    """Return the files beside traces that hold what response files held."""
+    """Return the files beside traces with the contents of response files."""
     sides = [Path(name.removesuffix(ZSTD_SUFFIX) + SUFFIX) for name in traces if name != STDIN]
     return [side for side in sides if side.exists()]
 
@@ -65,7 +65,7 @@ def collect(sides: Sequence[Path]) -> list[tuple[int, bytes, bytes]]:
 
 
 def write(found: Sequence[tuple[int, bytes, bytes]], sides: Sequence[Path], target: Path) -> None:
-    """Write what was found to a file of the database, which goes when there is nothing."""
+    """Write the records to a file of the database; without records remove it."""
     if not found:
         target.unlink(missing_ok=True)
         return

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compressed data -> its bytes in memory, in pieces and within limits.
 
-The one place that decides how much may come out: a file of some kB can hold many GB. Up to
-FREE_BYTES always may, then MAX_RATIO times what went in (traces, logs and debug information come
-to 2 to 12: decision 21), at most half of the memory of this machine. `allowing(n)` makes it n
-bytes instead.
+A file of some kB can hold many GB, so this module limits the output. FREE_BYTES are always allowed,
+above that MAX_RATIO times the input (traces, logs and debug information have ratios of 2 to 12:
+decision 21), and at most half of this machine's memory. `allowing(n)` sets the limit to n bytes.
 Formats: gzip (RFC 1952), zlib (RFC 1950), xz, zstd (RFC 8878; by the command zstd).
 """
 
@@ -31,14 +30,14 @@ XZ_MEMORY_BYTES = 256 << 20
 GZIP_BITS, ZLIB_BITS = 31, 15
 ZSTD_HINT = "install the command zstd (package zstd), or unpack it first"
 MEGA = 1e6
-MOST = 1 << 62  # what a size in C may be
+MOST = 1 << 62  # the largest size in C
 OPTION = "--max-unpacked"
 
 _allowed: list[int] = []  # by allowing(), the innermost last
 
 
 class TooLargeError(EtraceError):
-    """More comes out of compressed data than its size lets expect, or than there is room for."""
+    """Compressed data unpacks to more than the limit."""
 
     def __init__(self, name: str, n_bytes: int) -> None:
         super().__init__(
@@ -48,7 +47,7 @@ class TooLargeError(EtraceError):
 
 
 class Salvaged(bytes):
-    """What damaged compressed data still held, up to the damage."""
+    """The data before the damage in damaged compressed data."""
 
     __slots__ = ()
 
@@ -58,7 +57,7 @@ class Salvaged(bytes):
 
 @contextmanager
 def allowing(n_bytes: int | None) -> Iterator[None]:
-    """Let `n_bytes` come out of everything unpacked inside the block; None changes nothing."""
+    """Set the limit to `n_bytes` inside the block; None changes nothing."""
     if n_bytes is None:
         yield
         return
@@ -70,7 +69,7 @@ def allowing(n_bytes: int | None) -> Iterator[None]:
 
 
 def most(n_packed: int) -> int:
-    """Return how many bytes may come out of `n_packed` compressed ones."""
+    """Return the limit in bytes for `n_packed` compressed bytes."""
     if _allowed:
         return min(_allowed[-1], MOST)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -93,7 +92,7 @@ def _collect(pieces: Iterable[bytes], n_packed: int, name: str, n_wanted: int = 
 
 
 def _out_of(member: Any, data: bytes) -> Iterator[bytes]:
-    """Yield what one piece of input gives, in pieces."""
+    """Yield the output of one piece of input, in pieces."""
     while data and not member.eof:
         yield member.decompress(data, PIECE_BYTES)
         data = member.unconsumed_tail
@@ -108,7 +107,7 @@ class _Members:
         self.is_damaged = True
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes up to the end or the damage, which `is_damaged` tells."""
+        """Yield the bytes up to the end or the damage; `is_damaged` tells which."""
         import zlib  # noqa: PLC0415  seldom needed
 
         member = None
@@ -129,12 +128,12 @@ class _Members:
 
 
 def inflate(data: bytes | memoryview, name: str, n_bytes: int) -> bytes:
-    """Unpack at most `n_bytes` of zlib data, as far as it goes. TooLargeError."""
+    """Unpack at most `n_bytes` of zlib data, up to any damage. TooLargeError."""
     return _collect(_Members(data, ZLIB_BITS).pieces(), len(data), name, n_bytes)
 
 
 def gunzip(data: bytes | memoryview, name: str) -> bytes:
-    """Unpack gzip data; Salvaged when it is damaged. EtraceError when nothing comes out of it."""
+    """Unpack gzip data; Salvaged when it is damaged. EtraceError when nothing can be unpacked."""
     members = _Members(data, GZIP_BITS)
     out = _collect(members.pieces(), len(data), name)
     if not members.is_damaged:
@@ -186,7 +185,7 @@ def _zstd(packed: IO[bytes] | int, name: str) -> Iterator[Any]:
 
 
 def unzstd(data: bytes | memoryview, name: str) -> bytes:
-    """Unpack zstd data; Salvaged when it is damaged. EtraceError when nothing comes out of it."""
+    """Unpack zstd data; Salvaged when it is damaged. EtraceError when nothing can be unpacked."""
     with open(os.memfd_create("packed"), "w+b") as packed:  # noqa: PTH123  a descriptor
         packed.write(data)
         packed.seek(0)

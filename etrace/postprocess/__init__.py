@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cas pp` adds to the database image: one pass a file."""
+"""The products that `cas pp` adds to the image, one module for each phase."""

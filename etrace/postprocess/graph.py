@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uses of files -> the dependency graph: lists of them by path and by process, in order of time.
 
-`cas deps` and its like walk it where it lies. It depends on no other product and on no
+Queries like `cas deps` walk it in the image. It depends on no other product and on no
 configuration; `libetrace.depend.graph_builder` makes it.
 """
 

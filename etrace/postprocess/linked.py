@@ -34,13 +34,13 @@ from etrace.spec.database import NONE
 
 ARCHIVE, LINKED = 0, 1
 LINKER, ARCHIVER = "linker", "archiver"
-LINKS = "links"  # setting of compilers that link without a linker
+LINKS = "links"  # setting of compilers that contain a linker
 #: with one of these a compiler does not link
 STOPS = frozenset(("compile", "assemble", "preprocess", "query", "check"))
-N_CALLERS = 3  # ld <- collect2 <- gcc <- what started it
+N_CALLERS = 3  # ld <- collect2 <- gcc <- its parent
 PROGRESS_STEP = 256
 N_TOLD = 10
-#: of the kernel's build: `ld -r -o X.o .tmp_X.o` adds symbol versions to an object
+#: in the kernel's build, `ld -r -o X.o .tmp_X.o` adds symbol versions to an object
 VERSIONED_OBJECT = b".tmp_"
 
 
@@ -55,7 +55,7 @@ class Module:
 
 
 class Identifier:
-    """Tells linkers and archivers among executions; asked once for each program and argv[0]."""
+    """Identifies executions of linkers and archivers, once for each program and argv[0]."""
 
     def __init__(self, image: Image, known: Tools, config: Config) -> None:
         self._image, self._known = image, known
@@ -97,13 +97,13 @@ class Linked:
         self._parents = image["executions"]["parent"]
         self._upid = image["executions"]["upid"]
         self._response_files = response_files(image)
-        #: rows of executions whose module is not known, as their response files are gone
+        #: rows of executions with an unknown module, because their response files are gone
         self.unknown: list[int] = []
         self._moves: dict[int, dict[int, int]] = {}
         self._elf_type = cache(read_elf_type)
 
     def modules(self, row: int, tool: Tool) -> list[Module]:
-        """Return what one execution made."""
+        """Return the modules that one execution made."""
         expanded = self._expanded(row)
         if tool.kind == ARCHIVER and tool.settings.get("style") == "ar":
             command = ar.parse(expanded.argv, tool.options)
@@ -120,7 +120,7 @@ class Linked:
         return [Module(row, made.path, LINKED, kind_of(self._elf_type(made.text), options))]
 
     def _archives(self, row: int, command: ar.ArCommand, *, has_all: bool) -> list[Written]:
-        """Return the archives of one `ar`; without all arguments what was written has to tell."""
+        """Return the archives of one `ar`; when arguments are missing, the written files decide."""
         if command.action is ar.Action.READS and has_all:
             return []
         written = self._outputs.of_family(row)
@@ -163,7 +163,7 @@ class Linked:
         return os.fsencode(tool.settings.get("default_output", "a.out"))
 
     def _names_of_callers(self, row: int, tool: Tool) -> list[bytes]:
-        """Return outputs that callers name: the driver's response file may have outlived it."""
+        """Return outputs that callers name: the driver's response file may still exist."""
         out: list[bytes] = []
         for _ in range(N_CALLERS):
             row = self._parents[row]
@@ -177,7 +177,7 @@ class Linked:
         return self._response_files.expand(argv, cwd, self._upid[row])
 
     def settle(self, module: Module) -> list[Module]:
-        """Return the module where it stayed: in the execution that renamed it, if one did."""
+        """Return the module under its last name, with the execution that renamed it, if any."""
         moves = self._moves.get(module.path)
         if moves is None:
             moves = self._moves[module.path] = self._outputs.moved_to(module.path)
@@ -211,7 +211,7 @@ def find_modules(work: Work) -> list[Module]:
 
 
 def unknown_links(upids: Sequence[int]) -> str:
-    """Say which links have no module, as nothing tells which of the written files it is."""
+    """Report links whose module is unknown among several written files."""
     subject = agree(len(upids), "link{s} {is|are}")
     listed = " ".join(map(str, upids[:N_TOLD])) + (" .." if len(upids) > N_TOLD else "")
     return (

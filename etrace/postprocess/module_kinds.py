@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A linked file -> executable, shared object or partial link.
 
-By the file itself when it is there and ELF (ELF(5): e_type; a position-independent executable is a
-shared object by type and says so by an interpreter or DF_1_PIE), else by the linker's options.
+By the file itself if it exists and is ELF (ELF(5): e_type; a position-independent executable is a
+shared object by type, but has an interpreter or DF_1_PIE), else by the linker's options.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ElfType(IntEnum):
 
 
 def read_elf_type(path: bytes) -> int:
-    """Return e_type of a file, 0 when it is none, is gone or cannot be read."""
+    """Return e_type of a file, 0 when it is not ELF, is gone or cannot be read."""
     head = read_head(path, HEAD_BYTES)
     if len(head) < HEAD_BYTES or not head.startswith(ELF_MAGIC):
         return 0
@@ -46,7 +46,7 @@ def read_elf_type(path: bytes) -> int:
 
 
 def kind_by_options(options: Sequence[Argument]) -> Kind:
-    """Return what a linker was told to make."""
+    """Return the kind that the linker's options request."""
     meanings = {argument.meaning for argument in options}
     if "partial" in meanings:
         return Kind.PARTIAL
@@ -54,7 +54,7 @@ def kind_by_options(options: Sequence[Argument]) -> Kind:
 
 
 def kind_of(elf_type: int, options: Sequence[Argument]) -> Kind:
-    """Return what a linker made: of what type the file is (0: not known), what it was told."""
+    """Return the kind of a module, by its ELF type (0: unknown) or the linker's options."""
     told = kind_by_options(options)
     match elf_type:
         case ElfType.RELOCATABLE:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an execution wrote, and which of it a name on its command line means.
+"""The files that an execution wrote, and those that its command line names.
 
-Threads and forks that execute nothing (mold's, lld's) count with the execution that started them. A
-rename gives its destination as written with `close_ns` 0 (docs/nfsdb-json.md, "Opened files").
+Threads and forks that execute nothing (mold's, lld's) count as the execution that started them. The
+destination of a rename counts as written, with `close_ns` 0 (docs/nfsdb-json.md, "Opened files").
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from libetrace.image.file import Image
 
 from etrace.spec.database import EXISTS, NONE
 
-WRITTEN = 3  # of a mode: opened for writing
+WRITTEN = 3  # bits of a mode: opened for writing
 DEVICES = b"/dev/"
-N_FORKED_MAX = 10_000  # of one execution; a build's linker has some hundred threads at most
+N_FORKED_MAX = 10_000  # limit for one execution; linkers have at most some hundred threads
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
     """One file that was opened for writing, or made by a rename; `path` is a row of `paths`.
 
-    A file that is written and renamed while it is open has `close_ns` 0 too, but was read as well.
+    A file that is renamed while it is open for writing has `close_ns` 0 too, but also counts as
+    read.
     """
 
     path: int
@@ -58,14 +59,14 @@ class Outputs:
         return self.text(self._executions["cwd"][row])
 
     def of(self, row: int) -> list[Written]:
-        """Return what one execution wrote, by original path; no devices."""
+        """Return the files that one execution wrote, by original path, without devices."""
         span = self._executions.span("opens.start", row)
         modes = self._modes[span.start : span.stop]
         found = [self._written(span.start + i) for i, mode in enumerate(modes) if mode & WRITTEN]
         return [each for each in found if not each.text.startswith(DEVICES)]
 
     def of_family(self, row: int) -> list[Written]:
-        """Return what an execution, its threads and its forks wrote; first what it wrote itself."""
+        """Return the files that an execution, its threads and its forks wrote, its own first."""
         return [each for member in self._family(row) for each in self.of(member)]
 
     def _written(self, i: int) -> Written:
@@ -91,7 +92,7 @@ class Outputs:
     def moved_to(self, path: int) -> dict[int, int]:
         """Return where executions renamed this path to, path by execution.
 
-        A hard link looks the same (its source stays), so a path that is still there was not moved.
+        A hard link has the same events, but its source stays; so an existing path was not moved.
         """
         out: dict[int, int] = {}
         if self._image["paths"]["mode"][path]:
@@ -120,17 +121,17 @@ class Outputs:
         return min(made)[1] if made else NONE
 
     def _is_move(self, source: int, target: int) -> bool:
-        """Whether a rename can be told from a link: by what is there, else by the name."""
+        """Whether it was a rename and not a link: by the existing files, else by the name."""
         if self._image["paths"]["mode"][target]:
             return True
         return self.path_text(source).startswith(self.path_text(target))
 
 
 def find_named(name: bytes, cwd: bytes, written: Sequence[Written]) -> Written | None:
-    """Return the written file that a command line means by `name`, None when it was not written.
+    """Return the written file that a command line calls `name`, None when it was not written.
 
-    First by the whole path; a symbolic link in it can hide that it is the same: then the only file
-    of that last name, or the one that the name leads to now.
+    First by the whole path. A symbolic link in the path can hide the match; then by the last
+    component if it is unique, or by the present target of the name.
     """
     wanted = normpath(join(cwd, name))
     for each in written:
@@ -147,9 +148,9 @@ def find_named(name: bytes, cwd: bytes, written: Sequence[Written]) -> Written |
 
 
 def find_results(written: Sequence[Written]) -> list[Written]:
-    """Return what seems to stay of what was written, without a name to go by.
+    """Return the probable results among the written files when no name is known.
 
-    What a rename made; else what is still there; else all.
+    These are destinations of renames, else files that still exist, else all.
     """
     for wanted in (
         [each for each in written if each.is_renamed],

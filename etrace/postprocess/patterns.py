@@ -22,7 +22,7 @@ from etrace.postprocess.run import Work, product
 
 
 def match_all(patterns: Sequence[bytes], work: Work) -> bytearray:
-    """Return the bits of all executions; `jobs` threads share them, a piece of the rows each."""
+    """Return the bits of all executions; each of `jobs` threads takes a range of rows."""
     strings, executions = work.image["strings"], work.image["executions"]
     found, n_rows = PatternSet(patterns), executions.n_rows
     out = bytearray(n_rows * found.row_bytes)
@@ -45,7 +45,7 @@ def match_all(patterns: Sequence[bytes], work: Work) -> bytearray:
 
 @dataclass(frozen=True, slots=True)
 class CommandPatterns:
-    """The phase. Without patterns there are no tables' rows, and no `n`."""
+    """The phase. Without patterns its tables are empty, and there is no `n`."""
 
     name: str = "patterns"
     tables: tuple[str, ...] = ("patterns", "pattern_bits")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Phases over an image: runs those whose inputs changed, then writes the image once.
+"""Runs the phases whose inputs changed, then writes the image once.
 
-Products lie in the image whose columns they were made of. What else they depend on makes a phase's
-*fingerprint*: parts of the configuration and this version of etrace. It is kept in the image's
-attribute `phases`; a phase whose tables are there under the same fingerprint is not run again.
+Products are in the image from whose columns they were made. Their other inputs, parts of the
+configuration and the version of etrace, form a phase's *fingerprint*. The image's attribute
+`phases` holds it. A phase whose tables exist with the same fingerprint does not run again.
 """
 
 from __future__ import annotations
@@ -30,24 +30,23 @@ _SPECS = {table.name: table for table in PRODUCTS}
 
 
 class Strings(Protocol):
-    """What a phase needs of `etrace.nfsdb.store.StringTable`."""
+    """The part of `etrace.nfsdb.store.StringTable` that a phase needs."""
 
     def number(self, text: bytes) -> int:
-        """Return the row of a string, a new one when the image lacks it."""
+        """Return the row of a string; add it if the image lacks it."""
         ...
 
 
 def tell_nobody(*_: object) -> None:
-    """Take a report and do nothing with it."""
+    """Ignore a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a phase gets: the image it reads, where new strings go, and how to show progress.
+    """The inputs of a phase: the image, the table for new strings, and the progress callback.
 
-    `progress(what, done, total)` may be called often; it decides itself what to show. `tell(text)`
-    says one thing that the user should know. `is_asking`: compilers that can be trusted are run and
-    asked for the directories that they search by themselves.
+    `progress(what, done, total)` may be called often. `tell(text)` sends a message to the user.
+    `is_asking`: trusted compilers are run to learn the directories that they search by themselves.
     """
 
     image: Image
@@ -60,7 +59,7 @@ class Work:
 
 
 class Phase(Protocol):
-    """One pass: tables out of an image."""
+    """One phase: makes tables from an image."""
 
     @property
     def name(self) -> str:
@@ -69,26 +68,26 @@ class Phase(Protocol):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables that it makes."""
+        """The names of its tables."""
         ...
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Fields of the configuration and of Work that its tables depend on."""
+        """The fields of the configuration and of Work on which its tables depend."""
         ...
 
     def run(self, work: Work) -> list[NewTable]:
-        """Make the tables; nothing on the disk changes."""
+        """Make the tables; does not write to the disk."""
         ...
 
     def describe(self, tables: Sequence[NewTable]) -> str:
-        """Say in a few words what was found: `600 links of 3 modules`."""
+        """Return a short summary: `600 links of 3 modules`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one phase found; `text` is empty when what the image held is still right."""
+    """The result of one phase; `text` is empty when the image's tables were still valid."""
 
     phase: str
     text: str
@@ -110,13 +109,13 @@ def product(name: str, *data: Any) -> NewTable:
 
 
 def load_phase(name: str) -> Phase:
-    """Import a phase: what it needs is imported only when it runs."""
+    """Import a phase only when it runs, with its dependencies."""
     phase: Phase = importlib.import_module(f"etrace.postprocess.{_MODULES.get(name, name)}").PHASE
     return phase
 
 
 def fingerprint(phase: Phase, work: Work) -> str:
-    """Return a number for what the tables of a phase depend on besides the image."""
+    """Return a number for the inputs of a phase besides the image."""
     inputs = {
         name: getattr(work.config if hasattr(work.config, name) else work, name)
         for name in phase.inputs
@@ -148,10 +147,10 @@ def postprocess(
     progress: Callable[[str, int, int], None] = tell_nobody,
     report: Callable[[Result], None] = tell_nobody,
 ) -> bool:
-    """Run phases and write what they made into the image's file; whether anything was written.
+    """Run phases and write their tables into the image's file; return whether any were written.
 
-    `report` gets the result of each phase when it is known. Until all are done the file is as it
-    was; `image` shows the old one afterwards too. EtraceError, OSError.
+    `report` gets the result of each phase when it is known. The file changes only after all phases;
+    `image` still shows the old one then. EtraceError, OSError.
     """
     check_rows(image)
     strings = StringTable(image)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`m`: executions below a shell -> that shell.
 
-`sh -c "cat a | sort > out"`: what sort wrote came from cat, so both count as the shell's. Which
-binaries are shells says `rbm_wrapping_binaries`; a program of many names (busybox) is one only when
-it was run as one. The rule for nested shells is in docs/postprocess.md;
+In `sh -c "cat a | sort > out"` the output of sort came from cat, so both count as the shell's.
+`rbm_wrapping_binaries` lists the shells; a program with many names (busybox) counts only when it
+was run as a shell. The rule for nested shells is in docs/postprocess.md;
 `libetrace.depend.wrappers` applies it.
 """
 
@@ -23,13 +23,13 @@ from etrace.figures import count
 from etrace.postprocess.run import Work, product
 from etrace.spec.database import NONE
 
-#: programs that hold many; the name they are run by, or else their first argument, says which
+#: multi-call programs; the name by which they are run, or else their first argument, selects one
 MULTIPLE = (b"busybox", b"toybox", b"busybox.static")
 APPLETS = (b"sh", b"ash", b"hush", b"bash", b"lash", b"msh")
 
 
 def shell_patterns(listed: Sequence[str]) -> PatternSet:
-    """Return the patterns and, of plain paths, what they are on this machine: /bin is a link."""
+    """Return the patterns and, for plain paths, their targets on this machine: /bin is a link."""
     out = list(listed)
     for path in map(Path, listed):
         if path.is_absolute():
@@ -38,7 +38,7 @@ def shell_patterns(listed: Sequence[str]) -> PatternSet:
 
 
 def runs_shell(argv: Sequence[bytes]) -> bool:
-    """Whether a program of many names was run as a shell."""
+    """Whether a multi-call program was run as a shell."""
     names = [os.path.basename(argument) for argument in argv[:2]]  # noqa: PTH119  bytes
     if names and names[0] in MULTIPLE:
         names = names[1:]

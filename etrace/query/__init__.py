@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to a parsed build, one a file."""
+"""Queries of the database, one module for each."""

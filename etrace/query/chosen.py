@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a question is about (files, programs, processes, filters) -> rows of opens and executions.
+"""A selection (files, programs, processes, filters) -> rows of opens and executions.
 
-Files, programs and processes are alternatives among themselves and conditions to one another:
-`path=(a, b), pids=(1,)` are the opens of a or b by process 1. Nothing given means everything.
+Values of one kind are alternatives, and all kinds must hold: `path=(a, b), pids=(1,)` selects the
+opens of a or b by process 1. An empty selection selects everything.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Rows = Sequence[int]
 
 
 class Given(NamedTuple):
-    """What a question is about; None is everything. `pids` are `upid` or `upid:index`.
+    """What a query selects; None selects everything. `pids` are `upid` or `upid:index`.
 
-    With `is_exact` a path or process that the database does not hold is an error, not nothing.
+    With `is_exact` an unknown path or process is an error, otherwise it selects nothing.
     """
 
     paths: Sequence[bytes] | None = None
@@ -46,11 +46,11 @@ class Given(NamedTuple):
         return self.paths is None and not self.filters and not self.chooses_executions
 
     def of_executions(self) -> Given:
-        """Return what is given of executions alone, not of files."""
+        """Return the selection of executions, without that of files."""
         return self._replace(paths=None, filters=())
 
     def of_files(self) -> Given:
-        """Return what is given of files alone."""
+        """Return the selection of files only."""
         return self._replace(binaries=None, pids=None, command_filters=())
 
 
@@ -58,7 +58,7 @@ EVERYTHING = Given()
 
 
 def paths_that_hold(image: Image, filters: Sequence[Filter], paths: Sequence[int]) -> list[int]:
-    """Return those rows of `paths` of which some open holds for all filters, in their order."""
+    """Return the rows of `paths` with an open that matches all filters, in their order."""
     if not filters:
         return list(paths)
     opens = image["path_opens"]["open"]
@@ -69,7 +69,7 @@ def paths_that_hold(image: Image, filters: Sequence[Filter], paths: Sequence[int
 
 
 def pid_rows(image: Image, pids: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
-    """Return the rows in `executions` of `upid` (all of them) or `upid:index`, ascending."""
+    """Return the rows of `executions` of `upid` or `upid:index`, ascending."""
     executions = image["executions"]
     upid, index = executions["upid"], executions["index"]
     rows: set[int] = set()
@@ -103,7 +103,7 @@ def _opens_of_paths(image: Image, given: Given) -> list[int]:
 
 
 def _running(image: Image, given: Given) -> Rows:
-    """Return the executions that the programs, processes and command filters leave."""
+    """Return the executions that programs, processes and command filters select."""
     rows: Rows = range(image["executions"].n_rows)
     if given.pids is not None:
         rows = pid_rows(image, given.pids, is_exact=given.is_exact)
@@ -132,7 +132,7 @@ def opens(image: Image, given: Given = EVERYTHING) -> Rows:
 
 
 def executions(image: Image, given: Given = EVERYTHING) -> list[int]:
-    """Return rows of `executions`, ascending: with files or filters, those that opened one."""
+    """Return rows of `executions`, ascending; with files or filters only those that opened one."""
     rows = _running(image, given)
     if given.paths is None and not given.filters:
         return list(rows)
@@ -143,7 +143,7 @@ def executions(image: Image, given: Given = EVERYTHING) -> list[int]:
 
 
 def paths(image: Image, rows: Iterable[int], *, original: bool = False) -> list[bytes]:
-    """Return the paths of opens, each once, in order of bytes."""
+    """Return the distinct paths of opens, sorted as bytes."""
     if original:  # strings are sorted as bytes, and so are paths
         strings = {image["opens"]["original"][row] for row in rows}
         return [image.string(row) for row in sorted(strings)]

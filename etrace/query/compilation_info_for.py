@@ -16,12 +16,14 @@ from etrace.query.compiled import compilations, compiled, meant, objects, source
 def _unknown(image: Image, text: bytes) -> EtraceError:
     name = os.path.basename(text)  # noqa: PTH119  bytes
     near = [p for p in compiled(image) if os.path.basename(p) == name]  # noqa: PTH119
-    hint = f"is {os.fsdecode(near[0])} meant?" if near else "cas compiled lists what it compiled"
+    hint = (
+        f"did you mean {os.fsdecode(near[0])}?" if near else "cas compiled lists what it compiled"
+    )
     return EtraceError(f"the build did not compile {os.fsdecode(text)}", hint)
 
 
 def compilation_info_for(image: Image, given: Given = EVERYTHING) -> Sequence[int]:
-    """Return rows of `compilations` of files (compiled or made); EtraceError for an unknown one."""
+    """Return rows of `compilations` of sources or objects; EtraceError for an unknown file."""
     rows = compilations(image, given)
     if given.paths is not None and given.is_exact:
         known = {path for row in rows for path in sources(image, row) + objects(image, row)}

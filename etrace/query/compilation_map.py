@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linked modules -> the sources that were compiled into them; files -> the modules made of them."""
+"""Linked modules -> their compiled sources; files -> the modules that depend on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etrace.query.rdeps import rdeps
 
 
 class Compiled:
-    """What each object was compiled of."""
+    """The sources of each object."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
@@ -24,7 +24,7 @@ class Compiled:
 
     @cached_property
     def by_object(self) -> dict[int, set[int]]:
-        """Row of `paths` of each object -> strings of its sources."""
+        """Path row of each object -> string rows of its sources."""
         out: dict[int, set[int]] = {}
         files = self._image["compilation_files"]["string"]
         objects = self._image["compilation_objects"]["path"]
@@ -43,7 +43,7 @@ class Compiled:
 def compilation_map(
     dependencies: Dependencies, modules: Sequence[int], rules: Rules
 ) -> dict[str, list[str]]:
-    """Return each module's path -> sources compiled on the way to it."""
+    """Return the path of each module -> the sources that were compiled for it."""
     compiled = Compiled(dependencies.image)
     out = {}
     for module in modules:

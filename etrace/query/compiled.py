@@ -29,8 +29,8 @@ def objects(image: Image, row: int) -> list[bytes]:
 def compilations(image: Image, given: Given = EVERYTHING) -> list[int]:
     """Return rows of `compilations`, in order of execution.
 
-    Paths choose those that compiled the file or made it, filters those whose sources they hold
-    for, programs, processes and command filters those of their executions.
+    Paths select the compilations of a source or object. Filters select by the sources; programs,
+    processes and command filters select by the execution.
     """
     table = product(image, "compilations", "compilations")
     rows: Iterable[int] = range(table.n_rows)
@@ -47,9 +47,9 @@ def compilations(image: Image, given: Given = EVERYTHING) -> list[int]:
 
 
 def meant(image: Image, names: Iterable[bytes]) -> set[bytes]:
-    """Return the compiled files and objects that a user may mean: paths, ends of them, globs.
+    """Return the compiled files and objects that match a path, the end of a path, or a glob.
 
-    They need not have been opened: ccache compiles what it only looks at.
+    They need not have been opened: on a hit, ccache does not open the source.
     """
     known, found = _all(image), set[bytes]()
     for name in names:
@@ -69,9 +69,9 @@ def _ending(paths: Iterable[bytes], name: bytes) -> Iterable[bytes]:
 
 
 def compiled(image: Image, given: Given = EVERYTHING) -> list[bytes]:
-    """Return the paths of compiled files, each once, in order of bytes.
+    """Return the distinct paths of compiled files, sorted as bytes.
 
-    Of a compilation of several files only those that were asked for, if any was.
+    When a selected compilation has several files, only the selected ones are returned, if any.
     """
     asked = meant(image, given.paths or ())
     found: set[bytes] = set()

@@ -32,16 +32,16 @@ class Copy:
 
 
 def find_copies(image: Image) -> Mapping[int, Copy]:
-    """Return the copies of linked modules, by path, that were left; EtraceError before `cas pp`.
+    """Return the remaining copies of linked modules, by path; EtraceError before `cas pp`.
 
-    A linked module is no copy. Names that a rename took away are left out, and files that were gone
-    when the trace was parsed, unless all were.
+    A linked module is not a copy. Names that a rename took away are left out. So are files that
+    were gone when the trace was parsed, unless all were gone.
     """
     return _Search(image).copies()
 
 
 class _Search:
-    """Follows modules through what read them."""
+    """Follows modules through the executions that read them."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
@@ -66,10 +66,11 @@ class _Search:
         return {path: found[path] for path in sorted(found) if self._is_left(path)}
 
     def _made_of(self, path: int, maker: int) -> Iterator[tuple[int, int]]:
-        """Yield copies of a path and who made them; `maker` made the path itself.
+        """Yield copies of a path and the executions that made them; `maker` made the path itself.
 
-        When the maker reads its copy again, the trace has one use from its first open to its last
-        close. What the maker wrote in between (an installer: all later files) is no copy of it.
+        When the maker reads its own copy again, the trace has one use from the first open to the
+        last close. Files that it wrote in between (for an installer, all later files) are not
+        copies.
         """
         yield from self._renamed.get(path, ())
         opens, by_path = self._image["opens"], self._image["path_opens"]["open"]
@@ -81,7 +82,7 @@ class _Search:
                 yield from self._written_while(row)
 
     def _written_while(self, row: int) -> Iterator[tuple[int, int]]:
-        """Yield what an execution opened for writing while it read a file."""
+        """Yield the files that an execution opened for writing while it read a file."""
         opens = self._image["opens"]
         execution = opens["execution"][row]
         begin, end = opens["open_ns"][row], max(opens["close_ns"][row], opens["until_ns"][row])
@@ -94,7 +95,7 @@ class _Search:
                 yield opens["path"][other], execution
 
     def _writes_of(self, execution: int) -> list[tuple[int, int]]:
-        """Return (time, row) of what an execution opened for writing, in order of time."""
+        """Return (time, row) of the opens for writing of an execution, in order of time."""
         opens = self._image["opens"]
         return sorted(
             (opens["open_ns"][row], row)
@@ -104,7 +105,7 @@ class _Search:
 
     @cached_property
     def _renamed(self) -> Mapping[int, list[tuple[int, int]]]:
-        """Path -> the names that renames and hard links gave it last, by whom."""
+        """Path -> the last names that renames and hard links gave it, and the executions."""
         found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for path, changes in self._names.changes.items():
             made = [change for change in changes if change.kind != GONE]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files -> who made them of what, step by step: a graph as JSON or DOT."""
+"""Files -> the commands and inputs that made them, step by step: a graph as JSON or DOT."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from libetrace.image.file import Image
 
 
 def _command(image: Image, execution: int) -> str:
-    """Return the arguments of an execution joined by blanks."""
+    """Return the arguments of an execution joined by spaces."""
     arguments = image["arguments"]["string"]
     span = image["executions"].span("argv.start", execution)
     return os.fsdecode(b" ".join(image.string(arguments[i]) for i in span))
@@ -49,7 +49,7 @@ def record(makers: Makers) -> Mapping[str, object]:
 def dot(makers: Makers, shows: Callable[[int], bool] | None = None) -> Iterator[str]:
     """Yield the lines of a graph for Graphviz: files are boxes, commands ellipses.
 
-    Of files that nothing on the way made only those that `shows` holds for.
+    Files that no command made are shown only if `shows` holds.
     """
     yield "digraph dependencies {"
     yield "  rankdir=RL;"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files -> everything they were made of (docs/dependencies.md)."""
+"""Files -> their dependencies (docs/dependencies.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from etrace.spec.database import NONE
 
 
 class Walked(NamedTuple):
-    """Closures from some files, and those files: `roots` are rows of `paths`."""
+    """The closures of some files; `roots` are the rows of these files in `paths`."""
 
     image: Image
     roots: tuple[int, ...]
@@ -27,7 +27,7 @@ class Walked(NamedTuple):
 
     @property
     def paths(self) -> array[int]:
-        """What was found, without the roots: sorted rows of `paths`."""
+        """The files of the closures without the roots: sorted rows of `paths`."""
         return join(self.closures, self.roots)
 
     @property
@@ -39,7 +39,7 @@ class Walked(NamedTuple):
     def commands(self) -> list[int]:
         """Commands on the way: sorted rows of `executions` that have a program.
 
-        What a thread or a fork did before it has a program of its own its nearest command did.
+        An execution without a program (a thread or fork) is replaced by its nearest command.
         """
         executions = self.image["executions"]
         found = {nearest_command(executions, row) for row in self.executions}
@@ -58,7 +58,7 @@ def walk(
     is_exact: bool = True,
     reverse: bool = False,
 ) -> Walked:
-    """Walk from what a user calls some files, each by its own rules if it has any."""
+    """Resolve names and walk from these files, each by its own rules if the name has any."""
     roots: dict[int, None] = {}
     closures: list[Closure] = []
     for own, some in read_targets(names, rules).items():

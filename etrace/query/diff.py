@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two databases -> what changed from one build to the other.
 
-Commands are matched when they are the same but for the source root and names that programs made up
-for temporary files (etrace/query/temporary.py); of those left, the ones of one program that wrote
-the same files, then those of one program in one directory, in order of time. Files are compared by
-name and by their size when the traces were parsed: a database holds no content.
+First, commands match when they differ only in the source root and in made-up names of temporary
+files (etrace/query/temporary.py). Then commands of one program match that wrote the same files,
+then those of one program in one directory, in order of time. Files are compared by name and by
+their size when the traces were parsed: a database holds no content.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from etrace.query.temporary import WRITES, Temporaries
 from etrace.spec.database import NONE
 
 ROOT = b"$ROOT"
-#: numbers that the kernel gives: processes, pipes, sockets
+#: numbers of processes, pipes and sockets, which the kernel assigns
 _NUMBERED = re.compile(rb"^(/proc/)\d+(?=/|$)|\b(pipe:|socket:)\[\d+\]$")
 T = TypeVar("T", bound=Hashable)
 
@@ -42,7 +42,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A command on both sides, rows of `executions`; pairs are (before, after), None: the same."""
+    """A command on both sides (rows of `executions`). Pairs are (before, after), None if equal."""
 
     before: int
     after: int
@@ -50,7 +50,7 @@ class Changed:
     inputs: Delta
     program: tuple[bytes, bytes] | None
     cwd: tuple[bytes, bytes] | None
-    status: tuple[int | None, int | None] | None  #: in the pair None is a status that nobody saw
+    status: tuple[int | None, int | None] | None  #: in the pair, None is an unknown status
 
     def __bool__(self) -> bool:
         return bool(
@@ -60,7 +60,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All that differs: rows of `executions` of each side, names of files, variables."""
+    """All differences: rows of `executions` of each side, file names, variables."""
 
     changed: tuple[Changed, ...]
     removed: tuple[int, ...]
@@ -78,7 +78,7 @@ class Difference:
 
 
 class Side:
-    """One build, its names freed of the source root and of temporary parts."""
+    """One build, with names normalised: without the source root and temporary parts."""
 
     def __init__(self, image: Image) -> None:
         self.image = image
@@ -87,13 +87,13 @@ class Side:
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/")
 
     def _placed(self, text: bytes) -> bytes:
-        """Return a name or argument as it would be in any directory."""
+        """Return a name or argument independent of the source root."""
         if not self._root:
             return text
         return re.sub(re.escape(self._root) + rb"(?=/|$)", lambda _: ROOT, text)
 
     def normal(self, text: bytes) -> bytes:
-        """Return an argument as it would be in any directory, without names that were made up."""
+        """Return an argument independent of the source root and of made-up names."""
         return self._placed(self._temporaries.starred(text))
 
     def _string(self, row: int) -> bytes:
@@ -134,12 +134,12 @@ class Side:
         return self.paths[self.image["executions"]["binary"][row]]
 
     def status(self, row: int) -> int | None:
-        """Return the exit status, None for one that nobody saw: killed, or followed by an exec."""
+        """Return the exit status; None if it is unknown (killed, or followed by an exec)."""
         status = int(self.image["executions"]["status"][row])
         return None if status == NONE else status
 
     def files(self, row: int, *, written: bool) -> frozenset[bytes]:
-        """Return what an execution wrote, or read."""
+        """Return the files that an execution wrote or read."""
         opens = self.image["opens"]
         path, mode = opens["path"], opens["mode"]
         span = self.image["executions"].span("opens.start", row)
@@ -151,13 +151,13 @@ class Side:
 
     @cached_property
     def sizes(self) -> dict[bytes, int]:
-        """Size of each file that the build only read."""
+        """Size in bytes of each file that the build only read."""
         image, written = self.image, self.all_files(written=True)
         size = image["paths"]["size"]
         return {p: size[row] for row, p in enumerate(self.paths) if p not in written}
 
     def all_files(self, *, written: bool) -> frozenset[bytes]:
-        """Return what any execution wrote, or read."""
+        """Return the files that any execution wrote or read."""
         opens = self.image["opens"]
         return frozenset(
             self.paths[path]
@@ -195,7 +195,7 @@ def _place(side: Side, row: int) -> Hashable:
 def _match(
     before: Side, after: Side, rows: tuple[Sequence[int], Sequence[int]], key: Key
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Pair rows of the same key in order; returns pairs and what is left of both sides."""
+    """Pair rows with equal keys in order; return the pairs and the unpaired rows of both sides."""
     waiting: defaultdict[Hashable, list[int]] = defaultdict(list)
     for row in reversed(rows[1]):
         waiting[key(after, row)].append(row)
@@ -211,7 +211,7 @@ def _match(
 
 
 def diff(before: Image, after: Image) -> Difference:
-    """Return what changed from one build to another."""
+    """Return the differences between two builds."""
     a, b = Side(before), Side(after)
     left: tuple[Sequence[int], Sequence[int]] = (a.commands, b.commands)
     pairs: list[tuple[int, int]] = []

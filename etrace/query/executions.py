@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions of the build, those that have a program, and the programs."""
+"""Executions, commands (executions with a program) and programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etrace.spec.database import NONE
 
 
 def execs(image: Image, given: Given = EVERYTHING) -> list[int]:
-    """Return rows of `executions`, by (upid, index); some show what came before an exec."""
+    """Return rows of `executions`, by (upid, index), also those before the first exec."""
     return chosen.executions(image, given)
 
 
@@ -22,7 +22,7 @@ def commands(image: Image, given: Given = EVERYTHING) -> list[int]:
 
 
 def binaries(image: Image, given: Given = EVERYTHING) -> list[bytes]:
-    """Return the paths of programs that ran, each once, in order of bytes."""
+    """Return the distinct paths of programs that ran, sorted as bytes."""
     binary = image["executions"]["binary"]
     rows = {binary[row] for row in execs(image, given)} - {NONE}
     return [image.path_string(row) for row in sorted(rows)]

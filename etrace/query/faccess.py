@@ -29,7 +29,7 @@ class Access:
 
 
 def faccess(image: Image, given: Given = EVERYTHING) -> list[Access]:
-    """Return who opened what, by file and execution; original paths of a file count together."""
+    """Return accesses by file and execution; all original paths of a file count together."""
     table = image["opens"]
     found: dict[tuple[int, int], int] = {}
     for row in chosen.opens(image, given):

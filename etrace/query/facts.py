@@ -22,7 +22,7 @@ LINKERS = ("ld_spec", "ar_spec")
 
 
 def n_processes(image: Image) -> int:
-    """Return how many processes there are: a thread has a upid too, and is none."""
+    """Return the number of processes; threads have upids too, but do not count."""
     children = image["children"]
     flagged = zip(children["upid"], children["flags"], strict=True)
     threads = {upid for upid, flags in flagged if flags & CLONE_THREAD}
@@ -30,7 +30,7 @@ def n_processes(image: Image) -> int:
 
 
 def stat(image: Image) -> Mapping[str, int | None]:
-    """Return counts by name; None for what `cas pp` has not looked for yet."""
+    """Return counts by name; None for products that `cas pp` has not made yet."""
     executions, start = image["executions"], image["paths"]["opens.start"]
     kinds = Kinds(image)
     known = kinds.are_known
@@ -53,22 +53,22 @@ def stat(image: Image) -> Mapping[str, int | None]:
 
 
 def root_pid(image: Image) -> int:
-    """Return the upid of the first process that no process of the trace started."""
+    """Return the upid of the first process without a parent in the trace."""
     executions = image["executions"]
     roots = (row for row, parent in enumerate(executions["parent"]) if parent == NONE)
     row = min(roots, key=lambda row: executions["start_ns"][row], default=NONE)
     if row == NONE:
-        raise EtraceError(f"{image.path}: no execution in it", "was a command traced?")
+        raise EtraceError(f"{image.path}: it has no executions", "was a command traced?")
     return int(executions["upid"][row])
 
 
 def source_root(image: Image) -> bytes:
-    """Return its path, empty when the trace did not tell."""
+    """Return the directory where the build began; empty if unknown."""
     return os.fsencode(image.attributes.get("source_root", ""))
 
 
 def version(image: Image) -> Mapping[str, str | int]:
-    """Return them: `version` is what `cas cache --set-version` gave the database."""
+    """Return the versions; `version` is the one that `cas cache --set-version` set."""
     return {
         "version": image.attributes.get("version", ""),
         "schema": image.schema,
@@ -77,12 +77,12 @@ def version(image: Image) -> Mapping[str, str | int]:
 
 
 def config(image: Image) -> Mapping[str, Any]:
-    """Return the keys of the database's .bas_config, or of the shipped one, and where it is."""
+    """Return the keys and the path of the database's .bas_config, or of the shipped one."""
     loaded = load(image.path.parent)
     return {"path": str(loaded.path), **{key: getattr(loaded, key) for key in KEYS}}
 
 
 def patterns(image: Image, keys: tuple[str, ...]) -> list[str]:
-    """Return the globs of several keys (COMPILERS, LINKERS), each once, in their order."""
+    """Return the distinct globs of several keys (COMPILERS, LINKERS), in order."""
     values = config(image)
     return list(dict.fromkeys(pattern for key in keys for pattern in values[key]))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file is to those who look at a build: source, header, library, tool, temporary, ..
+"""The kind of a file: source, header, library, tool, temporary, ..
 
-One place decides for every question (docs/dependencies.md, "Kinds"). What the trace shows counts
-first: what was executed, linked, compiled, made and removed. A name decides last.
+All queries use these rules (docs/dependencies.md, "Kinds"). The trace decides first: what was
+executed, linked, compiled, made and removed. The name decides last.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from etrace.spec.database import file_type
 
 
 class FileKind(enum.StrEnum):
-    """A file has one; in the order in which they are shown."""
+    """The kinds, in the order in which they are shown. Each file has one."""
 
     SOURCE = "source"
     HEADER = "header"
@@ -40,14 +40,14 @@ class FileKind(enum.StrEnum):
     DEVICE = "device"
 
 
-#: what a file was made of; the rest is how the build's tools work
+#: kinds of the default view; the others belong to the build's tools
 USUAL = frozenset(FileKind) - {
     FileKind.TOOL,
     FileKind.TEMPORARY,
     FileKind.DIRECTORY,
     FileKind.DEVICE,
 }
-#: among modules: all but what the build removed again
+#: the default view of modules: all except removed ones
 LASTING = frozenset(FileKind) - {FileKind.TEMPORARY}
 
 _OF_MODULES = {
@@ -78,15 +78,15 @@ _CONFIG_NAMES = re.compile(
     r"|libtool|rules|control|changelog|substvars)(\..*)?|\.config|\..*rc"
 )
 _SHARED_OBJECT = re.compile(rb"\.so(\.[\w.]+)?$|/ld-[\w.-]+\.so")
-#: programs to which a shared object is an input: `linked` tells of linkers, after `cas pp`
+#: programs that take a shared object as an input; after `cas pp`, `linked` names the linkers
 _TAKERS = re.compile(
     rb".*/([\w.-]*-)?(ld|ld\.\w+|lld|gold|mold|wild|collect2|ar|ranlib|strip|objcopy|objdump"
     rb"|readelf|nm|patchelf|chrpath|cp|install|mv|tar|cpio|rsync|dpkg-deb|rustc|link)(-[\d.]+)?"
 )
-#: what ld.so(8) opens besides libraries, before a program begins
+#: files other than libraries that ld.so(8) opens before a program begins
 _LOADING = frozenset((b"/etc/ld.so.cache", b"/etc/ld.so.preload"))
 _KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w+:")
-#: what a tool opens for itself: interpreters' modules, plugins, locale, the host's configuration
+#: files that a tool needs itself: modules of interpreters, plugins, locale, host configuration
 _TOOLS_OWN = re.compile(
     rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
     rb"|.*/(liblto_plugin|LLVMgold)[^/]*$"
@@ -98,14 +98,14 @@ _SOURCES_OF_SYSTEM = re.compile(rb"/usr/(local/)?src/")
 
 
 def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
-    """Return what a name says; None when it says nothing. `is_made`: the build wrote the file."""
+    """Return the kind by name, None if the name is unknown. `is_made`: the build wrote the file."""
     name = os.fsdecode(path.rpartition(b"/")[2]).removesuffix(".in")
     dot = name.rfind(".")
     suffix = name[dot:] if dot > 0 else ""
     if _SHARED_OBJECT.search(path):
         return FileKind.LIBRARY
     if suffix == ".d" and is_made:
-        return FileKind.CONFIG  # which headers a compiler read, for make; else the language D
+        return FileKind.CONFIG  # a dependency file for make; else the language D
     if _CONFIG_NAMES.fullmatch(name):
         return FileKind.CONFIG
     if suffix in _BY_SUFFIX:
@@ -114,7 +114,7 @@ def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
 
 
 class FileKinds:
-    """The kinds of the paths of one image, each looked up once, when it is asked for."""
+    """The kinds of the paths of one image, found on demand and remembered."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
@@ -135,7 +135,8 @@ class FileKinds:
     def among(self, executions: Iterable[int]) -> Callable[[int], FileKind]:
         """Return what gives the kind of a path to some executions, those on the way to a file.
 
-        What `ld` linked elsewhere `ar` here only loads: libc.so.6 is no part of an archive.
+        Another command may have linked libc.so.6, but `ar` only loads it: it is not part of the
+        archive.
         """
         taken = self._opens.taken_by(executions, self._linkers)
 
@@ -163,7 +164,7 @@ class FileKinds:
         return self._of_use(path, name) or self._of_place(path, name)
 
     def _of_use(self, path: int, name: bytes) -> FileKind | None:
-        """Return what the build used a file as; None when that shows nothing."""
+        """Return the kind that the uses of a file show; None if they show none."""
         if self._opens.is_program(path) and not _SHARED_OBJECT.search(name):
             return FileKind.EXECUTABLE if self._is_made(path) else FileKind.TOOL
         if not self._products.are_known:
@@ -175,7 +176,7 @@ class FileKinds:
         return FileKind.SOURCE if is_source else None
 
     def _of_place(self, path: int, name: bytes) -> FileKind:
-        """Return what name and place say, and how programs opened it."""
+        """Return the kind by name, directory and the way in which programs opened the file."""
         is_inside = name.startswith(self._root) and self._root != b"/"
         if not is_inside and _TOOLS_OWN.match(name):
             return FileKind.TOOL
@@ -203,7 +204,7 @@ class FileKinds:
     def _is_temporary(self, path: int) -> bool:
         """Tell whether the build made a file and removed it.
 
-        When the whole tree was gone before the trace was parsed, only a made-up name tells.
+        When the whole tree was gone before the trace was parsed, only made-up names count.
         """
         if not self._temporaries.is_temporary(path):
             return False
@@ -211,7 +212,7 @@ class FileKinds:
 
     @cached_property
     def _tree_is_there(self) -> bool:
-        """Whether any file that the build wrote was there when the trace was parsed."""
+        """Whether any file that the build wrote existed when the trace was parsed."""
         mode_of = self._temporaries.mode_of
         return any(
             stat.S_ISREG(file_type(mode_of(path)))
@@ -236,5 +237,5 @@ class FileKinds:
         return LOADABLE | PLUGIN if _TOOLS_OWN.match(name) else LOADABLE
 
 
-#: types that are no device; 0 is a path that was gone
+#: types other than devices; 0 is a path that was gone
 _FILES = frozenset((0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK))

@@ -21,11 +21,11 @@ from etrace.errors import EtraceError
 
 TRUE, FALSE = ("1", "true", "yes"), ("0", "false", "no")
 SWITCH = TRUE + FALSE
-#: how a text is compared: as a part of it, as a glob, as a regular expression from its start
+#: how a text is compared: as a substring, as a glob, as a regular expression from its start
 TYPES = ("sp", "wc", "re")
-#: could read, could write, could do both; nothing but read, nothing but write
+#: can read, can write, can do both; can only read, can only write
 ACCESSES = ("r", "w", "rw", "ro", "wo")
-#: keys that say something of one open rather than of the file
+#: keys about one open rather than about the file
 OF_ONE_OPEN = frozenset({"access", "link"})
 _OPENING = {"[": "]", "(": ")"}
 _BARE = r"""[^,()\[\]"']*"""
@@ -41,7 +41,7 @@ class Key(NamedTuple):
 
 
 class Grammar(NamedTuple):
-    """The keys of one kind of filter, the one a bare word means, and those that `type` is about."""
+    """The keys of one kind of filter, the key of a bare word, and the keys that `type` affects."""
 
     option: str
     keys: Mapping[str, Key]
@@ -50,7 +50,7 @@ class Grammar(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What is inside one pair of brackets; places are offsets in the text of the filter."""
+    """The content of one pair of brackets; places are offsets in the text of the filter."""
 
     values: Mapping[str, str]
     places: Mapping[str, int]
@@ -66,7 +66,7 @@ class Part(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Alternatives, each of which is a list of parts that must all hold."""
+    """Alternatives; each is a list of parts that must all hold."""
 
     text: str
     grammar: Grammar
@@ -113,16 +113,16 @@ EXECUTIONS = Grammar(
 
 
 def is_of_opens(filters: Sequence[Filter]) -> bool:
-    """Tell whether filters choose among the opens of a file, which its path does not tell."""
+    """Tell whether filters have keys about single opens, so that the path alone cannot decide."""
     parts = (part for each in filters for parts in each.alternatives for part in parts)
     return any(OF_ONE_OPEN & part.values.keys() for part in parts)
 
 
 class FilterError(EtraceError):
-    """A filter cannot be read; the message shows it with a caret below the character."""
+    """A malformed filter; the message shows it with a caret below the character."""
 
     def __init__(self, grammar: Grammar, text: str, at: int, message: str, hint: str = "") -> None:
-        # what a terminal would not show takes as many columns below as above
+        # escaped characters have the same width in both lines
         shown = "".join(c if c.isprintable() else "?" for c in text)
         super().__init__(f"{grammar.option}: {message}\n    {shown}\n    {' ' * at}^", hint)
         self.at = at
@@ -166,9 +166,11 @@ class _Reader:
             if rest[0] in ")]":
                 raise self.wrong(at, f"{rest[0]!r} was never opened")
             if re.match(r"(and|or)\b", rest):
-                raise self.wrong(at, "a part in brackets must follow", "as in [path=a]and[path=b]")
+                raise self.wrong(
+                    at, "a part in brackets is missing here", "as in [path=a]and[path=b]"
+                )
             raise self.wrong(
-                at, "'and' or 'or' must stand between parts", "as in [path=a]or[path=b]"
+                at, "'and' or 'or' is missing between parts", "as in [path=a]or[path=b]"
             )
 
     def part(self) -> Part:
@@ -200,7 +202,7 @@ class _Reader:
             at = self.at
             key, value_at, value = self.pair()
             if key in values:
-                raise self.wrong(at, f"{key!r} is there twice", "join two parts by 'and' or 'or'")
+                raise self.wrong(at, f"{key!r}is given twice", "join two parts by 'and' or 'or'")
             values[key], places[key] = value, value_at
             if self.next() != ",":
                 break
@@ -267,7 +269,7 @@ class _Reader:
 
 
 def parse(text: str, grammar: Grammar) -> Filter:
-    """Read a filter; FilterError points at the first character that does not fit."""
+    """Parse a filter; FilterError points at the first wrong character."""
     return _Reader(text, grammar).filter()
 
 

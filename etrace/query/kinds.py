@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files and executions are: linked, compiled, plain; compiler, linker, command.
+"""Classes of files (linked, compiled, plain) and of executions (compiler, linker, command).
 
 Reads the tables `linked` and `compilations` that `cas pp` adds (etrace/spec/database.py).
 """
@@ -26,14 +26,14 @@ def product(image: Image, table: str, what: str) -> Table:
 
 
 class Kinds:
-    """Looks each kind up once for an image, when it is first asked for."""
+    """The classes of one image, found on demand and remembered."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
 
     @property
     def are_known(self) -> bool:
-        """Whether `cas pp` has looked for modules and compilations."""
+        """Whether `cas pp` has found modules and compilations."""
         return {"linked", "compilations"} <= self._image.tables.keys()
 
     @cached_property

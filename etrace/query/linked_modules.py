@@ -34,10 +34,10 @@ class Module:
 def linked_modules(
     image: Image, given: Given = EVERYTHING, *, with_copies: bool = False
 ) -> list[Module]:
-    """Return each module once, in order of its path; its kind is that of the last link.
+    """Return the distinct modules, sorted by path; the last link decides the kind.
 
-    A module is left out when filters hold for none of its opens, or when none of the chosen
-    executions made it. With `with_copies` copies of modules are modules.
+    A module is left out when none of its opens matches the filters, or when no selected execution
+    made it. With `with_copies`, copies of modules count as modules.
     """
     linked = product(image, "linked", "linked modules")
     makers = set(chosen.executions(image, given.of_executions()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files -> the linked modules that they were made of."""
+"""Files -> the linked modules that they depend on."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from etrace.query.deps import walk
 def moddeps(
     dependencies: Dependencies, names: Iterable[bytes], rules: Rules, *, is_exact: bool = True
 ) -> list[int]:
-    """Return sorted rows of `paths`: what any of the files needs; EtraceError before `cas pp`.
+    """Return sorted rows of `paths`: modules that the files need; EtraceError before `cas pp`.
 
-    A file itself is none of what it needs, but one of what another of them may need.
+    A file is not its own dependency, but it may be one of another given file.
     """
     modules = dependencies.modules
     found: set[int] = set()

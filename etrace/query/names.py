@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths -> what renames, hard links and symbolic links say of them (table `changes`)."""
+"""Paths -> their renames, hard links and symbolic links (table `changes`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Names:
         return {path: sorted(own, key=lambda change: change.time_ns) for path, own in found.items()}
 
     def target(self, path: int) -> int:
-        """Return the file that a symbolic link leads to, row of `paths`; else the path itself.
+        """Return the target of a symbolic link, a row of `paths`; else the path itself.
 
         Through any number of links, and through renames of them (`ln -sf`).
         """

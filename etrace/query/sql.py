@@ -13,7 +13,7 @@ from etrace.errors import EtraceError
 from etrace.export.frames import INSTALL_HINT, Frames
 
 N_ROWS = 4096  # fetched at a time
-FILES_HINT = "if the statement is yours: --allow-files"
+FILES_HINT = "if you trust the statement: --allow-files"
 #: a statement sees the tables of the image and nothing else, and cannot change that
 ALWAYS = ("SET python_enable_replacements = false",)
 WITHOUT_FILES = ("SET enable_external_access = false", "SET lock_configuration = true")
@@ -49,7 +49,7 @@ def _fetch(connection: Any) -> Iterator[tuple[Any, ...]]:
             yield from rows
     except duckdb.Error as error:  # a type that needs another package of Python, no memory, ..
         reason = str(error).partition("\n")[0]
-        raise EtraceError(reason, "turn the column to text: CAST(.. AS VARCHAR)") from error
+        raise EtraceError(reason, "convert the column to text: CAST(.. AS VARCHAR)") from error
 
 
 def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What a user calls a file -> the name, and the rules that hold for this file.
+r"""A target given by the user -> the file name and the rules for this file.
 
 Options for one file stand in the name itself:
-`[file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true,...]`. A key may come
-several times; a comma that belongs to a value is written `\,`.
+`[file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true,...]`. A key may be
+repeated; a comma in a value is written `\,`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PARTS = r"(?s)(?:[^,\\]|\\.)+"
 
 
 def read_targets(names: Iterable[bytes], rules: Rules) -> Mapping[Rules, list[bytes]]:
-    """Return names by the rules that hold for them; EtraceError for options that do not exist."""
+    """Return names grouped by their rules; EtraceError for unknown options."""
     out: dict[Rules, list[bytes]] = {}
     for name in names:
         own, changed = read_target(name, rules)
@@ -56,7 +56,7 @@ def read_targets(names: Iterable[bytes], rules: Rules) -> Mapping[Rules, list[by
 
 
 def read_target(name: bytes, rules: Rules) -> tuple[bytes, Rules]:
-    """Return the file that a name means, and the rules for it."""
+    """Return the file name in a target, and the rules for it."""
     text = os.fsdecode(name)
     if not (text.startswith("[") and text.endswith("]") and "=" in text):
         return name, rules

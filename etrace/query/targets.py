@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user calls a file -> rows of `paths`.
+"""File names given by the user -> rows of `paths`.
 
-A name is taken as it is, from the working directory, from the source root, as a glob when it has
-`*`, `?` or `[`, else as the end of one path (`lua.o`, `src/lua.o`). A name that could be several
-files, or none, is an error that names the nearest.
+A name is tried as it is, from the working directory, from the source root, as a glob when it has
+`*`, `?` or `[`, else as the end of one path (`lua.o`, `src/lua.o`). An unknown or ambiguous name is
+an error that lists the nearest paths.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAGIC = frozenset(b"*?[")
 
 
 def candidates(image: Image, text: bytes) -> Iterable[bytes]:
-    """Yield what a user may mean by a path: as it is, from here, then from the source root."""
+    """Yield the candidates for a path: as it is, from here, from the source root."""
     yield text
     yield os.path.normpath(os.path.join(os.getcwdb(), text))  # noqa: PTH118, PTH109  bytes
     root = os.fsencode(image.attributes.get("source_root", ""))
@@ -28,13 +28,13 @@ def candidates(image: Image, text: bytes) -> Iterable[bytes]:
 
 
 def find_path(image: Image, text: bytes) -> int:
-    """Return the row in `paths` of what a user calls `text`, -1 when there is none."""
+    """Return the row of `paths` for the name `text`, -1 when there is none."""
     rows = (image.find_path(path) for path in candidates(image, text))
     return next((row for row in rows if row >= 0), -1)
 
 
 def find_targets(image: Image, names: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
-    """Return the rows of all names, each once, in order; EtraceError for one that is no file.
+    """Return the distinct rows of all names, in order; EtraceError for an unknown name.
 
     Without `is_exact` (names that another query gave) unknown ones are left out.
     """
@@ -84,7 +84,7 @@ def _listed(image: Image, rows: Sequence[int]) -> str:
 
 
 def nearest_paths(paths: Iterable[bytes], name: bytes) -> list[str]:
-    """Return up to N_SHOWN paths whose last parts look like the name's, best first."""
+    """Return up to N_SHOWN paths with a last component similar to the name's, best first."""
     from etrace.alike import nearest  # noqa: PLC0415  rarely needed
 
     wanted = os.path.basename(os.fsdecode(name))  # noqa: PTH119  may end in a slash
@@ -100,4 +100,4 @@ def _suggestion(image: Image, name: bytes) -> str:
     paths = nearest_paths(map(image.path_string, range(image["paths"].n_rows)), name)
     if not paths:
         return "cas refs lists what it opened"
-    return f"is one of these meant? {', '.join(paths)}"
+    return f"did you mean one of these: {', '.join(paths)}"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a build made for itself and removed, and the names that programs made up for them.
+"""Temporary files of a build, and the names that programs made up for them.
 
-A path is temporary when the trace says so: its first use wrote it, and it was not there when the
-trace was parsed (removed, or renamed away). How a name looks proves nothing: `statinfo.c` is as
-good a name as `stAbCd12`. A name counts as made up when the path is temporary and the program that
-created it makes names up in that way.
+A path is temporary when its first use wrote it and it was gone when the trace was parsed (removed,
+or renamed away). The form of a name proves nothing: `statinfo.c` has the form of `stAbCd12`. A name
+counts as made up when the path is temporary and the program that created it makes up such names.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _SHELLS = r"(?:sh|dash|bash|ksh|zsh|busybox|sed|g?awk|mawk|cat|cp|mv|config\.sta
 
 
 class Naming(NamedTuple):
-    """How some programs make names up: all but `kept`, the first group, differs every time."""
+    """How some programs make up names: all but the first group, `kept`, differs each time."""
 
     creators: str  #: file names of programs, a version may follow
     names: str
@@ -92,19 +91,19 @@ class Temporaries:
         return self._given or PathOpens(self._image)
 
     def is_temporary(self, path: int) -> bool:
-        """Tell whether a row of `paths` was created in the build and not there at its end."""
+        """Tell whether the build created a path that did not exist when the trace was parsed."""
         return self._creator(path) is not None
 
     def mode_of(self, path: int) -> int:
-        """Return what lstat(2) said of a path when the trace was parsed, 0 when it was gone.
+        """Return the mode of a path by lstat(2) when the trace was parsed, 0 when it was gone.
 
-        One that was opened by other names alone (`./config.status`) has it in its opens.
+        When a path was opened only by other names (`./config.status`), its opens have the mode.
         """
         known = int(self._image["paths"]["mode"][path])
         return known or next(self._modes_of_uses(path), 0)
 
     def _modes_of_uses(self, path: int) -> Iterator[int]:
-        """Give the modes of opens by other names of a file: not of links, nor of O_TMPFILE."""
+        """Yield the modes of opens of a file by other names, except links and O_TMPFILE."""
         image, opens = self._image, self._image["opens"]
         name = os.path.basename(image.path_string(path))  # noqa: PTH119  bytes
         for row in self._opens.existing(path):
@@ -113,7 +112,7 @@ class Temporaries:
                 yield int(opens["mode"][row]) & ~WRITES
 
     def _creator(self, path: int) -> int | None:
-        """Return the execution that created a path which is gone; None for all others."""
+        """Return the execution that created a path that is gone; None for all others."""
         if path not in self._creators:
             self._creators[path] = self._find_creator(path)
         return self._creators[path]
@@ -128,7 +127,7 @@ class Temporaries:
         return int(opens["execution"][first])
 
     def _program(self, execution: int) -> bytes:
-        """Return the name of what ran: of a child before its first exec, its parent's."""
+        """Return the program's name; for a child before its first exec, its parent's."""
         table = self._image["executions"]
         command = nearest_command(table, execution)
         if command == NONE:
@@ -137,7 +136,7 @@ class Temporaries:
 
     @cached_property
     def made_up(self) -> dict[bytes, bytes]:
-        """What programs made up in names of temporary files -> the same with `*` for it."""
+        """Made-up parts of names of temporary files -> the names with `*` in their place."""
         return dict(
             pair
             for path in range(self._image["paths"].n_rows)
@@ -146,7 +145,7 @@ class Temporaries:
         )
 
     def parts_of(self, path: int) -> Iterator[tuple[bytes, bytes]]:
-        """Give the parts of a temporary file's name that its creator made up."""
+        """Yield the made-up parts of a temporary file's name."""
         creator = self._creator(path)
         if creator is None:
             return
@@ -155,7 +154,7 @@ class Temporaries:
             yield from ((found[0], found[1] + b"*") for found in names.finditer(name))
 
     def starred(self, text: bytes) -> bytes:
-        """Return a name or an argument with `*` for what was made up."""
+        """Return a name or an argument with `*` for its made-up parts."""
         if not self.made_up:
             return text
         for naming in NAMINGS:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of processes: who started what.
+"""The process tree.
 
-A process that executes several programs, one after the other, has a node for each, all of one
-depth. What a forked process does before its first exec has a node only when no exec follows.
+A process that executes several programs has a node for each, all at one depth. The part before its
+first exec has a node only when no exec follows.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from etrace.spec.database import NONE
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A row of `executions`, and how many processes are above it in the tree."""
+    """A row of `executions` and its depth: the number of processes above it."""
 
     execution: int
     depth: int
 
 
 def _is_shown(image: Image, row: int) -> bool:
-    """Whether an execution has a program, or is all that its process did."""
+    """Whether an execution has a program, or is the only one of its process."""
     executions = image["executions"]
     upid = executions["upid"]
     is_last = row + 1 == len(upid) or upid[row + 1] != upid[row]
@@ -49,7 +49,7 @@ def _walk(image: Image, roots: Iterable[range], n_levels: int | None) -> Iterato
     while waiting:
         rows, depth = waiting.pop()
         for at, row in enumerate(rows):
-            if row in seen:  # a damaged trace may have a process be its own ancestor
+            if row in seen:  # in a damaged trace a process may be its own ancestor
                 continue
             seen.add(row)
             if _is_shown(image, row):
@@ -64,9 +64,9 @@ def _walk(image: Image, roots: Iterable[range], n_levels: int | None) -> Iterato
 
 
 def tree(image: Image, given: Given = EVERYTHING, *, n_levels: int | None = None) -> list[Node]:
-    """Return the nodes of the whole tree, or below the chosen executions, parents first.
+    """Return the nodes of the whole tree, or of the trees below some executions, parents first.
 
-    Children stand in the order in which they were forked; `n_levels` cuts the tree off.
+    Children are in the order of their forks; `n_levels` limits the depth.
     """
     if given.is_everything:
         parent, index = image["executions"]["parent"], image["executions"]["index"]

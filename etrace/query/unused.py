@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A directory -> the files in it that the build never read, ran, or wrote.
 
-Compares the file system now with every path that was opened: as programs asked for it, as it
-resolved, and where it lies with all symbolic links resolved.
+Compares the present file system with every opened path: the original, the resolved one, and the one
+with all symbolic links resolved.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from etrace.spec.database import NONE
 
 #: directories of version control systems
 SKIPPED = frozenset((b".git", b".hg", b".svn", b".bzr", b"CVS"))
-#: how names of the database's own files begin
+#: prefixes of the database's own files
 OWN = (b".nfsdb", b".bas_config")
 
 
 def unused(image: Image, directory: Path) -> list[bytes]:
-    """Return absolute paths of regular files, sorted; EtraceError when it is no directory.
+    """Return sorted absolute paths of regular files; EtraceError when it is not a directory.
 
-    What the build itself wrote is no source and never counts; a link counts as its target.
+    Files that the build wrote never count; a link counts as its target.
     """
     if not directory.is_dir():
-        raise EtraceError(f"{directory}: not a directory", "name one that holds sources")
+        raise EtraceError(f"{directory}: not a directory", "name a directory that holds sources")
     used = _used(image)
     top = os.fsencode(directory.absolute())
     return sorted(path for path in _files(os.path.normpath(top)) if not _is_used(path, used))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two files -> the chain of commands through which one depends on the other.
 
-A chain through compilers, archivers, linkers and copies alone comes first, then one through any
-command, each without pipes rather than with them; among alike ones the shortest.
+A chain of compilers, archivers, linkers and copies is preferred to one of any commands, and a chain
+without pipes to one with pipes. Among equal chains the shortest wins.
 
-When there is none, the reason: which rule would have to go, or what else was made of the file.
+Without a chain the answer is the reason: the rule that cuts all chains, or what else was made from
+the file.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ N_NEAREST = 5
 
 
 class How(StrEnum):
-    """How a command comes into a chain."""
+    """The role of a command in a chain."""
 
     WROTE = "written"
     WROTE_TO_PIPE = "which was written"
@@ -37,9 +38,9 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One command: it made what stands before it (a file, or data in a pipe) out of `read`.
+    """One command: it made the previous element (a file, or data in a pipe) from `read`.
 
-    `execution` made it, `reader` read: rows of `executions` of one process, mostly the same.
+    `execution` wrote and `reader` read: rows of `executions` of one process, mostly the same.
     `read` is a row of `paths`, None when it read a pipe.
     """
 
@@ -53,7 +54,7 @@ class Link:
 class Why:
     """A chain from `target` to `file` (rows of `paths`); without one, `reasons`.
 
-    And paths that are near: some files that were `made` of `file`, or, when there are none,
+    Without a chain there are also near paths: files `made` from `file`, or, when there are none,
     `similar` files that `target` depends on.
     """
 
@@ -71,7 +72,7 @@ class Why:
 
 
 def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) -> Why:
-    """Return how `target` depends on `file`; EtraceError for names that are no single file."""
+    """Return how `target` depends on `file`; EtraceError for names that do not match one file."""
     goal = _single(dependencies, file)
     walked = walk(dependencies, [target], rules)
     root = _single(dependencies, read_target(target, rules)[0])
@@ -89,7 +90,7 @@ def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) ->
 def _best_chain(
     dependencies: Dependencies, root: int, goal: int, rules: Rules
 ) -> Sequence[tuple[Any, ...]]:
-    """Return the first chain that there is: through producing commands alone at first."""
+    """Return the best chain; chains of producing commands come first."""
     left_out = exclusions_of(dependencies.config, dependencies.image.path_string(root))
     stages = (
         dependencies.closure([root], own, left_out, without=without)
@@ -138,7 +139,7 @@ def _unlimited(rules: Rules, *, is_ordered: bool) -> Rules:
 
 
 def _made(dependencies: Dependencies, root: int, goal: int) -> tuple[bytes, ...]:
-    """Return files made of the goal, those in the target's directory first."""
+    """Return files made from the goal, those in the target's directory first."""
     image = dependencies.image
     made = dependencies.closure([goal], Rules(), Exclusions(), reverse=True).paths
     here = os.path.dirname(image.path_string(root))  # noqa: PTH120  bytes

@@ -69,7 +69,7 @@ class Clock:
         used = "the header's" if self.source is RateSource.HEADER else "the measured one"
         return (
             f"the header says {self.header_hz / 1e6:.3f} MHz, the log's own clocks say "
-            f"{measured / 1e6:.3f} MHz: {used} is used; --hz header, --hz auto or --hz N choose"
+            f"{measured / 1e6:.3f} MHz: {used} is used; to choose: --hz header, --hz auto or --hz N"
         )
 
 

@@ -99,7 +99,7 @@ def _refuse_object(elf: ELFFile, path: Path) -> None:
         n = sum(section.name == SECTION for section in elf.iter_sections())
         raise EtraceError(
             f"{path} is an object file with {n} sections {SECTION}: its functions have no ids "
-            "before a linker has put them in order",
+            "before it is linked",
             "link it, and give the executable or shared object that was run",
         )
 
@@ -115,7 +115,7 @@ def _read_sleds(elf: ELFFile, path: Path) -> tuple[Sled, ...]:
     if section["sh_type"] == "SHT_NOBITS":
         raise EtraceError(
             f"{path} is a debug file: its section {SECTION} is empty",
-            "give the program itself; names are taken from its debug file by themselves",
+            "give the program itself; its debug file is found automatically",
         )
     sleds = tuple(_number(_addresses(elf, section)))
     if any(sled.function == 0 and sled.version < RELATIVE_VERSION for sled in sleds):

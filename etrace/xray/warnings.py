@@ -19,7 +19,7 @@ TEXTS = {
     "buffer-cut-off": "the buffer's length exceeds the file; read to the end of the file",
     "no-new-buffer": "buffer without a NewBuffer record: its thread is not known (0 is shown)",
     "no-end-of-buffer": "buffer without an EndOfBuffer record",
-    "empty-preamble": "buffer with nothing but its preamble",
+    "empty-preamble": "buffer with only its preamble",
     "unknown-record-type": "record of unknown type {number}",
     "stray-argument": "argument that belongs to no call",
     "archive-damaged": "the compressed data ends here or is damaged; everything before it is used",

@@ -53,8 +53,8 @@ static void refuse(const struct text *text, const char *what) __attribute__((nor
 
 static void refuse(const struct text *text, const char *what)
 {
-	die("'%s/%s' does not say %s: this kernel's ring buffer is of a kind that this etrace_cat "
-	    "cannot read; read trace_pipe instead (etrace_cat %s/trace_pipe)", text->instance,
+	die("'%s/%s' does not give %s: this etrace_cat does not know this kernel's ring buffer " 
+	    "format; read trace_pipe instead (etrace_cat %s/trace_pipe)", text->instance,
 	    text->file, what, text->instance);
 }
 

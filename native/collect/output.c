@@ -53,7 +53,7 @@ static void tell_mode(void)
 	struct stat st;
 
 	if (fstat(output.fd, &st) == 0 && (st.st_mode & 0077))
-		say("others than its owner may use '%s' (mode %04o): chmod 600 if it is to be as "
+		say("others than its owner may use '%s' (mode %04o): chmod 600 makes it as "
 		    "private as a new one", output.name, (unsigned int)st.st_mode & 07777);
 }
 
@@ -187,7 +187,7 @@ static void fail(int error, size_t done)
 	keep_whole_events(done);
 	say("cannot write %s: %s; %" PRIu64 " bytes with %" PRIu64 " whole events are kept, events "
 	    "from here on are lost%s", output.name, strerror(error), counters.written,
-	    counters.events, error == ENOSPC ? ": make room before the next build" : "");
+	    counters.events, error == ENOSPC ? ": free some space before the next build" : "");
 }
 
 /* NFS and quotas may tell only now that there was no room: how much is missing is not known. */

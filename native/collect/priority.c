@@ -20,7 +20,7 @@
 static void say_if_verbose(const char *what)
 {
 	if (options.verbose)
-		say("%s: %s; going on without", what, strerror(errno));
+		say("%s: %s; continuing without", what, strerror(errno));
 }
 
 /*
@@ -63,5 +63,5 @@ void priority_raise(void)
 	if (lock_memory() < 0)
 		say_if_verbose("cannot keep the memory from being swapped out");
 	if (!be_spared())
-		say_if_verbose("cannot be spared when memory runs out");
+		say_if_verbose("cannot get protection from the OOM killer");
 }

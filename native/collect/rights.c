@@ -57,5 +57,5 @@ static bool keep_capabilities(u64 wanted)
 void rights_drop(int output)
 {
 	if (!write_as_owner(output) || !keep_capabilities(needed()))
-		say("cannot give up the rights of root: %s; going on with them", strerror(errno));
+		say("cannot give up the rights of root: %s; continuing with them", strerror(errno));
 }

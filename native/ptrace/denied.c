@@ -67,7 +67,7 @@ static bool explain_tracer(void)
 	unsigned long long pid = status_field("TracerPid:", 10, 0);
 
 	if (pid)
-		say("  this process is traced itself by process %llu (etrace, strace or a debugger "
+		say("  this process is itself traced by process %llu (etrace, strace or a debugger "
 		    "around this one): run one tracer only", pid);
 	return pid != 0;
 }
@@ -94,7 +94,7 @@ void denied_explain(const char *what, int error)
 	}
 	if (error == EINVAL || error == EIO || error == ENOSYS)
 		say("  this kernel lacks it: Linux 5.3 with CONFIG_SECCOMP_FILTER is needed");
-	die("  other ways: `etrace doctor` tells which backends work here");
+	die("  `etrace doctor` shows which backends work here");
 }
 
 static const char *request_name(long request)

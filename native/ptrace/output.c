@@ -223,7 +223,7 @@ static void put_aside(const char *path)
 		die("out of memory");
 	if (is_there(path)) {
 		if (output_rename(path, old) < 0)
-			die("cannot put the older '%s' aside: %s", path, strerror(errno));
+			die("cannot rename the older '%s': %s", path, strerror(errno));
 	} else if (pending.aside) {
 		output_remove(old); /* it is of the trace that was put aside before */
 	}

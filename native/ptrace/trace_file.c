@@ -47,7 +47,7 @@ void trace_open(const char *path)
 static void fail(int error)
 {
 	file.error = error;
-	say("cannot write the trace '%s': %s; the build goes on, its events are lost from here on",
+	say("cannot write the trace '%s': %s; the build continues, but its events are lost from here on",
 	    file.path, strerror(error));
 }
 

@@ -57,12 +57,12 @@ def test_nothing_stands_in_the_way_of_a_good_machine(kernel: Kernel, tmp_path: P
     [
         ("lockdown", "none [integrity] confidentiality", "integrity"),
         ("lockdown", "none integrity [confidentiality]", "confidentiality"),
-        ("sig_enforce", "Y\n", "signed modules only"),
+        ("sig_enforce", "Y\n", "only signed modules are accepted"),
         *(
-            ("config", ALL_CONFIG.replace(f"CONFIG_{option}=y\n", ""), f"without CONFIG_{option}")
+            ("config", ALL_CONFIG.replace(f"CONFIG_{option}=y\n", ""), f"missing: CONFIG_{option}")
             for option in OPTIONS
         ),
-        ("status", "CapEff:\t000001fffffeffff\n", "without CAP_SYS_MODULE"),
+        ("status", "CapEff:\t000001fffffeffff\n", "missing: CAP_SYS_MODULE"),
         ("uid_map", "0 100000 65536\n", "root of a user namespace only"),
     ],
 )

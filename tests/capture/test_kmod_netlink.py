@@ -108,7 +108,7 @@ def test_a_loaded_module_that_is_out_of_reach_is_said_to_be_loaded(
 ) -> None:
     # as in another network namespace: the family is not there, the module is
     monkeypatch.setattr(presence, "is_loaded", lambda: True)
-    with pytest.raises(CaptureError, match="is loaded, but this is another network") as error:
+    with pytest.raises(CaptureError, match="is loaded, but only the machine") as error:
         netlink.NetlinkControl()
     assert "nsenter --net=/proc/1/ns/net etrace" in error.value.hint
 

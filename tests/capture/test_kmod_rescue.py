@@ -82,7 +82,7 @@ def test_a_trace_goes_on_behind_what_is_whole(
     assert head.startswith(b"INITCWD=")
     assert lines[:2] == [event.lines for event in events]
     assert lines[2:] == [b"CPU:0 [LOST %d EVENTS]\n" % ending.lost]
-    assert "1 record that it left had to be read now" in ending.warnings[0]
+    assert "recovered 1 record" in ending.warnings[0]
     assert machine.changes() == []
 
 

@@ -243,7 +243,7 @@ def test_an_instance_of_somebody_is_not_removed_without_a_word(
 ) -> None:
     machine.host.tracefs.instance("etrace").make()
     (said,) = begin(machine, tmp_path)
-    assert "is made again" in said
+    assert "is created again" in said
     teardown.end(machine.host, ignore)
 
 

@@ -81,8 +81,8 @@ def test_a_filter_that_does_not_reach_what_is_shown_is_told(
     assert cas.main(words) == 0
     name = cas.find(words[-1]).name if option else ""
     told = (
-        f"cas: {option} chose files; {name} is about all opens of them."
-        f" To filter those opens, put it after {name}.\n"
+        f"cas: {option} selected files, and {name} takes all opens of them."
+        f" To filter those opens, put {option} after {name}.\n"
     )
     assert capsys.readouterr().err == (told if option else "")
 

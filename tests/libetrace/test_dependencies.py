@@ -97,7 +97,7 @@ def test_dependencies_of_modules_are_walked(small: libetrace.nfsdb) -> None:
 
 
 def test_what_is_no_module_is_named(small: libetrace.nfsdb, tmp_path: Path) -> None:
-    with pytest.raises(libetrace.error, match="is no linked module"):
+    with pytest.raises(libetrace.error, match="is not a linked module"):
         small.mdeps("/src/main.c")
     with pytest.raises(libetrace.error, match="never opened"):
         small.rdeps("/no/such")

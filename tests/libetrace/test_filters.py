@@ -279,15 +279,15 @@ def test_products_make_classes_of_executions(
     ("groups", "words"),
     [
         ([[("paht", "x")]], "no condition 'paht'.*has_path"),
-        ([[("re", "(")]], "no regular expression"),
+        ([[("re", "(")]], "is not a regular expression"),
         ([[("is_class", "object")]], "no class 'object'.*linked_static"),
         ([[("has_access", 6)]], "no access 6"),
         ([[("has_access", [])]], "no access"),
         ([[("global_access", 3)]], "no access 3"),
         ([[("source_type", "go")]], "no source type 'go'"),
-        ([[("wc", 5)]], "a text is wanted"),
-        ([["wc"]], "is no condition"),
-        ([[()]], "is no condition"),
+        ([[("wc", 5)]], "expected a text"),
+        ([["wc"]], "is not a condition"),
+        ([[()]], "is not a condition"),
     ],
 )
 def test_a_bad_condition_is_named(lua: libetrace.nfsdb, groups: Any, words: str) -> None:
@@ -296,7 +296,7 @@ def test_a_bad_condition_is_named(lua: libetrace.nfsdb, groups: Any, words: str)
 
 
 def test_a_bad_condition_on_executions_is_named(lua: libetrace.nfsdb) -> None:
-    with pytest.raises(libetrace.error, match="a upid is wanted"):
+    with pytest.raises(libetrace.error, match="expected a upid"):
         lua.filtered_execs(has_ppid="x")  # type: ignore[arg-type]
     with pytest.raises(libetrace.error, match="no class 'gcc'"):
         lua.filtered_execs([[("is_class", "gcc")]])

@@ -190,14 +190,14 @@ REFUSED: dict[str, Change] = {
     "two tables paths": lambda h: h["tables"].append(table(h, "paths")),
     "linked has two columns kind": add_column,
     "no table opens": lambda h: h["tables"].remove(table(h, "opens")),
-    "no table compilation_headers, and there is compilations": lambda h: h["tables"].remove(
+    "table compilation_headers is missing beside compilations": lambda h: h["tables"].remove(
         table(h, "compilation_headers")
     ),
-    "no table compilations, and there is compilation_files": lambda h: h["tables"].remove(
+    "table compilations is missing beside compilation_files": lambda h: h["tables"].remove(
         table(h, "compilations")
     ),
     "path_opens has no column open": lambda h: table(h, "path_opens")["columns"].clear(),
-    "path_opens.open is no <u4": lambda h: column(h, "path_opens.open").update(dtype="<u8"),
+    "path_opens.open is not <u4": lambda h: column(h, "path_opens.open").update(dtype="<u8"),
     "strings.bytes lies outside": lambda h: column(h, "strings.bytes").update(length=1 << 40),
     "linked.kind has 2 elements": lambda h: column(h, "linked.kind").update(length=2),
     "cpus.time_ns has 3 elements for 99": lambda h: (
@@ -323,7 +323,7 @@ def test_crafted_images_are_refused_or_read(tmp_path: Path) -> None:
 
 def test_columns_that_are_no_multiple_of_their_dtype_are_not_written(tmp_path: Path) -> None:
     column = NewColumn("a", "<u4", b"12345")
-    with pytest.raises(ValueError, match="5 bytes are no <u4"):
+    with pytest.raises(ValueError, match="5 bytes are not <u4"):
         write_image(tmp_path / "x.img", {}, [NewTable("t", 1, [column])])
     assert list(tmp_path.iterdir()) == []
 

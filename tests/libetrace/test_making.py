@@ -43,7 +43,7 @@ def test_products_go_in_and_out_with_their_patterns(tmp_path: Path) -> None:
 
 
 def test_what_is_no_entry_is_told(tmp_path: Path) -> None:
-    with pytest.raises(libetrace.error, match="no database"):
+    with pytest.raises(libetrace.error, match="not a database"):
         libetrace.create_nfsdb([{"x": 1}], "/", "", [], [], tmp_path / "x.img")
     assert list(tmp_path.iterdir()) == []
 

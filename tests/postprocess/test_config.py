@@ -50,7 +50,7 @@ def test_an_unknown_key_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[st
     tell_config(config)
     file = tmp_path / ".bas_config"
     assert capsys.readouterr().err == (
-        f"cas pp: warning: {file}: unknown key 'ld_specs': is ld_spec meant?\n"
+        f"cas pp: warning: {file}: unknown key 'ld_specs'; did you mean ld_spec?\n"
         f"cas pp: warning: {file}: unknown key 'zzz', ignored\n"
     )
 

@@ -151,7 +151,7 @@ def test_what_is_run_is_told_before_and_what_is_not_with_the_reason(safe: Path) 
     question, gone = put_compiler(safe), Question(b"/no/such/gcc", "c", ())
     Prober(1, told.append).ask([question, gone, gone, question], lambda *_: None)
     assert told == [
-        "does not run /no/such/gcc: /no/such/gcc: not there",
+        "does not run /no/such/gcc: /no/such/gcc: does not exist",
         f"runs {safe}/gcc -m32 -E -v -x c /dev/null",
     ]
     assert calls(safe) == 1
@@ -162,7 +162,7 @@ def test_a_program_without_the_name_of_a_compiler_is_not_run(safe: Path, name: s
     put_compiler(safe)
     (safe / "gcc").rename(safe / name)
     (safe / "gcc").symlink_to(name)  # what it is called does not count, nor does argv[0]
-    with pytest.raises(UntrustedError, match="not a compiler that can be asked"):
+    with pytest.raises(UntrustedError, match="not a compiler that etrace may run"):
         trusted_compiler(os.fsencode(safe / "gcc"))
     assert ask(Question(os.fsencode(safe / "gcc"), "c", ())) is None
     assert calls(safe) == 0

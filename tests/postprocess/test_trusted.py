@@ -102,6 +102,6 @@ def test_without_the_option_nothing_is_run_and_what_lacks_is_said(tmp_path: Path
     )
     expected = (
         "cas pp: the trace does not show the built-in include directories of /usr/bin/gcc; "
-        "to run those that can be trusted and ask them: cas pp --ask-compilers"
+        "to run those that etrace trusts: cas pp --ask-compilers"
     )
     assert [line for line in done.stderr.splitlines() if "--ask-compilers" in line] == [expected]

@@ -47,7 +47,7 @@ def test_an_unknown_path_is_answered_with_one_of_that_name(image: Image, tmp_pat
     with pytest.raises(EtraceError) as error:
         find_targets(image, [b"/elsewhere/main.c"])
     assert error.value.message == "the build opened no /elsewhere/main.c"
-    assert error.value.hint.startswith("is one of these meant? /src/main.c")
+    assert error.value.hint.startswith("did you mean one of these: /src/main.c")
 
 
 @pytest.mark.parametrize("name", ["/src/util.h", "../src/util.h", "til.h", "src/util.h", "*/*.h"])

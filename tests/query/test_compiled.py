@@ -56,7 +56,7 @@ def test_all_that_is_known_of_a_compilation(image: Image) -> None:
 def test_a_file_that_was_not_compiled_is_an_error(image: Image) -> None:
     with pytest.raises(EtraceError) as error:
         compilation_info_for(image, Given(paths=[b"/else/main.c"]))
-    assert error.value.hint == "is /src/main.c meant?"
+    assert error.value.hint == "did you mean /src/main.c?"
     assert compilation_info_for(image, Given(paths=[b"/else/main.c"], is_exact=False)) == []
 
 

@@ -238,7 +238,7 @@ def test_a_file_may_be_called_by_the_end_of_its_path_or_a_glob(tell: Tell) -> No
     with pytest.raises(EtraceError) as error:
         names(d, "prgo")
     assert error.value.message == "the build opened no prgo"
-    assert error.value.hint == "is one of these meant? /w/prog"
+    assert error.value.hint == "did you mean one of these: /w/prog"
 
 
 def test_an_end_that_several_paths_have_is_an_error(tell: Tell) -> None:

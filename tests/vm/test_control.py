@@ -35,7 +35,7 @@ def test_sessions_are_of_privileged_users_and_one_at_a_time(guest: Guest) -> Non
         # netlink of another network namespace does not reach the module
         "family etrace: No such file or directory (is the module loaded?)",
         "START: No such process: no process ROOT_PID in your pid namespace",
-        "START: Device or resource busy: a session runs already: stop it first",
+        "START: Device or resource busy: a session is already running: stop it first",
         "STOP: Operation not permitted: needs CAP_SYS_ADMIN in the initial user namespace",
     ]
 

@@ -29,7 +29,7 @@ def test_a_buffer_that_says_too_much_costs_no_other(more: int) -> None:
     log = read_bytes(bytes(data))
     assert [(t.thread, t.n_records) for t in log.threads] == [(i, 2) for i in range(1, 6)]
     assert log.damage.problems == [("buffer-too-long", 32, 0, 0)]
-    assert grammar.verify(bytes(data)) == [(32, "a buffer that is shorter than it says")]
+    assert grammar.verify(bytes(data)) == [(32, "a buffer that is shorter than its length")]
 
 
 def told(log: Log) -> list[tuple[int, int]]:

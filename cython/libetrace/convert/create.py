@@ -81,7 +81,7 @@ def create_nfsdb(
     try:
         importer.read_entries(Source.from_bytes(json.dumps(list(db)).encode()))
     except JsonError as error:
-        raise Error(f"the entries are no database: {error.message}") from error
+        raise Error(f"the entries are not a database: {error.message}") from error
     made = new_tables(importer.columns(), importer.products)
     tables = {table.name: table for table in made}
     if pcp_patterns:

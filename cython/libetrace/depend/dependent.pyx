@@ -80,7 +80,7 @@ cdef class Dependent(Mapped):
         modules = self.dependencies.modules
         for row in out:
             if not modules[row]:
-                raise NotFoundError(f"{self.decode_path(row)!r} is no linked module")
+                raise NotFoundError(f"{self.decode_path(row)!r} is not a linked module")
         return out
 
     # The tuple that `fdeps` gives.

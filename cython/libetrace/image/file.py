@@ -36,7 +36,7 @@ from libetrace.image.header import (
 
 #: bytes that a header has to spare for attributes that are made of the columns
 ROOM = 8192
-READ_HINT = "somebody else may change it, so it is not mapped: copy it, and ask the copy"
+READ_HINT = "another user may change it, so it is not mapped: query a copy of it"
 
 
 class Table:
@@ -150,7 +150,7 @@ def _load(stream: Any, path: Path, is_mapped: bool) -> mmap.mmap:
     except OSError as error:
         raise ImageError(f"{path}: no memory for {n_bytes} bytes", READ_HINT) from error
     if stream.readinto(read) != n_bytes:
-        raise ImageError(f"{path}: was cut while it was read")
+        raise ImageError(f"{path}: was truncated while it was read")
     return read
 
 
@@ -251,7 +251,7 @@ def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
         for c in table.columns:
             length, rest = divmod(c.n_bytes, DTYPES[c.dtype][1])
             if rest:
-                raise ValueError(f"{table.name}.{c.name}: {c.n_bytes} bytes are no {c.dtype}")
+                raise ValueError(f"{table.name}.{c.name}: {c.n_bytes} bytes are not {c.dtype}")
             columns.append(
                 {
                     "name": c.name,

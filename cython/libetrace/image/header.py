@@ -160,7 +160,7 @@ def _items(value: Any, key: str) -> list[Mapping[str, Any]]:
     """Return the objects of a list in the header."""
     items = value.get(key)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise ImageError(f"damaged header: {key} is no list of objects")
+        raise ImageError(f"damaged header: {key} is not a list of objects")
     return items
 
 
@@ -173,7 +173,7 @@ def _read_column(raw: Mapping[str, Any], table: str, known: TableSchema) -> tupl
         raise ImageError(f"{table} has an unknown column {name!r}")
     dtype, unit, meaning = known.columns[name]
     if raw.get("dtype") != dtype:
-        raise ImageError(f"column {table}.{name} is no {dtype}")
+        raise ImageError(f"column {table}.{name} is not {dtype}")
     place = _natural(raw.get("offset")), _natural(raw.get("length"))
     return name, ColumnInfo(dtype, unit, meaning, *place)
 
@@ -225,7 +225,7 @@ def _check_missing(tables: Mapping[str, TableInfo]) -> None:
         there = [name for name in group if name in tables]
         missing = [name for name in group if name not in tables]
         if there and missing:
-            raise ImageError(f"no table {missing[0]}, and there is {there[0]}")
+            raise ImageError(f"table {missing[0]} is missing beside {there[0]}")
 
 
 # ---- attributes ----
@@ -263,14 +263,14 @@ def _read_head(data: memoryview) -> tuple[int, int]:
     if schema > SCHEMA_VERSION:
         raise ImageError(
             f"schema {schema}, and this etrace reads up to {SCHEMA_VERSION}",
-            "take a newer etrace, or make the image again: cas cache",
+            "use a newer etrace, or make the image again: cas cache",
         )
     if schema < SCHEMA_VERSION:
         raise ImageError(f"schema {schema} is older than {SCHEMA_VERSION}")
     if n_header > MAX_HEADER_BYTES:
-        raise ImageError(f"a header of {n_header} bytes, and at most {MAX_HEADER_BYTES} are read")
+        raise ImageError(f"a header of {n_header} bytes: at most {MAX_HEADER_BYTES} are allowed")
     if n_file != len(data) or HEAD.size + n_header > n_file:
-        raise ImageError(f"{len(data)} bytes, and its head says {n_file}: cut off?")
+        raise ImageError(f"{len(data)} bytes instead of {n_file}: is it cut off?")
     return schema, n_header
 
 
@@ -281,7 +281,7 @@ def _read(data: memoryview) -> Header:
     except (ValueError, RecursionError) as error:
         raise ImageError(f"byte {HEAD.size}: damaged header: {error}") from error
     if not isinstance(raw, dict):
-        raise ImageError(f"byte {HEAD.size}: damaged header: no object")
+        raise ImageError(f"byte {HEAD.size}: damaged header: not an object")
     start = align(HEAD.size + n_header)
     return Header(schema, _read_attributes(raw), _read_tables(raw, len(data) - start), start)
 

@@ -90,7 +90,7 @@ cdef class Mapped:
     cdef int bind(self, object image) except -1:
         cdef Binder b = Binder.__new__(Binder)
         if not isinstance(image.attributes, dict):
-            raise Error(f"{image.path}: damaged: its attributes are no object", HINT)
+            raise Error(f"{image.path}: damaged: its attributes are not an object", HINT)
         self.image = image
         b.image = image
         b.views = self.views

@@ -133,9 +133,9 @@ def make_execution_test(tests, s64 upid=0):
 
 def make_parent(value):
     if not is_number(value):
-        raise FilterError(f"a upid is wanted, and not {value!r}")
+        raise FilterError(f"expected a upid, not {value!r}")
     if not -1 <= value < 1 << 63:
-        raise FilterError(f"no upid is {value}: they are of 63 bits, and -1 says none")
+        raise FilterError(f"{value} is not a upid: upids have 63 bits, and -1 means none")
     return make_execution_test({HAS_PARENT}, value)
 
 

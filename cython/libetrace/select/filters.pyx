@@ -42,7 +42,7 @@ def make_condition(makers, item):
     """Return the condition of a tuple (name, value) or (name, value, negate)."""
     cdef Condition out
     if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
-        raise FilterError(f"{item!r} is no condition", '(name, value) or (name, value, negate)')
+        raise FilterError(f"{item!r} is not a condition", '(name, value) or (name, value, negate)')
     name, value, negate = (*item, True, False)[:3] if len(item) == 1 else (*item, False)[:3]
     if name == "not":
         out = negate_group(makers, value)

@@ -24,14 +24,14 @@ cdef Matcher make_matcher(TextTest test, object value):
     cdef Matcher out = Matcher.__new__(Matcher)
     out.test = test
     if not isinstance(value, (str, bytes)):
-        raise FilterError(f"a text is wanted, and not {value!r}")
+        raise FilterError(f"expected a text, not {value!r}")
     text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
     out.needle = text
     if test == MATCHES_EXPRESSION:
         try:
             out.expression = re.compile(text.decode("utf-8", "surrogateescape"), re.DOTALL)
         except re.error as error:
-            raise FilterError(f"{value!r} is no regular expression: {error}") from error
+            raise FilterError(f"{value!r} is not a regular expression: {error}") from error
     elif test == MATCHES_WILDCARD:
         from libetrace.select.patterns import PatternSet
 

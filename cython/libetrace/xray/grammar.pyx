@@ -50,7 +50,7 @@ TRANSITIONS = {
 FRAME_PROBLEMS = {
     "junk-between": "bytes between buffers",
     "buffer-cut-off": "a buffer that is longer than the file",
-    "buffer-too-long": "a buffer that is shorter than it says",
+    "buffer-too-long": "a buffer that is shorter than its length",
 }
 NAMES = {START: "the start of a buffer", CALL_WITH_ARGUMENTS: "Function with arguments"}
 

@@ -22,7 +22,7 @@ class KmodBackend:
     """The kernel module: the cheapest way, for root, and through etraced for its group."""
 
     name = "kmod"
-    description = "kernel module over ftrace, for root and group etrace: the cheapest"
+    description = "kernel module over ftrace; needs root or group etrace; costs least"
 
     def __init__(self, host: Host | None = None) -> None:
         self._host = host

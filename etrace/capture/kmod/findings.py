@@ -18,7 +18,9 @@ from etrace.errors import CaptureError
 SIGN_HINT = (
     "sign it with a key that the machine trusts (mokutil --import), or switch secure boot off"
 )
-CONFIG_HINT = "use a kernel that has it (Debian's do), or trace without the module: etrace run"
+CONFIG_HINT = (
+    "use a kernel that has these options (Debian's do), or trace without the module: etrace run"
+)
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_MODULE": 16, "CAP_SYS_ADMIN": 21}
 NEEDED_CONFIG = (
     "MODULES", "KPROBES", "FUNCTION_TRACER", "FTRACE_SYSCALLS", "SECURITY_PATH", "NET",
@@ -70,7 +72,7 @@ def lockdown(kernel: Kernel) -> Check:
     mode = text.partition("[")[2].partition("]")[0] or "none"
     holds = mode == "none"
     hint = (
-        "tracefs and kprobes are closed: switch secure boot off, or boot without lockdown="
+        "tracefs and kprobes are blocked: switch secure boot off, or boot without lockdown="
         if mode == "confidentiality"
         else SIGN_HINT
     )
@@ -89,7 +91,7 @@ def secure_boot(kernel: Kernel) -> Check:
 def signatures(kernel: Kernel) -> Check:
     """Return whether unsigned modules are refused."""
     enforced = _text(kernel.sig_enforce) == "Y"
-    value = "signed modules only" if enforced else "unsigned modules too"
+    value = "only signed modules are accepted" if enforced else "unsigned modules are accepted"
     return Check("module signatures", value, not enforced, SIGN_HINT if enforced else "")
 
 
@@ -101,12 +103,12 @@ def capabilities(kernel: Kernel) -> Check:
     held = int(fields.get("CapEff", "0"), 16)
     missing = [name for name, bit in CAPABILITIES.items() if not held >> bit & 1]
     if missing:
-        return Check("rights", f"without {', '.join(missing)}", False, "sudo etrace ...")
+        return Check("rights", f"missing: {', '.join(missing)}", False, "sudo etrace ...")
     if _text(kernel.uid_map).split() != ["0", "0", "4294967295"]:
         return Check(
             "rights", "root of a user namespace only", False, "run it outside of the container"
         )
-    return Check("rights", "all that are needed", True)
+    return Check("rights", "sufficient", True)
 
 
 def _missing_options(kernel: Kernel) -> list[str] | None:
@@ -134,8 +136,8 @@ def configuration(kernel: Kernel) -> Check:
     if missing is None:
         return Check("kernel options", "unknown: no /boot/config, no /proc/config.gz", True)
     if missing:
-        return Check("kernel options", f"without {', '.join(missing)}", False, CONFIG_HINT)
-    return Check("kernel options", "all that are needed", True)
+        return Check("kernel options", f"missing: {', '.join(missing)}", False, CONFIG_HINT)
+    return Check("kernel options", "sufficient", True)
 
 
 def kprobes(kernel: Kernel) -> Check:

@@ -126,7 +126,7 @@ def load_file(file: Path) -> None:
         if error.errno != errno.EEXIST:
             raise CaptureError(
                 f"{file}: cannot be loaded: {error.strerror}",
-                LOAD_HINTS.get(error.errno or 0, "dmesg may tell more"),
+                LOAD_HINTS.get(error.errno or 0, "dmesg may show more"),
             ) from error
     finally:
         os.close(fd)

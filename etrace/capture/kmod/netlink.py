@@ -77,7 +77,7 @@ def message_class() -> type[Any]:
 
 def refusal(code: int, what: str, said: str = "") -> CaptureError:
     """Return the error of a request that the kernel refused with `code`, saying `said`."""
-    reason, hint = REASONS.get(code, (os.strerror(code), "`etrace doctor` and dmesg may tell more"))
+    reason, hint = REASONS.get(code, (os.strerror(code), "`etrace doctor` and dmesg may show more"))
     return CaptureError(f"{what}: {said or reason}", hint)
 
 
@@ -101,7 +101,7 @@ def parse_status(reply: Any) -> Status:
     """Read the attributes of a reply to STATUS or STOP."""
     phase = _attribute(reply, Attribute.STATE)
     if phase not in list(Phase):
-        raise CaptureError(f"the module is in state {phase}", "is it of another version?")
+        raise CaptureError(f"the module is in state {phase}", "is its version another one?")
     return Status(
         phase=Phase(phase),
         session=_attribute(reply, Attribute.SESSION),
@@ -119,8 +119,8 @@ def _unreachable() -> CaptureError:
     if not presence.is_loaded():
         return CaptureError("the kernel module etrace is not loaded", "load it: sudo etrace start")
     return CaptureError(
-        "the kernel module etrace is loaded, but this is another network namespace than the "
-        "machine's first one, which alone reaches it",
+        "the kernel module etrace is loaded, but only the machine's first network namespace "
+        "reaches it, and this is another one",
         "run it there: sudo nsenter --net=/proc/1/ns/net etrace ...; inside a container, on its "
         "host",
     )
@@ -178,7 +178,7 @@ class NetlinkControl:
             if reply.get("cmd") == command:
                 return reply
         raise CaptureError(
-            f"{what}: the module gave no answer", "is it of another version? load it again"
+            f"{what}: the module gave no answer", "is its version another one? load it again"
         )
 
     def start(self, request: Request) -> Started:

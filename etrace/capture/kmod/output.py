@@ -55,7 +55,7 @@ class Output:
                 if identity_of(fd) != self.identity:
                     raise CaptureError(
                         f"{self.directory}: another directory has replaced it",
-                        f"the trace is {CAPTURING} in the one that was there when it began",
+                        f"the trace is {CAPTURING} in the original directory",
                     )
                 yield fd
             finally:

@@ -41,9 +41,8 @@ def rescue(host: Host, state: State) -> tuple[dict[str, Any], str]:
     for key in UNKNOWN:
         counts.pop(key, None)
     remark = (
-        f"the collector died; {count(after.get('records', 0), 'record')} that it left "
-        "had to be read now, "
-        "what it had read but not written yet is missing"
+        f"the collector died; recovered {count(after.get('records', 0), 'record')} that it had not "
+        "read; those that it had read but not written are missing"
     )
     return counts, remark
 

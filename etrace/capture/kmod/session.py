@@ -191,7 +191,7 @@ class _Beginning:
         """Make the ftrace instance with its options."""
         instance = self.host.tracefs.instance(INSTANCE)
         if instance.exists:
-            self.tell(f"{instance.path} exists without a session; it is made again")
+            self.tell(f"{instance.path} exists without a session; it is created again")
         instance.make()
         self.undo.callback(attempt, instance.remove, f"{instance.path} stays", self.tell)
         instance.configure(buffer_kib)
@@ -210,7 +210,7 @@ class _Beginning:
         """Make the trace and the files of the collector."""
         states = self.host.states
         if output.left_over():
-            self.tell(f"an unfinished trace lies in {output.directory}; it is kept as {PARTIAL}")
+            self.tell(f"found an unfinished trace in {output.directory}; it is kept as {PARTIAL}")
         trace = output.create()
         opened.callback(os.close, trace)
         self.undo.callback(output.discard)

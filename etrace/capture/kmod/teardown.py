@@ -213,7 +213,7 @@ def _discard(state: State, stats: dict[str, Any], warnings: tuple[str, ...]) -> 
     try:
         state.output.discard()
     except CaptureError as error:
-        warnings = (*warnings, f"{error.message}: an empty trace stays there")
+        warnings = (*warnings, f"{error.message}: an empty trace remains")
     trace = state.output.directory / state.trace_name
     return Ending(trace, False, stats, (), warnings, published=False)
 

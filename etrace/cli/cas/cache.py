@@ -14,7 +14,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas cache`."""
     add_database(parser)
     parser.add_argument(
-        "--force", action="store_true", help="make it again even if it is up to date"
+        "--force", action="store_true", help="make the database again even if it is up to date"
     )
     parser.add_argument(
         "--set-root", metavar="DIR", help="where the build began (default: as traced)"

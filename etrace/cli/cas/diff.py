@@ -30,7 +30,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
             help=f"{text}: directory of a database, image or .nfsdb.json",
         )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.add_argument("-q", "--brief", action="store_true", help="set the exit status only")
+    parser.add_argument(
+        "-q", "--brief", action="store_true", help="print nothing; only set the exit status"
+    )
     parser.epilog = "Exit status: 0 when nothing changed, 1 when something did, 2 on an error."
 
 

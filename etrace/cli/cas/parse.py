@@ -31,7 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
              "input; several are merged by time (default: the one in the database's directory)",
     )  # fmt: skip
     parser.add_argument(
-        "--force", action="store_true", help="make it again even if it is up to date"
+        "--force", action="store_true", help="make the database again even if it is up to date"
     )
     parser.add_argument("--json", action="store_true", help="also write .nfsdb.json")
     parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",

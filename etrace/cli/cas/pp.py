@@ -67,7 +67,7 @@ def _meant(key: str) -> str:
     from etrace.alike import nearest
 
     near = nearest(key, KEYS, 1)
-    return f": is {near[0]} meant?" if near else ", ignored"
+    return f"; did you mean {near[0]}?" if near else ", ignored"
 
 
 def tell_config(config: Config) -> None:
@@ -123,7 +123,7 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
     for answer in answers:
         if answer.named is not None and not answer.is_same:
             found, named = (b" ".join(paths).decode(errors="replace") for paths in answer.files)
-            tell(f"cas pp: warning: found {found}; gcc compiles {named}\n")
+            tell(f"cas pp: warning: the database has {found}, but gcc compiles {named}\n")
     n_same = sum(answer.is_same for answer in answers)
     n_silent = sum(answer.named is None for answer in answers)
     if not args.quiet:
@@ -162,8 +162,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if unknown_keys(image):
         tell(
-            f"cas pp: the JSON has {unknown_keys(image)} keys that etrace does not know and stays "
-            "as it is; with the products, without those keys: cas export json\n"
+            f"cas pp: the JSON is not rewritten: it has {unknown_keys(image)} keys that etrace "
+            "does not know; to write it with the products and without these keys: cas export json\n"
         )
     else:
         write_back(image.path)

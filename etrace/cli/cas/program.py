@@ -72,9 +72,9 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("execs", "ex", "all executions, also those before the first exec"),
     _query("tree", "", "the process tree"),
     _query("binaries", "bins b", "programs that were run"),
-    _query("deps", "deps_for", "everything that files were made of"),
+    _query("deps", "deps_for", "the dependencies of files"),
     _query("rdeps", "revdeps_for", "linked modules, or all files, that depend on files"),
-    _query("moddeps", "moddeps_for", "linked modules that files were made of"),
+    _query("moddeps", "moddeps_for", "linked modules that files depend on"),
     _query("revmoddeps", "revmoddeps_for", "linked modules that depend on linked modules"),
     _query("unused", "", "sources that the build never read"),
     _query("ref_files", "refs", "files that were opened"),
@@ -221,8 +221,8 @@ def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step:
     }
     for option in (option for option, is_lost in lost.items() if is_lost):
         tell(
-            f"cas: {option} chose files; {step.command.name} is about all opens of them."
-            f" To filter those opens, put it after {step.command.name}.\n"
+            f"cas: {option} selected files, and {step.command.name} takes all opens of them."
+            f" To filter those opens, put {option} after {step.command.name}.\n"
         )
 
 
@@ -315,7 +315,7 @@ def _parse_plain(
     """Parse a command's words; options may stand before its name as well."""
     args, unknown = parser.parse_known_intermixed_args([*before, *behind])
     if unknown and unknown[0] in before:
-        parser.error(f"{unknown[0]} stands before the command, which has no such option")
+        parser.error(f"{unknown[0]} is not an option of this command")
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args

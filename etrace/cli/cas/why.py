@@ -80,7 +80,7 @@ def _lines(image: Image, records: Records, found: Why, width: int) -> Iterator[s
     if not found.depends:
         yield f"{target} does not depend on {file}"
         yield from (f"  {reason}" for reason in found.reasons)
-        yield from _listed("made of it:", found.made)
+        yield from _listed("made from it:", found.made)
         yield from _listed("similar files that it depends on:", found.similar)
         return
     yield target

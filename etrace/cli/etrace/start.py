@@ -39,7 +39,7 @@ FLAGS = (
     (
         "--isolate",
         Option.ISOLATE,
-        "cost untraced processes nothing; refused while others trace system calls",
+        "remove the cost for untraced processes; refused while others trace system calls",
     ),
     ("--descendants", Option.DESCENDANTS, "also trace what the root started before"),
 )

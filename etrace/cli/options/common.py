@@ -118,7 +118,7 @@ def add_paths(parser: argparse.ArgumentParser, *, positional: bool = False) -> N
     if positional:
         parser.add_argument(
             "path", metavar="FILE", nargs="*", type=os.fsencode, action="extend", default=None,
-            help="the same",
+            help="a file; the same as --path FILE",
         )  # fmt: skip
 
 

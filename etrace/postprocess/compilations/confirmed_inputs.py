@@ -49,12 +49,12 @@ class Answer:
 
     @property
     def files(self) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-        """What etrace found, and what gcc named."""
+        """The inputs that etrace found, and those that gcc named."""
         return self.found, self.named or ()
 
     @property
     def is_same(self) -> bool:
-        """Whether both lists name the same files, links followed."""
+        """Whether both lists name the same files after links are resolved."""
         return self.named is not None and _real(self.named) == _real(self.found)
 
 
@@ -74,7 +74,7 @@ def confirm(
     progress: Callable[[str, int, int], None],
     tell: Callable[[str], None] = tell_nobody,
 ) -> list[Answer]:
-    """Ask about every compilation of gcc that can be asked about; `tell` says what is run.
+    """Ask gcc about all of its eligible compilations; `tell` reports each command.
 
     EtraceError without `cas pp`, and for a database of another user.
     """
@@ -93,7 +93,7 @@ def confirm(
 
 
 def _questions(image: Image, config: Config, plugin: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Give the rows of compilations that can be asked about, and the command that asks."""
+    """Yield the rows of eligible compilations, and the command for each."""
     reader = CommandReader(image, ProcessTree(image), config)
     commands = reader.commands()
     for row, execution in enumerate(image["compilations"]["execution"]):
@@ -105,9 +105,9 @@ def _questions(image: Image, config: Config, plugin: Path) -> Iterator[tuple[int
 def _trusted(
     questions: Iterable[tuple[int, list[bytes]]], tell: Callable[[str], None]
 ) -> Iterator[tuple[int, list[bytes]]]:
-    """Give the questions with the compiler's own file in place of its name, none when not trusted.
+    """Yield the commands of trusted compilers, with the compiler's resolved file.
 
-    Each compiler is told of once.
+    Each compiler is reported once.
     """
     known: dict[bytes, bytes] = {}
     for row, (binary, *words) in questions:
@@ -138,9 +138,9 @@ def _is_askable(command: Command) -> bool:
 
 
 def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) -> list[bytes]:
-    """Return the command that makes gcc name its inputs: those that are there, and -x.
+    """Return the command that makes gcc name its inputs: existing inputs, and -x.
 
-    Inputs are absolute paths of regular files: none of them can be an option.
+    Inputs are absolute paths of regular files, so none can be an option.
     """
     words = [command.binary, b"-fsyntax-only", b"-fplugin=" + os.fsencode(plugin)]
     dialects = command.tool.settings.get("dialects", {})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages that a driver started -> what the driver was told to do.
+"""The stages that a driver started -> the driver's own command line.
 
-For `gcc @FILE` whose FILE is gone: gcc names on the command lines of cc1, as and collect2 what it
-read there (gcc/gcc.cc, cc1_options and cpp_unique_options). Only -I may lie in another temporary
-file, and as is given the same directories once more.
+For `gcc @FILE` whose FILE is gone: gcc repeats its content on the command lines of cc1, as and
+collect2 (gcc/gcc.cc, cc1_options and cpp_unique_options). Only -I may be in another temporary file,
+but as gets the same directories.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AS = "as"
 LTO = "lto1"
 LINKER = "linker"
 PREPROCESS = b"-E"
-#: cc1 is given assembler to preprocess
+#: cc1 preprocesses assembler
 ASSEMBLER_MARK = b"-lang-asm"
 DEFINE = b"-D"
 
@@ -28,8 +28,8 @@ DEFINE = b"-D"
 class Stage:
     """One program that a driver started.
 
-    `has_all` is False when it was given a response file that is gone, `made` are the inputs that
-    another stage wrote.
+    `has_all` is False when one of its response files is gone; `made` are the inputs that another
+    stage wrote.
     """
 
     tool: Tool
@@ -41,9 +41,9 @@ class Stage:
 def recover(
     driver: Tool, own: Invocation | None, stages: Sequence[Stage]
 ) -> tuple[Invocation | None, bool]:
-    """Return what a driver did, None when it compiled nothing, and whether all of it is known.
+    """Return the work of a driver (None when it compiled nothing), and whether it is complete.
 
-    `own` is what can be read of the driver's own command line.
+    `own` is the known part of the driver's command line.
     """
     compiling = [each for each in stages if each.tool.kind != LINKER]
     fronts = [each for each in compiling if each.tool.name not in (AS, LTO)]
@@ -69,7 +69,7 @@ def recover(
 
 
 def _read(stage: Stage) -> Invocation | None:
-    """Read a stage's words, -E too; what a driver defines by itself it joins to -D, as in -DX."""
+    """Read a stage's words, also with -E; a driver joins its own definitions to -D, as in -DX."""
     words = [
         word
         for word in stage.words
@@ -79,7 +79,7 @@ def _read(stage: Stage) -> Invocation | None:
 
 
 def _sources(read: Sequence[tuple[Stage, Invocation | None]]) -> list[Source]:
-    """Return what stages were given less what other stages made."""
+    """Return the inputs of stages without the outputs of other stages."""
     made = {name for _, found in read if found for name in found.outputs}
     found = {}
     for stage, _ in read:
@@ -97,7 +97,7 @@ def _sources(read: Sequence[tuple[Stage, Invocation | None]]) -> list[Source]:
 
 
 def _made(stages: Sequence[Stage], read: Sequence[Invocation]) -> tuple[Step, list[bytes]]:
-    """Return the last step and what it made."""
+    """Return the last step and its outputs."""
     for stage in stages:
         if stage.tool.kind == LINKER:
             return Step.LINK, values(stage.tool.options.parse(stage.words), "output")[-1:]

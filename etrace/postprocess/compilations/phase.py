@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executions of compilers -> the tables `compilations*` ("d" of the JSON).
 
-Everything comes from argv, opens and environment of the trace; the build tree is not touched and
-no compiler is run there. Which execution of a compiler, its launcher and its stages is the
-compilation, and what each field means: docs/compilations.md.
+Everything comes from argv, opens and environment of the trace. The build tree is not touched.
+docs/compilations.md defines the compilation among a compiler, its launcher and its stages, and the
+meaning of each field.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNKNOWN_STDIN = b"/dev/stdin"
 
 
 class Compilations:
-    """Finds the compilations of one image; without a prober no compiler is run."""
+    """Finds the compilations of one image; without a prober no compiler runs."""
 
     def __init__(self, work: Work, prober: Prober | None = None) -> None:
         self._image, self._work = work.image, work
@@ -57,12 +57,12 @@ class Compilations:
         self._prober = prober
         self._path = functools.cache(work.image.path_string)
         self._answers: Mapping[Question, Sequence[bytes]] = {}
-        #: what could have been asked, of directories that nothing in the trace tells
+        #: questions about directories that the trace does not show, for compilers that could be run
         self.unanswered: set[Question] = set()
 
     @property
     def unread(self) -> Mapping[int, Sequence[bytes]]:
-        """Response files that are gone, by the row of an execution that is not known for that."""
+        """Missing response files, by the row of the execution that is incomplete without them."""
         return self._reader.unread
 
     def find(self) -> list[Compilation]:
@@ -86,7 +86,7 @@ class Compilations:
         return found
 
     def _outer(self, row: int) -> Iterator[int]:
-        """Give the compilers and launchers around a command, from the inside; a ring ends."""
+        """Yield the compilers and launchers around a command, innermost first; stops at a cycle."""
         seen = {row}
         row = self._commands[row].outer
         while row in self._commands and row not in seen:
@@ -95,10 +95,9 @@ class Compilations:
             row = self._commands[row].outer
 
     def _own_sources(self) -> dict[int, list[bytes]]:
-        """Return the sources of each command that succeeded, less those a compiler made itself.
+        """Return the sources of each successful command, without those that a compiler made itself.
 
-        What a launcher or driver lets another compiler do with temporary files is part of its own
-        compilation.
+        Compilers that run on temporary files of a launcher or driver are part of its compilation.
         """
         files = {row: self._sources(command) for row, command in self._commands.items()}
         out = {}
@@ -119,10 +118,10 @@ class Compilations:
         return [path for path in dict.fromkeys(paths) if path not in NO_FILES]
 
     def _redirected(self, row: int) -> bytes:
-        """Return the file that the standard input was, as a shell redirects it with `< FILE`.
+        """Return the file that a shell redirected to the standard input with `< FILE`.
 
-        The shell opened it itself, or its child did between fork and exec: then it is the only file
-        that was read there.
+        The shell opened it, or its child did between fork and exec; in that case it is the only
+        file that was read there.
         """
         inherited = self._image["inherited"]
         for each in self._image["executions"].span("inherited.start", row):
@@ -163,7 +162,7 @@ class Compilations:
         )
 
     def _builtin(self, command: Command) -> Sequence[bytes]:
-        """Return the directories that the compiler searches by itself, as far as is known."""
+        """Return the known directories that the compiler searches by itself."""
         invocation = command.invocation
         is_driver = bool(command.tool.settings.get("probe"))
         if invocation.internal or not invocation.is_standard or not is_driver:
@@ -176,7 +175,7 @@ class Compilations:
         return found
 
     def _derived(self, command: Command) -> Sequence[bytes]:
-        """Return what the stages of a driver tell of the compiler's own directories."""
+        """Return the compiler's own directories as far as the stages of its driver show them."""
         invocation = command.invocation
         if invocation.sysroot:
             return ()
@@ -194,7 +193,7 @@ class Compilations:
         return Stage(self._reader.binary(row), self._reader.argv(row), opened)
 
     def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
-        """Return what -include meant: looked for in the current directory first."""
+        """Return the file of -include; the current directory is searched first."""
         for directory in (command.cwd, *directories):
             path = join(directory, name)
             if self._files.path_row(path) >= 0:
@@ -204,7 +203,7 @@ class Compilations:
 
 @dataclass(frozen=True, slots=True)
 class CompilationPhase:
-    """`cas pp --compilations`; with `--ask-compilers` it asks them for their own directories."""
+    """`cas pp --compilations`; with `--ask-compilers` it runs compilers for their directories."""
 
     name: str = "compilations"
     tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
@@ -235,21 +234,21 @@ class CompilationPhase:
         return columns.tables()
 
     def describe(self, tables: Sequence[NewTable]) -> str:
-        """Say how many there are."""
+        """Return the number of compilations as text."""
         return count(tables[0].n_rows, "compilation")
 
 
 def unknown_directories(questions: Iterable[Question]) -> str:
-    """Say what the include paths lack and which option brings it."""
+    """Report missing directories in include paths, and the option that adds them."""
     names = sorted({os.fsdecode(each.binary) for each in questions})
     return (
         f"the trace does not show the built-in include directories of {', '.join(names)};"
-        " to run those that can be trusted and ask them: cas pp --ask-compilers"
+        " to run those that etrace trusts: cas pp --ask-compilers"
     )
 
 
 def unread_files(n_commands: int) -> str:
-    """Say how many commands are only partly known and how to see them."""
+    """Report the number of partly known commands, and how to list them."""
     return agree(
         n_commands,
         "command{s} {is|are} only partly known, because response files are gone or too large;"

@@ -3,8 +3,8 @@
 
 Runs `gcc OPTIONS -E -v -x c /dev/null` in a scratch directory (scratch.py), only
 when the user asked for it and only what trusted.py lets through; the options are those that
-compiler_questions.py allows. What must not be run, is gone or was replaced since the build has no
-answer; all else works without one (docs/compilations.md).
+compiler_questions.py allows. Compilers that must not run, are gone or were replaced since the build
+have no answer; the rest works without one (docs/compilations.md).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Question:
 
 
 class Prober:
-    """Asks compilers, several at once, and tells what it runs and what not.
+    """Runs compilers, several at once, and reports those that it runs and those that it does not.
 
     `built_ns` is when the build was over (0: unknown): a compiler that changed since is not asked.
     """
@@ -46,7 +46,7 @@ class Prober:
     def ask(
         self, questions: Iterable[Question], progress: Callable[[str, int, int], None]
     ) -> dict[Question, Directories]:
-        """Return the answers that could be had; a question without one is left out."""
+        """Return the available answers; questions without one are left out."""
         asked = {each: command_line(each, path) for each, path in self._allowed(questions)}
         for command in asked.values():
             self._tell(f"runs {shown(command)}")
@@ -99,7 +99,7 @@ def run_compiler(
 
 
 def search_list(output: bytes) -> Directories | None:
-    """Read the directories of `-v`, quote directories too; None when there is no whole list."""
+    """Read the directories of `-v`, quote directories too; None when the list is incomplete."""
     directories: list[bytes] = []
     is_list = False
     for line in output.splitlines():

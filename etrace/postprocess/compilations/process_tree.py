@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables `executions` and `children` -> who ran below an execution, and how it ended."""
+"""The tables `executions` and `children` -> descendants of an execution, and its exit."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ProcessTree:
         return self._status[last] not in (0, NONE)
 
     def first_of_process(self, row: int) -> int:
-        """Return the row of index 0, what the process did before its first exec."""
+        """Return the row of index 0, the process before its first exec."""
         return max(0, row - self.index[row])
 
     def rest_of_process(self, row: int) -> Iterator[int]:
-        """Give an execution and what its process executed after it."""
+        """Yield an execution and the later ones of its process."""
         upid = self.upid[row]
         while row < self.n_rows and self.upid[row] == upid:
             yield row

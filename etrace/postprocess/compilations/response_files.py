@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table `response_files` of an image -> what expands its command lines."""
+"""The table `response_files` of an image -> a reader that expands command lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from etrace.compilers.response import ResponseFiles
 
 
 def response_files(image: Image) -> ResponseFiles:
-    """Return a reader that takes what was captured before what lies on the disk."""
+    """Return a reader that prefers captured contents to files on the disk."""
     if "response_files" not in image.tables:
         return ResponseFiles()
     table = image["response_files"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of a trace, run where they cannot harm: compilers, to be asked something.
+"""Runs programs of a trace where they can do no harm: compilers that answer a question.
 
 An empty scratch directory that is removed again, an environment of four variables, no standard
-input, a time limit for the program and all that it started. Which programs may run at all:
-trusted.py. Nothing else in etrace runs what a trace names.
+input, a time limit for the program and all that it started. trusted.py decides which programs may
+run. Nothing else in etrace runs programs that a trace names.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a compilation was given, and its compiler's own directories -> where it looked for headers.
+"""A compilation's options and its compiler's own directories -> the search path for headers.
 
 Order and what is left out: GCC's manual, "Directory Options", and gcc/incpath.cc. Quote directories
 first, then -I and CPATH, -isystem and C_INCLUDE_PATH, the compiler's own, -idirafter. A directory
-that is also a system directory is searched as that; a second mention counts for nothing.
+that is also a system directory is searched as one; repetitions are ignored.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from posixpath import join
 from etrace.compilers.invocation import Invocation
 from etrace.postprocess.compilations.traced_files import TracedFiles
 
-#: searched as if by -I, after those
+#: searched like -I, after its directories
 EVERY_LANGUAGE = b"CPATH"
-#: searched as if by -isystem, after those
+#: searched like -isystem, after its directories
 OF_LANGUAGE = {
     "c": b"C_INCLUDE_PATH",
     "c++": b"CPLUS_INCLUDE_PATH",
@@ -30,7 +30,7 @@ Directories = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Directories in the order of their kinds, as given; equal ones are answered from memory."""
+    """Directories by kind, in the given order; results for equal ones are remembered."""
 
     cwd: bytes
     quote: Directories
@@ -41,7 +41,7 @@ class Given:
 
 
 class SearchPaths:
-    """What was searched, by what was given."""
+    """Search paths by given directories."""
 
     def __init__(self, files: TracedFiles) -> None:
         self._files = files

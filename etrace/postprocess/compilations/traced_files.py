@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths as a program was given them -> what they were when it ran, by the trace.
+"""Paths as given to a program -> the files when it ran, by the trace.
 
-Nothing is looked up on the disk but whether a directory exists, and that only when the trace does
-not tell. What an open asked for and what it resolved to lie side by side in the table `opens`.
+The disk is read only to see whether a directory exists, and only when the trace does not show it.
+The table `opens` has the original and the resolved path of each open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from libetrace.image.string_lookup import Lookup, resolve_strings
 
 from etrace.errors import EtraceError
 
-#: how many files of a directory are looked at for what the directory resolved to
+#: number of files of a directory that are examined to resolve the directory
 SAMPLES = 64
 
 
@@ -43,12 +43,12 @@ class TracedFiles:
         return range(*self._lookup.prefixed(prefix))
 
     def path_row(self, path: bytes) -> int:
-        """Return the row of `paths` that an absolute path led to, -1 when nothing asked for it."""
+        """Return the row of `paths` of an absolute path, -1 when nothing opened it."""
         string = self._lookup.find(path)
         return -1 if string < 0 else self._paths[string]
 
     def resolve(self, path: bytes) -> bytes:
-        """Return what an absolute path to a file led to."""
+        """Return the resolved path of a file."""
         for form in (path, normal := normpath(path)):
             row = self.path_row(form)
             if row >= 0:
@@ -57,7 +57,7 @@ class TracedFiles:
         return join(self.resolve_directory(directory or b"/"), name)
 
     def resolve_directory(self, path: bytes) -> bytes:
-        """Return what an absolute path to a directory led to."""
+        """Return the resolved path of a directory."""
         found = self._directories.get(path)
         if found is None:
             normal = normpath(path)
@@ -66,7 +66,7 @@ class TracedFiles:
         return found
 
     def _sampled(self, directory: bytes) -> bytes | None:
-        """Return what the directory is by the files that were opened through it."""
+        """Return the resolved directory by files that were opened through it."""
         prefix = directory.rstrip(b"/") + b"/"
         for string in self.strings_with(prefix)[:SAMPLES]:
             row = self._paths[string]
@@ -81,8 +81,8 @@ class TracedFiles:
     def has_directory(self, path: bytes, cwd: bytes) -> bool:
         """Tell whether a resolved directory existed, as far as is known.
 
-        It did when something in it was opened. Else the disk decides, if the build's `cwd` is still
-        there; else it may have existed.
+        It did when a file in it was opened. Otherwise the disk decides, if the build's `cwd` still
+        exists. If not, the answer is yes.
         """
         found = self._exists.get(path)
         if found is None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may be run on the word of a database: programs that only root could have put there.
+"""Which programs of a database may run: those that only root can have installed.
 
-A database says what was executed, under which names and with which options; whoever wrote it chose
-all of that. So nothing of it is believed: the database must be the user's own, the program is
-known by the name of its file (never by argv[0]), and that file and every directory above it, links
-followed, belong to root and can be written by nobody else. What is run is that resolved path.
+The author of a database chooses the programs, names and options in it. So nothing in it is trusted:
+the database must be the user's own, the program is known by the name of its file (never by
+argv[0]), and that file and every directory above it, links followed, belong to root and can be
+written by nobody else. What is run is that resolved path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from etrace.compilers import tools
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import name_files
 
-#: who may own what is run
+#: the permitted owner of programs that run
 OWNERS = (0,)
 WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -30,14 +30,14 @@ class UntrustedError(Exception):
 
 
 def trusted_path(name: bytes) -> Path:
-    """Return what a path leads to when only root can change that. UntrustedError."""
+    """Return the target of a path if only root can change it. UntrustedError."""
     text = os.fsdecode(name)
     try:
         path = Path(text).resolve(strict=True) if name.startswith(b"/") else None
     except (OSError, RuntimeError, ValueError):
         path = None
     if path is None:
-        raise UntrustedError(f"{text}: not there")
+        raise UntrustedError(f"{text}: does not exist")
     for each in (path, *path.parents):
         _check(each)
     return path
@@ -55,10 +55,10 @@ def trusted_compiler(name: bytes) -> Path:
     """Return the file of a compiler that may be run. UntrustedError."""
     path = trusted_path(name)
     if not (stat.S_ISREG(path.stat().st_mode) and os.access(path, os.X_OK)):
-        raise UntrustedError(f"{path}: no program")
+        raise UntrustedError(f"{path}: not a program")
     tool = tools.load().find_name(os.fsencode(path))
     if tool is None or not tool.settings.get("probe"):
-        raise UntrustedError(f"{path}: not a compiler that can be asked")
+        raise UntrustedError(f"{path}: not a compiler that etrace may run")
     return path
 
 
@@ -66,7 +66,7 @@ def trusted_directory(name: bytes) -> Path:
     """Return a directory that only root can change. UntrustedError."""
     path = trusted_path(name)
     if not path.is_dir():
-        raise UntrustedError(f"{path}: no directory")
+        raise UntrustedError(f"{path}: not a directory")
     return path
 
 

@@ -86,7 +86,7 @@ static int add_roots(const struct etrace_session_request *request, const char **
 	} else {
 		err = etrace_roots_add_process(request->root, &session.root_upid);
 		if (err)
-			*reason = "the process ended, is the kernel's, or there was no memory";
+			*reason = "the process exited, is a kernel thread, or memory ran out";
 	}
 	if (!err && request->options & ETRACE_OPTION_DESCENDANTS)
 		etrace_roots_add_descendants();
@@ -173,7 +173,7 @@ static void fill_status_locked(struct etrace_session_status *status)
 /* ---- start ---- */
 
 static const char *const in_the_way[ETRACE_N_STATES] = {
-	[ETRACE_STATE_RUNNING] = "a session runs already: stop it first",
+	[ETRACE_STATE_RUNNING] = "a session is already running: stop it first",
 	[ETRACE_STATE_STOPPING] = "the last session is still being stopped: try again",
 	[ETRACE_STATE_STARTING] = "a session is being started already",
 };
@@ -294,7 +294,7 @@ static int why_not_stop_locked(u32 number, const char **reason)
 			return 0;
 		fallthrough;
 	default:
-		*reason = "no such session runs";
+		*reason = "no such session is running";
 		return -ENOENT;
 	}
 }

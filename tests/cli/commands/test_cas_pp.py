@@ -195,7 +195,7 @@ def test_an_unknown_key_is_told_and_a_wrong_type_is_an_error(database: Path) -> 
     config = database / ".bas_config"
     config.write_text('{"ar_specs": []}')
     assert pp(database, "--linked").stderr == (
-        f"cas pp: warning: {config}: unknown key 'ar_specs': is ar_spec meant?\n"
+        f"cas pp: warning: {config}: unknown key 'ar_specs'; did you mean ar_spec?\n"
     )
     config.write_text('{"ar_spec": "*/ar"}')
     before = listing(database)
