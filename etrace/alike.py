@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An unknown word -> the known words that may be meant.
+"""An unknown word -> similar known words.
 
-Two words are alike when few typing errors turn one into the other (a letter missing, added or
-changed, two letters swapped), or when they begin alike.
+Two words are similar when few typing errors turn one into the other (a letter missing, added or
+changed, two letters swapped), or when they have the same beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ N_NEAREST = 3
 def distance(a: str, b: str, limit: int | None = None) -> int:
     """Return the number of typing errors between two words (optimal string alignment).
 
-    Beyond `limit` it is not counted on: the result is `limit` + 1.
+    Counting stops beyond `limit`: the result is then `limit` + 1.
     """
     before, last = [0] * (len(b) + 1), list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -36,7 +36,7 @@ def distance(a: str, b: str, limit: int | None = None) -> int:
 
 
 def _rank(word: str, known: str) -> int | None:
-    """Return how far apart two words are, None when they are not alike."""
+    """Return the distance of two words, None when they are not similar."""
     word, known = word.lower(), known.lower()
     shorter, difference = min(len(word), len(known)), abs(len(word) - len(known))
     if shorter >= MIN_PREFIX and (known.startswith(word) or word.startswith(known)):
@@ -50,7 +50,7 @@ def _rank(word: str, known: str) -> int | None:
 
 
 def nearest(word: str, known: Iterable[str], n: int = N_NEAREST) -> list[str]:
-    """Return up to `n` known words that are alike, best first."""
+    """Return up to `n` similar known words, best first."""
     ranked = ((_rank(word, each), each) for each in dict.fromkeys(known))
     found = sorted((rank, each) for rank, each in ranked if rank is not None)
     return [each for rank, each in found if rank <= found[0][0] + 1][:n]

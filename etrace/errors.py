@@ -7,8 +7,8 @@ from __future__ import annotations
 class EtraceError(Exception):
     """An error that the user can understand.
 
-    `message` says what, `hint` (may be empty) what to do next; `status` is the exit status
-    that a command ends with.
+    `message` says what went wrong, `hint` (may be empty) what to do next; `status` is the exit
+    status of the command.
     """
 
     status = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers with what they count: `1 process`, `1,234 lines without a prefix`."""
+"""Numbers with nouns: `1 process`, `1,234 lines without a prefix`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def count(n: int, noun: str) -> str:
 def agree(n: int, text: str) -> str:
     """Return a number with a text that agrees with it.
 
-    In the text `{s}` stands for an ending of the plural, `{is|are}` for a word of the singular and
-    one of the plural.
+    In the text `{s}` is a plural ending, and `{is|are}` has a singular and a plural word.
     """
 
     def form(found: re.Match[str]) -> str:

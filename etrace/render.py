@@ -69,7 +69,7 @@ def tool_names() -> list[str]:
 
 
 def outputs(top: Path) -> dict[Path, str]:
-    """Render everything that is rendered in the tree `top`: path -> text."""
+    """Render all rendered files of the tree `top`: path -> text."""
     values = {
         "spec": model.load(),
         "tables": database.TABLES + database.PRODUCTS,
@@ -84,7 +84,7 @@ def outputs(top: Path) -> dict[Path, str]:
 
 
 def check(rendered: Mapping[Path, str]) -> list[str]:
-    """Return, as diff lines, where files differ from what they render to."""
+    """Return the differences between the files and their rendering, as diff lines."""
     lines: list[str] = []
     for path, text in rendered.items():
         old = path.read_text().splitlines() if path.exists() else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol of a capture backend: it tells whether it works here, and traces a command.
+"""The protocol of a capture backend, which traces a command and can test whether it works here.
 
 A backend turns a command into a `.nfsdb` (docs/format.md) and a `.nfsdb.stats`. The lines do not
 depend on the backend.
@@ -33,8 +33,8 @@ class Outcome:
 
     `status` is the exit status of the command, or of the backend when that failed (125);
     `signal` is the signal that ended the command, 0 when none did; `stats` is the content of the
-    stats file, empty when the backend could not write one; `remarks` are for people, those that the
-    backend has not told them already; `is_told` says that it has told what was captured.
+    stats file, empty when the backend could not write one; `remarks` are messages for the user that
+    the backend has not printed; `is_told`: it has printed the summary of the capture.
     """
 
     status: int
@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether a backend works here: tried, not guessed. `reason` and `hint` are for people.
+    """Whether a backend works here, by a trial. `reason` and `hint` are for the user.
 
     `expected`: it is normal that the backend does not work here.
     """
@@ -58,7 +58,7 @@ class Probe:
 
 
 class Backend(Protocol):
-    """One way to see what a build does."""
+    """One way to capture a build."""
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ class Backend(Protocol):
         """Description in one line."""
 
     def obstacle(self) -> Probe | None:
-        """Return what certainly prevents it, found at no cost; None when nothing is known."""
+        """Return a known obstacle without a trial, None if there is none."""
 
     def is_out_of_question(self) -> bool:
         """Whether it is normal that it does not work here; must be cheap: each start calls it."""

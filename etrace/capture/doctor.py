@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine allows: which backends work, and the facts that decide it.
+"""The backends that work on this machine, and the facts that decide it.
 
 Facts come from proc(5), ptrace(2) and the yama documentation of the kernel.
 """

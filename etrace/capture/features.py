@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The features of this etrace and of the programs beside it; how to get missing ones.
 
-The programs themselves are asked; no configuration is stored.
+The programs themselves answer; no configuration is stored.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture records, and where; a plain class, because `etrace run` starts with it."""
+"""The options of a capture; a plain class, because every `etrace run` imports it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 class Options:
     """What to record beyond the default, and where.
 
-    `trace` is the event file; `stats` the JSON that says how the capture went. `owner` is whose
-    files they are, when not this process's user's. With `summary` the backend may tell at the end
-    what it captured. `response_files`: keep what those of compilers held, where the backend can.
+    `trace` is the event file, `stats` the JSON with the counts of the capture. `owner` is the owner
+    of the files, if it is not this process's user. With `summary` the backend may print a summary
+    at the end. `response_files`: save the contents of compilers' response files, if the backend
+    can.
     """
 
     __slots__ = (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: exit status of the tracer when it, not the traced command, failed
 TRACER_FAILED = 125
 PROGRAM = "etrace-ptrace"
-#: signals that Python ignores and a command expects to have their default: SIGPIPE, SIGXFSZ
+#: signals that Python ignores, although commands expect their default action: SIGPIPE, SIGXFSZ
 PYTHON_IGNORES = (13, 25)
 
 
@@ -92,7 +92,7 @@ def parse_progress(line: bytes) -> Progress | None:
 
 
 def read_stats(path: str | Path) -> dict[str, Any]:
-    """Return the stats file of a capture; empty when there is none or it is not readable as one."""
+    """Return the stats of a capture; empty when the file is missing or malformed."""
     import json
 
     try:
@@ -201,7 +201,7 @@ class PtraceBackend:
         )
 
     def become(self, command: list[str], options: Options) -> None:
-        """See Backend.become: the tracer hands signals on and ends as the command ends."""
+        """See Backend.become: the tracer forwards signals and ends like the command."""
         argv0 = program()
         _execute([argv0, *arguments(options, None), "--", *command])
 

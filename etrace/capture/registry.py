@@ -25,10 +25,10 @@ def names() -> list[str]:
 def choose(name: str, tell: Callable[[str], None]) -> Backend:
     """Return the backend of that name; for `auto` the first that works.
 
-    `tell` gets the reason why a backend is passed over, unless that is normal.
+    `tell` gets the reason why a backend is not used, unless that is normal.
 
-    The last one is not tried first: its own message is better. What is
-    certain to fail is refused before anything is written: CaptureError with every reason.
+    The last one is not tried first: its own message is better. If all are certain to fail,
+    CaptureError gives every reason before anything is written.
     """
     if name != AUTO:
         return _willing(next(b for b in BACKENDS if b.name == name))

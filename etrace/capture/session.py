@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TRACE = ".nfsdb"
 STATS = ".nfsdb.stats"
-#: what an older trace in the same directory is renamed to
+#: suffix of an older trace in the same directory after its renaming
 OLD_SUFFIX = ".old"
 #: files that belong to a trace, by suffix; they are renamed with it
 SIDE_SUFFIXES = (".stats", ".rsp")

@@ -14,7 +14,7 @@ EXIT_SIGNAL = 128
 
 
 def from_terminal() -> bool:
-    """Whether a SIGINT comes from the keyboard: then the whole foreground group has got it."""
+    """Whether a SIGINT comes from the keyboard; then the whole foreground group got it."""
     try:
         with open("/dev/tty", "rb", buffering=0) as terminal:  # noqa: PTH123  no Path in a handler
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()

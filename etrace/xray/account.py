@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions cost: counts, percentiles, inclusive and self time."""
+"""The cost of functions: counts, percentiles, inclusive and self time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etrace.xray.session import Session
 SORT_KEYS = (
     "funcid", "count", "min", "med", "90p", "99p", "max", "sum", "self", "func", "thread",
 )  # fmt: skip
-#: thread of rows that are of all threads
+#: value of `thread` in rows for all threads
 ALL_THREADS = -1
 
 
@@ -40,7 +40,7 @@ class FunctionAccount:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Accounts of all functions and what was left out of them."""
+    """Accounts of all functions, and counts of incomplete calls."""
 
     rows: Sequence[FunctionAccount]
     clock: Clock
@@ -80,7 +80,7 @@ def account(
     descending: bool = False,
     top: int | None = None,
 ) -> Report:
-    """Account for the calls of a session's logs; rows are sorted, the first `top` of them kept."""
+    """Account for the calls of a session's logs; return the first `top` of the sorted rows."""
     by = "thread" if by_thread else "function"
     key = _key(sort)
     native = session.account(by=by, deduce=deduce)

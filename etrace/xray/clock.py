@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ticks to nanoseconds: which rate is true, and integer arithmetic.
+"""Ticks to nanoseconds: chooses the rate, and converts in integer arithmetic.
 
 A header's rate is the processor's highest clock, which is often not that of its counter. Each
 buffer of a Flight Data Recorder log begins with the wall clock (in microseconds) and the counter,
@@ -18,7 +18,7 @@ from etrace.errors import EtraceError
 NS = 10**9
 #: ticks are 64 bits
 LAST_TSC = 2**64 - 1
-#: header and measurement may differ by so much
+#: tolerated difference between header and measurement
 TOLERANCE = 0.01
 #: a shorter span measures nothing: between a buffer's two clocks its thread may be interrupted (in
 #: spans below 5 ms two of a thousand were wrong by up to 4.6 %, in longer ones by 0.4 % at most)
@@ -39,7 +39,7 @@ class RateSource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Ticks a second, and what else is known of a log's time."""
+    """Ticks a second, and other facts about a log's time."""
 
     hz: int
     source: RateSource
@@ -52,7 +52,7 @@ class Clock:
         return ticks * NS // self.hz
 
     def seconds(self, ticks: int) -> float:
-        """Return seconds; the one division is the last step."""
+        """Return seconds; the only division is the last step."""
         return ticks / self.hz
 
     def ticks(self, ns: int) -> int:
@@ -60,7 +60,7 @@ class Clock:
         return -(-ns * self.hz // NS)
 
     def warning(self) -> str | None:
-        """Say what is wrong with the header's rate, or None."""
+        """Return a warning about the header's rate, or None."""
         measured = self.measured_hz
         if measured is None or self.source is RateSource.OPTION or self.is_emulated:
             return None
@@ -76,8 +76,8 @@ class Clock:
 def measure(pairs: Sequence[Pair]) -> int | None:
     """Return ticks a second between the first and the last buffer, None when they are too close.
 
-    One bad clock among many must not decide: the median of the rates between buffers half the log
-    from each other does when the outermost ones contradict it.
+    A single bad clock must not decide. When the outermost buffers contradict it, the result is the
+    median of the rates between buffers that are half the log apart.
     """
     times = sorted((tsc, seconds * NS + us * 1000) for seconds, us, tsc in pairs)
     half = len(times) // 2
@@ -96,13 +96,13 @@ def _rate(first: tuple[int, int], last: tuple[int, int]) -> int | None:
 
 
 def span_ns(pairs: Sequence[Pair]) -> int:
-    """Return how long the wall clocks of a log's buffers say that it took."""
+    """Return the duration of a log by the wall clocks of its buffers."""
     times = [seconds * NS + microseconds * 1000 for seconds, microseconds, _ in pairs]
     return max(times, default=0) - min(times, default=0)
 
 
 def is_emulated(frequency_hz: int, pairs: Sequence[Pair]) -> bool:
-    """Say whether ticks are nanoseconds since 1970."""
+    """Tell whether ticks are nanoseconds since 1970."""
     return frequency_hz == NS and all(
         EARLIEST_EPOCH_NS <= tsc <= LATEST_EPOCH_NS for _, _, tsc in pairs[:1]
     )

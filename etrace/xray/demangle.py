@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Demangles C++ names with the C++ runtime's own `__cxa_demangle` (Itanium C++ ABI, section 5.1).
 
-Where there is no such library names stay as they are.
+Without this library names stay mangled.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from typing import Any
 from etrace.errors import EtraceError, UsageError
 from etrace.xray.session import Session
 
-#: the caller of what nothing called
+#: the caller of functions without a caller
 ROOT = -1
-#: shown at a function that was called and never returned
+#: shown at a function that never returned
 UNFINISHED = "not over"
 LABELS = ("none", "count", "min", "med", "90p", "99p", "max", "sum")
 DOT_HINT = "install graphviz, or use the DOT output"
@@ -36,7 +36,7 @@ class Figures:
     total: float
 
     def label(self, which: str) -> str:
-        """Return what to write at an edge or a node."""
+        """Return the label of an edge or a node."""
         if which == "none":
             return ""
         if which == "count":
@@ -67,7 +67,7 @@ class CallGraph:
 
     @property
     def callers(self) -> set[int]:
-        """Functions that called one; those whose own calls never ended have no figures."""
+        """Functions that called another one; those whose own calls never ended have no figures."""
         return {caller for caller, _ in self.edges if caller != ROOT}
 
 
@@ -106,7 +106,7 @@ def quote(text: str) -> str:
 
 
 def _shade(part: float) -> str:
-    """Return a colour from pale to red for a part of the largest figure, as HSV."""
+    """Return a colour from pale to red for a fraction of the largest figure, as HSV."""
     return f"0.03 {0.05 + 0.85 * min(max(part, 0.0), 1.0):.3f} 1.000"
 
 
@@ -143,7 +143,7 @@ def dot_lines(graph: CallGraph, edge_label: str, node_label: str, colour: str) -
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A figure before and after; None where there is no such edge or function."""
+    """A figure before and after; None if the edge or function is missing."""
 
     before: float | None
     after: float | None
@@ -165,7 +165,7 @@ class Change:
 
 
 def combine(all_figures: Sequence[Figures], which: str) -> float:
-    """Return one figure of functions that share a name; percentiles are those of the busiest."""
+    """Return one figure for functions that share a name; percentiles are those of the busiest."""
     values = [figures.value(which) for figures in all_figures]
     if which in ("count", "sum"):
         return sum(values)

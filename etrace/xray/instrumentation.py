@@ -2,8 +2,8 @@
 """Resolves function ids by the instrumentation map of a binary.
 
 The id of a function is the number of its run of equal function addresses, counted from 1 in the
-order of the map. What reads ELF files is imported when there is a map to read: a report without
-names starts without it. Source: compiler-rt's xray_interface.cpp, and reference/xray.md section 8.
+order of the map. The ELF reader is imported only for a map, so reports without names start faster.
+Source: compiler-rt's xray_interface.cpp, and reference/xray.md section 8.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Sled:
 
     @property
     def kind_name(self) -> str:
-        """The word for its kind, as llvm-xray prints it."""
+        """The name of its kind, as llvm-xray prints it."""
         names = {
             SledKind.ENTRY: "function-enter",
             SledKind.EXIT: "function-exit",
@@ -106,7 +106,7 @@ class InstrumentationMap:
 
     @cached_property
     def declarations(self) -> Mapping[int, Declaration]:
-        """Where functions are declared, by address, as far as debug information tells."""
+        """Declarations of functions by address, as far as the debug information has them."""
         from etrace.xray.lines import declarations_in
 
         return declarations_in(self.path, frozenset(self.addresses))
@@ -133,7 +133,7 @@ class InstrumentationMap:
         return demangle(name)
 
     def declaration(self, function_id: int) -> Declaration | None:
-        """Return where a function is declared, None when nothing tells."""
+        """Return where a function is declared, None if unknown."""
         address = self.address(function_id)
         return None if address is None else self.declarations.get(address)
 

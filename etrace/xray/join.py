@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ties a log to the execution of a traced build that wrote it.
 
-The build's trace knows who wrote the log file: that settles it when the file lies where it was
-written. Otherwise the log's process id and its time must fit one execution. A trace's upid ends in
-the kernel's process id (22 bits); its times are CLOCK_MONOTONIC, as are the wall clocks of Flight
-Data Recorder logs.
+The build's trace shows which execution wrote the log file, if the file is still in its place.
+Otherwise the log's process id and its time must fit one execution. A trace's upid ends in the
+kernel's process id (22 bits); its times are CLOCK_MONOTONIC, as are the wall clocks of Flight Data
+Recorder logs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ACCESS_MASK = 3
 
 
 class Evidence(Enum):
-    """What ties a log to an execution."""
+    """Why a log belongs to an execution."""
 
     FILE = "it wrote the log file"
     PROCESS = "its process id and time fit"
@@ -48,7 +48,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """What was found for a log; `reason` says why nothing was, or what does not fit."""
+    """The result for a log; `reason` tells why there is no execution, or what does not fit."""
 
     log: str
     execution: Execution | None
@@ -92,7 +92,7 @@ def _of_process(image: Image, pid: int) -> list[int]:
 
 
 def _begin_ns(image: Image) -> int | None:
-    """Return the CLOCK_MONOTONIC time at which the trace began, as its opens tell."""
+    """Return the CLOCK_MONOTONIC time at which the trace began, by its opens."""
     executions, opens = image["executions"], image["opens"]
     differences = (
         opens["open_ns"][i] - executions["start_ns"][opens["execution"][i]]
@@ -115,7 +115,7 @@ def _covers(image: Image, row: int, wall_ns: int, begin_ns: int) -> bool:
 
 
 def _by_time(image: Image, rows: Sequence[int], log: Log) -> list[int]:
-    """Return the executions that ran when the log began; all when nothing tells."""
+    """Return the executions that ran when the log began; all if that time is unknown."""
     wall, begin = _wall_ns(log), _begin_ns(image)
     if wall is None or begin is None:
         return list(rows)
@@ -174,6 +174,6 @@ def timeline(joined: Join) -> Iterator[dict[str, object]]:
 
 
 def offset_ns(image: Image, log: Log) -> int | None:
-    """Return what to add to a log's time (since its first record) for the time of the build."""
+    """Return the offset from a log's time (since its first record) to the time of the build."""
     wall, begin = _wall_ns(log), _begin_ns(image)
     return None if wall is None or begin is None else wall - begin

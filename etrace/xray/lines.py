@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where functions are declared: DWARF subprograms by their first address.
 
-The line table is second choice: an XRay sled stands before the prologue, where compilers emit line
-0. A subprogram says in which file and line it was declared (DWARF 5, section 2.14); where there is
-none (-gline-tables-only, a lost .dwo file), the first row of the function that has a line is taken.
+A subprogram has the file and line of its declaration (DWARF 5, section 2.14). Without one
+(-gline-tables-only, a lost .dwo file) the first row of the function with a line is used. The line
+table is the second choice because an XRay sled is before the prologue, where compilers emit line 0.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from etrace.xray.sections import DAMAGE, DebugSections, read_debug_sections, rea
 from etrace.xray.split_units import SplitUnit, find_split_units
 from etrace.xray.symbols import find_debug_file
 
-#: how many steps from a concrete function to its declaration are followed
+#: limit of the steps from a concrete function to its declaration
 MAX_STEPS = 4
-#: bytes of a sled and a prologue; what is farther from an address is of another function
+#: bytes of a sled and a prologue; rows farther from an address belong to another function
 MAX_PROLOGUE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """A place in a source file, as the compiler was told of it."""
+    """A place in a source file, with the name given to the compiler."""
 
     file: str
     line: int
@@ -40,7 +40,7 @@ class Declaration:
 
 @dataclass(slots=True)
 class _Found:
-    """What is known of a function: the entry to look at next, and what those before it said."""
+    """The known facts about a function: the next entry to read, and values of earlier entries."""
 
     link: int | None
     file: tuple[int, int] | None = None  # table and number
@@ -49,7 +49,7 @@ class _Found:
     def learn(
         self, file: int | None, line: int | None, link: int | None, table: int | None
     ) -> None:
-        """Take what an entry says, unless one nearer to the function said it."""
+        """Take the values of an entry, unless an entry nearer to the function had them."""
         if self.file is None and file is not None and table is not None:
             self.file = table, file
         if self.line is None:
@@ -76,7 +76,7 @@ class _Files:
 
 
 def _follow(sections: DebugSections, found: Collection[_Found], table: int | None) -> None:
-    """Read the entries of functions and of what they are instances of."""
+    """Read the entries of functions and of their abstract origins."""
     for _ in range(MAX_STEPS):
         offsets = sorted({one.link for one in found if one.link is not None})
         read = subprograms.describe(
@@ -122,9 +122,9 @@ def _of_split_unit(
 
 
 def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declaration]:
-    """Return the declarations of functions that begin at the wanted addresses, as far as known.
+    """Return the known declarations of functions that begin at the wanted addresses.
 
-    Damaged or unknown debug information costs the declarations, never an error.
+    Damaged or unknown debug information only loses declarations; it is not an error.
     """
     sections = read_debug_sections(elf)
     files = _Files(sections)
@@ -141,7 +141,7 @@ def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declara
 
 
 def declarations_in(path: Path, wanted: frozenset[int]) -> dict[int, Declaration]:
-    """Return the declarations that a file or its separate debug file knows."""
+    """Return the declarations in a file or its separate debug file."""
     try:
         with path.open("rb") as stream:
             elf = ELFFile(stream)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python's view of a log: columns of records and of calls, without a copy.
 
-Every column is a memoryview, so NumPy (`numpy.asarray(column)`), Arrow and pandas take it as it is.
+Every column is a memoryview, which NumPy (`numpy.asarray(column)`), Arrow and pandas accept.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a program logged itself: `type` is 0 for a custom event."""
+    """An event that the program logged itself; `type` is 0 for a custom event."""
 
     record: int
     type: int
@@ -109,17 +109,17 @@ class Log:
 
     @property
     def is_basic(self) -> bool:
-        """Say whether the log is of basic mode, not of the Flight Data Recorder."""
+        """Whether the log is of basic mode, not of the Flight Data Recorder."""
         return bool(self.raw.is_basic)
 
     @property
     def n_records(self) -> int:
-        """How many function records and events there are."""
+        """Number of function records and events."""
         return int(self.raw.n_records)
 
     @property
     def damage(self) -> Damage:
-        """What is wrong with the file."""
+        """The damage of the file."""
         unpacking = source.damage(self.data)
         problems, n_problems = (
             [*self.raw.problems, *unpacking],
@@ -159,12 +159,12 @@ class Log:
 
     @property
     def clock_pairs(self) -> Sequence[clocks.Pair]:
-        """Wall seconds, microseconds and ticks of each buffer, as far as it has them."""
+        """Wall seconds, microseconds and ticks of each buffer that has them."""
         clocks_ = (block[4:7] for block in self.raw.blocks)
         return [(wall, us, tsc) for wall, us, tsc in clocks_ if None not in (wall, tsc)]
 
     def clock(self, hz: str | None = None) -> Clock:
-        """Return how ticks become nanoseconds; see etrace.xray.clock.choose."""
+        """Return the clock that converts ticks to nanoseconds; see etrace.xray.clock.choose."""
         return clocks.choose(self.raw.frequency_hz, self.clock_pairs, hz)
 
     def calls(
@@ -204,7 +204,7 @@ def _cast(data: bytearray, code: Any) -> memoryview[int]:
 
 
 def read_bytes(data: Any, name: str = "log") -> Log:
-    """Decode the bytes of a log. EtraceError when they are none."""
+    """Decode the bytes of a log. EtraceError when they are not a log."""
     try:
         return Log(name, data, native_log.read(data))
     except LogError as error:
@@ -214,7 +214,7 @@ def read_bytes(data: Any, name: str = "log") -> Log:
 def read(path: str | os.PathLike[str]) -> Log:
     """Read a log: FDR of version 1 to 5 or basic, plain, gzip or zstd; `-` is standard input.
 
-    Damage inside costs what is damaged and is told in `Log.damage`. EtraceError when the file is
-    none or cannot be read.
+    Damaged parts are skipped and reported in `Log.damage`. EtraceError when the file is not a log
+    or cannot be read.
     """
     return read_bytes(open_log(path), os.fspath(path))

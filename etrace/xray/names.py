@@ -17,7 +17,7 @@ from etrace.errors import EtraceError, UsageError
 from etrace.figures import agree
 from etrace.xray.instrumentation import OBJECT_SHIFT, InstrumentationMap, SledKind
 
-#: kinds of sled that a program must have to write a record of that kind
+#: the kinds of sled that write records of a kind
 SLED_OF_KIND = {2: SledKind.TAIL_CALL, 4: SledKind.CUSTOM_EVENT, 5: SledKind.TYPED_EVENT}
 MAX_OBJECT = 255
 LAST_ID = 2**32 - 1
@@ -37,7 +37,7 @@ class Names:
         return next((m for m in self.maps if m.object_number == number), None)
 
     def name(self, function: int) -> str:
-        """Return what to call a function id."""
+        """Return the name of a function id."""
         if function not in self._known:
             found = self._map(function)
             name = found.name(function, demangled=self.demangled) if found else f"#{function}"
@@ -51,7 +51,7 @@ class Names:
         return str(declaration) if declaration else ""
 
     def matching(self, patterns: Sequence[str]) -> set[int]:
-        """Return the ids whose name matches a glob, or is what a pattern says; `#7` is an id."""
+        """Return the ids whose name matches a glob or equals a pattern; `#7` is an id."""
         numbers = (p[1:] for p in patterns if p.startswith("#"))
         found = {int(n) for n in numbers if NUMBER.fullmatch(n) and int(n) <= LAST_ID}
         globs = [compile_regex(translate(p)) for p in patterns]
@@ -69,7 +69,7 @@ class Names:
         return found
 
     def misfits(self, functions: Collection[int], kinds: Collection[int]) -> Iterator[str]:
-        """Say why a log is probably not of these maps: ids that they lack, sleds that they lack."""
+        """Return why a log probably does not belong to these maps: missing ids, missing sleds."""
         if not self.maps:
             return
         unknown = sorted(f for f in functions if (m := self._map(f)) is None or not m.address(f))

@@ -2,7 +2,7 @@
 """Bytes of ELF sections, unpacked: SHF_COMPRESSED by zlib or zstd, and GNU's older `.zdebug_`.
 
 Formats: System V gABI, "Section Compression"; `.zdebug_` is "ZLIB", the size in 8 big-endian bytes,
-then zlib data. What is damaged or cannot be unpacked here has no bytes.
+then zlib data. Damaged sections, and those that cannot be unpacked here, have no bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHF_COMPRESSED = 0x800
 COMPRESSED_ZLIB, COMPRESSED_ZSTD = 1, 2
 OLD_MAGIC = b"ZLIB"
 OLD_HEADER_BYTES = 12
-#: what pyelftools raises for a damaged file, and what its numbers lead to
+#: exceptions of pyelftools for a damaged file, and those that damaged numbers cause
 DAMAGE = (
     ELFError, DWARFError, struct.error, zlib.error, lzma.LZMAError, ValueError, OverflowError,
     KeyError, AttributeError, TypeError, AssertionError, MemoryError, RecursionError,
@@ -37,7 +37,7 @@ def _raw(elf: ELFFile, section: Any) -> bytes:
 
 
 def _file(elf: ELFFile) -> str:
-    """Return the name of an ELF file; one that was packed into another has none."""
+    """Return the name of an ELF file, empty for one inside another file."""
     return str(getattr(elf.stream, "name", "packed symbols"))
 
 
@@ -59,7 +59,7 @@ def _unpack_old(data: bytes, name: str) -> bytes:
 
 
 def section_bytes(elf: ELFFile, section: Any) -> bytes:
-    """Return the bytes of a section, however many more it says that it has. TooLargeError."""
+    """Return the bytes of a section, without trusting its size. TooLargeError."""
     try:
         if section["sh_type"] == "SHT_NOBITS":
             return b""
@@ -101,7 +101,7 @@ def check_sizes(elf: ELFFile) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DebugSections:
-    """What DWARF is read from; addresses of split units begin at `address_base`."""
+    """The sections with DWARF; addresses of split units begin at `address_base`."""
 
     info: bytes
     abbrev: bytes

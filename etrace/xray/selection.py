@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which calls of a log a report is about: the filters that stand before every command."""
+"""The calls of a log that a report selects: the filters of every command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parse_time(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Calls to look at. Times are nanoseconds, `from_ns` and `until_ns` since the log began."""
+    """The selected calls. Times are nanoseconds, `from_ns` and `until_ns` since the log began."""
 
     functions: Sequence[str] = ()
     threads: Sequence[int] = ()
@@ -40,12 +40,12 @@ class Selection:
 
     @property
     def is_narrow(self) -> bool:
-        """Say whether anything is left out."""
+        """Tell whether any call is left out."""
         times = self.from_ns or self.shortest_ns or self.until_ns is not None
         return bool(times or self.functions or self.threads)
 
     def options(self, names: Names, clock: Clock, first_tsc: int) -> dict[str, Any]:
-        """Return the options that libetrace.xray.account.account has for these."""
+        """Return the same selection as options of libetrace.xray.account.account."""
         return {
             "functions": names.matching(self.functions) if self.functions else None,
             "threads": [t for t in self.threads if abs(t) <= LAST_TID] if self.threads else None,

@@ -25,7 +25,7 @@ from etrace.xray.warnings import Damage, describe
 
 
 def _named(name: str, read: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call a native reader; what is no log is told of by name."""
+    """Call a native reader; an error names the file."""
     try:
         return read(*args, **options)
     except LogError as error:
@@ -40,15 +40,15 @@ def _damage(described: Mapping[str, Any], data: Any) -> Damage:
 
 @dataclass(frozen=True)
 class Session:
-    """What a report is made from. Logs of one session have one clock rate."""
+    """The inputs of a report. Logs of one session have one clock rate."""
 
     paths: Sequence[str]
     names: Names = field(default_factory=Names)
     selection: Selection = field(default_factory=Selection)
     hz: str | None = None
-    #: bytes of each log, when they have been read: standard input is read once
+    #: bytes of each log that has been read; standard input can be read only once
     opened: Sequence[Any] | None = field(default=None, repr=False)
-    #: bytes read by the account that runs, and of how many
+    #: bytes read by the running account, and their total
     position: array[int] = field(default_factory=lambda: array("Q", [0, 0]), repr=False)
 
     @cached_property
@@ -65,7 +65,7 @@ class Session:
     def clock(self) -> Clock:
         """The clock of all logs; EtraceError when their rates differ.
 
-        Headers that say the same are of one machine: the log that took longest measures its rate.
+        Logs with equal headers are of one machine; the longest log measures its rate.
         """
         heads = self._heads
         if len({head["frequency_hz"] for head in heads}) == 1:
@@ -86,7 +86,7 @@ class Session:
 
     @cached_property
     def _heads(self) -> list[dict[str, Any]]:
-        """What the logs say of themselves: costs their frames, not their records."""
+        """The headers and frames of the logs; reads no records."""
         return [
             _named(path, native_account.describe, data)
             for data, path in zip(self.data, self.paths, strict=True)
@@ -118,7 +118,7 @@ class Session:
         return self.native(**self.options, **options)
 
     def native(self, **options: Any) -> Any:
-        """Run it with these options and no filters but those."""
+        """Run the native account with only these options."""
         return _named(
             ", ".join(self.paths),
             native_account.account,
@@ -128,7 +128,7 @@ class Session:
         )
 
     def damages(self, described: Sequence[dict[str, Any]] | None = None) -> list[Damage]:
-        """Return what is wrong with each log; `described` is that of an account."""
+        """Return the damage of each log; `described` comes from an account."""
         if described is None:
             return [log.damage for log in self.logs]
         return [_damage(one, data) for one, data in zip(described, self.data, strict=True)]

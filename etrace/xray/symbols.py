@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of addresses: symbol tables of a binary, of its debug file, and of what is packed into it.
+"""Names of addresses: symbol tables of a binary, of its debug file, and of files packed into it.
 
 Order: .symtab, the separate debug file's .symtab (build id, then .gnu_debuglink), .gnu_debugdata
 (an xz-compressed ELF file, as Fedora ships), .dynsym. Tables are unpacked whole: pyelftools' symbol
@@ -26,7 +26,7 @@ DEBUG_ROOT = Path("/usr/lib/debug")
 STT_NOTYPE, STT_FUNC, STT_GNU_IFUNC = 0, 2, 10
 STB_LOCAL = 0
 EM_ARM = "EM_ARM"
-#: longer ones are damage: a thousand symbols could share one name of many MB
+#: longer names are damage: a thousand symbols could share one name of many MB
 MAX_NAME_BYTES = 1 << 16
 
 
@@ -59,7 +59,7 @@ def _rank(info: int, size: int) -> tuple[bool, bool, bool]:
 def read_table(elf: ELFFile, name: str, wanted: frozenset[int]) -> dict[int, str]:
     """Return the names that a symbol table has for the wanted addresses.
 
-    A symbol whose name lies outside the string table, or is not ended in it, has none.
+    A symbol whose name lies outside the string table, or does not end in it, has no name.
     """
     section = elf.get_section_by_name(name)
     if section is None:

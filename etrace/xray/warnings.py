@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words for what the readers found wrong with a log: one line a problem, with its offset."""
+"""Texts for the damage in a log: one line for each problem, with its offset."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ TEXTS = {
     "stray-preamble": "{record} record inside a buffer",
     "no-buffer-size": "no buffer size in the header; buffers are recognised by their first records",
 }
-#: problems that cost something although no bytes were skipped: it is not there, or cannot be known
+#: problems that lose something although no bytes were skipped
 LOSSY = (
     "record-cut-off", "buffer-cut-off", "buffer-too-long", "buffer-inside", "no-extents",
     "archive-damaged",
 )  # fmt: skip
-#: metadata records by number, as far as a text names them
+#: metadata records by number, if a text names them
 RECORDS = {0: "NewBuffer", 4: "WallTime", 9: "Pid"}
-#: as many are shown; a log that is nothing but damage is told of in one more line
+#: limit of the lines shown; one more line counts the rest
 MAX_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is wrong with one log."""
+    """The damage of one log."""
 
     problems: Sequence[RawProblem]
     n_problems: int
@@ -52,12 +52,12 @@ class Damage:
 
     @property
     def is_lossy(self) -> bool:
-        """Say whether something in the file could not be used."""
+        """Tell whether some part of the file could not be used."""
         return self.n_skipped_bytes > 0 or any(p[0] in LOSSY for p in self.problems)
 
 
 def describe(damage: Damage, name: str) -> Iterator[str]:
-    """Yield a line for each problem, and one for those that are too many."""
+    """Yield a line for each problem up to a limit, and one for the rest."""
     for kind, offset, skipped, number in damage.problems[:MAX_SHOWN]:
         text = TEXTS[kind].format(number=number, record=RECORDS.get(number))
         lost = f"; {skipped} bytes skipped" if skipped else ""

@@ -131,7 +131,7 @@ void etrace_memory_refill(void)
 {
 	if (!llist_empty(&freed))
 		free_freed();
-	fill(&small); /* what is missing is taken by the next one who tries */
+	fill(&small); /* the next caller gets the missing ones */
 	fill(&large);
 }
 

@@ -14,7 +14,7 @@
 /* NULL when there is none; not zeroed. Any context but hard interrupts. */
 void *etrace_alloc(size_t size);
 void etrace_free(void *memory);
-/* Fewer chunks are left than concurrent forks may take: have somebody call refill. Any context. */
+/* Fewer chunks are left than concurrent forks may take: schedule a refill. Any context. */
 bool etrace_memory_low(void);
 /* Make the reserve whole. Sleeps. */
 void etrace_memory_refill(void);

@@ -7,15 +7,15 @@
 
 #include "etrace/control.h"
 
-/* Who sends notices; before the first session. Process context. */
+/* Set the function that sends notices; before the first session. Process context. */
 void etrace_notice_init(void (*sender)(u32 session, enum etrace_notice notice));
 /* Send `notice` of the running session from a workqueue. Any context, locks held or not. */
 void etrace_notice(enum etrace_notice notice);
 /* ETRACE_NOTICE_LOSS, once a session. Any context. */
 void etrace_notice_loss(void);
-/* A new session: nothing has been told yet. Process context. */
+/* A new session: no notice has been sent yet. Process context. */
 void etrace_notice_reset(u32 session);
-/* Send what is waiting, now. Process context. */
+/* Send waiting notices now. Process context. */
 void etrace_notice_flush(void);
 
 #endif /* ETRACE_NOTICE_H */

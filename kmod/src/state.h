@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all parts read of the session that runs: its number, its options and what is counted. */
+/* The running session, for all parts: its number, options and counters. */
 #ifndef ETRACE_STATE_H
 #define ETRACE_STATE_H
 

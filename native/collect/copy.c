@@ -95,7 +95,7 @@ static u64 backlog(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == TRACEFS_MAGIC ? UINT64_MAX : 0;
 }
 
-/* Read to the end, or until what was there at the request to end is read. False: an error. */
+/* Read to the end, or to the end as it was at the stop request. False: an error. */
 static bool copy(struct input *input)
 {
 	u64 left = backlog(input->fd);

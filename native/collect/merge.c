@@ -131,7 +131,7 @@ static void move_to_front(struct run *run)
 	run->tail = n;
 }
 
-/* Room for one record at the tail: move what is left to the front, or double. */
+/* Room for one record at the tail: move the rest to the front, or double. */
 static void make_room(struct run *run)
 {
 	if (run->head > run->size / 2)

@@ -47,7 +47,7 @@ static struct {
 	u64 flushed_ns;
 } output;
 
-/* The trace of --continue has the mode that somebody gave it: it stays. */
+/* The trace of --continue keeps its mode. */
 static void tell_mode(void)
 {
 	struct stat st;
@@ -60,7 +60,7 @@ static void tell_mode(void)
 /* For its owner alone: arguments and environments hold secrets. */
 static void open_file(void)
 {
-	/* root must not follow or overwrite what somebody else has put there */
+	/* root must not follow or overwrite another user's link or file */
 	int flags = options.resume ? O_RDWR | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL;
 
 	output.fd = open(options.output, flags | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
@@ -216,7 +216,7 @@ static void write_buffer(void)
 	output.flushed_ns = monotonic_ns();
 }
 
-/* Only between events: what is buffered are whole events. */
+/* Only between events: the buffer holds whole events. */
 void output_flush(bool now)
 {
 	size_t enough = options.zstd ? COMPRESS_BYTES : 1;

@@ -57,7 +57,7 @@ static struct {
 	size_t n_watched;
 	bool woken; /* by a buffer, not by the clock */
 	bool failed; /* to read a buffer, in this round */
-	struct tally given_up; /* events, for want of memory */
+	struct tally given_up; /* events, for lack of memory */
 } reader;
 
 /* True when it is time to say how many there were. */
@@ -290,7 +290,7 @@ static void give_up_events(void)
 		    reader.given_up.n == 1 ? "event was" : "events were", options.memory >> 20);
 }
 
-/* For the CPU that is last in time, at the cost of order only when there is no other way. */
+/* For the CPU that is last in time; gives up the order only as a last resort. */
 static void make_memory(const struct cpu *cpu)
 {
 	const struct horizon horizons[] = {
@@ -389,7 +389,7 @@ void reader_wait(u64 interval_ns)
 		stop_watching_failed();
 }
 
-/* Fewer than before: somebody emptied the buffer, and the kernel began to count anew. */
+/* Fewer than before: the buffer was emptied, and the kernel's count began again. */
 void reader_check_losses(void)
 {
 	size_t i;

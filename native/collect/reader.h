@@ -24,7 +24,7 @@ bool reader_replay(u64 *now_ns);
 /* Sleep until a buffer is quite full, the interval has passed or a signal has come. */
 void reader_wait(u64 interval_ns);
 
-/* Count what the kernel lost since the last call, and say so. */
+/* Count and report the kernel's losses since the last call. */
 void reader_check_losses(void);
 
 #endif /* ETRACE_COLLECT_READER_H */

@@ -18,7 +18,7 @@
 #include "output.h"
 #include "report.h"
 
-#define STATUS_INTERVAL_NS 450000000u /* about twice a second, whatever the round */
+#define STATUS_INTERVAL_NS 450000000u /* about twice a second, independent of the rounds */
 #define STATUS_BYTES 512
 #define WARNINGS_MAX 16
 #define WARNING_MAX 300

@@ -8,7 +8,7 @@ void report_start(void);
 /* One line about the progress to --status-fd, twice a second at most; `now`: in any case. */
 void report_status(bool now);
 
-/* The collecting ended: what was lost on stderr, the stats. */
+/* The collector ended: print losses on stderr, write the stats. */
 void report_end(void);
 
 /* Anything that happened and is not in the output was lost. */

@@ -324,7 +324,7 @@ void etrace_put_part(struct etrace_out *out, const struct etrace_prefix *prefix,
 			 (struct etrace_part){ .numbered = true, .last = last });
 }
 
-/* Cut `text` into parts; `step` is what the number grows by from part to part. */
+/* Cut `text` into parts; the number grows by `step` from part to part. */
 static void put_parts(struct etrace_out *out, const struct etrace_prefix *prefix,
 		      enum etrace_data tag, u32 index, u32 step, const char *text, size_t len)
 {

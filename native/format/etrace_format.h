@@ -93,7 +93,7 @@ void etrace_put_part(struct etrace_out *out, const struct etrace_prefix *prefix,
 struct etrace_part {
 	bool numbered; /* `TAG[index]`, else `TAG|` */
 	bool in_cont; /* begins right after a newline of the part: `Cont|` instead of the tag */
-	bool open; /* the part goes on in the next piece, after a newline that is in neither */
+	bool open; /* the part continues in the next piece, after a newline that is in neither */
 	bool last; /* the string ends here: `TAG_end` when numbered and the tag has one */
 };
 

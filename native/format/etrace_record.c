@@ -11,7 +11,7 @@
 #include <string.h>
 #endif
 
-/* Bounds of the piece at hand: what is read starts at `at`, nothing is read behind `end`. */
+/* Bounds of the current piece: reading starts at `at` and stops at `end`. */
 struct cursor {
 	const char *at;
 	const char *end;

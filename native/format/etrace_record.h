@@ -56,7 +56,7 @@ enum etrace_piece_kind {
 /* flags of ETRACE_PIECE_TEXT */
 #define ETRACE_PIECE_NUMBERED 0x1 /* `TAG[index]`, else `TAG|` */
 #define ETRACE_PIECE_IN_CONT 0x2 /* begins right after a newline of its part: no tag, Cont */
-#define ETRACE_PIECE_OPEN 0x4 /* goes on in the next piece after a newline, which is in neither */
+#define ETRACE_PIECE_OPEN 0x4 /* continues in the next piece after a newline, which is in neither */
 #define ETRACE_PIECE_END 0x8 /* last part of the string: `TAG_end` where the tag has one */
 
 struct etrace_piece {

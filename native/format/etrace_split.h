@@ -18,7 +18,7 @@ struct etrace_split {
 	/* `buf[0..len)` is the payload of a record; `more` says that another one follows. */
 	void (*write)(struct etrace_split *split, bool more);
 	size_t len;
-	size_t text; /* bound of the bytes of text that buf makes, whatever the prefix */
+	size_t text; /* bound of the bytes of text from buf, with any prefix */
 	char buf[ETRACE_RECORD_BYTES_MAX];
 };
 
@@ -41,7 +41,7 @@ void etrace_split_event(struct etrace_split *split, enum etrace_event event, con
 u32 etrace_split_item(struct etrace_split *split, enum etrace_data tag, u32 index,
 		      const char *text, size_t len);
 void etrace_split_end_of_args(struct etrace_split *split);
-/* Write what is left. */
+/* Write the rest. */
 void etrace_split_end(struct etrace_split *split);
 
 #endif /* ETRACE_SPLIT_H */

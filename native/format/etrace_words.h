@@ -45,7 +45,7 @@ static inline u64 etrace_byte_in(u64 word, char byte)
 	return (zero_where_equal - ETRACE_ONES) & ~zero_where_equal & (ETRACE_ONES << 7);
 }
 
-/* Which byte in memory the lowest mark of etrace_byte_in() stands for. */
+/* The byte in memory of the lowest mark of etrace_byte_in(). */
 static inline unsigned int etrace_first_byte(u64 marks)
 {
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

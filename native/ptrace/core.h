@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task that goes on is woken on the tracer's own core.
+ * A task that continues is woken on the tracer's own core.
  *
  * The kernel wakes it on an idle core if there is one, and the tracer on another one at its next
  * stop: two interrupts between cores for each stop, which cost more than the stop itself. ptrace has

@@ -118,7 +118,7 @@ static void read_name(pid_t tid, char comm[COMM_MAX])
 	comm[strcspn(comm, "\n")] = '\0';
 }
 
-/* One note for each name: a debugger forks and tries in several ways. */
+/* One note for each name: a debugger forks and tries several methods. */
 static bool is_noted(const char *comm)
 {
 	size_t i;

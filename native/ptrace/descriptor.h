@@ -6,7 +6,7 @@
 
 enum descriptor_state { DESCRIPTOR_OPEN, DESCRIPTOR_FREE, DESCRIPTOR_UNKNOWN };
 
-/* What /proc says of a descriptor; unknown where it hides what the task may not read. */
+/* Facts from /proc about a descriptor; unknown where /proc hides them. */
 enum descriptor_state descriptor_look_up(const struct task *task, int fd);
 
 #endif /* ETRACE_PTRACE_DESCRIPTOR_H */

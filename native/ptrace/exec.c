@@ -160,7 +160,7 @@ static void put_closes(struct task *task, u64 now)
 	}
 }
 
-/* The kernel's own idea of the name: what it is for execveat differs between releases. */
+/* The name as the kernel has it; for execveat it differs between releases. */
 static void put_comm(struct task *task, u64 now)
 {
 	char name[PROC_NAME_MAX];
@@ -200,7 +200,7 @@ static bool asked_path(struct task *task, struct path *path)
 	return name.text && path_join(task, AT_FDCWD, name.text, name.len, path);
 }
 
-/* A link of /proc names nothing that lasts: take what it leads to. */
+/* A link of /proc does not last: take its target. */
 static bool is_proc_link(const struct path *path)
 {
 	return !strncmp(path->text, "/proc/", 6) || !strncmp(path->text, "/dev/fd/", 8);

@@ -9,7 +9,7 @@
 struct fd_table {
 	unsigned int refs; /* tasks that share it (CLONE_FILES) */
 	bool was_shared; /* two tasks may have changed it at once: some of it may be closed */
-	bool is_doubtful; /* it may change by what is not seen (io_uring) */
+	bool is_doubtful; /* it may change without a stop (io_uring) */
 	unsigned int n_words;
 	uint64_t *known;
 };

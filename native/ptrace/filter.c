@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The seccomp filter: which system calls of which table of numbers stop, and what they are called.
+ * The seccomp filter: which system calls of which table of numbers stop, and their kinds.
  *
  * Facts: a call number that the program allows without looking at its arguments stays in the
  * kernel's constant-action bitmap (Linux 5.11+), so the calls that are not listed here cost some

@@ -37,13 +37,13 @@ struct result {
 static volatile struct {
 	pid_t root; /* the command */
 	int wish; /* the signal that the command has to get */
-	bool interrupted; /* somebody asked for its end */
+	bool interrupted; /* a signal asked for its end */
 } *shared;
 
 static pid_t tracer;
 static int result_pipe[2];
 
-/* By the front when a signal comes, by the tracer when the command is there: whoever is later. */
+/* Called by the front at a signal and by the tracer at the command's start; the later call acts. */
 static void send_wish(void)
 {
 	pid_t root = shared->root;

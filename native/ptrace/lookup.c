@@ -45,7 +45,7 @@
  */
 struct lookup {
 	struct lookup *next; /* of the same task */
-	struct lookup *next_queued; /* to be looked up, or to be told */
+	struct lookup *next_queued; /* in the queue of requests or of answers */
 	struct task *task; /* NULL: nobody wants the answer any more */
 	pid_t root_of; /* whose root directory, or 0 */
 	pid_t memory_of; /* whose string is brought in, or 0 */
@@ -53,7 +53,7 @@ struct lookup {
 	int flags;
 	int fd; /* or -errno */
 	bool is_done;
-	bool is_noted; /* the loop has been told to go on without it */
+	bool is_noted; /* the loop continues without it */
 	char path[];
 };
 

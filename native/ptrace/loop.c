@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The stops of the traced tasks, one after the other: what each means and how the task goes on.
+ * The stops of the traced tasks, one after the other: the meaning of each, and how the task
+ * continues.
  *
  * A task goes on with PTRACE_CONT, or with PTRACE_SYSCALL while the exit of a call is to be seen. A
  * group stop (SIGSTOP, SIGTSTP, ...) goes on with PTRACE_LISTEN, so that the task stays stopped as
@@ -154,7 +155,7 @@ static u64 event_message(const struct task *task)
 	return message;
 }
 
-/* The child is known by its parent's event and goes on from where it waited. */
+/* The parent's event made the child known; it continues where it waited. */
 static void begin_child(struct task *parent, struct task *child, u64 clone_flags)
 {
 	enum task_state state = child->state;

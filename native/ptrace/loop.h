@@ -23,7 +23,7 @@ enum loop_end loop_run(pid_t root);
 /* Wait status of the command, once it has ended. */
 int loop_root_status(void);
 
-/* Whether somebody asked twice to end the build. */
+/* Whether two signals asked to end the build. */
 bool loop_was_killed(void);
 
 #endif /* ETRACE_PTRACE_LOOP_H */

@@ -11,12 +11,12 @@
  *   front     the process that the user started; the tracer is its child
  *   command   start of the command, attached and filtered before its first instruction
  *   filter    which calls of which table of numbers stop, and their class
- *   loop      the stops: what each means and how the task goes on
+ *   loop      the stops: the meaning of each, and how the task continues
  *   task      the traced tasks; fd_table: descriptors known to be open
  *   syscall   from a class to its functions in open, descriptor, name, mount, process
  *   exec      a program was loaded; environment: the variables it was given
  *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
- *   core      how a task goes on, and where
+ *   core      how a task continues, and where
  *   lookup    what may wait for a file system, which the loop never does
  *   response  what response files of compilers held; request: reads one, tool: whose
  *   trace_file, report    the two outputs; output: their names and rights; summary: on stderr
@@ -86,7 +86,7 @@ const char program_name[] = "etrace";
 
 void program_save(void)
 {
-	trace_flush(); /* what was captured stays readable */
+	trace_flush(); /* keep the captured part readable */
 	output_discard();
 }
 
@@ -242,7 +242,7 @@ static void stay_in_background(void)
 		dup2(null, fd);
 	options.status_fd = -1;
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0 || chdir("/") < 0)
-		return; /* Linux before 5.9: what was inherited stays open */
+		return; /* Linux before 5.9: inherited descriptors stay open */
 }
 
 int main(int argc, char **argv)

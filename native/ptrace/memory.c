@@ -101,7 +101,7 @@ bool memory_is_there(const struct task *task, u64 address)
 
 	snprintf(path, sizeof(path), "/proc/%d/pagemap", task->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) /* it cannot be told */
+	if (fd < 0) /* unknown */
 		return true;
 	if (pread(fd, entries, n * sizeof(*entries), (off_t)(address / page * sizeof(*entries))) <= 0)
 		entries[0] = 0;

@@ -17,7 +17,7 @@ ssize_t memory_write(const struct task *task, u64 address, const void *buf, size
  */
 ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX]);
 
-/* Whether a string can be read without waiting for whoever provides its page. */
+/* Whether a string can be read without a page fault. */
 bool memory_is_there(const struct task *task, u64 address);
 
 /* Have a string's pages brought in; for threads that may wait. */

@@ -21,7 +21,7 @@ u64 named_hash(const char *text, size_t len)
 	return hash;
 }
 
-/* Whether it was not taken so far. Only what is taken is remembered, so `seen` never fills. */
+/* Whether it is new. Only accepted names are remembered, so `seen` never fills. */
 static bool is_first(struct named *named, const char *name, size_t len)
 {
 	u64 hash = named_hash(name, len) | 1;

@@ -98,7 +98,7 @@ static void exit_creat(struct task *task, s64 fd)
 			 (u32)args[1]);
 }
 
-/* The file has no name in the call: the one that the kernel finds stands for both. */
+/* The call has no file name: use the resolved one for both. */
 static void exit_open_by_handle(struct task *task, s64 fd)
 {
 	struct path path;

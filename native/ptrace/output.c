@@ -104,10 +104,10 @@ static void make_private(int fd)
 	struct stat st;
 
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0077))
-		fchmod(fd, 0600); /* somebody else's file keeps the mode that they gave it */
+		fchmod(fd, 0600); /* another user's file keeps its mode */
 }
 
-/* Root does not follow a link that somebody else may have put where the file goes. */
+/* Root does not follow a link that another user may have put there. */
 int output_open(const char *path)
 {
 	struct stat st;
@@ -214,7 +214,7 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A file without an older trace beside it leaves what was put aside before alone. */
+/* Without an older trace, files that were renamed before stay. */
 static void put_aside(const char *path)
 {
 	char *old;
@@ -225,7 +225,7 @@ static void put_aside(const char *path)
 		if (output_rename(path, old) < 0)
 			die("cannot rename the older '%s': %s", path, strerror(errno));
 	} else if (pending.aside) {
-		output_remove(old); /* it is of the trace that was put aside before */
+		output_remove(old); /* it belongs to the trace that was renamed before */
 	}
 	free(old);
 }

@@ -161,7 +161,7 @@ static void refresh(struct task *task)
 		replace(&fs->cwd, "(unreachable)");
 		return;
 	}
-	if (len < 0) { /* the task is gone: keep what is known, ask again next time */
+	if (len < 0) { /* the task is gone: keep the known path, read it again next time */
 		if (!fs->cwd)
 			replace(&fs->cwd, "/");
 		return;

@@ -25,7 +25,7 @@
 #include "syscall.h"
 #include "tracer.h"
 
-#define RED_ZONE_BYTES 512 /* what a leaf function may use below its stack pointer, and more */
+#define RED_ZONE_BYTES 512 /* more than a leaf function may use below its stack pointer */
 #define CLONE_ARGS_MAX 256
 #define ERESTARTNOINTR 513 /* kernel-internal: the call is made again after the signal */
 

@@ -5,13 +5,13 @@
 
 #include "task.h"
 
-/* A child of `parent` appeared: print what the parent did. */
+/* A child of `parent` appeared: print the parent's call. */
 void process_put_fork(struct task *parent, struct task *child);
 
 /* Flags of the call at whose ptrace event `parent` stands; fork and vfork have theirs implied. */
 u64 process_clone_flags(struct task *parent, int event);
 
-/* A clone was entered and the task goes on without a child: print that it failed. */
+/* A clone ended without a child: print that it failed. */
 void process_settle_clone(struct task *task);
 
 /* The task ended with this wait status. */
@@ -23,7 +23,7 @@ void process_list_descriptors(struct task *task);
 /* exec.c: a new program was loaded and has not run yet. */
 void exec_put(struct task *task);
 
-/* The registers of a clone are what they were before the tracer changed them. */
+/* Restore the registers of a clone that the tracer changed. */
 void process_restore_argument(struct task *task);
 
 #endif /* ETRACE_PTRACE_PROCESS_H */

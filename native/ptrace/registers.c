@@ -114,7 +114,7 @@ void registers_set_argument(const struct task *task, u64 value)
 	ptrace(PTRACE_SETREGSET, task->tid, NT_PRSTATUS, &iov);
 }
 
-/* The result has taken its place; a call that is begun again gets what the kernel has kept. */
+/* The result has replaced it; a restarted call gets the kernel's saved value. */
 void registers_restore_argument(const struct task *task, u64 value)
 {
 	(void)task;

@@ -25,7 +25,7 @@
 
 #define MAX_WARNINGS 16
 #define WARNING_MAX 400
-#define STATUS_INTERVAL_NS 450000000u /* about twice a second, whatever the tick */
+#define STATUS_INTERVAL_NS 450000000u /* about twice a second, independent of the tick */
 
 static char warnings[MAX_WARNINGS][WARNING_MAX];
 static size_t n_warnings;

@@ -8,7 +8,7 @@
 
 enum ending {
 	ENDING_COMMAND, /* with the command: by its exit or by a signal */
-	ENDING_INTERRUPTED, /* somebody ended the build */
+	ENDING_INTERRUPTED, /* a signal ended the build */
 	ENDING_TRACER, /* the tracer was ended */
 };
 

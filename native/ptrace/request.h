@@ -19,7 +19,7 @@ struct request {
 	size_t size;	   /* of all this */
 	size_t n_names;
 	const char *names; /* one behind the other, each with its end; they lie behind `cwd` */
-	char cwd[];	   /* what they are relative to */
+	char cwd[];	   /* their base directory */
 };
 
 /* As whom to read, when root does: the task's user, groups aside. False when that is not known. */

@@ -32,7 +32,7 @@
 #define TOTAL_BYTES (64 << 20) /* of different contents, and of paths */
 #define QUEUE_BYTES (16 << 20)
 #define MAX_FILES 65536
-#define LAST_WAIT_NS 1000000000u /* at the end, for what is still being read */
+#define LAST_WAIT_NS 1000000000u /* at the end, for files that are still being read */
 #define N_BUCKETS 1024
 #define STACK_BYTES (256 << 10)
 
@@ -160,7 +160,7 @@ static void add_names(const struct request *request)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What a file names comes behind what the command named. */
+/* Names in a file come after those of the command. */
 static void serve_request(const struct request *request)
 {
 	size_t i;
@@ -272,7 +272,7 @@ static void ask(struct request *request)
 	free(request);
 }
 
-/* The names of a command that are taken: their number; what they need in all, and what is left. */
+/* The accepted names of a command: their number, total bytes, and bytes left. */
 static size_t count_names(const struct etrace_text *arguments, size_t n, size_t *size,
 			  size_t *n_missed)
 {
@@ -345,7 +345,7 @@ static struct timespec after(u64 ns)
 				  .tv_nsec = (long)(then % 1000000000u) };
 }
 
-/* With the lock: wait for what is being read, not for ever. */
+/* With the lock: wait for the file that is being read, for a limited time. */
 static void stop_reading(void)
 {
 	struct timespec end = after(LAST_WAIT_NS);

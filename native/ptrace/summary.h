@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Tell on stderr what was captured, where it is and what to do next; nothing when no program ran. */
+/* Print a summary, the trace's name and the next step on stderr, if any program ran. */
 void summary_tell(bool is_interrupted);
 
 #endif /* ETRACE_PTRACE_SUMMARY_H */

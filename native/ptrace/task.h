@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The traced tasks (processes and threads) and what is known of each. */
+/* The traced tasks (processes and threads) and their state. */
 #ifndef ETRACE_PTRACE_TASK_H
 #define ETRACE_PTRACE_TASK_H
 
@@ -19,7 +19,7 @@ struct fs_state {
 	unsigned int refs;
 	bool foreign; /* its mount namespace is not the tracer's */
 	u64 generation; /* of the cached paths; differs from path_generation when stale */
-	char *root; /* as the tracer sees it; "" stands for "/" */
+	char *root; /* as the tracer sees it; "" means "/" */
 	char *cwd; /* inside that root */
 };
 
@@ -64,7 +64,7 @@ struct task {
 	u64 clone_time;
 	u64 clone_flags_at; /* address of the clone3 flags that lost CLONE_UNTRACED, or 0 */
 	bool argument_changed; /* the first one of a clone, in its register */
-	u64 argument; /* what it was */
+	u64 argument; /* its original value */
 	char *covered; /* what lay below the stack where clone3's arguments are now */
 	u64 covered_at;
 	size_t n_covered;
@@ -76,7 +76,7 @@ struct task {
 	unsigned int rseq_reads; /* reads of memory without it */
 	unsigned int rseq_ask_at; /* the kernel is asked for it at this one */
 
-	char *exec_path; /* what a pending execveat executes, or NULL */
+	char *exec_path; /* the file of a pending execveat, or NULL */
 
 	struct fd_table *fds;
 	struct fs_state *fs;

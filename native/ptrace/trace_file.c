@@ -92,7 +92,7 @@ static void keep_whole_events(size_t done)
 	counters.lines -= lines_in(file.out.buf + kept, file.out.len - kept);
 }
 
-/* Only between events: what is buffered are whole events. */
+/* Only between events: the buffer holds whole events. */
 void trace_flush(void)
 {
 	size_t done;

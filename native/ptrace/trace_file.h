@@ -23,7 +23,7 @@ void trace_begin(void);
 struct etrace_out *trace_piece(void);
 bool trace_end(void);
 
-/* Hand what is buffered to the kernel. */
+/* Write the buffer. */
 void trace_flush(void);
 
 /* Flush and close: no event is written from here on. */

@@ -27,7 +27,7 @@ struct options {
 	int mounts;
 	int thread_names;
 	int wait_all;
-	int summary; /* tell at the end what was captured */
+	int summary; /* print a summary at the end */
 	char **command;
 };
 
@@ -41,7 +41,7 @@ struct counters {
 	u64 threads;
 	u64 executions;
 	u64 opens;
-	u64 stops; /* of the traced tasks, whatever the reason */
+	u64 stops; /* of the traced tasks, for any reason */
 	u64 unread_strings; /* strings of a traced task that could not be read */
 	u64 unresolved_paths; /* open files whose path /proc did not give */
 	u64 unlisted_descriptors; /* executions whose close-on-exec closes are unknown */

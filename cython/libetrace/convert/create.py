@@ -74,7 +74,7 @@ def create_nfsdb(
     """Make an image of entries as they are in `.nfsdb.json`; True, or `libetrace.error`.
 
     `pcp_patterns` are the texts whose bits the entries have as "n". `shared_argvs` and `show_stats`
-    change nothing: what was linked says itself whether it is shared, and a library prints nothing.
+    have no effect: a linked module itself shows whether it is shared, and a library prints nothing.
     """
     del shared_argvs, show_stats
     importer = Importer()

@@ -43,7 +43,7 @@ cdef enum:
     BYTE = 0xff
 
 
-# What an entry says once; its lists go to their columns as they are read.
+# The single values of an entry; its lists go directly to their columns.
 cdef struct Entry:
     s64 upid
     s64 index
@@ -57,7 +57,7 @@ cdef struct Entry:
     Products products
 
 
-# Where an entry begins in the text, and what it is sorted by.
+# Where an entry begins in the text, and its sort key.
 cdef struct Place:
     s64 upid
     s64 index
@@ -132,7 +132,7 @@ cdef struct Opened:
     s64 size
 
 
-# What was done to the file that the next open is of.
+# Changes of the file of the next open.
 cdef int read_change(Reading *reading) noexcept nogil:
     cdef size_t row = column(reading, OPENS_PATH).len / sizeof(u32)
     cdef bint is_first = True
@@ -387,7 +387,7 @@ cdef void join_entry(Draft *draft, const Draft *before) noexcept nogil:
     (<u64 *>(starts.data + starts.len - sizeof(u64)))[0] = draft.columns[OPENS_PATH].len / sizeof(u32)
 
 
-# The opens from row `begin` on are of an entry that does not tell how long they were used.
+# The entry of the opens from row `begin` on has no ends of uses.
 cdef void forget_last_uses(Draft *draft, size_t begin) noexcept nogil:
     cdef s64 *until = <s64 *>draft.columns[OPENS_UNTIL_NS].data
     cdef size_t i

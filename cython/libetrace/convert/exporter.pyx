@@ -93,7 +93,7 @@ cdef int put_links(Columns columns, Buffer *out, u32 row) noexcept nogil:
     return 0
 
 
-# Files that the execution began with, when this database tells of them.
+# Inherited files of the execution, if this database has them.
 cdef int put_inherited(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
     cdef u64 begin = u64_of(columns, EXECUTIONS_INHERITED_START)[row]
     cdef u32 path
@@ -198,7 +198,7 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *
     return 0
 
 
-# What is put of each entry, beside its row.
+# The parts of each entry that are written, beside its row.
 cdef struct Entries:
     Texts texts
     bint is_telling  # of inherited files and last uses
@@ -258,7 +258,7 @@ cdef int put_status(Columns columns, Buffer *out, u32 row) noexcept nogil:
     return put_text(out, b'"o":[')
 
 
-# Whether the database tells of inherited files and last uses: a foreign one does not.
+# Whether the database has inherited files and last uses; those of other tools do not.
 cdef bint is_telling(Columns columns, bint by_default) noexcept nogil:
     cdef const s64 *until = s64_of(columns, OPENS_UNTIL_NS)
     cdef size_t i
@@ -370,7 +370,7 @@ cdef class Exporter:
     """Texts of one image: entries, environment and mounts.
 
     Entries whose files have paths of more than `split` bytes together are broken into several. Where
-    no column shows whether the database knows how long files were used, `tells_last` says so.
+    `tells_last` tells whether the database has the ends of uses, which no column shows.
     """
 
     cdef Columns columns

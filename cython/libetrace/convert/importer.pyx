@@ -15,7 +15,7 @@ from libetrace.convert.side_files cimport read_environment, read_mounts
 
 
 class JsonError(Exception):
-    """The text is no database; `message` says where and what is wrong, `byte` its offset."""
+    """The text is not a database; `message` has the place and the error, `byte` the offset."""
 
     def __init__(self, message, byte):
         super().__init__(message)
@@ -83,7 +83,7 @@ cdef class Importer:
 
     @property
     def tells_last(self):
-        """Whether some execution says what it began with, and its opens how long they were used."""
+        """Whether some execution has inherited files, and its opens have ends of uses."""
         return bool(self.draft.tells_last)
 
     @property

@@ -6,7 +6,7 @@ cdef enum:
     MAX_THREADS = 64
 
 
-# What the threads share with each other and with the thread that waits for them.
+# The data that the threads share with each other and with the thread that waits for them.
 cdef struct Workload:
     u64 taken  # pieces of the work that some thread has taken
     u64 done  # of `total`, for progress()

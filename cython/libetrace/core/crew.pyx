@@ -43,7 +43,7 @@ cdef struct Crew:
     pthread_cond_t done
 
 
-# What one thread is to do, and who is to know when it is done.
+# The work of one thread, and the waiter for its end.
 cdef struct Errand:
     Work work
     void *argument
@@ -98,7 +98,7 @@ cdef u32 start_crew(Crew *crew, Errand *errands, u32 n) noexcept nogil:
     return n
 
 
-# Waits for the threads; returns what a signal handler or `progress` raised meanwhile, or None.
+# Waits for the threads; returns the exception of a signal handler or `progress`, or None.
 cdef object watch(Crew *crew, Workload *load, progress):
     cdef bint is_busy = True
     error = None

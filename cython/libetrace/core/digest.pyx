@@ -51,7 +51,7 @@ cdef u64 digest_blocks(int fd, char *block) except? 0:
 
 
 def digest_file(int fd):
-    """Return the digest of what a file holds from where it stands on. OSError."""
+    """Return the digest of a file's content from its position on. OSError."""
     cdef char *block = <char *>malloc(BLOCK_BYTES + ETRACE_PAD)
     if block == NULL:
         raise MemoryError

@@ -16,7 +16,7 @@ class Error(Exception):
 
 
 class NotFoundError(Error, KeyError):
-    """The database holds no such process, execution, binary or path."""
+    """The database has no such process, execution, binary or path."""
 
 
 class FilterError(Error, ValueError):

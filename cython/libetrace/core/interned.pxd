@@ -13,7 +13,7 @@ cdef struct Name:
     u32 len
     u32 hash
     bint has_newline
-    bint is_pipe  # what a link in /proc/N/fd says of a pipe
+    bint is_pipe  # it has the form of a pipe's link in /proc/N/fd
     bint wants_stat  # by lstat
 
 

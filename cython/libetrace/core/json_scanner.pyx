@@ -256,7 +256,7 @@ cdef int scan_unsigned(Scanner *scanner, u64 *value) noexcept nogil:
     return scan_digits(scanner, value)
 
 
-# ---- what is not looked at ----
+# ---- values that are skipped ----
 
 
 cdef int skip_string(Scanner *scanner) noexcept nogil:

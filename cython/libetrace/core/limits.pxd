@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How much an image can number. Whoever passes a limit notes it, and returns -1 as without memory.
+# The limits of an image. A function that exceeds one notes it, and returns -1 as without memory.
 from libetrace.core.types cimport u64
 
 cdef enum:
@@ -18,5 +18,5 @@ cdef u64 ceilings[N_LIMITS]
 cdef int pass_limit(int limit) noexcept nogil
 # The limit that this thread has passed, NO_LIMIT when it has passed none; forgets it.
 cdef int take_limit() noexcept nogil
-# What is said of it.
+# The message for a limit.
 cdef const char *limit_text(int limit) noexcept nogil

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = 0
 PRIVATE = 0o600
 READ_AND_WRITE = 0o666
-#: symbolic links on the way to a file, as path_resolution(7) has it
+#: limit of symbolic links on a path, from path_resolution(7)
 MAX_LINKS = 40
 
 
@@ -36,7 +36,8 @@ def narrow(fd: int, models: Sequence[Path]) -> None:
 def give_away(fd: int, models: Sequence[Path]) -> None:
     """Give what root makes to the owner that all of `models` have. OSError.
 
-    What is made of files of several owners is root's: none of them may read the others'.
+    A file derived from files of several owners belongs to root: none of them may read the others'
+    data.
     """
     if not models or os.geteuid() != ROOT:
         return

@@ -20,6 +20,6 @@ cdef void *spill_take(Spill *spill, u64 size) noexcept nogil
 # Gives back ordinary memory; that in the file goes with the file.
 cdef void spill_give(const Spill *spill, void *taken) noexcept nogil
 cdef bint is_spilled(const Spill *spill, const void *taken) noexcept nogil
-# Lets go of the pages of some memory, or of all: they are read again when they are needed.
+# Releases the pages of some memory, or of all; they are read again when needed.
 cdef void spill_drop(const Spill *spill, void *taken, u64 size) noexcept nogil
 cdef void spill_drop_all(const Spill *spill) noexcept nogil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Memory that may be written to a file, so that what is resident has a bound.
+"""Memory that may be written to a file, so that resident memory is bounded.
 
 The file is mapped as a whole, far beyond its end; it grows as memory is taken. A page that was let
 go is in the page cache or in the file, from where it comes back when it is touched.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""What one execution compiled: a row of the table `compilations`; values are made when asked for.
+"""The compilation of one execution: a row of the table `compilations`; values are made on demand.
 
 Meaning of the columns: docs/compilations.md.
 """
@@ -25,7 +25,7 @@ cdef Compilation make_compilation(Mapped columns, u64 row):
 @cython.final
 @cython.no_gc
 cdef class Compilation:
-    """What one execution compiled, with which flags, to what."""
+    """The sources, options and objects of one compilation."""
 
     # Strings or paths of this row, by number.
     cdef list numbers(self, const U8 *start, const U4 *column):
@@ -81,7 +81,7 @@ cdef class Compilation:
 
     @property
     def object_paths(self):
-        """Absolute paths of what it made."""
+        """Absolute paths of its objects."""
         cdef Mapped columns = self.columns
         paths = self.numbers(&columns.objects_start, &columns.compiled_object)
         return [columns.decode_path(path) for path in paths]

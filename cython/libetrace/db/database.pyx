@@ -172,10 +172,10 @@ cdef class Database(Dependent):
         return iter(self)
 
     def __getitem__(self, key):
-        """Return the execution at a position, or the executions of what is named.
+        """Return the execution at a position, or the executions with a name or process.
 
         `db[i]` is one execution; `db[pid,]`, `db[pid, index]`, `db[path of a binary]` and lists of
-        these are lists. NotFoundError (a KeyError) names what is not there.
+        these are lists. NotFoundError (a KeyError) names the missing one.
         """
         self.check()
         if isinstance(key, int):

@@ -40,7 +40,7 @@ cdef dict name_of(Mapped columns, s64 row):
     return {"p": pid, "x": index}
 
 
-# Whether the trace tells what was inherited; databases of Samsung CAS do not.
+# Whether the trace has inherited files; databases of Samsung CAS do not.
 cdef bint tells_inherited(Mapped columns):
     return columns.n_opens > 0 and columns.until_ns.at[0] != NONE
 
@@ -49,7 +49,7 @@ cdef bint tells_inherited(Mapped columns):
 @cython.no_gc
 @cython.freelist(64)
 cdef class Execution:
-    """One exec of one process; index 0 is what a process does before its first."""
+    """One exec of one process; index 0 is the process before its first exec."""
 
     # ---- who ----
 
@@ -122,7 +122,7 @@ cdef class Execution:
 
     @property
     def pipe_eids(self):
-        """Executions that could read what it wrote to a pipe."""
+        """Executions that could read its pipes."""
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
@@ -133,7 +133,7 @@ cdef class Execution:
 
     @property
     def binary(self):
-        """Path of what was executed; empty for index 0."""
+        """Path of the program; empty for index 0."""
         cdef s64 path = self.columns.binary.at[self.row]
         return "" if path == NONE else self.columns.decode_path(path)
 
@@ -144,7 +144,7 @@ cdef class Execution:
 
     @property
     def bpath(self):
-        """Path of what was executed, made absolute; empty for index 0."""
+        """Absolute path of the program; empty for index 0."""
         binary = self.binary
         return os.path.join(self.cwd, binary) if binary else ""
 
@@ -299,7 +299,7 @@ cdef class Execution:
 
     @property
     def linked_type(self):
-        """0 for an archive, 1 for what a linker made, None when it made nothing."""
+        """0 for an archive, 1 for the output of a linker, None when it made no module."""
         cdef s64 row = linked_of(self.columns, self.row)
         return None if row == NONE else self.columns.linked_type.at[row]
 
@@ -328,7 +328,7 @@ cdef class Execution:
 
     @property
     def compilation_info(self):
-        """What it compiled, None when it compiled nothing."""
+        """Its compilation, None when it compiled nothing."""
         cdef s64 row = compilation_of(self.columns, self.row)
         return None if row == NONE else make_compilation(self.columns, row)
 

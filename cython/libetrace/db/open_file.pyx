@@ -225,7 +225,7 @@ cdef class Open:
 
     @property
     def changes(self):
-        """What it did to the file or its name: [(kind, time in ns, other name or None)].
+        """Changes of the file or its name: [(kind, time in ns, other name or None)].
 
         Kinds: "e" emptied or new, "r" renamed from, "l" hard link of, "s" symbolic link to, "g"
         renamed away, "f" used before `open_timestamp`.

@@ -90,7 +90,7 @@ class Dependencies:
         return _any(masks)
 
     def is_left_out(self, path: int, rules: Rules) -> bool:
-        """Tell whether the user's own patterns exclude a file that he asks for."""
+        """Tell whether the user's own patterns exclude a target."""
         stops = self._stops((), rules)
         return stops is not None and bool(stops[path])
 
@@ -138,7 +138,7 @@ class Dependencies:
     ) -> set[int]:
         """Return the rows of `paths` among `wanted` (None: all) that depend on some of `roots`.
 
-        The configuration of each of them decides, as when it is asked for what it depends on.
+        The configuration of each of them applies, as in a query for its dependencies.
         """
         kept = [path for path in roots if not self.is_left_out(path, rules)]
         found: set[int] = set()

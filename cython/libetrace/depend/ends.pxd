@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# When what a name stood for came to an end: docs/dependencies.md.
+# When the contents of a name ended: docs/dependencies.md.
 from libetrace.core.types cimport s64, u8, u32, u64
 from libetrace.depend.uses cimport Uses
 

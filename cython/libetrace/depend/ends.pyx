@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Times at which what a path stood for ended -> the content that a use is of.
+"""Times at which contents of a path ended -> the content that a use refers to.
 
 A write counts for a read unless an end lies between them: after the write was over, and before the
 read began. A truncation ends what was there before an open of the same stamp reads; a rename takes
@@ -48,7 +48,7 @@ cdef u32 content_of(const Ends *ends, const Uses *uses, u64 row, u32 path, bint 
     return n - n_past if is_mirrored else n_past
 
 
-# What was there before the name was taken for the last time counts, as long as nothing came after.
+# The content before the name was last taken away counts, unless a later one exists.
 cdef u32 find_last(const Ends *ends, u32 path, s64 last_begin, s64 last_end) noexcept nogil:
     cdef u32 n = n_ends(ends, path)
     cdef u64 at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration -> what is left out of the dependencies of one file.
+"""Configuration -> the exclusions for one file.
 
 `dependency_exclude_patterns` and `additional_module_exclude_patterns` hold for every file;
 of the keys whose values go by path wildcards all count that match the file, as Python's fnmatch.
@@ -24,7 +24,7 @@ class Exclusions(NamedTuple):
 
 
 def exclusions_of(config: Config, path: bytes) -> Exclusions:
-    """Return what the configuration leaves out of the dependencies of `path`."""
+    """Return the exclusions of the configuration for the dependencies of `path`."""
     text = os.fsdecode(path)
     general = config.dependency_exclude_patterns + config.additional_module_exclude_patterns
     files = (*general, *_chosen(config.additional_module_exclude_pattern_variants, text))

@@ -60,10 +60,10 @@ cdef const u8 *mask(object raw, u64 n, name) except? NULL:
 cdef class Graph:
     """Who wrote and who read every file of an image, in order of time.
 
-    `reverse` turns everything round: closures then go from files to what was made of them. The
-    tables in the image are taken, unless `wrapped` or `programs` asks for another graph, or there
-    are none: then they are made (`build_graph`), or taken from `tables`. GraphError for lengths
-    that contradict each other.
+    With `reverse` closures go from files to the files that depend on them. The tables in the image
+    are used, unless `wrapped` or `programs` asks for another graph, or there are none: then they
+    are made (`build_graph`), or taken from `tables`. GraphError for lengths that contradict each
+    other.
     """
 
     def __init__(self, image, *, bint reverse=False, bint wrapped=False, bint programs=False,
@@ -171,7 +171,7 @@ cdef class Graph:
 
     def closure(self, roots, *, stops=None, modules=None, excluded=None, bint ordered=True,
                 bint pipes=True):
-        """Return the Closure of rows of `paths`: what they were made of, over any number of steps.
+        """Return the Closure of rows of `paths`: their dependencies, over any number of steps.
 
         `stops` and `modules` hold a byte for each path, `excluded` one for each execution; not 0:
         stops are listed and not looked behind, modules the same unless they are roots, excluded
@@ -278,7 +278,7 @@ cdef class Closure:
         return path < self.graph.n_paths and self.walk.is_listed[path] != 0
 
     def chain(self, u32 path):
-        """Return the shortest way from a root to a path that was found, [] when it was not.
+        """Return the shortest chain from a root to a path, [] when the path was not found.
 
         A list of tuples in order: `("root", path)`, then for each step `("enter", execution, row)`
         through a write of the path before, or `("pipe", own execution, other execution)`, and

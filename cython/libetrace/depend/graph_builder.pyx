@@ -184,7 +184,7 @@ cdef class _Builder:
         self.uses.other_kind = self.other_kind.data.as_uchars
         return 0
 
-    # What is written below /dev is gone.
+    # Data written below /dev is discarded.
     cdef int mark_written(self, u8[::1] is_written) except -1:
         cdef const u8 *modes = u8_of(self.columns, OPENS_MODE)
         cdef const u8 *inherited = u8_of(self.columns, INHERITED_MODE)

@@ -15,7 +15,7 @@ FileGraph = dict[str, tuple[list[tuple[int, list[str]]], list[str]]]
 
 @dataclass(slots=True)
 class Maker:
-    """A process that wrote a file: what it read, and its executions on the way."""
+    """A process that wrote a file, the files that it read, and its executions on the way."""
 
     reads: set[int] = field(default_factory=set)
     executions: set[int] = field(default_factory=set)

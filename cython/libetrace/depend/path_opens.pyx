@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Opens by path: what a build did to a file, without a Python object for each open.
+"""Opens by path, without a Python object for each open.
 
 Reads only the opens of the paths that are asked for, or what the graph in the image knows of them;
 what it finds out of executions is kept. Row numbers are checked when they are taken out of a
@@ -219,7 +219,7 @@ cdef class PathOpens:
         return linkers[execution] or self.takes_libraries(execution)
 
     def is_only_loaded(self, u64 path, const u8[::1] linkers):
-        """Tell whether every program that opened a library opened it to run, none as an input.
+        """Tell whether all programs opened a library only to load it, none as an input.
 
         `linkers` has a byte for each execution, not 0 for those that linked. Interpreters load
         libraries later (dlopen(3)); linkers and what copies files take them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user says of a walk over dependencies: how it goes, and where it stops."""
+"""The user's rules for a walk over dependencies: its options, and where it stops."""
 
 from __future__ import annotations
 

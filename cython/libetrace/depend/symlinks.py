@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image -> what its graph must know of names: symbolic links that the build made, devices."""
+"""An image -> names for its graph: symbolic links that the build made, devices."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Uses of files by row: opens, then other uses. What they are of lies in columns of an image.
+# Uses of files by row: opens, then other uses. Their paths and executions are in columns of an
+# image.
 from libetrace.core.types cimport s64, u8, u32, u64
 
 cdef enum:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Walks from files to what they were made of (or, mirrored, to what was made of them).
+"""Walks from files to their dependencies (or, mirrored, to the files that depend on them).
 
 The rules of time: a write depends on what its process read from before it ended, a read on the
 writes that began before it ended, unless what they wrote was gone by then (ends.pyx): a path is as
@@ -137,7 +137,7 @@ cdef u64 next_place(Walk *walk, u32 path, u32 content, int *status) noexcept nog
     return lists.start[path] + tree_find(walk, path, content)
 
 
-# What was taken is not found again.
+# Uses that were taken are not found again.
 cdef inline void take(Walk *walk, u32 path, u64 place) noexcept nogil:
     cdef u32 number = <u32>(place - walk.edges.by_path.start[path])
     if n_ends(&walk.edges.ends, path) == 0:
@@ -308,7 +308,7 @@ cdef int pass_pipe(Walk *walk, u32 number, const Item *item, u64 pipe) noexcept 
     return enter_process(walk, process, item.limit, number, BY_PIPE, pipe)
 
 
-# Data in a pipe came from what the other side did before the same time.
+# Data in a pipe depends on reads of the other side before the same time.
 cdef int visit_pipes(Walk *walk, u32 number, const Item *item) noexcept nogil:
     cdef Done *done = walk.processes + item.id
     cdef int status

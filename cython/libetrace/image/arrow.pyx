@@ -181,7 +181,7 @@ cdef void release_struct(ArrowArray *array) noexcept:
     array.release = NULL
 
 
-# Whether offsets of strings stay inside them: whoever takes them does not look.
+# Whether offsets of strings stay inside the strings; users of the column do not check.
 cdef bint offsets_fit(const Held *held, int64_t n) noexcept nogil:
     cdef const uint64_t *offsets = <const uint64_t *>held.views[0].buf
     cdef int64_t i

@@ -16,7 +16,7 @@ cdef struct Reference:
     s64 index
 
 
-# What is known of a name as a path.
+# Facts about a name as a path.
 cdef struct PathFacts:
     s64 size
     u8 mode

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""An open image -> pointers to its columns, after every row number in them was looked at.
+"""An open image -> pointers to its columns, after a check of every row number.
 
 Which tables and columns there are, and how long, image.header has checked. Row numbers come from
 a file that may be damaged or hostile: one scan of the maximum of each column (about 10 GB/s) makes
@@ -73,7 +73,7 @@ KINDS = (
     (CHANGES_KIND, 7), (INHERITED_DESCRIPTOR, 3), (INHERITED_MODE, 4), (LINKED_TYPE, 2), (LINKED_KIND, 4),
     (MOUNTS_KIND, 2), (MOUNTS_OK, 2), (COMPILATIONS_TYPE, 4), (COMPILATIONS_IS_CHILD, 2), (COMPILATION_DEFINITIONS_IS_UNDEF, 2),
 )
-#: what a language is called; compilers of other people may add some (etrace/compilers)
+#: names of languages; further compilers may add some (etrace/compilers)
 LANGUAGE = rb"[\w+#.-]{0,32}"
 
 

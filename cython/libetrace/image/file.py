@@ -165,7 +165,7 @@ def _table(info: TableInfo, data: memoryview) -> Table:
 def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image:
     """Map an image, or read it. ImageError: it is none, damaged or of another schema; OSError.
 
-    Without `is_mapped`, or when somebody else may cut the file (core.ownership), it is read.
+    Without `is_mapped`, or when others may truncate the file (core.ownership), it is read.
     """
     path = Path(path)
     with path.open("rb") as stream:
@@ -351,7 +351,7 @@ def image_in_memory(tables: Sequence[NewTable]) -> Image:
 def take_over(fd: int, model: Path) -> None:
     """Give a new file the rights of another one, and its owner when root writes it. OSError.
 
-    What is made of a file must not be read by more people than the file itself.
+    A file derived from another one must not be readable by more users.
     """
     try:
         status = model.stat()
@@ -364,7 +364,7 @@ def take_over(fd: int, model: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, model: Path | None = None, *, is_new: bool = False) -> Iterator[BinaryIO]:
-    """Give a stream; what is written takes the name `path` when the block succeeds. OSError.
+    """Yield a stream; the file gets the name `path` when the block succeeds. OSError.
 
     It has the rights, and when root writes it the owner, of `model`, by default of the file that it
     replaces; with `is_new` those of any new file.
@@ -374,7 +374,7 @@ def replacing(path: Path, model: Path | None = None, *, is_new: bool = False) ->
     try:  # Ctrl-C may come as soon as the file is there
         try:
             fd = os.open(temporary, flags, 0o666)
-        except OSError as error:  # nobody knows the temporary name
+        except OSError as error:  # the user does not know the temporary name
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         if not is_new:
             take_over(fd, model or path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file -> what is remembered of it, and whether it still is that file."""
+"""A file -> its stamp, and whether a file still matches a stamp."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _stamp(path: Path) -> dict[str, int]:
 
 
 def remember(path: Path) -> dict[str, Any] | None:
-    """Return what tells this file from another one, None when it is not there. OSError."""
+    """Return the stamp of a file, None when it is missing. OSError."""
     try:
         return {**_stamp(path), "digest": _digest(path)}
     except FileNotFoundError:
@@ -32,16 +32,16 @@ def remember(path: Path) -> dict[str, Any] | None:
 
 
 def restamped(path: Path, remembered: Remembered | None) -> dict[str, Any] | None:
-    """Return what is remembered of a file with its stamp of now, for a file of the same content."""
+    """Return the remembered stamp with the file's present time and inode, for equal content."""
     if remembered is None or not path.exists():
         return None if remembered is None else dict(remembered)
     return {**remembered, **_stamp(path)}
 
 
 def is_older(made: Path, source: Path) -> bool:
-    """Tell whether a file was written before another one that is there, so not made of it. OSError.
+    """Tell whether a file is older than another one, and so was not made from it. OSError.
 
-    For want of what is remembered of it: a copy may have any time.
+    Only used without a remembered stamp, because a copy may have any time.
     """
     try:
         return source.stat().st_mtime_ns > made.stat().st_mtime_ns
@@ -50,7 +50,7 @@ def is_older(made: Path, source: Path) -> bool:
 
 
 def is_same(path: Path, remembered: Remembered | None) -> bool:
-    """Tell whether a file is the remembered one: by its stamp, else by its content. OSError.
+    """Tell whether a file matches a stamp: by time and inode, else by content. OSError.
 
     A copy has another inode or time and the same content: it is read once.
     """

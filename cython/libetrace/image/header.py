@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from libetrace.core.errors import Error
 
 MAGIC = b"ETRACEDB"
-#: a reader refuses what is newer than it; raised when a column changes its meaning
+#: readers refuse newer schemas; incremented when a column changes its meaning
 SCHEMA_VERSION = 3
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
@@ -38,7 +38,7 @@ DTYPES: dict[str, tuple[Code, int]] = {
     "|u1": ("B", 1),
     "|i1": ("b", 1),
 }
-#: products that are there together or not at all: what the first one divides lies in the others
+#: products that exist together or not at all: the first one divides the others
 TOGETHER = (
     (
         "compilations",
@@ -67,7 +67,7 @@ TOGETHER = (
 MAX_HEADER_BYTES = 1 << 24
 #: the only column whose length is not the number of rows: `start` divides it
 BYTES = "bytes"
-#: types of the attributes that anything here looks at, and of what they hold
+#: types of the attributes that the code reads, and of their elements
 ATTRIBUTES: dict[str, tuple[type | tuple[type, ...], type | tuple[type, ...]]] = {
     "source_root": (str, object),
     "version": (str, object),
@@ -107,7 +107,7 @@ class TableInfo(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What an image consists of; `start` is the offset of its data."""
+    """The header of an image; `start` is the offset of its data."""
 
     schema: int
     attributes: Mapping[str, Any]
@@ -232,7 +232,7 @@ def _check_missing(tables: Mapping[str, TableInfo]) -> None:
 
 
 def _read_attributes(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attributes; those that are looked at have the types that they are written with."""
+    """Return the attributes; those that the code reads have the right types."""
     attributes = raw.get("attributes")
     if not isinstance(attributes, dict):
         raise ImageError("damaged header: no attributes")
@@ -287,7 +287,7 @@ def _read(data: memoryview) -> Header:
 
 
 def read_header(data: memoryview, path: Path) -> Header:
-    """Return what an image consists of. ImageError names the file, and table or column."""
+    """Return the header of an image. ImageError names the file, and the table or column."""
     try:
         return _read(data)
     except ImageError as error:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Strings of an image by their bytes, and what the paths that programs asked for resolved to."""
+"""Strings of an image by their bytes, and resolved paths by original paths."""
 from cpython.array cimport array, clone
 from libc.string cimport memcmp
 

@@ -4,7 +4,7 @@ from libetrace.image.mapped cimport Mapped
 from libetrace.select.matching cimport Matcher
 from libetrace.core.types cimport s64, u8, u16, u32, u64
 
-# What the rows are that a condition looks at.
+# The rows to which a condition applies.
 cdef enum Domain:
     OF_PATH
     OF_PATH_TEXT

@@ -115,7 +115,7 @@ cdef bint passes_mode(ModeCondition condition, u8 mode) noexcept nogil:
 
 
 cdef class ModeCondition(Condition):
-    """What the mode of an open says: access, existence, type."""
+    """A condition on the mode of an open: access, existence, type."""
 
     cdef int narrow(self, Mapped columns, const u32 *rows, u64 n, u8 *keep) except -1:
         cdef bint verdicts[256]
@@ -151,7 +151,7 @@ cdef bint passes_execution(ExecutionCondition condition, Mapped columns, u32 row
 
 
 cdef class ExecutionCondition(Condition):
-    """What an execution is: its parent's upid, or any of some classes."""
+    """A condition on an execution: its parent's upid, or any of some classes."""
 
     cdef int narrow(self, Mapped columns, const u32 *rows, u64 n, u8 *keep) except -1:
         cdef u64 i

@@ -3,7 +3,7 @@
 from libetrace.image.mapped cimport Mapped
 from libetrace.core.types cimport s32, s64, u8, u16, u64
 
-# What a path is; several may hold.
+# Kinds of a path; several may hold.
 cdef enum:
     IS_COMPILED = 0x01  # a source
     IS_OBJECT = 0x02
@@ -16,7 +16,7 @@ cdef enum:
     IS_COMPILER = 0x80
     IS_LINKER = 0x100
 
-# As what a source was compiled; several may hold.
+# Languages as which a source was compiled; several may hold.
 cdef enum:
     SOURCE_C = 1
     SOURCE_CXX = 2

@@ -6,7 +6,7 @@ from libetrace.trace.trace cimport Trace
 from libetrace.core.types cimport s32, s64, u8, u32, u64
 
 
-# What an execution did to a name beyond reading and writing; the letters of CHANGE_LETTERS - 1.
+# Changes of a file or name besides reading and writing; the letters of CHANGE_LETTERS - 1.
 cdef enum:
     NO_CHANGE
     EMPTIED
@@ -14,7 +14,7 @@ cdef enum:
     LINKED  # to another name
     SYMLINKED  # to a text
     GONE  # renamed away
-    BEGUN  # first used, when the record tells another time
+    BEGUN  # first use, when the record has another time
 
 
 # An Open whose Close has not come yet.
@@ -66,11 +66,11 @@ cdef void descriptors_free(Descriptors *table) noexcept nogil
 cdef OpenFile *descriptors_find(Descriptors *table, s32 fd) noexcept nogil
 cdef void descriptors_remove(Descriptors *table, OpenFile *file) noexcept nogil
 cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogil
-# Appends what is still open to `files` (OpenFile).
+# Appends the files that are still open to `files` (OpenFile).
 cdef int descriptors_collect(const Descriptors *table, Buffer *files) noexcept nogil
 # Records them in the order of opening, up to the last events of who opened them.
 cdef int descriptors_end(Trace *trace, Descriptors *table, Buffer *files) noexcept nogil
 cdef void descriptors_empty(Descriptors *table) noexcept nogil
-# What the event means for the files of the table; `before` is the event before it of its process.
+# Applies an event to the files of the table; `before` is the previous event of its process.
 cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                      const Event *before) noexcept nogil

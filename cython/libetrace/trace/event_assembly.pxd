@@ -14,6 +14,6 @@ cdef int lose_event_line(Chunk *chunk, Task *task) noexcept nogil
 cdef int finish_event(Chunk *chunk, Task *task, int problem) noexcept nogil
 # Whether the trace may go on with UPID or Env lines of the same group.
 cdef bint waits_for_variable(const Assembly *assembly) noexcept nogil
-# The text of the chunk goes: what is needed of it is copied.
+# Copies the needed text of a chunk that is about to be freed.
 cdef int keep_text(Task *task) noexcept nogil
 cdef void free_task(Task *task) noexcept nogil

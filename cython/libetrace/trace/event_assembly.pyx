@@ -80,7 +80,7 @@ cdef int lose(Chunk *chunk, Task *task, int problem) noexcept nogil:
     return 0
 
 
-# The event's own strings are in place: what the event does with them.
+# Completes an event whose strings are all there.
 cdef void store_names(Chunk *chunk, Assembly *assembly) noexcept nogil:
     cdef Event *event = assembly.event
     cdef const u32 *names = assembly.names

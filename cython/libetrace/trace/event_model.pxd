@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the reader makes of lines: events in one chain for each upid, in chunks of the trace.
+# The reader's output: events in one chain for each upid, in chunks of the trace.
 from libetrace.trace.events cimport ETRACE_MAX_DATA
 from libetrace.core.memory cimport Arena, Buffer
 from libetrace.core.interned cimport Names

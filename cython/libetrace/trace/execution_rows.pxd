@@ -16,7 +16,7 @@ cdef struct Start:
     u64 cpu
 
 
-# A record by what it is sorted by.
+# The sort key of a record.
 cdef struct Key:
     u64 files
     u32 index

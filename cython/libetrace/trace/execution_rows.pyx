@@ -36,7 +36,7 @@ cdef enum:
     RUN = 12  # sorted by insertion
 
 
-# What the records of one pair of paths make.
+# The combined record of one pair of paths.
 cdef struct Merged:
     const Record *first
     s64 begin  # of the first use
@@ -285,7 +285,7 @@ cdef inline s64 last_use(const Record *record) noexcept nogil:
     return max(record.begin, record.end)
 
 
-# All records of one pair of paths, from keys[0] on; returns how many, fills what they make.
+# Combines all records of one pair of paths, from keys[0] on; returns their number.
 cdef s64 merge_records(const Record *records, const Key *keys, Merged *merged) noexcept nogil:
     cdef const Record *record
     cdef s64 n = 0

@@ -10,7 +10,7 @@ cdef enum:
     MAX_FORKS = 255  # through which a file is followed
 
 
-# What a descriptor stands for: an Open of its own upid, or what the upid began with as `source`.
+# The file of a descriptor: an Open of its own upid, or descriptor `source` at the upid's start.
 cdef struct Slot:
     const Event *opened  # NULL: inherited
     u8 source
@@ -44,7 +44,8 @@ cdef void follow(Follower *follower, const Event *event) noexcept nogil
 cdef void follow_exec(Follower *follower) noexcept nogil
 # Appends a Snapshot to `snapshots`; -1: no memory.
 cdef int follow_fork(Follower *follower, Event *fork, Arena *arena, Buffer *snapshots) noexcept nogil
-# Appends to `wanted` (Wanted) what the execution has inherited as 0 to 2.
+# Appends the files that the execution has inherited as 0 to 2 to `wanted` (Wanted).
 cdef int add_wanted(const Follower *follower, u32 index, Buffer *wanted) noexcept nogil
-# The Open of what was inherited, NULL when it is closed, no file, or opened before the trace.
+# The Open of an inherited descriptor; NULL when it is closed, not a file, or opened before the
+# trace.
 cdef const Event *find_inherited(const Trace *trace, u32 process, const Wanted *wanted) noexcept nogil

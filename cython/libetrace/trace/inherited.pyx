@@ -38,7 +38,7 @@ cdef inline Slot *fill(Follower *follower, s32 fd) noexcept nogil:
     return &follower.slots[fd]
 
 
-# What a descriptor stands for now; False: nothing.
+# Finds the file of a descriptor now; False: none.
 cdef inline bint look_up(const Follower *follower, int fd, Slot *found) noexcept nogil:
     if follower.touched & bit(fd):
         found[0] = follower.slots[fd]

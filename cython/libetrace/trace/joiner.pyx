@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Puts together what the chunks hold of each upid, and upids into families.
+"""Joins the parts of each upid from all chunks, and groups upids into families.
 
 An event may begin in one chunk and have its strings in the next ones: those are strays there, and
 are given to the event here, in order. All of it is serial and costs by upid, not by line.

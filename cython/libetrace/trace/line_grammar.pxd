@@ -5,7 +5,7 @@ from libetrace.trace.events cimport (
 )
 from libetrace.core.types cimport s8, s64, u8, u32, u64
 
-# What a line's tag is: an event below ETRACE_N_EVENTS, a string from FIRST_DATA on, then the markers.
+# The number of a tag: events below ETRACE_N_EVENTS, strings from FIRST_DATA on, then markers.
 cdef enum:
     FIRST_DATA = ETRACE_N_EVENTS
     CONT = FIRST_DATA + ETRACE_N_DATA
@@ -48,7 +48,7 @@ cdef struct Forms:
     u8 codes[65536]  # by the first two bytes of a tag and what follows it
 
 
-# What an event line says: sizes of its strings (NO_SIZE for one that is absent), other values in order.
+# A parsed event line: sizes of its strings (NO_SIZE if absent), then the other values in order.
 cdef struct Values:
     u32 sizes[ETRACE_MAX_DATA]
     u32 absent  # bit mask of strings

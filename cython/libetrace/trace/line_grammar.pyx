@@ -149,7 +149,7 @@ cdef inline bint is_named(const Argument *arg, const char *text, const char *end
     return <size_t>(end - text) > arg.name_len and etrace_equal(arg.name, text, arg.name_len)
 
 
-# Arguments in the order of the form; what an optional string has no size for is absent.
+# Arguments in the order of the grammar; an optional string without a size is absent.
 cdef const char *parse_in_order(const Form *form, const char *text, const char *end,
                                 Values *values) noexcept nogil:
     cdef const char *begin = text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The distinct strings of all threads, in order, with what the file system says of them.
+# The distinct strings of all threads, sorted, with the results of lstat.
 from libetrace.trace.trace cimport Trace
 
 # -1 when there is no memory.

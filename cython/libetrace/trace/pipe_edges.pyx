@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Which executions could read what an execution wrote: writers and readers of each pipe, crossed.
+"""Pipe links: combines the writers and readers of each pipe.
 
 Left out are ends that an execution made only to hand them to a child, and pipes of a jobserver.
 """

@@ -19,7 +19,7 @@ cdef struct Held:
     u32 closed_by  # process whose exec closes it, plus one
 
 
-# What a table has held of a pipe.
+# The ends of a pipe that a table has held.
 cdef struct View:
     u32 pipe
     u32 n[2]  # descriptors of each end

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""What an event does to the descriptors of a process that are ends of pipes.
+"""The effect of an event on the descriptors of a process that are ends of pipes.
 
 Of each pipe a table knows until when it held one end without the other. Tables hold a handful of
 pipes, so they are searched from end to end, and the work is counted: trace.pipes has the budget.
@@ -42,7 +42,7 @@ cdef View *find_view(Pipes *pipes, Table *table, u32 number) noexcept nogil:
     return NULL
 
 
-# Before a change: what the step found counts, what it passes through does not.
+# Called before a change: only the state at the start of the step counts, not intermediate ones.
 cdef void note_alone(const Pipes *pipes, View *view) noexcept nogil:
     cdef int end
     if view.changed == pipes.step:

@@ -46,7 +46,7 @@ cdef enum:
     NS_PER_SECOND = 1000000000
 
 
-# Lets go of pages that have been read: the kernel still has them when they are needed again.
+# Releases pages that have been read; the kernel reads them again if needed.
 cdef void drop_pages(const char *begin, const char *end) noexcept nogil:
     cdef size_t first = (<size_t>begin + PAGE_BYTES - 1) & ~<size_t>(PAGE_BYTES - 1)
     cdef size_t last = <size_t>end & ~<size_t>(PAGE_BYTES - 1)

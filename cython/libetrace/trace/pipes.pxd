@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Which executions could read what an execution wrote to a pipe.
+# Pipe links: from an execution that wrote a pipe to those that could read it.
 from libetrace.trace.trace cimport Trace
 
 # Fills trace.edges; every family has been joined. -1 when there is no memory.

@@ -87,7 +87,7 @@ cdef int end_process(Pipes *pipes, u32 process) noexcept nogil:
     return 0
 
 
-# The table after an exec: without what it closes; one of its own if it was shared.
+# The table after an exec: without closed descriptors; a copy if it was shared.
 cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     cdef Member *member = &pipes.members[process]
     cdef Table *old = member.table
@@ -184,7 +184,7 @@ cdef int take_step(Pipes *pipes, u32 process, const Event *event) noexcept nogil
     return 0
 
 
-# Those that no Exit has ended hold what they hold to the end.
+# Processes without an Exit hold their descriptors to the end.
 cdef int end_members(Pipes *pipes, u32 group) noexcept nogil:
     cdef u32 number = group
     while number != NO_PROCESS:

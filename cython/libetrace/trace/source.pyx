@@ -87,7 +87,7 @@ cdef class Source:
 
     @classmethod
     def from_fd(cls, int fd, size_t limit=<size_t>-1):
-        """Map a file, or read a pipe or what somebody else may cut to its end.
+        """Map a file; read a pipe, or a file that others may truncate, to its end.
 
         Raises OSError; OverflowError when a pipe gives more than `limit` bytes. A file that is
         mapped may grow meanwhile, but must not shrink.
@@ -129,7 +129,7 @@ cdef class Source:
     def locate(self, lines):
         """Say where lines come from: (number of the part, number of the line in it), from 0 and 1 on.
 
-        `lines` must ascend. What is not a merge has one part.
+        `lines` must ascend. A source that is not merged has one part.
         """
         if self.parts is None:
             return [(0, line) for line in lines]

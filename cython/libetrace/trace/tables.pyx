@@ -33,7 +33,7 @@ cdef enum:
     PART_EVENTS = 1 << 16  # about a megabyte of rows
     PARTS_A_DROP = 4
 
-# Columns X.start, what they divide, and the bytes of a row of that.
+# Columns X.start, the tables that they divide, and the bytes of a row there.
 cdef int[N_LISTS] LIST_STARTS
 LIST_STARTS[:] = [
     EXECUTIONS_OPENS_START, EXECUTIONS_ARGV_START, EXECUTIONS_CHILDREN_START,
@@ -186,7 +186,7 @@ cdef void renumber_columns(Buffer *columns, const u32 *rows, u32 n_paths) noexce
         renumber(&columns[PATH_COLUMNS[i]], rows + n_paths)
 
 
-# Every list begins at row 0 of what it divides.
+# Every list begins at row 0 of the table that it divides.
 cdef int begin_lists(Tables *tables) noexcept nogil:
     cdef int i
     for i in range(N_LISTS):

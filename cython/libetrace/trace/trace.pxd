@@ -17,11 +17,11 @@ cdef enum:
 cdef enum:
     STRING
     PATH
-    FACTS  # an open that says what lstat told of it
+    FACTS  # an open with the results of lstat
     N_USES
 
 
-# An execution began with descriptor `fd`; it came from what the upid began with as `source`.
+# An execution began with descriptor `fd`, which was descriptor `source` at the upid's start.
 cdef struct Wanted:
     u32 index
     u8 fd
@@ -77,7 +77,7 @@ cdef struct Claim:
     u32 index
 
 
-# Readers of what an execution wrote to pipes: both are rows of executions.
+# Readers of an execution's pipes: both are rows of executions.
 cdef struct Edge:
     u32 writer
     u32 reader
@@ -96,7 +96,7 @@ cdef struct Trace:
     const char *data  # NULL: it comes through `stream`
     Stream stream
     Spill spill  # of events and rows
-    Workload load  # in bytes; what is taken are chunks, processes, paths or parts
+    Workload load  # in bytes; the units of work are chunks, processes, paths or parts
     Chunk *chunks
     u32 n_chunks
     size_t chunk_bytes
@@ -123,7 +123,7 @@ cdef struct Trace:
     u64 n_kinds_seen[N_KINDS]  # events by kind
 
 
-# Processes without events, and what stands for the environments, have no executions.
+# Processes without events, and upid 0 of the environment, have no executions.
 cdef inline bint has_rows(const Process *process) noexcept nogil:
     return process.upid != 0 and process.n_events > 0
 

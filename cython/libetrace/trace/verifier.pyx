@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""One pass over the events of a process: what is out of order is sorted, halves of pairs go.
+"""One pass over the events of a process: sorts them by time and removes lone halves of pairs.
 
 Leaves a chain of live events, the commands of the executions, the forks, and the list of events that
 the pass over pipes has to look at, which is short.
@@ -35,7 +35,7 @@ cdef enum:
     PROCESSES_A_DROP = 1 << 12
 
 
-# What is collected of a process; used again for the next one.
+# Buffers for one process, reused for the next one.
 cdef struct Lists:
     Buffer programs  # Program *
     Buffer pipe_events  # Event *
@@ -101,7 +101,7 @@ cdef inline bint is_half(u8 before, const Event *event, int *problem) noexcept n
     return needs_leader(event.kind) and not leads(before, event.kind)
 
 
-# What an event's neighbours say of it.
+# Checks an event by its neighbours.
 cdef inline void note_neighbours(const Event *before, Event *event) noexcept nogil:
     if event.kind == ETRACE_EV_SCHED_FORK:
         if before != NULL and before.kind == ETRACE_EV_SYS_CLONE:
@@ -154,7 +154,7 @@ cdef int add_claim(Trace *trace, Worker *worker, Process *process, Event *event,
     return buffer_add(&worker.claims, &claim, sizeof(claim))
 
 
-# Descriptors below 64 that certainly hold no pipe: most opens and closes need not be looked at again.
+# Descriptors below 64 that cannot hold a pipe, so that most opens and closes are skipped later.
 cdef inline bint is_clean(u64 clean, s32 fd) noexcept nogil:
     return 0 <= fd < 64 and clean >> fd & 1
 

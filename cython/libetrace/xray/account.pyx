@@ -155,7 +155,7 @@ cdef int _run_basic(const Header *header, const u8 *data, u64 size, Buffer *thre
 
 cdef int _run(const Header *header, const u8 *data, u64 size, Buffer *blocks, Buffer *threads,
               const Rows *wanted, Expander *expander, Problems *problems) noexcept nogil:
-    # One log of any kind; what it leaves in `blocks` and `threads` is the caller's.
+    # One log of any kind; the caller owns its results in `blocks` and `threads`.
     if header.type == 0:
         return _run_basic(header, data, size, threads, wanted, expander, problems)
     if frame(header, data, size, True, blocks, problems) < 0:
@@ -210,7 +210,7 @@ cdef int etrace_xray_account_memory(const u8 *data, u64 size) noexcept nogil:
 
 
 cdef class Account:
-    """What the calls of logs come to; ticks everywhere. Made by `account`."""
+    """Sums over the calls of logs, in ticks. Made by `account`."""
 
     cdef Expander _expander
     cdef Rows _shown

@@ -95,7 +95,7 @@ cdef void sink_free(Sink *sink) noexcept nogil:
 
 cdef void _skip(const Header *header, const u8 *data, Cursor *cursor, const Record *record,
                 Problems *problems) noexcept nogil:
-    # Pass over what is no record, and over the rest of the buffer when nothing sound follows.
+    # Skip bytes that are not a record, and the rest of the buffer when nothing sound follows.
     cdef u64 skipped = bad_bytes(header, data, cursor.at, cursor.end, record)
     cdef int kind
     if record.what == BAD_KIND:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# DWARF's numbers, forms, units and abbreviations; no reader here leaves its bytes, whatever they are.
+# DWARF's numbers, forms, units and abbreviations; no reader here goes beyond its bytes.
 from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport UINT32_MAX, s64, u8, u16, u32, u64
 
@@ -12,7 +12,7 @@ cdef struct Cursor:
     bint failed
 
 
-# What the sizes of forms depend on.
+# The parameters of the sizes of forms.
 cdef struct Shape:
     u16 version
     u8 address_bytes
@@ -57,7 +57,7 @@ cdef enum:
     FORM_GNU_ADDR_INDEX = 0x1F01
 
 
-# What an entry says, as far as it is asked for; a form of 0 means that it does not say.
+# The requested values of an entry; a form of 0 means that it has no such value.
 cdef struct Entry:
     u32 tag
     u64 low, high, line_table, address_base, file, line, link

@@ -9,7 +9,7 @@ cdef enum:
     NO_CALL = -1
     N_DIRECT = 4096
 
-# What a row of the account is.
+# The kinds of rows of an account.
 cdef enum By:
     BY_FUNCTION = 0
     BY_THREAD = 1  # function in a thread
@@ -58,7 +58,7 @@ cdef struct Calls:
     u8 *ending
 
 
-# What the calls of a row come to.
+# The sums over the calls of a row.
 cdef struct Total:
     u64 count
     u64 minimum

@@ -25,7 +25,7 @@ from libetrace.xray.records cimport (
 )
 
 
-# A log, and what is found in it.
+# A log and the buffers found in it.
 cdef struct Framer:
     const Header *header
     const u8 *data

@@ -25,7 +25,7 @@ WHATS = (
     "an event of negative size", "a record that is cut off",
 )
 
-# States are what the last record was; functions are split by whether arguments may follow.
+# The state is the kind of the last record; functions differ by whether arguments may follow.
 cdef enum:
     START = 15
     CALL_WITH_ARGUMENTS = 16

@@ -126,7 +126,7 @@ cdef int take_percentiles(u64 *values, u64 n, u64 *percentiles, u64 *state) noex
     if n > MANY:
         return _select_by_buckets(values, <s64>n, places, percentiles, state)
     for i in range(N_PERCENTILES if n else 0):
-        # what is before `at` is smaller already
+        # elements before `at` are smaller already
         percentiles[i] = _select(values + at, <s64>(n - at), <s64>(places[i] - at), state)
         at = places[i]
     return 0

@@ -7,7 +7,7 @@ from libetrace.xray.records cimport Header
 # Is `at` a repeated header, an extents record?
 cdef bint is_header(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil
 cdef bint has_extents(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil
-# An extents record that tells the truth, or one that a preamble follows, whatever it tells.
+# A correct extents record, or any extents record that a preamble follows.
 cdef bint is_buffer(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil
 # The records that begin a buffer, all of them.
 cdef bint is_preamble(const Header *header, const u8 *data, u64 at, u64 size) noexcept nogil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Tells where buffers begin, also where nothing that is sound says so.
+"""Finds the beginnings of buffers, also in damaged logs.
 
 A buffer's first records are NewBuffer, WallTime, Pid (from version 3 on) and NewCPUId; nothing but these
 begins with their bytes at the end of a record, so one in the midst of a body is told from a payload

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is wrong with a log, where, and what it cost.
+# The problems of a log: kind, offset, loss.
 from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport u8, u32, u64
 

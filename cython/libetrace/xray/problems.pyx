@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Collects what is wrong with a log, in a bounded list. Names are the values of `NAMES`."""
+"""Collects the problems of a log in a bounded list. Names are the values of `NAMES`."""
 from libetrace.core.memory cimport buffer_add, buffer_free
 
 #: by number; a reader shows them with words of its own

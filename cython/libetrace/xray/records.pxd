@@ -9,7 +9,7 @@ cdef enum:
     FUNCTION_BYTES = 8
     METADATA_BYTES = 16
 
-# What a record is; the first ten are the numbers of the metadata kinds.
+# The kinds of records; the first ten are the numbers of the metadata kinds.
 cdef enum What:
     NEW_BUFFER = 0
     END_OF_BUFFER = 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Finds the DWARF entries of functions by address, and what they say of their declaration.
+"""Finds the DWARF entries of functions by address, and their declarations.
 
 The entries of a unit are read one after the other, without the tree that they make; a unit whose
 own range holds no address that is asked for is skipped. Damaged units end where the damage is.

@@ -44,8 +44,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--ask-compilers", dest="is_asking", action="store_true",
-        help="run compilers of the build that only root can change, to ask for the directories "
-        "that they search by themselves; prints each command",
+        help="run the build's compilers, if only root can change them, to find their built-in "
+        "include directories; prints each command",
     )  # fmt: skip
     parser.add_argument(
         "--confirm-inputs", action="store_true",

@@ -64,20 +64,22 @@ def _fact(name: str, aliases: str, summary: str) -> CasCommand:
 
 
 QUERIES: tuple[CasCommand, ...] = (
-    _query("linked_modules", "lm m", "executables, shared objects and archives that were made"),
-    _query("compiled", "cc", "files that were compiled"),
+    _query(
+        "linked_modules", "lm m", "executables, shared objects and archives that the build made"
+    ),
+    _query("compiled", "cc", "files that the build compiled"),
     _query("compilation_info_for", "ci", "how files were compiled"),
     _query("revcomps_for", "rcomps", "compiled files whose compilation read a file"),
     _query("commands", "cmds", "executions that ran a program"),
     _query("execs", "ex", "all executions, also those before the first exec"),
     _query("tree", "", "the process tree"),
-    _query("binaries", "bins b", "programs that were run"),
+    _query("binaries", "bins b", "programs that the build ran"),
     _query("deps", "deps_for", "the dependencies of files"),
     _query("rdeps", "revdeps_for", "linked modules, or all files, that depend on files"),
     _query("moddeps", "moddeps_for", "linked modules that files depend on"),
     _query("revmoddeps", "revmoddeps_for", "linked modules that depend on linked modules"),
     _query("unused", "", "sources that the build never read"),
-    _query("ref_files", "refs", "files that were opened"),
+    _query("ref_files", "refs", "files that the build opened"),
     _query("faccess", "fa", "executions that opened files, and their access"),
     _query("procref", "pr", "files that processes opened"),
     _fact("stat", "", "counts of everything in the database"),

@@ -16,7 +16,7 @@ TARGET_HELP = "see docs/dependencies.md; [file=PATH,direct=true,...] has options
 
 def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
     """Add the options that make Rules."""
-    group = parser.add_argument_group("which paths count")
+    group = parser.add_argument_group("what counts as a dependency")
     if direct:
         group.add_argument(
             "--direct", "--direct-global", dest="direct", action="store_true",
@@ -55,18 +55,18 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
 def _add_patterns(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--exclude-file", "--exclude", dest="exclude_files", metavar="GLOB", action="append",
-        type=os.fsencode, default=[], help="files that are listed, but not their dependencies",
+        type=os.fsencode, default=[], help="list these files, but not their dependencies",
     )  # fmt: skip
     group.add_argument(
         "--exclude-cmd", "--exclude-command", dest="exclude_commands", metavar="GLOB",
         action="append", type=os.fsencode, default=[],
-        help="commands (arguments joined by single spaces) whose inputs do not count",
+        help="ignore the inputs of these commands (arguments joined by single spaces)",
     )  # fmt: skip
     group.add_argument(
         "--negate-pattern",
         dest="negate",
         action="store_true",
-        help="negate the two options above: exclude everything else",
+        help="invert the two options above: exclude what does not match",
     )
 
 

@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("-p", "--page", type=_natural, default=0, metavar="P", help="page P, from 0")
     add("-l", "--count", action="store_true", help="print only the number of entries")
     add("--json", action="store_true", help="JSON: count, page, .., entries")
-    add("--plain", dest="json", action="store_false", help="one entry a line (default)")
+    add("--plain", dest="json", action="store_false", help="one entry on each line (default)")
     add("--details", action="store_true", help="all fields of each entry")
     add(
         "--fmt",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of other formats, one a module; FORMATS says which there are.
+"""Writers of other formats, one module each; FORMATS lists them.
 
 Each has `write(session, stream, options) -> None` and writes UTF-8 to a binary stream.
 """
@@ -38,7 +38,7 @@ class Options:
     sort_by_time: bool = True
     weight: str = "self"
     deduce: bool = False
-    #: called with (records or calls done, all) now and then
+    #: called with (records or calls done, all) from time to time
     progress: Callable[[int, int], None] = _nothing
 
 

@@ -37,7 +37,7 @@ def _metadata(log: Log, log_name: str) -> Iterator[dict[str, Any]]:
 
 
 def _thread_numbers(log: Log) -> Callable[[int], int]:
-    """Return what finds the number of the thread that a record is of."""
+    """Return a function that finds the thread number of a record."""
     order = sorted((t.first_record, i) for i, t in enumerate(log.threads) if t.n_records)
     firsts = [first for first, _ in order]
     return lambda record: order[bisect_right(firsts, record) - 1][1]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records one by one: YAML as llvm-xray's `convert -f yaml`, JSON, JSON lines and CSV.
 
-Filters of functions, threads and time hold for each record. A shortest duration holds for the enter
-and the exit of a call; events are no calls and stay.
+Filters of functions, threads and time hold for each record. A minimum duration holds for the enter
+and the exit of a call; events are not calls and stay.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ LLVM_KINDS = (
     "function-enter", "function-exit", "function-tail-exit", "function-enter-arg", "custom-event",
     "typed-event",
 )  # fmt: skip
-#: that YAML 1.1 does not read as text
+#: words that YAML 1.1 does not read as text
 YAML_WORDS = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
 PIECE = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record with everything that belongs to it."""
+    """One record with its details."""
 
     tsc: int
     kind: int
@@ -60,7 +60,7 @@ def _by_record(pairs: Any) -> dict[int, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Details:
-    """What belongs to single records of a log; made once for all of its threads."""
+    """Details of single records of a log; made once for all of its threads."""
 
     arguments: Mapping[int, Sequence[int]]
     events: Mapping[int, Event]
@@ -92,7 +92,7 @@ def _thread_rows(log: Log, number: int, details: _Details, shortest: int) -> Ite
 
 
 def _short_calls(log: Log, number: int, shortest: int) -> set[int]:
-    """Return the records of a thread that begin or end a call of fewer ticks, or end none.
+    """Return records of a thread that begin or end a shorter call, or an exit without a call.
 
     Calls are matched as libetrace.xray.expander does: an exit ends the innermost of its function.
     """
@@ -134,7 +134,7 @@ def _wanted(session: Session, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def rows(session: Session, *, sort_by_time: bool = True) -> Iterator[Row]:
-    """Yield the records of a session's logs that its filters leave."""
+    """Yield the records of a session's logs that its filters select."""
     shortest = session.options["shortest"]
     each = [
         _wanted(session, _thread_rows(log, number, details, shortest))
@@ -240,7 +240,7 @@ CSV_COLUMNS = (
 
 
 def _shown(data: bytes) -> str:
-    """Return a payload as text without control characters, which spreadsheets stumble over."""
+    """Return a payload as text without control characters, which break spreadsheets."""
     text = data.decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

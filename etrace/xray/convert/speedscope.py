@@ -2,7 +2,7 @@
 """speedscope's own format: one evented profile a thread, in nanoseconds.
 
 Format: https://www.speedscope.app/file-format-schema.json. A profile's events must nest and not go
-back in time, so a call that began before the one before it ended is moved to that end.
+back in time, so a call that begins before the previous one ends is moved to that end.
 """
 
 from __future__ import annotations

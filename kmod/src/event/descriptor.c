@@ -204,7 +204,7 @@ static bool are_both_files(const int *fds, bool (*are)(const struct file *, cons
 	return holds;
 }
 
-/* Of a call that may be made up: whether its descriptors are what it should have made of them. */
+/* Whether the descriptors show that a filter did not fake the call. */
 static bool shows_in(const int *fds, bool (*are)(const struct file *, const struct file *))
 {
 	return !etrace_may_be_made_up() || is_shared(current->files) || are_both_files(fds, are);

@@ -55,7 +55,7 @@ static void keep_names(struct etrace_exec *exec, const struct linux_binprm *bprm
 	size_t interp_len = bprm->interp == bprm->filename ? 0 : strlen(bprm->interp);
 
 	exec->filename = etrace_alloc(len + 1 + interp_len + 1);
-	if (!exec->filename) { /* the path of the loaded file stands for both */
+	if (!exec->filename) { /* use the path of the loaded file for both */
 		etrace_count(ETRACE_COUNT_NO_MEMORY);
 		return;
 	}
@@ -96,7 +96,7 @@ static void put_comm(struct etrace_stream *stream)
 
 /* The strings of a list in the task's memory, read piece by piece. */
 struct reader {
-	u64 at; /* what is read next */
+	u64 at; /* next address to read */
 	u64 end;
 	char *buf;
 	size_t held; /* bytes in buf */

@@ -57,7 +57,7 @@ static struct etrace_text given_name(const char *name, char *buf)
 	return text.text ? text : etrace_text_of(name);
 }
 
-/* Of what is not in memory. Names in /proc go through links that name nothing that lasts. */
+/* A name that is not in memory. Names in /proc go through links without lasting names. */
 static struct etrace_text unknown_name(const char *name, char *buf)
 {
 	if (!strncmp(name, "/proc/", strlen("/proc/")))

@@ -78,7 +78,7 @@ static enum etrace_hook hook_of(const struct etrace_call *call)
 	return call->kind == ETRACE_CALL_MOUNT ? ETRACE_HOOK_MOUNT : ETRACE_HOOK_UMOUNT;
 }
 
-/* Both kinds of call: from what the hook kept, or later when the hook was not reached. */
+/* Both kinds of call: with the hook's data, or later when the hook was not reached. */
 static void exit_call(struct etrace_task *entry, const struct etrace_call *call,
 		      const struct etrace_handler *handler,
 		      void (*put)(struct etrace_task *entry, const struct etrace_call *call,

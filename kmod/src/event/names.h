@@ -17,7 +17,7 @@ enum etrace_hook {
 	ETRACE_HOOK_UMOUNT = BIT(4),
 };
 
-/* Those that are probed and whose probes fire, as far as is known; probe/hooks.c writes it. */
+/* Hooks whose probes are set and known to fire; probe/hooks.c writes it. */
 extern u32 etrace_firing_hooks;
 
 /* Keep copies of three strings, any of them absent. Atomic. */

@@ -46,7 +46,7 @@ static inline struct etrace_text etrace_text_of(const char *string)
 	return (struct etrace_text){ string, string ? strlen(string) : 0 };
 }
 
-/* Of d_path(): what is not simply the text up to the end of `buf`. */
+/* Results of d_path() other than the text up to the end of `buf`. */
 struct etrace_text etrace_unusual_path_text(const struct path *path, char *text, char *buf,
 					    size_t size);
 
@@ -66,7 +66,7 @@ static inline struct etrace_text etrace_path_text(const struct path *path, char 
 	return (struct etrace_text){ text, (size_t)(buf + size - 1 - text) };
 }
 
-/* Of what a hook has in its hands. */
+/* The path of a hook's arguments. */
 static inline struct etrace_text etrace_dentry_text(struct vfsmount *mnt, struct dentry *dentry,
 						    char *buf, size_t size)
 {
@@ -113,7 +113,7 @@ static inline int etrace_user_path(int dirfd, u64 address, char *buf,
 	return name[0] == '/' ? 0 : etrace_put_directory(dirfd, buf, text);
 }
 
-/* The same in `buf` of ETRACE_PATH_BYTES, by way of `scratch`; absent when it cannot be had. */
+/* The same in `buf` of ETRACE_PATH_BYTES, using `scratch`; absent when it is unavailable. */
 struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
 
 #endif /* ETRACE_PATH_H */

@@ -44,7 +44,7 @@ int etrace_on_path_symlink(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* Where the target leads may take memory and time: always in task_work. */
+/* Resolving the target takes memory and time, so it runs in task_work. */
 static void exit_symlink(struct etrace_task *entry, const struct etrace_call *call)
 {
 	if (call->result)

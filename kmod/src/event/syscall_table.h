@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From a system call's number to what the hooks do with it. */
+/* From a system call's number to its kind. */
 #ifndef ETRACE_SYSCALL_TABLE_H
 #define ETRACE_SYSCALL_TABLE_H
 

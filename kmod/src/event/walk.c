@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a path of the task leads, as far as the kernel's memory tells: its cache of names, its
+ * Resolves a path of the task with the kernel's memory only: its cache of names, its
  * mounts and the symlinks it holds. No file system is asked for anything, so this waits for nobody:
  * a lookup of the kernel's own may wait for a server (FUSE, autofs, NFS) that is the very task, or
  * another that it holds up. What a call has just used is in memory; what is not is not found.
@@ -20,7 +20,7 @@
 struct walk {
 	struct path at; /* a reference is held */
 	struct path root; /* of the task; a reference is held */
-	char *rest; /* what is still to go; it ends with `buf` */
+	char *rest; /* the remaining path; it ends with `buf` */
 	char *buf;
 	unsigned int n_links;
 	bool follow; /* a symlink at the very end */
@@ -73,7 +73,7 @@ static struct dentry *cached_child(struct dentry *dir, const char *name, size_t 
 	return d_lookup(dir, &string);
 }
 
-/* Put the target of a symlink before the rest of the way. */
+/* Put the target of a symlink before the remaining path. */
 static int prepend(struct walk *walk, const char *target)
 {
 	size_t room = walk->rest - walk->buf;
@@ -95,7 +95,7 @@ static int read_target(struct walk *walk, const struct path *link)
 
 	rcu_read_lock();
 	target = READ_ONCE(inode->i_link);
-	if (!target) /* without a dentry a file system gives what it holds, or nothing */
+	if (!target) /* without a dentry a file system returns what it has in memory */
 		target = inode->i_op->get_link(NULL, inode, &done);
 	if (IS_ERR_OR_NULL(target)) /* ECHILD; links of /proc jump */
 		err = -EAGAIN;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where a path of the task leads, as far as the kernel's memory tells. Sleeps on no file system. */
+/* Resolves a path of the task with the kernel's memory only; waits for no file system. */
 #ifndef ETRACE_WALK_H
 #define ETRACE_WALK_H
 

@@ -32,7 +32,7 @@ static void count_mount(struct etrace_task *entry, const struct etrace_call *cal
 
 static const struct etrace_handler new_mount = { .exit = count_mount };
 
-/* close() has none: it is called with what it needs. */
+/* close() has none: its handler gets the descriptor. */
 static const struct etrace_handler *const handlers[ETRACE_N_CALLS_AT_EXIT] = {
 	[ETRACE_CALL_OPEN] = &etrace_open,
 	[ETRACE_CALL_OPENAT] = &etrace_open,
@@ -97,7 +97,7 @@ static __always_inline struct etrace_task *find_current(void)
 	return entry;
 }
 
-/* Of its own: what is on the stack must be guarded, and the way of untraced tasks saves nothing. */
+/* A separate function: its stack needs a guard, which untraced tasks must not pay for. */
 static noinline void exit_call(struct etrace_task *entry, struct pt_regs *regs, long result,
 			       enum etrace_call_kind kind)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events -> records, in the general case; emit.h has the quick way. Context: any. */
+/* Events -> records, in the general case; emit.h has the fast path. Context: any. */
 #include "record/emit.h"
 #include "record/scratch.h"
 

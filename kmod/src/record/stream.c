@@ -22,7 +22,7 @@ static int write_record(struct etrace_stream *stream, u16 flags)
 	return 0;
 }
 
-/* After the first loss the rest of the event is of no use to a reader: it counts as lost too. */
+/* After the first loss the rest of the event is useless to a reader: it counts as lost too. */
 static void stream_write(struct etrace_split *split, bool more)
 {
 	struct etrace_stream *stream = container_of(split, struct etrace_stream, split);

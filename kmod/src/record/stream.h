@@ -58,7 +58,7 @@ void etrace_stream_event(struct etrace_stream *stream, enum etrace_event event, 
 u32 etrace_stream_item(struct etrace_stream *stream, enum etrace_data tag, u32 index,
 		       const char *text, size_t len);
 void etrace_stream_end_of_args(struct etrace_stream *stream);
-/* Write out what is left. */
+/* Write the rest. */
 void etrace_stream_end(struct etrace_stream *stream);
 
 #endif /* ETRACE_STREAM_H */

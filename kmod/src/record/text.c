@@ -11,7 +11,7 @@
 #define CREATE_TRACE_POINTS
 #include "record/trace.h"
 
-/* The payload of an entry of `size` bytes, checked as if somebody else had written it. */
+/* The payload of an entry of `size` bytes, checked like foreign data. */
 static const char *payload_of(const struct etrace_entry *entry, size_t size, size_t *len)
 {
 	size_t at;

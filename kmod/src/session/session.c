@@ -117,7 +117,7 @@ static void open_session(const struct etrace_session_request *request)
 /* No probe is left: no work of a task, no entry, no target. */
 static void close_session(void)
 {
-	/* what is left by then prints nothing any more */
+	/* tasks that are left by then print nothing more */
 	etrace_count_n(ETRACE_COUNT_LOST_EVENTS, etrace_work_wait());
 	WRITE_ONCE(etrace_session, 0);
 	etrace_task_set_close();
@@ -132,7 +132,7 @@ static void end(void)
 	close_session();
 }
 
-/* Probes first, roots second: what a root does from then on is seen whole. */
+/* Probes first, roots second: all later calls of a root are complete. */
 static int begin(const struct etrace_session_request *request, const char **reason)
 {
 	int err;
@@ -178,7 +178,7 @@ static const char *const in_the_way[ETRACE_N_STATES] = {
 	[ETRACE_STATE_STARTING] = "a session is being started already",
 };
 
-/* 0: what is in this file is the caller's until it calls settle(). */
+/* 0: the caller owns this file's data until it calls settle(). */
 static int claim(u32 *before, const char **reason)
 {
 	mutex_lock(&session_lock);
@@ -198,7 +198,7 @@ static void settle(u32 state, struct etrace_session_status *status)
 	mutex_unlock(&session_lock);
 }
 
-/* `state`: what it is when that fails. */
+/* `state`: the state after a failure. */
 static int start_claimed(const struct etrace_session_request *request, u32 *state,
 			 const char **reason)
 {
@@ -268,7 +268,7 @@ static void stop_session(struct work_struct *work)
 	list_splice_init(&waiters, &told);
 	etrace_notice(ETRACE_NOTICE_STOPPED); /* with this session's number */
 	mutex_unlock(&session_lock);
-	module_put(THIS_MODULE); /* before they are told: they may unload it at once */
+	module_put(THIS_MODULE); /* before the answers: their receivers may unload it at once */
 	tell_all(&told, &status);
 }
 
@@ -322,7 +322,7 @@ static void forget_locked(u32 portid, struct list_head *forgotten)
 			list_move(&waiter->node, forgotten);
 }
 
-/* Whoever gets the number of the socket next is not told what this one asked for. */
+/* The next owner of the socket's number gets no answer to this one's request. */
 void etrace_session_owner_gone(u32 portid)
 {
 	LIST_HEAD(forgotten);

@@ -36,7 +36,7 @@ struct etrace_session_status {
 struct etrace_session_waiter {
 	struct list_head node;
 	u32 portid; /* netlink socket */
-	/* Once: `status` is of the session that has ended; NULL: the socket is closed */
+	/* Called once: `status` of the ended session; NULL: the socket is closed */
 	void (*tell)(struct etrace_session_waiter *waiter,
 		     const struct etrace_session_status *status);
 };
@@ -55,7 +55,7 @@ int etrace_session_stop(u32 number, struct etrace_session_waiter *waiter, const 
 /* The socket `portid` was closed. */
 void etrace_session_owner_gone(u32 portid);
 void etrace_session_status(struct etrace_session_status *status);
-/* module_exit, before anybody who waits goes: all of them were told that the last session ended. */
+/* module_exit: all waiters were told that the last session ended. */
 void etrace_session_flush(void);
 
 #endif /* ETRACE_SESSION_H */

@@ -66,7 +66,7 @@ static void run(struct callback_head *work)
 
 	if (etrace_origin_live(&entry->origin))
 		look_again(entry);
-	etrace_names_free(entry); /* what was kept for a look that was not taken */
+	etrace_names_free(entry); /* kept for a look-up that did not happen */
 	etrace_exec_free(entry);
 	etrace_descriptors_free(entry);
 	etrace_task_put(entry);

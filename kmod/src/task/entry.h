@@ -24,7 +24,7 @@ struct etrace_exec {
 	struct file *dir; /* execveat: the directory or file that its descriptor was, or NULL */
 	char *filename; /* as asked for, behind its null byte `interp`; NULL without memory */
 	u32 filename_len;
-	u32 interp_len; /* of what a script names instead; 0: no script */
+	u32 interp_len; /* of a script's interpreter; 0: not a script */
 };
 
 /*
@@ -32,7 +32,7 @@ struct etrace_exec {
  * has room for, however many they are.
  */
 struct etrace_descriptors {
-	u32 first; /* that bit 0 stands for */
+	u32 first; /* descriptor of bit 0 */
 	u32 n_bits;
 	u32 n; /* bits set */
 	unsigned long bits[];
@@ -94,9 +94,9 @@ struct etrace_task {
 /* A new one with one reference; NULL without memory. Atomic. */
 struct etrace_task *etrace_task_new(struct task_struct *task, const struct etrace_origin *origin);
 void etrace_task_get(struct etrace_task *entry);
-void etrace_task_put(struct etrace_task *entry); /* frees what it keeps with the last reference */
+void etrace_task_put(struct etrace_task *entry); /* the last one frees its data */
 
-/* Free what is kept. Any context. */
+/* Free the kept data. Any context. */
 void etrace_names_free(struct etrace_task *entry);
 void etrace_exec_free(struct etrace_task *entry);
 void etrace_descriptors_free(struct etrace_task *entry);

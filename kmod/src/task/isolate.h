@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* Before our own probes are there: does somebody else watch system calls? Process context. */
+/* Whether others watch system calls; before our own probes are set. Process context. */
 bool etrace_isolate_possible(void);
 /* The set holds the roots, the probes are there. */
 void etrace_isolate_begin(void);

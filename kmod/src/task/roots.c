@@ -9,7 +9,7 @@
 #include "task/roots.h"
 #include "task/set.h"
 
-/* The thread that was named may have ended while others live: the first of these stands for it. */
+/* The named thread may have ended while others live: then the first of these is used. */
 int etrace_roots_add_process(struct task_struct *task, u64 *upid)
 {
 	const struct etrace_task *entry, *named;

@@ -94,7 +94,7 @@ static struct etrace_task *insert(struct etrace_task *entry)
 	return inserted;
 }
 
-/* `told`: by the task's own end, which listeners want to know of when it is the last. */
+/* `told`: the task itself ended; listeners are notified of the last one. */
 static void remove(struct etrace_task *entry, bool told)
 {
 	unsigned long flags;
@@ -109,7 +109,7 @@ static void remove(struct etrace_task *entry, bool told)
 		etrace_task_put(entry);
 }
 
-/* Who is told of new tasks, or nobody. */
+/* The function that is called for new tasks, or NULL. */
 static void (*watcher)(struct task_struct *task);
 
 void etrace_task_set_watch(void (*added)(struct task_struct *task))

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* -errno when the kernel gives no way to add work to a task. Process context. */
+/* -errno when the kernel cannot add work to a task. Process context. */
 int etrace_work_init(void);
 
 /*
@@ -16,7 +16,7 @@ int etrace_work_init(void);
 int etrace_work_add(struct callback_head *work, void (*function)(struct callback_head *work));
 void etrace_work_done(u32 session); /* of the task; last thing that `function` calls */
 
-/* A session begins: what is pending now is none of its own. Process context. */
+/* A session begins: work that is pending now does not belong to it. Process context. */
 void etrace_work_begin(u32 session);
 /* Until no work of the session is pending, two seconds at most. How many are left. Sleeps. */
 u32 etrace_work_wait(void);
