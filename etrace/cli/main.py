@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Command:
     """One `etrace NAME`; its module has `declare(parser)` and `run(args) -> int`.
 
-    A module may have `read(words)`, which returns what argparse would, or None to leave it to it.
+    A module may have `read(words)`, which returns the same as argparse, or None to use argparse.
     """
 
     __slots__ = ("module", "name", "summary")

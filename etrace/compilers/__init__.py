@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of compilers, linkers, archivers and launchers: TOML, and what reads it."""
+"""Facts about compilers, linkers, archivers and launchers in TOML, and the code that reads them."""

@@ -20,7 +20,7 @@ SCRIPT = b"M"
 
 
 class Action(Enum):
-    """What `ar` does to archives."""
+    """Actions of `ar` on archives."""
 
     READS = "reads"
     WRITES = "writes"

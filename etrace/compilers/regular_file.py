@@ -52,7 +52,7 @@ def is_regular(path: bytes) -> bool:
 
 
 def read_regular(path: bytes, max_bytes: int) -> bytes | None:
-    """Return the content of a regular file; None when there is none or it is larger."""
+    """Return the content of a regular file; None when it is missing or larger."""
     try:
         with open(open_regular(path), "rb") as stream:
             text = stream.read(max_bytes + 1)
@@ -62,7 +62,7 @@ def read_regular(path: bytes, max_bytes: int) -> bytes | None:
 
 
 def read_head(path: bytes, n_bytes: int) -> bytes:
-    """Return the first bytes of a regular file; none when there is none."""
+    """Return the first bytes of a regular file; empty when it is missing."""
     try:
         with open(open_regular(path), "rb", buffering=0) as stream:
             return stream.read(n_bytes) or b""

@@ -191,7 +191,7 @@ def stop(
 ) -> bool:
     """Let the collector read the rest and end; tell whether it ended by itself.
 
-    As long as it goes forward it is waited for; when it does not it is killed. `tell` gets messages
+    A collector that makes no progress is killed. `tell` gets messages
     for people meanwhile, `check` raises when waiting is no longer wanted. `again`: it was told to
     end before; a second signal would kill it.
     """

@@ -55,7 +55,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A number of events (or of records, where nobody can tell) and why they are missing."""
+    """A number of events (or of records, if events are unknown), and why they are missing."""
 
     n: int
     reason: str
@@ -99,7 +99,7 @@ def losses(evidence: Evidence) -> tuple[Loss, ...]:
 
 
 def _without_figures(evidence: Evidence) -> tuple[Loss, ...]:
-    """Return a loss that is certain, or may be, but that nobody has counted."""
+    """Return a certain or possible loss without a count."""
     if not evidence.whole:
         return (Loss(1, "nothing was recorded after the collector died", at_least=True),)
     if evidence.status is None:
@@ -108,7 +108,7 @@ def _without_figures(evidence: Evidence) -> tuple[Loss, ...]:
 
 
 def _without_probes(evidence: Evidence) -> tuple[Loss, ...]:
-    """Return the loss of a session whose kprobes somebody had switched off, or has meanwhile."""
+    """Return the loss of a session whose kprobes were switched off before or during it."""
     if not probes.are_off(evidence.missing_probes):
         return ()
     return (Loss(1, probes.told(evidence.missing_probes), at_least=True),)
@@ -141,7 +141,7 @@ WARNINGS = {
 
 
 def warnings(evidence: Evidence) -> tuple[str, ...]:
-    """Return messages about what the trace does not show, beside losses."""
+    """Return messages about missing data other than losses."""
     found = [agree(n, text) for c, text in WARNINGS.items() if (n := evidence.count(c))]
     missing = evidence.missing_probes
     if missing and not probes.are_off(missing):
@@ -169,7 +169,7 @@ def _ended(evidence: Evidence, by: str) -> str:
 
 
 def stats(evidence: Evidence, more: dict[str, Any]) -> dict[str, Any]:
-    """Return what `.nfsdb.stats` holds: the collector's counts, then the sums over everything."""
+    """Return the content of `.nfsdb.stats`: the collector's counts, then the totals."""
     found = losses(evidence)
     return {
         "schema": SCHEMA,

@@ -80,7 +80,7 @@ def lockdown(kernel: Kernel) -> Check:
 
 
 def secure_boot(kernel: Kernel) -> Check:
-    """Return whether the firmware checks signatures; lockdown says what that forbids."""
+    """Return whether the firmware checks signatures; lockdown decides the consequences."""
     variables = list(kernel.efi_variables.glob("SecureBoot-*"))
     if not variables:
         return Check("secure boot", "no", True)
@@ -112,7 +112,7 @@ def capabilities(kernel: Kernel) -> Check:
 
 
 def _missing_options(kernel: Kernel) -> list[str] | None:
-    """Return what the kernel was built without; None when it does not tell."""
+    """Return the missing kernel options; None when they are unknown."""
     text = _text(kernel.config)
     if not text and kernel.packed_config.exists():
         import gzip  # noqa: PLC0415  seldom needed
@@ -126,12 +126,12 @@ def _missing_options(kernel: Kernel) -> list[str] | None:
 
 
 def takes_modules(kernel: Kernel) -> bool:
-    """Tell whether a module can be loaded at all, as far as the kernel tells."""
+    """Tell whether the kernel can load modules at all; True if unknown."""
     return "CONFIG_MODULES" not in (_missing_options(kernel) or ())
 
 
 def configuration(kernel: Kernel) -> Check:
-    """Return whether the kernel was built with what the module uses."""
+    """Return whether the kernel was built with the options that the module needs."""
     missing = _missing_options(kernel)
     if missing is None:
         return Check("kernel options", "unknown: no /boot/config, no /proc/config.gz", True)
@@ -157,7 +157,7 @@ def kprobes(kernel: Kernel) -> Check:
 
 
 def module_file(host: Host, kernel: Kernel) -> Check:
-    """Return where the module is, or which kernel one that was found was built for.
+    """Return the place of the module, or the kernel for which the found one was built.
 
     A kernel that takes no modules gets no advice to build one: `configuration` says what to do.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds, loads and unloads etrace.ko.
 
-Who may write a module file, or any directory above it, owns the machine once it is loaded. So a
-file is loaded by its descriptor (finit_module(2)) after its path was walked from the root without
-following links, each step owned by root and writable by nobody else.
+A user who can write a module file, or a directory above it, controls the machine once it is loaded.
+So a file is loaded by its descriptor (finit_module(2)) after its path was walked from the root
+without following links, each step owned by root and writable by nobody else.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Modules(Protocol):
 
 
 def open_trusted(path: Path) -> int:
-    """Open a file that only root can have written; CaptureError says which step somebody else can.
+    """Open a file that only root can have written; CaptureError names what others can write.
 
     Links are resolved first; what they lead to is then walked without following any.
     """

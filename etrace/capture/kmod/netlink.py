@@ -36,7 +36,7 @@ TYPES = {
     Attribute.ROOT_UPID: "uint64",
     Attribute.STARTED_NS: "uint64",
     Attribute.COUNTERS: "counters",
-}  # what is not here is a u32
+}  # all others are u32
 
 REASONS = {
     errno.EBUSY: (

@@ -92,7 +92,7 @@ class Output:
             return _find(fd, CAPTURING)
 
     def check(self, names: tuple[str, ...]) -> None:
-        """Refuse what publish() could not replace: directories, a trace that is being written."""
+        """Refuse files that publish() cannot replace: directories, a trace that is in use."""
         with self._opened() as fd:
             for name in names:
                 if _find(fd, name):

@@ -55,7 +55,7 @@ def _account(environment: Mapping[str, str]) -> pwd.struct_passwd | None:
 def invoking(environment: Mapping[str, str]) -> Owner:
     """Return the user who called sudo, pkexec or doas; without them, the user of this process.
 
-    Those programs set their variables themselves. Only root may speak for somebody else.
+    These programs set the variables themselves. Only root may act for another user.
     """
     account = _account(environment) if os.geteuid() == ROOT else None
     if account is None:

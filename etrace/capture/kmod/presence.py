@@ -66,7 +66,7 @@ def built_for(file: str | os.PathLike[str]) -> str:
 
 
 def fitting_candidate() -> str:
-    """Return the first candidate that was built for this kernel, empty when there is none."""
+    """Return the first candidate that was built for this kernel, or an empty path."""
     return next((str(path) for path in candidates() if built_for(path) == release()), "")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the trace lacks without each of the functions that the module probes (probe/hooks.c).
+"""The losses when a function that the module probes (probe/hooks.c) is missing.
 
 A kernel may lack one. All are missing where somebody has switched the kernel's kprobes off: the
 module tries one of its own when a session begins and when it ends.
@@ -10,7 +10,7 @@ from __future__ import annotations
 LOOKED_UP = "are looked up again after the call"
 CLOSED = "descriptors that close_range() closes have no Close"
 
-#: function -> what is lost without it
+#: function -> the loss without it
 LOST = {
     "security_path_rename": f"names of renames {LOOKED_UP}",
     "security_path_link": f"names of links {LOOKED_UP}",

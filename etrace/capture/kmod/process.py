@@ -10,7 +10,7 @@ from pathlib import Path
 from etrace.errors import UsageError
 
 PROC = Path("/proc")
-#: what stands between a shell and an etrace started with other rights
+#: programs between a shell and an etrace that was started with other rights
 INTERMEDIATES = frozenset({"sudo", "doas", "su", "pkexec", "runuser", "etrace"})
 COMM_MAX = 15
 INIT = 1
@@ -64,7 +64,7 @@ def parent(pid: int) -> int:
 def name(pid: int) -> str:
     """Return the name of a process, `unknown` when it is gone.
 
-    A process names itself, and may do so for the terminal of whoever reads it.
+    A process chooses its name, which may contain control characters for the reader's terminal.
     """
     try:
         text = (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")

@@ -18,7 +18,7 @@ from etrace.capture.kmod.state import State
 from etrace.errors import CaptureError
 from etrace.figures import count
 
-#: counts of both collectors that add up; what only one of them knows is left out
+#: counts that are added for both collectors; those that only one has are left out
 SUMS = ("processes", "executions", "opens", "bytes", "records", "lost")
 UNKNOWN = ("events", "lines", "duration_ns", "ended", "warnings")
 

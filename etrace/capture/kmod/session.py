@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start of a session, and its state: begin(), look().
 
-begin() undoes everything when a step fails or a signal comes; from then on session.json says what
+begin() undoes everything when a step fails or a signal comes. After that, session.json lists what
 teardown.py has to undo.
 """
 
@@ -199,7 +199,7 @@ class _Beginning:
         return instance
 
     def source(self, instance: Instance) -> collector.Source:
-        """Return what the collector is to read."""
+        """Return the collector's source."""
         plan = self.plan
         cwd = "" if plan.output else process.working_directory(plan.root_pid or os.getpid())
         return collector.Source(self.host.tracefs.mount(), instance.path.name, cwd, plan.zstd)
@@ -300,9 +300,9 @@ def clock(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What can be seen of a session.
+    """The visible state of a session.
 
-    `collected` are the collector's counts so far, `said` its last words.
+    `collected` are the collector's counts so far, `said` its last message.
     """
 
     state: State | None

@@ -123,7 +123,7 @@ def _stop_collector(
 ) -> tuple[dict[str, Any], bool, str]:
     """Let the collector end; return its counts, whether it ended in its own time, and a remark.
 
-    One that was told to end by a `stop` that was then interrupted has ended in its own time too.
+    A collector that an interrupted `stop` ended also counts as having ended by itself.
     """
     states = host.states
     expected = state.stopping or state.collector.is_alive()
@@ -219,7 +219,7 @@ def _discard(state: State, stats: dict[str, Any], warnings: tuple[str, ...]) -> 
 
 
 def _mark(state: State, lost: int) -> tuple[str, ...]:
-    """Note the loss in the trace itself, where the parser tells of it; return why that failed."""
+    """Note the loss in the trace for the parser; return the reason if that failed."""
     line = ending.mark(lost)
     try:
         state.output.append(state.trace, ending.zstd_frame(line) if state.is_compressed else line)

@@ -94,7 +94,7 @@ class Instance:
             ) from error
 
     def remove(self) -> None:
-        """Remove it and what its buffers hold. OSError when a reader has it open for long."""
+        """Remove the instance and its buffers. OSError when a reader keeps it open."""
         give_up = time.monotonic() + REMOVAL_S
         while True:
             try:
@@ -128,7 +128,7 @@ class Instance:
             )
 
     def changed_options(self) -> list[str]:
-        """Return `option=value` for each option that is not what configure() wrote."""
+        """Return `option=value` for each option that differs from what configure() wrote."""
         found = {name: self._read(name) for name in OPTIONS}
         return [
             f"{name.rpartition('/')[2]}={value}"

@@ -36,7 +36,7 @@ def update(args: argparse.Namespace) -> str:
 
 
 def add_graph(args: argparse.Namespace) -> str:
-    """Make the dependency graph when the image lacks it; returns what is printed of it."""
+    """Make the dependency graph when the image lacks it; return the line to print."""
     from libetrace.depend.configuration import load
 
     from etrace.nfsdb.store import open_database

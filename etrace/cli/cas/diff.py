@@ -37,7 +37,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what changed."""
+    """Print the differences."""
     try:
         before, after = open_database(args.a), open_database(args.b)
     except EtraceError as error:

@@ -64,7 +64,7 @@ def line(report: ParseReport | None, image: Path) -> str:
 
 
 def tell_problems(problems: Sequence[str]) -> None:
-    """Report what was left out of a trace."""
+    """Report the problems of a trace."""
     for problem in problems:
         tell(f"cas parse: {problem}\n")
 

@@ -45,7 +45,7 @@ class CasCommand(NamedTuple):
     aliases: tuple[str, ...]
     module: str
     summary: str
-    fact: str = ""  #: what of the module is the command, when several share it
+    fact: str = ""  #: the object in the module that is the command, when several share it
 
     def load(self) -> Any:
         """Import the module; return what has `declare`, and `answer` or `run`."""
@@ -138,7 +138,7 @@ def find(name: str) -> CasCommand:
 
 
 def common_parser() -> argparse.ArgumentParser:
-    """Declare what may stand before the first module."""
+    """Declare the options that are allowed before the first module."""
     parser = Parser(add_help=False, allow_abbrev=False)
     add_database(parser)
     output.add_options(parser)
@@ -270,7 +270,7 @@ def _run_pipeline(
             step.words, output.carried(args, common, is_last=is_last)
         )
         args.fed, args.next_module = False, step.next_module
-        if getattr(args, "path", None) == []:  # what argparse makes of no FILE
+        if getattr(args, "path", None) == []:  # argparse's value without a FILE
             args.path = None
         if answer is not None and feed(answer, args, step) == "path":
             warn_of_filters(before, args, step)

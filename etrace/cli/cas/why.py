@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the chain, or why there is none."""
+    """Print the chain, or the reason why there is none."""
     image = open_database(args.database)
     found = why(Dependencies(image), args.target, args.file, walking.rules(args))
     records = Records(image)

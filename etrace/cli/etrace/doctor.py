@@ -41,7 +41,7 @@ def run(_args: argparse.Namespace) -> int:
 
 
 def _show_features() -> None:
-    """Print what this etrace was built with and what is installed beside it."""
+    """Print the features of this build and of installed programs."""
     found = list(features.examine())
     width = max(len(feature.name) for feature in found)
     print("\nfeatures")

@@ -27,7 +27,7 @@ them. When the command starts, an older trace is renamed to .nfsdb.old.
 exit status: that of the command, or 128+N when signal N ended it; 125 when the capture failed;
 126 and 127 when the command cannot be started.
 """
-#: options without a value: (name, what it does)
+#: options without a value: (name, help)
 FLAGS = (
     ("--env", "record the environment of every program"),
     ("--mounts", "record mount and umount"),

@@ -37,7 +37,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def as_json(view: View) -> dict[str, Any]:
-    """Return what --json prints."""
+    """Return the object that --json prints."""
     state, status = view.state, view.status
     out: dict[str, Any] = {"running": view.running, "module_loaded": status is not None}
     if state is not None:

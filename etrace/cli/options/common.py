@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-#: what argparse says of the first of some unknown options
+#: argparse's message about unknown options
 _UNKNOWN = r"unrecognized arguments: (--[\w-]+)"
 #: bytes of a size's last letter
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

@@ -27,10 +27,10 @@ from etrace.errors import EtraceError, UsageError
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-#: what `output.show` reads; given before or behind any module
+#: options for `output.show`; allowed before or after any module
 SHOWN = ("json", "details", "count", "nul", "fmt", "output", "raw_command", "original_path",
          "relative", "page_size", "page")  # fmt: skip
-#: what `output.chosen` reads; given behind the module they cut
+#: options for `output.chosen`; given after the module to which they apply
 CHOSEN = ("range", "sorted", "sorting_key", "reverse")
 
 
@@ -54,7 +54,7 @@ def _slice(text: str) -> slice:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what every query module has."""
+    """Add the options of every query module."""
     add = parser.add_argument_group("selection").add_argument
     add("-s", "--sorted", action="store_true", help="sort entries by their lines")
     add("--sorting-key", metavar="KEY", help="sort by a key of the JSON that --details shows")

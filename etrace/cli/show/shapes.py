@@ -136,7 +136,7 @@ class Opens:
 class Files(Opens):
     """Entries are (row of `paths`, row of `opens` or one beyond): files, each with a use of it.
 
-    What was only inherited or executed has a record without an open.
+    Files that were only inherited or executed have a record without an open.
     """
 
     feeds = ("path", "binary")
@@ -156,7 +156,7 @@ class Files(Opens):
         return _relative(self._image.path_string(item[0]), style)
 
     def record(self, item: tuple[int, int], style: Style) -> Record:  # type: ignore[override]
-        """Return all that is known of the use, null for what is not."""
+        """Return all facts about the use, null for unknown ones."""
         row, kind = self._row(item), {"kind": self._kind_of(item[0]).value}
         if row is not None:
             return {**super().record(row, style), **kind}

@@ -16,7 +16,7 @@ Report = Callable[[str, int, int | None], None]
 
 
 def nothing(_what: str, _done: int, _total: int | None) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 @contextmanager

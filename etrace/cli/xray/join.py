@@ -69,7 +69,7 @@ def _timeline(image: Image, session: Session, all_found: list[Join]) -> Iterator
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what each log was joined to; status 1 when one of them was not."""
+    """Print the execution of each log; status 1 when one of them has none."""
     session = options.make_session(args)
     try:
         image = open_database(args.nfsdb)
