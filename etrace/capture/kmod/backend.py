@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 
 from etrace.capture.kmod import presence
-from etrace.capture.remote import service
 from etrace.errors import CaptureError, EtraceError
 
 TYPE_CHECKING = False
@@ -39,6 +38,8 @@ class KmodBackend:
         from etrace.capture.backend import Probe
 
         if os.geteuid() != 0:
+            from etrace.capture.remote import service
+
             return service.obstacle()
         from etrace.capture.kmod import session
 
@@ -63,6 +64,8 @@ class KmodBackend:
         if (obstacle := self.obstacle()) is not None:
             return obstacle
         if os.geteuid() != 0:
+            from etrace.capture.remote import service
+
             return service.probe()
         from etrace.capture.backend import Probe
         from etrace.capture.kmod import session
@@ -76,6 +79,8 @@ class KmodBackend:
     def is_out_of_question(self) -> bool:
         """See Backend.is_out_of_question: not root and no etraced to ask, or no module anywhere."""
         if os.geteuid() != 0:
+            from etrace.capture.remote import service
+
             return not service.may_be_asked()
         return self._host is None and not presence.source()
 

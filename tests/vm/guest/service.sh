@@ -73,16 +73,17 @@ mkdir $HOME_/suid $HOME_/secret
 mount -t tmpfs -o suid,exec,mode=755 none $HOME_/suid
 echo secret >$HOME_/secret/hidden-name
 chmod 0700 $HOME_/secret
+echo public | tee $HOME_/by-gid >$HOME_/by-mode
 for kind in 4755 2755 0711; do
 	cp /bin/cat $HOME_/suid/cat$kind
 	chmod $kind $HOME_/suid/cat$kind
 done
 step suid 0 $MEMBER $RUN -o $user/suid -- sh -c "$HOME_/suid/cat4755 $HOME_/secret/hidden-name
-	$HOME_/suid/cat2755 /etc/passwd; $HOME_/suid/cat0711 /etc/group; cat /etc/hostname"
+	$HOME_/suid/cat2755 $HOME_/by-gid; $HOME_/suid/cat0711 $HOME_/by-mode; cat /etc/hostname"
 clean suid
 keep suid
 # the same, traced by root: nothing is left out
-step suid-root 0 $RUN -o $HOME_/rootsuid -- $MEMBER sh -c "$HOME_/suid/cat2755 /etc/passwd; true"
+step suid-root 0 $RUN -o $HOME_/rootsuid -- $MEMBER sh -c "$HOME_/suid/cat2755 $HOME_/by-gid; true"
 cp $HOME_/rootsuid/.nfsdb "$OUT/suid-root.nfsdb"
 
 # processes that are not the caller's
@@ -133,7 +134,7 @@ $MEMBER $RUN -o $user/collector -- sh -c 'sleep 4; true' 2>"$OUT/collector.err" 
 collector=$!
 wait_until recording
 kill -KILL "$(pidof etrace_cat)"
-step collector 125 wait $collector
+step collector-status 125 wait $collector
 clean collector
 keep collector
 
@@ -150,7 +151,7 @@ died=$!
 wait_until recording
 worker=$(sed -n 's/.*"driver": {"pid": \([0-9]*\).*/\1/p' /run/etrace/session.json)
 kill -KILL $daemon "$worker" "$(pidof etrace_cat)"
-step died 125 wait $died
+step died-status 125 wait $died
 serve
 wait_until over
 clean died
