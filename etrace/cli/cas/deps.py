@@ -44,12 +44,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add(
         "--cdm",
         action="store_true",
-        help="print the compiled sources of each FILE, one pair a line",
+        help="print the compiled sources of each FILE, one pair on each line",
     )
     add(
         "--rdm",
         action="store_true",
-        help="print the linked modules that need each FILE, one pair a line",
+        help="print the linked modules that need each FILE, one pair on each line",
     )
 
 

@@ -86,7 +86,7 @@ QUERIES: tuple[CasCommand, ...] = (
     _fact("root_pid", "rpid", "the first process of the build"),
     _fact("source_root", "sroot", "the directory where the build began"),
     _fact("version", "ver", "versions of the database and of etrace"),
-    _fact("config", "cfg", "the configuration that `cas pp` works with"),
+    _fact("config", "cfg", "the configuration that `cas pp` uses"),
     _fact("compiler_pattern", "", "globs of the programs that count as compilers"),
     _fact("linker_pattern", "", "globs of the programs that count as linkers and archivers"),
 )

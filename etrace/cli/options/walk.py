@@ -39,7 +39,7 @@ def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
     )
     group.add_argument(
         "--programs", action="store_true",
-        help="count every program that ran as read, not only those that the build made",
+        help="count every program that ran as an input, not only those that the build made",
     )  # fmt: skip
     _add_patterns(group)
 
