@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory for probes on PREEMPT_RT kernels. Who may be preempted gets it from kmalloc(). Others get
- * it from a reserve of chunks that kmalloc() gave before, and what they free waits on a list for
- * somebody who may call kfree(). The reserve is filled when the module is loaded and made whole
- * again by each task_work, and by a workqueue when it becomes low. Task context; refill and init
- * sleep.
+ * Memory for probes on PREEMPT_RT kernels. Preemptible callers use kmalloc(). Others take chunks
+ * from a reserve that kmalloc() filled before, and put freed memory on a list for a caller that may
+ * use kfree(). The reserve is filled when the module is loaded, and again by each task_work, and by
+ * a workqueue when it becomes low. Task context; refill and init sleep.
  */
 #include <linux/cpumask.h>
 #include <linux/limits.h>

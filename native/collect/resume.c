@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * --continue. A collector that was killed in a write() leaves a part of what it wrote: a line
- * without an end, whose event is not whole then, or a frame without one.
+ * --continue. A collector that was killed in a write() may leave an incomplete line, and so an
+ * incomplete event, or an incomplete frame.
  */
 #include "resume.h"
 

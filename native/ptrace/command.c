@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The command: forked, attached, then let go to install the filter and execute. The order matters:
- * a filtered call without a tracer fails.
+ * The command: forked, attached, then continued to install the filter and execute. The order
+ * matters: a filtered call without a tracer fails.
  *
  * LeakSanitizer stops the threads of its program with ptrace and aborts where that is refused, so
  * leak detection is switched off in the environment unless the user has decided on it.

@@ -2,10 +2,10 @@
 /*
  * Threads that look up names, so that the loop waits for no file system.
  *
- * What the kernel knows already is asked for directly: openat2() with RESOLVE_CACHED (Linux 5.12)
- * fails where it would have to wait. statx() with AT_STATX_DONT_SYNC asks no file system either.
- * Anything else is done by a thread. The loop waits a millisecond for its answer, which is enough
- * for a disk's cache; after that it goes on with other tasks, and the thread wakes it by a signal.
+ * Cached names are looked up directly: openat2() with RESOLVE_CACHED (Linux 5.12) fails if it would
+ * have to wait. statx() with AT_STATX_DONT_SYNC asks no file system either. A thread does the rest.
+ * The loop waits a millisecond for its answer, which is enough for a disk's cache; after that it
+ * continues with other tasks, and the thread wakes it by a signal.
  *
  * The signal can come just before the loop begins to wait, and waitpid() cannot open a mask
  * meanwhile: it is sent again until the loop has seen the answer.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Files for the user who called sudo are made with that user's rights (the uid of the file system):
- * whatever links lie in a directory of theirs, nothing is opened that they could not open.
+ * links in their directory cannot make root open a file that they cannot open.
  *
- * Programs get secrets as arguments and in their environment: a trace, and what is written beside
- * it, is for its owner alone.
+ * Arguments and environments hold secrets, so only the owner can read a trace and the files beside
+ * it.
  */
 #include "output.h"
 

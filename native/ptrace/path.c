@@ -2,11 +2,11 @@
 /*
  * Paths that the kernel gives as links below /proc/TID (descriptors, root, working directory).
  *
- * The kernel prints such a link below the root directory of who reads it, the tracer. Events carry
- * what the task sees, as the kernel module's d_path() does: the text of /proc/TID/root is taken
- * off its front. In another mount namespace both are printed from that namespace's own root, so
- * the same rule holds. Root and working directory are cached until a traced call may have changed
- * them; a rename or mount by anybody else is not noticed.
+ * The kernel prints such a link relative to the root directory of its reader, the tracer. Events
+ * carry the task's view, as the kernel module's d_path() does: the text of /proc/TID/root is
+ * removed from the front. In another mount namespace both are printed from that namespace's own
+ * root, so the same rule holds. Root and working directory are cached until a traced call may have
+ * changed them; renames and mounts by untraced processes are not noticed.
  */
 #include "path.h"
 

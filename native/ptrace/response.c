@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `@FILE` on the command lines of compilers, linkers and archivers -> what FILE held.
+ * `@FILE` on the command lines of compilers, linkers and archivers -> the content of FILE.
  *
- * The loop only queues names; a thread reads the files (request.c), for any of them may lie in a
- * file system that a traced process serves. Regular files only, and as the user who runs the
- * program: root must not read for somebody what they could not read. What is gone by then, is too
- * large or stays unread at the end is counted, no more: gcc's stages tell most of it.
+ * The loop only queues names; a thread reads the files (request.c), because any of them may be on a
+ * file system that a traced process serves. It reads regular files only, with the rights of the
+ * program's user, so that root does not read files for a user who cannot. Files that are gone, too
+ * large or unread at the end are only counted: gcc's stages show most of their content.
  *
- * Only of tools (tool.c): `npm install @x/y` and `curl -d @secret` are none.
+ * Only arguments of tools (tool.c) count, not `npm install @x/y` and `curl -d @secret`.
  */
 #include "response.h"
 

@@ -22,21 +22,20 @@ static __always_inline void etrace_read_arguments(struct pt_regs *regs, u64 args
 }
 
 /*
- * The traced task that `current` is, if the call it stands in is one of kinds [first, last], for
- * kprobes inside calls. Under rcu_read_lock().
+ * The traced task of `current`, if its present call is one of kinds [first, last], for kprobes
+ * inside calls. Under rcu_read_lock().
  */
 struct etrace_task *etrace_task_in_call(enum etrace_call_kind first, enum etrace_call_kind last);
 
 /*
- * A signal came, and the kernel begins the call again: it has not ended. Where the signal's handler
- * makes it fail with EINTR instead, its lines of failure are left out.
+ * A signal came, and the kernel begins the call again: it has not ended. If the signal's handler
+ * makes it fail with EINTR instead, no lines of the failure are printed.
  */
 bool etrace_call_restarts(s64 result);
 
 /*
  * A seccomp filter may answer a call with 0 (SECCOMP_RET_ERRNO), its listener with any result: the
- * call looks as if it had succeeded and was never made. Where this is true, what the call should
- * have done is looked for.
+ * call seems to succeed but was never made. If this is true, the effect of the call is checked.
  */
 static __always_inline bool etrace_may_be_made_up(void)
 {

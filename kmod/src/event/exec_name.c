@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * PI and PP of an execution: the names under which a program was asked for and found, directories
- * resolved, the last symlink kept (compilers look at it: ccache, clang++, busybox). Links of /proc
- * and /dev/fd name nothing that lasts: what they lead to stands instead. A name is believed only if
- * it leads to the very file that the kernel loaded, as far as memory tells (walk.c). Context:
- * task_work, sleeps.
+ * PI and PP of an execution: the requested and the found name of a program, directories resolved,
+ * the last symlink kept (ccache, clang++ and busybox depend on it). Links of /proc and /dev/fd do
+ * not last and are replaced by their targets. A name is used only if it leads to the file that the
+ * kernel loaded, as far as walk.c can tell. Context: task_work, sleeps.
  */
 #include <linux/fcntl.h>
 #include <linux/magic.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Paths as text: of files and directories from the kernel's own objects, and of what the task gave
- * from its memory. Context: atomic. All paths are those below the
- * root directory of the task.
+ * Paths as text: of files and directories by the kernel's objects, and of names in the task's
+ * memory. Context: atomic. All paths are relative to the root directory of the task.
  */
 #include <linux/dcache.h>
 #include <linux/fdtable.h>

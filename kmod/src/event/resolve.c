@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Names that a task gave -> the files that they lead to, as far as memory tells (walk.c). Context:
+ * Names given by a task -> their files, as far as they are in memory (walk.c). Context:
  * task_work.
  */
 #include <linux/fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * symlink* -> Symlink. Its name is that of the dentry that the kernel hands to its security hook,
- * or found in task_work where the hook could not be probed. Where the target leads is always found
- * there. Context: kprobes (atomic, the directory is locked), sys_exit (atomic), task_work.
+ * symlink* -> Symlink. Its name comes from the dentry that the kernel passes to its security hook,
+ * or from task_work when the hook could not be probed. The target is always resolved in task_work.
+ * Context: kprobes (atomic, the directory is locked), sys_exit (atomic), task_work.
  */
 #include <linux/fcntl.h>
 #include <linux/slab.h>

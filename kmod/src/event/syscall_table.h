@@ -55,9 +55,9 @@ extern const u8 etrace_compat_calls[ETRACE_COMPAT_CALLS];
 #endif
 
 /*
- * Whether any of the tables has a call of this number that is looked at when it returns. Any number
- * is an index when divided (that takes the bit of x32 away too): what shares an entry with another
- * is told apart by the tables.
+ * Whether any of the tables has a call of this number whose return is traced. The remainder of the
+ * number is the index (this also removes the bit of x32). The tables distinguish calls that share
+ * an entry.
  */
 #define ETRACE_EXIT_NUMBERS 1024
 

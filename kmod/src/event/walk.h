@@ -8,10 +8,10 @@
 struct path;
 
 /*
- * Where `name` (absolute, or below the working directory) leads, a symlink at its end followed or
- * not, as far as the kernel's memory tells; the caller's to path_put(). -EAGAIN, counted: some part
- * of the way is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits
- * for no file system. Process context of the task.
+ * Resolve `name` (absolute, or relative to the working directory) with the kernel's memory; a
+ * symlink at its end is followed or not. The caller calls path_put(). -EAGAIN, counted: some part
+ * is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits for no file
+ * system. Process context of the task.
  */
 int etrace_walk(const char *name, bool follow, char *buf, struct path *path);
 /* The same as text, in the same `buf`; absent when it leads to nothing that is known. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Generic netlink family `etrace`; include/etrace/control.h describes it. Only the initial network
- * namespace reaches it. START and STOP want CAP_SYS_ADMIN of the initial user namespace from both
- * the caller and whoever opened the socket. Process context.
+ * namespace reaches it. START and STOP need CAP_SYS_ADMIN in the initial user namespace, both of
+ * the caller and of the process that opened the socket. Process context.
  */
 #include <linux/module.h>
 #include <linux/netlink.h>

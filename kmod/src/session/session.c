@@ -3,10 +3,10 @@
  * A session: from the instance and the probes to the last record. Process context. The module is
  * pinned while a session runs: unloading it would empty the ring buffers that hold its records.
  *
- * The state is the lock. Whoever has made it STARTING (a START) or STOPPING (the work) owns what is
- * in this file until it makes it something else; session_lock guards the change and is never held
- * for long. So nobody waits who may not: generic netlink holds a lock during a request that every
- * module which registers a family wants to write, and then all other families wait behind that.
+ * The state is the lock. The caller that sets it to STARTING (a START) or STOPPING (the work) owns
+ * the data of this file until it sets another state; session_lock guards the change and is never
+ * held for long. A request must not wait: generic netlink holds a lock during it that registering a
+ * family takes for writing, and all other families would wait behind that.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One session after the other, as control.c drives them. Process context. Nothing here waits for a
- * session that is being started or stopped: the state says so, and stopping is done by a work.
+ * session that is being started or stopped: the state shows it, and a work item stops a session.
  */
 #ifndef ETRACE_SESSION_H
 #define ETRACE_SESSION_H
@@ -42,14 +42,14 @@ struct etrace_session_waiter {
 };
 
 /*
- * `status`: of the session that this call started. `reason`: what is in the way, for the user, when
- * the answer is not 0. -EBUSY while another session runs, is being started or stopped.
+ * `status`: of the session that this call started. `reason`: the obstacle, for the user, when the
+ * result is not 0. -EBUSY while another session runs, is being started or stopped.
  */
 int etrace_session_start(const struct etrace_session_request *request,
 			 struct etrace_session_status *status, const char **reason);
 /*
- * The session `number` (0: whichever runs) is going to end, if it was not already; 0: `waiter` will
- * be told. -ENOENT when none runs; -EBUSY while one is being started.
+ * End the session `number` (0: the running one), if it is not ending already; 0: `waiter` will be
+ * notified. -ENOENT when none runs; -EBUSY while one is being started.
  */
 int etrace_session_stop(u32 number, struct etrace_session_waiter *waiter, const char **reason);
 /* The socket `portid` was closed. */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel makes every task's system calls pass its tracepoints while anybody watches sys_exit.
- * Taking the bit away from untraced tasks makes their system calls cost what they cost without us;
- * children inherit it from their parent. While it lasts others (perf trace, bpf) see the traced
- * tasks only. The child of an untraced task that forks during a walk may keep the wrong bit: it
- * stays slow, or unseen by others.
- * Process context.
+ * While sys_exit has a probe, the system calls of every task pass the tracepoints. Without the bit,
+ * system calls of untraced tasks have no extra cost; children inherit the bit from their parent.
+ * Meanwhile other tools (perf trace, bpf) see the traced tasks only. The child of an untraced task
+ * that forks during a walk may keep the wrong bit: it stays slow, or unseen by others. Process
+ * context.
  */
 #include <linux/sched/signal.h>
 #include <linux/tracepoint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a probe must not do for a traced task runs in the task before it returns to user space. Each
- * pending piece of work holds the module; STOP waits for them, within reason: work that somebody
- * else has given the task may run first, and take its time.
+ * Work that a probe must not do runs in the traced task before it returns to user space. Each
+ * pending piece of work pins the module. STOP waits for them for a limited time, because work that
+ * others have given the task may run first and take long.
  */
 #include <linux/atomic.h>
 #include <linux/kallsyms.h>
