@@ -15,6 +15,7 @@ IN_ROOT = (
     Step("apt-get install",
          f"apt-get update -qq && apt-get install -qq --no-install-recommends {NAMES}",
          says=(r"etrace-module: \S+: built and installed",)),
+    Step("a member of the group", "usermod -aG etrace builder"),
 )  # fmt: skip
 
 #: a build in a shell that was there before the session
@@ -24,19 +25,26 @@ exec 3>go
 etrace start --pid $! --descendants -o trace && echo go >&3 && wait $! && etrace stop &&
 cd trace && etrace_parser .nfsdb .nfsdb.json && cas pp && cas deps /home/builder/bzip2/bzip2"""
 
+SOURCES = (r"/bzip2/huffman\.c$", r"/bzip2/bzlib_private\.h$", r"/usr/include/stdio\.h$")
+
 IN_MACHINE = (
     Step("the machine is up", "systemctl --failed --no-legend; uname -r", says=(r"^6\.",)),
     Step("etrace doctor", "etrace doctor", OTHER, says=(r"ptrace: works",)),
     Step("etrace doctor as root", "etrace doctor", says=(r"kmod: works",)),
     Step("a build without rights",
-         "make -s -C bzip2 clean && etrace run -o trace -- make -C bzip2 bzip2 &&"
+         "make -s -C bzip2 clean && etrace run --backend ptrace -o trace -- make -C bzip2 bzip2 &&"
          " cd trace && cas parse && cas pp && cas deps ~/bzip2/bzip2", BUILDER,
-         says=(r"/bzip2/huffman\.c$", r"/bzip2/bzlib_private\.h$", r"/usr/include/stdio\.h$")),
+         says=SOURCES),
+    Step("a build by the service",
+         "make -s -C bzip2 clean && etrace run --backend kmod -o served -- make -C bzip2 bzip2 &&"
+         " cd served && cas parse && cas pp && cas deps ~/bzip2/bzip2", BUILDER, says=SOURCES),
+    Step("the service and who is not of its group", "etrace run --backend kmod -- true", OTHER,
+         status=125, says=(r"membership in group etrace",)),
     Step("etrace start without rights", "etrace start", OTHER, status=125,
          says=(r"root",)),
     Step("etrace start, a build in another shell, etrace stop",
          "make -s -C /home/builder/bzip2 clean && " + OTHER_SHELL,
-         says=(r"/bzip2/huffman\.c$", r"/bzip2/bzlib_private\.h$", r"/usr/include/stdio\.h$")),
+         says=SOURCES),
     Step("a newer version", "sed -i s,packages,newer, /etc/apt/sources.list.d/machine.list && "
          f"apt-get update -qq -o Dir::Etc::SourceList=/dev/null && apt-get install -qq {NAMES} && "
          "etrace doctor && dpkg -s etrace", says=(r"^Version: .*\+newer", r"kmod: works")),
