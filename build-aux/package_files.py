@@ -25,12 +25,13 @@ DIFFERENCES = (
     ("rpm", r"/usr/share/doc/[^/]+/(README|CHANGELOG)\.md", "Debian compresses them"),
     ("rpm", r"/usr/lib/\.build-id(/.*)?", "Debian's are in dbgsym packages"),
 )
-#: paths that are elsewhere on Debian: pattern, replacement
+#: one name for paths that the kinds put elsewhere: pattern, replacement
 PLACES = (
     (r"/usr/share/zsh/vendor-completions/", "/usr/share/zsh/site-functions/"),
     (r"^/lib/systemd/", "/usr/lib/systemd/"),  # of Debian 12
     (r"^(/usr/share/man/.*)\.gz$", r"\1"),
-    (r"^/usr/share/doc/etrace-doc/html", "/usr/share/doc/etrace/html"),
+    # where Debian's own rpmbuild puts documents
+    (r"^/usr/share/(doc|licenses)/([a-z0-9-]+)-\d[\d.]*/", r"/usr/share/\1/\2/"),
 )
 
 
