@@ -81,9 +81,9 @@ enum etrace_notice {
 #define ETRACE_OPTION_OPEN_ONCE 0x10 /* leave out a read-only open repeated by the same execution */
 #define ETRACE_OPTION_DESCENDANTS 0x20 /* also what the root has started before */
 /*
- * For an owner who acts for an ordinary user: a task that executes a program which its user may not
- * watch (set-uid, set-gid, with capabilities, unreadable) is not traced from that execution on. With
- * ROOT_PID only.
+ * For an owner who acts for an ordinary user: a task that executes a program which this user may
+ * not watch (set-uid, set-gid, with capabilities, unreadable) is not traced from that execution on.
+ * With ROOT_PID only.
  */
 #define ETRACE_OPTION_UNPRIVILEGED 0x40
 #define ETRACE_OPTIONS_ALL 0x7f

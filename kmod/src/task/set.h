@@ -44,8 +44,8 @@ static __always_inline struct etrace_task *etrace_task_find(const struct task_st
  */
 struct etrace_task *etrace_task_add(struct task_struct *task);
 /*
- * From a probe of `entry->task` itself, at its exit or at an execution: not found from now on. Atomic. The
- * caller stays under rcu_read_lock() or holds a reference while it uses `entry`.
+ * From a probe of `entry->task` itself, at its exit or an execution: not found from now on. Atomic.
+ * The caller stays under rcu_read_lock() or holds a reference while it uses `entry`.
  */
 void etrace_task_remove(struct etrace_task *entry);
 
