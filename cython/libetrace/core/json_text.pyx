@@ -81,9 +81,3 @@ cdef int json_unsigned(Buffer *out, u64 value) noexcept nogil:
         return -1
     out.len = etrace_put_decimal(out.data + out.len, value) - out.data
     return 0
-
-
-cdef int json_number(Buffer *out, s64 value) noexcept nogil:
-    if value < 0 and buffer_add(out, b"-", 1) < 0:
-        return -1
-    return json_unsigned(out, 0 - <u64>value if value < 0 else <u64>value)

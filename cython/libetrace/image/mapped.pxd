@@ -123,7 +123,6 @@ cdef class Mapped:
     cdef int check(self) except -1
     cdef object broken(self, str column, s64 row, s64 value)
     cdef Text text(self, u64 string) noexcept nogil
-    cdef Text path_text(self, u64 path) noexcept nogil
     cdef str decode(self, u64 string)
     cdef str decode_path(self, u64 path)
     cdef int span(self, const U8 *start, u64 row, u64 n, Span *out) except -1

@@ -132,14 +132,6 @@ cdef class Mapped:
         out.len = span.last - span.first
         return out
 
-    cdef Text path_text(self, u64 path) noexcept nogil:
-        cdef Text out
-        if path < self.n_paths:
-            return self.text(self.path_string.at[path])
-        out.data = NULL
-        out.len = 0
-        return out
-
     cdef str decode(self, u64 string):
         cdef Text text = self.text(string)
         if text.data == NULL:

@@ -7,7 +7,9 @@ from libetrace.trace.events cimport (
     ETRACE_DATA_MS, ETRACE_DATA_MX, ETRACE_DATA_SR, ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK,
     ETRACE_EV_SYS_CLONE, etrace_arg_def, etrace_data_def, etrace_event_def,
 )
-from libetrace.core.scan cimport etrace_decimal, etrace_equal, etrace_load16, etrace_load64
+from libetrace.core.scan cimport (
+    etrace_decimal, etrace_digits8, etrace_equal, etrace_load16, etrace_load64,
+)
 from libetrace.core.types cimport u16
 
 cdef extern from "etrace/events.h" nogil:
@@ -128,12 +130,21 @@ cdef u32 find_code(const char *text, const char *end) noexcept nogil:
     return NO_CODE
 
 
-cdef const char *parse_value(const Argument *arg, const char *text, s64 *value) noexcept nogil:
+# A number of fewer than eight digits, as nearly all are, is within every limit.
+cdef inline const char *parse_value(const Argument *arg, const char *text, s64 *value) noexcept nogil:
     cdef bint negative = text[0] == c'-' and not arg.is_unsigned
     cdef u64 magnitude
+    cdef unsigned int n = etrace_digits8(etrace_load64(text + negative), &magnitude)
+    if n - 1 >= 7:  # unsigned: none, too
+        return parse_long(arg, text + negative, negative, value)
+    value[0] = <s64>(0 - magnitude) if negative else <s64>magnitude
+    return text + negative + n
+
+
+cdef const char *parse_long(const Argument *arg, const char *text, bint negative,
+                            s64 *value) noexcept nogil:
+    cdef u64 magnitude
     cdef u64 limit
-    if negative:
-        text += 1
     if etrace_decimal(&text, &magnitude) <= 0:
         return NULL
     limit = <u64>0xffffffff if arg.is_unsigned else <u64>0x7fffffff

@@ -350,6 +350,11 @@ cdef int read_string(Reader *reader, u32 code, const char *text, const char *end
     return add_stray(chunk, task, text, end)
 
 
+# Whether a line has this tag, of at most eight bytes; it has no newline, so the line has all of it.
+cdef inline bint is_short_tag(const Tag *tag, const char *text) noexcept nogil:
+    return (etrace_load64(text) & tag.mask) == tag.word and tag.len <= 8 and text[tag.len] == c'|'
+
+
 cdef int read_line(Reader *reader) noexcept nogil:
     cdef Prefix prefix
     cdef const char *end
@@ -367,6 +372,8 @@ cdef int read_line(Reader *reader) noexcept nogil:
             status = read_name(reader, prefix.text)
             if status:
                 return -1 if status < 0 else 0
+    if code < ETRACE_N_EVENTS and is_short_tag(&forms.tags[code], prefix.text):
+        return read_event(reader, code, &prefix)
     end = reader.end
     if code >= ETRACE_N_EVENTS:
         end = etrace_find_newline(prefix.text, end)

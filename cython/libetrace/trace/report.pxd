@@ -30,4 +30,3 @@ cdef struct Report:
 
 cdef void report_add(Report *report, int problem, u64 line, u64 count) noexcept nogil
 cdef void report_merge(Report *into, const Report *other, u64 first_line) noexcept nogil
-cdef bint report_is_clean(const Report *report) noexcept nogil

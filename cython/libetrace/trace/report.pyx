@@ -36,11 +36,3 @@ cdef void report_merge(Report *into, const Report *other, u64 first_line) noexce
         into.count[problem] += other.count[problem]
         for i in range(lines_held(other, problem)):
             keep_line(into, problem, other.lines[problem][i] + first_line)
-
-
-cdef bint report_is_clean(const Report *report) noexcept nogil:
-    cdef int problem
-    for problem in range(N_PROBLEMS):
-        if report.count[problem]:
-            return False
-    return True

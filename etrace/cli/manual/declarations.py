@@ -11,7 +11,7 @@ import enum
 import importlib
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -234,8 +234,3 @@ def etrace_cat(command: Path) -> Program:
 def programs() -> tuple[Program, ...]:
     """Return the declarations of the Python programs; imports every command."""
     return _etrace(), _etrace_parser(), _cas()
-
-
-def option_names(options: Iterable[Option]) -> list[str]:
-    """Return all names of options, in their order."""
-    return [name for option in options for name in option.names]
