@@ -36,11 +36,12 @@ def made(path: Path, group: str) -> socket.socket:
     except KeyError as error:
         raise CaptureError(f"there is no group {group}", f"groupadd --system {group}") from error
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    before = os.umask(0o777)
+    before = os.umask(0o022)
     try:
+        path.parent.mkdir(mode=0o755, exist_ok=True)
         if path.is_socket():
             path.unlink()
-        path.parent.mkdir(mode=0o755, exist_ok=True)
+        os.umask(0o777)
         sock.bind(os.fspath(path))
         os.chown(path, -1, gid)
         path.chmod(MODE)

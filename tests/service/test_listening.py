@@ -52,7 +52,7 @@ def test_only_its_group_may_use_the_socket(public: Path) -> None:
 
 
 def test_a_member_of_its_group_may(public: Path) -> None:
-    path = public / "etraced.sock"
+    path = public / "new" / "etraced.sock"
     with listening.made(path, grp.getgrgid(NOBODY.gid).gr_name) as sock:
         source = f"drop(); import socket; s = socket.socket(1, 5); s.connect({str(path)!r})"
         python(f"import socket\n{DROP}\n{source}").wait(30)
