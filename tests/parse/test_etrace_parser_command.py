@@ -89,7 +89,7 @@ def test_salvage_exits_2_and_names_the_line_and_the_cost(
     err = capfd.readouterr().err
     assert err.splitlines() == [
         (
-            "etrace_parser: 1 event whose strings are not those that its arguments announce "
+            "etrace_parser: 1 event whose strings do not match its arguments "
             f"({trace}:4): left out"
         )
     ]
