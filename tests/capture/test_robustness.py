@@ -311,7 +311,7 @@ def test_capture_inside_a_capture_says_what_forbids_it(backend: Backend, folder:
     run = capture(backend, inner, folder)
     assert run.status == FAILED
     assert b"ptrace was refused: Operation not permitted" in run.stderr
-    assert b"this process is traced itself" in run.stderr
+    assert b"this process is itself traced" in run.stderr
     assert not (folder / "ran").exists()
 
 
@@ -322,7 +322,7 @@ def test_capture_under_strace_says_what_forbids_it(backend: Backend, folder: Pat
         ["strace", "-f", "-o", folder / "log", *inner], cwd=folder, capture_output=True, check=False
     )
     assert run.returncode == FAILED
-    assert b"this process is traced itself" in run.stderr
+    assert b"this process is itself traced" in run.stderr
     assert not (folder / "ran").exists()
 
 
