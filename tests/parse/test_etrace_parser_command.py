@@ -88,10 +88,7 @@ def test_salvage_exits_2_and_names_the_line_and_the_cost(
     assert main([str(trace), str(output)]) == 2
     err = capfd.readouterr().err
     assert err.splitlines() == [
-        (
-            "etrace_parser: 1 event whose strings do not match its arguments "
-            f"({trace}:4): left out"
-        )
+        (f"etrace_parser: 1 event whose strings do not match its arguments ({trace}:4): left out")
     ]
     assert entries(output)[1]["o"] == []
     assert entries(output)[1]["!"] == 7
