@@ -103,7 +103,11 @@ step foreign 0 $MEMBER $PYTHON -s $HOME_/foreign.py
 clean foreign
 
 # one session at a time; root sees it, and can end it by ending the service
-$MEMBER $RUN -o $user/long -- sleep 15 2>"$OUT/long.err" &
+mkfifo $HOME_/go
+chmod 0644 $HOME_/go
+exec 3<>$HOME_/go # a build that lasts until `go_on`, however slow the guest is
+go_on() { echo >&3; }
+$MEMBER $RUN -o $user/long -- sh -c "read -r _ <$HOME_/go" 2>"$OUT/long.err" &
 long=$!
 wait_until recording
 step second 125 $MEMBER $RUN -o $user/second -- true
@@ -114,6 +118,7 @@ step status 0 $STRANGER etrace status
 kill -TERM $daemon
 wait $daemon
 echo "stopped $? 0" >>"$OUT/steps"
+go_on
 step restarted 125 wait $long
 clean restarted
 keep long
@@ -130,10 +135,11 @@ step again 0 $MEMBER $RUN -o $user/killed -- true
 step partial 0 test -e $user/killed/.nfsdb.partial
 
 # the collector is killed
-$MEMBER $RUN -o $user/collector -- sh -c 'sleep 4; true' 2>"$OUT/collector.err" &
+$MEMBER $RUN -o $user/collector -- sh -c "read -r _ <$HOME_/go" 2>"$OUT/collector.err" &
 collector=$!
 wait_until recording
 kill -KILL "$(pidof etrace_cat)"
+go_on
 step collector-status 125 wait $collector
 clean collector
 keep collector
@@ -146,11 +152,12 @@ step full 125 $MEMBER $RUN -o $user/full -- sh -c 'i=0
 clean full
 
 # etraced and all that it has started is killed, as systemd does it after a crash
-$MEMBER $RUN -o $user/died -- sleep 5 2>"$OUT/died.err" &
+$MEMBER $RUN -o $user/died -- sh -c "read -r _ <$HOME_/go" 2>"$OUT/died.err" &
 died=$!
 wait_until recording
 worker=$(sed -n 's/.*"driver": {"pid": \([0-9]*\).*/\1/p' /run/etrace/session.json)
 kill -KILL $daemon "$worker" "$(pidof etrace_cat)"
+go_on
 step died-status 125 wait $died
 serve
 wait_until over
