@@ -252,8 +252,9 @@ def test_a_module_that_does_not_answer_runs_no_command(
 
 def test_the_backend_is_refused_to_others_than_root_at_no_cost(machine: Machine) -> None:
     program = (
-        "import os, time\n"
+        "import os, socket, time\n"
         "from etrace.capture.kmod.backend import KmodBackend\n"
+        "from etrace.capture.remote import protocol, service\n"  # nobody may not read them
         "import etrace.capture.backend\n"
         "os.seteuid(65534)\n"
         "began = time.monotonic(); probe = KmodBackend().probe()\n"
