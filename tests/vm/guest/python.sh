@@ -8,6 +8,7 @@ mkdir -p "$OUT" $HOME_
 tar -xf "$WORK/python.tar" -C $HOME_ || exit 1
 install -m 0644 "$WORK/etrace.ko" $HOME_/etrace.ko
 export PYTHONHOME=$HOME_/python PYTHONDONTWRITEBYTECODE=1
+export LD_LIBRARY_PATH=$HOME_/python/lib # its libpython, for users who may not read where it was built
 PYTHON=$HOME_/python/bin/python3
 for command in etrace etrace_parser etraced; do
 	cat >$HOME_/$command <<EOF
