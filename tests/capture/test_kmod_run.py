@@ -252,14 +252,14 @@ def test_a_module_that_does_not_answer_runs_no_command(
 
 def test_the_backend_is_refused_to_others_than_root_at_no_cost(machine: Machine) -> None:
     program = (
-        "import os, socket, time\n"
+        "import os, socket, sys\n"
         "from etrace.capture.kmod.backend import KmodBackend\n"
         "from etrace.capture.remote import protocol, service\n"  # nobody may not read them
         "import etrace.capture.backend\n"
         "os.seteuid(65534)\n"
-        "began = time.monotonic(); probe = KmodBackend().probe()\n"
+        "probe = KmodBackend().probe()\n"
         "assert not probe.works and 'root' in probe.reason, probe\n"
-        "assert time.monotonic() - began < 0.05\n"
+        "assert 'pyroute2' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
 
