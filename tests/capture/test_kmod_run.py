@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,19 @@ pytestmark = pytest.mark.root
 def run(machine: Machine, directory: Path, *command: str, **more: Any) -> Outcome:
     options = Options(directory / ".nfsdb", directory / ".nfsdb.stats", **more)
     return KmodBackend(machine.host).run(list(command), options, None)
+
+
+def when_there(path: Path, act: Callable[[], object]) -> threading.Thread:
+    """Start a thread that acts once a command has made its file."""
+
+    def wait() -> None:
+        while not path.exists():
+            time.sleep(0.02)
+        act()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
 
 
 @pytest.mark.parametrize("status", [0, 1, 125, 255])
@@ -173,18 +187,23 @@ def test_wait_all_waits_for_the_last(machine: Machine, tmp_path: Path) -> None:
 
 def test_a_signal_ends_the_wait_for_survivors(machine: Machine, tmp_path: Path) -> None:
     machine.kernel.counters[Counter.LIVE] = 1
-    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
-    assert run(machine, tmp_path, "true", wait_all=True).status == 0
-    timer.join()
+    up = tmp_path / "up"
+
+    def send() -> None:
+        time.sleep(0.7)  # the command has ended by then
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    sender = when_there(up, send)
+    assert run(machine, tmp_path, "touch", str(up), wait_all=True).status == 0
+    sender.join()
     assert machine.changes() == []
 
 
 def test_a_signal_goes_to_the_command(machine: Machine, tmp_path: Path) -> None:
-    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
-    outcome = run(machine, tmp_path, "sh", "-c", "trap 'exit 7' TERM; sleep 3 & wait")
-    timer.join()
+    up = tmp_path / "up"
+    sender = when_there(up, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    outcome = run(machine, tmp_path, "sh", "-c", f"trap 'exit 7' TERM; : >{up}; sleep 30 & wait")
+    sender.join()
     assert outcome.status == 7
     assert machine.changes() == []
 
@@ -205,10 +224,10 @@ def test_a_killed_collector_does_not_stop_the_build(
         (pid,) = machine.collectors()
         os.kill(pid, signal.SIGKILL)
 
-    timer = threading.Timer(0.7, kill)
-    timer.start()
-    outcome = run(machine, tmp_path, "sh", "-c", f"sleep 1.5; exit {status}")
-    timer.join()
+    up = tmp_path / "up"
+    killer = when_there(up, kill)
+    outcome = run(machine, tmp_path, "sh", "-c", f": >{up}; sleep 1.5; exit {status}")
+    killer.join()
     assert outcome.status == told
     assert outcome.stats["ended"] == "collector-died"
     assert any("collector died" in remark for remark in outcome.remarks)
