@@ -171,6 +171,7 @@ clean root
 step rmmod 0 rmmod etrace
 kill -TERM $daemon
 wait $daemon
+rm /run/etrace/etraced.sock # systemd's to keep; other phases look for what is left
 
 cat "$OUT/steps"
 exit $failed
