@@ -83,7 +83,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
 
 
 def source_of(module: str) -> ast.Module:
-    """Return the source of a module of libetrace: its stub where it is compiled."""
+    """Return the source of a module of libetrace: the .pyi file of a compiled one."""
     path = TOP / "cython" / module.replace(".", "/")
     found = next(p for p in (path.with_suffix(".pyi"), path.with_suffix(".py")) if p.is_file())
     return ast.parse(found.read_text("utf-8"))

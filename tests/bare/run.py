@@ -115,20 +115,20 @@ def take(suite: str, plan: Plan) -> list[bool]:
             if user != ROOT:
                 add_user(root, user)
             clone(root, user)
-        for step in plan.steps:
-            passed.append(take_step(suite, plan, step, root))
+        for number, step in enumerate(plan.steps, 1):
+            log = LOGS / f"{suite}-{plan.name}-{number}.log"
+            passed.append(take_step(f"{suite}, {plan.name}", step, root, log))
             if not passed[-1]:
                 break
     return passed + [False] * (len(plan.steps) - len(passed))
 
 
-def take_step(suite: str, plan: Plan, step: Step, root: Path) -> bool:
-    """Run one step and tell how it ended."""
-    log = LOGS / f"{suite}-{plan.name}-{plan.steps.index(step) + 1}.log"
+def take_step(where: str, step: Step, root: Path, log: Path) -> bool:
+    """Run one step in a root and tell how it ended."""
     started = time.monotonic()
     with log.open("wb") as output:
         status = run(root, step.user, step.command, output)
-    return step.tell(f"{suite}, {plan.name}", status, log, time.monotonic() - started)
+    return step.tell(where, status, log, time.monotonic() - started)
 
 
 def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:

@@ -16,12 +16,12 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import sources
 from bare.root import TOP, add_user, cache, clone, fresh_root, run, unpacked
-from bare.step import ROOT, Step
+from bare.run import take_step
+from bare.step import ROOT
 from install import machine
 from install.steps import BUILDER, IN_MACHINE, IN_ROOT, OTHER
 
@@ -102,21 +102,13 @@ def take(suite: str, logs: Path, without: str) -> list[bool]:
         place.rename(root / BUILDER.home[1:] / "bzip2")
         offer(made, root, without)
         for i, step in enumerate(IN_ROOT):
-            passed.append(take_in_root(suite, step, root, logs / f"root-{i}.log"))
+            passed.append(take_step(suite, step, root, logs / f"root-{i}.log"))
             if not passed[-1]:
                 return passed
         machine.prepare(root, IN_MACHINE)
         machine.disk(root, logs / "disk")
         said = machine.boot(root, logs, SECONDS)
     return passed + judge(suite, said, logs)
-
-
-def take_in_root(suite: str, step: Step, root: Path, log: Path) -> bool:
-    """Run a step in a root that has not booted."""
-    started = time.monotonic()
-    with log.open("wb") as output:
-        status = run(root, step.user, step.command, output)
-    return step.tell(suite, status, log, time.monotonic() - started)
 
 
 def judge(suite: str, said: str, logs: Path) -> list[bool]:
