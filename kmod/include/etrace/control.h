@@ -108,7 +108,7 @@ enum etrace_counter {
 	ETRACE_COUNT_SUPPRESSED_OPENS, /* by OPEN_ONCE */
 	ETRACE_COUNT_MISSED_PROBES, /* calls that a kprobe had no time for; known after STOP */
 	ETRACE_COUNT_NOT_IN_MEMORY, /* paths whose names the kernel did not hold any more */
-	ETRACE_COUNT_PRIVILEGED, /* executions that UNPRIVILEGED left out, each with all that follows */
+	ETRACE_COUNT_PRIVILEGED, /* executions that UNPRIVILEGED left out, with all that follows */
 	ETRACE_N_COUNTERS,
 };
 

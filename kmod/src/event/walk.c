@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Resolves a path of the task with the kernel's memory only: its cache of names, its mounts and the
- * symlinks in memory. It asks no file system, so it never waits: a lookup by the kernel may wait for
- * a server (FUSE, autofs, NFS) that is this task, or another one that waits for it. Names that a
- * call has just used are in memory; others are not found.
+ * Resolves a path of the task with the kernel's memory only: its cache of names, its mounts and
+ * the symlinks in memory. It asks no file system, so it never waits: a lookup by the kernel may
+ * wait for a server (FUSE, autofs, NFS) that is this task, or another one that waits for it. Names
+ * that a call has just used are in memory; others are not found.
  * docs/decisions/0025-no-lookups.md. Context: task_work; spinlocks, no other sleep.
  */
 #include <linux/dcache.h>
