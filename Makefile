@@ -172,7 +172,7 @@ lint: build ## all linters
 	$(BIN)/mypy
 	PYTHONPATH=.:cython $(BIN)/lint-imports
 	$(BIN)/python build-aux/arrows.py
-	$(BIN)/python build-aux/kmod_layers.py
+	$(BIN)/python build-aux/c_layers.py
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
 	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages --check

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * close, close_range, pipe, pipe2, dup, dup2, dup3, fcntl(F_DUPFD*) -> Close, Pipe, Dup.
+ *
+ * What a close or dup does follows from the descriptors that are open, so where nobody else can
+ * change those meanwhile (a table of one task) it is known at the entry: no exit need be seen. A
+ * close of an open descriptor frees it whatever it returns (EINTR and EIO included); a dup takes
+ * the lowest free one. A pipe can fail for reasons of the whole system: its exit is seen.
+ */
+#include "event/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "event/syscall.h"
+#include "task/memory.h"
+#include "task/proc_name.h"
+#include "tracer.h"
+
+/* Below it a table has room from the start (NR_OPEN_DEFAULT): no dup fails for lack of memory. */
+#define SMALL_FD 64
+
+/* With /proc mounted hidepid=2 a task that may not be read has no entry at all. */
+static enum descriptor_state tell_free_from_hidden(const struct task *task)
+{
+	char name[PROC_NAME_MAX];
+	struct stat st;
+
+	proc_name(name, task->tid, "fd");
+	return lstat(name, &st) == 0 ? DESCRIPTOR_FREE : DESCRIPTOR_UNKNOWN;
+}
+
+enum descriptor_state descriptor_look_up(const struct task *task, int fd)
+{
+	char name[PROC_NAME_MAX];
+	struct stat st;
+
+	proc_fd_name(name, task->tid, fd);
+	if (lstat(name, &st) == 0)
+		return DESCRIPTOR_OPEN;
+	return errno == ENOENT ? tell_free_from_hidden(task) : DESCRIPTOR_UNKNOWN;
+}
+
+/* The state of a descriptor until the call that the task stands in has run. */
+static enum descriptor_state state_of(const struct task *task, int fd)
+{
+	if (fd < 0)
+		return DESCRIPTOR_FREE;
+	if (task->fds->was_shared || task->fds->is_doubtful)
+		return DESCRIPTOR_UNKNOWN;
+	return fd_table_has(task->fds, fd) ? DESCRIPTOR_OPEN : descriptor_look_up(task, fd);
+}
+
+static void put_close(struct task *task, u64 time_ns, int fd)
+{
+	s64 value = fd;
+
+	event_put_at(task, time_ns, ETRACE_EV_CLOSE, &value, NULL);
+}
+
+static bool enter_close(struct task *task)
+{
+	int fd = (int)task->args[0];
+	enum descriptor_state state =
+		fd_table_has(task->fds, fd) ? DESCRIPTOR_OPEN : state_of(task, fd);
+
+	if (state == DESCRIPTOR_OPEN) {
+		fd_table_remove(task->fds, fd);
+		put_close(task, monotonic_ns(), fd);
+	}
+	return state == DESCRIPTOR_UNKNOWN;
+}
+
+static void exit_close(struct task *task, s64 result)
+{
+	if (result != -EBADF)
+		put_close(task, monotonic_ns(), (int)task->args[0]);
+}
+
+const struct syscall_handler close_handler = { .enter = enter_close, .exit = exit_close };
+
+static void exit_close_range(struct task *task, s64 result)
+{
+	u32 first = (u32)task->args[0];
+	u32 last = (u32)task->args[1];
+	u32 flags = (u32)task->args[2];
+	u64 now = monotonic_ns();
+	int fd;
+
+	if (result < 0)
+		return;
+	if (flags & CLOSE_RANGE_UNSHARE)
+		task_unshare_fds(task);
+	if (flags & CLOSE_RANGE_CLOEXEC || first > INT_MAX)
+		return;
+	for (fd = (int)first; (fd = fd_table_next(task->fds, fd)) >= 0 && (u32)fd <= last; fd++) {
+		fd_table_remove(task->fds, fd);
+		put_close(task, now, fd);
+	}
+}
+
+const struct syscall_handler close_range_handler = { .exit = exit_close_range };
+
+static void exit_pipe(struct task *task, s64 result)
+{
+	int fds[2];
+	s64 values[3];
+
+	if (result < 0)
+		return;
+	if (memory_read(task, task->args[0], fds, sizeof(fds)) != sizeof(fds)) {
+		counters.unread_strings++;
+		return;
+	}
+	fd_table_add(task->fds, fds[0]);
+	fd_table_add(task->fds, fds[1]);
+	values[0] = fds[0];
+	values[1] = fds[1];
+	values[2] = task->call == CALL_PIPE2 ? (u32)task->args[1] : 0;
+	event_put(task, ETRACE_EV_PIPE, values, NULL);
+}
+
+const struct syscall_handler pipe_handler = { .exit = exit_pipe };
+
+static void put_dup(struct task *task, s64 newfd, int flags)
+{
+	s64 values[3] = { (int)task->args[0], newfd, flags };
+
+	if (newfd < 0)
+		return;
+	fd_table_add(task->fds, (int)newfd);
+	event_put(task, ETRACE_EV_DUP, values, NULL);
+}
+
+/* How many descriptors the task may have, at most SMALL_FD, or 0 when that cannot be known. */
+static int small_limit(const struct task *task)
+{
+	struct rlimit limit;
+
+	if (prlimit(task->tid, RLIMIT_NOFILE, NULL, &limit) < 0)
+		return 0;
+	return limit.rlim_cur < SMALL_FD ? (int)limit.rlim_cur : SMALL_FD;
+}
+
+/* The lowest descriptor from `lowest` on that is free, or -1 when that cannot be known. */
+static int lowest_free(const struct task *task, u64 lowest)
+{
+	int limit = small_limit(task);
+	int fd;
+
+	if (lowest >= (u64)limit)
+		return -1;
+	for (fd = (int)lowest; fd < limit; fd++) {
+		enum descriptor_state state = state_of(task, fd);
+
+		if (state != DESCRIPTOR_OPEN)
+			return state == DESCRIPTOR_FREE ? fd : -1;
+	}
+	return -1;
+}
+
+/* A dup of the call's descriptor to `newfd`, or to one that only the exit tells (-1). */
+static bool enter_dup_to(struct task *task, int newfd, int flags)
+{
+	enum descriptor_state state = state_of(task, (int)task->args[0]);
+
+	if (state == DESCRIPTOR_OPEN && newfd >= 0)
+		put_dup(task, newfd, flags);
+	return state == DESCRIPTOR_UNKNOWN || (state == DESCRIPTOR_OPEN && newfd < 0);
+}
+
+static bool enter_dup(struct task *task)
+{
+	return enter_dup_to(task, lowest_free(task, 0), 0);
+}
+
+static int given_target(const struct task *task)
+{
+	int newfd = (int)task->args[1];
+
+	return newfd >= 0 && newfd < small_limit(task) ? newfd : -1;
+}
+
+static bool enter_dup2(struct task *task)
+{
+	return enter_dup_to(task, given_target(task), 0);
+}
+
+static bool enter_dup3(struct task *task)
+{
+	int flags = (int)task->args[2];
+	bool may_fail = (flags & ~O_CLOEXEC) || (int)task->args[0] == (int)task->args[1];
+
+	return may_fail || enter_dup_to(task, given_target(task), flags);
+}
+
+static int flags_of_fcntl(const struct task *task)
+{
+	return (int)task->args[1] == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0;
+}
+
+static bool enter_fcntl(struct task *task)
+{
+	return enter_dup_to(task, lowest_free(task, task->args[2]), flags_of_fcntl(task));
+}
+
+static void exit_dup(struct task *task, s64 newfd)
+{
+	put_dup(task, newfd, 0);
+}
+
+static void exit_dup3(struct task *task, s64 newfd)
+{
+	put_dup(task, newfd, (int)task->args[2] & O_CLOEXEC);
+}
+
+static void exit_fcntl(struct task *task, s64 newfd)
+{
+	put_dup(task, newfd, flags_of_fcntl(task));
+}
+
+const struct syscall_handler dup_handler = { enter_dup, exit_dup };
+const struct syscall_handler dup2_handler = { enter_dup2, exit_dup };
+const struct syscall_handler dup3_handler = { enter_dup3, exit_dup3 };
+const struct syscall_handler fcntl_handler = { enter_fcntl, exit_fcntl };

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
+ * Symlink and the failed forms. Names are resolved at the entry, since a rename leaves none of them
+ * as it was. The last component is kept: these calls do not follow it.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "event/syscall.h"
+#include "task/lookup.h"
+#include "task/memory.h"
+#include "task/resolve.h"
+#include "tracer.h"
+
+static char *keep(const struct path *path)
+{
+	char *copy = must_alloc(path->len + 1);
+
+	memcpy(copy, path->text, path->len + 1);
+	return copy;
+}
+
+static struct etrace_text text_of(const char *string)
+{
+	return (struct etrace_text){ string, strlen(string) };
+}
+
+/* Read a path argument and make it absolute. */
+static bool read_name(struct task *task, int dirfd, u64 address, struct path *path)
+{
+	char text[PATH_MAX];
+	ssize_t len = memory_read_path(task, address, text);
+
+	return len >= 0 && path_join(task, dirfd, text, (size_t)len, path);
+}
+
+static char *destination(struct task *task, int dirfd, u64 address)
+{
+	struct path path;
+
+	if (!read_name(task, dirfd, address, &path))
+		return NULL;
+	resolve_directories(task, &path);
+	return keep(&path);
+}
+
+static void find_source(struct task *task, int dirfd, u64 address, bool follow)
+{
+	struct names *names = &task->names;
+	struct path path;
+	struct stat st;
+
+	if (!read_name(task, dirfd, address, &path))
+		return;
+	if (follow ? !resolve_whole(task, &path) : !resolve_directories(task, &path))
+		return;
+	names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
+	names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
+	names->from = keep(&path);
+}
+
+static void put_name(struct task *task, u64 now, enum etrace_event event, s64 flags,
+		     const char *name)
+{
+	struct etrace_text data = text_of(name);
+
+	event_put_at(task, now, event, &flags, &data);
+}
+
+static bool enter_rename(struct task *task)
+{
+	const u64 *args = task->args;
+
+	names_clear(&task->names);
+	if (task->call == CALL_RENAME) {
+		find_source(task, AT_FDCWD, args[0], false);
+		task->names.to = destination(task, AT_FDCWD, args[1]);
+	} else {
+		find_source(task, (int)args[0], args[1], false);
+		task->names.to = destination(task, (int)args[2], args[3]);
+	}
+	return true;
+}
+
+static bool enter_link(struct task *task)
+{
+	const u64 *args = task->args;
+	bool follow = task->call == CALL_LINKAT &&
+		      ((int)args[4] & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH));
+
+	names_clear(&task->names);
+	if (task->call == CALL_LINK) {
+		find_source(task, AT_FDCWD, args[0], false);
+		task->names.to = destination(task, AT_FDCWD, args[1]);
+	} else {
+		find_source(task, (int)args[0], args[1], follow);
+		task->names.to = destination(task, (int)args[2], args[3]);
+	}
+	return true;
+}
+
+/* Source and destination, or source and failure, or failure alone. */
+static void put_names(struct task *task, s64 result, enum etrace_event from, enum etrace_event to,
+		      enum etrace_event failed)
+{
+	struct names *names = &task->names;
+	bool done = result == 0 && names->from && names->to;
+	u64 now = monotonic_ns();
+
+	if (names->from && (names->from_exists || done))
+		put_name(task, now, from, (u32)task->args[4], names->from);
+	if (done)
+		put_name(task, now, to, 0, names->to);
+	else
+		event_put_at(task, now, failed, NULL, NULL);
+	if (result == 0 && !done) /* it was done, with names that could not be read */
+		counters.unread_strings++;
+}
+
+static void exit_rename(struct task *task, s64 result)
+{
+	put_names(task, result,
+		  task->call == CALL_RENAMEAT2 ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM,
+		  ETRACE_EV_RENAME_TO, ETRACE_EV_RENAME_FAILED);
+	if (result == 0 && task->names.from_is_directory)
+		path_invalidate_all();
+	names_clear(&task->names);
+}
+
+static void exit_link(struct task *task, s64 result)
+{
+	put_names(task, result,
+		  task->call == CALL_LINKAT ? ETRACE_EV_LINKAT_FROM : ETRACE_EV_LINK_FROM,
+		  ETRACE_EV_LINK_TO, ETRACE_EV_LINK_FAILED);
+	names_clear(&task->names);
+}
+
+const struct syscall_handler rename_handler = { enter_rename, exit_rename };
+const struct syscall_handler link_handler = { enter_link, exit_link };
+
+static void exit_symlink(struct task *task, s64 result)
+{
+	const u64 *args = task->args;
+	bool at = task->call == CALL_SYMLINKAT;
+	struct path link;
+	struct path resolved;
+	struct etrace_text data[3] = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
+	char target[PATH_MAX];
+	ssize_t len;
+
+	if (result < 0)
+		return;
+	len = memory_read_path(task, args[0], target);
+	if (len < 0 || !read_name(task, at ? (int)args[1] : AT_FDCWD, args[at ? 2 : 1], &link)) {
+		counters.unread_strings++;
+		return;
+	}
+	resolve_directories(task, &link);
+	path_set(&resolved, link.text, link.len);
+	data[0] = (struct etrace_text){ target, (size_t)len };
+	if (resolve_whole(task, &resolved))
+		data[1] = path_text(&resolved);
+	data[2] = path_text(&link);
+	if (lookup_is_pending(task))
+		return;
+	event_put(task, ETRACE_EV_SYMLINK, NULL, data);
+}
+
+const struct syscall_handler symlink_handler = { .exit = exit_symlink };

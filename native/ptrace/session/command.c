@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The command: forked, attached, then continued to install the filter and execute. The order
+ * matters: a filtered call without a tracer fails.
+ *
+ * LeakSanitizer stops the threads of its program with ptrace and aborts where that is refused, so
+ * leak detection is switched off in the environment unless the user has decided on it.
+ */
+#include "session/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+
+#include "session/front.h"
+#include "task/denied.h"
+#include "task/filter.h"
+#include "task/task.h"
+#include "signals.h"
+#include "tracer.h"
+
+#define TRACE_OPTIONS                                                                              \
+	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
+	 PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL)
+
+#define LEAK_OPTION "detect_leaks"
+#define NO_LEAKS LEAK_OPTION "=0"
+
+enum step { FAILED_FILTER, FAILED_EXEC };
+
+/* What the command's process could not do; it tells the tracer by a pipe that execve() closes. */
+struct failure {
+	enum step step;
+	int error;
+};
+
+static int failure_pipe[2];
+static bool asan_added;
+static bool lsan_added;
+
+const char *command_asan_added(void)
+{
+	return asan_added ? NO_LEAKS : "";
+}
+
+const char *command_lsan_added(void)
+{
+	return lsan_added ? NO_LEAKS : "";
+}
+
+/* Append to the options of a sanitizer, which are separated by colons. */
+static bool switch_leaks_off(const char *variable)
+{
+	const char *old = getenv(variable);
+	char *joined;
+	int len;
+
+	if (old && strstr(old, LEAK_OPTION))
+		return false;
+	len = asprintf(&joined, "%s%s" NO_LEAKS, old ? old : "", old && *old ? ":" : "");
+	if (len < 0 || setenv(variable, joined, 1) < 0)
+		die("out of memory");
+	free(joined);
+	return true;
+}
+
+static int failure_status(const struct failure *failure)
+{
+	if (failure->step == FAILED_FILTER)
+		return STATUS_ETRACE_FAILED;
+	return failure->error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+static void fail(enum step step, int error)
+{
+	struct failure failure = { .step = step, .error = error };
+
+	if (write(failure_pipe[1], &failure, sizeof(failure)) < 0)
+		say("cannot tell the tracer: %s", strerror(errno));
+	_exit(failure_status(&failure));
+}
+
+/*
+ * Without no_new_privs only root may install a filter; as root it is left off, so that sudo and
+ * other set-user-ID programs of the build work as they should.
+ */
+static void run_command(int gate)
+{
+	char byte;
+	int error;
+
+	if (read(gate, &byte, 1) != 1) /* the tracer could not attach: it says so */
+		_exit(STATUS_ETRACE_FAILED);
+	signals_restore();
+	if (geteuid() != 0)
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	error = filter_install(options.mounts, options.thread_names);
+	if (error == -EACCES) { /* root without CAP_SYS_ADMIN, as in containers */
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		error = filter_install(options.mounts, options.thread_names);
+	}
+	if (error)
+		fail(FAILED_FILTER, -error);
+	execvp(options.command[0], options.command);
+	fail(FAILED_EXEC, errno);
+}
+
+static void attach(pid_t pid)
+{
+	if (ptrace(PTRACE_SEIZE, pid, 0, TRACE_OPTIONS) < 0) {
+		int error = errno;
+
+		denied_explain("ptrace", error);
+	}
+}
+
+pid_t command_start(void)
+{
+	struct task *task;
+	int gate[2];
+	pid_t pid;
+
+	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failure_pipe, O_CLOEXEC) < 0)
+		die("cannot start the command: %s", strerror(errno));
+	asan_added = switch_leaks_off("ASAN_OPTIONS");
+	lsan_added = switch_leaks_off("LSAN_OPTIONS");
+	pid = fork();
+	if (pid < 0)
+		die("cannot start the command: %s", strerror(errno));
+	if (pid == 0) {
+		close(gate[1]);
+		run_command(gate[0]);
+	}
+	close(gate[0]);
+	close(failure_pipe[1]);
+	attach(pid);
+	front_set_root(pid);
+	task = task_create(pid);
+	task_begin(task, NULL, 0);
+	if (write(gate[1], "", 1) != 1)
+		die("cannot start the command: %s", strerror(errno));
+	close(gate[1]);
+	return pid;
+}
+
+static void explain_exec(int error)
+{
+	const char *name = options.command[0];
+
+	if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
+		say("cannot run '%s': its interpreter is missing", name);
+	else if (error == ENOENT)
+		say("cannot run '%s': %s", name,
+		    strchr(name, '/') ? strerror(error) : "no such command in PATH");
+	else
+		say("cannot run '%s': %s", name, strerror(error));
+}
+
+int command_failure(void)
+{
+	struct failure failure;
+	ssize_t n;
+
+	do {
+		n = read(failure_pipe[0], &failure, sizeof(failure));
+	} while (n < 0 && errno == EINTR);
+	if (n != sizeof(failure))
+		return 0;
+	if (failure.step == FAILED_FILTER)
+		denied_explain("the seccomp filter", failure.error);
+	explain_exec(failure.error);
+	return failure_status(&failure);
+}

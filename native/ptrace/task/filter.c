@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The seccomp filter: which system calls of which table of numbers stop, and their kinds.
+ *
+ * Facts: a call number that the program allows without looking at its arguments stays in the
+ * kernel's constant-action bitmap (Linux 5.11+), so the calls that are not listed here cost some
+ * ten nanoseconds. The list is searched from the top: the frequent calls come first.
+ * Numbers: arch/x86/entry/syscalls/syscall_{64,32}.tbl, include/uapi/asm-generic/unistd.h and
+ * arch/arm/tools/syscall.tbl.
+ */
+#include "task/filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tracer.h"
+
+#define NO_CALL (-1) /* the table of numbers has no such call */
+#define X32_BIT 0x40000000
+#define MAX_INSTRUCTIONS 512
+
+/* A call counts only when this argument has one of these values, or any of these bits. */
+struct condition {
+	uint8_t argument;
+	uint8_t n_values;
+	uint32_t values[3];
+	uint32_t bits; /* instead of values */
+};
+
+/* One column for each table of numbers; x32 differs from x86-64 in few places only. */
+struct row {
+	enum call call;
+	int x86_64;
+	int x32;
+	int i386;
+	int arm64;
+	int arm; /* EABI */
+	const struct condition *condition;
+};
+
+static const struct condition is_dup = { 1, 2, { F_DUPFD, F_DUPFD_CLOEXEC }, 0 };
+static const struct condition sets_name = { 0, 1, { PR_SET_NAME }, 0 };
+static const struct condition attaches = { 0, 3, { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE }, 0 };
+static const struct condition listens = { 1, 1, { 0 }, SECCOMP_FILTER_FLAG_NEW_LISTENER };
+
+static const struct row rows[] = {
+	/*                    x86-64   x32 i386 arm64 arm */
+	{ CALL_OPENAT,           257,  257, 295,   56,  322, NULL },
+	{ CALL_CLOSE,              3,    3,   6,   57,    6, NULL },
+	{ CALL_OPEN,               2,    2,   5, NO_CALL,    5, NULL },
+	{ CALL_FCNTL,             72,   72,  55,   25,   55, &is_dup },
+	{ CALL_FCNTL,        NO_CALL, NO_CALL, 221, NO_CALL,  221, &is_dup }, /* fcntl64 */
+	{ CALL_DUP2,              33,   33,  63, NO_CALL,   63, NULL },
+	{ CALL_CLONE,             56,   56, 120,  220,  120, NULL },
+	{ CALL_CLONE3,           435,  435, 435,  435,  435, NULL },
+	{ CALL_PIPE2,            293,  293, 331,   59,  359, NULL },
+	{ CALL_PIPE,              22,   22,  42, NO_CALL,   42, NULL },
+	{ CALL_DUP,               32,   32,  41,   23,   41, NULL },
+	{ CALL_DUP3,             292,  292, 330,   24,  358, NULL },
+	{ CALL_CHDIR,             80,   80,  12,   49,   12, NULL },
+	{ CALL_CHDIR,             81,   81, 133,   50,  133, NULL }, /* fchdir */
+	{ CALL_RENAME,            82,   82,  38, NO_CALL,   38, NULL },
+	{ CALL_RENAMEAT,         264,  264, 302,   38,  329, NULL },
+	{ CALL_RENAMEAT2,        316,  316, 353,  276,  382, NULL },
+	{ CALL_LINK,              86,   86,   9, NO_CALL,    9, NULL },
+	{ CALL_LINKAT,           265,  265, 303,   37,  330, NULL },
+	{ CALL_SYMLINK,           88,   88,  83, NO_CALL,   83, NULL },
+	{ CALL_SYMLINKAT,        266,  266, 304,   36,  331, NULL },
+	{ CALL_OPENAT2,          437,  437, 437,  437,  437, NULL },
+	{ CALL_CREAT,             85,   85,   8, NO_CALL,    8, NULL },
+	{ CALL_CLOSE_RANGE,      436,  436, 436,  436,  436, NULL },
+	{ CALL_EXECVEAT,         322,  545, 358,  281,  387, NULL },
+	{ CALL_CHROOT,           161,  161,  61,   51,   61, NULL },
+	{ CALL_CHROOT,           155,  155, 217,   41,  218, NULL }, /* pivot_root */
+	{ CALL_UNSHARE,          272,  272, 310,   97,  337, NULL },
+	{ CALL_SETNS,            308,  308, 346,  268,  375, NULL },
+	{ CALL_PTRACE,           101,  521,  26,  117,   26, &attaches },
+	{ CALL_OPEN_BY_HANDLE,   304,  304, 342,  265,  371, NULL },
+	{ CALL_SECCOMP,          317,  317, 354,  277,  383, &listens },
+	{ CALL_IO_URING_SETUP,   425,  425, 425,  425,  425, NULL },
+	{ CALL_AFFINITY,         203,  203, 241,  122,  241, NULL }, /* sched_setaffinity */
+	{ CALL_AFFINITY,         204,  204, 242,  123,  242, NULL },
+	{ CALL_MOUNT,            165,  165,  21,   40,   21, NULL },
+	{ CALL_OLDUMOUNT,    NO_CALL, NO_CALL,  22, NO_CALL, NO_CALL, NULL },
+	{ CALL_UMOUNT2,          166,  166,  52,   39,   52, NULL },
+	{ CALL_SET_NAME,         157,  157, 172,  167,  172, &sets_name },
+};
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+_Static_assert(SYS_openat == 257 && SYS_close == 3 && SYS_execveat == 322, "x86-64 numbers");
+#elif defined(__aarch64__)
+_Static_assert(SYS_openat == 56 && SYS_close == 57 && SYS_execveat == 281, "arm64 numbers");
+#else
+#error "the filter has no table of numbers for this machine: add a column to rows[]"
+#endif
+
+struct program {
+	struct sock_filter code[MAX_INSTRUCTIONS];
+	unsigned int len;
+	bool overflow;
+	bool mounts;
+	bool thread_names;
+};
+
+/* A table of numbers: its architecture, its column of rows[] and what is added to each number. */
+struct abi {
+	uint32_t audit_arch;
+	size_t column;
+	int bias;
+};
+
+static void put(struct program *program, struct sock_filter instruction)
+{
+	if (program->len == MAX_INSTRUCTIONS)
+		program->overflow = true;
+	else
+		program->code[program->len++] = instruction;
+}
+
+static void put_load(struct program *program, size_t offset)
+{
+	put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+}
+
+static void put_skip_unless(struct program *program, uint32_t value, uint8_t n_skipped)
+{
+	put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, n_skipped));
+}
+
+static void put_skip_unless_any(struct program *program, uint32_t bits, uint8_t n_skipped)
+{
+	put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, n_skipped));
+}
+
+static void put_return(struct program *program, uint32_t action)
+{
+	put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+}
+
+/* Low half of a 64-bit argument: the values looked for are all small. */
+static size_t argument_offset(unsigned int argument)
+{
+	return offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t);
+}
+
+static void put_row(struct program *program, const struct row *row, int number)
+{
+	const struct condition *condition = row->condition;
+	uint8_t n = condition ? condition->n_values : 0;
+	uint8_t i;
+
+	if (!condition) {
+		put_skip_unless(program, (uint32_t)number, 1);
+		put_return(program, SECCOMP_RET_TRACE | row->call);
+		return;
+	}
+	put_skip_unless(program, (uint32_t)number, (uint8_t)(2 * n + 2));
+	put_load(program, argument_offset(condition->argument));
+	for (i = 0; i < n; i++) {
+		if (condition->bits)
+			put_skip_unless_any(program, condition->bits, 1);
+		else
+			put_skip_unless(program, condition->values[i], 1);
+		put_return(program, SECCOMP_RET_TRACE | row->call);
+	}
+	put_return(program, SECCOMP_RET_ALLOW);
+}
+
+static bool is_wanted(enum call call, bool mounts, bool thread_names)
+{
+	switch (call) {
+	case CALL_MOUNT:
+	case CALL_OLDUMOUNT:
+	case CALL_UMOUNT2:
+		return mounts;
+	case CALL_SET_NAME:
+		return thread_names;
+	default:
+		return true;
+	}
+}
+
+static void put_rows(struct program *program, const struct abi *abi)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int number = *(const int *)((const char *)&rows[i] + abi->column);
+
+		if (number != NO_CALL && is_wanted(rows[i].call, program->mounts, program->thread_names))
+			put_row(program, &rows[i], number + abi->bias);
+	}
+	put_return(program, SECCOMP_RET_ALLOW);
+}
+
+/* `if (arch == audit_arch) { rows }`: the jump over the rows is too long for a conditional one. */
+static void put_arch(struct program *program, const struct abi *abis, size_t n_abis)
+{
+	unsigned int jump;
+	size_t i;
+
+	put(program,
+	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, abis[0].audit_arch, 1, 0));
+	jump = program->len;
+	put(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	put_load(program, offsetof(struct seccomp_data, nr));
+	for (i = 0; i < n_abis; i++) {
+		bool last = i + 1 == n_abis;
+		unsigned int next = program->len;
+
+		if (!last) { /* numbers with the x32 bit are for the next table */
+			put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
+								  X32_BIT, 0, 1));
+			put(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+		}
+		put_rows(program, &abis[i]);
+		if (!last)
+			program->code[next + 1].k = program->len - (next + 2);
+	}
+	program->code[jump].k = program->len - (jump + 1);
+}
+
+#if defined(__x86_64__)
+static const struct abi native[] = {
+	{ AUDIT_ARCH_X86_64, offsetof(struct row, x86_64), 0 },
+	{ AUDIT_ARCH_X86_64, offsetof(struct row, x32), X32_BIT },
+};
+
+static const struct abi compat[] = {
+	{ AUDIT_ARCH_I386, offsetof(struct row, i386), 0 },
+};
+#else
+static const struct abi native[] = {
+	{ AUDIT_ARCH_AARCH64, offsetof(struct row, arm64), 0 },
+};
+
+static const struct abi compat[] = {
+	{ AUDIT_ARCH_ARM, offsetof(struct row, arm), 0 },
+};
+#endif
+
+static void build(struct program *program)
+{
+	put_load(program, offsetof(struct seccomp_data, arch));
+	put_arch(program, native, sizeof(native) / sizeof(native[0]));
+	put_arch(program, compat, sizeof(compat) / sizeof(compat[0]));
+	put_return(program, SECCOMP_RET_TRACE | CALL_FOREIGN_ABI);
+}
+
+int filter_install(bool mounts, bool thread_names)
+{
+	struct program program = { .mounts = mounts, .thread_names = thread_names };
+	struct sock_fprog fprog;
+
+	build(&program);
+	if (program.overflow)
+		return -E2BIG;
+	fprog.len = (unsigned short)program.len;
+	fprog.filter = program.code;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
+		return -errno;
+	return 0;
+}
+
+static const struct abi *find_abi(uint32_t audit_arch, uint64_t number)
+{
+	if (audit_arch == native[0].audit_arch)
+		return &native[sizeof(native) / sizeof(native[0]) > 1 && number & X32_BIT ? 1 : 0];
+	if (audit_arch == compat[0].audit_arch)
+		return &compat[0];
+	return NULL;
+}
+
+static bool is_met(const struct condition *condition, const uint64_t *args)
+{
+	uint32_t value;
+	uint8_t i;
+
+	if (!condition)
+		return true;
+	value = (uint32_t)args[condition->argument];
+	for (i = 0; i < condition->n_values; i++)
+		if (condition->bits ? value & condition->bits : value == condition->values[i])
+			return true;
+	return false;
+}
+
+enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *args)
+{
+	const struct abi *abi = find_abi(audit_arch, number);
+	size_t i;
+
+	if (!abi)
+		return CALL_FOREIGN_ABI;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int row_number = *(const int *)((const char *)&rows[i] + abi->column);
+
+		if (row_number != NO_CALL && number == (uint64_t)(row_number + abi->bias) &&
+		    is_wanted(rows[i].call, options.mounts, options.thread_names))
+			return is_met(rows[i].condition, args) ? rows[i].call : CALL_NONE;
+	}
+	return CALL_NONE;
+}

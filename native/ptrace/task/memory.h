@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the memory of a stopped task. */
+#ifndef ETRACE_PTRACE_MEMORY_H
+#define ETRACE_PTRACE_MEMORY_H
+
+#include <limits.h>
+
+#include "task/task.h"
+
+/* Bytes read, fewer than `size` where readable memory ends, or -errno when there are none. */
+ssize_t memory_read(const struct task *task, u64 address, void *buf, size_t size);
+ssize_t memory_write(const struct task *task, u64 address, const void *buf, size_t size);
+
+/*
+ * Read a path with its null byte into `buf`, and note in the same call which CPU the task is on.
+ * Returns its length, or -errno (-ENAMETOOLONG when no null byte comes within PATH_MAX bytes).
+ */
+ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX]);
+
+/* Whether a string can be read without a page fault. */
+bool memory_is_there(const struct task *task, u64 address);
+
+/* Have a string's pages brought in; for threads that may wait. */
+void memory_bring_in(pid_t tid, u64 address);
+
+/* Note which CPU the task is on where that has not been read together with a path. */
+void memory_note_cpu(struct task *task);
+
+/* A program was loaded: whatever was known of the task's memory is void. */
+void memory_begin_program(struct task *task);
+
+#endif /* ETRACE_PTRACE_MEMORY_H */

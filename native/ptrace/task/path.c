@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Paths that the kernel gives as links below /proc/TID (descriptors, root, working directory).
+ *
+ * The kernel prints such a link relative to the root directory of its reader, the tracer. Events
+ * carry the task's view, as the kernel module's d_path() does: the text of /proc/TID/root is
+ * removed from the front. In another mount namespace both are printed from that namespace's own
+ * root, so the same rule holds. Root and working directory are cached until a traced call may have
+ * changed them; renames and mounts by untraced processes are not noticed.
+ */
+#include "task/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "task/lookup.h"
+#include "task/proc_name.h"
+#include "tracer.h"
+
+#define DELETED " (deleted)"
+#define DELETED_LEN (sizeof(DELETED) - 1)
+
+static u64 generation = 1;
+
+void path_invalidate_all(void)
+{
+	generation++;
+}
+
+void path_invalidate(struct fs_state *fs)
+{
+	fs->generation = 0;
+}
+
+/*
+ * Whether a link text that ends in " (deleted)" says so of the file, or is the file's name: in the
+ * second case the name leads to the very file.
+ */
+static bool is_deleted(const char *link, const char *text)
+{
+	struct stat open_file;
+	struct stat named_file;
+	bool found;
+	int fd;
+
+	if (!lookup_stat_link(link, &open_file) || !open_file.st_nlink)
+		return true;
+	fd = lookup_soon(text, O_NOFOLLOW);
+	if (fd < 0)
+		return true;
+	found = lookup_stat_fd(fd, &named_file) && open_file.st_dev == named_file.st_dev &&
+		open_file.st_ino == named_file.st_ino;
+	close(fd);
+	return !found;
+}
+
+/* Text of a link as the tracer sees it, without the kernel's mark of a deleted file. */
+static ssize_t read_link(const char *link, char text[PATH_MAX])
+{
+	ssize_t len = readlink(link, text, PATH_MAX - 1);
+
+	if (len < 0)
+		return -1;
+	text[len] = '\0';
+	if ((size_t)len > DELETED_LEN && !strcmp(text + len - DELETED_LEN, DELETED) &&
+	    is_deleted(link, text)) {
+		len -= (ssize_t)DELETED_LEN;
+		text[len] = '\0';
+	}
+	return len;
+}
+
+void path_set(struct path *path, const char *text, size_t len)
+{
+	if (len >= sizeof(path->text))
+		len = sizeof(path->text) - 1;
+	memcpy(path->text, text, len);
+	path->text[len] = '\0';
+	path->len = len;
+}
+
+static void set_below(struct path *path, const char *root, const char *text, size_t len)
+{
+	size_t root_len = strlen(root);
+
+	if (root_len && len >= root_len && !memcmp(text, root, root_len) &&
+	    (text[root_len] == '/' || !text[root_len])) {
+		text += root_len;
+		len -= root_len;
+	}
+	if (len)
+		path_set(path, text, len);
+	else
+		path_set(path, "/", 1);
+}
+
+static void replace(char **string, const char *text)
+{
+	free(*string);
+	*string = strdup(text);
+	if (!*string)
+		die("out of memory");
+}
+
+static void refresh(struct task *task)
+{
+	struct fs_state *fs = task->fs;
+	char name[PROC_NAME_MAX];
+	char text[PATH_MAX];
+	struct path cwd;
+	ssize_t len;
+
+	proc_name(name, task->tid, "root");
+	len = read_link(name, text);
+	replace(&fs->root, len > 1 ? text : "");
+	proc_name(name, task->tid, "cwd");
+	len = read_link(name, text);
+	if (len < 0 && errno == ENAMETOOLONG) { /* more than any call can name */
+		counters.unresolved_paths++;
+		replace(&fs->cwd, "(unreachable)");
+		return;
+	}
+	if (len < 0) { /* the task is gone: keep the known path, read it again next time */
+		if (!fs->cwd)
+			replace(&fs->cwd, "/");
+		return;
+	}
+	set_below(&cwd, fs->root, text, (size_t)len);
+	replace(&fs->cwd, cwd.text);
+	fs->generation = generation;
+}
+
+const char *path_root(struct task *task)
+{
+	if (task->fs->generation != generation)
+		refresh(task);
+	return task->fs->root;
+}
+
+const char *path_cwd(struct task *task)
+{
+	if (task->fs->generation != generation)
+		refresh(task);
+	return task->fs->cwd;
+}
+
+static bool path_of_name(struct task *task, const char *name, struct path *path)
+{
+	char text[PATH_MAX];
+	ssize_t len = read_link(name, text);
+
+	if (len < 0)
+		return false;
+	set_below(path, path_root(task), text, (size_t)len);
+	return true;
+}
+
+bool path_of_link(struct task *task, const char *link, struct path *path)
+{
+	char name[PROC_NAME_MAX];
+
+	proc_name(name, task->tid, link);
+	return path_of_name(task, name, path);
+}
+
+bool path_of_fd(struct task *task, int fd, struct path *path)
+{
+	char name[PROC_NAME_MAX];
+
+	if (fd < 0)
+		return false;
+	proc_fd_name(name, task->tid, fd);
+	return path_of_name(task, name, path);
+}
+
+bool path_of_own_fd(struct task *task, int fd, struct path *path)
+{
+	char name[PROC_NAME_MAX];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return path_of_name(task, name, path);
+}
+
+bool path_join(struct task *task, int dirfd, const char *text, size_t len, struct path *path)
+{
+	if (len && text[0] == '/') {
+		path_set(path, text, len);
+		return true;
+	}
+	if (dirfd == AT_FDCWD) {
+		const char *cwd = path_cwd(task);
+
+		path_set(path, cwd, strlen(cwd));
+	} else if (!path_of_fd(task, dirfd, path)) {
+		return false;
+	}
+	if (path->len + 1 + len >= sizeof(path->text))
+		return false;
+	if (len) {
+		path->text[path->len] = '/';
+		memcpy(path->text + path->len + 1, text, len);
+		path->len += 1 + len;
+		path->text[path->len] = '\0';
+	}
+	return true;
+}

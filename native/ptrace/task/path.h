@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths of a traced task as the task itself sees them: below its own root directory. */
+#ifndef ETRACE_PTRACE_PATH_H
+#define ETRACE_PTRACE_PATH_H
+
+#include <limits.h>
+
+#include "task/task.h"
+
+/* Room for a directory and a string after it, each at most PATH_MAX with its null byte. */
+#define JOINED_MAX (2 * PATH_MAX)
+
+struct path {
+	size_t len;
+	char text[JOINED_MAX];
+};
+
+/* Every cached root and working directory is stale: something was renamed or mounted. */
+void path_invalidate_all(void);
+
+/* Those of one task are stale. */
+void path_invalidate(struct fs_state *fs);
+
+/* Root as the tracer sees it, without a slash at the end: "" for the tracer's own. */
+const char *path_root(struct task *task);
+
+/* Working directory inside that root. */
+const char *path_cwd(struct task *task);
+
+/* What /proc/TID/`link` points to, inside the task's root. False when it cannot be read. */
+bool path_of_link(struct task *task, const char *link, struct path *path);
+
+/* Path of an open descriptor. */
+bool path_of_fd(struct task *task, int fd, struct path *path);
+
+/* Path, as the task sees it, of a descriptor that the tracer itself has opened. */
+bool path_of_own_fd(struct task *task, int fd, struct path *path);
+
+void path_set(struct path *path, const char *text, size_t len);
+
+/* `text` made absolute by putting the directory of `dirfd` and a slash before it. */
+bool path_join(struct task *task, int dirfd, const char *text, size_t len, struct path *path);
+
+static inline struct etrace_text path_text(const struct path *path)
+{
+	return (struct etrace_text){ path->text, path->len };
+}
+
+#endif /* ETRACE_PTRACE_PATH_H */
