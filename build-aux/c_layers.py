@@ -55,9 +55,7 @@ def problems(root: Path, layers: tuple[str, ...]) -> list[str]:
 def main(words: list[str]) -> int:
     """Run as a program; see the head of this file."""
     top = Path(words[0]) if words else TOP
-    found = [
-        f"{root}: {line}" for root, layers in LAYERS.items() for line in problems(top / root, layers)
-    ]
+    found = [f"{root}: {line}" for root in LAYERS for line in problems(top / root, LAYERS[root])]
     for line in found:
         print(f"c_layers.py: {line}", file=sys.stderr)
     return 1 if found else 0

@@ -20,7 +20,7 @@ from typing import Any
 from libetrace.image.file import Image, NewColumn, NewTable
 
 from etrace.nfsdb.store import StringTable, open_database, rewrite
-from etrace.query.chosen import Given
+from etrace.query.given.chosen import Given
 from etrace.spec.database import PRODUCTS
 
 REGULAR, GONE = 0x60, 0

@@ -22,12 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod import process, session
-from etrace.capture.kmod.control import Control, Counter, Phase, Request, Started, Status
-from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.owner import Owner, myself
-from etrace.capture.kmod.state import StateDirectory
-from etrace.capture.kmod.tracefs import Tracefs
+from etrace.capture.kmod.sessions import session
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.state import StateDirectory
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import Control, Counter, Phase, Request, Started, Status
+from etrace.capture.kmod.system.owner import Owner, myself
+from etrace.capture.kmod.system.tracefs import Tracefs
 from etrace.errors import CaptureError
 
 COLLECTOR = """\

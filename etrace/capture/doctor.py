@@ -14,8 +14,9 @@ from pathlib import Path
 
 from etrace.capture import registry
 from etrace.capture.backend import Probe
-from etrace.capture.kmod import findings, host
+from etrace.capture.kmod import findings
 from etrace.capture.kmod.findings import Check
+from etrace.capture.kmod.sessions import host
 from etrace.capture.ptrace import status_field
 
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")

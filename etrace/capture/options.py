@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from etrace.capture.kmod.owner import Owner
+    from etrace.capture.kmod.system.owner import Owner
 
 
 class Options:

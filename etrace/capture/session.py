@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from etrace.capture.kmod.owner import Owner
+    from etrace.capture.kmod.system.owner import Owner
 
 TRACE = ".nfsdb"
 STATS = ".nfsdb.stats"
@@ -57,7 +57,7 @@ def owner_of(directory: str) -> Owner | None:
     """
     if os.geteuid() != ROOT or not any(name.endswith(("_UID", "_USER")) for name in os.environ):
         return None
-    from etrace.capture.kmod.owner import invoking
+    from etrace.capture.kmod.system.owner import invoking
 
     owner = invoking(os.environ)
     at = os.path.abspath(directory)
@@ -74,7 +74,7 @@ def prepare(directory: str, owner: Owner | None = None) -> str:
     try:
         if owner is None:
             return _prepare(directory)
-        from etrace.capture.kmod.owner import acting_as
+        from etrace.capture.kmod.system.owner import acting_as
 
         with acting_as(owner):
             return _prepare(directory)

@@ -54,8 +54,8 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the command; return its exit status."""
     args = make_parser().parse_args(argv)
-    from etrace.capture.kmod.host import real
-    from etrace.capture.kmod.owner import need_root
+    from etrace.capture.kmod.sessions.host import real
+    from etrace.capture.kmod.system.owner import need_root
     from etrace.service import listening
     from etrace.service.daemon import Daemon
 

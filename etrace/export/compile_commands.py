@@ -19,7 +19,7 @@ from etrace.compilers import tools
 from etrace.compilers.invocation import without_launchers
 from etrace.errors import EtraceError
 from etrace.query.compiled import sources
-from etrace.query.source_choice import SourceChoice
+from etrace.query.given.source_choice import SourceChoice
 from etrace.spec.database import NONE
 
 NAME = "compile_commands.json"

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 
 from libetrace.image.file import Image
 
-from etrace.query.records import Records
+from etrace.query.classes.records import Records
 
 VARIABLES = {"c": "CC", "c++": "CXX"}
 #: a newline would end the line of a recipe: the shell gets it in a variable

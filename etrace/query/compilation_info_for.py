@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query.chosen import EVERYTHING, Given
 from etrace.query.compiled import compilations, compiled, meant, objects, sources
+from etrace.query.given.chosen import EVERYTHING, Given
 
 
 def _unknown(image: Image, text: bytes) -> EtraceError:

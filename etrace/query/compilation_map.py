@@ -11,7 +11,7 @@ from libetrace.depend.dependencies import Dependencies, join
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
-from etrace.query.kinds import product
+from etrace.query.classes.kinds import product
 from etrace.query.rdeps import rdeps
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import EVERYTHING, Given
-from etrace.query.kinds import product
-from etrace.query.targets import MAGIC, candidates
+from etrace.query.classes.kinds import product
+from etrace.query.given import chosen
+from etrace.query.given.chosen import EVERYTHING, Given
+from etrace.query.given.targets import MAGIC, candidates
 
 
 def sources(image: Image, row: int) -> list[bytes]:

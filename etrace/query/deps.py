@@ -12,9 +12,9 @@ from libetrace.depend.graph import Closure
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
-from etrace.query.nearest_command import nearest_command
-from etrace.query.target_rules import read_targets
-from etrace.query.targets import find_targets
+from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.given.target_rules import read_targets
+from etrace.query.given.targets import find_targets
 from etrace.spec.database import NONE
 
 

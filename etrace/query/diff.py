@@ -2,9 +2,9 @@
 """Two databases -> what changed from one build to the other.
 
 First, commands match when they differ only in the source root and in made-up names of temporary
-files (etrace/query/temporary.py). Then commands of one program match that wrote the same files,
-then those of one program in one directory, in order of time. Files are compared by name and by
-their size when the traces were parsed: a database holds no content.
+files (etrace/query/classes/temporary.py). Then commands of one program match that wrote the same
+files, then those of one program in one directory, in order of time. Files are compared by name and
+by their size when the traces were parsed: a database holds no content.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from libetrace.image.file import Image
 
-from etrace.query.temporary import WRITES, Temporaries
+from etrace.query.classes.temporary import WRITES, Temporaries
 from etrace.spec.database import NONE
 
 ROOT = b"$ROOT"

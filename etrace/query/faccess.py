@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import EVERYTHING, Given
+from etrace.query.given import chosen
+from etrace.query.given.chosen import EVERYTHING, Given
 
 READ, WRITE = 1, 2
 _BITS = (READ, WRITE, READ | WRITE, READ | WRITE)  # by the access bits of a mode

@@ -12,8 +12,8 @@ from libetrace.image.file import Image
 
 from etrace import __version__
 from etrace.errors import EtraceError
+from etrace.query.classes.kinds import Kinds
 from etrace.query.executions import binaries
-from etrace.query.kinds import Kinds
 from etrace.spec.database import NONE
 
 CLONE_THREAD = 0x10000  # clone(2)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import EVERYTHING, Given
-from etrace.query.copies import find_copies
-from etrace.query.kinds import product
-from etrace.query.targets import find_targets
+from etrace.query.classes.copies import find_copies
+from etrace.query.classes.kinds import product
+from etrace.query.given import chosen
+from etrace.query.given.chosen import EVERYTHING, Given
+from etrace.query.given.targets import find_targets
 
 KIND_NAMES = ("archive", "executable", "shared object", "partial link")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import Given
+from etrace.query.given import chosen
+from etrace.query.given.chosen import Given
 from etrace.spec.database import NONE
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from libetrace.depend.dependencies import Dependencies
 from libetrace.depend.rules import Rules
 
-from etrace.query.copies import find_copies
-from etrace.query.target_rules import read_targets
-from etrace.query.targets import find_targets
+from etrace.query.classes.copies import find_copies
+from etrace.query.given.target_rules import read_targets
+from etrace.query.given.targets import find_targets
 
 
 def rdeps(

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import EVERYTHING, Given
+from etrace.query.given import chosen
+from etrace.query.given.chosen import EVERYTHING, Given
 
 
 def ref_files(image: Image, given: Given = EVERYTHING, *, original: bool = False) -> list[bytes]:

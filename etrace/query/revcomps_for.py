@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import Given
+from etrace.query.classes.kinds import Kinds
 from etrace.query.compiled import sources
-from etrace.query.kinds import Kinds
+from etrace.query.given import chosen
+from etrace.query.given.chosen import Given
 from etrace.spec.database import NONE
 
 WRITE_ONLY = 1

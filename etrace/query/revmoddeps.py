@@ -10,9 +10,9 @@ from libetrace.depend.dependencies import Dependencies
 from libetrace.depend.rules import Rules
 
 from etrace.errors import EtraceError
-from etrace.query.names import Names
-from etrace.query.target_rules import read_targets
-from etrace.query.targets import find_targets
+from etrace.query.classes.names import Names
+from etrace.query.given.target_rules import read_targets
+from etrace.query.given.targets import find_targets
 
 
 def revmoddeps(

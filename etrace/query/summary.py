@@ -19,9 +19,9 @@ from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_head
+from etrace.query.classes.file_kinds import FileKind, FileKinds
+from etrace.query.classes.records import Records
 from etrace.query.facts import n_processes
-from etrace.query.file_kinds import FileKind, FileKinds
-from etrace.query.records import Records
 from etrace.spec.database import NONE
 
 ELF_MAGIC = b"\x7fELF"

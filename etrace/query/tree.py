@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import EVERYTHING, Given
+from etrace.query.given import chosen
+from etrace.query.given.chosen import EVERYTHING, Given
 from etrace.spec.database import NONE
 
 

@@ -21,10 +21,10 @@ from libetrace.depend.exclusions import Exclusions, exclusions_of
 from libetrace.depend.rules import Rules
 
 from etrace.errors import EtraceError
+from etrace.query.classes.producing import incidental
 from etrace.query.deps import Walked, walk
-from etrace.query.producing import incidental
-from etrace.query.target_rules import read_target
-from etrace.query.targets import find_targets, nearest_paths
+from etrace.query.given.target_rules import read_target
+from etrace.query.given.targets import find_targets, nearest_paths
 
 N_NEAREST = 5
 

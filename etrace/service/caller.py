@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from etrace.capture.kmod.owner import Owner
+from etrace.capture.kmod.system.owner import Owner
 from etrace.errors import CaptureError
 
 PROC = Path("/proc")

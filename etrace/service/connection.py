@@ -20,12 +20,13 @@ from typing import Any
 
 from etrace.capture import signals
 from etrace.capture.backend import Progress
-from etrace.capture.kmod import collector, process, session, teardown
-from etrace.capture.kmod.control import Control, Counter, Option
-from etrace.capture.kmod.handed import handed
-from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.session import Plan
-from etrace.capture.kmod.state import State
+from etrace.capture.kmod.sessions import collector, session, teardown
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.session import Plan
+from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import Control, Counter, Option
+from etrace.capture.kmod.system.handed import handed
 from etrace.capture.remote import protocol
 from etrace.errors import CaptureError, EtraceError
 from etrace.service.caller import Caller, Target, check_process, check_trace, file_size_limit

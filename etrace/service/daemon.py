@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from etrace.capture.kmod import teardown
-from etrace.capture.kmod.handed import Handed
-from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.sessions import teardown
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.system.handed import Handed
 from etrace.capture.remote import protocol
 from etrace.errors import EtraceError
 from etrace.service.caller import Caller, caller_of

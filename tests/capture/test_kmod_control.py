@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.capture.kmod import control
+from etrace.capture.kmod.system import control
 
 HEADER = Path(__file__).parents[2] / "kmod/include/etrace/control.h"
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from fake_kernel import make_machine
 
-from etrace.capture.kmod import findings, presence
+from etrace.capture.kmod import findings
 from etrace.capture.kmod.findings import Check, Kernel
+from etrace.capture.kmod.loading import presence
 
 OPTIONS = findings.NEEDED_CONFIG + findings.NEEDED_BY_X86
 ALL_CONFIG = "".join(f"CONFIG_{option}=y\n" for option in OPTIONS)

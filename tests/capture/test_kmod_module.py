@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from backends import need_root
 
-from etrace.capture.kmod import module, presence
+from etrace.capture.kmod.loading import module, presence
 from etrace.errors import CaptureError
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from etrace.capture.kmod import netlink, presence
-from etrace.capture.kmod.control import Attribute, Command, Counter, Phase
+from etrace.capture.kmod.loading import presence
+from etrace.capture.kmod.system import netlink
+from etrace.capture.kmod.system.control import Attribute, Command, Counter, Phase
 from etrace.errors import CaptureError
 
 NLA_HEADER = 4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.capture.kmod import probes
+from etrace.capture.kmod.loading import probes
 
 HOOKS = Path(__file__).parents[2] / "kmod/src/probe/hooks.c"
 ALL = tuple(probes.LOST)

@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from backends import need_root
 
-from etrace.capture.kmod import owner, process, survivors
-from etrace.capture.kmod.owner import Owner
+from etrace.capture.kmod.sessions import survivors
+from etrace.capture.kmod.system import owner, process
+from etrace.capture.kmod.system.owner import Owner
 from etrace.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 ASK = (
     f"import sys; sys.path.insert(0, {str(ROOT)!r});"
-    "from etrace.capture.kmod import process; print(process.calling_shell())"
+    "from etrace.capture.kmod.system import process; print(process.calling_shell())"
 )
 LAUNCHER = """\
 #!{python} -SE

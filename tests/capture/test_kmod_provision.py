@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from etrace import __version__
-from etrace.capture.kmod import provision
-from etrace.capture.kmod.provision import Installation
+from etrace.capture.kmod.loading import provision
+from etrace.capture.kmod.loading.provision import Installation
 
 RELEASE = "6.1.0-9-amd64"
 DEBIAN = "/usr/lib/python3/dist-packages/etrace"

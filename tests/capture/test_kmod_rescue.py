@@ -16,8 +16,8 @@ from collector_live import close, content
 from fake_kernel import Machine, begin, ignore, kill
 from ring_buffer import Event, Instance
 
-from etrace.capture.kmod import teardown
-from etrace.capture.kmod.control import Counter
+from etrace.capture.kmod.sessions import teardown
+from etrace.capture.kmod.system.control import Counter
 
 pytestmark = pytest.mark.root
 SECONDS = 30.0

@@ -19,11 +19,13 @@ import pytest
 from fake_kernel import FakeControl, Machine
 
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import presence, process, session, teardown
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.kmod.command import Command
-from etrace.capture.kmod.control import Counter, Option, Request, Started
-from etrace.capture.kmod.owner import myself
+from etrace.capture.kmod.loading import presence
+from etrace.capture.kmod.sessions import session, teardown
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import Counter, Option, Request, Started
+from etrace.capture.kmod.system.owner import myself
 from etrace.errors import CaptureError
 
 pytestmark = pytest.mark.root

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from fake_kernel import NOBODY, Machine, begin, ignore, kill
 
-from etrace.capture.kmod import collector, process, session, teardown
-from etrace.capture.kmod.control import Option, Phase
+from etrace.capture.kmod.sessions import collector, session, teardown
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import Option, Phase
 from etrace.errors import CaptureError
 
 pytestmark = pytest.mark.root

@@ -16,9 +16,11 @@ import pytest
 from backends import need_tool
 from fake_kernel import NOBODY, Machine, begin, ignore, kill, wait_for_collector
 
-from etrace.capture.kmod import collector, ending, probes, process, session, teardown
-from etrace.capture.kmod.control import Counter, Option, Phase
-from etrace.capture.kmod.owner import Owner, myself
+from etrace.capture.kmod.loading import probes
+from etrace.capture.kmod.sessions import collector, ending, session, teardown
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import Counter, Option, Phase
+from etrace.capture.kmod.system.owner import Owner, myself
 from etrace.errors import CaptureError
 
 pytestmark = pytest.mark.root

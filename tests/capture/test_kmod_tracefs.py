@@ -11,9 +11,9 @@ import pytest
 from backends import need_root
 from fake_kernel import make_machine
 
-from etrace.capture.kmod import tracefs
-from etrace.capture.kmod.owner import Owner, acting_as
-from etrace.capture.kmod.tracefs import BufferCounts, Instance, Tracefs
+from etrace.capture.kmod.system import tracefs
+from etrace.capture.kmod.system.owner import Owner, acting_as
+from etrace.capture.kmod.system.tracefs import BufferCounts, Instance, Tracefs
 from etrace.errors import CaptureError
 
 

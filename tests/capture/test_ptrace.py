@@ -9,7 +9,7 @@ import pytest
 
 from etrace.capture import ptrace
 from etrace.capture.backend import Options, Progress
-from etrace.capture.kmod.owner import Owner
+from etrace.capture.kmod.system.owner import Owner
 
 
 def test_options_become_arguments() -> None:

@@ -10,9 +10,9 @@ import pytest
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query import chosen
-from etrace.query.chosen import Given
-from etrace.query.targets import find_path, find_targets
+from etrace.query.given import chosen
+from etrace.query.given.chosen import Given
+from etrace.query.given.targets import find_path, find_targets
 
 
 def test_files_and_programs_are_conditions_to_one_another(image: Image) -> None:

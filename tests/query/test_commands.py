@@ -6,8 +6,8 @@ from __future__ import annotations
 import databases
 from libetrace.image.file import Image
 
-from etrace.query.chosen import Given
 from etrace.query.executions import binaries, commands, execs
+from etrace.query.given.chosen import Given
 
 
 def test_commands_are_the_executions_with_a_program(image: Image) -> None:

@@ -8,11 +8,11 @@ import pytest
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query.chosen import Given
+from etrace.query.classes.records import Records
 from etrace.query.compilation_info_for import compilation_info_for
 from etrace.query.compiled import compiled
-from etrace.query.filters import parse_executions, parse_opens
-from etrace.query.records import Records
+from etrace.query.given.chosen import Given
+from etrace.query.given.filters import parse_executions, parse_opens
 from etrace.query.revcomps_for import revcomps_for, revcomps_map
 
 MAIN, UTIL = b"/src/main.c", b"/src/util.c"

@@ -15,7 +15,7 @@ from libetrace.image.file import Image
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
-from etrace.query.copies import find_copies
+from etrace.query.classes.copies import find_copies
 from etrace.query.linked_modules import linked_modules
 from etrace.query.rdeps import rdeps
 from etrace.query.revmoddeps import revmoddeps

@@ -21,10 +21,10 @@ from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database, rewrite
 from etrace.postprocess import wrappers
 from etrace.query.deps import deps, walk
+from etrace.query.given.target_rules import read_target
 from etrace.query.moddeps import moddeps
 from etrace.query.rdeps import rdeps
 from etrace.query.revmoddeps import revmoddeps
-from etrace.query.target_rules import read_target
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 DATA = Path(__file__).parents[1] / "data"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import databases
 from libetrace.image.file import Image
 
-from etrace.query.chosen import Given
 from etrace.query.faccess import faccess
+from etrace.query.given.chosen import Given
 
 
 def test_the_writer_and_the_reader_of_an_object(image: Image) -> None:

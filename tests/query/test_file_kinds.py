@@ -17,8 +17,8 @@ from libetrace.image.file import Image
 
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
+from etrace.query.classes.file_kinds import FileKind, FileKinds, by_name
 from etrace.query.deps import walk
-from etrace.query.file_kinds import FileKind, FileKinds, by_name
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etrace.query.filters import EXECUTIONS, OPENS, FilterError, Grammar, parse
+from etrace.query.given.filters import EXECUTIONS, OPENS, FilterError, Grammar, parse
 
 
 def meaning(text: str, grammar: Grammar = OPENS) -> list[list[dict[str, str]]]:

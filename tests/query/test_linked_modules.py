@@ -8,8 +8,8 @@ import pytest
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query.chosen import Given
-from etrace.query.filters import parse_opens
+from etrace.query.given.chosen import Given
+from etrace.query.given.filters import parse_opens
 from etrace.query.linked_modules import linked_modules
 
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
+from etrace.query.classes.nearest_command import nearest_command
 from etrace.query.deps import Walked
-from etrace.query.nearest_command import nearest_command
 
 
 @pytest.mark.parametrize(

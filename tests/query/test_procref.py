@@ -6,8 +6,8 @@ from __future__ import annotations
 import databases
 from libetrace.image.file import Image
 
-from etrace.query import chosen
-from etrace.query.chosen import Given
+from etrace.query.given import chosen
+from etrace.query.given.chosen import Given
 from etrace.query.procref import descendants, procref
 from etrace.query.ref_files import ref_files
 

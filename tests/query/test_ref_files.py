@@ -6,7 +6,7 @@ from __future__ import annotations
 import databases
 from libetrace.image.file import Image
 
-from etrace.query.chosen import Given
+from etrace.query.given.chosen import Given
 from etrace.query.ref_files import ref_files
 
 

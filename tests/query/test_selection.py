@@ -11,9 +11,9 @@ from captured_builds import told_database
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query import chosen
-from etrace.query.chosen import Given
-from etrace.query.filters import FilterError, parse_executions, parse_opens
+from etrace.query.given import chosen
+from etrace.query.given.chosen import Given
+from etrace.query.given.filters import FilterError, parse_executions, parse_opens
 
 
 def files(image: Image, *texts: str) -> list[str]:

@@ -17,7 +17,7 @@ from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
 from etrace.query import summary
-from etrace.query.file_kinds import FileKind
+from etrace.query.classes.file_kinds import FileKind
 
 ELF = b"\x7fELF" + bytes(12)
 EXECUTABLE = ELF + b"\x02\x00"

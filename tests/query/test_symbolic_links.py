@@ -6,7 +6,7 @@ from __future__ import annotations
 from builders import TraceBuilder
 from told_builds import NEW, SH, A, B, C, D, Tell, command, names, shell, users
 
-from etrace.query.names import Names
+from etrace.query.classes.names import Names
 
 
 def linked(t: TraceBuilder, target: str = "libf.so.1", path: str = "/w/libf.so") -> TraceBuilder:

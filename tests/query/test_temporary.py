@@ -15,7 +15,7 @@ from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import told_database
 from libetrace.image.file import Image
 
-from etrace.query.temporary import Temporaries
+from etrace.query.classes.temporary import Temporaries
 
 SH, A = 1 << 22 | 9, 2 << 22 | 9
 NEW = O_WRONLY | O_CREAT

@@ -10,8 +10,8 @@ from builders import TraceBuilder
 from captured_builds import told_database
 from libetrace.image.file import Image
 
-from etrace.query.chosen import EVERYTHING, Given
-from etrace.query.records import Records
+from etrace.query.classes.records import Records
+from etrace.query.given.chosen import EVERYTHING, Given
 from etrace.query.tree import tree
 
 SHELL, FORK, CHILD, LAST = (n << 22 | n for n in range(1, 5))

@@ -13,7 +13,7 @@ from libetrace.depend.rules import Rules
 from told_builds import A, B, C, D, E, Tell, command, shell
 
 from etrace.errors import EtraceError
-from etrace.query.targets import nearest_paths
+from etrace.query.given.targets import nearest_paths
 from etrace.query.why import How, Link, Why, why
 
 SH, CC, AS, LD, LATE = (number << 22 | 9 for number in range(1, 6))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.capture.kmod.control import Option
+from etrace.capture.kmod.system.control import Option
 from etrace.capture.remote import protocol
 from etrace.capture.remote.protocol import ProtocolError, read_request, receive, request, send
 

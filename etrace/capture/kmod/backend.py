@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from etrace.capture.kmod import presence
+from etrace.capture.kmod.loading import presence
 from etrace.errors import CaptureError, EtraceError
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from etrace.capture.backend import Outcome, Probe, Progress
-    from etrace.capture.kmod.host import Host
+    from etrace.capture.kmod.sessions.host import Host
     from etrace.capture.options import Options
 
 
@@ -29,7 +29,7 @@ class KmodBackend:
     @property
     def host(self) -> Host:
         """The machine, looked at when first needed."""
-        from etrace.capture.kmod.host import real
+        from etrace.capture.kmod.sessions.host import real
 
         return self._host or real()
 
@@ -41,7 +41,7 @@ class KmodBackend:
             from etrace.capture.remote import service
 
             return service.obstacle()
-        from etrace.capture.kmod import session
+        from etrace.capture.kmod.sessions import session
 
         host = self.host
         try:
@@ -68,7 +68,7 @@ class KmodBackend:
 
             return service.probe()
         from etrace.capture.backend import Probe
-        from etrace.capture.kmod import session
+        from etrace.capture.kmod.sessions import session
 
         try:
             session.attempt_to_load(self.host)

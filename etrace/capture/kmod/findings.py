@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from etrace.capture.kmod import presence, provision
-from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.loading import presence, provision
+from etrace.capture.kmod.sessions.host import Host
 from etrace.errors import CaptureError
 
 SIGN_HINT = (

@@ -18,13 +18,14 @@ from typing import Any, Protocol
 
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import collector, process, session, survivors, teardown
 from etrace.capture.kmod.command import Command, Ended
-from etrace.capture.kmod.control import Control, Counter, Option
-from etrace.capture.kmod.ending import Ending
-from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.owner import myself
-from etrace.capture.kmod.state import State
+from etrace.capture.kmod.sessions import collector, session, survivors, teardown
+from etrace.capture.kmod.sessions.ending import Ending
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import Control, Counter, Option
+from etrace.capture.kmod.system.owner import myself
 from etrace.capture.session import told_aside
 from etrace.errors import CaptureError
 from etrace.figures import agree

@@ -14,10 +14,10 @@ from typing import Any
 
 from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.kmod.command import Command
-from etrace.capture.kmod.ending import STOPPED, Ending, Loss
-from etrace.capture.kmod.output import PARTIAL, Output, identity_of, open_output
-from etrace.capture.kmod.owner import myself
 from etrace.capture.kmod.run import Run
+from etrace.capture.kmod.sessions.ending import STOPPED, Ending, Loss
+from etrace.capture.kmod.system.output import PARTIAL, Output, identity_of, open_output
+from etrace.capture.kmod.system.owner import myself
 from etrace.capture.remote import protocol, service
 from etrace.capture.session import STATS, TRACE
 from etrace.errors import CaptureError

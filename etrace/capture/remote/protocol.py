@@ -13,7 +13,7 @@ import os
 import socket
 from typing import Any
 
-from etrace.capture.kmod.control import Option
+from etrace.capture.kmod.system.control import Option
 from etrace.errors import CaptureError
 
 VERSION = 1

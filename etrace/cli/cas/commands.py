@@ -13,10 +13,10 @@ from etrace.cli.show import output
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Executions, document
 from etrace.errors import UsageError
+from etrace.query.classes.kinds import Kinds
 from etrace.query.compiled import sources
 from etrace.query.executions import commands
-from etrace.query.kinds import Kinds
-from etrace.query.source_choice import SourceChoice
+from etrace.query.given.source_choice import SourceChoice
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

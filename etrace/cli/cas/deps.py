@@ -17,8 +17,8 @@ from etrace.cli.options import walk as walking
 from etrace.cli.options.kinds import KindOf
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Executions, Facts, Files, Paths
+from etrace.query.classes.file_kinds import USUAL, FileKinds
 from etrace.query.deps import Walked, walk
-from etrace.query.file_kinds import USUAL, FileKinds
 
 #: it reads an image that was not scanned: see program.run_pipeline
 CHECKS_ROWS = True
@@ -96,7 +96,7 @@ def _pairs(record: Mapping[str, Any]) -> str:
 
 def _map(dependencies: Dependencies, args: argparse.Namespace) -> Mapping[str, Any]:
     from etrace.query.compilation_map import compilation_map, reverse_map
-    from etrace.query.targets import find_targets
+    from etrace.query.given.targets import find_targets
 
     rows = find_targets(dependencies.image, walking.targets(args), is_exact=not args.fed)
     of = compilation_map if args.cdm else reverse_map

@@ -16,8 +16,8 @@ from libetrace.image.file import Image
 from etrace.cli.ending import printable
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
+from etrace.query.classes.records import Records
 from etrace.query.diff import Changed, Delta, Difference, diff
-from etrace.query.records import Records
 
 SAME, DIFFERENT, TROUBLE = 0, 1, 2
 

@@ -12,8 +12,8 @@ from libetrace.image.file import Image
 from etrace.cli.options import selection as selecting
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Facts
+from etrace.query.classes.records import Records
 from etrace.query.faccess import faccess
-from etrace.query.records import Records
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from etrace.cli.options import selection as selecting
 from etrace.cli.options import walk as walking
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Paths
-from etrace.query.file_kinds import LASTING, FileKinds
+from etrace.query.classes.file_kinds import LASTING, FileKinds
 from etrace.query.moddeps import moddeps
 
 #: it reads an image that was not scanned: see program.run_pipeline

@@ -215,7 +215,7 @@ def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step:
     """
     if step.command.name not in _OF_OPENS:
         return
-    from etrace.query.filters import is_of_opens, parse_opens
+    from etrace.query.given.filters import is_of_opens, parse_opens
 
     lost = {
         "--filter": is_of_opens(parse_opens(getattr(before, "filters", ()))) and not given.filters,

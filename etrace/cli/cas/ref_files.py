@@ -10,7 +10,7 @@ from libetrace.image.file import Image
 from etrace.cli.options import selection as selecting
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Opens, Paths
-from etrace.query import chosen
+from etrace.query.given import chosen
 from etrace.query.ref_files import ref_files
 
 

@@ -17,7 +17,7 @@ from etrace.cli.ending import printable
 from etrace.cli.options import walk as walking
 from etrace.cli.options.common import add_database
 from etrace.nfsdb.store import open_database
-from etrace.query.records import Records
+from etrace.query.classes.records import Records
 from etrace.query.why import Why, why
 
 DEPENDS, DEPENDS_NOT = 0, 1

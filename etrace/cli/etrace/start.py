@@ -7,9 +7,10 @@ import argparse
 import os
 from pathlib import Path
 
-from etrace.capture.kmod import cgroup, host, process, session
-from etrace.capture.kmod.control import Option
-from etrace.capture.kmod.owner import invoking, need_root
+from etrace.capture.kmod.sessions import host, session
+from etrace.capture.kmod.system import cgroup, process
+from etrace.capture.kmod.system.control import Option
+from etrace.capture.kmod.system.owner import invoking, need_root
 from etrace.cli.ending import tell
 from etrace.cli.options.common import add_output, positive
 from etrace.errors import UsageError

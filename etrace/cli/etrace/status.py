@@ -8,9 +8,10 @@ import json
 import time
 from typing import Any
 
-from etrace.capture.kmod import host, probes, session
-from etrace.capture.kmod.control import Counter, Phase, Status
-from etrace.capture.kmod.session import View
+from etrace.capture.kmod.loading import probes
+from etrace.capture.kmod.sessions import host, session
+from etrace.capture.kmod.sessions.session import View
+from etrace.capture.kmod.system.control import Counter, Phase, Status
 from etrace.cli.ending import printable
 from etrace.cli.show.figures import count, size
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import argparse
 import os
 
-from etrace.capture.kmod import host, teardown
-from etrace.capture.kmod.ending import Ending
+from etrace.capture.kmod.sessions import host, teardown
+from etrace.capture.kmod.sessions.ending import Ending
 from etrace.capture.session import told_aside
 from etrace.cli.ending import tell
 from etrace.cli.etrace.captured import report

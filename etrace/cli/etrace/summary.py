@@ -18,8 +18,8 @@ from etrace.errors import UsageError
 from etrace.nfsdb.files import locate
 from etrace.nfsdb.store import open_database
 from etrace.query import summary
-from etrace.query.file_kinds import USUAL, FileKind
-from etrace.query.origin import origin_of
+from etrace.query.classes.file_kinds import USUAL, FileKind
+from etrace.query.given.origin import origin_of
 from etrace.query.summary import Execution, Product, Program, Summary
 
 #: nouns of the kinds; empty for those that `cas deps` hides by default

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
 from etrace.cli.ending import tell
-from etrace.query.file_kinds import FileKind
+from etrace.query.classes.file_kinds import FileKind
 
 #: row of `paths` -> its kind
 KindOf: TypeAlias = Callable[[int], FileKind]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from libetrace.image.file import Image
 
 from etrace.cli.options.common import add_binaries, add_paths, add_pids
-from etrace.query.chosen import Given, paths_that_hold
-from etrace.query.filters import parse_executions, parse_opens
+from etrace.query.given.chosen import Given, paths_that_hold
+from etrace.query.given.filters import parse_executions, parse_opens
 
 FILTER_HELP = "files that match TEXT: [path=*.h,type=wc]and[access=r]; see docs/filters.md"
 COMMAND_HELP = "commands that match TEXT: [bin=/gcc]or[cmd= -c ]; see docs/filters.md"

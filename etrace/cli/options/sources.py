@@ -10,9 +10,9 @@ from libetrace.image.file import Image
 
 from etrace.cli.ending import tell
 from etrace.cli.show.figures import count
-from etrace.query import source_choice
-from etrace.query.filters import parse_opens
-from etrace.query.source_choice import SourceChoice
+from etrace.query.given import source_choice
+from etrace.query.given.filters import parse_opens
+from etrace.query.given.source_choice import SourceChoice
 
 #: reason -> words
 _WORDS = {

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from libetrace.image.file import Image
 
 from etrace.cli.show.answer import Answer, Style
-from etrace.query.records import Records
+from etrace.query.classes.records import Records
 
 if TYPE_CHECKING:
-    from etrace.query.file_kinds import FileKind
+    from etrace.query.classes.file_kinds import FileKind
     from etrace.query.linked_modules import Module
 
 Record = Mapping[str, Any]

@@ -13,8 +13,10 @@ import pytest
 from backends import need_root
 from fake_kernel import Machine, make_machine
 
-from etrace.capture.kmod import cgroup, host, probes
-from etrace.capture.kmod.control import Counter, Option, Phase
+from etrace.capture.kmod.loading import probes
+from etrace.capture.kmod.sessions import host
+from etrace.capture.kmod.system import cgroup
+from etrace.capture.kmod.system.control import Counter, Option, Phase
 from etrace.cli.main import etrace
 
 pytestmark = pytest.mark.root

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod import probes
-from etrace.capture.kmod.control import Counter, Phase, Status
-from etrace.capture.kmod.tracefs import BufferCounts
+from etrace.capture.kmod.loading import probes
+from etrace.capture.kmod.system.control import Counter, Phase, Status
+from etrace.capture.kmod.system.tracefs import BufferCounts
 from etrace.figures import agree
 
 BACKEND = "kmod"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from etrace.capture.kmod.owner import Owner, acting_as
+from etrace.capture.kmod.system.owner import Owner, acting_as
 from etrace.capture.session import (
     OLD_SUFFIX,
     SIDE_SUFFIXES,

@@ -14,8 +14,8 @@ from libetrace.core import errors
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query.filters import Filter, FilterError, Part
-from etrace.query.kinds import product
+from etrace.query.classes.kinds import product
+from etrace.query.given.filters import Filter, FilterError, Part
 
 Conditions = list[tuple[Any, ...]]
 Rows = Sequence[int]

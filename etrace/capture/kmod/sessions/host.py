@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from etrace.capture.kmod import collector
-from etrace.capture.kmod.control import Control
-from etrace.capture.kmod.module import KernelModules, Modules
-from etrace.capture.kmod.state import StateDirectory
-from etrace.capture.kmod.tracefs import Tracefs
+from etrace.capture.kmod.loading.module import KernelModules, Modules
+from etrace.capture.kmod.sessions import collector
+from etrace.capture.kmod.sessions.state import StateDirectory
+from etrace.capture.kmod.system.control import Control
+from etrace.capture.kmod.system.tracefs import Tracefs
 
 
 def connect() -> Control:
     """Return a connection to the module of this kernel."""
-    from etrace.capture.kmod.netlink import NetlinkControl  # noqa: PLC0415  slow to import
+    from etrace.capture.kmod.system.netlink import NetlinkControl  # noqa: PLC0415  slow to import
 
     return NetlinkControl()
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 
 from libetrace.image.file import Image
 
-from etrace.query.chosen import paths_that_hold
-from etrace.query.filters import Filter
-from etrace.query.targets import find_path
-from etrace.query.temporary import Temporaries
+from etrace.query.classes.temporary import Temporaries
+from etrace.query.given.chosen import paths_that_hold
+from etrace.query.given.filters import Filter
+from etrace.query.given.targets import find_path
 
 TEMPORARY = "temporary"
 STDIN = "read from standard input"

@@ -20,8 +20,8 @@ from typing import Any
 
 import etrace
 from etrace.capture.backend import Progress
-from etrace.capture.kmod.module import CLEAN_ENVIRONMENT
-from etrace.capture.kmod.process import Process, identify
+from etrace.capture.kmod.loading.module import CLEAN_ENVIRONMENT
+from etrace.capture.kmod.system.process import Process, identify
 from etrace.errors import CaptureError
 from etrace.figures import count
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod.handed import GONE, Handed
-from etrace.capture.kmod.output import ZSTD_SUFFIX, Output
-from etrace.capture.kmod.owner import Owner
-from etrace.capture.kmod.process import Process
+from etrace.capture.kmod.system.handed import GONE, Handed
+from etrace.capture.kmod.system.output import ZSTD_SUFFIX, Output
+from etrace.capture.kmod.system.owner import Owner
+from etrace.capture.kmod.system.process import Process
 from etrace.errors import CaptureError
 
 DIRECTORY = Path("/run/etrace")

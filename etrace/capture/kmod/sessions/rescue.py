@@ -12,9 +12,9 @@ import contextlib
 import os
 from typing import Any
 
-from etrace.capture.kmod import collector
-from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.state import State
+from etrace.capture.kmod.sessions import collector
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.state import State
 from etrace.errors import CaptureError
 from etrace.figures import count
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from libetrace.image.file import Image
 
-from etrace.query.file_kinds import FileKinds
-from etrace.query.kinds import Kinds
+from etrace.query.classes.file_kinds import FileKinds
+from etrace.query.classes.kinds import Kinds
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
 LETTERS = ("r", "w", "rw", "rw")

@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from etrace.capture import signals
-from etrace.capture.kmod import collector, probes, process
-from etrace.capture.kmod.control import INSTANCE, Control, Option, Phase, Request, Status
-from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.output import PARTIAL, ZSTD_SUFFIX, Output, identity_of, open_output
-from etrace.capture.kmod.owner import Owner, need_root
-from etrace.capture.kmod.state import State
-from etrace.capture.kmod.teardown import (
+from etrace.capture.kmod.loading import probes
+from etrace.capture.kmod.sessions import collector
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod.sessions.teardown import (
     Check,
     Tell,
     attempt,
@@ -32,7 +30,11 @@ from etrace.capture.kmod.teardown import (
     refuse_when_driven,
     take_apart,
 )
-from etrace.capture.kmod.tracefs import Instance
+from etrace.capture.kmod.system import process
+from etrace.capture.kmod.system.control import INSTANCE, Control, Option, Phase, Request, Status
+from etrace.capture.kmod.system.output import PARTIAL, ZSTD_SUFFIX, Output, identity_of, open_output
+from etrace.capture.kmod.system.owner import Owner, need_root
+from etrace.capture.kmod.system.tracefs import Instance
 from etrace.capture.session import STATS, TRACE
 from etrace.errors import CaptureError
 

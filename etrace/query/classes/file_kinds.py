@@ -19,8 +19,8 @@ from libetrace.depend.masks import row_mask
 from libetrace.depend.path_opens import LOADABLE, PLUGIN, PathOpens
 from libetrace.image.file import Image
 
-from etrace.query.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
-from etrace.query.temporary import Temporaries
+from etrace.query.classes.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
+from etrace.query.classes.temporary import Temporaries
 from etrace.spec.database import file_type
 
 

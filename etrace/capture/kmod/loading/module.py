@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from etrace.capture.kmod.presence import (
+from etrace.capture.kmod.loading.presence import (
     FILE,
     NAME,
     fitting_candidate,

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from etrace.capture.kmod import process
+from etrace.capture.kmod.system import process
 
 PID_MASK = (1 << 22) - 1
 LIFE = re.compile(rb"^(\d+),\d+,\d+,\d+!(?:SchedFork\|pid=(\d+)|Exit\|)", re.MULTILINE)

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import etrace
-from etrace.capture.kmod import presence
+from etrace.capture.kmod.loading import presence
 
 WHAT = "build and install it for this kernel: "
 

@@ -10,8 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from etrace.capture.kmod.output import Output, identity_of
-from etrace.capture.kmod.owner import Owner, acting_as
+from etrace.capture.kmod.system.output import Output, identity_of
+from etrace.capture.kmod.system.owner import Owner, acting_as
 from etrace.errors import CaptureError
 
 #: of a session whose service died: the user's process alone still has the file

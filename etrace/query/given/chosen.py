@@ -15,9 +15,9 @@ from typing import NamedTuple
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.query.filters import Filter
-from etrace.query.selection import select_executions, select_opens
-from etrace.query.targets import find_targets
+from etrace.query.given.filters import Filter
+from etrace.query.given.selection import select_executions, select_opens
+from etrace.query.given.targets import find_targets
 
 Rows = Sequence[int]
 

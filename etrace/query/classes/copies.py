@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 
 from libetrace.image.file import Image
 
-from etrace.query.kinds import product
-from etrace.query.names import GONE, LINKED, RENAMED, Names
+from etrace.query.classes.kinds import product
+from etrace.query.classes.names import GONE, LINKED, RENAMED, Names
 from etrace.spec.database import ACCESS, EXISTS, NONE
 
 READ, WRITE = 0, 1

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 from etrace.capture import signals
-from etrace.capture.kmod import collector, ending
-from etrace.capture.kmod.control import Control, Status
-from etrace.capture.kmod.ending import Ending, Evidence
-from etrace.capture.kmod.host import Host
-from etrace.capture.kmod.owner import need_root
-from etrace.capture.kmod.rescue import rescue
-from etrace.capture.kmod.state import State
-from etrace.capture.kmod.tracefs import BufferCounts, Instance
+from etrace.capture.kmod.sessions import collector, ending
+from etrace.capture.kmod.sessions.ending import Ending, Evidence
+from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.rescue import rescue
+from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod.system.control import Control, Status
+from etrace.capture.kmod.system.owner import need_root
+from etrace.capture.kmod.system.tracefs import BufferCounts, Instance
 from etrace.errors import CaptureError, EtraceError
 from etrace.figures import agree
 

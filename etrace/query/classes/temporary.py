@@ -17,7 +17,7 @@ from typing import NamedTuple
 from libetrace.depend.path_opens import PathOpens
 from libetrace.image.file import Image
 
-from etrace.query.nearest_command import nearest_command
+from etrace.query.classes.nearest_command import nearest_command
 from etrace.spec.database import NONE
 
 WRITES = 3  # bits of opens.mode

@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from etrace.capture.kmod import presence
-from etrace.capture.kmod.control import (
+from etrace.capture.kmod.loading import presence
+from etrace.capture.kmod.system.control import (
     FAMILY,
     VERSION,
     Attribute,
