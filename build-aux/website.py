@@ -26,7 +26,7 @@ from textwrap import dedent
 
 import libetrace
 
-from etrace.cli.manual.declarations import Program, etrace_cat, etraced, programs
+from etrace.cli.manual.declarations import Program, etrace_cat, etraced, programs, tracer
 from etrace.render import render, write_whole
 
 TOP = Path(__file__).resolve().parents[1]
@@ -74,6 +74,7 @@ def command_pages() -> Iterator[tuple[str, str]]:
     """Yield the page of each program."""
     declared: tuple[Program, ...] = (
         *programs(),
+        tracer(),
         etraced(),
         etrace_cat(Path(sys.executable).parent / "etrace_cat"),
     )

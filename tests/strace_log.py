@@ -18,6 +18,8 @@ from trace_lines import Event, Line, Trace, events
 
 Fact = tuple[object, ...]
 Tasks = dict[str, list[Fact]]
+#: working directory and argv of a program that was started
+Call = tuple[bytes, list[bytes]]
 
 CALLS = (
     "execve,execveat,open,openat,openat2,creat,close,close_range,pipe,pipe2,dup,dup2,dup3,fcntl,?fcntl64,"
@@ -62,6 +64,7 @@ class _Task:
     def __init__(self, prefix: Path, cwd: bytes, name: str, tasks: Tasks) -> None:
         self.prefix, self.cwd, self.name, self.tasks = prefix, cwd, name, tasks
         self.facts: list[Fact] = []
+        self.ran: list[Call] = []
         self.n_children = 0
 
     def read(self, pid: int) -> None:
@@ -86,11 +89,14 @@ class _Task:
         child = _Task(self.prefix, self.cwd, f"{self.name}.{self.n_children}", self.tasks)
         self.facts.append(("fork", child.name))
         child.read(result)
+        self.ran += child.ran
 
     def on_exec(self, name: str, args: str, result: int, path: bytes) -> None:
         if result == 0:
             argv = args[args.index("[") : args.index("]")]
-            self.facts.append(("exec", *(stable(unhex(word)) for word in STRING.findall(argv))))
+            words = [unhex(word) for word in STRING.findall(argv)]
+            self.facts.append(("exec", *map(stable, words)))
+            self.ran.append((self.cwd, words))
 
     def on_open(self, name: str, args: str, result: int, path: bytes) -> None:
         if result < 0:
@@ -165,6 +171,15 @@ def _status(how: str, what: str) -> int:
 
 def from_strace(prefix: Path, cwd: bytes) -> Tasks:
     """Read the files of one run; tasks are named as in trace_lines."""
+    return _read(prefix, cwd).tasks
+
+
+def calls(prefix: Path, cwd: bytes) -> list[Call]:
+    """Return the programs that one run started, task by task."""
+    return _read(prefix, cwd).ran
+
+
+def _read(prefix: Path, cwd: bytes) -> _Task:
     pids = set()
     children = set()
     for file in prefix.parent.glob(f"{prefix.name}.*"):
@@ -175,9 +190,9 @@ def from_strace(prefix: Path, cwd: bytes) -> Tasks:
             if call and CALL_KIND.get(call[1]) == "fork" and call[3] != "?":
                 children.add(int(call[3]))
     (root,) = pids - children
-    tasks: Tasks = {}
-    _Task(prefix, cwd, "1", tasks).read(root)
-    return tasks
+    task = _Task(prefix, cwd, "1", {})
+    task.read(root)
+    return task
 
 
 def from_trace(trace: Trace, names: dict[int, str]) -> Tasks:

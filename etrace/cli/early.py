@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-PROGRAMS = ("cas", "etrace", "etrace_parser")
+PROGRAMS = ("cas", "etrace", "etrace_parser", "unix-tracer")
 SIGINT = 2
 STDERR = 2
 #: imports make 20,000 objects that stay; a search for garbage among them takes 15 M instructions

@@ -154,3 +154,15 @@ def etraced(argv: list[str] | None = None) -> int:
         return program.main(words)
 
     return guarded("etraced", run)
+
+
+def unix_tracer(argv: list[str] | None = None) -> int:
+    """`unix-tracer [OPTION]... -- COMMAND`."""
+    words = sys.argv[1:] if argv is None else argv
+
+    def run() -> int:
+        from etrace.cli import unix_tracer as program
+
+        return program.main(words)
+
+    return guarded("unix-tracer", run)

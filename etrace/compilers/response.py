@@ -81,12 +81,16 @@ def _literal(match: re.Match[bytes]) -> bytes:
     return _ESCAPED.sub(rb"\1", single if single is not None else double)
 
 
+def _names_file(argument: bytes) -> bool:
+    return argument.startswith(b"@") and len(argument) > 1
+
+
 class ResponseFiles:
     """Expands the command lines of one database."""
 
-    def __init__(self, captured: Captured | None = None) -> None:
-        """Without `captured` all files are read as they are now."""
-        self._captured = captured
+    def __init__(self, captured: Captured | None = None, *, reads_disk: bool = True) -> None:
+        """Files that `captured` does not have are read as they are now if `reads_disk`."""
+        self._captured, self._reads_disk = captured, reads_disk
         self._words: dict[tuple[int, bytes], tuple[list[bytes], int]] = {}
         self._n_remembered = 0
         self._counted = set[int]()
@@ -94,24 +98,44 @@ class ResponseFiles:
         self._n_expanded_left = MAX_EXPANDED_BYTES
 
     def expand(
-        self, argv: Sequence[bytes], cwd: bytes | os.PathLike[str], upid: int = 0
+        self,
+        argv: Sequence[bytes],
+        cwd: bytes | os.PathLike[str],
+        upid: int = 0,
+        *,
+        keeps_missing: bool = False,
     ) -> Expanded:
         """Replace each `@FILE` by the arguments in FILE, nested ones too.
 
-        Relative names are to `cwd`; `upid` ran the command. An argument whose file cannot be read
-        is left out and its path listed. argv[0] stays.
+        Relative names are to `cwd`; `upid` ran the command. The path of a file that cannot be read
+        is listed, and its argument is left out unless `keeps_missing`. argv[0] stays.
         """
         if not any(argument.startswith(b"@") for argument in argv[1:]):
             return Expanded(tuple(argv))
-        return self._expand(argv, os.fsencode(cwd), upid)
+        return self._expand(argv, os.fsencode(cwd), upid, keeps_missing)
 
-    def _expand(self, argv: Sequence[bytes], cwd: bytes, upid: int) -> Expanded:
+    def text(self, argv: Sequence[bytes], cwd: bytes, upid: int = 0) -> bytes | None:
+        """Return what all response files of a command line hold, None when none can be read.
+
+        The contents stand in order, a newline between them; in place of a word `@FILE` stands the
+        content of that file. Splitting the text gives the words that `expand` puts in.
+        """
+        if not any(argument.startswith(b"@") for argument in argv[1:]):
+            return None
+        inliner = _Inliner(self, cwd, upid)
+        named = (argument for argument in argv[1:] if _names_file(argument))
+        found = [text for text in map(inliner.text, named) if text is not None]
+        return b"\n".join(found) if found else None
+
+    def _expand(
+        self, argv: Sequence[bytes], cwd: bytes, upid: int, keeps_missing: bool
+    ) -> Expanded:
         out, missing = list(argv[:1]), dict[bytes, None]()
         todo = [(argument, 0) for argument in reversed(argv[1:])]
         n_files, n_left = 0, MAX_COMMAND_BYTES
         while todo:
             argument, depth = todo.pop()
-            if not argument.startswith(b"@") or len(argument) == 1:
+            if not _names_file(argument):
                 out.append(argument)
                 continue
             path = os.path.join(cwd, argument[1:])  # noqa: PTH118  bytes
@@ -121,6 +145,8 @@ class ResponseFiles:
             n_files += 1
             if found is None:
                 missing[path] = None
+                if keeps_missing:
+                    out.append(argument)
                 continue
             words, n_bytes = found
             n_left -= n_bytes
@@ -134,12 +160,25 @@ class ResponseFiles:
         key = (0 if text is None else upid, path)
         found = self._words.get(key)
         if found is None:
+            text = self.read(upid, path, n_left)
             if text is None:
-                text = read_regular(path, min(MAX_FILE_BYTES, n_left))
-            if text is None or len(text) > n_left or not self._counts(text):
                 return None
             found = self._remember(key, text)
         return found if found[1] <= n_left else None
+
+    def read(self, upid: int, path: bytes, n_left: int) -> bytes | None:
+        """Return the content of a file of at most `n_left` bytes, None beyond the limits."""
+        text = None if self._captured is None else self._captured(upid, path)
+        if text is None and self._reads_disk:
+            text = read_regular(path, min(MAX_FILE_BYTES, n_left))
+        if text is None or len(text) > n_left or not self._counts(text):
+            return None
+        return text
+
+    def take(self, n_bytes: int) -> bool:
+        """Count bytes of an expanded command line; False beyond the limit for all commands."""
+        self._n_expanded_left -= n_bytes
+        return self._n_expanded_left >= 0
 
     def _counts(self, text: bytes) -> bool:
         """Tell whether a content is within the limit of all, which counts each one once."""
@@ -159,3 +198,31 @@ class ResponseFiles:
             self._n_remembered = len(text)
         found = self._words[key] = (split(text), len(text))
         return found
+
+
+class _Inliner:
+    """Puts the contents of the files of one command line into each other, within the limits."""
+
+    def __init__(self, files: ResponseFiles, cwd: bytes, upid: int) -> None:
+        self._files, self._cwd, self._upid = files, cwd, upid
+        self._n_files, self._n_left = 0, MAX_COMMAND_BYTES
+
+    def text(self, argument: bytes, depth: int = 0) -> bytes | None:
+        """Return the content of `@FILE` with that of nested ones; None when it cannot be read."""
+        if self._n_files >= MAX_FILES or depth >= MAX_DEPTH:
+            return None
+        self._n_files += 1
+        path = os.path.join(self._cwd, argument[1:])  # noqa: PTH118  bytes
+        text = self._files.read(self._upid, path, self._n_left)
+        if text is None or not self._files.take(len(text)):
+            return None
+        self._n_left -= len(text)
+        if b"@" not in text:
+            return text
+
+        def inlined(match: re.Match[bytes]) -> bytes:
+            word = _unquoted(match[0])
+            found = self.text(word, depth + 1) if _names_file(word) else None
+            return match[0] if found is None else found
+
+        return _WORD.sub(inlined, text)

@@ -26,7 +26,7 @@ def test_every_command_is_on_the_page_of_its_program(website: ModuleType) -> Non
     pages = dict(website.command_pages())
     assert set(pages) == {
         f"commands/{name}.md"
-        for name in ("cas", "etrace", "etrace_cat", "etrace_parser", "etraced")
+        for name in ("cas", "etrace", "etrace_cat", "etrace_parser", "etraced", "unix-tracer")
     }
     titles = re.findall(r"^### (.*)$", pages["commands/cas.md"], re.MULTILINE)
     assert sorted(titles) == sorted(", ".join((c.name, *c.aliases)) for c in cas.COMMANDS)

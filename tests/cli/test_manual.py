@@ -15,7 +15,7 @@ from etrace.cli.manual import declarations
 from etrace.cli.manual import pages as manual
 
 TOP = Path(__file__).parents[2]
-NAMES = ("cas.1", "etrace.1", "etrace_cat.1", "etrace_parser.1", "etraced.8")
+NAMES = ("cas.1", "etrace.1", "etrace_cat.1", "etrace_parser.1", "etraced.8", "unix-tracer.1")
 
 
 @pytest.fixture(scope="module")

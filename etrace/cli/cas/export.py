@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas export`: the database as `.nfsdb.json`, compile_commands.json or Parquet files."""
+"""`cas export`: the database in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options import selection as selecting
 from etrace.cli.options import sources as source_options
 from etrace.cli.options.common import add_database
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
     from libetrace.image.file import Image
 
 
-FORMATS = ("json", "compile_commands", "parquet")
+FORMATS = ("json", "compile_commands", "build-spec", "parquet")
+#: format -> the attributes of its own options
+OWN = {
+    "compile_commands": ("existing", "below", "all", "filters"),
+    "build-spec": spec_options.NAMES,
+}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +43,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("for compile_commands")
     source_options.add_sources(group)
     selecting.add_filter(group)
+    spec_options.add_all(parser.add_argument_group("for build-spec"))
 
 
 def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
@@ -65,6 +72,18 @@ def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], obje
     return write
 
 
+def write_build_spec(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
+    """Return the function that writes the build spec."""
+    from etrace.export import build_spec
+
+    def write(image: Image, stream: BinaryIO) -> None:
+        spec = build_spec.BuildSpec(image, spec_options.known(args))
+        written = build_spec.write(stream, spec, is_debug=args.debug, expands=args.expand)
+        spec_options.tell_empty("cas", written)
+
+    return write
+
+
 def export_parquet(args: argparse.Namespace) -> None:
     """Write a Parquet file for each table."""
     from etrace.export.parquet import write_parquet
@@ -80,19 +99,26 @@ def export_parquet(args: argparse.Namespace) -> None:
     print(f"{count(len(written), 'table')} in {os.fspath(args.directory)}")
 
 
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuse options of another format. UsageError."""
+    for owner, names in OWN.items():
+        for name in names:
+            if owner != args.format and getattr(args, name):
+                option = f"--{name.removesuffix('s') if name == 'filters' else name}"
+                raise UsageError(f"{option} is for {owner}", "leave it out")
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `cas export`."""
-    if args.format != "compile_commands":
-        for name in ("existing", "below", "all", "filters"):
-            if getattr(args, name):
-                option = f"--{name.removesuffix('s')}"
-                raise UsageError(f"{option} is for compile_commands", "leave it out")
+    _check_options(args)
     if args.format == "json":
         from etrace.nfsdb.to_json import write_json
 
         export_file(args, write_json)
     elif args.format == "compile_commands":
         export_file(args, write_commands(args))
+    elif args.format == "build-spec":
+        export_file(args, write_build_spec(args))
     else:
         export_parquet(args)
     return 0

@@ -93,7 +93,7 @@ QUERIES: tuple[CasCommand, ...] = (
 PLAIN: tuple[CasCommand, ...] = (
     CasCommand("parse", (), "parse", "make a database from a trace"),
     CasCommand("cache", (), "cache", "make the image again when it is stale or damaged"),
-    CasCommand("export", (), "export", "write compile_commands.json, JSON or Parquet"),
+    CasCommand("export", (), "export", "write compile_commands.json, a build spec, JSON, .."),
     CasCommand("sql", (), "sql", "query the database in SQL with DuckDB"),
     CasCommand(
         "pp",

@@ -128,7 +128,7 @@ def _capture(backend: Backend, command: list[str], options: Options, quiet: bool
         return backend.run(command, options, lambda p: line.show(status_fields(p, line.elapsed)))
 
 
-def _end_like(outcome: Outcome) -> int:
+def end_like(outcome: Outcome) -> int:
     """End as the command ended: by the same signal, so that a shell sees no difference."""
     if outcome.signal:
         import resource
@@ -175,4 +175,4 @@ def run(args: Any) -> int:
         from etrace.cli.etrace.captured import report
 
         report(outcome.stats, options.trace)
-    return _end_like(outcome)
+    return end_like(outcome)

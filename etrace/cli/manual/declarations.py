@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from etrace.cli import etraced as service
-from etrace.cli import main, parser, xray
+from etrace.cli import main, parser, unix_tracer, xray
 from etrace.cli.cas import program as cas
 from etrace.errors import EtraceError
 
@@ -196,6 +196,13 @@ def etraced() -> Program:
     summary = service.SUMMARY
     body = _command(service.PROGRAM, summary, service.make_parser())
     return Program(service.PROGRAM, summary, ("[OPTION]...",), body, (), EXIT_STATUS, 8)
+
+
+def tracer() -> Program:
+    """Return the declaration of unix-tracer: what is completed there is another command."""
+    body = _command(unix_tracer.PROGRAM, unix_tracer.SUMMARY, unix_tracer.make_parser())
+    usage = (unix_tracer.USAGE.removeprefix(f"{unix_tracer.PROGRAM} "),)
+    return Program(unix_tracer.PROGRAM, unix_tracer.SUMMARY, usage, body)
 
 
 # ---- a C program ----

@@ -16,13 +16,15 @@ from itertools import groupby
 from pathlib import Path
 
 from etrace import __version__
-from etrace.cli.manual.declarations import Program, etrace_cat, etraced, programs
+from etrace.cli.manual.declarations import Program, etrace_cat, etraced, programs, tracer
 from etrace.errors import EtraceError
 from etrace.render import render, write_or_check
 
 TEMPLATE = Path(__file__).with_name("templates") / "man.1.j2"
 WIDTH = 70  # of lines of the source, before escapes
-SEE_ALSO = {"cas": 1, "etrace": 1, "etrace_cat": 1, "etrace_parser": 1, "etraced": 8}
+SEE_ALSO = {
+    "cas": 1, "etrace": 1, "etrace_cat": 1, "etrace_parser": 1, "etraced": 8, "unix-tracer": 1,
+}  # fmt: skip
 
 
 def escape(text: str) -> str:
@@ -63,7 +65,7 @@ def pages(top: Path) -> dict[Path, str]:
     command = shutil.which("etrace_cat", path=str(Path(sys.executable).parent))
     if command is None:
         raise EtraceError("etrace_cat is not built", "make build")
-    declared = (*programs(), etraced(), etrace_cat(Path(command)))
+    declared = (*programs(), tracer(), etraced(), etrace_cat(Path(command)))
     return {top / "docs" / "man" / f"{p.name}.{p.section}": page(p) for p in declared}
 
 

@@ -8,10 +8,10 @@ from libetrace.image.file import Image
 from etrace.compilers.response import ResponseFiles
 
 
-def response_files(image: Image) -> ResponseFiles:
-    """Return a reader that prefers captured contents to files on the disk."""
+def response_files(image: Image, *, reads_disk: bool = True) -> ResponseFiles:
+    """Return a reader of captured contents and, if `reads_disk`, of files that were not."""
     if "response_files" not in image.tables:
-        return ResponseFiles()
+        return ResponseFiles(reads_disk=reads_disk)
     table = image["response_files"]
     rows = {
         (upid, image.string(path)): content
@@ -22,4 +22,4 @@ def response_files(image: Image) -> ResponseFiles:
         row = rows.get((upid, path))
         return None if row is None else image.string(row)
 
-    return ResponseFiles(captured)
+    return ResponseFiles(captured, reads_disk=reads_disk)

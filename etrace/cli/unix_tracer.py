@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`unix-tracer -- make`: trace a build and write its build spec, with xcalbuild's options.
+
+The build is captured as `etrace run` captures it, into a directory that is removed afterwards; the
+spec is what `cas export build-spec` makes of it (docs/build-spec.md).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from etrace.cli.ending import stop_on_sigterm, tell
+from etrace.cli.options import build_spec as spec_options
+from etrace.cli.options.common import Parser
+from etrace.cli.version import add_version
+from etrace.errors import CaptureError
+
+if TYPE_CHECKING:
+    from etrace.capture.backend import Backend, Outcome
+
+PROGRAM = "unix-tracer"
+SUMMARY = "trace a build and write its build spec"
+USAGE = f"{PROGRAM} [-o output] [-l libpaths] [-s socket] [-d] [-c clist] [-p] [-h] -- command"
+OUTPUT = Path("compile_commands.json")
+#: that of xcalbuild's tracer, for a wrong command line and for -h
+EXIT_USAGE = 1
+#: the first that works here is used
+PREFERRED = ("ptrace", "preload")
+EPILOG = """\
+The output appears when the build has ended, whole or not at all. docs/build-spec.md describes it.
+
+exit status: that of the command, or 128+N when signal N ended it; 1 for -h and for a wrong command
+line; 125 when the capture failed; 126 and 127 when the command cannot be started.
+"""
+
+
+class UsageAction(argparse.Action):
+    """`-h` and `-?`: the usage on standard error, and status 1."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        """Print; SystemExit."""
+        parser.print_help(sys.stderr)
+        parser.exit(EXIT_USAGE)
+
+
+class _Parser(Parser):
+    """A parser with xcalbuild's exit status."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with the usage and a message."""
+        self.print_usage(sys.stderr)
+        self.exit(EXIT_USAGE, f"{PROGRAM}: error: {message}\n")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Declare the command line."""
+    parser = _Parser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=f"{SUMMARY[0].upper()}{SUMMARY[1:]}.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("-o", dest="output", metavar="FILE", type=Path, default=OUTPUT,
+        help="output file (default: %(default)s)")  # fmt: skip
+    add("-l", dest="libraries", metavar="PATHS",
+        help="directories of the preload library; only for the backend preload")  # fmt: skip
+    add("-s", dest="socket", metavar="SOCKET",
+        help="socket of the preload library; only for the backend preload")  # fmt: skip
+    spec_options.add_form(parser)
+    add("-p", dest="prints_known", action="store_true", help="print the known programs, and exit")
+    add("-h", "-?", action=UsageAction, nargs=0, help="print this on standard error, and exit")
+    add("--help", action="help", help="print this, and exit")
+    add("--backend", choices=PREFERRED,
+        help="how to capture (default: the first that works here)")  # fmt: skip
+    add("--no-wait", action="store_true",
+        help="wait at most a second for processes that outlive the command")  # fmt: skip
+    add_version(parser)
+    add("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command; return its exit status."""
+    parser = make_parser()
+    args = parser.parse_args(words)
+    if args.prints_known:
+        print("Known compilers:", *(f"  {name}" for name in spec_options.listed(args)), sep="\n")
+        return 0
+    args.command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if not args.command:
+        parser.error("no command to trace")
+    stop_on_sigterm()
+    return run(args)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Capture the command, write its spec and end as it ended."""
+    from etrace.capture.options import Options
+    from etrace.cli.etrace.run import end_like
+
+    backend = _backend(args)
+    _check_output(args.output)
+    with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-", ignore_cleanup_errors=True) as place:
+        trace = Path(place) / ".nfsdb"
+        options = Options(trace, f"{trace}.stats", wait_all=not args.no_wait)
+        outcome = backend.run(args.command, options, None)
+        for remark in outcome.remarks:
+            tell(f"{PROGRAM}: {remark}\n")
+        _export(args, trace, outcome)
+    return end_like(outcome)
+
+
+def _export(args: argparse.Namespace, trace: Path, outcome: Outcome) -> None:
+    """Write the spec of a capture; nothing when the command could not be started."""
+    from etrace.cli.show.output import writing
+    from etrace.export.build_spec import BuildSpec, write
+    from etrace.nfsdb.store import open_database
+    from etrace.parse.database import name_database, parse_database
+    from etrace.parse.driver import NothingUsableError
+
+    if outcome.status and not trace.exists():
+        return
+    try:
+        parsed = parse_database([trace], name_database([trace], None))
+    except NothingUsableError:
+        if outcome.status:
+            return
+        raise
+    for problem in parsed.problems:
+        tell(f"{PROGRAM}: {problem}\n")
+    image = open_database(trace.parent)
+    with writing(args.output, image.path) as stream:
+        written = write(stream, BuildSpec(image, spec_options.known(args)), is_debug=args.debug)
+    spec_options.tell_empty(PROGRAM, written)
+
+
+def _check_output(output: Path) -> None:
+    """Refuse an output that cannot be written, before the build begins. CaptureError."""
+    folder = output.absolute().parent
+    if output.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        what = "a directory" if output.is_dir() else f"{folder} is not a writable directory"
+        raise CaptureError(f"{output}: {what}", "give another file with -o")
+
+
+def _backend(args: argparse.Namespace) -> Backend:
+    """Return the backend to capture with. CaptureError when none works here."""
+    from etrace.capture import registry
+
+    here = {backend.name: backend for backend in registry.BACKENDS}
+    if args.backend is not None:
+        if args.backend not in here:
+            raise CaptureError(f"this etrace has no backend {args.backend}", "leave --backend out")
+        return registry.choose(args.backend, _tell_line)
+    _tell_unused(args)
+    return _first_willing([here[name] for name in PREFERRED if name in here])
+
+
+def _tell_line(text: str) -> None:
+    tell(f"{PROGRAM}: {text}\n")
+
+
+def _tell_unused(args: Any) -> None:
+    given = {"-l": args.libraries, "-s": args.socket}
+    for option in (option for option, value in given.items() if value is not None):
+        _tell_line(f"{option} is not used: ptrace needs no library and no socket")
+
+
+def _first_willing(backends: Sequence[Backend]) -> Backend:
+    obstacles = []
+    for backend in backends:
+        if (obstacle := backend.obstacle()) is None:
+            return backend
+        obstacles.append(obstacle)
+    raise CaptureError(obstacles[0].reason, obstacles[0].hint)
