@@ -26,9 +26,9 @@ PROGRAM = "etrace-ptrace"
 PYTHON_IGNORES = (13, 25)
 
 
-def program() -> str:
+def program(name: str = PROGRAM) -> str:
     """Path of the C program, installed beside this package."""
-    path = os.path.join(os.path.dirname(etrace.__file__), "libexec", PROGRAM)
+    path = os.path.join(os.path.dirname(etrace.__file__), "libexec", name)
     if not os.access(path, os.X_OK):
         raise CaptureError(
             f"{path}: the tracer is not installed",
@@ -152,6 +152,7 @@ class PtraceBackend:
 
     name = "ptrace"
     description = "ptrace + seccomp-BPF; needs no rights"
+    program = PROGRAM
 
     def obstacle(self) -> Probe | None:
         """See Backend.obstacle: this process has a tracer already, or the program is missing."""
@@ -184,7 +185,7 @@ class PtraceBackend:
 
         if (obstacle := self.obstacle()) is not None:
             return obstacle
-        argv0 = program()
+        argv0 = program(self.program)
         with tempfile.TemporaryDirectory(prefix="etrace-probe-") as directory:
             trace = Path(directory) / "trace"
             options = Options(trace, Path(directory) / "stats")
@@ -202,7 +203,7 @@ class PtraceBackend:
 
     def become(self, command: list[str], options: Options) -> None:
         """See Backend.become: the tracer forwards signals and ends like the command."""
-        argv0 = program()
+        argv0 = program(self.program)
         _execute([argv0, *arguments(options, None), "--", *command])
 
     def run(
@@ -212,7 +213,7 @@ class PtraceBackend:
         from etrace.capture import signals
         from etrace.capture.backend import Outcome
 
-        argv0 = program()
+        argv0 = program(self.program)
         children: list[subprocess.Popen[bytes]] = []
 
         def hand_on(number: int) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backends, in the order in which `auto` tries them."""
+"""The backends, and which of them `auto` takes."""
 
 from __future__ import annotations
 
 from etrace.capture.kmod.backend import KmodBackend
+from etrace.capture.preload import PreloadBackend
 from etrace.capture.ptrace import PtraceBackend
 from etrace.errors import CaptureError
 
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     from etrace.capture.backend import Backend
 
 AUTO = "auto"
-BACKENDS: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
+#: those that miss nothing, in the order in which `auto` tries them
+COMPLETE: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
+#: takes the place of the last one where that cannot work; it misses some events
+SUBSTITUTE: Backend = PreloadBackend()
+BACKENDS: tuple[Backend, ...] = (*COMPLETE, SUBSTITUTE)
 
 
 def names() -> list[str]:
@@ -32,7 +37,7 @@ def choose(name: str, tell: Callable[[str], None]) -> Backend:
     """
     if name != AUTO:
         return _willing(next(b for b in BACKENDS if b.name == name))
-    for backend in BACKENDS[:-1]:
+    for backend in COMPLETE[:-1]:
         if backend.is_out_of_question():
             continue
         probe = backend.probe()
@@ -40,7 +45,7 @@ def choose(name: str, tell: Callable[[str], None]) -> Backend:
             return backend
         if not probe.expected:
             tell(f"{backend.name} is not used: {probe.reason}")
-    return _willing(BACKENDS[-1])
+    return _willing(COMPLETE[-1])
 
 
 def _willing(backend: Backend) -> Backend:

@@ -20,7 +20,7 @@ def test_a_module_that_could_work_and_does_not_is_told(
     need_root()
     machine = make_machine(tmp_path / "machine")
     backends = (KmodBackend(machine.host), PtraceBackend())
-    monkeypatch.setattr(registry, "BACKENDS", backends)
+    monkeypatch.setattr(registry, "COMPLETE", backends)
     monkeypatch.setattr(PtraceBackend, "obstacle", lambda _self: None)
     said: list[str] = []
     assert registry.choose("auto", said.append) is backends[0]

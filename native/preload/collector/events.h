@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ETRACE_PRELOAD_EVENTS_H
+#define ETRACE_PRELOAD_EVENTS_H
+
+#include "process.h"
+
+/* Print what a record tells, in the order of time. Frees it. */
+void events_put(struct event *event);
+
+/* A child of the collector ended. */
+void events_put_end(pid_t pid, int wait_status);
+
+/* The capture ends: what is known of the processes that are left. */
+void events_settle(void);
+
+/* Processes that ended and of which nobody learned how; that restricted their own calls. */
+u64 events_unknown_ends(void);
+u64 events_confined(void);
+
+#endif /* ETRACE_PRELOAD_EVENTS_H */

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Chunks of the shared memory -> records. The memory is a file without a name (memfd) that the build
+ * opens below /proc/PID/fd of this process: nothing is left behind however the capture ends. Its
+ * memory is allocated before it is used, so that no process of the build runs into a full system.
+ *
+ * Every process of the build can write anything anywhere in it, at any time: what is read is copied
+ * first and then checked.
+ */
+#include "ring_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tracer.h"
+
+#define STEP_CHUNKS 256u /* 2 MB */
+#define MAX_PARTIAL_BYTES (64u << 20)
+#define MEMFD_NOEXEC 8u /* Linux 6.3 */
+
+static struct ring_header *ring;
+static int ring_fd;
+static uint32_t n_read[MAX_CHUNKS]; /* bytes of a chunk that were taken out */
+static uint32_t n_chunks;
+static uint64_t n_arrived;
+static uint64_t n_damaged;
+
+/* Parts of records whose other parts have not come yet. */
+static struct part {
+	struct part *next;
+	struct event *event;
+} *first_part;
+static size_t partial_bytes;
+
+static void allocate(uint32_t chunks)
+{
+	if (chunks > MAX_CHUNKS)
+		chunks = MAX_CHUNKS;
+	if (fallocate(ring_fd, 0, 0, (off_t)(RING_HEADER_BYTES + (size_t)chunks * CHUNK_BYTES)) < 0) {
+		if (!n_chunks)
+			die("no memory for the events of the build: %s", strerror(errno));
+		return;
+	}
+	n_chunks = chunks;
+	__atomic_store_n(&ring->n_chunks, chunks, __ATOMIC_RELEASE);
+}
+
+void ring_create(const char *library, uint32_t wants)
+{
+	ring_fd = memfd_create("etrace", MFD_CLOEXEC | MEMFD_NOEXEC);
+	if (ring_fd < 0 && errno == EINVAL)
+		ring_fd = memfd_create("etrace", MFD_CLOEXEC);
+	if (ring_fd < 0 || ftruncate(ring_fd, RING_BYTES) < 0)
+		die("no memory for the events of the build: %s", strerror(errno));
+	ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
+	if (ring == MAP_FAILED)
+		die("no memory for the events of the build: %s", strerror(errno));
+	allocate(STEP_CHUNKS);
+	snprintf(ring->path, sizeof(ring->path), "/proc/%d/fd/%d", getpid(), ring_fd);
+	snprintf(ring->preload, sizeof(ring->preload), "%s", library);
+	ring->wants = wants;
+	ring->version = RING_VERSION;
+	ring->magic = RING_MAGIC;
+	ring->is_open = 1;
+}
+
+const char *ring_path(void)
+{
+	return ring->path;
+}
+
+/* ---- records in parts ---- */
+
+static bool is_of_same(const struct event *a, const struct event *b)
+{
+	return a->head.pid == b->head.pid && a->head.id == b->head.id &&
+	       a->head.kind == b->head.kind && a->head.time_ns == b->head.time_ns;
+}
+
+static struct event *take_part(const struct event *of, uint16_t number)
+{
+	struct part **at;
+
+	for (at = &first_part; *at; at = &(*at)->next) {
+		struct part *part = *at;
+		struct event *event = part->event;
+
+		if (!is_of_same(event, of) || event->head.part != number)
+			continue;
+		*at = part->next;
+		partial_bytes -= event->n_bytes;
+		free(part);
+		return event;
+	}
+	return NULL;
+}
+
+static void keep_part(struct event *event)
+{
+	struct part *part;
+
+	if (partial_bytes + event->n_bytes > MAX_PARTIAL_BYTES) {
+		n_damaged++;
+		free(event);
+		return;
+	}
+	part = must_alloc(sizeof(*part));
+	*part = (struct part){ first_part, event };
+	first_part = part;
+	partial_bytes += event->n_bytes;
+}
+
+static bool has_part(const struct event *of, uint16_t number, bool *is_last, uint32_t *n_bytes)
+{
+	const struct part *part;
+
+	for (part = first_part; part; part = part->next)
+		if (is_of_same(part->event, of) && part->event->head.part == number) {
+			*is_last = !(part->event->head.flags & RING_MORE);
+			*n_bytes += part->event->n_bytes;
+			return true;
+		}
+	return false;
+}
+
+/* The whole record when all of its parts are there; its arguments are those of the last one. */
+static struct event *join_parts(const struct event *of)
+{
+	struct ring_record head = of->head;
+	const struct event key = { .head = head };
+	struct event *whole;
+	uint32_t n_bytes = 0;
+	bool is_last = false;
+	uint16_t n = 0;
+	uint16_t i;
+
+	while (!is_last)
+		if (!has_part(of, n++, &is_last, &n_bytes))
+			return NULL;
+	whole = must_alloc(sizeof(*whole) + n_bytes);
+	whole->n_bytes = 0;
+	for (i = 0; i < n; i++) {
+		struct event *part = take_part(&key, i);
+
+		memcpy(whole->bytes + whole->n_bytes, part->bytes, part->n_bytes);
+		whole->n_bytes += part->n_bytes;
+		whole->head = part->head;
+		free(part);
+	}
+	return whole;
+}
+
+static void receive_part(struct event *event, void (*receive)(struct event *event))
+{
+	if (event->head.part || (event->head.flags & RING_MORE)) {
+		keep_part(event);
+		event = first_part && first_part->event == event ? join_parts(event) : NULL;
+	}
+	if (!event)
+		return;
+	event->order = ++n_arrived;
+	receive(event);
+}
+
+/* ---- chunks ---- */
+
+static const char *bytes_of(uint32_t chunk)
+{
+	return (const char *)ring + RING_HEADER_BYTES + (size_t)chunk * CHUNK_BYTES;
+}
+
+/* A copy of the record at `from`, of which `left` bytes are there; NULL when it is none. */
+static struct event *copy_record(const char *from, uint32_t left)
+{
+	struct ring_record head;
+	struct event *event;
+
+	if (left < sizeof(head))
+		return NULL;
+	memcpy(&head, from, sizeof(head));
+	if (head.size < sizeof(head) || head.size > left || head.size % 8 ||
+	    head.n_bytes > head.size - sizeof(head) || !head.kind || head.kind >= N_RING_KINDS)
+		return NULL;
+	event = must_alloc(sizeof(*event) + head.n_bytes);
+	event->head = head;
+	event->n_bytes = head.n_bytes;
+	memcpy(event->bytes, from + sizeof(head), head.n_bytes);
+	return event;
+}
+
+static void drain_chunk(uint32_t i, void (*receive)(struct event *event))
+{
+	uint32_t head = __atomic_load_n(&ring->chunks[i].head, __ATOMIC_ACQUIRE);
+
+	if (head > CHUNK_BYTES)
+		head = CHUNK_BYTES;
+	while (n_read[i] < head) {
+		struct event *event = copy_record(bytes_of(i) + n_read[i], head - n_read[i]);
+
+		if (!event) {
+			n_damaged++;
+			n_read[i] = head;
+			return;
+		}
+		n_read[i] += event->head.size;
+		receive_part(event, receive);
+	}
+}
+
+static void free_chunk(uint32_t i)
+{
+	n_read[i] = 0;
+	ring->chunks[i].head = 0;
+	ring->chunks[i].pid = 0;
+	__atomic_store_n(&ring->chunks[i].state, RING_FREE, __ATOMIC_RELEASE);
+}
+
+void ring_drain(void (*receive)(struct event *event))
+{
+	uint32_t n_free = 0;
+	uint32_t i;
+
+	for (i = 0; i < n_chunks; i++) {
+		uint32_t state = __atomic_load_n(&ring->chunks[i].state, __ATOMIC_ACQUIRE);
+
+		n_free += state == RING_FREE;
+		if (state == RING_FREE)
+			continue;
+		drain_chunk(i, receive);
+		if (state == RING_FULL)
+			free_chunk(i);
+	}
+	if (n_free < n_chunks / 4 && n_chunks < MAX_CHUNKS)
+		allocate(n_chunks + STEP_CHUNKS);
+}
+
+/* Right after ring_drain(): what they wrote has been taken out. */
+void ring_reclaim(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < n_chunks; i++) {
+		struct ring_chunk *chunk = &ring->chunks[i];
+		pid_t pid = (pid_t)__atomic_load_n(&chunk->pid, __ATOMIC_ACQUIRE);
+
+		if (chunk->state == RING_TAKEN && pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
+			__atomic_store_n(&chunk->state, RING_FULL, __ATOMIC_RELEASE);
+	}
+}
+
+void ring_close(void)
+{
+	__atomic_store_n(&ring->is_open, 0, __ATOMIC_RELEASE);
+}
+
+uint64_t ring_lost(void)
+{
+	return ring->lost;
+}
+
+uint64_t ring_damaged(void)
+{
+	return n_damaged;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The command and what it leaves behind. This process is the subreaper of the build: whatever loses its
+ * parent becomes its child, and so it learns how that ends and when all have ended.
+ *
+ * A signal from the terminal reaches the whole group, the build included. Sent to this process alone
+ * it is handed to the command; SIGTERM or SIGHUP for the second time kills the build.
+ */
+#include "supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "events.h"
+#include "library.h"
+#include "names.h"
+#include "order.h"
+#include "output.h"
+#include "report.h"
+#include "ring_file.h"
+#include "signals.h"
+#include "trace_file.h"
+#include "tracer.h"
+
+#define TICK_NS 10000000
+#define SETTLED_NS 100000000u /* a record that is older has arrived */
+#define GRACE_NS 1000000000u
+#define SAME_WISH_NS 100000000u
+#define RECLAIM_NS 1000000000u
+
+static pid_t root;
+static int root_status;
+static bool root_ended;
+static bool root_stopped;
+static size_t n_live;
+static volatile sig_atomic_t interrupted, stop_asked, kill_asked;
+static volatile pid_t root_to_signal;
+
+/* ---- signals ---- */
+
+static void hand_on(int signal)
+{
+	static u64 first_time;
+	u64 now = monotonic_ns();
+
+	interrupted = 1;
+	if (!first_time) {
+		first_time = now;
+		if (root_to_signal)
+			kill(root_to_signal, signal);
+	} else if (now - first_time > SAME_WISH_NS) {
+		kill_asked = 1;
+	}
+}
+
+/* The kernel's own signals (a key of the terminal) have reached the command already. */
+static void hand_on_interrupt(int signal, siginfo_t *info, void *context)
+{
+	static u64 last_time;
+	u64 now = monotonic_ns();
+
+	(void)context;
+	interrupted = 1;
+	if (info->si_code > 0 || now - last_time <= SAME_WISH_NS)
+		return;
+	last_time = now;
+	if (root_to_signal)
+		kill(root_to_signal, signal);
+}
+
+static void note_stop(int signal)
+{
+	(void)signal;
+	stop_asked = 1;
+}
+
+static void wake(int signal)
+{
+	(void)signal;
+}
+
+static void set_interrupt(int signal)
+{
+	struct sigaction action;
+
+	if (signals_was_ignored(signal))
+		return;
+	memset(&action, 0, sizeof(action));
+	action.sa_sigaction = hand_on_interrupt;
+	action.sa_flags = SA_SIGINFO;
+	sigaction(signal, &action, NULL);
+}
+
+static void set_signals(void)
+{
+	signals_ignore_all();
+	signals_set(SIGCHLD, wake);
+	signals_set(SIGTERM, hand_on);
+	if (!signals_was_ignored(SIGHUP))
+		signals_set(SIGHUP, hand_on);
+	signals_set(SIGTSTP, note_stop);
+	signals_set(SIGTTIN, note_stop);
+	signals_set(SIGTTOU, note_stop);
+	set_interrupt(SIGINT);
+	set_interrupt(SIGQUIT);
+}
+
+/* ---- start ---- */
+
+static void add_to(const char *variable, const char *value, const char *option)
+{
+	const char *old = getenv(variable);
+	char *joined;
+
+	if (option && old && strstr(old, option))
+		return;
+	if (asprintf(&joined, "%s%s%s", old ? old : "", old && *old ? ":" : "", value) < 0 ||
+	    setenv(variable, joined, 1) < 0)
+		die("out of memory");
+	free(joined);
+}
+
+static void run_command(int failure)
+{
+	int error;
+
+	setenv(RING_VARIABLE, ring_path(), 1);
+	add_to("LD_PRELOAD", library_name(), NULL);
+	add_to("ASAN_OPTIONS", "verify_asan_link_order=0", "verify_asan_link_order");
+	signals_restore();
+	execvp(options.command[0], options.command);
+	error = errno;
+	if (write(failure, &error, sizeof(error)) < 0)
+		say("cannot tell why the command did not start: %s", strerror(errno));
+	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
+}
+
+static void explain(int error)
+{
+	const char *name = options.command[0];
+
+	if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
+		say("cannot run '%s': its interpreter is missing", name);
+	else if (error == ENOENT)
+		say("cannot run '%s': %s", name,
+		    strchr(name, '/') ? strerror(error) : "no such command in PATH");
+	else
+		say("cannot run '%s': %s", name, strerror(error));
+}
+
+/* Where execvp() found the command. */
+static void find_command(struct etrace_text *path, char text[PATH_MAX])
+{
+	const char *name = options.command[0];
+	const char *at = getenv("PATH");
+
+	if (strchr(name, '/') || !at)
+		snprintf(text, PATH_MAX, "%s", name);
+	for (; !strchr(name, '/') && at; at = strchr(at, ':') ? strchr(at, ':') + 1 : NULL) {
+		snprintf(text, PATH_MAX, "%.*s/%s", (int)strcspn(at, ":"), at, name);
+		if (access(text, X_OK) == 0)
+			break;
+	}
+	*path = (struct etrace_text){ text, strlen(text) };
+}
+
+static void add_text(struct event *event, const struct etrace_text *text)
+{
+	uint32_t n = (uint32_t)text->len;
+
+	memcpy(event->bytes + event->n_bytes, &n, sizeof(n));
+	memcpy(event->bytes + event->n_bytes + sizeof(n), text->text, n);
+	event->n_bytes += (uint32_t)sizeof(n) + n;
+}
+
+/* What the library would have told: the command itself may be a static program. */
+static void expect_command(u64 start)
+{
+	char text[PATH_MAX], cwd[PATH_MAX];
+	struct name absolute;
+	struct etrace_text path, working;
+	struct event *event;
+	size_t size = sizeof(*event) + 4 * PATH_MAX;
+	size_t i;
+
+	find_command(&path, text);
+	working = (struct etrace_text){ cwd, getcwd(cwd, sizeof(cwd)) ? strlen(cwd) : 0 };
+	name_join(&absolute, cwd, working.len, &path);
+	name_resolve_directories(&absolute);
+	path = name_text(&absolute);
+	for (i = 0; options.command[i]; i++)
+		size += strlen(options.command[i]) + sizeof(uint32_t);
+	event = must_alloc(size);
+	memset(event, 0, sizeof(*event));
+	event->head.kind = RING_INTENT;
+	event->head.pid = (uint32_t)root;
+	event->head.time_ns = start;
+	add_text(event, &path);
+	add_text(event, &working);
+	for (i = 0; options.command[i]; i++)
+		add_text(event, &(struct etrace_text){ options.command[i],
+						       strlen(options.command[i]) });
+	event->head.args[0] = (int32_t)i;
+	process_set_cwd(process_begin(root, NULL, start), cwd, working.len);
+	order_add(event);
+}
+
+int supervise_start(void)
+{
+	u64 start = monotonic_ns();
+	int failure[2];
+	int error = 0;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (pipe2(failure, O_CLOEXEC) < 0)
+		die("cannot start the command: %s", strerror(errno));
+	signals_hold();
+	set_signals();
+	root = fork();
+	if (root < 0)
+		die("cannot start the command: %s", strerror(errno));
+	if (root == 0)
+		run_command(failure[1]);
+	root_to_signal = root;
+	signals_release();
+	close(failure[1]);
+	while (read(failure[0], &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	close(failure[0]);
+	if (!error) {
+		expect_command(start);
+		output_publish();
+		return 0;
+	}
+	explain(error);
+	waitpid(root, NULL, 0);
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+}
+
+/* ---- the build runs ---- */
+
+static void put_until(u64 limit)
+{
+	struct event *event;
+
+	while ((event = order_take(limit)))
+		events_put(event);
+}
+
+/* A child that ended told its last words before: they are taken out first. */
+static void take_end(pid_t pid, int status)
+{
+	struct event *event = must_alloc(sizeof(*event));
+
+	memset(event, 0, sizeof(*event));
+	ring_drain(order_add);
+	event->head.kind = RING_CHILD_END;
+	event->head.pid = (uint32_t)pid;
+	event->head.time_ns = monotonic_ns();
+	event->head.args[0] = pid;
+	event->head.args[1] = status;
+	event->order = UINT64_MAX;
+	order_add(event);
+	if (pid != root)
+		return;
+	root_ended = true;
+	root_to_signal = 0;
+	root_status = status;
+}
+
+/* False when there is no child left. */
+static bool reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+		if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+			if (pid == root)
+				root_stopped = WIFSTOPPED(status);
+			continue;
+		}
+		take_end(pid, status);
+	}
+	return pid == 0;
+}
+
+static void stop_with_command(void)
+{
+	stop_asked = 0;
+	root_stopped = false;
+	trace_flush();
+	raise(SIGSTOP);
+}
+
+static void kill_one(struct process *process)
+{
+	kill(process->pid, SIGKILL);
+}
+
+static void count_one(struct process *process)
+{
+	(void)process;
+	n_live++;
+}
+
+static void on_tick(void)
+{
+	static u64 reclaimed;
+	u64 now = monotonic_ns();
+
+	ring_drain(order_add);
+	put_until(now - SETTLED_NS);
+	if (kill_asked)
+		process_for_each(kill_one);
+	if (stop_asked && root_stopped)
+		stop_with_command();
+	if (now - reclaimed < RECLAIM_NS)
+		return;
+	reclaimed = now;
+	ring_reclaim();
+	n_live = 0;
+	process_for_each(count_one);
+	report_status(n_live);
+	trace_flush();
+}
+
+static void name_survivors(void);
+
+void supervise_run(void)
+{
+	struct timespec tick = { 0, TICK_NS };
+	sigset_t child, none;
+	u64 end = 0;
+
+	sigemptyset(&none);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
+	while (reap()) {
+		u64 now = monotonic_ns();
+
+		if (root_ended && !end)
+			end = now;
+		if (end && !options.wait_all && now - end > GRACE_NS)
+			break;
+		on_tick();
+		ppoll(NULL, 0, &tick, &none);
+	}
+	ring_drain(order_add);
+	ring_close();
+	ring_drain(order_add);
+	put_until(UINT64_MAX);
+	name_survivors();
+	events_settle();
+}
+
+int supervise_status(void)
+{
+	return root_status;
+}
+
+bool supervise_was_interrupted(void)
+{
+	int signal = WIFSIGNALED(root_status) ? WTERMSIG(root_status) : 0;
+
+	return kill_asked || (interrupted && root_status) || signal == SIGINT ||
+	       signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+}
+
+/* ---- what is left ---- */
+
+static struct {
+	char text[200];
+	size_t len;
+	size_t n;
+} survivors;
+
+static void name_survivor(struct process *process)
+{
+	size_t room = sizeof(survivors.text) - survivors.len;
+	char name[32], comm[32];
+	FILE *file;
+	int len;
+
+	if (kill(process->pid, 0) < 0)
+		return;
+	survivors.n++;
+	snprintf(name, sizeof(name), "/proc/%d/comm", process->pid);
+	file = fopen(name, "re");
+	if (!file)
+		return;
+	if (fgets(comm, sizeof(comm), file)) {
+		comm[strcspn(comm, "\n")] = '\0';
+		len = snprintf(survivors.text + survivors.len, room, "%s'%s' (%d)",
+			       survivors.len ? ", " : "", comm, process->pid);
+		if ((size_t)len < room)
+			survivors.len += (size_t)len;
+		else
+			survivors.text[survivors.len] = '\0';
+	}
+	fclose(file);
+}
+
+static void name_survivors(void)
+{
+	process_for_each(name_survivor);
+	if (survivors.n)
+		report_warn("%zu %s unrecorded: %s; --wait-all waits for them", survivors.n,
+			    survivors.n == 1 ? "process outlives the command and continues"
+					     : "processes outlive the command and continue",
+			    survivors.text);
+}

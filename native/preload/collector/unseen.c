@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Why a program did not load the library, from its file: a static program has no dynamic linker, the
+ * linker of a set-user-ID program takes no library from the environment, and a library fits one
+ * machine only. The file is read when all is over, and may be another one by then.
+ */
+#include "unseen.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "library.h"
+#include "tracer.h"
+
+#define SHOWN_BYTES 300
+#define HEAD_BYTES 4096
+
+enum reason { REASON_STATIC, REASON_PRIVILEGED, REASON_OTHER_SIZE, REASON_UNKNOWN, N_REASONS };
+
+static struct {
+	u64 n;
+	char names[SHOWN_BYTES];
+	bool is_cut;
+} unseen[N_REASONS];
+
+static bool has_interpreter(const char *head, size_t n, int class)
+{
+	size_t i, at, count, size;
+
+	if (class == ELFCLASS64) {
+		const Elf64_Ehdr *elf = (const Elf64_Ehdr *)head;
+
+		at = elf->e_phoff, count = elf->e_phnum, size = elf->e_phentsize;
+	} else {
+		const Elf32_Ehdr *elf = (const Elf32_Ehdr *)head;
+
+		at = elf->e_phoff, count = elf->e_phnum, size = elf->e_phentsize;
+	}
+	for (i = 0; i < count && at <= n && n - at >= sizeof(Elf64_Word); i++, at += size) {
+		Elf64_Word type;
+
+		memcpy(&type, head + at, sizeof(type)); /* the first member in both classes */
+		if (type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static enum reason reason_of_elf(const char *head, size_t n)
+{
+	int class = head[EI_CLASS];
+
+	if (n < sizeof(Elf64_Ehdr) || !has_interpreter(head, n, class))
+		return REASON_STATIC;
+	if (class == (sizeof(long) == 8 ? ELFCLASS32 : ELFCLASS64) && !library_has_other_size())
+		return REASON_OTHER_SIZE;
+	return REASON_UNKNOWN;
+}
+
+static size_t read_head(const char *path, char head[HEAD_BYTES], struct stat *st)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = -1;
+
+	memset(head, 0, HEAD_BYTES);
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+		n = pread(fd, head, HEAD_BYTES - 1, 0);
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* The name in the first line of a script. */
+static bool take_interpreter(const char *head, struct name *interpreter)
+{
+	const char *start = head + 2 + strspn(head + 2, " \t");
+	size_t n = strcspn(start, " \t\n");
+
+	if (memcmp(head, "#!", 2) || !n)
+		return false;
+	name_set(interpreter, start, n);
+	name_resolve_directories(interpreter);
+	return true;
+}
+
+static enum reason find_reason(struct name *program)
+{
+	char head[HEAD_BYTES];
+	struct stat st;
+	size_t n = read_head(program->text, head, &st);
+
+	if (n && take_interpreter(head, program))
+		n = read_head(program->text, head, &st);
+	if (n < SELFMAG || memcmp(head, ELFMAG, SELFMAG))
+		return REASON_UNKNOWN;
+	if (st.st_mode & (S_ISUID | S_ISGID) ||
+	    getxattr(program->text, "security.capability", NULL, 0) > 0)
+		return REASON_PRIVILEGED;
+	return reason_of_elf(head, n);
+}
+
+static void add_name(enum reason reason, const struct etrace_text *path)
+{
+	char *names = unseen[reason].names;
+	size_t len = strlen(names);
+	char name[SHOWN_BYTES];
+
+	snprintf(name, sizeof(name), "%.*s", (int)path->len, path->text);
+	if (strstr(names, name))
+		return;
+	if (len + strlen(name) + 3 > SHOWN_BYTES)
+		unseen[reason].is_cut = true;
+	else
+		sprintf(names + len, "%s%s", len ? ", " : "", name);
+}
+
+void unseen_add(const struct etrace_text *path, struct name *interpreter)
+{
+	enum reason reason;
+
+	name_set(interpreter, path->text, path->len);
+	reason = find_reason(interpreter);
+	unseen[reason].n++;
+	add_name(reason, path);
+}
+
+void unseen_report(void (*warn)(const char *format, ...))
+{
+	static const char *const kinds[N_REASONS] = {
+		[REASON_STATIC] = "static programs",
+		[REASON_PRIVILEGED] = "set-user-ID programs",
+		[REASON_OTHER_SIZE] = "programs of the other word size, for which etrace was built "
+				      "without a library",
+		[REASON_UNKNOWN] = "programs that did not load the library",
+	};
+	int i;
+
+	for (i = 0; i < N_REASONS; i++)
+		if (unseen[i].n)
+			warn("%llu %s of %s: %s%s; what they opened is not in the trace",
+			     (unsigned long long)unseen[i].n,
+			     unseen[i].n == 1 ? "execution was" : "executions were", kinds[i],
+			     unseen[i].names, unseen[i].is_cut ? ", .." : "");
+}
+
+u64 unseen_count(void)
+{
+	u64 n = 0;
+	int i;
+
+	for (i = 0; i < N_REASONS; i++)
+		n += unseen[i].n;
+	return n;
+}

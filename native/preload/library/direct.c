@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * syscall() with the number of a call that is recorded is made by the function that records it; prctl()
+ * and seccomp() by which a process restricts its own calls: from there on the library makes none.
+ */
+#include "open.h"
+#include "paths.h"
+#include "record.h"
+
+#define F_DUPFD 0
+#define F_DUPFD_CLOEXEC 1030
+#define PR_SET_SECCOMP 22
+#define CLONE_VM 0x100
+#define SECCOMP_GET_ACTION_AVAIL 2
+
+int open(const char *name, int flags, ...);
+int openat(int dirfd, const char *name, int flags, ...);
+int creat(const char *name, unsigned int mode);
+int close(int fd);
+int close_range(unsigned int first, unsigned int last, int flags);
+int dup(int fd);
+int dup2(int from, int to);
+int dup3(int from, int to, int flags);
+int fcntl(int fd, int command, ...);
+int pipe(int *fds);
+int pipe2(int *fds, int flags);
+int rename(const char *from, const char *to);
+int renameat(int from_dir, const char *from, int to_dir, const char *to);
+int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned int flags);
+int link(const char *from, const char *to);
+int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags);
+int symlink(const char *target, const char *name);
+int symlinkat(const char *target, int dirfd, const char *name);
+int execve(const char *path, char *const arguments[], char *const environment[]);
+int execveat(int dirfd, const char *path, char *const arguments[], char *const environment[],
+	     int flags);
+int chdir(const char *path);
+int fchdir(int fd);
+int chroot(const char *path);
+void _exit(int status) __attribute__((noreturn));
+
+struct open_how {
+	uint64_t flags;
+	uint64_t mode;
+	uint64_t resolve;
+};
+
+/* Before the filter is there: each call after it may be the last. */
+static void confine(void)
+{
+	record_put(RING_CONFINED, 0, 0, 0);
+	record_leave();
+	record_silence();
+}
+
+static bool is_recorded_fcntl(long command)
+{
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+}
+
+static long open_how(const long *a, long result)
+{
+	const struct open_how *how = (const struct open_how *)a[2];
+
+	return open_told((int)with_errno(result), (int)a[0], (const char *)a[1], (int)how->flags,
+			 (unsigned int)how->mode);
+}
+
+static long clone_directly(long n, const long *a)
+{
+	uint64_t start = record_is_on() ? record_now() : 0;
+	long child;
+
+	if (n != __NR_clone3 && (a[0] & CLONE_VM))
+		record_expect_sharing();
+	child = CALL6(n, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (child > 0 && start && !(n == __NR_clone && (a[0] & 0x10000)))
+		record_put_at(RING_FORK, start, (int)child, 0, 0);
+	else if (!child && record_is_on())
+		record_pid();
+	return with_errno(child);
+}
+
+#define TEXT(i) ((const char *)a[i])
+#define INT(i) ((int)a[i])
+
+/* Calls that name files. True when the call was made. */
+static bool call_on_names(long n, const long *a, long *result)
+{
+	switch (n) {
+#ifdef __NR_open
+	case __NR_open:
+		*result = open(TEXT(0), INT(1), INT(2));
+		return true;
+	case __NR_creat:
+		*result = creat(TEXT(0), (unsigned int)a[1]);
+		return true;
+	case __NR_rename:
+		*result = rename(TEXT(0), TEXT(1));
+		return true;
+	case __NR_link:
+		*result = link(TEXT(0), TEXT(1));
+		return true;
+	case __NR_symlink:
+		*result = symlink(TEXT(0), TEXT(1));
+		return true;
+#endif
+	case __NR_openat:
+		*result = openat(INT(0), TEXT(1), INT(2), INT(3));
+		return true;
+	case __NR_openat2:
+		*result = open_how(a, CALL4(n, a[0], a[1], a[2], a[3]));
+		return true;
+#ifdef __NR_renameat
+	case __NR_renameat:
+		*result = renameat(INT(0), TEXT(1), INT(2), TEXT(3));
+		return true;
+#endif
+	case __NR_renameat2:
+		*result = renameat2(INT(0), TEXT(1), INT(2), TEXT(3), (unsigned int)a[4]);
+		return true;
+	case __NR_linkat:
+		*result = linkat(INT(0), TEXT(1), INT(2), TEXT(3), INT(4));
+		return true;
+	case __NR_symlinkat:
+		*result = symlinkat(TEXT(0), INT(1), TEXT(2));
+		return true;
+	case __NR_chdir:
+		*result = chdir(TEXT(0));
+		return true;
+	case __NR_fchdir:
+		*result = fchdir(INT(0));
+		return true;
+	case __NR_chroot:
+		*result = chroot(TEXT(0));
+		return true;
+	}
+	return false;
+}
+
+static bool call_on_descriptors(long n, const long *a, long *result)
+{
+	switch (n) {
+	case __NR_close:
+		*result = close(INT(0));
+		return true;
+	case __NR_close_range:
+		*result = close_range((unsigned int)a[0], (unsigned int)a[1], INT(2));
+		return true;
+	case __NR_dup:
+		*result = dup(INT(0));
+		return true;
+#ifdef __NR_dup2
+	case __NR_dup2:
+		*result = dup2(INT(0), INT(1));
+		return true;
+	case __NR_pipe:
+		*result = pipe((int *)a[0]);
+		return true;
+#endif
+	case __NR_dup3:
+		*result = dup3(INT(0), INT(1), INT(2));
+		return true;
+	case __NR_pipe2:
+		*result = pipe2((int *)a[0], INT(1));
+		return true;
+#ifdef __NR_fcntl64
+	case __NR_fcntl64:
+#endif
+	case __NR_fcntl:
+		if (!is_recorded_fcntl(a[1]))
+			return false;
+		*result = fcntl(INT(0), INT(1), INT(2));
+		return true;
+	}
+	return false;
+}
+
+static bool call_on_processes(long n, const long *a, long *result)
+{
+	switch (n) {
+	case __NR_execve:
+		*result = execve(TEXT(0), (char *const *)a[1], (char *const *)a[2]);
+		return true;
+	case __NR_execveat:
+		*result = execveat(INT(0), TEXT(1), (char *const *)a[2], (char *const *)a[3], INT(4));
+		return true;
+#ifdef __NR_fork
+	case __NR_fork:
+#endif
+	case __NR_clone:
+	case __NR_clone3:
+		*result = clone_directly(n, a);
+		return true;
+	case __NR_exit_group:
+		_exit(INT(0));
+	case __NR_seccomp:
+		if (a[0] < SECCOMP_GET_ACTION_AVAIL)
+			confine();
+		return false;
+	case __NR_prctl:
+		if (a[0] == PR_SET_SECCOMP)
+			confine();
+		return false;
+	}
+	return false;
+}
+
+long syscall(long n, long a, long b, long c, long d, long e, long f);
+
+PUBLIC long syscall(long n, long a, long b, long c, long d, long e, long f)
+{
+	const long arguments[] = { a, b, c, d, e, f };
+	long result;
+
+	if (call_on_names(n, arguments, &result) || call_on_descriptors(n, arguments, &result) ||
+	    call_on_processes(n, arguments, &result))
+		return result;
+	return with_errno(CALL6(n, a, b, c, d, e, f));
+}
+
+int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+
+PUBLIC int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+	if (option == PR_SET_SECCOMP)
+		confine();
+	return (int)with_errno(CALL5(__NR_prctl, option, a, b, c, d));
+}

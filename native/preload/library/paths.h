@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names as the kernel resolves them; each function makes a few system calls and no other effect. */
+#ifndef ETRACE_PRELOAD_PATHS_H
+#define ETRACE_PRELOAD_PATHS_H
+
+#include "system.h"
+
+struct path {
+	size_t n;
+	char text[PATH_MAX + 1];
+};
+
+/* Each is empty when it cannot be known. */
+void path_of_cwd(struct path *path);
+void path_of_fd(struct path *path, int fd);
+void path_of_program(struct path *path);
+
+/* Where `name` leads; `flags` of an openat() beside O_PATH. */
+bool path_resolve(struct path *path, int dirfd, const char *name, int flags);
+
+/* Like `name` with its directories resolved and its last component as it is. */
+bool path_resolve_directories(struct path *path, int dirfd, const char *name);
+
+#endif /* ETRACE_PRELOAD_PATHS_H */

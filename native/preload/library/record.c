@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Records -> chunks of the shared memory.
+ *
+ * The state of a process lies in a page of its own that the kernel clears in a forked child
+ * (MADV_WIPEONFORK) and leaves alone in a child that shares the memory (vfork): a cleared page means
+ * that this is a new process. `last_pid` lies elsewhere, is inherited, and names its parent.
+ *
+ * Each record is written into a chunk that belongs to this writer alone for as long as it takes, so
+ * that threads and signal handlers do not meet: whoever finds a writer in use takes the next one.
+ */
+#include "record.h"
+
+#include <linux/time.h>
+
+#define N_WRITERS 16
+#define O_RDWR 2
+#define O_CLOEXEC 02000000
+#define PROT_READ_WRITE 3
+#define MAP_SHARED 1
+#define MAP_PRIVATE 2
+#define MAP_ANONYMOUS 0x20
+#define MADV_WIPEONFORK 18
+#define STATE_BYTES 4096
+#define MAX_WAITS 200 /* for a free chunk; each is a millisecond */
+#define ALIGN 8u
+
+struct writer {
+	uint32_t busy;
+	uint32_t chunk; /* its number + 1; 0: none */
+};
+
+struct state {
+	int pid; /* 0: the page was cleared, this is a new process */
+	int sharing_pid; /* the child in this memory that was announced last */
+	bool may_share;
+	bool is_over;
+	uint32_t last_id;
+	struct writer writers[N_WRITERS];
+};
+
+struct clock {
+	long seconds;
+	long nanoseconds;
+};
+
+int clock_gettime(int clock, struct clock *now) WEAK;
+int sched_getcpu(void) WEAK;
+
+static struct ring_header *ring;
+static struct state *state;
+static int last_pid;
+static bool is_asked_always; /* the kernel does not clear the page */
+static bool is_silent; /* this process and what it forks */
+
+static long map(size_t size, int flags, long fd)
+{
+#ifdef __NR_mmap2
+	return CALL6(__NR_mmap2, 0, size, PROT_READ_WRITE, flags, fd, 0);
+#else
+	return CALL6(__NR_mmap, 0, size, PROT_READ_WRITE, flags, fd, 0);
+#endif
+}
+
+static bool is_error(long result)
+{
+	return (unsigned long)result >= (unsigned long)-4095L;
+}
+
+static void map_ring(const char *path)
+{
+	long fd = CALL4(__NR_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
+	long at;
+
+	if (fd < 0)
+		return;
+	at = map(RING_BYTES, MAP_SHARED, fd);
+	CALL1(__NR_close, fd);
+	if (is_error(at))
+		return;
+	ring = (struct ring_header *)at;
+	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION)
+		ring = NULL;
+}
+
+void record_connect(char **environment)
+{
+	const size_t n = sizeof(RING_VARIABLE "=") - 1;
+	long page;
+
+	for (; *environment && !ring; environment++)
+		if (starts(*environment, RING_VARIABLE "=", n))
+			map_ring(*environment + n);
+	if (!ring)
+		return;
+	page = map(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (is_error(page)) {
+		ring = NULL;
+		return;
+	}
+	state = (struct state *)page;
+	is_asked_always = CALL3(__NR_madvise, page, STATE_BYTES, MADV_WIPEONFORK) < 0;
+	state->pid = (int)CALL0(__NR_getpid);
+	last_pid = state->pid;
+}
+
+const struct ring_header *record_header(void)
+{
+	return ring;
+}
+
+bool record_is_on(void)
+{
+	return ring && !is_silent && !state->is_over && __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
+}
+
+uint64_t record_now(void)
+{
+	struct clock now = { 0, 0 };
+
+	if (!clock_gettime || clock_gettime(1, &now))
+		CALL2(__NR_clock_gettime, 1, &now);
+	return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
+}
+
+static void announce(int pid, int parent);
+
+/* A forked child: its page is clear. */
+static void begin_process(void)
+{
+	int parent = last_pid;
+
+	state->pid = (int)CALL0(__NR_getpid);
+	last_pid = state->pid;
+	announce(state->pid, parent);
+}
+
+static void forget_parent(void)
+{
+	size_t i;
+	char *at = (char *)state;
+
+	for (i = 0; i < sizeof(*state); i++)
+		at[i] = 0;
+}
+
+int record_pid(void)
+{
+	int pid;
+
+	if (state->pid && !state->may_share && !is_asked_always)
+		return state->pid;
+	if (!state->pid) {
+		begin_process();
+		return state->pid;
+	}
+	pid = (int)CALL0(__NR_getpid);
+	if (pid == state->pid)
+		return pid;
+	if (is_asked_always && !state->may_share) {
+		forget_parent();
+		begin_process();
+	} else if (pid != state->sharing_pid) {
+		state->sharing_pid = pid;
+		announce(pid, state->pid);
+	}
+	return pid;
+}
+
+void record_expect_sharing(void)
+{
+	if (!record_is_on())
+		return;
+	record_pid();
+	state->may_share = true;
+}
+
+bool record_is_sharing(void)
+{
+	return state && state->may_share && record_pid() != state->pid;
+}
+
+/* ---- chunks ---- */
+
+static struct ring_chunk *chunk_of(const struct writer *writer)
+{
+	return &ring->chunks[writer->chunk - 1];
+}
+
+static char *bytes_of(const struct writer *writer)
+{
+	return (char *)ring + RING_HEADER_BYTES + (writer->chunk - 1) * CHUNK_BYTES;
+}
+
+static bool take_chunk(struct writer *writer)
+{
+	uint32_t n = __atomic_load_n(&ring->n_chunks, __ATOMIC_ACQUIRE);
+	uint32_t i;
+
+	for (i = 0; i < n && i < MAX_CHUNKS; i++) {
+		struct ring_chunk *chunk = &ring->chunks[i];
+		uint32_t expected = RING_FREE;
+
+		if (__atomic_load_n(&chunk->state, __ATOMIC_RELAXED) != RING_FREE ||
+		    !__atomic_compare_exchange_n(&chunk->state, &expected, RING_TAKEN, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		__atomic_store_n(&chunk->pid, (uint32_t)state->pid, __ATOMIC_RELEASE);
+		writer->chunk = i + 1;
+		return true;
+	}
+	return false;
+}
+
+/* The collector frees chunks all the time; it may also be slow, stopped or gone. */
+static bool wait_for_chunk(struct writer *writer)
+{
+	struct clock pause = { 0, 1000000 };
+	int i;
+
+	for (i = 0; i < MAX_WAITS && record_is_on(); i++) {
+		if (take_chunk(writer))
+			return true;
+		CALL2(__NR_nanosleep, &pause, 0);
+	}
+	return false;
+}
+
+static void give_back(struct writer *writer)
+{
+	if (writer->chunk)
+		__atomic_store_n(&chunk_of(writer)->state, RING_FULL, __ATOMIC_RELEASE);
+	writer->chunk = 0;
+}
+
+static struct writer *take_writer(void)
+{
+	int turn;
+	int i;
+
+	for (turn = 0; turn < 1000; turn++) {
+		for (i = 0; i < N_WRITERS; i++) {
+			uint32_t expected = 0;
+
+			if (__atomic_compare_exchange_n(&state->writers[i].busy, &expected, 1,
+							false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+				return &state->writers[i];
+		}
+		CALL0(__NR_sched_yield);
+	}
+	return NULL;
+}
+
+/* ---- records ---- */
+
+static void begin_part(struct record *record)
+{
+	struct writer *writer = record->writer;
+	char *start;
+	size_t left;
+
+	if (!writer->chunk && !take_chunk(writer) && !wait_for_chunk(writer)) {
+		record->head = NULL;
+		return;
+	}
+	left = CHUNK_BYTES - chunk_of(writer)->head;
+	if (left < sizeof(struct ring_record) + ALIGN) {
+		give_back(writer);
+		begin_part(record);
+		return;
+	}
+	start = bytes_of(writer);
+	record->head = (struct ring_record *)(start + chunk_of(writer)->head);
+	record->at = (char *)(record->head + 1);
+	record->end = start + CHUNK_BYTES;
+	*record->head = record->values;
+}
+
+static void end_part(struct record *record, uint32_t flags)
+{
+	struct ring_chunk *chunk = chunk_of(record->writer);
+	struct ring_record *head = record->head;
+	size_t n = (size_t)(record->at - (char *)(head + 1));
+
+	head->n_bytes = (uint32_t)n;
+	head->flags = flags;
+	head->size = (uint32_t)((sizeof(*head) + n + ALIGN - 1) & ~(size_t)(ALIGN - 1));
+	__atomic_store_n(&chunk->head, chunk->head + head->size, __ATOMIC_RELEASE);
+}
+
+static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
+{
+	struct ring_record *values = &record->values;
+	int i;
+
+	record->head = NULL;
+	record->writer = take_writer();
+	if (!record->writer) {
+		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	values->kind = (uint16_t)kind;
+	values->part = 0;
+	values->pid = (uint32_t)pid;
+	values->cpu = sched_getcpu ? (uint32_t)sched_getcpu() : 0;
+	values->time_ns = time_ns;
+	values->id = __atomic_add_fetch(&state->last_id, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < RING_N_ARGS; i++)
+		values->args[i] = 0;
+	begin_part(record);
+}
+
+void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_ns)
+{
+	record->head = NULL;
+	record->writer = NULL;
+	if (record_is_on())
+		begin(record, kind, time_ns, record_pid());
+}
+
+void record_begin(struct record *record, enum ring_kind kind)
+{
+	int pid;
+
+	record->head = NULL;
+	record->writer = NULL;
+	if (!record_is_on())
+		return;
+	pid = record_pid(); /* it may announce the process, before the time is taken */
+	begin(record, kind, record_now(), pid);
+}
+
+static void put_bytes(struct record *record, const char *from, size_t n)
+{
+	while (n && record->head) {
+		size_t room = (size_t)(record->end - record->at);
+		size_t part = n < room ? n : room;
+
+		copy(record->at, from, part);
+		record->at += part;
+		from += part;
+		n -= part;
+		if (n) {
+			end_part(record, RING_MORE);
+			give_back(record->writer);
+			record->values.part++;
+			begin_part(record);
+		}
+	}
+}
+
+void record_string(struct record *record, const char *text, size_t n)
+{
+	uint32_t size = (uint32_t)n;
+
+	put_bytes(record, (const char *)&size, sizeof(size));
+	put_bytes(record, text, n);
+}
+
+void record_end(struct record *record)
+{
+	if (!record->writer)
+		return;
+	if (record->head) {
+		copy(record->head->args, record->values.args, sizeof(record->values.args));
+		end_part(record, 0);
+	} else {
+		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&record->writer->busy, 0, __ATOMIC_RELEASE);
+}
+
+void record_put_at(enum ring_kind kind, uint64_t time_ns, int a, int b, int c)
+{
+	struct record record;
+
+	record_begin_at(&record, kind, time_ns);
+	record.values.args[0] = a;
+	record.values.args[1] = b;
+	record.values.args[2] = c;
+	record_end(&record);
+}
+
+void record_put(enum ring_kind kind, int a, int b, int c)
+{
+	struct record record;
+
+	record_begin(&record, kind);
+	record.values.args[0] = a;
+	record.values.args[1] = b;
+	record.values.args[2] = c;
+	record_end(&record);
+}
+
+static void announce(int pid, int parent)
+{
+	struct record record;
+
+	begin(&record, RING_BORN, record_now(), pid);
+	record.values.args[0] = parent;
+	record_end(&record);
+}
+
+void record_leave(void)
+{
+	int i;
+
+	if (!record_is_on() || record_is_sharing())
+		return;
+	for (i = 0; i < N_WRITERS; i++)
+		if (!state->writers[i].busy)
+			give_back(&state->writers[i]);
+}
+
+void record_stop(void)
+{
+	if (state && !record_is_sharing())
+		state->is_over = true;
+}
+
+void record_silence(void)
+{
+	is_silent = true;
+}

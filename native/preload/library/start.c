@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A program has been loaded, and its end: what the kernel gave it, which descriptors it has, and which
+ * objects the dynamic linker opened for it (those are not seen as they are opened: the linker makes
+ * its own system calls).
+ */
+#include "paths.h"
+#include "record.h"
+#include "variables.h"
+
+#define N_DESCRIPTORS 128 /* whose state is told; close-on-exec of higher ones is not known */
+#define POLLNVAL 0x20
+#define F_GETFD 1
+#define AT_EXECFN 31
+#define AT_BASE 7
+#define MAX_OBJECTS 64
+
+struct poll {
+	int fd;
+	short events;
+	short revents;
+};
+
+/* The beginning of struct dl_phdr_info; the counters are not there in every libc. */
+struct object {
+	uintptr_t address;
+	const char *name;
+	const void *headers;
+	uint16_t n_headers;
+	unsigned long long n_added;
+	unsigned long long n_removed;
+};
+
+int dl_iterate_phdr(int (*visit)(struct object *object, size_t size, void *context),
+		    void *context) WEAK;
+int on_exit(void (*function)(int status, void *context), void *context) WEAK;
+const char *gnu_get_libc_version(void) WEAK;
+
+static uintptr_t linker_address;
+static size_t n_objects_told;
+
+/* Bit N of the result: descriptor N is open. */
+static void find_open(unsigned char *open)
+{
+	struct poll polled[N_DESCRIPTORS];
+	long zero[2] = { 0, 0 };
+	int fd;
+	bool done;
+
+	for (fd = 0; fd < N_DESCRIPTORS; fd++)
+		polled[fd] = (struct poll){ fd, 0, 0 };
+	done = CALL5(__NR_ppoll, polled, N_DESCRIPTORS, zero, NULL, 8) >= 0;
+	for (fd = 0; fd < N_DESCRIPTORS; fd++) {
+		bool is_open = done ? !(polled[fd].revents & POLLNVAL)
+				    : CALL3(__NR_fcntl, fd, F_GETFD, 0) >= 0;
+
+		open[fd / 8] |= (unsigned char)(is_open << (fd % 8));
+	}
+}
+
+/* ---- objects ---- */
+
+struct objects {
+	struct record *record; /* NULL: count only */
+	size_t n;
+	size_t n_skipped; /* told before */
+};
+
+/* Not the program, the kernel's own page, the linker, nor this library. */
+static bool is_opened(const struct object *object)
+{
+	const struct ring_header *ring = record_header();
+	const char *end = find(ring->preload, "$PLATFORM");
+	size_t n = end ? (size_t)(end - ring->preload) : length(ring->preload);
+
+	return object->name && object->name[0] == '/' && object->address != linker_address &&
+	       !starts(object->name, ring->preload, n);
+}
+
+static int visit_object(struct object *object, size_t size, void *context)
+{
+	struct objects *objects = context;
+
+	(void)size;
+	if (!is_opened(object) || objects->n == MAX_OBJECTS + objects->n_skipped)
+		return 0;
+	objects->n++;
+	if (objects->record && objects->n > objects->n_skipped)
+		record_string(objects->record, object->name, length(object->name));
+	return 0;
+}
+
+static size_t put_objects(struct record *record, size_t n_skipped)
+{
+	struct objects objects = { record, 0, n_skipped };
+
+	if (dl_iterate_phdr)
+		dl_iterate_phdr(visit_object, &objects);
+	return objects.n;
+}
+
+/* ---- the program ---- */
+
+static const char *read_vector(char **environment)
+{
+	const unsigned long *vector;
+	const char *name = NULL;
+
+	while (*environment)
+		environment++;
+	for (vector = (const unsigned long *)(environment + 1); vector[0]; vector += 2) {
+		if (vector[0] == AT_EXECFN)
+			name = (const char *)vector[1];
+		if (vector[0] == AT_BASE)
+			linker_address = vector[1];
+	}
+	return name;
+}
+
+/* Where the kernel put the arguments: in front of the environment, after their number. */
+static char **find_arguments(char **environment)
+{
+	char **at = environment - 1;
+	uintptr_t n = 0;
+
+	while ((uintptr_t)at[-1] != n) {
+		at--;
+		n++;
+	}
+	return at;
+}
+
+static int put_list(struct record *record, char **list, bool is_environment)
+{
+	int n = 0;
+
+	for (; *list; list++) {
+		if (is_environment && variables_are_own(*list))
+			continue;
+		record_string(record, *list, length(*list));
+		n++;
+	}
+	return n;
+}
+
+static void put_path(struct record *record, const struct path *path)
+{
+	record_string(record, path->text, path->n);
+}
+
+static void tell_start(char **arguments, char **environment, const char *name)
+{
+	unsigned char open[N_DESCRIPTORS / 8] = { 0 };
+	bool wants_environment = record_header()->wants & RING_WANTS_ENVIRONMENT;
+	struct record record;
+	struct path path;
+
+	find_open(open);
+	record_begin(&record, RING_STARTED);
+	record_string(&record, name ? name : "", name ? length(name) : 0);
+	path_of_program(&path);
+	put_path(&record, &path);
+	path_of_cwd(&path);
+	put_path(&record, &path);
+	record_string(&record, (const char *)open, sizeof(open));
+	record.values.args[0] = put_list(&record, arguments, false);
+	record.values.args[1] = wants_environment ? put_list(&record, environment, true) : 0;
+	n_objects_told = put_objects(&record, 0);
+	record.values.args[2] = (int)n_objects_told;
+	record.values.args[3] = (int)CALL0(__NR_getppid);
+	record_end(&record);
+}
+
+/* Objects that were opened since the last look. */
+static void tell_objects(void)
+{
+	size_t n = put_objects(NULL, 0);
+	struct record record;
+
+	if (n <= n_objects_told)
+		return;
+	record_begin(&record, RING_OBJECTS);
+	record.values.args[0] = (int)(put_objects(&record, n_objects_told) - n_objects_told);
+	record_end(&record);
+	n_objects_told = n;
+}
+
+/* libc's last act before the end, after everybody else's. */
+static void tell_end(int status, void *context)
+{
+	(void)context;
+	if (!record_is_on() || record_is_sharing())
+		return;
+	tell_objects();
+	record_put(RING_EXIT, status & 0xff, 0, 0);
+	record_leave();
+	record_stop();
+}
+
+__attribute__((constructor)) static void start(int argc, char **argv, char **environment)
+{
+	const char *name;
+
+	(void)argc;
+	if (!gnu_get_libc_version) { /* another libc gives no arguments */
+		environment = environ;
+		argv = find_arguments(environment);
+	}
+	record_connect(environment);
+	if (!record_is_on())
+		return;
+	name = read_vector(environment);
+	tell_start(argv, environment, name);
+	if (on_exit)
+		on_exit(tell_end, NULL);
+}
