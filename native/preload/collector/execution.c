@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "environment.h"
+#include "event/environment.h"
 #include "names.h"
 #include "strings.h"
-#include "trace_file.h"
+#include "output/trace_file.h"
 #include "tracer.h"
 #include "unseen.h"
 

@@ -26,15 +26,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "environment.h"
+#include "event/environment.h"
 #include "library.h"
-#include "output.h"
+#include "output/output.h"
 #include "report.h"
 #include "ring_file.h"
 #include "signals.h"
-#include "summary.h"
+#include "session/summary.h"
 #include "supervise.h"
-#include "trace_file.h"
+#include "output/trace_file.h"
 
 struct options options = { .status_fd = -1 };
 struct counters counters;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_file.h"
+#include "output/trace_file.h"
 #include "tracer.h"
 #include "execution.h"
 

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "etrace_format.h"
-#include "fd_table.h"
+#include "task/fd_table.h"
 #include "ring_file.h"
 
 struct process {

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "events.h"
-#include "output.h"
+#include "output/output.h"
 #include "ring_file.h"
-#include "trace_file.h"
+#include "output/trace_file.h"
 #include "tracer.h"
 #include "unseen.h"
 

@@ -23,11 +23,11 @@
 #include "library.h"
 #include "names.h"
 #include "order.h"
-#include "output.h"
+#include "output/output.h"
 #include "report.h"
 #include "ring_file.h"
 #include "signals.h"
-#include "trace_file.h"
+#include "output/trace_file.h"
 #include "tracer.h"
 
 #define TICK_NS 10000000

@@ -185,6 +185,23 @@ static void tell_objects(void)
 	n_objects_told = n;
 }
 
+int dlclose(void *handle);
+
+/* What is taken out now was perhaps never told. */
+PUBLIC int dlclose(void *handle)
+{
+	__typeof__(&dlclose) next = NEXT(dlclose);
+	bool is_on = record_is_on() && !record_is_sharing();
+	int result;
+
+	if (is_on)
+		tell_objects();
+	result = next ? next(handle) : -1;
+	if (is_on)
+		n_objects_told = put_objects(NULL, 0);
+	return result;
+}
+
 /* libc's last act before the end, after everybody else's. */
 static void tell_end(int status, void *context)
 {
