@@ -22,6 +22,7 @@ from etrace.capture import signals
 from etrace.capture.backend import Progress
 from etrace.capture.kmod.sessions import collector, session, teardown
 from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.keeper import Keeper
 from etrace.capture.kmod.sessions.session import Plan
 from etrace.capture.kmod.sessions.state import State
 from etrace.capture.kmod.system import process
@@ -33,6 +34,7 @@ from etrace.service.caller import Caller, Target, check_process, check_trace, fi
 
 #: how long a caller may take to say what they want, and may make a step of the service last
 REQUEST_S, BEGIN_S, END_S = 10, 120, 1800
+TEND_MS = 500  #: how often the collector is looked after
 MISSING = "the kernel module is not loaded"
 MISSING_HINT = "sudo modprobe etrace; `etrace doctor` says what it needs"
 
@@ -87,10 +89,14 @@ class _Session:
     host: Host
     caller: Caller
     remarks: list[str] = field(default_factory=list)
+    state: State = field(init=False)
     cut: bool = True  #: unless the caller asks for the end
 
     def run(self, trace: int, target: Target, options: Option) -> None:
         """Begin, answer the caller until they want the end or are gone, end."""
+        keeper = Keeper(
+            self.host, self.remarks.append, lambda reader: limit_file_size(reader, self.caller)
+        )
         plan = Plan(
             directory=handed(trace, self.caller.owner).directory,
             owner=self.caller.owner,
@@ -99,26 +105,32 @@ class _Session:
             driver=process.identify(os.getpid()),
             output=handed(trace, self.caller.owner),
             check_root=target.check,
+            hold=keeper.hold,
         )
         with _stopped_by_signal() as stopped:
             _limit(BEGIN_S)
-            begun = session.begin(self.host, plan, self.remarks.append)
+            self.state = session.begin(self.host, plan, self.remarks.append)
             _limit(0)
-            limit_file_size(begun.collector, self.caller)
-            _answer(self.sock, {"session": begun.session, "remarks": self.remarks})
+            limit_file_size(self.state.collector, self.caller)
+            _answer(self.sock, {"session": self.state.session, "remarks": self.remarks})
             self.remarks.clear()
             with contextlib.suppress(OSError, EtraceError):
-                self.follow(stopped)
+                self.follow(stopped, keeper)
             _limit(END_S)
-            self.end(begun)
+            self.end(self.state)
 
-    def follow(self, stopped: int) -> None:
+    def follow(self, stopped: int, keeper: Keeper) -> None:
         """Answer questions; return when the caller wants the end or `stopped` is readable."""
         poll = select.poll()
         poll.register(self.sock, select.POLLIN)
         poll.register(stopped, select.POLLIN)
         with contextlib.closing(self.host.connect()) as control:
-            while stopped not in (fd for fd, _ in poll.poll()):
+            while stopped not in (ready := [fd for fd, _ in poll.poll(TEND_MS)]):
+                _limit(BEGIN_S)
+                self.state = keeper.tend(self.state)
+                _limit(0)
+                if not ready:
+                    continue
                 raw, _ = protocol.receive(self.sock, protocol.MAX_REQUEST_BYTES)
                 verb = None if raw is None else protocol.read_request(raw)[0]
                 if verb != protocol.PROGRESS:

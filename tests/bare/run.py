@@ -95,6 +95,10 @@ PACKAGED = Plan(
         Step("headers come after the module", "apt-get install -qq linux-headers-amd64 && "
              "modinfo -k $(ls /lib/modules | head -1) etrace",
              says=(r"etrace-module: \S+: built and installed", r"updates/dkms/etrace\.ko")),
+        Step("another kernel comes with its headers",
+             "apt-get install -qq --no-install-recommends linux-headers-rt-amd64 "
+             "linux-image-rt-amd64 && modinfo -k $(basename /lib/modules/*-rt-amd64) etrace",
+             says=(r"etrace-module: \S+-rt-amd64: built and installed",)),
         Step("a read-only /var/lib/dkms stops nothing",
              "unshare -m sh -c 'mount --bind /var/lib/dkms /var/lib/dkms && "
              "mount -o remount,ro,bind /var/lib/dkms && dpkg-reconfigure etrace-dkms'",
@@ -102,9 +106,36 @@ PACKAGED = Plan(
         Step("apt-get purge leaves nothing", f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep ."),
     ),
 )  # fmt: skip
+#: Debian's Python installs below dist-packages; with this one it does as Arch's
+SITE_PACKAGES = """import sysconfig
+schemes = sysconfig._INSTALL_SCHEMES
+schemes["posix_local"] = {
+    name: path.replace("{installed_base}", "/usr").replace("{base}", "/usr").replace(
+        "{platbase}", "/usr") for name, path in schemes["posix_prefix"].items()
+}"""
+MAKEPKG = f"""apt-get -qq install makepkg libarchive-tools meson pkgconf libzstd-dev \\
+    python3-pyelftools python3-rich &&
+install -d -o {PLAIN.name} /srv/arch /srv/arch/site &&
+echo '{SITE_PACKAGES}' >/srv/arch/site/sitecustomize.py &&
+cp project/build/packages/arch/PKGBUILD project/build/packages/arch/*.tar.xz /srv/arch &&
+cd /srv/arch && runuser -u {PLAIN.name} -- env -i HOME=/srv/arch PATH=/usr/sbin:/usr/bin:/bin \
+    PYTHONPATH=/srv/arch/site PKGEXT=.pkg.tar.gz makepkg -d &&
+ls *.gz && for package in *.gz; do tar -xf $package -C / usr; done"""
+ARCH = Plan(
+    "arch",
+    (
+        Step("make arch", "cd project && make arch", says=(r"/PKGBUILD",)),
+        Step("makepkg", MAKEPKG, says=tuple(
+            rf"^{name}-\d\S*\.pkg\.tar\.gz" for name in
+            ("etrace", "etrace-dkms", "etrace-doc", "libgcc-input-name", "python-libetrace"))),
+        Step("its commands",
+             "export PYTHONPATH=$(echo /usr/lib/python3.*/site-packages) && " + BUILD, PLAIN,
+             says=(r"/build/a\.c$", r"inputs +1 of 1 confirmed")),
+    ),
+)  # fmt: skip
 PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO)
 #: only when they are named
-NAMED = (PACKAGED,)
+NAMED = (PACKAGED, ARCH)
 
 
 def take(suite: str, plan: Plan) -> list[bool]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,13 @@ from pathlib import Path
 import pytest
 from collector import decompressed, program
 from collector_live import close, content
-from fake_kernel import Machine, begin, ignore, kill
+from fake_kernel import Machine, begin, ignore, kill, plan
 from ring_buffer import Event, Instance
 
-from etrace.capture.kmod.sessions import teardown
-from etrace.capture.kmod.system.control import Counter
+from etrace.capture.kmod.sessions import session, teardown
+from etrace.capture.kmod.sessions.keeper import MAX_SUCCESSORS, Keeper
+from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod.system.control import Counter, Phase
 
 pytestmark = pytest.mark.root
 SECONDS = 30.0
@@ -98,3 +101,70 @@ def test_a_trace_is_cut_though_the_buffers_are_gone(
     lines = text.splitlines(keepends=True)[1:]
     assert lines == [first.lines, b"CPU:0 [LOST %d EVENTS]\n" % ending.lost]
     assert ending.lost in {4, 5}  # the last counts may be older than the last write
+
+
+def ended(pid: int, number: int) -> None:
+    """Send a signal to a collector and wait for its end; the status stays to be taken."""
+    os.kill(pid, number)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def kept(machine: Machine, folder: Path) -> tuple[Keeper, State, list[str]]:
+    """Begin a session that its keeper holds."""
+    said: list[str] = []
+    keeper = Keeper(machine.host, said.append)
+    state = session.begin(machine.host, plan(folder, hold=keeper.hold), said.append)
+    return keeper, keeper.tend(state), said
+
+
+def test_a_killed_collector_gets_a_successor(
+    machine: Machine, pipes: list[int], tmp_path: Path
+) -> None:
+    keeper, state, said = kept(machine, tmp_path)
+    trace = tmp_path / ".nfsdb.capturing"
+    first, second, third = close(0), close(0), close(0)
+    for event in (first, second):
+        size = trace.stat().st_size
+        os.write(pipes[0], content(event))
+        wait_for(trace, size)
+        ended(state.collector.pid, signal.SIGKILL)
+        before, state = state, keeper.tend(state)
+        assert state.collector != before.collector
+        assert machine.kernel.status().phase is Phase.RUNNING
+    os.write(pipes[0], content(third))
+    machine.kernel.counters = {Counter.RECORDS: 5}
+    ending = teardown.end_own(machine.host, state, said.append, {})
+    keeper.close()
+    lines = ending.trace.read_bytes().splitlines(keepends=True)[1:]
+    assert lines[:3] == [event.lines for event in (first, second, third)]
+    assert ending.stats["collectors"] == 3
+    assert [loss.reason for loss in ending.losses] == [
+        "a collector that was killed had read them and not written them"
+    ]
+    assert [text.partition(";")[0] for text in said] == ["the collector was killed (signal 9)"] * 2
+    assert machine.changes() == []
+
+
+def test_a_collector_that_ends_by_itself_ends_the_session(
+    machine: Machine, pipes: list[int], tmp_path: Path
+) -> None:
+    keeper, state, said = kept(machine, tmp_path)
+    ended(state.collector.pid, signal.SIGTERM)
+    assert keeper.tend(state) == state
+    assert machine.kernel.status().phase is Phase.STOPPED
+    assert teardown.end_own(machine.host, state, said.append, {}).trace.parent == tmp_path
+    assert (said, machine.changes()) == ([], [])
+
+
+def test_a_collector_that_is_killed_again_and_again_ends_the_session(
+    machine: Machine, pipes: list[int], tmp_path: Path
+) -> None:
+    keeper, state, said = kept(machine, tmp_path)
+    for _ in range(MAX_SUCCESSORS):
+        ended(state.collector.pid, signal.SIGKILL)
+        state = keeper.tend(state)
+    ended(state.collector.pid, signal.SIGKILL)
+    assert keeper.tend(state) == state
+    assert machine.kernel.status().phase is Phase.STOPPED
+    teardown.end_own(machine.host, state, said.append, {})
+    assert (len(said), machine.changes()) == (MAX_SUCCESSORS, [])

@@ -103,11 +103,17 @@ def test_one_session_at_a_time_is_said(left: Path) -> None:
 @pytest.mark.phase(*SERVICE)
 def test_what_ends_a_session_is_named(left: Path) -> None:
     assert "etraced was stopped during the session" in said(left, "long")
-    assert "collector died" in said(left, "collector")
-    assert stats(left, "collector")["ended"] == "collector-died"
     assert "No space left on device" in said(left, "full")
     assert "etraced ended during the session" in said(left, "died")
     assert "was cut off; it is cleaned up" in said(left, "etraced")
+
+
+@pytest.mark.phase(*SERVICE)
+def test_a_killed_collector_gets_a_successor(left: Path) -> None:
+    assert "another one continues the trace" in said(left, "collector")
+    found = stats(left, "collector")
+    assert (found["ended"], found["collectors"]) == ("exit", 2)
+    assert b"/etc/hostname" in opened(left, "collector")
 
 
 @pytest.mark.phase(*SERVICE)

@@ -22,6 +22,7 @@ from etrace.capture.kmod.command import Command, Ended
 from etrace.capture.kmod.sessions import collector, session, survivors, teardown
 from etrace.capture.kmod.sessions.ending import Ending
 from etrace.capture.kmod.sessions.host import Host
+from etrace.capture.kmod.sessions.keeper import Keeper
 from etrace.capture.kmod.sessions.state import State
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Control, Counter, Option
@@ -52,6 +53,9 @@ class Traced(Protocol):
     def progress(self) -> Progress | None:
         """Return the counts so far; None while there are none."""
 
+    def tend(self) -> None:
+        """Look after it; to be called now and then."""
+
     def is_running(self) -> bool:
         """Whether events are still recorded."""
 
@@ -65,6 +69,7 @@ class Own:
 
     host: Host
     state: State
+    keeper: Keeper
     control: Control | None = None
 
     @contextlib.contextmanager
@@ -81,6 +86,10 @@ class Own:
     def progress(self) -> Progress | None:
         """See Traced.progress."""
         return collector.progress(self.host.states.progress, self.live())
+
+    def tend(self) -> None:
+        """See Traced.tend."""
+        self.state = self.keeper.tend(self.state)
 
     def is_running(self) -> bool:
         """See Traced.is_running."""
@@ -101,7 +110,7 @@ def flags(options: Options) -> Option:
     return reduce(or_, (flag for flag, on in wanted.items() if on), Option.NONE)
 
 
-def plan(options: Options, root: Command) -> session.Plan:
+def plan(options: Options, root: Command, keeper: Keeper) -> session.Plan:
     """Return the session that these capture options ask for."""
     return session.Plan(
         directory=Path(options.trace).parent,
@@ -110,6 +119,7 @@ def plan(options: Options, root: Command) -> session.Plan:
         root_name=root.name,
         options=flags(options),
         driver=process.identify(os.getpid()),
+        hold=keeper.hold,
     )
 
 
@@ -121,10 +131,11 @@ def trace(
 ) -> Outcome:
     """Trace `command` until it ends, and processes that outlive it for another second."""
     remarks: list[str] = []
-    with contextlib.closing(Command(command)) as held:
+    keeper = Keeper(host, remarks.append)
+    with contextlib.closing(Command(command)) as held, contextlib.closing(keeper):
         try:
-            state = session.begin(host, plan(options, held), remarks.append)
-            return Run(Own(host, state), options, held, on_progress, remarks).run()
+            state = session.begin(host, plan(options, held, keeper), remarks.append)
+            return Run(Own(host, state, keeper), options, held, on_progress, remarks).run()
         finally:
             held.forsake()
 
@@ -190,7 +201,8 @@ class Run:
             self.hurried = True
 
     def show(self) -> None:
-        """Report progress; a failing status line does not stop the build."""
+        """Look after the session and report progress; a failing one does not stop the build."""
+        self.traced.tend()
         if self.on_progress is None:
             return
         with contextlib.suppress(Exception):
@@ -201,6 +213,7 @@ class Run:
         """Wait until no traced task is left, but not too long; return how many remain."""
         give_up = time.monotonic() + SURVIVAL_S
         while n_alive := self.traced.live():
+            self.traced.tend()
             late = time.monotonic() > give_up and not self.options.wait_all
             if late or self.hurried or not self.traced.is_running():
                 break

@@ -109,6 +109,9 @@ class _Remote:
         self._ask()
         return Progress(*self.counts) if self.counts else None
 
+    def tend(self) -> None:
+        """See Traced.tend: etraced does it."""
+
     def is_running(self) -> bool:
         """See Traced.is_running."""
         return self.final is None and not self.gone

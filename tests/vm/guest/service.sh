@@ -134,13 +134,18 @@ clean caller
 step again 0 $MEMBER $RUN -o $user/killed -- true
 step partial 0 test -e $user/killed/.nfsdb.partial
 
-# the collector is killed
-$MEMBER $RUN -o $user/collector -- sh -c "read -r _ <$HOME_/go" 2>"$OUT/collector.err" &
+# the collector is killed: another one continues the trace; only what the first had in hand is lost
+$MEMBER $RUN -o $user/collector -- sh -c "read -r _ <$HOME_/go; : </etc/hostname" 2>"$OUT/collector.err" &
 collector=$!
 wait_until recording
-kill -KILL "$(pidof etrace_cat)"
+first=$(pidof etrace_cat)
+kill -KILL "$first"
+succeeded() { [ -n "$(pidof etrace_cat)" ] && [ "$(pidof etrace_cat)" != "$first" ]; }
+wait_until succeeded
 go_on
-step collector-status 125 wait $collector
+wait $collector
+status=$?
+step collector-status 0 test $status = 0 -o $status = 125
 clean collector
 keep collector
 

@@ -124,6 +124,8 @@ def _collector_reason(evidence: Evidence) -> str:
         return f"the trace could not be written: {error}"
     if not evidence.whole:
         return "the collector died or was killed: the trace ends there"
+    if evidence.collected.get("collectors", 1) > 1:
+        return "a collector that was killed had read them and not written them"
     return "they were not read from the buffers"
 
 

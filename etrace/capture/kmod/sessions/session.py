@@ -12,7 +12,7 @@ import dataclasses
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ class Plan:
 
     `root_name` is what to call the root, when not as it is called now. `output` replaces the
     directory; it has its INITCWD line. `check_root` raises when the root is not what it was;
-    nothing of the session is written before it has returned.
+    nothing of the session is written before it has returned. `hold` gets another descriptor of
+    what owns the session, so that it survives its collector.
     """
 
     directory: Path
@@ -65,6 +66,7 @@ class Plan:
     driver: process.Process | None = None
     output: Output | None = None
     check_root: Check | None = None
+    hold: Callable[[int], None] | None = None
 
     @property
     def root_pid(self) -> int:
@@ -175,7 +177,10 @@ class _Beginning:
                 )
                 host.states.write(state)
                 held.release(host.states.collector_log, self.check)
-            return self.start_session(control, state)
+            state = self.start_session(control, state)
+            if plan.hold is not None:
+                plan.hold(os.dup(control.fileno()))
+            return state
 
     def load_module(self) -> bool:
         """Load the module when it is not there; whether it was loaded."""

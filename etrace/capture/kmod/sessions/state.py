@@ -16,7 +16,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ class State:
     `root` is for people; `root_pid` is 0 when a control group is traced; `started` is in seconds
     since 1970; `trace` is the device and inode of the unfinished trace. `driver` is the `etrace
     run` that will end the session, None for `etrace start`; `session` is 0 until the kernel gave it
-    a number; `stopping` says that the collector was told to end.
+    a number; `stopping` says that the collector was told to end. `before` are the counts of the
+    collectors before this one, which were killed.
     """
 
     root: str
@@ -55,6 +56,7 @@ class State:
     session: int = 0
     loaded_module: bool = False
     stopping: bool = False
+    before: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_compressed(self) -> bool:

@@ -16,7 +16,7 @@ from etrace.capture import signals
 from etrace.capture.kmod.sessions import collector, ending
 from etrace.capture.kmod.sessions.ending import Ending, Evidence
 from etrace.capture.kmod.sessions.host import Host
-from etrace.capture.kmod.sessions.rescue import rescue
+from etrace.capture.kmod.sessions.rescue import joined, rescue, until_now
 from etrace.capture.kmod.sessions.state import State
 from etrace.capture.kmod.system.control import Control, Status
 from etrace.capture.kmod.system.owner import need_root
@@ -132,13 +132,13 @@ def _stop_collector(
     ended = collector.stop(state.collector, states.progress, tell, check, again=state.stopping)
     collected = collector.read_counts(states.collector_stats)
     if expected and ended and collected:
-        return collected, True, ""
+        return joined(state.before, collected), True, ""
     said = collector.last_words(states.collector_log)
     remark = "the collector made no progress and was killed"
     if ended:
         collected, remark = rescue(host, state)
     else:
-        collected = collector.read_counts(states.progress)
+        collected = until_now(host, state)
     return collected, False, f"{remark}{'; it said: ' + said if said else ''}"
 
 
