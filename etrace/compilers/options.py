@@ -78,6 +78,18 @@ class Options:
             out.append(argument)
         return out
 
+    def located(self, argv: Sequence[bytes]) -> list[tuple[range, Argument]]:
+        """Return what the arguments mean, each with its places in `argv`."""
+        out, at = [], 0
+        while at < len(argv):
+            argument, is_separate = self._memo.get(argv[at]) or self._classify(argv[at])
+            places = range(at, min(at + 1 + is_separate, len(argv)))
+            if is_separate and len(places) > 1:
+                argument = Argument(argument.meaning, argument.flag, argv[at + 1])
+            out.append((places, argument))
+            at = places.stop
+        return out
+
     def _classify(self, text: bytes) -> tuple[Argument, bool]:
         if len(self._memo) >= MAX_REMEMBERED:  # a response file may hold millions
             self._memo.clear()

@@ -13,7 +13,8 @@ A file holds one table a tool (docs/compilations.md):
     [clang.options]
     output = ["-o ARG", "-oARG"]    # meaning = forms, see options.py
 
-Names and paths are not inherited. `[cross]` lists how the names of cross compilers begin. All other
+A user's own files add tools (own.py), and their names win over those of the package. Names and
+paths are not inherited. `[cross]` lists how the names of cross compilers begin. All other
 keys are `settings`, for who uses the tool.
 """
 
@@ -29,6 +30,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from etrace.compilers import own
 from etrace.compilers.options import Options
 from etrace.errors import SpecError
 
@@ -52,11 +54,18 @@ class Tool:
 class Tools:
     """All tools, to be identified by what an execution ran."""
 
-    def __init__(self, raw: Mapping[str, Any]) -> None:
-        """`raw`: the tables of all files by name; SpecError when they contradict each other."""
-        starts = raw.get(CROSS, {}).get("prefixes", [])
-        self._prefix = re.compile(rb"(?:%s)[\w.]*-(?:[\w.]+-)*" % "|".join(starts).encode())
-        self._raw = {name: table for name, table in raw.items() if name != CROSS}
+    def __init__(self, raw: Mapping[str, Any], users: Mapping[str, Any] | None = None) -> None:
+        """`raw`: the tables of all files by name; SpecError when they contradict each other.
+
+        `users` are those of the user's own files.
+        """
+        users = users or {}
+        starts = [each for some in (raw, users) for each in some.get(CROSS, {}).get("prefixes", [])]
+        self._prefix = _prefix(starts)
+        self._own = users.keys()
+        for name in (users.keys() & raw.keys()) - {CROSS}:
+            raise SpecError(f"compilers: {name} is a tool of etrace", "give yours another name")
+        self._raw = {name: table for name, table in {**users, **raw}.items() if name != CROSS}
         self._tools = {name: self._tool(name) for name in self._raw}
         self._names: dict[bytes, Tool] = {}
         self._paths: list[tuple[re.Pattern[bytes], Tool]] = []
@@ -118,7 +127,10 @@ class Tools:
     def _tool(self, name: str) -> Tool:
         table, forms = self._inherited(name, ())
         if table.get("kind") not in KINDS:
-            raise SpecError(f"compilers: {name}: kind is none of {', '.join(KINDS)}")
+            raise SpecError(
+                f"compilers: {name}: kind is none of {', '.join(KINDS)}",
+                'give it a kind, or let it extend another: extends = "gcc"',
+            )
         known = {key: table.pop(key, "") for key in ("kind", "family", "language")}
         known["family"] = known["family"] or name
         return Tool(name, **known, options=Options(forms), settings=table)
@@ -140,19 +152,27 @@ class Tools:
     def _register(self, tool: Tool, table: Mapping[str, Any]) -> None:
         for text in table.get("names", ()):
             other = self._names.setdefault(text.encode(), tool)
-            if other is not tool:
+            is_own = other.name in self._own and tool.name not in self._own
+            if other is not tool and not is_own:
                 raise SpecError(f"compilers: {text} is both {other.name} and {tool.name}")
         for wildcard in table.get("paths", ()):
             self._paths.append((re.compile(translate(wildcard).encode()), tool))
 
 
+def _prefix(starts: list[str]) -> re.Pattern[bytes]:
+    try:
+        return re.compile(rb"(?:%s)[\w.]*-(?:[\w.]+-)*" % "|".join(starts).encode())
+    except re.error as error:
+        raise SpecError(f"compilers: {CROSS}.prefixes: {error}") from error
+
+
 @cache
 def load() -> Tools:
-    """Read every file of the package, once. SpecError when one is wrong."""
+    """Read every file of the package and of the user, once. SpecError when one is wrong."""
     raw: dict[str, Any] = {}
     for file in sorted(Path(__file__).parent.glob("*.toml")):
         tables = tomllib.loads(file.read_text())
         for name in tables.keys() & raw.keys():
             raise SpecError(f"compilers: {file.name}: {name} is also in another file")
         raw |= tables
-    return Tools(raw)
+    return Tools(raw, own.tables())

@@ -2,32 +2,53 @@
 """The tables `compilations*` -> compile_commands.json, for clangd, clang-tidy and editors.
 
 Format: "JSON Compilation Database Format Specification" of the Clang documentation. One entry for
-each compiled file; identical entries appear once. The arguments are those of the traced command; a
-stage that a driver started has the driver's. Launchers are left away: `ccache gcc -c a.c` is `gcc
--c a.c`, whether ccache then ran gcc, with other arguments, or had the object.
+each compiled file, with the arguments of the traced command and no other source; identical entries
+appear once. A stage that a driver started has the driver's arguments. Launchers are left away:
+`ccache gcc -c a.c` is `gcc -c a.c`, whether ccache then ran gcc, with other arguments, or had the
+object. Response files are replaced by what they held.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from libetrace.image.file import Image
 
-from etrace.compilers import tools
-from etrace.compilers.invocation import without_launchers
+from etrace.compilers import one_unit
+from etrace.compilers.invocation import STDIN, read_invocation
 from etrace.errors import EtraceError
-from etrace.query.compiled import sources
+from etrace.export.commands.path_style import Paths, PathStyle
+from etrace.export.commands.traced import Command, Commands
+from etrace.query.compiled import objects, sources
 from etrace.query.given.source_choice import SourceChoice
-from etrace.spec.database import NONE
 
 NAME = "compile_commands.json"
 Entry = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How entries are written.
+
+    `is_text`: the command is one string for a shell, under the key `command`. `expands` replaces
+    response files by their content. `with_headers` adds entries of headers.
+    """
+
+    paths: PathStyle = PathStyle.ABSOLUTE
+    is_text: bool = False
+    expands: bool = True
+    with_headers: bool = False
+
+
 def entries(
-    image: Image, rows: Iterable[int] | None = None, choice: SourceChoice | None = None
+    image: Image,
+    rows: Iterable[int] | None = None,
+    choice: SourceChoice | None = None,
+    form: Form | None = None,
 ) -> list[Entry]:
     """Return the entries of compilations, all or by row, in their order, identical ones once.
 
@@ -37,100 +58,91 @@ def entries(
     table = image.tables.get("compilations")
     if table is None:
         raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
-    chosen = range(table.n_rows) if rows is None else rows
-    commands, choice = _Commands(image), choice or SourceChoice()
-    return _unique(entry for row in chosen for entry in _entries_of(image, row, commands, choice))
+    chosen = list(range(table.n_rows) if rows is None else rows)
+    writer = _Writer(image, choice or SourceChoice(), form or Form())
+    found = [entry for row in chosen for entry in writer.of_compilation(row)]
+    if writer.form.with_headers:
+        found += writer.of_headers(chosen)
+    return _unique(found)
 
 
-def write(
-    image: Image,
-    stream: BinaryIO,
-    rows: Iterable[int] | None = None,
-    choice: SourceChoice | None = None,
-) -> int:
-    """Write the entries as JSON, in ASCII so that every byte survives; returns how many."""
-    found = entries(image, rows, choice)
+def write(stream: BinaryIO, found: Sequence[Entry]) -> int:
+    """Write entries as JSON, in ASCII so that every byte survives; returns how many."""
     stream.write(json.dumps(found, indent=2).encode() + b"\n")
     return len(found)
 
 
 def _unique(found: Iterable[Entry]) -> list[Entry]:
-    first: dict[tuple[Any, ...], Entry] = {}
-    for entry in found:
-        key = entry["directory"], tuple(entry["arguments"]), entry["file"], entry.get("output")
-        first.setdefault(key, entry)
-    return list(first.values())
+    return list({json.dumps(entry): entry for entry in found}.values())
 
 
-class _Commands:
-    """The commands of one image, as a user would write them."""
+class _Writer:
+    """Makes the entries of one image."""
 
-    def __init__(self, image: Image) -> None:
-        self._image, self._tools = image, tools.load()
-        self._executions = image["executions"]
+    def __init__(self, image: Image, choice: SourceChoice, form: Form) -> None:
+        self._image, self._choice, self.form = image, choice, form
+        self._commands = Commands(image, expands=form.expands)
+        self._paths = Paths(self._commands, form.paths)
 
-    def of(self, row: int) -> tuple[int, Sequence[bytes]]:
-        """Return the execution and the arguments that stand for a row of `compilations`."""
-        table = self._image["compilations"]
-        execution = table["execution"][row]
-        if table["is_child"][row]:
-            execution = self._executions["parent"][execution]
-        seen = {execution}  # a damaged database may contain a cycle
-        while (outer := self._outer(execution)) not in seen and self._launched(outer):
-            seen.add(outer)
-            execution = outer
-        return execution, self._launched(execution) or self._told(execution)
+    def of_compilation(self, row: int) -> Iterator[Entry]:
+        files = sources(self._image, row)
+        kept = [file for file in files if self._choice.takes(file)]
+        if not kept:
+            return
+        command = self._commands.of_compilation(row)
+        named = [each for each in one_unit.sources(command.tool, command.words) if each[1] != STDIN]
+        outputs = objects(self._image, row)
+        for file in kept:
+            output = _output_of(file, len(files), outputs)
+            yield self._entry(command, named, file, output)
 
-    def _outer(self, row: int) -> int:
-        """Return the execution that became this one, or else forked it."""
-        if self._executions["index"][row] > 1:
-            return row - 1
-        return int(self._executions["parent"][row])
+    def _entry(
+        self, command: Command, named: list[tuple[int, bytes]], file: bytes, output: bytes | None
+    ) -> Entry:
+        is_own = self._own(command, named, file)
+        name = next((name for at, name in named if at in is_own), None)
+        others = {at for at, _ in named} - is_own if is_own else set[int]()
+        one = command.with_words(one_unit.without(command.tool, command.words, others))
+        entry = self._written(one, self._paths.shown(command, name, file))
+        if output is not None:
+            entry["output"] = show(self._output(command, name or file, output))
+        return entry
 
-    def _told(self, row: int) -> Sequence[bytes]:
-        arguments = self._image["arguments"]["string"]
-        span = self._executions.span("argv.start", row)
-        return [self._image.string(arguments[i]) for i in span]
+    def _own(self, command: Command, named: list[tuple[int, bytes]], file: bytes) -> set[int]:
+        """Return where a command names a file. With one name it is that one."""
+        if len({name for _, name in named}) == 1:
+            return {at for at, _ in named}
+        return {at for at, name in named if self._paths.is_file(command, name, file)}
 
-    def _launched(self, row: int) -> Sequence[bytes]:
-        """Return the command that a launcher runs; empty for other programs."""
-        if row == NONE or self._executions["binary"][row] == NONE:
-            return ()
-        argv = self._told(row)
-        binary = self._image.path_string(self._executions["binary"][row])
-        tool = self._tools.identify(binary, argv[0] if argv else b"")
-        if tool is None or tool.kind != "launcher":
-            return ()
-        return without_launchers(self._tools, tool, argv)
+    def _output(self, command: Command, source: bytes, output: bytes) -> bytes:
+        invocation = read_invocation(command.tool, command.words)
+        names = [] if invocation is None else invocation.outputs
+        default = _stem(source) + b"." + output.rpartition(b".")[2]
+        name = self._paths.named(command, [*names, default], output)
+        return self._paths.shown(command, name, output)
 
+    def _written(self, command: Command, file: bytes) -> Entry:
+        return {**entry_of(command, self.form), "file": show(file)}
 
-def _entries_of(
-    image: Image, row: int, commands: _Commands, choice: SourceChoice
-) -> Iterator[Entry]:
-    files = sources(image, row)
-    kept = [file for file in files if choice.takes(file)]
-    if not kept:
-        return
-    execution, argv = commands.of(row)
-    common: Entry = {
-        "directory": _show(image.string(image["executions"]["cwd"][execution])),
-        "arguments": [_show(argument) for argument in argv],
-    }
-    objects = [
-        image.path_string(image["compilation_objects"]["path"][each])
-        for each in image["compilations"].span("objects.start", row)
-    ]
-    for file in kept:
-        entry = {**common, "file": _show(file)}
-        output = _output_of(file, len(files), objects)
-        yield entry if output is None else {**entry, "output": _show(output)}
+    def of_headers(self, rows: Sequence[int]) -> Iterator[Entry]:
+        from etrace.export.commands.headers import sources_of_headers  # noqa: PLC0415  seldom
+
+        languages = self._image["compilations"]["language"]
+        for header, row in sources_of_headers(self._image, rows):
+            if self._choice.passes(header):
+                command = self._commands.of_compilation(row)
+                language = self._image.string(languages[row]).decode()
+                path = self._paths.shown(command, None, header)
+                words = one_unit.for_header(command.tool, command.words, path, language)
+                if words is not None:
+                    yield self._written(command.with_words(words), path)
 
 
-def _output_of(file: bytes, n_files: int, objects: list[bytes]) -> bytes | None:
+def _output_of(file: bytes, n_files: int, outputs: list[bytes]) -> bytes | None:
     """Return the object of a source; of several objects the one with its name."""
-    if n_files == 1 or len(objects) <= 1:
-        return objects[0] if objects else None
-    return next((each for each in objects if _stem(each) == _stem(file)), None)
+    if n_files == 1 or len(outputs) <= 1:
+        return outputs[0] if outputs else None
+    return next((each for each in outputs if _stem(each) == _stem(file)), None)
 
 
 def _stem(path: bytes) -> bytes:
@@ -138,5 +150,13 @@ def _stem(path: bytes) -> bytes:
     return name.rpartition(b".")[0] or name
 
 
-def _show(text: bytes) -> str:
+def entry_of(command: Command, form: Form) -> Entry:
+    """Return what a command is: its directory and its arguments."""
+    words = list(map(show, command.argv))
+    told: Entry = {"command": shlex.join(words)} if form.is_text else {"arguments": words}
+    return {"directory": show(command.cwd), **told}
+
+
+def show(text: bytes) -> str:
+    """Return bytes as text; those that are not UTF-8 by surrogateescape."""
     return text.decode("utf-8", "surrogateescape")

@@ -19,6 +19,7 @@ from libetrace.depend.configuration import Config
 from libetrace.image.file import Image, NewColumn, NewTable
 
 from etrace import __version__
+from etrace.compilers import own as own_compilers
 from etrace.nfsdb.store import StringTable, check_rows, rewrite
 from etrace.spec.database import PRODUCTS
 
@@ -120,7 +121,9 @@ def fingerprint(phase: Phase, work: Work) -> str:
         name: getattr(work.config if hasattr(work.config, name) else work, name)
         for name in phase.inputs
     }
-    text = json.dumps([phase.name, __version__, inputs], sort_keys=True)
+    own = own_compilers.digest()
+    known = [phase.name, __version__, inputs, *([own] if own else [])]
+    text = json.dumps(known, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

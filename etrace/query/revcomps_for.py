@@ -43,19 +43,24 @@ class _Compilers:
         return found
 
 
-def revcomps_map(image: Image, given: Given) -> Mapping[bytes, list[bytes]]:
-    """Return each chosen file that was read -> compiled files, in order of bytes."""
+def readers(image: Image, given: Given) -> Mapping[int, set[int]]:
+    """Return each chosen path that was read -> rows of `compilations`, NONE for other readers."""
     opens, compilers = image["opens"], _Compilers(image)
     found: dict[int, set[int]] = {}
     for row in chosen.opens(image, given):
         if opens["mode"][row] & 3 != WRITE_ONLY:
             compilation = compilers.of(opens["execution"][row])
             found.setdefault(opens["path"][row], set()).add(compilation)
+    return found
+
+
+def revcomps_map(image: Image, given: Given) -> Mapping[bytes, list[bytes]]:
+    """Return each chosen file that was read -> compiled files, in order of bytes."""
     return {
         image.path_string(path): sorted(
             {source for row in rows - {NONE} for source in sources(image, row)}
         )
-        for path, rows in sorted(found.items())
+        for path, rows in sorted(readers(image, given).items())
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from builders import Text
 from compiling import BuildTeller, write_database
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.image.file import Image
 
@@ -99,6 +99,7 @@ def test_what_a_thread_starts_is_a_child_of_its_process(tmp_path: Path) -> None:
     assert (found["pid"], found["ppid"]) == ("6", "1")
 
 
+@settings(deadline=None, max_examples=30)
 @given(words=st.lists(TEXTS, max_size=4), cwd=TEXTS)
 def test_every_byte_survives(
     words: list[bytes], cwd: bytes, tmp_path_factory: pytest.TempPathFactory

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from etrace.cli.options import build_spec as spec_options
-from etrace.cli.options import selection as selecting
+from etrace.cli.options import compile_commands as command_options
 from etrace.cli.options import sources as source_options
 from etrace.cli.options.common import add_database
 from etrace.cli.show.figures import count
@@ -19,13 +19,17 @@ from etrace.errors import EtraceError, UsageError
 if TYPE_CHECKING:
     from libetrace.image.file import Image
 
+    from etrace.export.compile_commands import Form
+
 
 FORMATS = ("json", "compile_commands", "build-spec", "parquet")
 #: format -> the attributes of its own options
 OWN = {
-    "compile_commands": ("existing", "below", "all", "filters"),
+    "compile_commands": command_options.NAMES,
     "build-spec": spec_options.NAMES,
 }
+#: attributes that are not called like their option
+SHOWN = {"filters": "--filter", "rules": "--include", "text": "--command"}
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -40,9 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", type=Path,
         help="write to FILE (default: standard output)",
     )  # fmt: skip
-    group = parser.add_argument_group("for compile_commands")
-    source_options.add_sources(group)
-    selecting.add_filter(group)
+    command_options.add_all(parser)
     spec_options.add_all(parser.add_argument_group("for build-spec"))
 
 
@@ -63,13 +65,32 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
 def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
     """Return the function that writes compile_commands.json of the selected sources."""
     from etrace.export import compile_commands
+    from etrace.export.commands.merging import merged
+
+    form, merge = command_options.form(args), command_options.merge(args)
 
     def write(image: Image, stream: BinaryIO) -> None:
         chosen = source_options.choice(image, args, args.filters)
-        compile_commands.write(image, stream, choice=chosen)
+        found = compile_commands.entries(image, choice=chosen, form=form)
+        if args.links is not None:
+            write_links(image, args.links, form)
+        compile_commands.write(
+            stream, found if merge is None else merged(args.output, found, merge)
+        )
         source_options.tell_left_out(chosen)
+        command_options.tell_missing(image, found, chosen)
 
     return write
+
+
+def write_links(image: Image, path: Path, form: Form) -> None:
+    """Write the commands that linked and archived to a file."""
+    from etrace.cli.show.output import writing
+    from etrace.export import compile_commands
+    from etrace.export.commands import links
+
+    with writing(path, image.path) as stream:
+        compile_commands.write(stream, links.entries(image, form))
 
 
 def write_build_spec(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
@@ -104,7 +125,7 @@ def _check_options(args: argparse.Namespace) -> None:
     for owner, names in OWN.items():
         for name in names:
             if owner != args.format and getattr(args, name):
-                option = f"--{name.removesuffix('s') if name == 'filters' else name}"
+                option = SHOWN.get(name, f"--{name.replace('_', '-')}")
                 raise UsageError(f"{option} is for {owner}", "leave it out")
 
 

@@ -23,6 +23,7 @@ _WORDS = {
 #: what an option leaves out is reported only when nothing is left
 _ASKED = {
     source_choice.ELSEWHERE: "of sources outside --below",
+    source_choice.RULED: "of sources that --include and --exclude leave out",
     source_choice.FILTERED: "of sources that --filter does not select",
 }
 
@@ -45,6 +46,8 @@ def choice(image: Image, args: argparse.Namespace, filters: list[str]) -> Source
         tests.append(source_choice.existing)
     if args.below:
         tests.append(source_choice.below(args.below))
+    if getattr(args, "rules", None):
+        tests.append(source_choice.ruled(args.rules))
     if filters:
         tests.append(source_choice.held(image, parse_opens(filters)))
     return SourceChoice(*tests)

@@ -113,6 +113,11 @@ def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
     return FileKind.HEADER if b"/include/" in path else None  # <vector>
 
 
+def is_of_system(path: bytes) -> bool:
+    """Tell whether a path is in a directory of installed software."""
+    return path.startswith(_SYSTEM) and not _SOURCES_OF_SYSTEM.match(path)
+
+
 class FileKinds:
     """The kinds of the paths of one image, found on demand and remembered."""
 
@@ -181,8 +186,7 @@ class FileKinds:
         if not is_inside and _TOOLS_OWN.match(name):
             return FileKind.TOOL
         kind = by_name(name, is_made=self._is_made(path))
-        is_system = name.startswith(_SYSTEM) and not _SOURCES_OF_SYSTEM.match(name)
-        if is_inside or not is_system:
+        if is_inside or not is_of_system(name):
             return kind or FileKind.DATA
         is_shared = name.startswith(b"/usr/share/") and kind is FileKind.SOURCE
         return FileKind.TOOL if kind is None or is_shared else kind

@@ -7,6 +7,7 @@ removed, or a compiler read from a pipe, is not there for them.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ STDIN = "read from standard input"
 GONE = "not there now"
 ELSEWHERE = "elsewhere"
 FILTERED = "filtered"
+RULED = "ruled out"
 _STDIN = (b"/dev/stdin", b"/dev/fd/0", b"/proc/self/fd/0")
 
 
@@ -41,14 +43,21 @@ class SourceChoice:
 
     def takes(self, source: bytes) -> bool:
         """Tell whether a source is taken, and count it when it is not."""
-        if source not in self._reasons:
-            self._reasons[source] = next(filter(None, (test(source) for test in self._tests)), "")
-        reason = self._reasons[source]
+        reason = self._reason(source)
         if reason:
             self.left_out[reason] += 1
         else:
             self.n_taken += 1
         return not reason
+
+    def passes(self, file: bytes) -> bool:
+        """Tell whether a file would be taken, and count nothing."""
+        return not self._reason(file)
+
+    def _reason(self, file: bytes) -> str:
+        if file not in self._reasons:
+            self._reasons[file] = next(filter(None, (test(file) for test in self._tests)), "")
+        return self._reasons[file]
 
 
 def usual(image: Image) -> Callable[[bytes], str]:
@@ -73,6 +82,28 @@ def below(directories: Sequence[bytes]) -> Callable[[bytes], str]:
     """Return the test that leaves out what is in none of some directories."""
     wanted = tuple(os.path.abspath(each).rstrip(b"/") + b"/" for each in directories)  # noqa: PTH100
     return lambda source: "" if source.startswith(wanted) else ELSEWHERE
+
+
+def ruled(rules: Sequence[tuple[bool, bytes]]) -> Callable[[bytes], str]:
+    """Return the test of rules, each whether it includes, and a directory, file or glob.
+
+    The last rule that matches decides. What none matches is left out when the first one includes.
+    """
+    matchers = [(is_kept, _matcher(pattern)) for is_kept, pattern in rules]
+
+    def why(source: bytes) -> str:
+        decided = (is_kept for is_kept, matches in reversed(matchers) if matches(source))
+        return "" if next(decided, not rules[0][0]) else RULED
+
+    return why
+
+
+def _matcher(pattern: bytes) -> Callable[[bytes], bool]:
+    if not set(b"*?[").isdisjoint(pattern):
+        whole = pattern if pattern.startswith((b"/", b"*")) else b"*/" + pattern
+        return lambda source: fnmatch.fnmatchcase(source, whole)
+    path = os.path.abspath(pattern).rstrip(b"/")  # noqa: PTH100  bytes
+    return lambda source: source == path or source.startswith(path + b"/")
 
 
 def held(image: Image, filters: Sequence[Filter]) -> Callable[[bytes], str]:

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executions of a database -> the command lines that stand for them, as a user would write them.
+
+A stage that a driver started has the driver's command, a launcher's is the one that it was told to
+launch, and response files are expanded by what they held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from libetrace.image.file import Image
+
+from etrace.compilers import tools
+from etrace.compilers.invocation import select_tool, without_launchers
+from etrace.compilers.tools import Tool
+from etrace.postprocess.compilations.response_files import response_files
+from etrace.postprocess.compilations.traced_files import TracedFiles
+from etrace.spec.database import NONE
+
+#: of gcc; it starts the linker
+COLLECT2 = b"/collect2"
+#: kinds of tools that start a linker or archiver
+STARTERS = ("compiler", "launcher", "linker")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: the row of its execution, its directory, its arguments.
+
+    `tool` reads the words from `first` on: those behind the name of the compiler.
+    """
+
+    execution: int
+    cwd: bytes
+    argv: Sequence[bytes]
+    tool: Tool
+    first: int
+
+    @property
+    def words(self) -> Sequence[bytes]:
+        """The arguments that the tool reads."""
+        return self.argv[self.first :]
+
+    def with_words(self, words: Sequence[bytes]) -> Command:
+        """Return the same command with other words."""
+        return replace(self, argv=[*self.argv[: self.first], *words])
+
+
+class Commands:
+    """The commands of one image."""
+
+    def __init__(self, image: Image, *, expands: bool = True) -> None:
+        """With `expands`, response files are replaced by their content."""
+        self.image, self._expands = image, expands
+        self._tools, self._executions = tools.load(), image["executions"]
+        self._files = response_files(image)
+
+    @cached_property
+    def files(self) -> TracedFiles:
+        """Resolves paths; made when it is first needed."""
+        return TracedFiles(self.image)
+
+    def of_compilation(self, row: int) -> Command:
+        """Return the command that stands for a row of `compilations`."""
+        table = self.image["compilations"]
+        execution = table["execution"][row]
+        if table["is_child"][row]:
+            execution = self._executions["parent"][execution]
+        return self._command(self._outermost(execution, self._is_launcher))
+
+    def of_link(self, execution: int) -> Command:
+        """Return the command that made the linker or archiver run, or its own."""
+        return self._command(self._outermost(execution, self._is_starter))
+
+    def _outermost(self, execution: int, is_in: Callable[[int], bool]) -> int:
+        seen = {execution}  # a damaged database may contain a cycle
+        while (outer := self._outer(execution)) not in seen and is_in(outer):
+            seen.add(outer)
+            execution = outer
+        return execution
+
+    def _outer(self, row: int) -> int:
+        """Return the execution that became this one, or else forked it."""
+        if self._executions["index"][row] > 1:
+            return row - 1
+        return int(self._executions["parent"][row])
+
+    def _is_launcher(self, row: int) -> bool:
+        return bool(self._launched(row))
+
+    def _is_starter(self, row: int) -> bool:
+        if row == NONE or self._executions["binary"][row] == NONE:
+            return False
+        tool = self._tool(row)
+        if tool is None:
+            return self._binary(row).endswith(COLLECT2)
+        return tool.kind in STARTERS and (tool.kind != "launcher" or self._is_launcher(row))
+
+    def _command(self, execution: int) -> Command:
+        launched = self._launched(execution)
+        argv = launched or self._told(execution)
+        cwd = self.image.string(self._executions["cwd"][execution])
+        if self._expands:
+            upid = self._executions["upid"][execution]
+            argv = self._files.expand(argv, cwd, upid, keeps_missing=True).argv
+        tool, name = self._tool(execution), argv[0] if argv else b""
+        if launched:
+            tool = self._tools.find_name(name)
+        # programs that only .bas_config knows are read as gcc is
+        selected = select_tool(self._tools, tool or self._tools["gcc"], argv)
+        compiler, words = selected or (self._tools["gcc"], argv[1:])
+        return Command(execution, cwd, argv, compiler, len(argv) - len(words))
+
+    def _tool(self, row: int) -> Tool | None:
+        argv = self._told(row)
+        return self._tools.identify(self._binary(row), argv[0] if argv else b"")
+
+    def _binary(self, row: int) -> bytes:
+        binary = self._executions["binary"][row]
+        return b"" if binary == NONE else self.image.path_string(binary)
+
+    def _told(self, row: int) -> Sequence[bytes]:
+        arguments = self.image["arguments"]["string"]
+        span = self._executions.span("argv.start", row)
+        return [self.image.string(arguments[i]) for i in span]
+
+    def _launched(self, row: int) -> Sequence[bytes]:
+        """Return the command that a launcher runs; empty for other programs."""
+        if row == NONE or self._executions["binary"][row] == NONE:
+            return ()
+        tool = self._tool(row)
+        if tool is None or tool.kind != "launcher":
+            return ()
+        return without_launchers(self._tools, tool, self._told(row))
