@@ -45,6 +45,8 @@ class Backend:
 
 
 BACKENDS = (Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE"),)
+#: not one of them: it misses what docs/capture-preload.md lists
+PRELOAD = Backend("preload", "etrace-preload", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ void execution_put_objects(struct process *process, struct event *event)
 
 /* ---- a program that tells ---- */
 
+/* A link of /proc does not last: its target is taken. */
 static bool is_proc_link(const struct name *name)
 {
 	return !strncmp(name->text, "/proc/", 6) || !strncmp(name->text, "/dev/fd/", 8);
@@ -143,6 +144,8 @@ static void find_program(const struct process *process, const struct etrace_text
 		struct etrace_text path = strings_next(&strings);
 
 		name_set(program, path.text, path.len);
+		if (is_proc_link(program) && loaded->len)
+			name_set(program, loaded->text, loaded->len);
 		return;
 	}
 	name_join(program, cwd->text, cwd->len, asked);

@@ -62,8 +62,29 @@ static long open_how(const long *a, long result)
 {
 	const struct open_how *how = (const struct open_how *)a[2];
 
+	if (result < 0)
+		return with_errno(result);
 	return open_told((int)with_errno(result), (int)a[0], (const char *)a[1], (int)how->flags,
 			 (unsigned int)how->mode);
+}
+
+/* Such a call names no file: the descriptor does. */
+static long handle_told(long fd, int flags)
+{
+	struct path path;
+
+	if (fd >= 0 && record_is_on()) {
+		path_of_fd(&path, (int)fd);
+		open_told((int)fd, AT_FDCWD, path.text, flags, 0);
+	}
+	return with_errno(fd);
+}
+
+int open_by_handle_at(int mount, void *handle, int flags);
+
+PUBLIC int open_by_handle_at(int mount, void *handle, int flags)
+{
+	return (int)handle_told(CALL3(__NR_open_by_handle_at, mount, handle, flags), flags);
 }
 
 static long clone_directly(long n, const long *a)
@@ -107,6 +128,9 @@ static bool call_on_names(long n, const long *a, long *result)
 #endif
 	case __NR_openat:
 		*result = openat(INT(0), TEXT(1), INT(2), INT(3));
+		return true;
+	case __NR_open_by_handle_at:
+		*result = handle_told(CALL3(n, a[0], a[1], a[2]), INT(2));
 		return true;
 	case __NR_openat2:
 		*result = open_how(a, CALL4(n, a[0], a[1], a[2], a[3]));

@@ -12,6 +12,15 @@
 
 #define MAX_INTENT_ARGUMENTS 65536
 
+/*
+ * Whether the kernel can read a list, asked by a call that reads it and then fails for another reason.
+ * Programs that test for EFAULT are to get it.
+ */
+static bool is_readable(const void *list)
+{
+	return CALL4(__NR_rt_sigprocmask, -1, list, NULL, 8) != -EFAULT;
+}
+
 static size_t count(char *const *list)
 {
 	size_t n = 0;
@@ -42,7 +51,7 @@ static bool tell_intent(int dirfd, const char *name, char *const *arguments)
 	struct record record;
 	struct path path;
 
-	if (!record_is_on() || !name)
+	if (CALL3(__NR_faccessat, dirfd, name, 1) == -EFAULT || !is_readable(arguments))
 		return false;
 	if (!*name)
 		path_of_fd(&path, dirfd);
@@ -59,8 +68,9 @@ static bool tell_intent(int dirfd, const char *name, char *const *arguments)
 static int execute(int dirfd, const char *name, char *const *arguments, char *const *environment,
 		   int flags)
 {
-	bool told = tell_intent(dirfd, name, arguments);
-	char **traced = TRACED(environment);
+	bool is_traced = record_is_on() && name && (!environment || is_readable(environment));
+	bool told = is_traced && tell_intent(dirfd, name, arguments);
+	char **traced = is_traced ? TRACED(environment) : (char **)environment;
 	long result;
 
 	if (dirfd == AT_FDCWD && !flags)

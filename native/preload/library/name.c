@@ -11,10 +11,14 @@ struct names {
 	int found;
 };
 
-static bool exists(int dirfd, const char *name)
+/* -EFAULT for a name that the kernel could not read either: nothing may look at it then. */
+static long look_for(int dirfd, const char *name)
 {
-	return !CALL3(__NR_faccessat2, dirfd, name, 0) ||
-	       CALL4(__NR_readlinkat, dirfd, name, &(char){ 0 }, 1) >= 0;
+	long result = CALL3(__NR_faccessat, dirfd, name, 0);
+
+	if (result == -ENOENT && CALL4(__NR_readlinkat, dirfd, name, &(char){ 0 }, 1) >= 0)
+		return 0;
+	return result;
 }
 
 /* Both names; the record is open until the result is known. */
@@ -23,25 +27,28 @@ static void begin_names(struct names *names, enum ring_kind kind, int from_dir, 
 {
 	struct path source;
 	struct path destination;
-	bool found;
+	long there;
 
 	names->found = 0;
 	names->record.writer = NULL;
 	names->record.head = NULL;
 	if (!record_is_on())
 		return;
-	if (follow && !*from)
+	source.n = destination.n = 0;
+	there = look_for(from_dir, from);
+	if (there == -EFAULT)
+		;
+	else if (follow && !*from)
 		path_of_fd(&source, from_dir); /* AT_EMPTY_PATH */
 	else if (follow)
 		path_resolve(&source, from_dir, from, 0);
 	else
 		path_resolve_directories(&source, from_dir, from);
-	found = source.n > 0;
-	if (found)
+	if (source.n)
 		names->found |= FOUND_SOURCE_PATH;
-	if (found && (follow || exists(from_dir, from)))
+	if (source.n && (follow || !there))
 		names->found |= FOUND_SOURCE;
-	if (path_resolve_directories(&destination, to_dir, to))
+	if (look_for(to_dir, to) != -EFAULT && path_resolve_directories(&destination, to_dir, to))
 		names->found |= FOUND_DESTINATION;
 	record_begin(&names->record, kind);
 	record_string(&names->record, source.text, source.n);

@@ -6,9 +6,9 @@
  */
 #include "paths.h"
 #include "record.h"
-#include "variables.h"
 
 #define N_DESCRIPTORS 128 /* whose state is told; close-on-exec of higher ones is not known */
+#define N_ASKED 32
 #define POLLNVAL 0x20
 #define F_GETFD 1
 #define AT_EXECFN 31
@@ -51,9 +51,10 @@ static void find_open(unsigned char *open)
 		polled[fd] = (struct poll){ fd, 0, 0 };
 	done = CALL5(__NR_ppoll, polled, N_DESCRIPTORS, zero, NULL, 8) >= 0;
 	for (fd = 0; fd < N_DESCRIPTORS; fd++) {
-		bool is_open = done ? !(polled[fd].revents & POLLNVAL)
-				    : CALL3(__NR_fcntl, fd, F_GETFD, 0) >= 0;
+		bool is_open = done && !(polled[fd].revents & POLLNVAL);
 
+		if (!done || (!is_open && fd < N_ASKED)) /* poll() does not know O_PATH */
+			is_open = CALL3(__NR_fcntl, fd, F_GETFD, 0) >= 0;
 		open[fd / 8] |= (unsigned char)(is_open << (fd % 8));
 	}
 }
@@ -130,16 +131,12 @@ static char **find_arguments(char **environment)
 	return at;
 }
 
-static int put_list(struct record *record, char **list, bool is_environment)
+static int put_list(struct record *record, char **list)
 {
-	int n = 0;
+	int n;
 
-	for (; *list; list++) {
-		if (is_environment && variables_are_own(*list))
-			continue;
-		record_string(record, *list, length(*list));
-		n++;
-	}
+	for (n = 0; list[n]; n++)
+		record_string(record, list[n], length(list[n]));
 	return n;
 }
 
@@ -163,8 +160,8 @@ static void tell_start(char **arguments, char **environment, const char *name)
 	path_of_cwd(&path);
 	put_path(&record, &path);
 	record_string(&record, (const char *)open, sizeof(open));
-	record.values.args[0] = put_list(&record, arguments, false);
-	record.values.args[1] = wants_environment ? put_list(&record, environment, true) : 0;
+	record.values.args[0] = put_list(&record, arguments);
+	record.values.args[1] = wants_environment ? put_list(&record, environment) : 0;
 	n_objects_told = put_objects(&record, 0);
 	record.values.args[2] = (int)n_objects_told;
 	record.values.args[3] = (int)CALL0(__NR_getppid);

@@ -70,6 +70,7 @@ long system_call(long n, long a, long b, long c, long d, long e, long f); /* ent
 #define ENOENT 2
 #define ENOEXEC 8
 #define EBADF 9
+#define EFAULT 14
 #define EAGAIN 11
 #define ENOMEM 12
 #define EACCES 13

@@ -25,11 +25,6 @@ void variables_lose_library(void)
 	is_library_lost = true;
 }
 
-bool variables_are_own(const char *variable)
-{
-	return starts(variable, RING, SIZE(RING));
-}
-
 static const char *value_of(char *const *environment, const char *name, size_t n)
 {
 	for (; environment && *environment; environment++)

@@ -22,7 +22,4 @@ char **variables_put(char *const *environment, void *room);
 /* The process has another root directory: the library has no name there. */
 void variables_lose_library(void);
 
-/* Whether it is one of the library's own variables, which are not shown in the trace. */
-bool variables_are_own(const char *variable);
-
 #endif /* ETRACE_PRELOAD_VARIABLES_H */
