@@ -16,12 +16,12 @@ class Options:
     `trace` is the event file, `stats` the JSON with the counts of the capture. `owner` is the owner
     of the files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
-    can.
+    can. `libraries` is the directory of the preload library, if not the installed one.
     """
 
     __slots__ = (
-        "env", "mounts", "owner", "response_files", "stats", "summary", "thread_names", "trace",
-        "wait_all",
+        "env", "libraries", "mounts", "owner", "response_files", "stats", "summary", "thread_names",
+        "trace", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -36,6 +36,7 @@ class Options:
         summary: bool = False,
         owner: Owner | None = None,
         response_files: bool = True,
+        libraries: str | None = None,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -46,3 +47,4 @@ class Options:
         self.summary = summary
         self.owner = owner
         self.response_files = response_files
+        self.libraries = libraries

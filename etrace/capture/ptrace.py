@@ -70,6 +70,8 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         out += ["--rotate", path]
     if options.response_files:
         out += ["--response-files", f"{options.trace}{RESPONSES_SUFFIX}"]
+    if options.libraries is not None:  # of etrace-preload
+        out += ["--libraries", options.libraries]
     if options.owner is not None:
         out += ["--owner", f"{options.owner.uid}:{options.owner.gid}"]
     out += [flag for flag, wanted in flags.items() if wanted]

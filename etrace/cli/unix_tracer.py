@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from etrace.cli.ending import stop_on_sigterm, tell
 from etrace.cli.options import build_spec as spec_options
@@ -30,8 +30,10 @@ USAGE = f"{PROGRAM} [-o output] [-l libpaths] [-s socket] [-d] [-c clist] [-p] [
 OUTPUT = Path("compile_commands.json")
 #: that of xcalbuild's tracer, for a wrong command line and for -h
 EXIT_USAGE = 1
-#: the first that works here is used
-PREFERRED = ("ptrace", "preload")
+#: the backend that misses nothing, and the one for where it cannot work
+PREFERRED, SUBSTITUTE = "ptrace", "preload"
+#: the preload library of any machine
+LIBRARY = "libetrace-*.so"
 EPILOG = """\
 The output appears when the build has ended, whole or not at all. docs/build-spec.md describes it.
 
@@ -60,6 +62,8 @@ class _Parser(Parser):
 
 def make_parser() -> argparse.ArgumentParser:
     """Declare the command line."""
+    from etrace.capture import registry
+
     parser = _Parser(
         prog=PROGRAM,
         usage=USAGE,
@@ -73,15 +77,18 @@ def make_parser() -> argparse.ArgumentParser:
     add("-o", dest="output", metavar="FILE", type=Path, default=OUTPUT,
         help="output file (default: %(default)s)")  # fmt: skip
     add("-l", dest="libraries", metavar="PATHS",
-        help="directories of the preload library; only for the backend preload")  # fmt: skip
+        help="directories of the preload library, between colons; ptrace needs none")  # fmt: skip
     add("-s", dest="socket", metavar="SOCKET",
-        help="socket of the preload library; only for the backend preload")  # fmt: skip
+        help="accepted and not used: no backend needs a socket")  # fmt: skip
     spec_options.add_form(parser)
     add("-p", dest="prints_known", action="store_true", help="print the known programs, and exit")
     add("-h", "-?", action=UsageAction, nargs=0, help="print this on standard error, and exit")
     add("--help", action="help", help="print this, and exit")
-    add("--backend", choices=PREFERRED,
-        help="how to capture (default: the first that works here)")  # fmt: skip
+    add(
+        "--backend",
+        choices=[each.name for each in registry.BACKENDS],
+        help="how to capture (default: ptrace, or preload where that does not work)",
+    )
     add("--no-wait", action="store_true",
         help="wait at most a second for processes that outlive the command")  # fmt: skip
     add_version(parser)
@@ -109,10 +116,11 @@ def run(args: argparse.Namespace) -> int:
     from etrace.cli.etrace.run import end_like
 
     backend = _backend(args)
+    libraries = _libraries(args, backend)
     _check_output(args.output)
     with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-", ignore_cleanup_errors=True) as place:
         trace = Path(place) / ".nfsdb"
-        options = Options(trace, f"{trace}.stats", wait_all=not args.no_wait)
+        options = Options(trace, f"{trace}.stats", wait_all=not args.no_wait, libraries=libraries)
         outcome = backend.run(args.command, options, None)
         for remark in outcome.remarks:
             tell(f"{PROGRAM}: {remark}\n")
@@ -153,32 +161,35 @@ def _check_output(output: Path) -> None:
 
 
 def _backend(args: argparse.Namespace) -> Backend:
-    """Return the backend to capture with. CaptureError when none works here."""
+    """Return the backend to capture with. CaptureError when it cannot work here."""
     from etrace.capture import registry
 
-    here = {backend.name: backend for backend in registry.BACKENDS}
     if args.backend is not None:
-        if args.backend not in here:
-            raise CaptureError(f"this etrace has no backend {args.backend}", "leave --backend out")
         return registry.choose(args.backend, _tell_line)
-    _tell_unused(args)
-    return _first_willing([here[name] for name in PREFERRED if name in here])
+    backend = next(each for each in registry.BACKENDS if each.name == PREFERRED)
+    probe = backend.probe()
+    if probe.works:
+        return backend
+    _tell_line(f"{PREFERRED} does not work here: {probe.reason}")
+    _tell_line(f"capturing with {SUBSTITUTE}, which misses static programs")
+    return registry.choose(SUBSTITUTE, _tell_line)
+
+
+def _libraries(args: argparse.Namespace, backend: Backend) -> str | None:
+    """Return the directory of `-l` with the preload library, and tell what is not used."""
+    if args.socket is not None:
+        _tell_line("-s is not used: etrace needs no socket")
+    if args.libraries is None:
+        return None
+    if backend.name != SUBSTITUTE:
+        _tell_line(f"-l is not used: {backend.name} needs no library")
+        return None
+    folders = (Path(each) for each in args.libraries.split(":"))
+    found = next((each for each in folders if any(each.glob(LIBRARY))), None)
+    if found is None:
+        _tell_line(f"-l is not used: there is no {LIBRARY}; taking the installed one")
+    return None if found is None else str(found.absolute())
 
 
 def _tell_line(text: str) -> None:
     tell(f"{PROGRAM}: {text}\n")
-
-
-def _tell_unused(args: Any) -> None:
-    given = {"-l": args.libraries, "-s": args.socket}
-    for option in (option for option, value in given.items() if value is not None):
-        _tell_line(f"{option} is not used: ptrace needs no library and no socket")
-
-
-def _first_willing(backends: Sequence[Backend]) -> Backend:
-    obstacles = []
-    for backend in backends:
-        if (obstacle := backend.obstacle()) is None:
-            return backend
-        obstacles.append(obstacle)
-    raise CaptureError(obstacles[0].reason, obstacles[0].hint)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sysconfig
@@ -26,8 +27,7 @@ from etrace.capture import registry
 from etrace.export.build_spec import KNOWN
 
 BIN = Path(sysconfig.get_path("scripts"))
-#: the preload library cannot be in programs that strace starts with ptrace, and conversely
-BACKENDS = [each.name for each in registry.BACKENDS if each.name in ("ptrace", "preload")]
+BACKENDS = [each.name for each in registry.BACKENDS if each.name != "kmod"]
 #: names that the compiler draws by lot
 TEMPORARY = re.compile(r"/tmp/cc\w{6}")
 MAKEFILE = """\
@@ -181,6 +181,42 @@ def test_programs_that_no_library_can_be_loaded_into_are_in_it(folder: Path) -> 
         script = f"exec env -i PATH=$PATH {launcher} gcc -c a.c"
         found = traced(folder, "--backend", "ptrace", "--", "sh", "-c", script)
         assert drivers(found) == [["gcc", "-c", "a.c"]]
+
+
+def test_where_ptrace_is_not_allowed_preload_takes_its_place(folder: Path) -> None:
+    """A process has one tracer: strace is that of unix-tracer, and so of all it starts."""
+    command: list[str | Path] = [
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        BIN / "unix-tracer",
+        "-o",
+        "out",
+    ]
+    done = subprocess.run(
+        [*command, "--", "make"], cwd=folder, capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"capturing with preload, which misses static programs\n" in done.stderr
+    assert len(drivers(json.loads((folder / "out").read_bytes()))) == 6
+
+
+def test_the_library_may_be_elsewhere(folder: Path) -> None:
+    place = folder.parent / "lib"
+    installed = Path(sysconfig.get_path("platlib")) / "etrace/libexec/preload"
+    shutil.copytree(installed, place)
+    options = ("-l", f"/nonexistent:{place}", "-s", "/nonexistent/socket", "-o", "out")
+    words = ("--", "sh", "-c", "gcc -c a.c; grep -q $0 /proc/self/maps && echo 1", str(place))
+    done = start(folder, *options, "--backend", "preload", *words)
+    assert (done.stdout, done.stderr) == (
+        b"1\n", b"unix-tracer: -s is not used: etrace needs no socket\n",
+    )  # fmt: skip
+    assert len(drivers(json.loads((folder / "out").read_bytes()))) == 1
+    done = start(folder, *options, "true")
+    assert b"unix-tracer: -l is not used: ptrace needs no library\n" in done.stderr
+    done = start(folder, "-l", "/nonexistent", "--backend", "preload", "true")
+    assert b"unix-tracer: -l is not used: there is no libetrace-*.so" in done.stderr
 
 
 # ---- the command line ----
