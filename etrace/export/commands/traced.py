@@ -23,7 +23,7 @@ from etrace.spec.database import NONE
 #: of gcc; it starts the linker
 COLLECT2 = b"/collect2"
 #: kinds of tools that start a linker or archiver
-STARTERS = ("compiler", "launcher", "linker")
+STARTERS = ("compiler", "launcher", "linker", "archiver")  # gcc-ar starts ar
 
 
 @dataclass(frozen=True, slots=True)
