@@ -4,8 +4,8 @@
  *
  * A writer takes a free chunk, appends whole records and moves `head` when one is complete: a writer
  * that is killed within a record leaves nothing of it. A full chunk is given back as RING_FULL; the
- * collector frees it when it has read it. Nothing here is trusted by the collector: the processes of
- * the build can write to all of it.
+ * collector frees it when it has read it. Nothing here is trusted, neither by the collector nor by
+ * the library: all processes of the build can write to all of it, with whatever rights they have.
  */
 #ifndef ETRACE_PRELOAD_RING_H
 #define ETRACE_PRELOAD_RING_H
@@ -17,7 +17,7 @@
 
 #define CHUNK_BYTES 8192u
 #define MAX_CHUNKS 4096u
-#define PRELOAD_MAX 1024 /* bytes of a path in the header */
+#define PRELOAD_MAX 1024 /* bytes of the library's name in LD_PRELOAD */
 
 enum ring_state { RING_FREE, RING_TAKEN, RING_FULL };
 
@@ -35,20 +35,21 @@ struct ring_header {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t n_chunks; /* that have memory; grows */
-	uint32_t wants;
 	uint32_t is_open; /* 0: nobody reads any more */
 	uint32_t lost; /* records for which there was no room */
-	uint32_t unused[2];
-	char preload[PRELOAD_MAX]; /* the library, as LD_PRELOAD names it */
-	char path[PRELOAD_MAX]; /* of this memory */
+	uint32_t unused[3];
 	struct ring_chunk chunks[MAX_CHUNKS];
 };
 
 #define RING_HEADER_BYTES ((sizeof(struct ring_header) + 4095u) / 4096u * 4096u)
 #define RING_BYTES (RING_HEADER_BYTES + MAX_CHUNKS * CHUNK_BYTES)
 
-/* The variable that names the shared memory. */
+/*
+ * The variable that names the shared memory, what is wanted (a digit), and the library as LD_PRELOAD
+ * names it, with colons between. No other process can change it.
+ */
 #define RING_VARIABLE "ETRACE_PRELOAD"
+#define RING_VALUE_MAX (PRELOAD_MAX + 64)
 
 enum ring_kind {
 	RING_BORN = 1, /* parent */

@@ -26,6 +26,7 @@
 
 static struct ring_header *ring;
 static int ring_fd;
+static char variable[RING_VALUE_MAX];
 static uint32_t n_read[MAX_CHUNKS]; /* bytes of a chunk that were taken out */
 static uint32_t n_chunks;
 static uint64_t n_arrived;
@@ -62,17 +63,15 @@ void ring_create(const char *library, uint32_t wants)
 	if (ring == MAP_FAILED)
 		die("no memory for the events of the build: %s", strerror(errno));
 	allocate(STEP_CHUNKS);
-	snprintf(ring->path, sizeof(ring->path), "/proc/%d/fd/%d", getpid(), ring_fd);
-	snprintf(ring->preload, sizeof(ring->preload), "%s", library);
-	ring->wants = wants;
+	snprintf(variable, sizeof(variable), "/proc/%d/fd/%d:%u:%s", getpid(), ring_fd, wants, library);
 	ring->version = RING_VERSION;
 	ring->magic = RING_MAGIC;
 	ring->is_open = 1;
 }
 
-const char *ring_path(void)
+const char *ring_variable(void)
 {
-	return ring->path;
+	return variable;
 }
 
 /* ---- records in parts ---- */

@@ -19,7 +19,7 @@ struct event {
 void ring_create(const char *library, uint32_t wants);
 
 /* Where the processes of the build find it. */
-const char *ring_path(void);
+const char *ring_variable(void);
 
 /* Hand on every record that was written so far; the receiver frees it. */
 void ring_drain(void (*receive)(struct event *event));

@@ -132,7 +132,7 @@ static void run_command(int failure)
 {
 	int error;
 
-	setenv(RING_VARIABLE, ring_path(), 1);
+	setenv(RING_VARIABLE, ring_variable(), 1);
 	add_to("LD_PRELOAD", library_name(), NULL);
 	add_to("ASAN_OPTIONS", "verify_asan_link_order=0", "verify_asan_link_order");
 	signals_restore();

@@ -28,6 +28,7 @@
 struct writer {
 	uint32_t busy;
 	uint32_t chunk; /* its number + 1; 0: none */
+	uint32_t head; /* of the chunk: anybody could have changed what the chunk says */
 };
 
 struct state {
@@ -35,6 +36,7 @@ struct state {
 	int sharing_pid; /* the child in this memory that was announced last */
 	bool may_share;
 	bool is_over;
+	bool waited_in_vain; /* the last time: nobody makes room, and the build does not wait for it */
 	uint32_t last_id;
 	struct writer writers[N_WRITERS];
 };
@@ -48,6 +50,9 @@ int clock_gettime(int clock, struct clock *now) WEAK;
 int sched_getcpu(void) WEAK;
 
 static struct ring_header *ring;
+static char variable[RING_VALUE_MAX];
+static const char *library = "";
+static unsigned int wants;
 static struct state *state;
 static int last_pid;
 static bool is_asked_always; /* the kernel does not clear the page */
@@ -83,6 +88,25 @@ static void map_ring(const char *path)
 		ring = NULL;
 }
 
+/* `PATH:WANTS:LIBRARY`; the path is without a colon. */
+static void read_variable(const char *value)
+{
+	size_t n = length(value);
+	char path[64];
+	size_t i = 0;
+
+	while (value[i] && value[i] != ':')
+		i++;
+	if (n >= sizeof(variable) || i >= sizeof(path) || i + 3 > n || value[i + 2] != ':')
+		return;
+	copy(variable, value, n + 1);
+	copy(path, value, i);
+	path[i] = '\0';
+	wants = (unsigned int)(value[i + 1] - '0');
+	library = variable + i + 3;
+	map_ring(path);
+}
+
 void record_connect(char **environment)
 {
 	const size_t n = sizeof(RING_VARIABLE "=") - 1;
@@ -90,7 +114,7 @@ void record_connect(char **environment)
 
 	for (; *environment && !ring; environment++)
 		if (starts(*environment, RING_VARIABLE "=", n))
-			map_ring(*environment + n);
+			read_variable(*environment + n);
 	if (!ring)
 		return;
 	page = map(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -104,9 +128,19 @@ void record_connect(char **environment)
 	last_pid = state->pid;
 }
 
-const struct ring_header *record_header(void)
+const char *record_variable(void)
 {
-	return ring;
+	return variable;
+}
+
+const char *record_library(void)
+{
+	return library;
+}
+
+unsigned int record_wants(void)
+{
+	return wants;
 }
 
 bool record_is_on(void)
@@ -207,6 +241,7 @@ static bool take_chunk(struct writer *writer)
 			continue;
 		__atomic_store_n(&chunk->pid, (uint32_t)state->pid, __ATOMIC_RELEASE);
 		writer->chunk = i + 1;
+		writer->head = 0;
 		return true;
 	}
 	return false;
@@ -218,7 +253,7 @@ static bool wait_for_chunk(struct writer *writer)
 	struct clock pause = { 0, 1000000 };
 	int i;
 
-	for (i = 0; i < MAX_WAITS && record_is_on(); i++) {
+	for (i = 0; i < MAX_WAITS && record_is_on() && !state->waited_in_vain; i++) {
 		if (take_chunk(writer))
 			return true;
 		CALL2(__NR_nanosleep, &pause, 0);
@@ -261,16 +296,18 @@ static void begin_part(struct record *record)
 
 	if (!writer->chunk && !take_chunk(writer) && !wait_for_chunk(writer)) {
 		record->head = NULL;
+		state->waited_in_vain = true;
 		return;
 	}
-	left = CHUNK_BYTES - chunk_of(writer)->head;
+	state->waited_in_vain = false;
+	left = CHUNK_BYTES - writer->head;
 	if (left < sizeof(struct ring_record) + ALIGN) {
 		give_back(writer);
 		begin_part(record);
 		return;
 	}
 	start = bytes_of(writer);
-	record->head = (struct ring_record *)(start + chunk_of(writer)->head);
+	record->head = (struct ring_record *)(start + writer->head);
 	record->at = (char *)(record->head + 1);
 	record->end = start + CHUNK_BYTES;
 	*record->head = record->values;
@@ -278,14 +315,16 @@ static void begin_part(struct record *record)
 
 static void end_part(struct record *record, uint32_t flags)
 {
-	struct ring_chunk *chunk = chunk_of(record->writer);
+	struct writer *writer = record->writer;
 	struct ring_record *head = record->head;
 	size_t n = (size_t)(record->at - (char *)(head + 1));
+	uint32_t size = (uint32_t)((sizeof(*head) + n + ALIGN - 1) & ~(size_t)(ALIGN - 1));
 
 	head->n_bytes = (uint32_t)n;
 	head->flags = flags;
-	head->size = (uint32_t)((sizeof(*head) + n + ALIGN - 1) & ~(size_t)(ALIGN - 1));
-	__atomic_store_n(&chunk->head, chunk->head + head->size, __ATOMIC_RELEASE);
+	head->size = size;
+	writer->head += size;
+	__atomic_store_n(&chunk_of(writer)->head, writer->head, __ATOMIC_RELEASE);
 }
 
 static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)

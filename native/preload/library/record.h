@@ -20,8 +20,10 @@ void record_connect(char **environment);
 /* Whether anybody listens; all else may be called whether or not. */
 bool record_is_on(void);
 
-/* The shared header, or NULL. */
-const struct ring_header *record_header(void);
+/* What the environment said: the value of RING_VARIABLE, the library, what is wanted. */
+const char *record_variable(void);
+const char *record_library(void);
+unsigned int record_wants(void);
 
 void record_begin(struct record *record, enum ring_kind kind);
 void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_ns);

@@ -70,12 +70,12 @@ struct objects {
 /* Not the program, the kernel's own page, the linker, nor this library. */
 static bool is_opened(const struct object *object)
 {
-	const struct ring_header *ring = record_header();
-	const char *end = find(ring->preload, "$PLATFORM");
-	size_t n = end ? (size_t)(end - ring->preload) : length(ring->preload);
+	const char *library = record_library();
+	const char *end = find(library, "$PLATFORM");
+	size_t n = end ? (size_t)(end - library) : length(library);
 
 	return object->name && object->name[0] == '/' && object->address != linker_address &&
-	       !starts(object->name, ring->preload, n);
+	       !starts(object->name, library, n);
 }
 
 static int visit_object(struct object *object, size_t size, void *context)
@@ -148,7 +148,7 @@ static void put_path(struct record *record, const struct path *path)
 static void tell_start(char **arguments, char **environment, const char *name)
 {
 	unsigned char open[N_DESCRIPTORS / 8] = { 0 };
-	bool wants_environment = record_header()->wants & RING_WANTS_ENVIRONMENT;
+	bool wants_environment = record_wants() & RING_WANTS_ENVIRONMENT;
 	struct record record;
 	struct path path;
 

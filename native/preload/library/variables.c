@@ -36,15 +36,14 @@ static const char *value_of(char *const *environment, const char *name, size_t n
 /* What of it is as it has to be. */
 static int found_in(char *const *environment)
 {
-	const struct ring_header *ring = record_header();
 	const char *preload = value_of(environment, PRELOAD, SIZE(PRELOAD));
 	const char *path = value_of(environment, RING, SIZE(RING));
 	const char *asan = value_of(environment, ASAN, SIZE(ASAN));
 	int found = 0;
 
-	if (preload && find(preload, ring->preload))
+	if (preload && find(preload, record_library()))
 		found |= HAS_PRELOAD;
-	if (path && is_same(path, ring->path))
+	if (path && is_same(path, record_variable()))
 		found |= HAS_RING;
 	if (asan && find(asan, LINK_ORDER))
 		found |= HAS_ASAN;
@@ -60,7 +59,6 @@ static size_t old_length(char *const *environment, const char *name, size_t n)
 
 size_t variables_need(char *const *environment)
 {
-	const struct ring_header *ring = record_header();
 	size_t n = 0;
 
 	if (!record_is_on() || is_library_lost || found_in(environment) == HAS_ALL)
@@ -68,8 +66,8 @@ size_t variables_need(char *const *environment)
 	while (environment && environment[n])
 		n++;
 	return (n + 4) * sizeof(char *) + SIZE(PRELOAD) +
-	       old_length(environment, PRELOAD, SIZE(PRELOAD)) + length(ring->preload) + SIZE(RING) +
-	       length(ring->path) + SIZE(ASAN) + old_length(environment, ASAN, SIZE(ASAN)) +
+	       old_length(environment, PRELOAD, SIZE(PRELOAD)) + length(record_library()) + SIZE(RING) +
+	       length(record_variable()) + SIZE(ASAN) + old_length(environment, ASAN, SIZE(ASAN)) +
 	       SIZE(NO_LINK_ORDER) + 8;
 }
 
@@ -96,7 +94,6 @@ static bool is_replaced(const char *variable, int found)
 
 char **variables_put(char *const *environment, void *room)
 {
-	const struct ring_header *ring = record_header();
 	int found = found_in(environment);
 	char **next = room;
 	char *at;
@@ -111,11 +108,12 @@ char **variables_put(char *const *environment, void *room)
 			*next++ = environment[i];
 	if (!(found & HAS_PRELOAD)) {
 		*next++ = at;
-		at = join(at, PRELOAD, value_of(environment, PRELOAD, SIZE(PRELOAD)), ring->preload);
+		at = join(at, PRELOAD, value_of(environment, PRELOAD, SIZE(PRELOAD)),
+			  record_library());
 	}
 	if (!(found & HAS_RING)) {
 		*next++ = at;
-		at = join(at, RING, NULL, ring->path);
+		at = join(at, RING, NULL, record_variable());
 	}
 	if (!(found & HAS_ASAN)) {
 		*next++ = at;
