@@ -113,8 +113,8 @@ schemes["posix_local"] = {
     name: path.replace("{installed_base}", "/usr").replace("{base}", "/usr").replace(
         "{platbase}", "/usr") for name, path in schemes["posix_prefix"].items()
 }"""
-MAKEPKG = f"""apt-get -qq install makepkg libarchive-tools meson pkgconf libzstd-dev \\
-    python3-pyelftools python3-rich &&
+MAKEPKG = f"""apt-get -qq install makepkg pacman-package-manager libarchive-tools \\
+    meson pkgconf libzstd-dev python3-pyelftools python3-rich &&
 install -d -o {PLAIN.name} /srv/arch /srv/arch/site &&
 echo '{SITE_PACKAGES}' >/srv/arch/site/sitecustomize.py &&
 cp project/build/packages/arch/PKGBUILD project/build/packages/arch/*.tar.xz /srv/arch &&
