@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from libetrace.image.file import Image
 
 from etrace.postprocess.compilations.response_files import response_files
+from etrace.postprocess.compilations.trusted import is_own
 from etrace.spec.database import NONE
 
 #: of xcalbuild's unix-tracer
@@ -67,7 +68,7 @@ class BuildSpec:
         self._image, self._known = image, known or KnownPrograms()
         self._executions = image["executions"]
         self._arguments = image["arguments"]["string"]
-        self._files = response_files(image)
+        self._files = response_files(image, reads_disk=is_own(image))
         self._captured = response_files(image, reads_disk=False)
         self.written = Written()
 

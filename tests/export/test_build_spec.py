@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,13 @@ def test_files_that_still_exist_are_read_for_known_programs_only(tmp_path: Path)
     found = {each["arguments"][0]: each for each in spec(database(tmp_path, told), is_debug=True)}
     assert found["gcc"]["respfile"] == "-c a.c"
     assert found["curl"]["respfile"] == ""
+
+
+@pytest.mark.root
+def test_no_file_is_read_for_the_database_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"words")
+    told = BuildTeller().run(10, "/usr/bin/gcc", f"gcc @{tmp_path}/secret")
+    image = database(tmp_path, told)
+    assert "respfile" in spec(image)[0]
+    os.chown(image.path, 12345, -1)
+    assert "respfile" not in spec(image)[0]

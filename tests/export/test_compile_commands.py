@@ -71,6 +71,10 @@ def test_each_file_is_an_entry_with_the_command_of_its_driver(image: Image) -> N
     [
         ("/usr/bin/ccache", "ccache gcc -c a.c -o a.o"),
         ("/usr/bin/ccache", "gcc -c a.c -o a.o"),  # /usr/lib/ccache/gcc is a link to it
+        ("/usr/bin/distcc", "distcc gcc -c a.c -o a.o"),
+        ("/usr/bin/sccache", "sccache gcc -c a.c -o a.o"),
+        ("/usr/bin/icecc", "icecc gcc -c a.c -o a.o"),
+        ("/usr/bin/ccache", "ccache CCACHE_PREFIX=distcc distcc gcc -c a.c -o a.o"),
     ],
 )
 def test_hits_and_misses_of_a_launcher_have_the_same_command(

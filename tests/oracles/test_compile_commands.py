@@ -257,6 +257,31 @@ def test_bear_misses_what_such_a_tool_starts(folder: Path, flags: str) -> None:
     assert seen == ["util.c"]
 
 
+# ---- compilers as readers ----
+
+
+def test_every_entry_can_be_run_again_and_clang_reads_them(folder: Path) -> None:
+    """A header's command checks it and writes nothing; clang takes all but gcc's own flags."""
+    (folder / "inc").mkdir()
+    (folder / "inc/own.h").write_text("static inline int own(void) { return MUST_BE; }\n")
+    (folder / "inc/cxx.h").write_text("template <class T> T twice(T x) { return x + x; }\n")
+    (folder / "own.c").write_text("#include <stddef.h>\n#include <own.h>\nint o;\n")
+    (folder / "part.cc").write_text('#include "inc/cxx.h"\nint two = twice(1);\n')
+    (folder / "all.rsp").write_text("-DMUST_BE=1 -Iinc -MD -MF own.d")
+    script = "gcc @all.rsp -c own.c part.cc && rm all.rsp"
+    found = traced(folder, "sh", "-c", script, options=["--headers"])
+    assert [Path(each["file"]).name for each in found] == ["own.c", "part.cc", "cxx.h", "own.h"]
+    for path in (*folder.glob("*.o"), *folder.glob("*.d")):
+        path.unlink()
+    for compiler in ("gcc", "clang"):
+        for entry in found[2:]:
+            run(Path(entry["directory"]), compiler, *entry["arguments"][1:])
+    assert not list(folder.rglob("*.[od]")) + list(folder.rglob("*.gch"))
+    for entry in found[:2]:
+        run(Path(entry["directory"]), *entry["arguments"])
+        assert Path(entry["output"]).exists()
+
+
 # ---- what else builds have ----
 
 

@@ -9,6 +9,7 @@ compilations are missing.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from posixpath import basename, splitext
 
@@ -16,10 +17,10 @@ from libetrace.image.file import Image
 
 from etrace.compilers import tools
 from etrace.compilers.tools import Tool
+from etrace.postprocess.compilations.compiled_objects import WRITE
 from etrace.query.classes.file_kinds import FileKind, by_name
 from etrace.spec.database import NONE
 
-WRITES = 3
 OBJECTS = frozenset((b".o", b".obj", b".lo", b".os", b".bc", b".axf", b".rel", b".p", b".asm"))
 
 
@@ -42,7 +43,7 @@ class Diagnosis:
 
 def diagnose(image: Image) -> Diagnosis:
     """Look at all executions of a database."""
-    found, executions = Diagnosis(), image["executions"]
+    found, executions, compiling = Diagnosis(), image["executions"], _Compiling(image)
     identified: dict[int, Tool | None] = {}
     for row in range(executions.n_rows):
         if executions["index"][row] == 0 or executions["binary"][row] == NONE:
@@ -56,7 +57,7 @@ def diagnose(image: Image) -> Diagnosis:
             continue
         binary = image.path_string(executions["binary"][row])
         found.others[binary] += 1
-        if _compiles(image, row) and not _is_below_tool(image, row, identified):
+        if compiling.is_in(row) and not _is_below_tool(image, row, identified):
             found.unknown[binary] += 1
     if "unread_response_files" in image.tables:
         found.n_unread = len(set(image["unread_response_files"]["execution"]))
@@ -70,18 +71,35 @@ def _tool(image: Image, row: int) -> Tool | None:
     return tools.load().identify(image.path_string(executions["binary"][row]), argv0)
 
 
-def _compiles(image: Image, row: int) -> bool:
-    """Tell whether an execution read x.c and wrote x.o, or the like."""
-    opens, read, written = image["opens"], set[bytes](), set[bytes]()
-    for each in image["executions"].span("opens.start", row):
-        path = image.path_string(opens["path"][each])
-        stem, suffix = splitext(basename(path))
-        if opens["mode"][each] & WRITES:
+class _Compiling:
+    """Tells which executions read x.c and wrote x.o, or the like. A build may have many opens."""
+
+    def __init__(self, image: Image) -> None:
+        self._image, opens = image, image["opens"]
+        self._start, self._path = image["executions"]["opens.start"], opens["path"]
+        self._is_write = bytes(opens["mode"]).translate(WRITE)
+
+    def is_in(self, row: int) -> bool:
+        """Tell whether an execution compiled."""
+        span = range(self._start[row], self._start[row + 1])
+        written = set(self._objects(span))
+        return bool(written) and any(
+            not self._is_write[each] and self._source(each) in written for each in span
+        )
+
+    def _objects(self, span: range) -> Iterator[bytes]:
+        """Yield the names of the objects that some opens wrote, without their extension."""
+        at = span.start
+        while (at := self._is_write.find(1, at, span.stop)) >= 0:
+            stem, suffix = splitext(basename(self._image.path_string(self._path[at])))
             if suffix in OBJECTS:
-                written.add(stem)
-        elif by_name(path) is FileKind.SOURCE:
-            read.add(stem)
-    return not read.isdisjoint(written)
+                yield stem
+            at += 1
+
+    def _source(self, each: int) -> bytes:
+        """Return the name of a source without its extension; empty for other files."""
+        path = self._image.path_string(self._path[each])
+        return splitext(basename(path))[0] if by_name(path) is FileKind.SOURCE else b""
 
 
 def _is_below_tool(image: Image, row: int, identified: dict[int, Tool | None]) -> bool:

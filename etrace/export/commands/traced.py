@@ -18,6 +18,7 @@ from etrace.compilers.invocation import select_tool, without_launchers
 from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.response_files import response_files
 from etrace.postprocess.compilations.traced_files import TracedFiles
+from etrace.postprocess.compilations.trusted import is_own
 from etrace.spec.database import NONE
 
 #: of gcc; it starts the linker
@@ -56,7 +57,7 @@ class Commands:
         """With `expands`, response files are replaced by their content."""
         self.image, self._expands = image, expands
         self._tools, self._executions = tools.load(), image["executions"]
-        self._files = response_files(image)
+        self._files = response_files(image, reads_disk=is_own(image))
 
     @cached_property
     def files(self) -> TracedFiles:

@@ -85,6 +85,15 @@ def check_owner(image: Image) -> None:
         raise EtraceError(f"{image.path} changed meanwhile", "run the command again")
 
 
+def is_own(image: Image) -> bool:
+    """Tell whether a database is this user's: another's may name files for this one to read."""
+    try:
+        check_owner(image)
+    except EtraceError:
+        return False
+    return True
+
+
 def _files(image: Image) -> Iterator[Path]:
     stem = image.path.name.removesuffix(".img")
     files = name_files(image.path.with_name(stem))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cas export compile_commands`; the other formats are in test_cas_parse.py."""
+"""`cas export compile_commands` and build-spec; the other formats are in test_cas_parse.py."""
 
 from __future__ import annotations
 
@@ -154,3 +154,95 @@ def test_a_filter_chooses_sources(configured: Path, capsys: pytest.CaptureFixtur
     )
     assert cas(["export", "json", *words[2:]]) == 2
     assert "--filter is for compile_commands" in capsys.readouterr().err
+
+
+# ---- rules, merging, other formats ----
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (["--include", "/src"], ["a.c"]),
+        (["--exclude", "/src"], ["there.c"]),
+        (["--exclude", "*.c", "--include=a.*"], ["a.c"]),
+        (["--include=a.*", "--exclude", "/src/a.c"], []),
+    ],
+)
+def test_rules_choose_sources_in_their_order(
+    configured: Path, capsys: pytest.CaptureFixture[str], options: list[str], wanted: list[str]
+) -> None:
+    assert cas(["export", "compile_commands", "--dbdir", str(configured), *options]) == 0
+    shown = capsys.readouterr()
+    assert [Path(each["file"]).name for each in json.loads(shown.out)] == wanted
+    assert ("2 of sources that --include and --exclude leave out" in shown.err) == (not wanted)
+
+
+def test_the_file_of_o_is_merged_with_the_new_entries(database: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.json"
+    old = [{"directory": "/src", "file": "a.c", "arguments": ["cc"]},
+           {"directory": "/src", "file": "b.c", "command": "cc b.c"}]  # fmt: skip
+    words = ["export", "compile_commands", "--dbdir", str(database), "-o", str(output)]
+    for option, kept in (("--append", old), ("--update", old[1:])):
+        output.write_text(json.dumps(old))
+        assert cas([*words, option]) == 0
+        assert json.loads(output.read_text()) == [*kept, *EXPECTED]
+    output.write_text("{")
+    assert cas([*words, "--update"]) == 1
+    assert output.read_text() == "{"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["compile_commands", "--append"], "name it: -o FILE"),
+        (["compile_commands", "--append", "--update", "-o", "x"], "give one of them"),
+        (["json", "--command"], "--command is for compile_commands"),
+        (["json", "--include", "x"], "--include is for compile_commands"),
+        (["build-spec", "--links", "x"], "--links is for compile_commands"),
+        (["build-spec", "--keep-response-files"], "--keep-response-files is for"),
+        (["compile_commands", "-d"], "--debug is for build-spec"),
+        (["json", "-c", "gcc"], "--compilers is for build-spec"),
+        (["build-spec", "somewhere"], "cas export build-spec -o somewhere"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    database: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert cas(["export", *options, "--dbdir", str(database)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_build_spec_has_the_programs_that_are_asked_for(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["export", "build-spec", "--dbdir", str(database)]
+    assert cas([*words, "--also", "mak?"]) == 0
+    assert [each["arguments"][0] for each in json.loads(capsys.readouterr().out)] == ["make", "gcc"]
+    assert cas([*words, "-c", "vc,wc"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == []
+    assert shown.err == (
+        "cas: the build spec is empty: none of 2 calls is of a known program; these ran: make (1),"
+        " gcc (1)\n  hint: -c LIST names the programs that you want; -d writes all\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "reason"),
+    [
+        ("/usr/bin/gcc gcc -c a.c", 1, "1 call of known compilers, 1 of them failed; the others"),
+        ("/usr/bin/gcc gcc -E a.c", 0, "1 call of known compilers; the others only linked, "),
+        ("/bin/sh sh x", 0, "2 programs ran, none of them a known compiler: /usr/bin/make (1), "),
+    ],
+)
+def test_no_entries_have_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, status: int, reason: str
+) -> None:
+    binary, _, argv = command.partition(" ")
+    told = BuildTeller().run(10, binary, argv).end(10, status=status)
+    image = write_database(tmp_path, told.trace())
+    run.postprocess(image, config.load(tmp_path), ["compilations"])
+    assert cas(["export", "compile_commands", "--dbdir", str(tmp_path)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "[]\n"
+    assert shown.err.startswith(f"cas: no entries: {reason}")
