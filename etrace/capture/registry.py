@@ -6,6 +6,7 @@ from __future__ import annotations
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.preload import PreloadBackend
 from etrace.capture.ptrace import PtraceBackend
+from etrace.capture.strace import StraceBackend
 from etrace.errors import CaptureError
 
 TYPE_CHECKING = False
@@ -19,7 +20,7 @@ AUTO = "auto"
 COMPLETE: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
 #: takes the place of the last one where that cannot work; it misses some events
 SUBSTITUTE: Backend = PreloadBackend()
-BACKENDS: tuple[Backend, ...] = (*COMPLETE, SUBSTITUTE)
+BACKENDS: tuple[Backend, ...] = (*COMPLETE, SUBSTITUTE, StraceBackend())
 
 
 def names() -> list[str]:

@@ -39,6 +39,7 @@ COMMANDS = (
     Command("start", "etrace.cli.etrace.start", "start tracing with the kernel module (root)"),
     Command("status", "etrace.cli.etrace.status", "show the session and what it lost"),
     Command("stop", "etrace.cli.etrace.stop", "end the session and write its trace (root)"),
+    Command("import", "etrace.cli.etrace.import_", "make a trace from another tool's log"),
     Command("summary", "etrace.cli.etrace.summary", "show a build on one page"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(

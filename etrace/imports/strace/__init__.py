@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of strace -> event lines (docs/capture-strace.md)."""

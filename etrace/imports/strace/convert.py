@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of strace -> event lines.
+
+Each line goes to its task; a call that ends there becomes events. Nothing is invented: what a log
+does not tell is left out and named once in the remarks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from etrace.errors import EtraceError
+from etrace.figures import agree
+from etrace.imports.event_lines import EventLines
+from etrace.imports.strace import values
+from etrace.imports.strace.calls import BadCallError, Calls
+from etrace.imports.strace.lines import Kind, Line, Result
+from etrace.imports.strace.paths import Lexical, Resolver
+from etrace.imports.strace.sources import Reading, Stamped
+from etrace.imports.strace.tasks import FORKS, Task, Tasks
+
+#: calls that take effect when they begin
+EARLY = frozenset((b"close", b"close_range", *FORKS))
+MAX_INT = (1 << 31) - 1
+#: calls by what they tell, for the remark about those that a log lacks
+FAMILIES = {
+    "programs": (b"execve", b"execveat"),
+    "opens": (b"open", b"openat", b"openat2", b"creat"),
+    "closes": (b"close",),
+    "pipes": (b"pipe", b"pipe2"),
+    "copies of descriptors": (b"dup", b"dup2", b"dup3", b"fcntl", b"fcntl64"),
+    "renames": (b"rename", b"renameat", b"renameat2"),
+    "links": (b"link", b"linkat", b"symlink", b"symlinkat"),
+    "changes of the working directory": (b"chdir", b"fchdir"),
+    "forks": tuple(FORKS),
+}
+CPU = "the CPU of each event: it is 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What became of a log."""
+
+    counts: dict[str, int]
+    n_processes: int
+    n_bytes: int
+    remarks: tuple[str, ...]
+
+
+class Converter:
+    """Turns lines into events. `on_fork` hears of each child's pid.
+
+    `is_own`: strace was asked for all calls, so those that the log lacks were not made.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        directory: bytes,
+        *,
+        resolver: Resolver | None = None,
+        reading: Reading | None = None,
+        on_fork: Callable[[int], None] | None = None,
+        is_own: bool = False,
+    ) -> None:
+        self.out = EventLines(stream, directory)
+        self.reading = reading or Reading()
+        self.tasks = Tasks(directory, self.out.pid_bits)
+        self.calls = Calls(self.out, resolver or Lexical())
+        self.n_processes = 0
+        self.last_ns = 0
+        self.first_pid = 0
+        self._signals = {name.encode(): n for name, n in values.signals().items()}
+        self._anonymous: Task | None = None
+        self._waiting: dict[int, list[Stamped]] = {}
+        self._n_forking = 0
+        self._on_fork, self._is_own = on_fork, is_own
+        self._orphans = 0
+        self._ready: deque[Stamped] = deque()
+
+    def feed(self, lines: Iterable[Stamped]) -> None:
+        """Convert lines in their order."""
+        for stamped in lines:
+            self._ready.append(stamped)
+            self._drain()
+
+    def _drain(self) -> None:
+        """Take the lines that are ready; a fork may make more so."""
+        while self._ready:
+            stamped = self._ready.popleft()
+            if (task := self._task(stamped)) is not None:
+                self._take(task, stamped)
+            if self._waiting and not self._ready and not self._n_forking:
+                self._release()
+
+    def finish(self) -> Converted:
+        """Write what is left. EtraceError when nothing was a call."""
+        while self._waiting:
+            self._release()
+            self._drain()
+        for task in list(self.tasks.live.values()):
+            if task.status is not None:
+                self.out.put(task.upid, task.last_ns, "Exit", (task.status,))
+        for text, upids in self.calls.environment.items():
+            self.out.variable(upids, self.last_ns, text)
+        self.out.flush()
+        if not self.n_processes:
+            raise self._refusal()
+        counts = dict(self.out.counts)
+        return Converted(counts, self.n_processes, self.out.n_bytes, tuple(self._remarks()))
+
+    def _refusal(self) -> EtraceError:
+        hint = "give the file that strace -f -ttt -y -o FILE wrote"
+        if self.reading.bad:
+            text = "no line of strace: expected PID TIME CALL(ARGUMENTS) = RESULT"
+            return EtraceError(f"{self.reading.bad}: {text}", hint)
+        return EtraceError("the log has no call that starts a program or opens a file", hint)
+
+    # ---- whose line ----
+
+    def _task(self, stamped: Stamped) -> Task | None:
+        """Return the task of a line; None when the line has to wait, or says nothing."""
+        line = stamped.line
+        if not line.pid:
+            return self._nameless(line)
+        task = self.tasks.live.get(line.pid)
+        if task is not None:
+            return task
+        if self._is_anonymous(line):
+            return self._name(line.pid)
+        if self._n_forking or line.pid in self._waiting:
+            self._waiting.setdefault(line.pid, []).append(stamped)
+            return None
+        if line.kind in (Kind.CALL, Kind.BEGUN, Kind.RESUMED):
+            return self._root(line.pid)
+        return None
+
+    def _root(self, pid: int) -> Task:
+        self.n_processes += 1
+        self.first_pid = self.first_pid or pid
+        self._orphans += self.n_processes > 1
+        return self.tasks.root(pid)
+
+    def _nameless(self, line: Line) -> Task | None:
+        """Return the task of a line without pid: strace on a terminal names no single process."""
+        if self._anonymous is not None and not self._anonymous.is_over:
+            return self._anonymous
+        if (sole := self.tasks.sole()) is not None:
+            return sole
+        if self.tasks.live or line.kind not in (Kind.CALL, Kind.BEGUN):
+            return None
+        self._anonymous = self._root(0)
+        return self._anonymous
+
+    def _is_anonymous(self, line: Line) -> bool:
+        """Whether a new pid is that of the process that had none before."""
+        task = self._anonymous
+        if task is None or task.is_over or line.pid in self.reading.announced:
+            return False
+        if task.begun is None:
+            return True
+        return line.kind is Kind.RESUMED and line.name == task.begun.name
+
+    def _name(self, pid: int) -> Task:
+        task = self._anonymous
+        assert task is not None  # _is_anonymous
+        self.tasks.rename(task, pid)
+        self._anonymous = None
+        return task
+
+    # ---- what it says ----
+
+    def _take(self, task: Task, stamped: Stamped) -> None:
+        line = stamped.line
+        time_ns = max(stamped.time_ns, task.last_ns)
+        self.last_ns = max(self.last_ns, time_ns)
+        if line.kind is Kind.BEGUN:
+            self._begin(task, line, time_ns)
+            return
+        if line.kind is Kind.RESUMED:
+            self._resume(task, line, time_ns, stamped.where)
+        elif line.kind is Kind.CALL:
+            self._drop_begun(task)
+            self._call(task, line.name, line.arguments, line.result, time_ns, stamped.where)
+        elif line.kind is Kind.SUPERSEDED:
+            self._supersede(task, line.number, time_ns, stamped.where)
+        else:
+            self._end(task, line, time_ns)
+        task.last_ns = max(task.last_ns, time_ns)
+
+    def _begin(self, task: Task, line: Line, time_ns: int) -> None:
+        self._drop_begun(task)
+        line.time = time_ns
+        task.begun = line
+        self._n_forking += line.name in FORKS
+
+    def _drop_begun(self, task: Task) -> None:
+        """Forget a call that never ended."""
+        if task.begun is not None and task.begun.name in FORKS:
+            self._n_forking -= 1
+        task.begun = None
+
+    def _resume(self, task: Task, line: Line, time_ns: int, where: str) -> None:
+        begun, task.begun = task.begun, None
+        if begun is None or begun.name != line.name:
+            task.begun = begun
+            self._drop_begun(task)
+            return  # the beginning is not in the log
+        text = begun.arguments + line.arguments
+        begin_ns = time_ns if begun.time is None else begun.time
+        time_ns = begin_ns if line.name in EARLY else time_ns
+        self._call(task, line.name, text, line.result, time_ns, where)
+        if line.name in FORKS:
+            task.begun = begun
+            self._drop_begun(task)
+
+    def _call(
+        self, task: Task, name: bytes, text: bytes, result: Result | None, time_ns: int, where: str
+    ) -> None:
+        assert result is not None  # of Kind.CALL and Kind.RESUMED
+        if result.value is not None and result.value > MAX_INT:
+            self.reading.spoil(where)
+            return
+        try:
+            if name in FORKS:
+                self._fork(task, name, text, result, time_ns)
+            else:
+                self.calls.handle(task, time_ns, name, text, result)
+        except BadCallError:
+            self.reading.spoil(where)
+
+    def _fork(self, task: Task, name: bytes, text: bytes, result: Result, time_ns: int) -> None:
+        self.calls.seen.add(name)
+        if result.value is None:
+            return  # it is made again
+        flags = _clone_flags(name, text)
+        if flags is not None:
+            self.out.put(task.upid, time_ns, "SysClone", (flags,))
+            if result.value <= 0:
+                self.out.put(task.upid, time_ns, "SysCloneFailed")
+        if result.value <= 0 or result.value > MAX_INT:
+            return
+        child = self.tasks.fork(task, result.value, flags or 0)
+        child.last_ns = time_ns
+        self.n_processes += 1
+        self.out.put(task.upid, time_ns, "SchedFork", (child.upid,))
+        if self._on_fork is not None:
+            self._on_fork(child.pid)
+        self._ready.extend(self._waiting.pop(child.pid, ()))
+
+    def _release(self) -> None:
+        """Take the lines of processes whose parent is not known."""
+        waiting, self._waiting = self._waiting, {}
+        for pid, lines in waiting.items():
+            if any(each.line.kind in (Kind.CALL, Kind.BEGUN) for each in lines):
+                self._root(pid)
+                self._ready.extend(lines)
+
+    def _supersede(self, leader: Task, pid: int, time_ns: int, where: str) -> None:
+        thread = self.tasks.live.get(pid)
+        if thread is None or thread is leader:
+            return
+        self._drop_begun(leader)
+        self.out.put(leader.upid, time_ns, "Exit", (0,))
+        self.tasks.end(leader)
+        self.tasks.rename(thread, leader.pid)
+        begun, thread.begun = thread.begun, None
+        if begun is not None:
+            # it succeeded; with --seccomp-bpf some versions show a wrong result of it
+            self._call(thread, begun.name, begun.arguments, Result(0), time_ns, where)
+
+    def _end(self, task: Task, line: Line, time_ns: int) -> None:
+        status = line.number & 0xFF
+        if line.kind is Kind.KILLED:
+            status = self.out.signal_base + self._signal(line.name)
+        self.out.put(task.upid, time_ns, "Exit", (status,))
+        self.tasks.end(task)
+        self._drop_begun(task)
+
+    def _signal(self, name: bytes) -> int:
+        """Return the number of a signal; those of real time are SIGRT_N, SIGRTMIN+N."""
+        known = self._signals.get(name)
+        if known is not None:
+            return known
+        digits = bytes(c for c in name if 48 <= c <= 57)
+        return 32 + int(digits) % 33 if digits else 0
+
+    # ---- what is not in it ----
+
+    def _remarks(self) -> Iterator[str]:
+        if not self._is_own:
+            yield f"the log does not tell: {'; '.join([CPU, *sorted(self.reading.lacks)])}"
+            missing = [family for family, calls in FAMILIES.items() if not self._has(calls)]
+            if missing:
+                yield (
+                    f"the log has no calls for: {', '.join(missing)}: if there were any, strace "
+                    "was not asked for them"
+                )
+        for lack, n in self.calls.lacks.items():
+            yield agree(n, lack)
+        if self._orphans:
+            text = "process{es} {has|have} no parent in the log (was it recorded without -f?)"
+            yield agree(self._orphans, text)
+        if self.reading.n_bad:
+            text = "line{s} {was|were} not understood and left out"
+            yield f"{agree(self.reading.n_bad, text)}; the first is {self.reading.bad}"
+
+    def _has(self, calls: tuple[bytes, ...]) -> bool:
+        return any(call in self.calls.seen for call in calls)
+
+
+def _clone_flags(name: bytes, text: bytes) -> int | None:
+    """Return the flags of a clone, the exit signal in the low byte; None for fork and vfork."""
+    if name in (b"fork", b"vfork"):
+        return None
+    fields = values.fields(text.split(b" => ", 1)[0].removesuffix(b", 88"))
+    if name == b"clone3":
+        head = text[: text.find(b"}") + 1]
+        fields = values.fields(head)
+    flags = values.number(fields.get(b"flags", b"0")) or 0
+    return flags | ((values.number(fields.get(b"exit_signal", b"0")) or 0) & 0xFF)

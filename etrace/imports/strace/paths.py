@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths as a program gave them -> the absolute paths of event lines.
+
+A log has the text of paths, not where links lead; only `-y` shows what an open opened. `Lexical`
+works on the text alone, for logs of another machine or time. `Here` asks the file system of this
+machine, for a log that is being written.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Protocol
+
+#: length of a `#!` line and depth of scripts that the kernel takes, execve(2)
+SCRIPT_BYTES = 256
+MAX_SCRIPTS = 4
+
+
+class Resolver(Protocol):
+    """Finds out what a path names."""
+
+    def entry(self, path: bytes) -> bytes:
+        """Return a path with its directories resolved; the last name stays."""
+
+    def file(self, path: bytes) -> bytes:
+        """Return the path of the file itself."""
+
+    def target(self, path: bytes, /) -> bytes | None:
+        """Return where a link leads when something is there; None when that is not known."""
+
+    def script(self, path: bytes, /) -> list[bytes]:
+        """Return the words of a script's `#!` line, none when it is not known to be a script."""
+
+
+def join(directory: bytes, path: bytes) -> bytes:
+    """Return a path as given, made absolute."""
+    return path if path.startswith(b"/") else b"%b/%b" % (directory, path)
+
+
+def tidy(path: bytes) -> bytes:
+    """Return an absolute path without `.`, `..` and doubled slashes."""
+    return b"/" + os.path.normpath(path).lstrip(b"/")
+
+
+class Lexical:
+    """Works on the text alone."""
+
+    def entry(self, path: bytes) -> bytes:
+        """See Resolver.entry."""
+        return tidy(path)
+
+    def file(self, path: bytes) -> bytes:
+        """See Resolver.file."""
+        return tidy(path)
+
+    def target(self, _path: bytes) -> bytes | None:
+        """See Resolver.target."""
+        return None
+
+    def script(self, _path: bytes) -> list[bytes]:
+        """See Resolver.script."""
+        return []
+
+
+#: names that mean another thing to each process: not looked up
+OWN = (b"/proc/", b"/dev/fd/", b"/dev/std")
+
+
+class Here:
+    """Asks the file system of this machine."""
+
+    def entry(self, path: bytes) -> bytes:
+        """See Resolver.entry."""
+        if path.startswith(OWN):
+            return tidy(path)
+        head, _, name = path.rstrip(b"/").rpartition(b"/")
+        if name in (b"", b".", b".."):
+            return self.file(path)
+        return tidy(os.path.realpath(head or b"/") + b"/" + name)
+
+    def file(self, path: bytes) -> bytes:
+        """See Resolver.file."""
+        return tidy(path) if path.startswith(OWN) else os.path.realpath(path)
+
+    def target(self, path: bytes) -> bytes | None:
+        """See Resolver.target."""
+        known = not path.startswith(OWN) and os.path.exists(path)  # noqa: PTH110  bytes
+        return os.path.realpath(path) if known else None
+
+    def script(self, path: bytes) -> list[bytes]:
+        """See Resolver.script."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        except OSError:
+            return []
+        try:
+            is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+            head = os.read(fd, SCRIPT_BYTES) if is_file else b""
+        except OSError:
+            return []
+        finally:
+            os.close(fd)
+        if not head.startswith(b"#!"):
+            return []
+        return head[2:].split(b"\n", 1)[0].strip(b" \t").split(None, 1)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of strace -> their lines in order, those of `-ff` (one for each process) merged by time."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from etrace.errors import EtraceError
+from etrace.imports.strace.clock import Clock
+from etrace.imports.strace.lines import Kind, Line, parse
+
+STDIN = "-"
+#: of a log, in which its first working directory is looked for
+HEAD_BYTES = 1 << 20
+_ATTACHED = re.compile(rb"(.*?)(?:strace: )?Process (\d+) attached", re.DOTALL)
+_FDCWD = re.compile(rb"(?:AT_FDCWD|-100)(?: /\* AT_FDCWD \*/)?<([^<>]*)>")
+_CHDIR = re.compile(rb"\bf?chdir\(")
+_FORKED = re.compile(rb"\b(?:v?fork|clone[23]?)\(.*= (\d+)(?:<[^>]*>)?(?: <[\d.]+>)?$")
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was met in reading that is no event; `bad` is the first line that is none of strace."""
+
+    announced: set[int] = field(default_factory=set)
+    lacks: set[str] = field(default_factory=set)
+    n_lines: int = 0
+    n_bad: int = 0
+    bad: str = ""
+
+    def spoil(self, where: str) -> None:
+        """Count a line that could not be used."""
+        self.n_bad += 1
+        self.bad = self.bad or where
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A line with its time and place."""
+
+    line: Line
+    time_ns: int
+    where: str
+
+
+class Log:
+    """One file of strace. `pid` is that of its name (-ff), else 0."""
+
+    def __init__(self, name: str, stream: BinaryIO, pid: int, clock: Clock) -> None:
+        self.name, self.pid = name, pid
+        self._stream, self._clock = stream, clock
+
+    def lines(self, reading: Reading) -> Iterator[Stamped]:
+        """Yield the lines of strace in the file."""
+        for number, text in self._joined(reading):
+            reading.n_lines += 1
+            line = parse(text)
+            if line is None:
+                reading.spoil(f"{self.name}:{number}")
+            elif line.kind is not Kind.NOTHING:
+                line.pid = line.pid or self.pid
+                yield Stamped(line, self._clock.stamp(line), f"{self.name}:{number}")
+            elif line.is_relative:
+                self._clock.stamp(line)
+
+    def _joined(self, reading: Reading) -> Iterator[tuple[int, bytes]]:
+        """Yield lines; one into which `strace: Process N attached` was written is whole again."""
+        before = b""
+        for number, raw in enumerate(self._stream, 1):
+            text = raw.removesuffix(b"\n")
+            if text.endswith(b" attached") and (found := _ATTACHED.fullmatch(text)):
+                reading.announced.add(int(found[2]))
+                before += found[1]
+                continue
+            yield number, before + text
+            before = b""
+
+
+def find(names: Sequence[str]) -> list[str]:
+    """Return the files of a log: of `X` that is not there those of -ff, X.PID. EtraceError."""
+    found: list[str] = []
+    for name in names:
+        path = Path(name)
+        if name == STDIN or path.exists():
+            found.append(name)
+            continue
+        parts = [p for p in path.parent.glob(f"{path.name}.*") if p.suffix[1:].isdigit()]
+        if not parts:
+            raise EtraceError(f"cannot read {name}: no such file", "name the file of strace -o")
+        found += [str(p) for p in sorted(parts, key=lambda p: int(p.suffix[1:]))]
+    return found
+
+
+def pid_of(name: str) -> int:
+    """Return the process in the name of a file of -ff, 0 without one."""
+    suffix = Path(name).suffix[1:]
+    return int(suffix) if suffix.isascii() and suffix.isdigit() and len(suffix) < 8 else 0
+
+
+@contextlib.contextmanager
+def opened(names: Sequence[str]) -> Iterator[dict[str, BinaryIO]]:
+    """Open the files by name. EtraceError."""
+    with contextlib.ExitStack() as stack:
+        streams: dict[str, BinaryIO] = {}
+        size = HEAD_BYTES if len(names) == 1 else -1  # first_directory() looks ahead
+        for name in names:
+            if name == STDIN:
+                streams[name] = sys.stdin.buffer
+                continue
+            try:
+                stream = stack.enter_context(Path(name).open("rb", buffering=size))
+            except OSError as error:
+                raise EtraceError(
+                    f"cannot read {name}: {error.strerror}", "name the file of strace -o"
+                ) from error
+            streams[name] = stream
+        yield streams
+
+
+def first_directory(head: bytes) -> bytes | None:
+    """Return the working directory in which a log begins, if -y shows it before it changes."""
+    from etrace.imports.strace.values import unescape  # noqa: PLC0415  a cycle otherwise
+
+    changed = _CHDIR.search(head)
+    found = _FDCWD.search(head, 0, changed.start() if changed else len(head))
+    return unescape(found[1]) if found else None
+
+
+def children(names: Iterable[str]) -> set[int]:
+    """Return the processes that are made in files of -ff."""
+    made: set[int] = set()
+    for name in names:
+        with Path(name).open("rb") as stream:
+            for text in stream:
+                if (b"clone" in text or b"fork(" in text) and (found := _FORKED.search(text)):
+                    made.add(int(found[1]))
+    return made
+
+
+class Merge:
+    """The files of -ff in the order of time; that of a child begins when its parent made it.
+
+    Of lines with the same time those of the newest process come first.
+    """
+
+    def __init__(self, logs: Sequence[Log], reading: Reading) -> None:
+        self._reading = reading
+        made = children(log.name for log in logs)
+        self._later = {log.pid: log for log in logs if log.pid in made}
+        roots = [log for log in logs if log.pid not in made]
+        if not roots:  # a pid that came again
+            roots = [self._later.pop(min(self._later))]
+        self._heap: list[tuple[int, int, Stamped, Iterator[Stamped]]] = []
+        self._n_added = 0
+        for log in roots:
+            self._add(log.lines(reading))
+
+    def begin(self, pid: int) -> None:
+        """Add the file of a process that was made now."""
+        if (log := self._later.pop(pid, None)) is not None:
+            self._add(log.lines(self._reading))
+
+    def __iter__(self) -> Iterator[Stamped]:
+        """Yield the lines; those of processes that nothing made come last."""
+        while self._heap or self._later:
+            if not self._heap:
+                self.begin(min(self._later))
+                continue
+            _, order, stamped, lines = heapq.heappop(self._heap)
+            yield stamped
+            if (after := next(lines, None)) is not None:
+                heapq.heappush(self._heap, (after.time_ns, order, after, lines))
+
+    def _add(self, lines: Iterator[Stamped]) -> None:
+        self._n_added += 1
+        if (first := next(lines, None)) is not None:
+            heapq.heappush(self._heap, (first.time_ns, -self._n_added, first, lines))

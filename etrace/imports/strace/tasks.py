@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes and threads of a log: who made whom, working directories and descriptors.
+
+A pid that ended may come again: each task has a upid of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from etrace.imports.strace.lines import Line
+
+CLONE_FS, CLONE_FILES = 0x200, 0x400
+FORKS = frozenset((b"fork", b"vfork", b"clone", b"clone2", b"clone3"))
+
+
+@dataclass(slots=True)
+class Descriptors:
+    """An open descriptor -> its path, where the log tells; those with FD_CLOEXEC."""
+
+    paths: dict[int, bytes | None] = field(default_factory=dict)
+    cloexec: set[int] = field(default_factory=set)
+
+    def copy(self) -> Descriptors:
+        """Return what a fork gives the child."""
+        return Descriptors(dict(self.paths), set(self.cloexec))
+
+    def open(self, fd: int, path: bytes | None, *, cloexec: bool) -> None:
+        """Add a descriptor."""
+        self.paths[fd] = path
+        self.mark(fd, cloexec)
+
+    def mark(self, fd: int, cloexec: bool) -> None:
+        """Set or clear FD_CLOEXEC."""
+        (self.cloexec.add if cloexec else self.cloexec.discard)(fd)
+
+    def close(self, fd: int) -> None:
+        """Remove a descriptor."""
+        self.paths.pop(fd, None)
+        self.cloexec.discard(fd)
+
+
+@dataclass(slots=True)
+class Directory:
+    """A working directory, which threads share."""
+
+    path: bytes
+
+
+@dataclass(slots=True)
+class Task:
+    """A process or thread.
+
+    `begun` is its unfinished call, `program` what it executed (PI), `status` that of exit_group.
+    """
+
+    upid: int
+    pid: int
+    directory: Directory
+    descriptors: Descriptors
+    begun: Line | None = None
+    status: int | None = None
+    program: bytes = b""
+    last_ns: int = 0
+    is_over: bool = False
+
+    def child(self, upid: int, pid: int, flags: int) -> Task:
+        """Return the child that a call with these flags makes."""
+        directory = self.directory if flags & CLONE_FS else Directory(self.directory.path)
+        descriptors = self.descriptors if flags & CLONE_FILES else self.descriptors.copy()
+        return Task(upid, pid, directory, descriptors, program=self.program)
+
+
+class Tasks:
+    """The tasks of a log by pid. A pid that ended may come again."""
+
+    def __init__(self, directory: bytes, pid_bits: int) -> None:
+        self._pid_bits = pid_bits
+        self._n_tasks = 0
+        self._root_directory = directory
+        self.live: dict[int, Task] = {}
+
+    def upid(self, pid: int) -> int:
+        """Return the next unique process id."""
+        self._n_tasks += 1
+        return (self._n_tasks << self._pid_bits) | (pid & ((1 << self._pid_bits) - 1))
+
+    def root(self, pid: int) -> Task:
+        """Add a task whose parent is not in the log."""
+        directory = Directory(self._root_directory)
+        return self._add(Task(self.upid(pid), pid, directory, Descriptors()))
+
+    def fork(self, parent: Task, pid: int, flags: int) -> Task:
+        """Add the child of a task."""
+        return self._add(parent.child(self.upid(pid), pid, flags))
+
+    def rename(self, task: Task, pid: int) -> None:
+        """Give a task another pid: its first known one, or that of the leader in whose place it is.
+
+        It keeps its upid.
+        """
+        if self.live.get(task.pid) is task:
+            del self.live[task.pid]
+        task.pid = pid
+        self._add(task)
+
+    def end(self, task: Task) -> None:
+        """Remove a task that ended."""
+        task.is_over = True
+        if self.live.get(task.pid) is task:
+            del self.live[task.pid]
+
+    def sole(self) -> Task | None:
+        """Return the only live task, None when there are several."""
+        return next(iter(self.live.values())) if len(self.live) == 1 else None
+
+    def _add(self, task: Task) -> Task:
+        self.live[task.pid] = task
+        return task
