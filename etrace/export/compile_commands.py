@@ -2,8 +2,8 @@
 """The tables `compilations*` -> compile_commands.json, for clangd, clang-tidy and editors.
 
 Format: "JSON Compilation Database Format Specification" of the Clang documentation. One entry for
-each compiled file, with the arguments of the traced command and no other source; identical entries
-appear once. A stage that a driver started has the driver's arguments. Launchers are left away:
+each compiled file and output, with the arguments of the last command that wrote it and no other
+source. A stage that a driver started has the driver's arguments. Launchers are left away:
 `ccache gcc -c a.c` is `gcc -c a.c`, whether ccache then ran gcc, with other arguments, or had the
 object. Response files are replaced by what they held.
 """
@@ -14,6 +14,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from posixpath import join
 from typing import Any, BinaryIO
 
 from libetrace.image.file import Image
@@ -50,7 +51,7 @@ def entries(
     choice: SourceChoice | None = None,
     form: Form | None = None,
 ) -> list[Entry]:
-    """Return the entries of compilations, all or by row, in their order, identical ones once.
+    """Return the entries of compilations, all or by row, in their order.
 
     With `choice` only its sources; bytes by surrogateescape. EtraceError when the
     database has no compilations yet.
@@ -73,7 +74,15 @@ def write(stream: BinaryIO, found: Sequence[Entry]) -> int:
 
 
 def _unique(found: Iterable[Entry]) -> list[Entry]:
-    return list({json.dumps(entry): entry for entry in found}.values())
+    """Return the last entry of each source and output; of identical others the first."""
+    kept: dict[Any, Entry] = {}
+    for entry in found:
+        key: Any = json.dumps(entry)
+        if "output" in entry:
+            key = tuple(join(entry["directory"], entry[name]) for name in ("file", "output"))
+            kept.pop(key, None)
+        kept.setdefault(key, entry)
+    return list(kept.values())
 
 
 class _Writer:

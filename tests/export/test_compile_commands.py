@@ -96,16 +96,21 @@ def test_hits_and_misses_of_a_launcher_have_the_same_command(
     assert found == [wanted]
 
 
-def test_a_command_that_ran_twice_is_one_entry(tmp_path: Path) -> None:
+def test_the_last_command_that_wrote_an_object_is_its_entry(tmp_path: Path) -> None:
     told = BuildTeller()
-    for pid, command in enumerate(("gcc -c a.c", "gcc -c -O2 a.c", "gcc -c a.c"), 10):
-        told.run(pid, "/usr/bin/gcc", command, reads=["/src/a.c"], writes=["/src/a.o"]).end(pid)
+    commands = ("gcc -c a.c", "gcc -c a.c -o b.o", "gcc -c -O2 a.c", "gcc -c -O2 a.c")
+    for pid, command in enumerate(commands, 10):
+        made = "/src/b.o" if "b.o" in command else "/src/a.o"
+        told.run(pid, "/usr/bin/gcc", command, reads=["/src/a.c"], writes=[made]).end(pid)
+    for pid in (20, 21):
+        told.run(pid, "/usr/bin/gcc", "gcc -fsyntax-only a.c", reads=["/src/a.c"]).end(pid)
     image = write_database(tmp_path, told.trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
-    common = {"directory": "/src", "file": "/src/a.c", "output": "/src/a.o"}
-    assert compile_commands.entries(open_database(image.path)) == [
-        {**common, "arguments": ["gcc", "-c", "a.c"]},
-        {**common, "arguments": ["gcc", "-c", "-O2", "a.c"]},
+    found = compile_commands.entries(open_database(image.path))
+    assert [(" ".join(each["arguments"]), each.get("output")) for each in found] == [
+        ("gcc -c a.c -o b.o", "/src/b.o"),
+        ("gcc -c -O2 a.c", "/src/a.o"),
+        ("gcc -fsyntax-only a.c", None),
     ]
 
 
