@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backend for where ptrace is refused: the C program etrace-preload (docs/capture-preload.md)."""
+"""The backend for where ptrace is refused: drives etrace-preload (docs/capture-preload.md)."""
 
 from __future__ import annotations
 

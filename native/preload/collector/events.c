@@ -100,11 +100,11 @@ static struct process *process_of(const struct event *event)
 {
 	pid_t pid = (pid_t)event->head.pid;
 	struct process *process = process_find(pid);
+	bool has_parent = event->head.kind == RING_STARTED;
 
-	if (!process)
-		process = begin_with_parents(pid, ask_parent(pid), event->head.time_ns, 0);
-	else if (process->has_ended && event->head.kind == RING_STARTED)
-		process = begin_with_parents(pid, event->head.args[3], event->head.time_ns, 0);
+	if (!process || (process->has_ended && has_parent))
+		process = begin_with_parents(pid, has_parent ? event->head.args[3] : ask_parent(pid),
+					     event->head.time_ns, 0);
 	if (process->has_ended)
 		return NULL;
 	process->cpu = event->head.cpu;

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The preload backend: every way to start a program, whatever happens to it, and what it misses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import trace_lines
+from backends import PRELOAD, Captured, capture, need_root, need_tool
+
+DATA = Path(__file__).resolve().parent.parent / "data"
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path.resolve() / "work"
+    path.mkdir()
+    return path
+
+
+def compiled(folder: Path, name: str, *flags: str) -> Path:
+    need_tool("gcc", "gcc")
+    program = folder.with_name(f"{name}{''.join(flags)}")
+    command = ["gcc", "-O1", "-pthread", *flags, "-o", program, DATA / f"{name}.c"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"apt-get install libc6-dev-i386 libasan8?\n{done.stderr}"
+    return program
+
+
+def run(folder: Path, *command: str | Path, **options: str) -> Captured:
+    stats = folder.with_name("stats")
+    return capture(PRELOAD, command, folder, env=ENV | options, options=["--stats", str(stats)])
+
+
+def executed(captured: Captured) -> list[list[bytes]]:
+    """Return the arguments of every program, in the order of the trace."""
+    trace = trace_lines.parse(captured.trace.read_bytes())
+    by_upid: dict[int, list[trace_lines.Line]] = {}
+    for line in trace.lines:
+        by_upid.setdefault(line.upid, []).append(line)
+    found = [e for lines in by_upid.values() for e in trace_lines.events(lines)]
+    return [e.items for e in found if e.tag == "New_proc"]
+
+
+def opened(captured: Captured) -> Counter[bytes]:
+    trace = trace_lines.parse(captured.trace.read_bytes())
+    return Counter(line.data[3:] for line in trace.lines if line.data.startswith(b"FN|"))
+
+
+def stats(folder: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads(folder.with_name("stats").read_text())
+    return found
+
+
+WAYS = (
+    *("execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "execveat", "fexecve"),
+    *("posix_spawn", "posix_spawnp", "system", "popen"),
+)
+
+
+@pytest.mark.parametrize("flags", [(), ("-m32",)], ids=["64", "32"])
+def test_every_function_that_starts_a_program_is_seen_with_any_environment(
+    flags: tuple[str, ...], folder: Path
+) -> None:
+    done = run(folder, compiled(folder, "spawns", *flags))
+    assert (done.status, done.stderr) == (0, b"")
+    last = [arguments[-1].decode() for arguments in executed(done)]
+    assert Counter(name for name in last if name in WAYS) == Counter(WAYS)
+    assert stats(folder)["unseen_executions"] == 0
+
+
+def test_programs_of_both_word_sizes_are_traced_in_one_build(folder: Path) -> None:
+    narrow, wide = (compiled(folder, "closes_all", flag) for flag in ("-m32", "-m64"))
+    script = f"{narrow}; {wide}; env -i {narrow}; LD_PRELOAD= {wide}"
+    done = run(folder, "sh", "-c", script)
+    assert (done.status, done.stdout, done.stderr) == (0, b"3\n" * 4, b"")
+    assert opened(done)[bytes(Path("/etc/hostname").resolve())] == 4
+    assert sum(arguments == [b"true"] for arguments in executed(done)) == 4
+
+
+def test_other_preloaded_libraries_stay(folder: Path) -> None:
+    library = folder.with_name("other.so")
+    source = "int getppid(void) { return 12345; }"
+    command = ["gcc", "-x", "c", "-", "-shared", "-fPIC", "-o", str(library)]
+    subprocess.run(command, input=source, text=True, check=True)
+    script = "import os; print(os.getppid())"
+    outside = run(folder, sys.executable, "-c", script, LD_PRELOAD=str(library))
+    assert outside.stdout == b"12345\n"
+    shell = f'LD_PRELOAD={library} exec {sys.executable} -c "{script}"'
+    inside = run(folder, "sh", "-c", shell)
+    assert inside.stdout == b"12345\n"
+    assert any(arguments[-1] == script.encode() for arguments in executed(inside))
+
+
+def test_a_static_program_is_told_once_with_what_it_started(folder: Path) -> None:
+    program = compiled(folder, "spawns", "-static")
+    done = run(folder, "sh", "-c", f"{program}; {program}; exit 5")
+    assert done.status == 5
+    assert done.stderr.decode() == (
+        f"etrace: 2 executions were of static programs: {program}; what they opened is not in the"
+        " trace\n"
+    )
+    found = executed(done)
+    assert found.count([bytes(program)]) == 2
+    assert sum(arguments[-1] == b"execv" for arguments in found) == 2  # it handed on the variables
+    assert stats(folder)["unseen_executions"] == 2
+
+
+def test_a_command_that_is_static_itself_is_in_the_trace(folder: Path) -> None:
+    program = compiled(folder, "closes_all", "-static")
+    done = run(folder, program)
+    assert (done.status, executed(done)[0]) == (0, [bytes(program)])
+    data = [line.data for line in trace_lines.parse(done.trace.read_bytes()).lines]
+    assert data[-1] == b"Exit|status=0"
+
+
+@pytest.mark.root
+def test_a_set_user_id_program_keeps_its_rights_and_is_told(folder: Path) -> None:
+    need_root()
+    program = folder / "whoami"
+    subprocess.run(["cp", need_tool("id", "coreutils"), program], check=True)
+    os.chown(program, 1, 1)
+    program.chmod(0o4755)
+    done = run(folder, program, "-u")
+    assert done.stdout == b"1\n"
+    assert b"1 execution was of set-user-ID programs: " + bytes(program) in done.stderr
+
+
+def test_the_end_of_a_killed_child_comes_from_its_parent(folder: Path) -> None:
+    done = run(folder, "sh", "-c", "sh -c 'kill -9 $$'; sh -c 'exit 7'; true")
+    data = [line.data for line in trace_lines.parse(done.trace.read_bytes()).lines]
+    exits = [line for line in data if line.startswith(b"Exit|")]
+    assert exits == [b"Exit|status=137", b"Exit|status=7", b"Exit|status=0"]
+
+
+def test_a_handler_that_opens_files_meets_no_record_that_is_being_written(folder: Path) -> None:
+    done = run(folder, compiled(folder, "in_handler"), "3000")
+    assert (done.status, done.stderr) == (0, b"")
+    found = opened(done)
+    assert found[b"/etc/group"] == 3000
+    assert found[b"/etc/passwd"] == int(done.stdout)
+
+
+def test_threads_lose_no_event(folder: Path) -> None:
+    done = run(folder, compiled(folder, "thread_storm"), "6", "500")
+    assert (done.status, done.stderr) == (0, b"")
+    assert [opened(done)[bytes(folder / f"t{n}")] for n in range(6)] == [500] * 6
+
+
+def test_long_arguments_and_an_environment_go_through_many_chunks(folder: Path) -> None:
+    arguments = [str(n) * 1000 for n in range(100, 300)]
+    done = run(folder, "true", *arguments, LONG="x" * 100_000)
+    assert executed(done) == [[word.encode() for word in ("true", *arguments)]]
+
+
+def test_the_build_goes_on_without_its_collector(folder: Path) -> None:
+    trace = folder.with_name("trace")
+    script = "read go; cat /etc/passwd >copy; env -i /bin/true && echo built"
+    command = PRELOAD.command(trace, ["sh", "-c", f"echo ready; {script}"], [])
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert process.stdout.read() == "built\n"
+    assert (folder / "copy").read_bytes() == Path("/etc/passwd").read_bytes()
+
+
+def test_a_program_with_address_sanitizer_runs(folder: Path) -> None:
+    program = compiled(folder, "closes_all", "-fsanitize=address")
+    done = run(folder, program, ASAN_OPTIONS="detect_leaks=1")
+    assert (done.status, done.stdout, done.stderr) == (0, b"3\n", b"")
+
+
+def test_a_folder_whose_name_separates_libraries_is_reached(folder: Path) -> None:
+    place = folder.with_name("a b:c $d")
+    place.mkdir()
+    need_tool("cp", "coreutils")
+    subprocess.run(
+        ["cp", "-r", PRELOAD.path(), PRELOAD.path().with_name("preload"), place], check=True
+    )
+    done = capture(
+        PRELOAD.of(place / PRELOAD.program), ["sh", "-c", "/bin/true; :"], folder, env=ENV
+    )
+    assert (done.status, done.stderr) == (0, b"")
+    assert [b"/bin/true"] in executed(done)
+    assert not list(Path("/tmp").glob("etrace-preload-??????/preload"))
+
+
+def test_a_library_that_is_missing_is_named(folder: Path) -> None:
+    alone = Path(subprocess.check_output(["mktemp", "-d"], cwd=folder, text=True).strip())
+    subprocess.run(["cp", PRELOAD.path(), alone], check=True)
+    done = capture(PRELOAD.of(alone / PRELOAD.program), ["true"], folder)
+    assert done.status == 125
+    assert b"libetrace-" in done.stderr
+    assert b"not installed" in done.stderr
