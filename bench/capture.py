@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What capture costs: a build, a configure script, micro-benchmarks, beside native and strace."""
+"""What capture costs: a build, a configure script, programs and opens, beside strace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import paired
 from paired import Candidate
 
-from etrace.capture import ptrace
+from etrace.capture import preload, ptrace
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -25,6 +25,7 @@ CALLS = (
     "execve,execveat,fork,vfork,clone,clone3,open,openat,openat2,creat,close,close_range,pipe,pipe2,"
     "dup,dup2,dup3,fcntl,rename,renameat,renameat2,link,linkat,symlink,symlinkat"
 )
+LOOP = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done"
 
 
 def etrace() -> Path:
@@ -33,7 +34,8 @@ def etrace() -> Path:
 
 
 def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
-    """Return `command` natively, under strace and under etrace."""
+    """Return `command` natively, under strace, etrace run, and its C programs alone."""
+    plain = ["strace", "-f", "-o", f"{scratch}/strace.out"]
     strace = [
         "strace",
         "-f",
@@ -45,7 +47,8 @@ def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
     ]
     traced = [str(etrace()), "run", "-q", "-o", str(scratch), "--"]
     alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--"]
-    return [[*command], [*strace, *command], [*traced, *command], [*alone, *command]]
+    library = [str(ptrace.program(preload.PROGRAM)), "-o", f"{scratch}/.nfsdb", "--"]
+    return [[*way, *command] for way in ([], plain, strace, traced, alone, library)]
 
 
 def compare(
@@ -63,7 +66,10 @@ def compare(
         if tree is not None and is_built:
             subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
 
-    names = ("native", "strace --seccomp-bpf", "etrace run", "its C tracer alone")
+    names = (
+        *("native", "strace -f", "strace --seccomp-bpf", "etrace run", "its C tracer alone"),
+        "etrace-preload",
+    )
     commands = ways(command, scratch)
     candidates = [Candidate(n, c, tree, clean) for n, c in zip(names, commands, strict=True)]
     return paired.table(title, paired.compare(candidates, rounds))
@@ -98,6 +104,7 @@ def main(rounds: int = 7) -> None:
         bc = sources.fetch("bc", scratch / "src")
         print(compare("bc, ./configure", ["./configure"], scratch, rounds, bc, is_built=False))
         print(stops_of("bc, ./configure", ["./configure"], scratch, bc))
+        print(compare("400 x /bin/true by sh", ["sh", "-c", LOOP], scratch, rounds))
         fork_exec = [compiled("forkexec", scratch), "500"]
         print(compare("500 x fork + exec of /bin/true", fork_exec, scratch, rounds))
         open_close = [compiled("openclose", scratch), "20000"]

@@ -49,6 +49,17 @@ def collector_zstd() -> Feature:
     )
 
 
+def preload_narrow() -> Feature:
+    """Whether the preload backend traces 32-bit programs."""
+    return Feature(
+        "preload of 32 bits",
+        "32-bit programs under etrace run --backend preload",
+        f"apt-get install gcc-multilib, {REBUILD}",
+        is_here="32 bits: yes" in _said_by(f"{LIBEXEC}/etrace-preload"),
+        native=True,
+    )
+
+
 def gcc_plugin() -> Feature:
     """Whether the GCC plugin that names input files was built."""
     return Feature(
@@ -85,7 +96,7 @@ def analytics() -> Feature:
 
 
 FEATURES: tuple[Callable[[], Feature], ...] = (
-    collector_zstd, gcc_plugin, zstd_command, analytics,
+    collector_zstd, gcc_plugin, preload_narrow, zstd_command, analytics,
 )  # fmt: skip
 
 

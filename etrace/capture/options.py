@@ -17,11 +17,12 @@ class Options:
     of the files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
+    `substitute`: where ptrace is refused, the preload backend may take its place.
     """
 
     __slots__ = (
-        "env", "libraries", "mounts", "owner", "response_files", "stats", "summary", "thread_names",
-        "trace", "wait_all",
+        "env", "libraries", "mounts", "owner", "response_files", "stats", "substitute", "summary",
+        "thread_names", "trace", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +38,7 @@ class Options:
         owner: Owner | None = None,
         response_files: bool = True,
         libraries: str | None = None,
+        substitute: bool = False,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -48,3 +50,4 @@ class Options:
         self.owner = owner
         self.response_files = response_files
         self.libraries = libraries
+        self.substitute = substitute

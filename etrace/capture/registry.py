@@ -20,6 +20,8 @@ AUTO = "auto"
 COMPLETE: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
 #: takes the place of the last one where that cannot work; it misses some events
 SUBSTITUTE: Backend = PreloadBackend()
+#: etrace-ptrace says the same when ptrace is refused to it
+MISSES = "it misses static programs, and what libc opens for itself (docs/capture-preload.md)"
 BACKENDS: tuple[Backend, ...] = (*COMPLETE, SUBSTITUTE, StraceBackend())
 
 
@@ -46,7 +48,20 @@ def choose(name: str, tell: Callable[[str], None]) -> Backend:
             return backend
         if not probe.expected:
             tell(f"{backend.name} is not used: {probe.reason}")
-    return _willing(COMPLETE[-1])
+    return _last(tell)
+
+
+def _last(tell: Callable[[str], None]) -> Backend:
+    """Return the last complete backend, or its substitute when that alone is willing."""
+    last = COMPLETE[-1]
+    obstacle = last.obstacle()
+    if obstacle is None:
+        return last
+    if SUBSTITUTE.obstacle() is not None:
+        raise CaptureError(obstacle.reason, obstacle.hint)
+    tell(f"{last.name} is not used: {obstacle.reason}")
+    tell(f"{SUBSTITUTE.name} is used instead: {MISSES}")
+    return SUBSTITUTE
 
 
 def _willing(backend: Backend) -> Backend:

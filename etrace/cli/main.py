@@ -73,7 +73,9 @@ def top_parser() -> argparse.ArgumentParser:
         epilog=EPILOG + "\n`etrace COMMAND --help` explains a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_version(parser, "collector_zstd", "gcc_plugin", "zstd_command", "analytics")
+    add_version(
+        parser, "collector_zstd", "gcc_plugin", "preload_narrow", "zstd_command", "analytics"
+    )
     parser.add_argument("command", metavar="COMMAND", help=argparse.SUPPRESS)
     return parser
 

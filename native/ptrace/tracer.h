@@ -23,11 +23,12 @@ struct options {
 	const char *stats_path;
 	const char *responses_path; /* for what response files held, or NULL */
 	int status_fd; /* -1 when not asked for */
-	int environment; /* these five are set by getopt_long() */
+	int environment; /* these are set by getopt_long() */
 	int mounts;
 	int thread_names;
 	int wait_all;
 	int summary; /* print a summary at the end */
+	int substitute; /* where ptrace is refused, etrace-preload takes over */
 	char **command;
 };
 

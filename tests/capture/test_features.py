@@ -11,8 +11,8 @@ from etrace import __version__
 from etrace.capture import features
 
 
-def collector(folder: Path, words: str) -> None:
-    program = folder / "etrace_cat"
+def collector(folder: Path, words: str, name: str = "etrace_cat") -> None:
+    program = folder / name
     program.write_text(f"#!/bin/sh\necho '{words}'\n")
     program.chmod(0o755)
 
@@ -39,6 +39,9 @@ def test_what_a_build_lacks_is_said_with_what_to_install(
         "built without gcc plugin (cas pp --confirm-inputs for gcc)\n"
         "  hint: apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), then build etrace "
         "again (make build, or pip install --force-reinstall)\n"
+        "built without preload of 32 bits (32-bit programs under etrace run --backend preload)\n"
+        "  hint: apt-get install gcc-multilib, then build etrace again (make build, or pip install "
+        "--force-reinstall)\n"
     )
 
 
@@ -46,6 +49,7 @@ def test_a_build_with_everything_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     collector(tmp_path, "etrace_cat 1.0, zstd: yes")
+    collector(tmp_path, "etrace-preload 1.0, 32 bits: yes", "etrace-preload")
     (tmp_path / "libgcc_input_name.so").touch()
     monkeypatch.setattr(features, "LIBEXEC", str(tmp_path))
     features.main()

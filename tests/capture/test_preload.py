@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -14,9 +15,21 @@ from pathlib import Path
 import pytest
 import trace_lines
 from backends import PRELOAD, Captured, capture, need_root, need_tool
+from seccomp_profile import forbid
 
+NR_PTRACE = 101
 DATA = Path(__file__).resolve().parent.parent / "data"
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
+
+
+def etrace() -> str:
+    """Path of the command of this environment."""
+    return str(Path(sys.executable).with_name("etrace"))
+
+
+def forbid_ptrace() -> None:
+    """Refuse ptrace to this process and its children, as a container's profile does."""
+    forbid(NR_PTRACE, errno.EPERM)
 
 
 @pytest.fixture
@@ -29,7 +42,8 @@ def folder(tmp_path: Path) -> Path:
 def compiled(folder: Path, name: str, *flags: str) -> Path:
     need_tool("gcc", "gcc")
     program = folder.with_name(f"{name}{''.join(flags)}")
-    command = ["gcc", "-O1", "-pthread", *flags, "-o", program, DATA / f"{name}.c"]
+    source = str(DATA / f"{name}.c")
+    command = ["gcc", "-O1", "-pthread", *flags, "-o", str(program), source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"apt-get install libc6-dev-i386 libasan8?\n{done.stderr}"
     return program
@@ -207,3 +221,76 @@ def test_a_library_that_is_missing_is_named(folder: Path) -> None:
     assert done.status == 125
     assert b"libetrace-" in done.stderr
     assert b"not installed" in done.stderr
+
+
+def test_where_ptrace_is_refused_auto_takes_it_and_says_what_it_misses(folder: Path) -> None:
+    command = [etrace(), "run", "--", "sh", "-c", "/bin/true; exit 3"]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, preexec_fn=forbid_ptrace, check=False
+    )
+    assert done.returncode == 3
+    told = done.stderr.decode()
+    assert "ptrace was refused: Operation not permitted" in told
+    assert "preload is used instead: it misses static programs" in told
+    trace = trace_lines.parse((folder / ".nfsdb").read_bytes())
+    assert trace.program(b"/usr/bin/true")
+    assert json.loads((folder / ".nfsdb.stats").read_text())["backend"] == "preload"
+
+
+def test_inside_another_tracer_auto_takes_it(folder: Path) -> None:
+    inner = [etrace(), "run", "-o", str(folder / "inner"), "--", "/bin/true"]
+    outer = [
+        etrace(),
+        "run",
+        "--backend",
+        "ptrace",
+        "-q",
+        "-o",
+        str(folder / "outer"),
+        "--",
+        *inner,
+    ]
+    done = subprocess.run(outer, cwd=folder, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"ptrace is not used: this process is already traced by process" in done.stderr
+    for name in ("inner", "outer"):
+        trace = trace_lines.parse((folder / name / ".nfsdb").read_bytes())
+        assert trace.program(b"/usr/bin/true")
+
+
+def test_the_backend_that_was_named_is_not_replaced(folder: Path) -> None:
+    command = [etrace(), "run", "--backend", "ptrace", "--", "touch", "ran"]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, preexec_fn=forbid_ptrace, check=False
+    )
+    assert (done.returncode, (folder / "ran").exists()) == (125, False)
+
+
+SCRIBBLE = """
+import mmap, os, random, struct, sys
+fd = os.open(os.environ["ETRACE_PRELOAD"], os.O_RDWR)
+memory = mmap.mmap(fd, os.fstat(fd).st_size)
+at = random.Random(int(sys.argv[1]))
+first = 40 + 2 * 1024  # the table of chunks: state, writer, bytes, unused
+begin = (first + 4096 * 16 + 4095) // 4096 * 4096
+for chunk in range(100, 200):
+    place = begin + chunk * 8192
+    memory[place : place + 256] = at.randbytes(256)
+    kind = struct.pack("IHH", at.choice((0, 8, 56, 64, 8192, 1 << 31)), at.randrange(22), 0)
+    memory[place : place + 8] = kind
+    head = at.choice((55, 56, 200, 8192, 8193, 1 << 31))
+    state = struct.pack("IIII", 2, at.randrange(1 << 32), head & 0xFFFFFFFF, 0)
+    memory[first + 16 * chunk : first + 16 * chunk + 16] = state
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_written_to_the_shared_memory_is_counted(seed: int, folder: Path) -> None:
+    script = folder.with_name("scribble.py")
+    script.write_text(SCRIBBLE)
+    done = run(folder, "sh", "-c", f"{sys.executable} {script} {seed} && /bin/true && exit 4")
+    assert done.status == 4
+    assert b"of the shared memory could not be understood: a program has written" in done.stderr
+    assert [b"/bin/true"] in executed(done)
+    assert isinstance(count := stats(folder)["damaged"], int)
+    assert count > 10

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from backends import BACKENDS
+from backends import BACKENDS, PRELOAD
 
 import etrace
 
@@ -19,11 +19,15 @@ LIBEXEC = Path(etrace.__file__).parent / "libexec"
 @pytest.mark.parametrize(
     ("program", "features"),
     [
-        (PROGRAMS / "etrace", ["zstd", "gcc plugin", "zstd command", "analytics"]),
+        (
+            PROGRAMS / "etrace",
+            ["zstd", "gcc plugin", "preload of 32 bits", "zstd command", "analytics"],
+        ),
         (PROGRAMS / "cas", ["gcc plugin", "zstd command", "analytics"]),
         (PROGRAMS / "etrace_parser", ["zstd command"]),
         (LIBEXEC / "etrace_cat", ["zstd"]),
         (BACKENDS[0].path(), []),
+        (PRELOAD.path(), ["32 bits"]),
     ],
 )
 def test_a_program_tells_its_version_and_features(program: Path, features: list[str]) -> None:

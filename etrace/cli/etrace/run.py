@@ -154,6 +154,7 @@ def _options(args: Any) -> Options:
         summary=not args.quiet,
         owner=owner,
         response_files=not args.no_response_files,
+        substitute=args.backend == registry.AUTO,
     )
 
 

@@ -115,6 +115,7 @@ static void attach(pid_t pid)
 	if (ptrace(PTRACE_SEIZE, pid, 0, TRACE_OPTIONS) < 0) {
 		int error = errno;
 
+		front_ask_substitute();
 		denied_explain("ptrace", error);
 	}
 }
@@ -171,8 +172,10 @@ int command_failure(void)
 	} while (n < 0 && errno == EINTR);
 	if (n != sizeof(failure))
 		return 0;
-	if (failure.step == FAILED_FILTER)
+	if (failure.step == FAILED_FILTER) {
+		front_ask_substitute();
 		denied_explain("the seccomp filter", failure.error);
+	}
 	explain_exec(failure.error);
 	return failure_status(&failure);
 }

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include "signals.h"
 #include "tracer.h"
 
+#define SUBSTITUTE "/etrace-preload"
 #define SAME_WISH_NS 100000000u
 #define PATIENCE_SECONDS 5 /* for a tracer that was told to kill the build */
 
@@ -38,9 +40,11 @@ static volatile struct {
 	pid_t root; /* the command */
 	int wish; /* the signal that the command has to get */
 	bool interrupted; /* a signal asked for its end */
+	bool is_refused; /* ptrace was, and another program is to take over */
 } *shared;
 
 static pid_t tracer;
+static char **arguments;
 static int result_pipe[2];
 
 /* Called by the front at a signal and by the tracer at the command's start; the later call acts. */
@@ -147,9 +151,44 @@ static int reap_tracer(void)
 	return status;
 }
 
+void front_set_arguments(char **given)
+{
+	arguments = given;
+}
+
+void front_ask_substitute(void)
+{
+	if (options.substitute && shared)
+		shared->is_refused = true;
+}
+
+/* etrace-preload lies beside this program and has the same options. */
+static void substitute(void)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	path[n > 0 ? n : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash - path) + sizeof(SUBSTITUTE) >= sizeof(path))
+		return;
+	strcpy(slash, SUBSTITUTE);
+	if (access(path, X_OK) < 0)
+		return;
+	say("preload is used instead: it misses static programs, and what libc opens for itself "
+	    "(docs/capture-preload.md)");
+	signals_restore();
+	execv(path, arguments);
+	say("cannot run '%s': %s", path, strerror(errno));
+}
+
 static void end_without_result(void)
 {
 	int status = reap_tracer();
+
+	if (shared->is_refused)
+		substitute();
 
 	if (WIFSIGNALED(status))
 		say("the tracer was killed by signal %d, and the build with it; the trace so far "

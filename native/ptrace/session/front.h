@@ -6,6 +6,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* This program's arguments, for a program that takes over. */
+void front_set_arguments(char **arguments);
+
+/* In the tracer, before the command has run: the front has etrace-preload take over. */
+void front_ask_substitute(void);
+
 /*
  * Split in two. In the tracer this returns; the front waits for the tracer's word, hands signals
  * on, and ends as the command did.

@@ -79,7 +79,7 @@ static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"                     [--response-files FILE]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
-	"                     [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n"
+	"                     [--thread-names] [--wait-all] [--substitute] [--] COMMAND [ARGUMENT...]\n"
 	"       etrace-ptrace --version\n";
 
 const char program_name[] = "etrace";
@@ -152,6 +152,7 @@ static void parse_options(int argc, char **argv)
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "summary", no_argument, &options.summary, 1 },
+		{ "substitute", no_argument, &options.substitute, 1 },
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },
 		{ "thread-names", no_argument, &options.thread_names, 1 },
@@ -253,6 +254,7 @@ int main(int argc, char **argv)
 
 	program_start();
 	parse_options(argc, argv);
+	front_set_arguments(argv);
 	check_proc();
 	signals_save();
 	trace_open(options.trace_path);
