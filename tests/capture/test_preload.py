@@ -268,10 +268,10 @@ def test_the_backend_that_was_named_is_not_replaced(folder: Path) -> None:
 
 SCRIBBLE = """
 import mmap, os, random, struct, sys
-fd = os.open(os.environ["ETRACE_PRELOAD"], os.O_RDWR)
+fd = os.open(os.environ["ETRACE_PRELOAD"].partition(":")[0], os.O_RDWR)
 memory = mmap.mmap(fd, os.fstat(fd).st_size)
 at = random.Random(int(sys.argv[1]))
-first = 40 + 2 * 1024  # the table of chunks: state, writer, bytes, unused
+first = 32  # the table of chunks: state, writer, bytes, unused
 begin = (first + 4096 * 16 + 4095) // 4096 * 4096
 for chunk in range(100, 200):
     place = begin + chunk * 8192
