@@ -40,7 +40,7 @@ def said(left: Path, name: str) -> str:
 def test_every_step_ends_as_expected(left: Path) -> None:
     steps = [line.split()[:3] for line in (left / "steps").read_text().splitlines()]
     assert [step for step in steps if step[1] != step[2]] == []
-    assert {"plain", "suid", "foreign", "full-clean", "died-clean", "rmmod"} <= {
+    assert {"plain", "suid", "foreign", "suspend", "full-clean", "died-clean", "rmmod"} <= {
         s[0] for s in steps
     }
 
@@ -114,6 +114,13 @@ def test_a_killed_collector_gets_a_successor(left: Path) -> None:
     found = stats(left, "collector")
     assert (found["ended"], found["collectors"]) == ("exit", 2)
     assert b"/etc/hostname" in opened(left, "collector")
+
+
+@pytest.mark.phase(*SERVICE)
+def test_a_session_survives_a_processor_and_the_machines_sleep(left: Path) -> None:
+    found = stats(left, "asleep")
+    assert (found["ended"], found["lost"]) == ("exit", 0)
+    assert b"/etc/hostname" in opened(left, "asleep")
 
 
 @pytest.mark.phase(*SERVICE)

@@ -149,6 +149,17 @@ step collector-status 0 test $status = 0 -o $status = 125
 clean collector
 keep collector
 
+# a processor goes and comes back, and the machine falls asleep and wakes, while a session records
+$MEMBER $RUN -o $user/asleep -- sh -c "read -r _ <$HOME_/go; : </etc/hostname" 2>"$OUT/asleep.err" &
+asleep=$!
+wait_until recording
+step hotplug 0 sh -c 'cd /sys/devices/system/cpu/cpu1 && echo 0 >online && echo 1 >online'
+step suspend 0 sh -c 'echo freezer >/sys/power/pm_test && echo freeze >/sys/power/state'
+go_on
+step asleep 0 wait $asleep
+clean asleep
+keep asleep
+
 # the disk is full
 mkdir $user/full
 mount -t tmpfs -o size=64k,uid=65534,gid=65534,mode=755 none $user/full
