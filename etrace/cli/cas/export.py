@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from etrace.cli.options import access_trace as trace_options
 from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options import compile_commands as command_options
 from etrace.cli.options import sources as source_options
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from etrace.export.compile_commands import Form
 
 
-FORMATS = ("json", "compile_commands", "build-spec", "parquet")
+FORMATS = ("json", "compile_commands", "build-spec", "file-access-trace", "parquet")
 #: format -> the attributes of its own options
 OWN = {
     "compile_commands": command_options.NAMES,
     "build-spec": spec_options.NAMES,
+    "file-access-trace": trace_options.NAMES,
 }
 #: attributes that are not called like their option
 SHOWN = {"filters": "--filter", "rules": "--include", "text": "--command"}
@@ -46,6 +48,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command_options.add_all(parser)
     spec_options.add_all(parser.add_argument_group("for build-spec"))
+    trace_options.add_all(parser.add_argument_group("for file-access-trace"))
 
 
 def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
@@ -105,6 +108,18 @@ def write_build_spec(args: argparse.Namespace) -> Callable[[Image, BinaryIO], ob
     return write
 
 
+def write_access_trace(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
+    """Return the function that writes the file access trace, compressed by the file's suffix."""
+    from etrace.cli.cas.export_access_trace import export
+    from etrace.cli.show.packing import packed
+
+    def write(image: Image, stream: BinaryIO) -> None:
+        with packed(args.output, stream) as inside:
+            export(image, args, inside)
+
+    return write
+
+
 def export_parquet(args: argparse.Namespace) -> None:
     """Write a Parquet file for each table."""
     from etrace.export.parquet import write_parquet
@@ -140,6 +155,8 @@ def run(args: argparse.Namespace) -> int:
         export_file(args, write_commands(args))
     elif args.format == "build-spec":
         export_file(args, write_build_spec(args))
+    elif args.format == "file-access-trace":
+        export_file(args, write_access_trace(args))
     else:
         export_parquet(args)
     return 0

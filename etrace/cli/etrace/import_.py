@@ -4,20 +4,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import stop_on_sigterm, tell
-from etrace.errors import UsageError
+from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from etrace.imports.strace.convert import Converted
+    from etrace.imports.event_lines import EventLines
 
 STRACE = "strace"
-FORMATS = (STRACE,)
+ACCESSES = "file-access-trace"
+FORMATS = (STRACE, ACCESSES)
 STDIN = "-"
 EPILOG = """\
 The log is converted to event lines, from which `cas parse` makes the database. What the log does
@@ -53,9 +57,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `etrace import`."""
     stop_on_sigterm()
+    if args.format != STRACE and (args.cwd is not None or args.here):
+        raise UsageError("--cwd and --here are for strace", "leave them out")
     if args.files.count(STDIN) and len(args.files) > 1:
         raise UsageError("- stands alone: one log comes through standard input", "give one log")
-    _import_strace(args)
+    if args.format == STRACE:
+        _import_strace(args)
+    elif len(args.files) > 1:
+        raise UsageError("one file access trace makes one trace", "import them one by one, with -o")
+    else:
+        _import_accesses(args, args.files[0])
     return 0
 
 
@@ -71,7 +82,50 @@ def _import_strace(args: argparse.Namespace) -> None:
         converted = import_log(args.files, stream, directory=directory, is_here=args.here)
         was_there = put_aside(trace, _side_suffixes())
     if not args.quiet:
-        _report(converted, trace, was_there)
+        _report(converted.out, converted.n_processes, converted.remarks, trace, was_there)
+
+
+def _import_accesses(args: argparse.Namespace, name: str) -> None:
+    from etrace.figures import agree
+    from etrace.imports.access_trace import reader, side
+    from etrace.imports.access_trace.events import Events
+    from etrace.imports.output import name_trace, put_aside, writing
+
+    trace = name_trace(args.output)
+    models = [Path(name)] if name != STDIN else []
+    with _opened(name) as lines:
+        accesses = reader.read("standard input" if name == STDIN else name, lines)
+    with writing(trace, models) as stream, writing(side.path_of(trace), models) as kept:
+        events = Events(accesses, stream)
+        events.write()
+        stream.flush()
+        side.write(accesses, kept, stream.fileno())
+        was_there = put_aside(trace, _side_suffixes())
+    if not args.quiet:
+        left_out = [agree(n, text) for text, n in events.left_out.items()]
+        remarks = [f"no events, but kept for an export: {', '.join(left_out)}"] if left_out else []
+        _report(events.out, len(accesses.processes), remarks, trace, was_there)
+
+
+@contextlib.contextmanager
+def _opened(name: str) -> Iterator[Iterable[bytes]]:
+    """Open a file, unpacked by its suffix. EtraceError."""
+    if name == STDIN:
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(name).open("rb") as stream:
+            if not name.endswith((".gz", ".zst")):
+                yield stream
+                return
+            from etrace.parse import unpacking
+
+            packed = stream.read()
+    except OSError as error:
+        hint = "name a file access trace"
+        raise EtraceError(f"cannot read {name}: {error.strerror}", hint) from error
+    unpack = unpacking.gunzip if name.endswith(".gz") else unpacking.unzstd
+    yield io.BytesIO(unpack(packed, name))
 
 
 def _side_suffixes() -> Sequence[str]:
@@ -80,19 +134,20 @@ def _side_suffixes() -> Sequence[str]:
     return SIDE_SUFFIXES
 
 
-def _report(converted: Converted, trace: Path, was_there: bool) -> None:
+def _report(
+    out: EventLines, n_processes: int, remarks: Iterable[str], trace: Path, was_there: bool
+) -> None:
     from etrace.capture.session import told_aside
     from etrace.cli.show.figures import count, size
 
     shown = os.path.relpath(trace)
-    for remark in converted.remarks:
+    for remark in remarks:
         tell(f"etrace: {remark}\n")
     if was_there:
         tell(f"etrace: {told_aside(shown)}\n")
-    counts = converted.counts
     tell(
-        f"etrace: {count(converted.n_processes, 'process')}, "
-        f"{count(counts.get('New_proc', 0), 'program')} and {count(counts.get('Open', 0), 'open')}"
-        f" -> {shown} ({size(converted.n_bytes)})\n"
+        f"etrace: {count(n_processes, 'process')}, "
+        f"{count(out.counts['New_proc'], 'program')} and {count(out.counts['Open'], 'open')}"
+        f" -> {shown} ({size(out.n_bytes)})\n"
         f"etrace: next: cas parse {shown}\n"
     )

@@ -7,7 +7,7 @@ does not tell is left out and named once in the remarks.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -44,10 +44,19 @@ CPU = "the CPU of each event: it is 0"
 class Converted:
     """What became of a log."""
 
-    counts: dict[str, int]
+    out: EventLines
     n_processes: int
-    n_bytes: int
     remarks: tuple[str, ...]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many events there are by tag."""
+        return self.out.counts
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes were written."""
+        return self.out.n_bytes
 
 
 class Converter:
@@ -109,8 +118,7 @@ class Converter:
         self.out.flush()
         if not self.n_processes:
             raise self._refusal()
-        counts = dict(self.out.counts)
-        return Converted(counts, self.n_processes, self.out.n_bytes, tuple(self._remarks()))
+        return Converted(self.out, self.n_processes, tuple(self._remarks()))
 
     def _refusal(self) -> EtraceError:
         hint = "give the file that strace -f -ttt -y -o FILE wrote"
