@@ -12,7 +12,7 @@
 
 #include "execution.h"
 #include "names.h"
-#include "strings.h"
+#include "texts.h"
 #include "tracer.h"
 
 static u64 n_unknown_ends;

@@ -14,7 +14,7 @@
 
 #include "event/environment.h"
 #include "names.h"
-#include "strings.h"
+#include "texts.h"
 #include "output/trace_file.h"
 #include "tracer.h"
 #include "unseen.h"

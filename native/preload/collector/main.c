@@ -142,6 +142,7 @@ static void parse_options(int argc, char **argv)
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "summary", no_argument, &options.summary, 1 },
+		{ "fast", no_argument, &options.fast, 1 }, /* it is not slow */
 		{ "substitute", no_argument, &options.substitute, 1 }, /* this is it */
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },

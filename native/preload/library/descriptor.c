@@ -9,12 +9,33 @@
 
 int close(int fd);
 
+/* A call that the tracer did not see: it had an effect, or none. */
+static void tell(struct record *record, bool had_effect, enum ring_kind kind, int a, int b, int c)
+{
+	if (!had_effect) {
+		record_cancel(record);
+		return;
+	}
+	record_tell(record, kind);
+	record->values.args[0] = a;
+	record->values.args[1] = b;
+	record->values.args[2] = c;
+	record_end(record);
+}
+
 PUBLIC int close(int fd)
 {
 	__typeof__(&close) next = has_threads() ? NEXT(close) : NULL;
+	struct record record;
+	long fast;
 	int *error;
-	int result = next ? next(fd) : (int)with_errno(CALL1(__NR_close, fd));
+	int result;
 
+	if (record_call(&record, &fast, __NR_close, fd, 0, 0, 0)) {
+		tell(&record, fast != -EBADF, RING_CLOSE, fd, 0, 0);
+		return (int)with_errno(fast);
+	}
+	result = next ? next(fd) : (int)with_errno(CALL1(__NR_close, fd));
 	if (!record_is_on())
 		return result;
 	error = result < 0 ? __errno_location() : NULL;
@@ -44,8 +65,16 @@ PUBLIC void closefrom(int first)
 	record_put(RING_CLOSE_RANGE, first < 0 ? 0 : first, -1, 0);
 }
 
-static int dup_told(long result, int from, int flags)
+static int dup_by(long n, int from, long to, long more, int flags)
 {
+	struct record record;
+	long result;
+
+	if (record_call(&record, &result, n, from, to, more, 0)) {
+		tell(&record, result >= 0, RING_DUP, from, (int)result, flags);
+		return (int)with_errno(result);
+	}
+	result = CALL3(n, from, to, more);
 	if (result >= 0)
 		record_put(RING_DUP, from, (int)result, flags);
 	return (int)with_errno(result);
@@ -53,26 +82,26 @@ static int dup_told(long result, int from, int flags)
 
 PUBLIC int dup(int fd)
 {
-	return dup_told(CALL1(__NR_dup, fd), fd, 0);
+	return dup_by(__NR_dup, fd, 0, 0, 0);
 }
 
 PUBLIC int dup2(int from, int to)
 {
 #ifdef __NR_dup2
-	return dup_told(CALL2(__NR_dup2, from, to), from, 0);
+	return dup_by(__NR_dup2, from, to, 0, 0);
 #else
 	if (from == to) {
 		long flags = CALL3(__NR_fcntl, from, 1, 0);
 
 		return (int)with_errno(flags < 0 ? flags : to);
 	}
-	return dup_told(CALL3(__NR_dup3, from, to, 0), from, 0);
+	return dup_by(__NR_dup3, from, to, 0, 0);
 #endif
 }
 
 PUBLIC int dup3(int from, int to, int flags)
 {
-	return dup_told(CALL3(__NR_dup3, from, to, flags), from, flags & O_CLOEXEC);
+	return dup_by(__NR_dup3, from, to, flags, flags & O_CLOEXEC);
 }
 
 int fcntl(int fd, int command, ...);
@@ -82,9 +111,9 @@ static int fcntl_told(int fd, int command, void *argument)
 	__typeof__(&fcntl) next;
 
 	if (command == F_DUPFD)
-		return dup_told(CALL3(__NR_fcntl, fd, command, argument), fd, 0);
+		return dup_by(__NR_fcntl, fd, command, (long)argument, 0);
 	if (command == F_DUPFD_CLOEXEC)
-		return dup_told(CALL3(__NR_fcntl, fd, command, argument), fd, O_CLOEXEC);
+		return dup_by(__NR_fcntl, fd, command, (long)argument, O_CLOEXEC);
 	next = NEXT(fcntl); /* libc changes some of the commands */
 	return next ? next(fd, command, argument) : (int)with_errno(-ENOSYS);
 }
@@ -117,8 +146,16 @@ PUBLIC int fcntl64(int fd, int command, ...)
 		    : fcntl_told(fd, command, ARGUMENT(command));
 }
 
-static int pipe_told(long result, const int *fds, int flags)
+static int pipe_by(int *fds, int flags)
 {
+	struct record record;
+	long result;
+
+	if (record_call(&record, &result, __NR_pipe2, (long)fds, flags, 0, 0)) {
+		tell(&record, !result, RING_PIPE, result ? 0 : fds[0], result ? 0 : fds[1], flags);
+		return (int)with_errno(result);
+	}
+	result = CALL2(__NR_pipe2, fds, flags);
 	if (!result)
 		record_put(RING_PIPE, fds[0], fds[1], flags);
 	return (int)with_errno(result);
@@ -126,10 +163,10 @@ static int pipe_told(long result, const int *fds, int flags)
 
 PUBLIC int pipe(int *fds)
 {
-	return pipe_told(CALL2(__NR_pipe2, fds, 0), fds, 0);
+	return pipe_by(fds, 0);
 }
 
 PUBLIC int pipe2(int *fds, int flags)
 {
-	return pipe_told(CALL2(__NR_pipe2, fds, flags), fds, flags);
+	return pipe_by(fds, flags);
 }

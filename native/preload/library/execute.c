@@ -12,15 +12,6 @@
 
 #define MAX_INTENT_ARGUMENTS 65536
 
-/*
- * Whether the kernel can read a list, asked by a call that reads it and then fails for another reason.
- * Programs that test for EFAULT are to get it.
- */
-static bool is_readable(const void *list)
-{
-	return CALL4(__NR_rt_sigprocmask, -1, list, NULL, 8) != -EFAULT;
-}
-
 static size_t count(char *const *list)
 {
 	size_t n = 0;

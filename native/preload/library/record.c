@@ -13,6 +13,8 @@
 
 #include <linux/time.h>
 
+#include "fast.h"
+
 #define N_WRITERS 16
 #define O_RDWR 2
 #define O_CLOEXEC 02000000
@@ -24,6 +26,8 @@
 #define STATE_BYTES 4096
 #define MAX_WAITS 200 /* for a free chunk; each is a millisecond */
 #define ALIGN 8u
+#define MAX_TURNS 1000 /* for a writer: there are fewer than threads */
+#define ROOM_BYTES 1024 /* that nearly all records need at most */
 
 struct writer {
 	uint32_t busy;
@@ -57,6 +61,7 @@ static struct state *state;
 static int last_pid;
 static bool is_asked_always; /* the kernel does not clear the page */
 static bool is_silent; /* this process and what it forks */
+static bool is_fast; /* a tracer sees all but the calls of record_call() */
 
 static long map(size_t size, int flags, long fd)
 {
@@ -72,15 +77,24 @@ static bool is_error(long result)
 	return (unsigned long)result >= (unsigned long)-4095L;
 }
 
+/* Not to be seen by the tracer either. */
+static long own_call(long n, long a, long b, long c, long d)
+{
+	return is_fast ? fast_call(n, a, b, c, d) : CALL4(n, a, b, c, d);
+}
+
 static void map_ring(const char *path)
 {
-	long fd = CALL4(__NR_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0);
+	long fd;
 	long at;
 
+	if (is_fast && !fast_map())
+		return;
+	fd = own_call(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	at = map(RING_BYTES, MAP_SHARED, fd);
-	CALL1(__NR_close, fd);
+	own_call(__NR_close, fd, 0, 0, 0);
 	if (is_error(at))
 		return;
 	ring = (struct ring_header *)at;
@@ -104,6 +118,7 @@ static void read_variable(const char *value)
 	path[i] = '\0';
 	wants = (unsigned int)(value[i + 1] - '0');
 	library = variable + i + 3;
+	is_fast = wants & RING_WANTS_FAST;
 	map_ring(path);
 }
 
@@ -126,6 +141,7 @@ void record_connect(char **environment)
 	is_asked_always = CALL3(__NR_madvise, page, STATE_BYTES, MADV_WIPEONFORK) < 0;
 	state->pid = (int)CALL0(__NR_getpid);
 	last_pid = state->pid;
+	is_silent = is_fast && !fast_knows(state->pid);
 }
 
 const char *record_variable(void)
@@ -145,7 +161,8 @@ unsigned int record_wants(void)
 
 bool record_is_on(void)
 {
-	return ring && !is_silent && !state->is_over && __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
+	return ring && !is_fast && !is_silent && !state->is_over &&
+	       __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
 }
 
 uint64_t record_now(void)
@@ -166,7 +183,10 @@ static void begin_process(void)
 
 	state->pid = (int)CALL0(__NR_getpid);
 	last_pid = state->pid;
-	announce(state->pid, parent);
+	if (!is_fast)
+		announce(state->pid, parent);
+	else if (!fast_knows(state->pid))
+		is_silent = true;
 }
 
 static void forget_parent(void)
@@ -196,14 +216,15 @@ int record_pid(void)
 		begin_process();
 	} else if (pid != state->sharing_pid) {
 		state->sharing_pid = pid;
-		announce(pid, state->pid);
+		if (!is_fast)
+			announce(pid, state->pid);
 	}
 	return pid;
 }
 
 void record_expect_sharing(void)
 {
-	if (!record_is_on())
+	if (!ring)
 		return;
 	record_pid();
 	state->may_share = true;
@@ -253,7 +274,7 @@ static bool wait_for_chunk(struct writer *writer)
 	struct clock pause = { 0, 1000000 };
 	int i;
 
-	for (i = 0; i < MAX_WAITS && record_is_on() && !state->waited_in_vain; i++) {
+	for (i = 0; i < MAX_WAITS && (record_is_on() || record_is_fast()) && !state->waited_in_vain; i++) {
 		if (take_chunk(writer))
 			return true;
 		CALL2(__NR_nanosleep, &pause, 0);
@@ -268,12 +289,12 @@ static void give_back(struct writer *writer)
 	writer->chunk = 0;
 }
 
-static struct writer *take_writer(void)
+static struct writer *take_writer(int n_turns)
 {
 	int turn;
 	int i;
 
-	for (turn = 0; turn < 1000; turn++) {
+	for (turn = 0; turn < n_turns; turn++) {
 		for (i = 0; i < N_WRITERS; i++) {
 			uint32_t expected = 0;
 
@@ -327,17 +348,11 @@ static void end_part(struct record *record, uint32_t flags)
 	__atomic_store_n(&chunk_of(writer)->head, writer->head, __ATOMIC_RELEASE);
 }
 
-static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
+static void begin_taken(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
 {
 	struct ring_record *values = &record->values;
 	int i;
 
-	record->head = NULL;
-	record->writer = take_writer();
-	if (!record->writer) {
-		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
-		return;
-	}
 	values->kind = (uint16_t)kind;
 	values->part = 0;
 	values->pid = (uint32_t)pid;
@@ -347,6 +362,16 @@ static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, 
 	for (i = 0; i < RING_N_ARGS; i++)
 		values->args[i] = 0;
 	begin_part(record);
+}
+
+static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
+{
+	record->head = NULL;
+	record->writer = take_writer(MAX_TURNS);
+	if (record->writer)
+		begin_taken(record, kind, time_ns, pid);
+	else
+		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
 }
 
 void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_ns)
@@ -460,4 +485,55 @@ void record_stop(void)
 void record_silence(void)
 {
 	is_silent = true;
+}
+
+/* ---- calls that a tracer lets pass ---- */
+
+bool record_is_fast(void)
+{
+	return is_fast && ring && !is_silent && __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
+}
+
+static bool has_room(struct writer *writer)
+{
+	if (writer->chunk && writer->head + ROOM_BYTES <= CHUNK_BYTES)
+		return true;
+	give_back(writer);
+	return take_chunk(writer);
+}
+
+/* Threads and children in this memory are left to the tracer. */
+static bool reserve(struct record *record)
+{
+	if (!record_is_fast() || has_threads())
+		return false;
+	record_pid();
+	if (is_silent || record_is_sharing())
+		return false;
+	record->head = NULL;
+	record->writer = take_writer(1);
+	if (!record->writer)
+		return false;
+	if (has_room(record->writer))
+		return true;
+	record_cancel(record);
+	return false;
+}
+
+bool record_call(struct record *record, long *result, long n, long a, long b, long c, long d)
+{
+	if (!reserve(record))
+		return false;
+	*result = fast_call(n, a, b, c, d);
+	return true;
+}
+
+void record_tell(struct record *record, enum ring_kind kind)
+{
+	begin_taken(record, kind, record_now(), state->pid);
+}
+
+void record_cancel(struct record *record)
+{
+	__atomic_store_n(&record->writer->busy, 0, __ATOMIC_RELEASE);
 }

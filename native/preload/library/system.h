@@ -99,6 +99,15 @@ static inline long with_errno(long result)
 	return -1;
 }
 
+/*
+ * Whether the kernel can read eight bytes there, asked by a call that reads them and then fails for
+ * another reason. Programs that test for EFAULT are to get it.
+ */
+static inline bool is_readable(const void *memory)
+{
+	return CALL4(__NR_rt_sigprocmask, -1, memory, NULL, 8) != -EFAULT;
+}
+
 static inline size_t length(const char *text)
 {
 	size_t n = 0;

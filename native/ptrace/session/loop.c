@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "event/fast.h"
 #include "event/process.h"
 #include "event/syscall.h"
 #include "output/output.h"
@@ -400,6 +401,12 @@ static void wait_for_parent(struct task *task, int status)
 	task_set_state(task, WIFSTOPPED(status) ? TASK_PARKED : TASK_ENDED_EARLY);
 }
 
+/* It ends, or has become another program. */
+static bool is_last_of_program(int status)
+{
+	return !WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC;
+}
+
 static void on_report(pid_t tid, int status)
 {
 	struct task *task = task_find(tid);
@@ -417,6 +424,7 @@ static void on_report(pid_t tid, int status)
 		task_set_state(task, TASK_RUNNING);
 		process_restore_argument(task);
 	}
+	fast_take(task, is_last_of_program(status));
 	if (WIFSTOPPED(status))
 		on_stop(task, status);
 	else
@@ -442,6 +450,7 @@ static void on_tick(void)
 {
 	ticked = 0;
 	orphans_asked = task_parked_count() > 0;
+	fast_take_all();
 	trace_flush();
 	report_status();
 	if (kill_asked) { /* and again by the next tick, for those that were born since */

@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "event/environment.h"
+#include "event/fast.h"
 #include "output/output.h"
 #include "output/trace_file.h"
 #include "response/response.h"
@@ -79,7 +80,7 @@ static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"                     [--response-files FILE]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
-	"                     [--thread-names] [--wait-all] [--substitute] [--] COMMAND [ARGUMENT...]\n"
+	"                     [--thread-names] [--wait-all] [--fast] [--substitute] [--] COMMAND [ARGUMENT...]\n"
 	"       etrace-ptrace --version\n";
 
 const char program_name[] = "etrace";
@@ -152,6 +153,7 @@ static void parse_options(int argc, char **argv)
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "summary", no_argument, &options.summary, 1 },
+		{ "fast", no_argument, &options.fast, 1 },
 		{ "substitute", no_argument, &options.substitute, 1 },
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },
@@ -218,6 +220,7 @@ static void finish(enum loop_end end)
 		ending = ENDING_TRACER;
 	else if (is_interruption(status))
 		ending = ENDING_INTERRUPTED;
+	fast_stop();
 	if (options.environment)
 		environment_put();
 	response_put();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The strings of a record, one after the other. */
-#ifndef ETRACE_PRELOAD_STRINGS_H
-#define ETRACE_PRELOAD_STRINGS_H
+#ifndef ETRACE_PRELOAD_TEXTS_H
+#define ETRACE_PRELOAD_TEXTS_H
 
 #include <string.h>
 
@@ -37,4 +37,4 @@ static inline struct etrace_text strings_next(struct strings *strings)
 	return text;
 }
 
-#endif /* ETRACE_PRELOAD_STRINGS_H */
+#endif /* ETRACE_PRELOAD_TEXTS_H */
