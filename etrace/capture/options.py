@@ -17,12 +17,13 @@ class Options:
     of the files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
+    `fast`: the ptrace backend may have a library make calls without a stop.
     `substitute`: where ptrace is refused, the preload backend may take its place.
     """
 
     __slots__ = (
-        "env", "libraries", "mounts", "owner", "response_files", "stats", "substitute", "summary",
-        "thread_names", "trace", "wait_all",
+        "env", "fast", "libraries", "mounts", "owner", "response_files", "stats", "substitute",
+        "summary", "thread_names", "trace", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -39,6 +40,7 @@ class Options:
         response_files: bool = True,
         libraries: str | None = None,
         substitute: bool = False,
+        fast: bool = False,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -51,3 +53,4 @@ class Options:
         self.response_files = response_files
         self.libraries = libraries
         self.substitute = substitute
+        self.fast = fast

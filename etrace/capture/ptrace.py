@@ -64,6 +64,7 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         "--thread-names": options.thread_names,
         "--wait-all": options.wait_all,
         "--summary": options.summary,
+        "--fast": options.fast,
         "--substitute": options.substitute,
     }
     out = ["-o", str(options.trace), "--stats", str(options.stats)]

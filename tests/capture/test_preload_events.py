@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 import trace_lines
 from backends import PRELOAD, capture, need_root
+from built_content import without_objects
 from event_programs import SOURCES, build_programs, head_value, programs
-
-SHOWN_OBJECT = re.compile(rb"FO\|/(usr/)?lib(32)?/.*\.so(\.\d+)*")
 
 #: events that the backend never tells, with their strings
 NEVER = re.compile(
@@ -64,22 +63,6 @@ def folder(public: Path) -> Iterator[Path]:
         yield path
 
 
-def without_objects(tasks: dict[str, list[bytes]]) -> dict[str, list[bytes]]:
-    """Leave out what the dynamic linker opened for a program: it says nothing of that."""
-    return {name: _without_objects(lines) for name, lines in tasks.items()}
-
-
-def _without_objects(lines: list[bytes]) -> list[bytes]:
-    kept, at = [], 0
-    while at < len(lines):
-        if lines[at].startswith(b"Open|") and SHOWN_OBJECT.fullmatch(lines[at + 2]):
-            at += 4  # with its FN, FO and Close
-            continue
-        kept.append(lines[at])
-        at += 1
-    return kept
-
-
 @pytest.mark.parametrize("program", programs())
 def test_the_library_tells_what_the_program_says(program: str, built: Path, folder: Path) -> None:
     source = SOURCES / f"{Path(program).name}.c"
@@ -87,6 +70,7 @@ def test_the_library_tells_what_the_program_says(program: str, built: Path, fold
         need_root()
     options = head_value(source, "options").split()
     run = capture(PRELOAD, [built / program], folder, options=options)
+    assert b"ld.so" not in run.stderr
     trace = trace_lines.parse(run.trace.read_bytes())
     told, _ = trace_lines.expected(run.stdout)
     wanted = {

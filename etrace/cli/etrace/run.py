@@ -34,6 +34,7 @@ FLAGS = (
     ("--thread-names", "record thread names (Comm)"),
     ("--wait-all", "wait for processes that outlive the command, however long"),
     ("--no-response-files", "do not save the contents of compilers' response files (@FILE)"),
+    ("--fast", "let a preloaded library tell the opens: fewer stops of the ptrace backend"),
     ("--quiet", "print no status line and no summary"),
 )
 SHORT = {"-q": "--quiet", "-o": "--output"}
@@ -154,6 +155,7 @@ def _options(args: Any) -> Options:
         summary=not args.quiet,
         owner=owner,
         response_files=not args.no_response_files,
+        fast=args.fast,
         substitute=args.backend == registry.AUTO,
     )
 
@@ -167,6 +169,8 @@ def run(args: Any) -> int:
         raise UsageError(
             f"unknown option {command[0]}", "options go before `--`: etrace run --help"
         )
+    if args.fast and args.backend not in (registry.AUTO, "ptrace"):
+        raise UsageError(f"--fast: not with the {args.backend} backend", "leave --fast out")
     backend = registry.choose(args.backend, lambda text: tell(f"etrace: {text}\n"))
     options = _options(args)
     outcome = _capture(backend, command, options, args.quiet)

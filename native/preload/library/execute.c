@@ -59,8 +59,8 @@ static bool tell_intent(int dirfd, const char *name, char *const *arguments)
 static int execute(int dirfd, const char *name, char *const *arguments, char *const *environment,
 		   int flags)
 {
-	bool is_traced = record_is_on() && name && (!environment || is_readable(environment));
-	bool told = is_traced && tell_intent(dirfd, name, arguments);
+	bool is_traced = (record_is_on() || !variables_have_library()) && name && (!environment || is_readable(environment));
+	bool told = is_traced && record_is_on() && tell_intent(dirfd, name, arguments);
 	char **traced = is_traced ? TRACED(environment) : (char **)environment;
 	long result;
 

@@ -56,7 +56,10 @@ static void put_open(struct record *record, const char *name, int flags, unsigne
 	record_tell(record, RING_OPEN);
 	record_string(record, path.text, path.n);
 	record_string(record, name, length(name));
-	record_string(record, "", 0);
+	path.n = 0;
+	if (name[0] != '/') /* it may be another one when the record is read */
+		path_of_cwd(&path);
+	record_string(record, path.text, path.n);
 	record->values.args[0] = flags;
 	record->values.args[1] = (int)mode;
 	record->values.args[2] = fd;

@@ -482,6 +482,12 @@ void record_stop(void)
 		state->is_over = true;
 }
 
+void record_expect_threads(void)
+{
+	if (is_fast && ring)
+		state->is_over = true;
+}
+
 void record_silence(void)
 {
 	is_silent = true;
@@ -508,7 +514,7 @@ static bool reserve(struct record *record)
 	if (!record_is_fast() || has_threads())
 		return false;
 	record_pid();
-	if (is_silent || record_is_sharing())
+	if (is_silent || state->is_over || record_is_sharing())
 		return false;
 	record->head = NULL;
 	record->writer = take_writer(1);

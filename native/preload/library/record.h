@@ -60,6 +60,9 @@ void record_leave(void);
 /* The process has told its end: nothing that it does from here on is recorded. */
 void record_stop(void);
 
+/* For a tracer: a thread that libc does not know of is about to be made. */
+void record_expect_threads(void);
+
 /* Nor of what it forks: it may not make the system calls that this takes. */
 void record_silence(void);
 

@@ -25,6 +25,11 @@ void variables_lose_library(void)
 	is_library_lost = true;
 }
 
+bool variables_have_library(void)
+{
+	return !is_library_lost;
+}
+
 static const char *value_of(char *const *environment, const char *name, size_t n)
 {
 	for (; environment && *environment; environment++)
@@ -61,7 +66,8 @@ size_t variables_need(char *const *environment)
 {
 	size_t n = 0;
 
-	if (!record_is_on() || is_library_lost || found_in(environment) == HAS_ALL)
+	if (is_library_lost ? !(found_in(environment) & HAS_PRELOAD)
+			    : !record_is_on() || found_in(environment) == HAS_ALL)
 		return 0;
 	while (environment && environment[n])
 		n++;
@@ -92,6 +98,28 @@ static bool is_replaced(const char *variable, int found)
 	       (!(found & HAS_ASAN) && starts(variable, ASAN, SIZE(ASAN)));
 }
 
+/* LD_PRELOAD without the library, which would only be complained about; nothing when it was alone. */
+static void put_without(char *const *environment, char **next, char *at)
+{
+	const char *value;
+	const char *own;
+
+	for (; *environment; environment++) {
+		if (!starts(*environment, PRELOAD, SIZE(PRELOAD))) {
+			*next++ = *environment;
+			continue;
+		}
+		value = *environment + SIZE(PRELOAD);
+		own = find(value, record_library());
+		if (!own || own == value)
+			continue;
+		copy(at, *environment, (size_t)(own - *environment));
+		at[own - *environment - 1] = '\0'; /* in place of the colon */
+		*next++ = at;
+	}
+	*next = NULL;
+}
+
 char **variables_put(char *const *environment, void *room)
 {
 	int found = found_in(environment);
@@ -103,6 +131,10 @@ char **variables_put(char *const *environment, void *room)
 	while (environment && environment[n])
 		n++;
 	at = (char *)(next + n + 4);
+	if (is_library_lost) {
+		put_without(environment, next, at);
+		return room;
+	}
 	for (i = 0; i < n; i++)
 		if (!is_replaced(environment[i], found))
 			*next++ = environment[i];

@@ -21,5 +21,6 @@ char **variables_put(char *const *environment, void *room);
 
 /* The process has another root directory: the library has no name there. */
 void variables_lose_library(void);
+bool variables_have_library(void);
 
 #endif /* ETRACE_PRELOAD_VARIABLES_H */

@@ -57,21 +57,34 @@ void fast_set_environment(void)
 		append("ASAN_OPTIONS", NO_LINK_ORDER);
 }
 
+static void join(struct path *path, const struct etrace_text *directory,
+		 const struct etrace_text *name)
+{
+	path_set(path, directory->text, directory->len);
+	if (path->len + 1 + name->len >= sizeof(path->text))
+		return;
+	path->text[path->len] = '/';
+	memcpy(path->text + path->len + 1, name->text, name->len);
+	path->len += 1 + name->len;
+	path->text[path->len] = '\0';
+}
+
 static void put_open(struct task *task, const struct event *event)
 {
 	struct strings strings = strings_of(event);
 	struct etrace_text resolved = strings_next(&strings);
 	struct etrace_text given = strings_next(&strings);
+	struct etrace_text directory = strings_next(&strings);
 	s64 values[3] = { (u32)event->head.args[0], (u32)event->head.args[1], event->head.args[2] };
 	struct path original;
 	struct etrace_text data[2];
 
 	counters.opens++;
 	fd_table_add(task->fds, event->head.args[2]);
-	if (!path_join(task, AT_FDCWD, given.text, given.len, &original)) {
+	if (directory.len)
+		join(&original, &directory, &given);
+	else if (!path_join(task, AT_FDCWD, given.text, given.len, &original))
 		counters.unread_strings++;
-		return;
-	}
 	if (!(values[0] & O_CREAT) && (values[0] & O_TMPFILE) != O_TMPFILE)
 		values[1] = 0;
 	counters.unresolved_paths += !resolved.len;
