@@ -47,8 +47,9 @@ def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
     ]
     traced = [str(etrace()), "run", "-q", "-o", str(scratch), "--"]
     alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--"]
+    fast = [*alone[:-1], "--fast", "--"]
     library = [str(ptrace.program(preload.PROGRAM)), "-o", f"{scratch}/.nfsdb", "--"]
-    return [[*way, *command] for way in ([], plain, strace, traced, alone, library)]
+    return [[*way, *command] for way in ([], plain, strace, traced, alone, fast, library)]
 
 
 def compare(
@@ -68,7 +69,7 @@ def compare(
 
     names = (
         *("native", "strace -f", "strace --seccomp-bpf", "etrace run", "its C tracer alone"),
-        "etrace-preload",
+        *("its C tracer --fast", "etrace-preload"),
     )
     commands = ways(command, scratch)
     candidates = [Candidate(n, c, tree, clean) for n, c in zip(names, commands, strict=True)]
