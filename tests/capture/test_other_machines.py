@@ -10,8 +10,9 @@ import pytest
 from backends import need_tool
 
 TOP = Path(__file__).resolve().parents[2]
-FOLDERS = [TOP / "native" / name for name in ("format", "common", "ptrace")]
-SOURCES = [source for folder in FOLDERS for source in sorted(folder.glob("*.c"))]
+FOLDERS = [TOP / "native" / name for name in ("format", "common", "ptrace", "preload/collector")]
+LIBRARY = TOP / "native" / "preload" / "library"
+SOURCES = [source for folder in [*FOLDERS, LIBRARY] for source in sorted(folder.rglob("*.c"))]
 ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
 
 
@@ -23,6 +24,8 @@ def test_it_compiles_for_arm64(source: Path) -> None:
     includes = [*(f"-I{folder}" for folder in folders), f"-isystem{ARM64_HEADERS}"]
     flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=gnu11"]
     flags += ["-D_GNU_SOURCE", '-DETRACE_VERSION="0"']
+    if source.parent == LIBRARY:
+        flags += ["-ffreestanding", "-fno-builtin"]
     done = subprocess.run(
         ["clang", "--target=aarch64-linux-gnu", *flags, *includes, source],
         capture_output=True,

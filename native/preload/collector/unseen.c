@@ -137,8 +137,7 @@ void unseen_report(void (*warn)(const char *format, ...))
 	static const char *const kinds[N_REASONS] = {
 		[REASON_STATIC] = "static programs",
 		[REASON_PRIVILEGED] = "set-user-ID programs",
-		[REASON_OTHER_SIZE] = "programs of the other word size, for which etrace was built "
-				      "without a library",
+		[REASON_OTHER_SIZE] = "32-bit programs, for which this etrace has no library",
 		[REASON_UNKNOWN] = "programs that did not load the library",
 	};
 	int i;
