@@ -219,20 +219,28 @@ class PtraceBackend:
 
         argv0 = program(self.program)
         children: list[subprocess.Popen[bytes]] = []
+        early: list[int] = []  # signals that came before the tracer was known here
 
         def hand_on(number: int) -> None:
+            if not children:
+                early.append(number)
             for process in children:
+                process.send_signal(number)
+
+        def know(process: subprocess.Popen[bytes]) -> None:
+            children.append(process)
+            for number in early:
                 process.send_signal(number)
 
         with signals.forwarded(hand_on):
             if on_progress is None:
                 process = _start([argv0, *arguments(options, None), "--", *command], None)
-                children.append(process)
+                know(process)
                 process.wait()
             else:
                 reader, writer = os.pipe()
                 process = _start([argv0, *arguments(options, writer), "--", *command], writer)
-                children.append(process)
+                know(process)
                 os.close(writer)
                 _follow(reader, on_progress)
                 process.wait()

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -45,3 +48,24 @@ def test_unreadable_stats_are_empty(tmp_path: Path, content: str) -> None:
 def test_the_backend_works_on_this_machine() -> None:
     probe = ptrace.PtraceBackend().probe()
     assert probe.works, f"{probe.reason}; {probe.hint}"
+
+
+def test_a_signal_is_handed_on_however_early_it_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes when the command runs already, but the start of the tracer has not returned."""
+    os.mkfifo(tmp_path / "begun")
+    os.mkfifo(tmp_path / "never")
+    start = ptrace._start
+
+    def start_slowly(argv: list[str], status_fd: int | None) -> subprocess.Popen[bytes]:
+        process = start(argv, status_fd)
+        assert (tmp_path / "begun").read_text() == "begun\n"
+        os.kill(os.getpid(), signal.SIGTERM)
+        return process
+
+    monkeypatch.setattr(ptrace, "_start", start_slowly)
+    options = Options(tmp_path / "trace", tmp_path / "stats")
+    script = f"echo begun > {tmp_path}/begun; exec cat {tmp_path}/never"
+    outcome = ptrace.PtraceBackend().run(["sh", "-c", script], options, None)
+    assert outcome.signal == signal.SIGTERM

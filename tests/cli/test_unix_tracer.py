@@ -7,6 +7,7 @@ directories is its own (chdir), its record of arguments the kernel's.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -310,4 +311,21 @@ def test_a_signal_ends_the_build_and_the_spec_is_written(folder: Path) -> None:
         assert process.stdout.readline() == b"begun\n"
         process.terminate()
         assert process.wait(60) == -signal.SIGTERM
+    assert drivers(json.loads((folder / "out").read_bytes())) == [["gcc", "-c", "a.c"]]
+
+
+def test_what_never_ends_is_ended_by_signals_and_the_spec_is_written(folder: Path) -> None:
+    """The first SIGTERM is for the command, which has ended; a later one for all that is left."""
+    os.mkfifo(folder / "never")
+    script = "gcc -c a.c; setsid sh -c 'read nothing < never' & echo begun"
+    with subprocess.Popen(
+        [BIN / "unix-tracer", "-o", "out", "--", "sh", "-c", script],
+        cwd=folder, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        while process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)
     assert drivers(json.loads((folder / "out").read_bytes())) == [["gcc", "-c", "a.c"]]
