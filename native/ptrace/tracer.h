@@ -22,6 +22,7 @@ struct options {
 	const char *trace_path;
 	const char *stats_path;
 	const char *responses_path; /* for what response files held, or NULL */
+	const char *libraries; /* the folder of those to preload; NULL: beside this program */
 	int status_fd; /* -1 when not asked for */
 	int environment; /* these are set by getopt_long() */
 	int mounts;

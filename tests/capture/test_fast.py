@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from backends import BACKENDS, capture, need_root, need_tool
+from backends import BACKENDS, PRELOAD, capture, need_root, need_tool
 from built_content import content, without_objects
 from event_programs import SOURCES, build_programs, head_value, programs
 from sources import fetch
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 PTRACE = BACKENDS[0]
+#: another build of the tracer has no libraries beside it
+FAST = ("--fast", "--libraries", str(PRELOAD.path().with_name("preload")))
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +58,7 @@ def test_the_trace_says_what_the_program_says(program: str, built: Path, folder:
     source = SOURCES / f"{Path(program).name}.c"
     if head_value(source, "needs") == "root":
         need_root()
-    options = ["--fast", *head_value(source, "options").split()]
+    options = [*FAST, *head_value(source, "options").split()]
     run = capture(PTRACE, [built / program], folder, options=options)
     assert not any(word in run.stderr for word in (b"etrace:", b"ld.so")), run.stderr.decode()
     trace = trace_lines.parse(run.trace.read_bytes())
@@ -86,7 +88,7 @@ def stops(folder: Path, *options: str) -> int:
 
 def test_a_program_that_opens_files_hardly_stops(folder: Path) -> None:
     assert stops(folder) > 4000
-    assert stops(folder, "--fast") < 100
+    assert stops(folder, *FAST) < 100
 
 
 @pytest.mark.slow
@@ -94,7 +96,7 @@ def test_a_program_that_opens_files_hardly_stops(folder: Path) -> None:
 def test_a_build_of_lua_gives_the_trace_of_plain_ptrace(tmp_path: Path) -> None:
     tree = fetch("lua5.4", tmp_path.resolve())
     plain = content(PTRACE, tree)
-    assert content(PTRACE, tree, "--fast") == plain
+    assert content(PTRACE, tree, *FAST) == plain
     assert len(list(plain[0].elements())) > 100
 
 
@@ -108,6 +110,6 @@ def test_the_build_has_its_own_preloaded_library_as_well(folder: Path) -> None:
     native = subprocess.run(
         ["sh", "-c", script], env=environment, cwd=folder, capture_output=True, check=False
     )
-    run = capture(PTRACE, ["sh", "-c", script], folder, options=["--fast"], env=environment)
+    run = capture(PTRACE, ["sh", "-c", script], folder, options=FAST, env=environment)
     assert (run.status, run.stdout) == (native.returncode, native.stdout)
     assert native.stdout == b"1\n"

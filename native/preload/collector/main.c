@@ -39,8 +39,6 @@
 struct options options = { .status_fd = -1 };
 struct counters counters;
 
-static const char *library_folder;
-
 enum {
 	OPTION_OUTPUT = 'o',
 	OPTION_STATS = 256,
@@ -88,7 +86,7 @@ static void fail_usage(void)
 
 static void tell_version(void)
 {
-	library_find(library_folder);
+	library_find(options.libraries);
 	printf("etrace-preload " ETRACE_VERSION ", 32 bits: %s\n",
 	       library_has_other_size() ? "yes" : "no");
 	exit(0);
@@ -118,7 +116,7 @@ static void take_option(int option)
 		output_set_owner(optarg);
 		break;
 	case OPTION_LIBRARIES:
-		library_folder = optarg;
+		options.libraries = optarg;
 		break;
 	case OPTION_HELP:
 		fputs(usage, stdout);
@@ -199,7 +197,7 @@ int main(int argc, char **argv)
 	program_start();
 	parse_options(argc, argv);
 	signals_save();
-	library_find(library_folder);
+	library_find(options.libraries);
 	trace_open(options.trace_path);
 	put_first_line();
 	ring_create(library_name(), options.environment ? RING_WANTS_ENVIRONMENT : 0);

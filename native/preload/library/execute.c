@@ -59,7 +59,8 @@ static bool tell_intent(int dirfd, const char *name, char *const *arguments)
 static int execute(int dirfd, const char *name, char *const *arguments, char *const *environment,
 		   int flags)
 {
-	bool is_traced = (record_is_on() || !variables_have_library()) && name && (!environment || is_readable(environment));
+	bool is_changed = record_is_on() || !variables_have_library();
+	bool is_traced = is_changed && name && (!environment || is_readable(environment));
 	bool told = is_traced && record_is_on() && tell_intent(dirfd, name, arguments);
 	char **traced = is_traced ? TRACED(environment) : (char **)environment;
 	long result;

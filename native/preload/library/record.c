@@ -11,11 +11,9 @@
  */
 #include "record.h"
 
-#include <linux/time.h>
-
+#include "chunk.h"
 #include "fast.h"
 
-#define N_WRITERS 16
 #define O_RDWR 2
 #define O_CLOEXEC 02000000
 #define PROT_READ_WRITE 3
@@ -24,40 +22,17 @@
 #define MAP_ANONYMOUS 0x20
 #define MADV_WIPEONFORK 18
 #define STATE_BYTES 4096
-#define MAX_WAITS 200 /* for a free chunk; each is a millisecond */
 #define ALIGN 8u
-#define MAX_TURNS 1000 /* for a writer: there are fewer than threads */
 #define ROOM_BYTES 1024 /* that nearly all records need at most */
-
-struct writer {
-	uint32_t busy;
-	uint32_t chunk; /* its number + 1; 0: none */
-	uint32_t head; /* of the chunk: anybody could have changed what the chunk says */
-};
-
-struct state {
-	int pid; /* 0: the page was cleared, this is a new process */
-	int sharing_pid; /* the child in this memory that was announced last */
-	bool may_share;
-	bool is_over;
-	bool waited_in_vain; /* the last time: nobody makes room, and the build does not wait for it */
-	uint32_t last_id;
-	struct writer writers[N_WRITERS];
-};
-
-struct clock {
-	long seconds;
-	long nanoseconds;
-};
 
 int clock_gettime(int clock, struct clock *now) WEAK;
 int sched_getcpu(void) WEAK;
 
-static struct ring_header *ring;
+struct ring_header *ring;
 static char variable[RING_VALUE_MAX];
 static const char *library = "";
 static unsigned int wants;
-static struct state *state;
+struct state *state;
 static int last_pid;
 static bool is_asked_always; /* the kernel does not clear the page */
 static bool is_silent; /* this process and what it forks */
@@ -235,78 +210,6 @@ bool record_is_sharing(void)
 	return state && state->may_share && record_pid() != state->pid;
 }
 
-/* ---- chunks ---- */
-
-static struct ring_chunk *chunk_of(const struct writer *writer)
-{
-	return &ring->chunks[writer->chunk - 1];
-}
-
-static char *bytes_of(const struct writer *writer)
-{
-	return (char *)ring + RING_HEADER_BYTES + (writer->chunk - 1) * CHUNK_BYTES;
-}
-
-static bool take_chunk(struct writer *writer)
-{
-	uint32_t n = __atomic_load_n(&ring->n_chunks, __ATOMIC_ACQUIRE);
-	uint32_t i;
-
-	for (i = 0; i < n && i < MAX_CHUNKS; i++) {
-		struct ring_chunk *chunk = &ring->chunks[i];
-		uint32_t expected = RING_FREE;
-
-		if (__atomic_load_n(&chunk->state, __ATOMIC_RELAXED) != RING_FREE ||
-		    !__atomic_compare_exchange_n(&chunk->state, &expected, RING_TAKEN, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
-		__atomic_store_n(&chunk->pid, (uint32_t)state->pid, __ATOMIC_RELEASE);
-		writer->chunk = i + 1;
-		writer->head = 0;
-		return true;
-	}
-	return false;
-}
-
-/* The collector frees chunks all the time; it may also be slow, stopped or gone. */
-static bool wait_for_chunk(struct writer *writer)
-{
-	struct clock pause = { 0, 1000000 };
-	int i;
-
-	for (i = 0; i < MAX_WAITS && (record_is_on() || record_is_fast()) && !state->waited_in_vain; i++) {
-		if (take_chunk(writer))
-			return true;
-		CALL2(__NR_nanosleep, &pause, 0);
-	}
-	return false;
-}
-
-static void give_back(struct writer *writer)
-{
-	if (writer->chunk)
-		__atomic_store_n(&chunk_of(writer)->state, RING_FULL, __ATOMIC_RELEASE);
-	writer->chunk = 0;
-}
-
-static struct writer *take_writer(int n_turns)
-{
-	int turn;
-	int i;
-
-	for (turn = 0; turn < n_turns; turn++) {
-		for (i = 0; i < N_WRITERS; i++) {
-			uint32_t expected = 0;
-
-			if (__atomic_compare_exchange_n(&state->writers[i].busy, &expected, 1,
-							false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-				return &state->writers[i];
-		}
-		CALL0(__NR_sched_yield);
-	}
-	return NULL;
-}
-
 /* ---- records ---- */
 
 static void begin_part(struct record *record)
@@ -315,7 +218,7 @@ static void begin_part(struct record *record)
 	char *start;
 	size_t left;
 
-	if (!writer->chunk && !take_chunk(writer) && !wait_for_chunk(writer)) {
+	if (!writer->chunk && !chunk_take(writer) && !chunk_wait(writer)) {
 		record->head = NULL;
 		state->waited_in_vain = true;
 		return;
@@ -323,11 +226,11 @@ static void begin_part(struct record *record)
 	state->waited_in_vain = false;
 	left = CHUNK_BYTES - writer->head;
 	if (left < sizeof(struct ring_record) + ALIGN) {
-		give_back(writer);
+		chunk_give_back(writer);
 		begin_part(record);
 		return;
 	}
-	start = bytes_of(writer);
+	start = chunk_bytes(writer);
 	record->head = (struct ring_record *)(start + writer->head);
 	record->at = (char *)(record->head + 1);
 	record->end = start + CHUNK_BYTES;
@@ -367,7 +270,7 @@ static void begin_taken(struct record *record, enum ring_kind kind, uint64_t tim
 static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
 {
 	record->head = NULL;
-	record->writer = take_writer(MAX_TURNS);
+	record->writer = writer_take(MAX_TURNS);
 	if (record->writer)
 		begin_taken(record, kind, time_ns, pid);
 	else
@@ -406,7 +309,7 @@ static void put_bytes(struct record *record, const char *from, size_t n)
 		n -= part;
 		if (n) {
 			end_part(record, RING_MORE);
-			give_back(record->writer);
+			chunk_give_back(record->writer);
 			record->values.part++;
 			begin_part(record);
 		}
@@ -473,7 +376,7 @@ void record_leave(void)
 		return;
 	for (i = 0; i < N_WRITERS; i++)
 		if (!state->writers[i].busy)
-			give_back(&state->writers[i]);
+			chunk_give_back(&state->writers[i]);
 }
 
 void record_stop(void)
@@ -504,8 +407,8 @@ static bool has_room(struct writer *writer)
 {
 	if (writer->chunk && writer->head + ROOM_BYTES <= CHUNK_BYTES)
 		return true;
-	give_back(writer);
-	return take_chunk(writer);
+	chunk_give_back(writer);
+	return chunk_take(writer);
 }
 
 /* Threads and children in this memory are left to the tracer. */
@@ -517,7 +420,7 @@ static bool reserve(struct record *record)
 	if (is_silent || state->is_over || record_is_sharing())
 		return false;
 	record->head = NULL;
-	record->writer = take_writer(1);
+	record->writer = writer_take(1);
 	if (!record->writer)
 		return false;
 	if (has_room(record->writer))

@@ -30,7 +30,7 @@ void fast_start(void)
 {
 	if (!options.fast)
 		return;
-	library_find(NULL);
+	library_find(options.libraries);
 	ring_create(library_name(), RING_WANTS_FAST);
 }
 

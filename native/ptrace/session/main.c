@@ -72,13 +72,14 @@ enum {
 	OPTION_RESPONSES,
 	OPTION_ROTATE,
 	OPTION_OWNER,
+	OPTION_LIBRARIES,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
 
 static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
-	"                     [--response-files FILE]\n"
+	"                     [--response-files FILE] [--libraries FOLDER]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
 	"                     [--thread-names] [--wait-all] [--fast] [--substitute] [--] COMMAND [ARGUMENT...]\n"
 	"       etrace-ptrace --version\n";
@@ -132,6 +133,9 @@ static void take_option(int option)
 	case OPTION_OWNER:
 		output_set_owner(optarg);
 		break;
+	case OPTION_LIBRARIES:
+		options.libraries = optarg;
+		break;
 	case OPTION_HELP:
 		fputs(usage, stdout);
 		exit(0);
@@ -151,6 +155,7 @@ static void parse_options(int argc, char **argv)
 		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
 		{ "response-files", required_argument, NULL, OPTION_RESPONSES },
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
+		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "summary", no_argument, &options.summary, 1 },
 		{ "fast", no_argument, &options.fast, 1 },

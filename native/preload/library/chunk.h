@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a process, and the chunks of the shared memory that it writes to. */
+#ifndef ETRACE_PRELOAD_CHUNK_H
+#define ETRACE_PRELOAD_CHUNK_H
+
+#include "../ring.h"
+#include "system.h"
+
+#define N_WRITERS 16
+#define MAX_TURNS 1000 /* for a writer: there are fewer than threads */
+
+struct writer {
+	uint32_t busy;
+	uint32_t chunk; /* its number + 1; 0: none */
+	uint32_t head; /* of the chunk: anybody could have changed what the chunk says */
+};
+
+struct state {
+	int pid; /* 0: the page was cleared, this is a new process */
+	int sharing_pid; /* the child in this memory that was announced last */
+	bool may_share;
+	bool is_over;
+	bool waited_in_vain; /* the last time: nobody makes room, and the build does not wait for it */
+	uint32_t last_id;
+	struct writer writers[N_WRITERS];
+};
+
+struct clock {
+	long seconds;
+	long nanoseconds;
+};
+
+/* In record.c; both are NULL when nobody listens. */
+extern struct ring_header *ring;
+extern struct state *state;
+
+/* A writer that nobody else uses, after at most so many looks; NULL when there is none. */
+struct writer *writer_take(int n_turns);
+
+struct ring_chunk *chunk_of(const struct writer *writer);
+char *chunk_bytes(const struct writer *writer);
+
+/* Give the writer a free chunk: at once, or within a fraction of a second. */
+bool chunk_take(struct writer *writer);
+bool chunk_wait(struct writer *writer);
+
+/* It is full, or its process ends. */
+void chunk_give_back(struct writer *writer);
+
+#endif /* ETRACE_PRELOAD_CHUNK_H */
