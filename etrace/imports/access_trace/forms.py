@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from etrace.errors import UsageError
+from etrace.errors import EtraceError, UsageError
 from etrace.imports.access_trace.model import (
     NOT_APPLICABLE,
     AccessTrace,
@@ -76,11 +76,21 @@ def split(trace: AccessTrace, is_second: Callable[[bytes], bool]) -> AccessTrace
 
 
 def subtree(trace: AccessTrace, root: int) -> AccessTrace:
-    """Return what a process and its descendants did; a pid that came again counts as one."""
-    pids = {root}
+    """Return what a process and its descendants did. EtraceError when there is no such pid.
+
+    A pid that came again counts as one.
+    """
+    if root not in {process.pid for process in trace.processes}:
+        raise EtraceError(f"{root}: no process of the trace", "name a pid of its process block")
+    children: dict[int, list[int]] = {}
     for process in trace.processes:
-        if process.parent in pids:
-            pids.add(process.pid)
+        children.setdefault(process.parent, []).append(process.pid)
+    pids, ahead = set[int](), [root]
+    while ahead:
+        pid = ahead.pop()
+        if pid not in pids:
+            pids.add(pid)
+            ahead += children.get(pid, ())
     return of_processes(trace, pids)
 
 

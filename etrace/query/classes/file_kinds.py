@@ -85,7 +85,7 @@ _TAKERS = re.compile(
 )
 #: files other than libraries that ld.so(8) opens before a program begins
 _LOADING = frozenset((b"/etc/ld.so.cache", b"/etc/ld.so.preload"))
-_KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w+:")
+_KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w\w+:")  # pipe:[1]; not C:
 #: files that a tool needs itself: modules of interpreters, plugins, locale, host configuration
 _TOOLS_OWN = re.compile(
     rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"

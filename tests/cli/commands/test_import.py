@@ -61,3 +61,63 @@ def test_nothing_is_written_of_what_is_no_log(
 def test_standard_input_stands_alone(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["import", "strace", "-", str(log)]) == 2
     assert "stands alone" in capsys.readouterr().err
+
+
+WINDOWS = r"""1
+3
+5=Process
+29=NtCreateFile
+1=CreateFile
+2
+1=Read
+2=Write
+3
+100,"C:\cl.exe",99,637989104119349710,637989104120394770,0
+"C:\cl.exe" /c a.c
+101,"C:\link.exe",99,637989104121349710,637989104122394770,0
+link a.obj
+99,"C:\make.exe",1,637989104118349710,637989104123394770,0
+make
+0
+4
+1=C:\make.exe
+2=C:\src\a.c
+3=C:\src\a.obj
+4=C:\src\a.exe
+7
+0,99,,1,5,1,0,0,
+1,100,,1,5,1,0,0,
+2,100,,2,29,1,0,0,
+3,100,,3,1,2,0,0,
+4,101,,1,5,1,0,0,
+5,101,,3,29,1,0,0,
+6,101,,4,1,2,0,0,
+"""
+
+
+def test_a_build_of_windows_can_be_queried_and_comes_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace, again = tmp_path / "trace", tmp_path / "again"
+    trace.write_bytes(b"\xef\xbb\xbf" + WINDOWS.replace("\n", "\r\n").encode())
+    assert etrace(["import", "file-access-trace", str(trace), "-o", str(tmp_path), "-q"]) == 0
+    assert cas(["parse", "--dbdir", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert cas(["deps", r"C:\src\a.exe", "--dbdir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == [r"C:\src\a.c", r"C:\src\a.obj"]
+    words = ["export", "file-access-trace", "--dbdir", str(tmp_path)]
+    assert cas([*words, "-o", str(again)]) == 0
+    assert again.read_text() == WINDOWS
+    assert cas([*words, "--root", "100", "--path-blocks", "manifest"]) == 0
+    part = capsys.readouterr().out.splitlines()
+    assert part[-4:] == ["3", "1,100,1,,5,1,0,0,", "2,100,2,,29,1,0,0,", "3,100,3,,1,2,0,0,"]
+    assert cas([*words, "--root", "7"]) == 1
+    assert "7: no process of the trace" in capsys.readouterr().err
+
+
+def test_options_of_strace_are_refused_elsewhere(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etrace(["import", "file-access-trace", str(log), "--here"]) == 2
+    assert "--cwd and --here are for strace" in capsys.readouterr().err
+    assert etrace(["import", "file-access-trace", str(log), str(log)]) == 2
