@@ -7,7 +7,7 @@ import io
 import re
 
 import trace_lines
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from trace_texts import tables_of
 
@@ -17,8 +17,12 @@ from etrace.imports.strace.convert import Converter
 from etrace.imports.strace.sources import Log, Reading
 
 PIDS = st.sampled_from([b"", b"10 ", b"11 ", b"12 ", b"[pid 10] ", b"[pid 13] "])
-TIMES = st.sampled_from([b"", b"1795392547.1 ", b"1795392540.9 ", b"09:00:00 ", b"  0.5 "])
-FDS = st.sampled_from([b"3", b"4</a>", b"AT_FDCWD", b"AT_FDCWD</w>", b"-1", b"99999999999", b"x"])
+TIMES = st.sampled_from(
+    [b"", b"1795392547.1 ", b"1795392540.9 ", b"09:00:00 ", b"  0.5 ", b"999999999999.9 "]
+)
+FDS = st.sampled_from(
+    [b"3", b"4</a>", b"AT_FDCWD", b"AT_FDCWD</w>", b"-1", b"99999999999", b"4294967295", b"x"]
+)
 WORDS = st.sampled_from(
     [b'"a"', b'"/b/../c"...', b'"\\303\\12"', b"NULL", b"0x7f", b'["a", "b"]', b'["a", ...]', b"["]
 )
@@ -77,6 +81,9 @@ def convert(text: bytes) -> bytes | None:
 
 
 @given(LOGS)
+@example(b"dup(99999999999) = 0")
+@example(b"999999999999.9 close(3) = 0\n999999999999.9 close(4) = 0")
+@example(b'mount("a", "b", "c", -1, NULL) = 0\nclone(flags=-1) = 5')
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_log_becomes_a_clean_trace_or_a_refusal(text: bytes) -> None:
     made = convert(text)

@@ -25,7 +25,8 @@ CLOSE_RANGE_CLOEXEC = NUMBERS[b"CLOSE_RANGE_CLOEXEC"]
 FOLLOW = NUMBERS[b"AT_SYMLINK_FOLLOW"] | NUMBERS[b"AT_EMPTY_PATH"]
 PR_SET_NAME = NUMBERS[b"PR_SET_NAME"]
 COMM_BYTES = 15
-U32 = (1 << 32) - 1
+U32, U64 = (1 << 32) - 1, (1 << 64) - 1
+MAX_INT = (1 << 31) - 1
 
 #: what a log tells only in part; keys of `Calls.lacks`
 CUT = "string{s} {was|were} cut off by strace; record with -s 131072"
@@ -105,8 +106,10 @@ class Calls:
 
     def _fd(self, word: bytes) -> Descriptor:
         found = values.descriptor(word)
-        if found is None:
+        if found is None or not -MAX_INT <= found.number <= U32:
             raise BadCallError
+        if found.number > MAX_INT:  # close_range up to ~0U
+            return Descriptor(MAX_INT, found.path)
         return found
 
     def _at(self, task: Task, word: bytes) -> bytes:
@@ -272,7 +275,7 @@ class Calls:
         first, last = self._fd(args[0]).number, self._fd(args[1]).number
         flags = self._number(args[2])
         table = task.descriptors
-        for fd in sorted(fd for fd in table.paths if first <= fd <= (last & U32)):
+        for fd in sorted(fd for fd in table.paths if first <= fd <= last):
             if flags & CLOSE_RANGE_CLOEXEC:
                 table.mark(fd, cloexec=True)
             else:
@@ -427,7 +430,7 @@ class Calls:
         source, kind = values.string(args[0]), values.string(args[2])
         target = self.resolver.file(join(task.directory.path, self._text(args[1])))
         strings = source.value if source else None, target, kind.value if kind else None
-        self.out.put(task.upid, time_ns, "Mount", (self._number(args[3]),), strings)
+        self.out.put(task.upid, time_ns, "Mount", (self._number(args[3]) & U64,), strings)
         if result.value < 0:
             self.out.put(task.upid, time_ns, "MountFailed")
 

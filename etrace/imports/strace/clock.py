@@ -12,6 +12,8 @@ from etrace.imports.strace.lines import DAY_NS, Line
 #: where times begin that have no date; a line without time comes so much later than the one before
 BEGIN_NS = 10**9
 STEP_NS = 1000
+#: stamps have 63 bits; nothing beyond is a time
+LAST_NS = (1 << 62) - 1
 
 NO_TIMES = "times: the order of the lines is kept, one microsecond apart; record with -ttt"
 NO_DATE = "the date: times begin at the first line's time of day; record with -ttt"
@@ -42,6 +44,7 @@ class Clock:
             self._last_ns = BEGIN_NS + self._day(line.time)
         else:
             self._last_ns = max(line.time - self._offset_ns, 0)
+        self._last_ns = min(self._last_ns, LAST_NS)
         return self._last_ns
 
     def _day(self, time: int) -> int:

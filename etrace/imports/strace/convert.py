@@ -16,7 +16,7 @@ from etrace.errors import EtraceError
 from etrace.figures import agree
 from etrace.imports.event_lines import EventLines
 from etrace.imports.strace import values
-from etrace.imports.strace.calls import BadCallError, Calls
+from etrace.imports.strace.calls import MAX_INT, U64, BadCallError, Calls
 from etrace.imports.strace.lines import Kind, Line, Result
 from etrace.imports.strace.paths import Lexical, Resolver
 from etrace.imports.strace.sources import Reading, Stamped
@@ -24,7 +24,6 @@ from etrace.imports.strace.tasks import FORKS, Task, Tasks
 
 #: calls that take effect when they begin
 EARLY = frozenset((b"close", b"close_range", *FORKS))
-MAX_INT = (1 << 31) - 1
 #: calls by what they tell, for the remark about those that a log lacks
 FAMILIES = {
     "programs": (b"execve", b"execveat"),
@@ -329,4 +328,4 @@ def _clone_flags(name: bytes, text: bytes) -> int | None:
         head = text[: text.find(b"}") + 1]
         fields = values.fields(head)
     flags = values.number(fields.get(b"flags", b"0")) or 0
-    return flags | ((values.number(fields.get(b"exit_signal", b"0")) or 0) & 0xFF)
+    return (flags | ((values.number(fields.get(b"exit_signal", b"0")) or 0) & 0xFF)) & U64
