@@ -25,7 +25,7 @@ from libetrace.image.string_lookup import Lookup
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles, locate
-from etrace.spec.database import COLUMNS, PRODUCTS
+from etrace.spec.database import PRODUCTS
 
 ADDED_STRINGS = PRODUCTS[0]
 
@@ -33,7 +33,7 @@ ADDED_STRINGS = PRODUCTS[0]
 def check_rows(image: Image) -> None:
     """Compare every row number in an image with its table. EtraceError."""
     try:
-        Columns(image, COLUMNS)
+        Columns(image)
     except ImageError as error:
         raise EtraceError(error.message, error.hint) from error
 

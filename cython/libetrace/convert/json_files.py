@@ -6,20 +6,12 @@ from __future__ import annotations
 from libetrace.convert.exporter import Exporter
 from libetrace.image.columns import Columns
 from libetrace.image.file import Image
-from libetrace.image.header import load_schema
-
-#: (table, column, dtype) in the order of the schema
-COLUMNS = tuple(
-    (name, column, dtype)
-    for name, table in load_schema().items()
-    for column, (dtype, _, _) in table.columns.items()
-)
 
 
 def make_exporter(image: Image, *, split: int = 0) -> Exporter:
     """Return what makes the texts of an image. `libetrace.error` when it is damaged."""
     tells_last = image.attributes.get("tells_last", True)
-    return Exporter(Columns(image, COLUMNS), split=split, tells_last=tells_last)
+    return Exporter(Columns(image), split=split, tells_last=tells_last)
 
 
 def write_json_files(

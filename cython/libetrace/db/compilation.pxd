@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-from libetrace.image.mapped cimport U4, U8, Mapped
+from libetrace.image.columns cimport U4, U8
+from libetrace.image.mapped cimport Mapped
 from libetrace.core.types cimport u64
 
 

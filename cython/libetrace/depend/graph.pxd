@@ -3,11 +3,12 @@
 from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport u32, u64
 from libetrace.depend.walk cimport Edges, Walk
+from libetrace.image.columns cimport Columns
 
 
 cdef class Graph:
     cdef Edges edges
-    cdef list views  # keep the columns where they are
+    cdef Columns columns
     cdef str path  # of the image
     cdef readonly u32 n_paths
     cdef readonly u32 n_executions
@@ -15,9 +16,9 @@ cdef class Graph:
     cdef readonly u64 n_opens
     cdef readonly bint is_reversed
 
-    cdef const void *take(self, column, str code, u64 n) except? NULL
-    cdef int bind_uses(self, image, tables) except -1
-    cdef int bind_lists(self, tables) except -1
+    cdef int fit(self, int number, u64 n) except -1
+    cdef int bind_uses(self) except -1
+    cdef int bind_lists(self) except -1
     cdef object damage(self, str what)
 
 

@@ -3,21 +3,32 @@
 """The graph of an image -> who wrote and read what; questions about it (docs/dependencies.md).
 
 The tables are those that lie in the image, or that libetrace.depend.graph_builder makes of it.
-Binding takes their addresses and reads nothing: a walk checks what it takes out of them.
+Binding takes their addresses (libetrace.image.columns) and reads nothing: a walk checks what it
+takes out of them.
 """
 from array import array
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdlib cimport qsort
 
 from libetrace.core.errors import Error
 from libetrace.depend.graph_builder import TABLES, build_graph
+from libetrace.image.header import ImageError
 
-from libetrace.core.types cimport UINT32_MAX, s64, u8, u32, u64
-from libetrace.depend.uses cimport execution_of, path_of
+from libetrace.core.types cimport UINT32_MAX, u8, u32, u64
+from libetrace.depend.uses cimport Uses, execution_of, path_of
 from libetrace.depend.walk cimport (
     BY_PIPE, BY_USE, DAMAGED, NO_ITEM, Item, walk_free, walk_from, walk_init,
+)
+from libetrace.image.columns cimport Columns, s64_of, u8_of, u32_of, u64_of
+from libetrace.image.schema cimport (
+    EXECUTIONS_UPID, GRAPH_EXECUTIONS_PROCESS, GRAPH_OTHERS_EXECUTION, GRAPH_OTHERS_KIND,
+    GRAPH_OTHERS_PATH, GRAPH_OTHERS_PROCESS, GRAPH_PATHS_ENDS_START, GRAPH_PATHS_LAST,
+    GRAPH_PATHS_READS_START, GRAPH_PATHS_WRITES_START, GRAPH_PROCESSES_READS_START,
+    GRAPH_PROCESSES_SOURCES_START, GRAPH_PROCESSES_TARGETS_START, GRAPH_PROCESSES_WRITES_START,
+    GRAPH_USES_BEGIN_NS, GRAPH_USES_END_NS, OPENS_EXECUTION, OPENS_PATH, PATHS_STRING,
+    PATH_ENDS_IS_AWAY, PATH_ENDS_TIME_NS, PATH_READS_USE, PATH_WRITES_USE, PIPE_SOURCES_OTHER,
+    PIPE_SOURCES_OWN, PIPE_TARGETS_OTHER, PIPE_TARGETS_OWN, PROCESS_READS_USE, PROCESS_WRITES_USE,
 )
 
 
@@ -32,10 +43,6 @@ cdef bint has_row_0(const Edges *edges) noexcept:
     if edges.uses.n and not edges.n_paths:
         return False
     return not (edges.uses.n or edges.n_pipes) or (edges.n_executions and edges.n_processes)
-
-
-cdef dict columns_of(table):
-    return dict(getattr(table, "columns", table))
 
 
 cdef int check_rows(const u32[::1] rows, u64 n, name) except -1:
@@ -68,87 +75,78 @@ cdef class Graph:
 
     def __init__(self, image, *, bint reverse=False, bint wrapped=False, bint programs=False,
                  tables=None):
-        self.views = []
         self.path = str(image.path)
         self.is_reversed = self.edges.is_mirrored = reverse
-        if tables is None and not wrapped and not programs and TABLES[0] in image.tables:
-            tables = image.tables
-        elif tables is None:
+        if tables is None and (wrapped or programs or TABLES[0] not in image.tables):
             tables = build_graph(image, wrapped=wrapped, programs=programs)
-        self.n_paths = self.edges.n_paths = image.tables["paths"].n_rows
-        self.n_executions = self.edges.n_executions = image.tables["executions"].n_rows
-        self.bind_uses(image, tables)
-        self.bind_lists(tables)
+        try:
+            self.columns = Columns(image, tables, is_checked=False)
+        except ImageError as error:
+            raise self.damage(error.message) from error
+        self.n_paths = self.edges.n_paths = <u32>self.columns.length[PATHS_STRING]
+        self.n_executions = self.edges.n_executions = <u32>self.columns.length[EXECUTIONS_UPID]
+        self.bind_uses()
+        self.bind_lists()
 
     cdef object damage(self, str what):
         return GraphError(f"{self.path}: damaged graph: {what}", "make it again: cas cache --force")
 
-    # The address of a column of `n` elements.
-    cdef const void *take(self, column, str code, u64 n) except? NULL:
-        cdef Py_buffer view
-        cdef const void *data
-        column = memoryview(column)
-        if column.format != code or <u64>len(column) != n:
-            raise self.damage(f"{len(column)} elements of {n}")
-        PyObject_GetBuffer(column, &view, PyBUF_SIMPLE)
-        data = view.buf
-        PyBuffer_Release(&view)  # `views` keeps it where it is
-        self.views.append(column)
-        return data
-
-    cdef int bind_uses(self, image, tables) except -1:
-        opens, others = columns_of(image.tables["opens"]), columns_of(tables["graph_others"])
-        uses, executions = columns_of(tables["graph_uses"]), columns_of(tables["graph_executions"])
-        cdef u64 n_others = len(others["path"])
-        self.n_opens = len(opens["path"])
-        self.edges.uses.n = self.n_opens + n_others
-        self.edges.uses.n_opens = self.n_opens
-        if self.edges.uses.n >= UINT32_MAX:
-            raise self.damage("too many uses")
-        self.edges.uses.begin = <const s64 *>self.take(uses["begin_ns"], "q", self.edges.uses.n)
-        self.edges.uses.end = <const s64 *>self.take(uses["end_ns"], "q", self.edges.uses.n)
-        self.edges.uses.open_path = <const u32 *>self.take(opens["path"], "I", self.n_opens)
-        self.edges.uses.open_execution = <const u32 *>self.take(
-            opens["execution"], "I", self.n_opens)
-        self.edges.uses.process_of = <const u32 *>self.take(
-            executions["process"], "I", self.n_executions)
-        self.edges.uses.other_path = <const u32 *>self.take(others["path"], "I", n_others)
-        self.edges.uses.other_execution = <const u32 *>self.take(others["execution"], "I", n_others)
-        self.edges.uses.other_process = <const u32 *>self.take(others["process"], "I", n_others)
-        self.edges.uses.other_kind = <const u8 *>self.take(others["kind"], "B", n_others)
+    # Compares the length of a column with how many there are of what it has a row for.
+    cdef int fit(self, int number, u64 n) except -1:
+        if self.columns.length[number] != n:
+            raise self.damage(f"{self.columns.length[number]} elements of {n}")
         return 0
 
-    cdef int bind_lists(self, tables) except -1:
-        paths, processes = columns_of(tables["graph_paths"]), columns_of(tables["graph_processes"])
-        ends = columns_of(tables["path_ends"])
-        by_path = columns_of(tables["path_reads" if self.is_reversed else "path_writes"])["use"]
-        by_process = columns_of(
-            tables["process_writes" if self.is_reversed else "process_reads"])["use"]
-        pipes = columns_of(tables["pipe_targets" if self.is_reversed else "pipe_sources"])
-        path_start = paths["reads.start" if self.is_reversed else "writes.start"]
-        process_start = processes["writes.start" if self.is_reversed else "reads.start"]
-        pipe_start = processes["targets.start" if self.is_reversed else "sources.start"]
+    cdef int bind_uses(self) except -1:
+        cdef Columns c = self.columns
+        cdef Uses *uses = &self.edges.uses
+        self.n_opens = uses.n_opens = c.length[OPENS_PATH]
+        uses.n = self.n_opens + c.length[GRAPH_OTHERS_PATH]
+        if uses.n >= UINT32_MAX:
+            raise self.damage("too many uses")
+        self.fit(GRAPH_USES_BEGIN_NS, uses.n)
+        self.fit(GRAPH_EXECUTIONS_PROCESS, self.n_executions)
+        uses.begin = s64_of(c, GRAPH_USES_BEGIN_NS)
+        uses.end = s64_of(c, GRAPH_USES_END_NS)
+        uses.open_path = u32_of(c, OPENS_PATH)
+        uses.open_execution = u32_of(c, OPENS_EXECUTION)
+        uses.process_of = u32_of(c, GRAPH_EXECUTIONS_PROCESS)
+        uses.other_path = u32_of(c, GRAPH_OTHERS_PATH)
+        uses.other_execution = u32_of(c, GRAPH_OTHERS_EXECUTION)
+        uses.other_process = u32_of(c, GRAPH_OTHERS_PROCESS)
+        uses.other_kind = u8_of(c, GRAPH_OTHERS_KIND)
+        return 0
+
+    cdef int bind_lists(self) except -1:
+        cdef Columns c = self.columns
         cdef Edges *edges = &self.edges
-        cdef u64 n_paths = self.n_paths + 1
-        cdef u64 n_processes = len(process_start)
-        edges.by_path.n, edges.by_process.n = len(by_path), len(by_process)
-        edges.ends.n, edges.n_pipes = len(ends["time_ns"]), len(pipes["own"])
-        if max(edges.by_path.n, edges.by_process.n, n_processes) > UINT32_MAX or not n_processes:
+        cdef bint back = self.is_reversed
+        cdef int by_path = PATH_READS_USE if back else PATH_WRITES_USE
+        cdef int by_process = PROCESS_WRITES_USE if back else PROCESS_READS_USE
+        cdef int own = PIPE_TARGETS_OWN if back else PIPE_SOURCES_OWN
+        cdef u64 n_processes = c.length[GRAPH_PROCESSES_READS_START] - 1
+        edges.by_path.n, edges.by_process.n = c.length[by_path], c.length[by_process]
+        edges.ends.n, edges.n_pipes = c.length[PATH_ENDS_TIME_NS], c.length[own]
+        if max(edges.by_path.n, edges.by_process.n, n_processes) >= UINT32_MAX:
             raise self.damage("lists are too long")
-        self.n_processes = edges.n_processes = <u32>(n_processes - 1)
+        self.n_processes = edges.n_processes = <u32>n_processes
         if not has_row_0(edges):
             raise self.damage("lists of nothing")
-        edges.by_path.start = <const u64 *>self.take(path_start, "Q", n_paths)
-        edges.by_path.use = <const u32 *>self.take(by_path, "I", edges.by_path.n)
-        edges.by_process.start = <const u64 *>self.take(process_start, "Q", n_processes)
-        edges.by_process.use = <const u32 *>self.take(by_process, "I", edges.by_process.n)
-        edges.ends.start = <const u64 *>self.take(paths["ends.start"], "Q", n_paths)
-        edges.ends.last = <const u32 *>self.take(paths["last"], "I", self.n_paths)
-        edges.ends.time = <const s64 *>self.take(ends["time_ns"], "q", edges.ends.n)
-        edges.ends.is_away = <const u8 *>self.take(ends["is_away"], "B", edges.ends.n)
-        edges.pipe_start = <const u64 *>self.take(pipe_start, "Q", n_processes)
-        edges.pipe_own = <const u32 *>self.take(pipes["own"], "I", edges.n_pipes)
-        edges.pipe_other = <const u32 *>self.take(pipes["other"], "I", edges.n_pipes)
+        self.fit(GRAPH_PATHS_LAST, self.n_paths)
+        edges.by_path.start = u64_of(
+            c, GRAPH_PATHS_READS_START if back else GRAPH_PATHS_WRITES_START)
+        edges.by_path.use = u32_of(c, by_path)
+        edges.by_process.start = u64_of(
+            c, GRAPH_PROCESSES_WRITES_START if back else GRAPH_PROCESSES_READS_START)
+        edges.by_process.use = u32_of(c, by_process)
+        edges.ends.start = u64_of(c, GRAPH_PATHS_ENDS_START)
+        edges.ends.last = u32_of(c, GRAPH_PATHS_LAST)
+        edges.ends.time = s64_of(c, PATH_ENDS_TIME_NS)
+        edges.ends.is_away = u8_of(c, PATH_ENDS_IS_AWAY)
+        edges.pipe_start = u64_of(
+            c, GRAPH_PROCESSES_TARGETS_START if back else GRAPH_PROCESSES_SOURCES_START)
+        edges.pipe_own = u32_of(c, own)
+        edges.pipe_other = u32_of(c, PIPE_TARGETS_OTHER if back else PIPE_SOURCES_OTHER)
         return 0
 
     def process_of_execution(self, u32 execution):

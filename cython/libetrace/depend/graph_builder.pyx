@@ -121,9 +121,7 @@ cdef class _Builder:
     cdef array other_kind
 
     def __init__(self, image):
-        schema = load_schema()
-        names = [(t, c, of[0]) for t, table in schema.items() for c, of in table.columns.items()]
-        self.columns = Columns(image, names)
+        self.columns = Columns(image)
         self.image = image
         self.links = find_links(image)
         self.n_links = len(self.links[0])

@@ -10,6 +10,12 @@ cimport cython
 from libc.stdlib cimport calloc, free, malloc, qsort
 
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
+from libetrace.image.columns cimport Columns, s32_of, s64_of, u8_of, u32_of, u64_of
+from libetrace.image.schema cimport (
+    EXECUTIONS_BINARY, EXECUTIONS_OPENS_START, EXECUTIONS_UPID, GRAPH_PATHS_FIRST,
+    GRAPH_PATHS_USES, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_PATH,
+    OPENS_UNTIL_NS, PATHS_OPENS_START, PATHS_STRING, PATH_OPENS_OPEN,
+)
 
 cdef enum:
     WRITES_BITS = 3  # of opens.mode
@@ -50,17 +56,23 @@ cdef class PathOpens:
 
     cdef object kind_of
     cdef object is_taker
-    cdef object known  # the table `graph_paths`, where the image has it
-    cdef const u64[::1] path_start
-    cdef const u32[::1] path_open
-    cdef const u32[::1] path
-    cdef const u32[::1] execution
-    cdef const u8[::1] mode
-    cdef const s64[::1] open_ns
-    cdef const s64[::1] close_ns
-    cdef const s64[::1] until_ns
-    cdef const u64[::1] opens_start
-    cdef const s32[::1] binary
+    cdef Columns columns
+    cdef bint is_known  # the image has the table `graph_paths`
+    cdef u64 n_paths
+    cdef u64 n_opens
+    cdef u64 n_executions
+    cdef const u64 *path_start
+    cdef const u32 *path_open
+    cdef const u32 *path
+    cdef const u32 *execution
+    cdef const u8 *mode
+    cdef const s64 *open_ns
+    cdef const s64 *close_ns
+    cdef const s64 *until_ns
+    cdef const u64 *opens_start
+    cdef const s32 *binary
+    cdef const u8 *known_uses
+    cdef const s32 *known_first
     cdef bytearray programs  # whether a path was run, when that was asked for
     cdef u8 *paths  # IS_LOADABLE, IS_PLUGIN, NO for neither
     cdef u8 *takers  # programs, by path
@@ -68,23 +80,30 @@ cdef class PathOpens:
     cdef u8 *executions  # whether `rows` is known of it
 
     def __init__(self, image, kind_of=None, is_taker=None):
-        opens, executions = image["opens"], image["executions"]
         self.kind_of, self.is_taker = kind_of, is_taker
-        self.known = image.tables.get("graph_paths")
-        self.path_start = image["paths"]["opens.start"]
-        self.path_open = image["path_opens"]["open"]
-        self.path, self.execution = opens["path"], opens["execution"]
-        self.mode, self.open_ns = opens["mode"], opens["open_ns"]
-        self.close_ns, self.until_ns = opens["close_ns"], opens["until_ns"]
-        self.opens_start, self.binary = executions["opens.start"], executions["binary"]
-        self.paths = <u8 *>calloc(self.path_start.shape[0], 1)
-        self.takers = <u8 *>calloc(self.path_start.shape[0], 1)
-        self.rows = <u8 *>calloc(self.path.shape[0] + 1, 1)
-        self.executions = <u8 *>calloc(self.opens_start.shape[0], 1)
+        self.bind(Columns(image, is_checked=False))
+        self.paths = <u8 *>calloc(self.n_paths + 1, 1)
+        self.takers = <u8 *>calloc(self.n_paths + 1, 1)
+        self.rows = <u8 *>calloc(self.n_opens + 1, 1)
+        self.executions = <u8 *>calloc(self.n_executions + 1, 1)
         if self.paths == NULL or self.takers == NULL:
             raise MemoryError
         if self.rows == NULL or self.executions == NULL:
             raise MemoryError
+
+    cdef void bind(self, Columns c) noexcept:
+        self.columns = c
+        self.n_paths, self.n_opens = c.length[PATHS_STRING], c.length[OPENS_PATH]
+        self.n_executions = c.length[EXECUTIONS_UPID]
+        self.path_start, self.path_open = u64_of(c, PATHS_OPENS_START), u32_of(c, PATH_OPENS_OPEN)
+        self.path, self.execution = u32_of(c, OPENS_PATH), u32_of(c, OPENS_EXECUTION)
+        self.mode, self.open_ns = u8_of(c, OPENS_MODE), s64_of(c, OPENS_OPEN_NS)
+        self.close_ns, self.until_ns = s64_of(c, OPENS_CLOSE_NS), s64_of(c, OPENS_UNTIL_NS)
+        self.opens_start = u64_of(c, EXECUTIONS_OPENS_START)
+        self.binary = s32_of(c, EXECUTIONS_BINARY)
+        self.known_uses = u8_of(c, GRAPH_PATHS_USES)
+        self.known_first = s32_of(c, GRAPH_PATHS_FIRST)
+        self.is_known = self.known_uses != NULL and c.length[GRAPH_PATHS_USES] == self.n_paths
 
     def __dealloc__(self):
         free(self.paths)
@@ -92,42 +111,53 @@ cdef class PathOpens:
         free(self.rows)
         free(self.executions)
 
+    cdef int check_path(self, u64 path) except -1:
+        if path >= self.n_paths:
+            raise IndexError(path)
+        return 0
+
+    cdef int check_execution(self, u64 execution) except -1:
+        if execution >= self.n_executions:
+            raise IndexError(execution)
+        return 0
+
     # The place of the first open of a path in `path_opens`, and the end of them.
     cdef int span(self, u64 path, u64 *first, u64 *end) except -1:
-        if path + 1 >= <u64>self.path_start.shape[0]:
-            raise IndexError(path)
+        self.check_path(path)
         first[0], end[0] = self.path_start[path], self.path_start[path + 1]
-        if first[0] > end[0] or end[0] > <u64>self.path_open.shape[0]:
+        if first[0] > end[0] or end[0] > self.columns.length[PATH_OPENS_OPEN]:
             raise IndexError(path)
         return 0
 
     cdef u64 row(self, u64 place) except? 0:
-        if self.path_open[place] >= self.path.shape[0]:
+        if self.path_open[place] >= self.n_opens:
             raise IndexError(self.path_open[place])
         return self.path_open[place]
 
     cdef u64 path_of(self, u64 row) except? 0:
-        if self.path[row] + 1 >= self.path_start.shape[0]:
-            raise IndexError(self.path[row])
+        self.check_path(self.path[row])
         return self.path[row]
 
     def uses(self):
         """Return a byte for each path: READS, WRITES, both, or 0 for none."""
         cdef u8[::1] found
         cdef u64 row
-        out = bytearray(self.path_start.shape[0] - 1)
+        out = bytearray(self.n_paths)
         found = out
-        if self.known is not None:
-            return bytes(self.known["uses"]).translate(bytes(i & 3 for i in range(256)))
-        for row in range(<u64>self.path.shape[0]):
+        if self.is_known:
+            for row in range(self.n_paths):
+                found[row] = self.known_uses[row] & 3
+            return bytes(out)
+        for row in range(self.n_opens):
             found[self.path_of(row)] |= 3 if self.mode[row] & 2 else 1 + (self.mode[row] & 1)
         return bytes(out)
 
     def is_written(self, u64 path):
         """Tell whether an open wrote a path."""
         cdef u64 first, end, i
-        if self.known is not None:
-            return self.known["uses"][path] & IS_WRITTEN != 0
+        self.check_path(path)
+        if self.is_known:
+            return self.known_uses[path] & IS_WRITTEN != 0
         self.span(path, &first, &end)
         for i in range(first, end):
             if self.mode[self.row(i)] & WRITES_BITS:
@@ -141,8 +171,9 @@ cdef class PathOpens:
         """
         cdef u64 first, end, i, row
         cdef s64 best = -1
-        if self.known is not None:
-            return self.known["first"][path]
+        self.check_path(path)
+        if self.is_known:
+            return self.known_first[path]
         self.span(path, &first, &end)
         for i in range(first, end):
             row = self.row(i)
@@ -157,23 +188,25 @@ cdef class PathOpens:
 
     def is_program(self, u64 path):
         """Tell whether an execution ran a path."""
+        self.check_path(path)
         if self.programs is None:
             self.programs = self.find_programs()
         return self.programs[path] != 0
 
     cdef bytearray find_programs(self):
-        cdef bytearray out = bytearray(self.path_start.shape[0])
+        cdef bytearray out = bytearray(self.n_paths + 1)
         cdef u8[::1] is_program = out
-        cdef Py_ssize_t i
-        for i in range(self.binary.shape[0]):
-            if 0 <= self.binary[i] < self.path_start.shape[0]:
+        cdef u64 i
+        for i in range(self.n_executions):
+            if self.binary[i] >= 0 and <u64>self.binary[i] < self.n_paths:
                 is_program[self.binary[i]] = 1
         return out
 
     def existing(self, u64 path):
         """Yield the rows of opens whose original path was there and no symbolic link."""
         cdef u64 first, end, i, row
-        if self.known is not None and not self.known["uses"][path] & OWN_PATH_EXISTS:
+        self.check_path(path)
+        if self.is_known and not self.known_uses[path] & OWN_PATH_EXISTS:
             return
         self.span(path, &first, &end)
         for i in range(first, end):
@@ -183,12 +216,12 @@ cdef class PathOpens:
 
     def written_paths(self):
         """Yield the paths that opens wrote, each once."""
-        cdef u8[::1] seen = bytearray(self.path_start.shape[0])
+        cdef u8[::1] seen = bytearray(self.n_paths + 1)
         cdef u64 row, path
-        if self.known is not None:
-            yield from (path for path, uses in enumerate(self.known["uses"]) if uses & IS_WRITTEN)
-            return
-        for row in range(<u64>self.path.shape[0]):
+        for path in range(self.n_paths if self.is_known else 0):
+            if self.known_uses[path] & IS_WRITTEN:
+                yield path
+        for row in range(0 if self.is_known else self.n_opens):
             if self.mode[row] & WRITES_BITS:
                 path = self.path_of(row)
                 if not seen[path]:
@@ -206,14 +239,14 @@ cdef class PathOpens:
         cdef s64 program = self.binary[execution]
         if program < 0:
             return False
-        if program + 1 >= self.path_start.shape[0]:
-            raise IndexError(program)
+        self.check_path(program)
         if not self.takers[program]:
             self.takers[program] = YES if self.is_taker(program) else NO
         return self.takers[program] == YES
 
     # Whether an execution takes libraries as inputs: `linkers` is not 0 for those that linked.
     cdef bint is_taking(self, u64 execution, const u8[::1] linkers) except -1:
+        self.check_execution(execution)
         if execution >= <u64>linkers.shape[0]:
             raise IndexError(execution)
         return linkers[execution] or self.takes_libraries(execution)
@@ -240,7 +273,7 @@ cdef class PathOpens:
         """
         cdef u8[::1] taken
         cdef u64 execution, row
-        out = bytearray(self.path_start.shape[0])
+        out = bytearray(self.n_paths + 1)
         taken = out
         for execution in executions:
             if not self.is_taking(execution, linkers):
@@ -257,6 +290,7 @@ cdef class PathOpens:
         return self.rows[row] == YES
 
     cdef int know_loads(self, u64 execution) except -1:
+        self.check_execution(execution)
         if not self.executions[execution]:
             self.executions[execution] = YES
             self.find_loads(execution)
@@ -267,7 +301,7 @@ cdef class PathOpens:
         cdef u64 end = self.opens_start[execution + 1]
         cdef Opened *opened
         cdef u64 i
-        if first > end or end > <u64>self.path.shape[0]:
+        if first > end or end > self.n_opens:
             raise IndexError(execution)
         opened = <Opened *>malloc((end - first + 1) * sizeof(Opened))
         if opened == NULL:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 from libetrace.image.file import Image
 
 @final
 class Columns:
-    def __init__(self, image: Image, schema: Sequence[tuple[str, str, str]]) -> None: ...
+    def __init__(
+        self, image: Image, tables: Mapping[str, Any] | None = None, *, is_checked: bool = True
+    ) -> None: ...

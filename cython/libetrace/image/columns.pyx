@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""An open image -> pointers to its columns, after a check of every row number.
+"""An open image, or tables that were made -> pointers to their columns.
 
-Which tables and columns there are, and how long, image.header has checked. Row numbers come from
-a file that may be damaged or hostile: one scan of the maximum of each column (about 10 GB/s) makes
-every later access safe.
+The one place that takes addresses: every table of the schema has all of its columns, with their
+dtypes, and as many elements as it has rows. That reads no column. What columns hold comes from a
+file that may be damaged or hostile: one scan of the maximum of each (about 10 GB/s) makes every
+later access safe. Who does not ask for it checks each number that it takes out of a column.
 """
 import re
+from functools import cache
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 
-from libetrace.image.header import DTYPES, ImageError
+from libetrace.image.header import BYTES, DTYPES, ImageError, has_one_more, load_schema
 
 from libetrace.image.schema cimport (
     ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME,
@@ -113,15 +115,24 @@ cdef bint are_kinds(const u8 *kinds, size_t n, u8 limit) noexcept nogil:
     return highest < limit
 
 
-cdef int take(Columns columns, int number, image, str table, str column,
-              str dtype) except -1:
-    cdef Py_buffer view
-    kept = image.tables[table].columns[column]
-    PyObject_GetBuffer(kept, &view, PyBUF_SIMPLE)
-    columns.data[number] = <const char *>view.buf
-    columns.length[number] = view.len // DTYPES[dtype][1]
-    PyBuffer_Release(&view)
-    columns.views.append(kept)  # holds the mapping
+# Whether the columns of each table have as many elements as it has rows; offsets have one more.
+cdef int check_tables(Columns columns, path) except -1:
+    cdef int number
+    cdef size_t n_rows = 0
+    cdef size_t n
+    last = None
+    for number, (table, column, _) in enumerate(schema_columns()):
+        if columns.data[number] == NULL or column == BYTES:
+            continue
+        n = columns.length[number]
+        if has_one_more(column):
+            if not n:
+                raise ImageError(f"{path}: damaged: column {table}.{column} is empty")
+            n -= 1
+        if table == last and n != n_rows:
+            raise ImageError(
+                f"{path}: damaged: column {table}.{column} has {n} elements for {n_rows} rows")
+        last, n_rows = table, n
     return 0
 
 
@@ -134,7 +145,8 @@ cdef size_t rows_behind(Columns columns, int number) noexcept:
                     if columns.data[ADDED_STRINGS_START] != NULL else 0)
 
 
-cdef int check(Columns columns, image, schema) except -1:
+cdef int check(Columns columns, image) except -1:
+    schema = schema_columns()
     cdef int number
     cdef int of
     cdef bint is_right
@@ -185,18 +197,52 @@ cdef object wrong(image, name, str what):
     return ImageError(f"{image.path}: column {name[0]}.{name[1]} holds wrong {what}: damaged?")
 
 
+@cache
+def schema_columns():
+    """Return (table, column, dtype) of every column, in the order of their numbers."""
+    found = [
+        (name, column, dtype)
+        for name, table in load_schema().items()
+        for column, (dtype, _, _) in table.columns.items()
+    ]
+    if len(found) != N_COLUMNS:
+        raise ValueError(f"{len(found)} columns, and libetrace was built for {N_COLUMNS}")
+    return found
+
+
 cdef class Columns:
     """The columns of an image by number, as long as it lives.
 
-    `schema` lists (table, column, dtype) in the order of etrace/spec/database.py. ImageError when a
-    row number lies outside its table, or a kind is none.
+    `tables` ({table: {column: buffer}}) stand in for those of the image. ImageError when a column is
+    missing, or has another dtype or length than its table. With `is_checked` also when a row number
+    lies outside its table, an offset goes down, or a kind is none; without it nothing is read.
     """
 
-    def __cinit__(self, image, schema):
-        if len(schema) != N_COLUMNS:
-            raise ValueError(f"{len(schema)} columns, and libetrace was built for {N_COLUMNS}")
+    def __cinit__(self, image, tables=None, *, bint is_checked=True):
+        cdef int number = 0
+        cdef size_t n_rows = 0
         self.views = []
-        for number, (table, column, dtype) in enumerate(schema):
-            if table in image.tables:
-                take(self, number, image, table, column, dtype)
-        check(self, image, schema)
+        for number, (name, column, dtype) in enumerate(schema_columns()):
+            table = image.tables.get(name) if tables is None else tables.get(name, image.tables.get(name))
+            if table is None:
+                continue
+            columns = getattr(table, "columns", table)
+            if column not in columns:
+                raise ImageError(f"{image.path}: no column {name}.{column}")
+            self.take(number, image.path, f"{name}.{column}", columns[column], dtype)
+        check_tables(self, image.path)
+        if is_checked:
+            check(self, image)
+
+    cdef int take(self, int number, path, str name, column, str dtype) except -1:
+        cdef Py_buffer view
+        code, n_bytes = DTYPES[dtype]
+        column = memoryview(column)
+        if column.format != code or column.itemsize != n_bytes or column.ndim != 1:
+            raise ImageError(f"{path}: column {name} is not {dtype}")
+        PyObject_GetBuffer(column, &view, PyBUF_SIMPLE)
+        self.data[number] = <const char *>view.buf
+        self.length[number] = view.len // n_bytes
+        PyBuffer_Release(&view)  # `views` keeps it where it is
+        self.views.append(column)
+        return 0

@@ -1,36 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The columns of an open image as C arrays. Nothing is checked when an image is opened: whoever
 # takes a row number out of a column checks it, by the functions below or in the loop of a kernel.
-from libetrace.core.types cimport s32, s64, u8, u32, u64
-
-ctypedef short s16
+from libetrace.core.types cimport s64, u64
+from libetrace.image.columns cimport S2, S4, S8, U1, U4, U8, Columns
 
 cdef enum:
     NONE = -1
-
-cdef struct U1:
-    const u8 *at
-    u64 n
-
-cdef struct S2:
-    const s16 *at
-    u64 n
-
-cdef struct U4:
-    const u32 *at
-    u64 n
-
-cdef struct S4:
-    const s32 *at
-    u64 n
-
-cdef struct U8:
-    const u64 *at
-    u64 n
-
-cdef struct S8:
-    const s64 *at
-    u64 n
 
 # Elements [first, last) of the table that a column `X.start` points into.
 cdef struct Span:
@@ -45,7 +20,7 @@ cdef struct Text:
 
 cdef class Mapped:
     cdef readonly object image
-    cdef list views  # keep the mapping alive whatever becomes of `image`
+    cdef Columns columns  # keep the mapping alive whatever becomes of `image`
     cdef object kinds  # PathKinds of libetrace.select.path_kinds, when it was asked for
     cdef u64 n_executions
     cdef u64 n_opens

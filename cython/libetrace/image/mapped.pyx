@@ -2,104 +2,53 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The columns of an open database image as C arrays (docs/image.md).
 
-Opening takes the addresses of columns and reads none of them, so it costs the same whatever the
-size. Row numbers are checked when they are taken out of a column: a damaged image gives
-`libetrace.error`, never a crash.
+Opening takes the addresses of columns (libetrace.image.columns) and reads none of them, so it costs
+the same whatever the size. Row numbers are checked when they are taken out of a column: a damaged
+image gives `libetrace.error`, never a crash.
 """
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp
 
 from libetrace.core.errors import Error
 
+from libetrace.image.columns cimport Columns, s2_in, s4_in, s8_in, u1_in, u4_in, u8_in
+from libetrace.image.schema cimport (
+    ADDED_STRINGS_BYTES, ADDED_STRINGS_START, ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME,
+    CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_EXECUTION, CHILDREN_FLAGS, CHILDREN_UPID,
+    COMPILATIONS_DEFINITIONS_START, COMPILATIONS_EXECUTION, COMPILATIONS_FILES_START,
+    COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_IS_CHILD,
+    COMPILATIONS_LANGUAGE, COMPILATIONS_OBJECTS_START, COMPILATIONS_TYPE,
+    COMPILATION_DEFINITIONS_IS_UNDEF, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
+    COMPILATION_FILES_STRING, COMPILATION_HEADERS_STRING, COMPILATION_INCLUDES_STRING,
+    COMPILATION_OBJECTS_PATH, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START, EXECUTIONS_BINARY,
+    EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD, EXECUTIONS_ELAPSED_NS,
+    EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
+    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
+    INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, LINKED_EXECUTION, LINKED_KIND,
+    LINKED_PATH, LINKED_TYPE, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS,
+    OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PATHS_MODE, PATHS_OPENS_START,
+    PATHS_STRING, PATH_OPENS_OPEN, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
+    STRINGS_BYTES, STRINGS_START, WRAPPERS_EXECUTION,
+)
+
 HINT = "make it again: cas cache"
 cdef const char *EMPTY = b""
-
-
-# Takes columns of one table out of an image.
-cdef class Binder:
-    cdef object image
-    cdef list views
-    cdef str table
-    cdef bint is_product
-
-    cdef void take(self, str table, bint is_product):
-        self.table = table
-        self.is_product = is_product
-
-    # Address and elements of a column; nothing when the image lacks a product.
-    cdef const void *find(self, str name, str dtype, u64 *n) except? NULL:
-        cdef Py_buffer buffer
-        cdef const void *data
-        tables = self.image.tables
-        n[0] = 0
-        if self.table not in tables:
-            if self.is_product:
-                return NULL
-            raise Error(f"{self.image.path}: no table {self.table}", HINT)
-        table = tables[self.table]
-        if name not in table.columns or table.infos[name].dtype != dtype:
-            raise Error(f"{self.image.path}: no column {self.table}.{name} of {dtype}", HINT)
-        view = table.columns[name]
-        self.views.append(view)
-        n[0] = len(view)
-        if name.endswith("start") and not n[0]:
-            raise Error(f"{self.image.path}: damaged: {self.table}.{name} is empty", HINT)
-        PyObject_GetBuffer(view, &buffer, PyBUF_SIMPLE)
-        data = buffer.buf
-        PyBuffer_Release(&buffer)  # `views` keeps it where it is
-        return data
-
-    cdef U1 u1(self, str name) except *:
-        cdef U1 out
-        out.at = <const u8 *>self.find(name, "|u1", &out.n)
-        return out
-
-    cdef S2 s2(self, str name) except *:
-        cdef S2 out
-        out.at = <const s16 *>self.find(name, "<i2", &out.n)
-        return out
-
-    cdef U4 u4(self, str name) except *:
-        cdef U4 out
-        out.at = <const u32 *>self.find(name, "<u4", &out.n)
-        return out
-
-    cdef S4 s4(self, str name) except *:
-        cdef S4 out
-        out.at = <const s32 *>self.find(name, "<i4", &out.n)
-        return out
-
-    cdef U8 u8(self, str name) except *:
-        cdef U8 out
-        out.at = <const u64 *>self.find(name, "<u8", &out.n)
-        return out
-
-    cdef S8 s8(self, str name) except *:
-        cdef S8 out
-        out.at = <const s64 *>self.find(name, "<i8", &out.n)
-        return out
 
 
 cdef class Mapped:
     """The columns of `image` (an `Image` of libetrace.image.file), as C sees them."""
 
-    def __cinit__(self):
-        self.views = []
-
     cdef int bind(self, object image) except -1:
-        cdef Binder b = Binder.__new__(Binder)
         if not isinstance(image.attributes, dict):
             raise Error(f"{image.path}: damaged: its attributes are not an object", HINT)
         self.image = image
-        b.image = image
-        b.views = self.views
-        bind_strings(self, b)
-        bind_executions(self, b)
-        bind_opens(self, b)
-        bind_lists(self, b)
-        bind_compilations(self, b)
-        bind_products(self, b)
+        self.columns = Columns(image, is_checked=False)
+        bind_strings(self)
+        bind_executions(self)
+        bind_opens(self)
+        bind_lists(self)
+        bind_compilations(self)
+        bind_products(self)
         return 0
 
     # Refuses questions to a database that was not loaded.
@@ -214,120 +163,92 @@ cdef class Mapped:
 
 # ---- which column is where ----
 
-cdef int bind_strings(Mapped c, Binder b) except -1:
-    b.take("strings", False)
-    c.string_start = b.u8("start")
-    c.string_bytes = b.u1("bytes")
-    b.take("added_strings", True)
-    c.added_start = b.u8("start")
-    c.added_bytes = b.u1("bytes")
+cdef void bind_strings(Mapped c) noexcept:
+    c.string_start = u8_in(c.columns, STRINGS_START)
+    c.string_bytes = u1_in(c.columns, STRINGS_BYTES)
+    c.added_start = u8_in(c.columns, ADDED_STRINGS_START)
+    c.added_bytes = u1_in(c.columns, ADDED_STRINGS_BYTES)
     c.n_strings = c.string_start.n - 1
     if c.added_start.n:
         c.n_strings += c.added_start.n - 1
-    b.take("paths", False)
-    c.path_string = b.u4("string")
-    c.path_mode = b.u1("mode")
-    c.path_opens_start = b.u8("opens.start")
+    c.path_string = u4_in(c.columns, PATHS_STRING)
+    c.path_mode = u1_in(c.columns, PATHS_MODE)
+    c.path_opens_start = u8_in(c.columns, PATHS_OPENS_START)
     c.n_paths = c.path_string.n
-    b.take("path_opens", False)
-    c.path_open = b.u4("open")
-    return 0
+    c.path_open = u4_in(c.columns, PATH_OPENS_OPEN)
 
 
-cdef int bind_executions(Mapped c, Binder b) except -1:
-    b.take("executions", False)
-    c.upid = b.s8("upid")
-    c.index = b.s4("index")
-    c.start_ns = b.s8("start_ns")
-    c.elapsed_ns = b.s8("elapsed_ns")
-    c.parent = b.s4("parent")
-    c.binary = b.s4("binary")
-    c.cwd = b.u4("cwd")
-    c.status = b.s2("status")
-    c.argv_start = b.u8("argv.start")
-    c.opens_start = b.u8("opens.start")
-    c.children_start = b.u8("children.start")
-    c.inherited_start = b.u8("inherited.start")
-    c.readers_start = b.u8("readers.start")
-    c.cpus_start = b.u8("cpus.start")
+cdef void bind_executions(Mapped c) noexcept:
+    c.upid = s8_in(c.columns, EXECUTIONS_UPID)
+    c.index = s4_in(c.columns, EXECUTIONS_INDEX)
+    c.start_ns = s8_in(c.columns, EXECUTIONS_START_NS)
+    c.elapsed_ns = s8_in(c.columns, EXECUTIONS_ELAPSED_NS)
+    c.parent = s4_in(c.columns, EXECUTIONS_PARENT)
+    c.binary = s4_in(c.columns, EXECUTIONS_BINARY)
+    c.cwd = u4_in(c.columns, EXECUTIONS_CWD)
+    c.status = s2_in(c.columns, EXECUTIONS_STATUS)
+    c.argv_start = u8_in(c.columns, EXECUTIONS_ARGV_START)
+    c.opens_start = u8_in(c.columns, EXECUTIONS_OPENS_START)
+    c.children_start = u8_in(c.columns, EXECUTIONS_CHILDREN_START)
+    c.inherited_start = u8_in(c.columns, EXECUTIONS_INHERITED_START)
+    c.readers_start = u8_in(c.columns, EXECUTIONS_READERS_START)
+    c.cpus_start = u8_in(c.columns, EXECUTIONS_CPUS_START)
     c.n_executions = c.upid.n
-    return 0
 
 
-cdef int bind_opens(Mapped c, Binder b) except -1:
-    b.take("opens", False)
-    c.open_path = b.u4("path")
-    c.open_original = b.u4("original")
-    c.open_ns = b.s8("open_ns")
-    c.close_ns = b.s8("close_ns")
-    c.until_ns = b.s8("until_ns")
-    c.open_mode = b.u1("mode")
-    c.open_size = b.s8("size")
-    c.open_execution = b.u4("execution")
+cdef void bind_opens(Mapped c) noexcept:
+    c.open_path = u4_in(c.columns, OPENS_PATH)
+    c.open_original = u4_in(c.columns, OPENS_ORIGINAL)
+    c.open_ns = s8_in(c.columns, OPENS_OPEN_NS)
+    c.close_ns = s8_in(c.columns, OPENS_CLOSE_NS)
+    c.until_ns = s8_in(c.columns, OPENS_UNTIL_NS)
+    c.open_mode = u1_in(c.columns, OPENS_MODE)
+    c.open_size = s8_in(c.columns, OPENS_SIZE)
+    c.open_execution = u4_in(c.columns, OPENS_EXECUTION)
     c.n_opens = c.open_path.n
-    b.take("changes", False)
-    c.change_open = b.u4("open")
-    c.change_kind = b.u1("kind")
-    c.change_ns = b.s8("time_ns")
-    c.change_name = b.s4("name")
-    return 0
+    c.change_open = u4_in(c.columns, CHANGES_OPEN)
+    c.change_kind = u1_in(c.columns, CHANGES_KIND)
+    c.change_ns = s8_in(c.columns, CHANGES_TIME_NS)
+    c.change_name = s4_in(c.columns, CHANGES_NAME)
 
 
-cdef int bind_lists(Mapped c, Binder b) except -1:
-    b.take("arguments", False)
-    c.argument = b.u4("string")
-    b.take("inherited", False)
-    c.inherited_descriptor = b.u1("descriptor")
-    c.inherited_path = b.u4("path")
-    c.inherited_mode = b.u1("mode")
-    b.take("children", False)
-    c.child_upid = b.s8("upid")
-    c.child_flags = b.u8("flags")
-    c.child_execution = b.s4("execution")
-    b.take("pipe_readers", False)
-    c.reader = b.u4("execution")
-    b.take("cpus", False)
-    c.cpu = b.u4("cpu")
-    c.cpu_ns = b.s8("time_ns")
-    return 0
+cdef void bind_lists(Mapped c) noexcept:
+    c.argument = u4_in(c.columns, ARGUMENTS_STRING)
+    c.inherited_descriptor = u1_in(c.columns, INHERITED_DESCRIPTOR)
+    c.inherited_path = u4_in(c.columns, INHERITED_PATH)
+    c.inherited_mode = u1_in(c.columns, INHERITED_MODE)
+    c.child_upid = s8_in(c.columns, CHILDREN_UPID)
+    c.child_flags = u8_in(c.columns, CHILDREN_FLAGS)
+    c.child_execution = s4_in(c.columns, CHILDREN_EXECUTION)
+    c.reader = u4_in(c.columns, PIPE_READERS_EXECUTION)
+    c.cpu = u4_in(c.columns, CPUS_CPU)
+    c.cpu_ns = s8_in(c.columns, CPUS_TIME_NS)
 
 
-cdef int bind_compilations(Mapped c, Binder b) except -1:
-    b.take("compilations", True)
-    c.compilation_execution = b.u4("execution")
-    c.compilation_language = b.u4("language")
-    c.compilation_type = b.u1("type")
-    c.compilation_is_child = b.u1("is_child")
-    c.files_start = b.u8("files.start")
-    c.includes_start = b.u8("includes.start")
-    c.definitions_start = b.u8("definitions.start")
-    c.headers_start = b.u8("headers.start")
-    c.objects_start = b.u8("objects.start")
-    b.take("compilation_files", True)
-    c.compiled_file = b.u4("string")
-    b.take("compilation_includes", True)
-    c.include_folder = b.u4("string")
-    b.take("compilation_definitions", True)
-    c.definition_name = b.u4("name")
-    c.definition_value = b.u4("value")
-    c.definition_is_undef = b.u1("is_undef")
-    b.take("compilation_headers", True)
-    c.header = b.u4("string")
-    b.take("compilation_objects", True)
-    c.compiled_object = b.u4("path")
-    return 0
+cdef void bind_compilations(Mapped c) noexcept:
+    c.compilation_execution = u4_in(c.columns, COMPILATIONS_EXECUTION)
+    c.compilation_language = u4_in(c.columns, COMPILATIONS_LANGUAGE)
+    c.compilation_type = u1_in(c.columns, COMPILATIONS_TYPE)
+    c.compilation_is_child = u1_in(c.columns, COMPILATIONS_IS_CHILD)
+    c.files_start = u8_in(c.columns, COMPILATIONS_FILES_START)
+    c.includes_start = u8_in(c.columns, COMPILATIONS_INCLUDES_START)
+    c.definitions_start = u8_in(c.columns, COMPILATIONS_DEFINITIONS_START)
+    c.headers_start = u8_in(c.columns, COMPILATIONS_HEADERS_START)
+    c.objects_start = u8_in(c.columns, COMPILATIONS_OBJECTS_START)
+    c.compiled_file = u4_in(c.columns, COMPILATION_FILES_STRING)
+    c.include_folder = u4_in(c.columns, COMPILATION_INCLUDES_STRING)
+    c.definition_name = u4_in(c.columns, COMPILATION_DEFINITIONS_NAME)
+    c.definition_value = u4_in(c.columns, COMPILATION_DEFINITIONS_VALUE)
+    c.definition_is_undef = u1_in(c.columns, COMPILATION_DEFINITIONS_IS_UNDEF)
+    c.header = u4_in(c.columns, COMPILATION_HEADERS_STRING)
+    c.compiled_object = u4_in(c.columns, COMPILATION_OBJECTS_PATH)
 
 
-cdef int bind_products(Mapped c, Binder b) except -1:
-    b.take("linked", True)
-    c.linked_execution = b.u4("execution")
-    c.linked_path = b.u4("path")
-    c.linked_type = b.u1("type")
-    c.linked_kind = b.u1("kind")
-    b.take("wrappers", True)
-    c.wrapper = b.s4("execution")
-    b.take("patterns", True)
-    c.pattern = b.u4("string")
-    b.take("pattern_bits", True)
-    c.pattern_bits = b.u1("bits")
-    return 0
+cdef void bind_products(Mapped c) noexcept:
+    c.linked_execution = u4_in(c.columns, LINKED_EXECUTION)
+    c.linked_path = u4_in(c.columns, LINKED_PATH)
+    c.linked_type = u1_in(c.columns, LINKED_TYPE)
+    c.linked_kind = u1_in(c.columns, LINKED_KIND)
+    c.wrapper = s4_in(c.columns, WRAPPERS_EXECUTION)
+    c.pattern = u4_in(c.columns, PATTERNS_STRING)
+    c.pattern_bits = u1_in(c.columns, PATTERN_BITS_BITS)

@@ -8,7 +8,8 @@ it, a *compiler* or *linker* when an execution of it did that. An image without 
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from libetrace.image.mapped cimport NONE, Span, U4, get_span
+from libetrace.image.columns cimport U4
+from libetrace.image.mapped cimport NONE, Span, get_span
 from libetrace.core.types cimport u32
 
 
