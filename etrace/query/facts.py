@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from libetrace.depend.configuration import KEYS, load
+from libetrace.depend.execution_totals import count_processes
 from libetrace.image.file import Image
 
 from etrace import __version__
@@ -16,17 +17,8 @@ from etrace.query.classes.kinds import Kinds
 from etrace.query.executions import binaries
 from etrace.spec.database import NONE
 
-CLONE_THREAD = 0x10000  # clone(2)
 COMPILERS = ("gcc_spec", "gpp_spec", "clang_spec", "clangpp_spec", "armcc_spec")
 LINKERS = ("ld_spec", "ar_spec")
-
-
-def n_processes(image: Image) -> int:
-    """Return the number of processes; threads have upids too, but do not count."""
-    children = image["children"]
-    flagged = zip(children["upid"], children["flags"], strict=True)
-    threads = {upid for upid, flags in flagged if flags & CLONE_THREAD}
-    return len(set(image["executions"]["upid"]) - threads)
 
 
 def stat(image: Image) -> Mapping[str, int | None]:
@@ -36,7 +28,7 @@ def stat(image: Image) -> Mapping[str, int | None]:
     known = kinds.are_known
     n_opened = sum(start[i] != start[i + 1] for i in range(image["paths"].n_rows))
     return {
-        "processes": n_processes(image),
+        "processes": count_processes(image),
         "execs": executions.n_rows,
         "execs_commands": sum(binary != NONE for binary in executions["binary"]),
         "execs_compilations": len(kinds.compilations) if known else None,

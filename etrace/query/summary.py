@@ -8,12 +8,13 @@ largest binaries are walked from.
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from libetrace.depend.dependencies import Dependencies, join
+from libetrace.depend.execution_totals import Totals, count_processes, total_executions
 from libetrace.depend.path_opens import READS, WRITES, PathOpens
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
@@ -21,7 +22,6 @@ from libetrace.image.file import Image
 from etrace.compilers.regular_file import read_head
 from etrace.query.classes.file_kinds import FileKind, FileKinds
 from etrace.query.classes.records import Records
-from etrace.query.facts import n_processes
 from etrace.spec.database import NONE
 
 ELF_MAGIC = b"\x7fELF"
@@ -101,15 +101,11 @@ class _Build:
         self.records = Records(image)
         table = image["executions"]
         self.index, self.binary, self.parent = table["index"], table["binary"], table["parent"]
-        self.elapsed, self.children = table["elapsed_ns"], table["children.start"]
+        self.elapsed = table["elapsed_ns"]
 
-    def commands(self) -> list[int]:
-        """Return the executions that ran a program."""
-        return [row for row, index in enumerate(self.index) if index > 0]
-
-    def program(self, row: int) -> str:
-        """Return the name of what an execution ran."""
-        return self.records.path(self.binary[row]).rpartition("/")[2]
+    def program(self, binary: int) -> str:
+        """Return the name of a program; `binary` is a row of `paths`, or NONE."""
+        return self.records.path(binary).rpartition("/")[2]
 
     def known_command(self, row: int) -> tuple[str, ...]:
         """Return the arguments of the nearest command in a bin directory: gcc's for its cc1."""
@@ -122,20 +118,19 @@ class _Build:
         return tuple(self.records.argv(row))
 
     def slowest(self, rows: Iterable[int]) -> Iterator[Execution]:
-        """Give those of some executions that took longest."""
-        for row in sorted(rows, key=lambda row: (-self.elapsed[row], row))[:N_SLOWEST]:
+        """Describe executions."""
+        for row in rows:
             binary = self.records.path(self.binary[row])
             yield Execution(self.elapsed[row], binary, self.known_command(row))
 
-    def programs(self, rows: Iterable[int]) -> list[Program]:
-        """Return the programs of some executions, those that took longest together first."""
-        by_binary: defaultdict[int, list[int]] = defaultdict(list)
-        groups: defaultdict[str, list[int]] = defaultdict(list)
-        for row in rows:
-            by_binary[self.binary[row]].append(row)
-        for of_one in by_binary.values():
-            groups[self.program(of_one[0])] += (self.elapsed[row] for row in of_one)
-        made = [Program(name, len(times), sum(times)) for name, times in groups.items()]
+    def programs(self, totals: Totals) -> list[Program]:
+        """Return the programs that took longest; equal names in several directories are one."""
+        count, elapsed = Counter[str](), Counter[str]()
+        for binary, n, elapsed_ns in totals.programs:
+            name = self.program(binary)
+            count[name] += n
+            elapsed[name] += elapsed_ns
+        made = [Program(name, n, elapsed[name]) for name, n in count.items()]
         return sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
 
 
@@ -183,29 +178,26 @@ def _product(
         kind,
         files=Counter(map(kind_of, join(closures, [row]))),
         commands=len(commands),
-        tools=tuple(sorted({build.program(each) for each in commands})),
+        tools=tuple(sorted({build.program(build.binary[each]) for each in commands})),
     )
 
 
 def summarise(image: Image) -> Summary:
     """Put a build in figures; commands that started others mostly wait and are not called slow."""
-    build, table, opens = _Build(image), image["executions"], image["opens"]
-    commands = build.commands()
-    leaves = [row for row in commands if build.children[row] == build.children[row + 1]]
+    build, totals = _Build(image), total_executions(image, N_SLOWEST)
     uses = PathOpens(image).uses()
     n_products, largest = products(image, uses)
-    ends = (s + e for s, e in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     return Summary(
-        elapsed_ns=max(ends, default=0),
-        processes=n_processes(image),
-        executions=len(commands),
-        failed=sum(table["status"][row] not in (0, NONE) for row in commands),
+        elapsed_ns=totals.elapsed_ns,
+        processes=count_processes(image),
+        executions=totals.n_commands,
+        failed=totals.n_failed,
         files=len(uses) - uses.count(0),
         read=uses.count(READS) + uses.count(READS | WRITES),
         written=uses.count(WRITES) + uses.count(READS | WRITES),
-        opens=opens.n_rows,
-        slowest=tuple(build.slowest(leaves)),
-        programs=tuple(build.programs(leaves)),
+        opens=image["opens"].n_rows,
+        slowest=tuple(build.slowest(totals.slowest)),
+        programs=tuple(build.programs(totals)),
         products=tuple(largest),
         n_products=n_products,
     )
