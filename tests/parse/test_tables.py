@@ -15,6 +15,7 @@ from typing import Any
 
 import event_streams
 import pytest
+from builders import TraceBuilder
 from hypothesis import HealthCheck, example, given, settings
 from libetrace.convert.importer import Importer
 from libetrace.core.errors import Error
@@ -168,6 +169,33 @@ def test_what_lies_in_a_file_gives_the_same_image(tmp_path: Path, jobs: int, bud
     write_image(tmp_path / "b.img", {}, tables_of([trace])[0])
     assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
     assert open_image(tmp_path / "a.img")["opens"].n_rows == 3598
+
+
+def spilled(trace: bytes) -> dict[str, bytes]:
+    """Return the tables when nothing may stay in memory: uses of a process are folded at once."""
+    with open(os.memfd_create("spilled"), "w+b") as file:  # noqa: PTH123  a descriptor
+        columns, _ = parse(Source.from_bytes(trace), stat=False, file=file, budget=0)
+        return contents(new_tables(columns))
+
+
+@THOROUGH
+@given(event_streams.inputs(event_streams.OUT_OF_ORDER))
+def test_folded_uses_give_the_same_tables(inputs: list[bytes]) -> None:
+    trace = b"".join(inputs)
+    assert spilled(trace) == contents(tables_of([trace])[0])
+
+
+@pytest.mark.parametrize("flags", [[os.O_RDONLY], [os.O_WRONLY | os.O_TRUNC], [0, 0, os.O_RDWR]])
+def test_a_process_that_uses_two_files_again_and_again_has_two_opens(flags: list[int]) -> None:
+    trace = TraceBuilder()
+    for number in range(500):
+        trace.open(5, f"/{number % 2}", flags=flags[number % len(flags)])
+        if number % 3 == 0:
+            trace.dup(5, 3, 4)
+        trace.close(5).close(5, 4)
+    found = spilled(trace.trace())
+    assert found == contents(tables_of([trace.trace()])[0])
+    assert len(found["opens.mode"]) == 2
 
 
 def opens_column() -> int:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Memory beyond a budget lies in a temporary file: the kernel may take its pages back.
-from libetrace.core.types cimport u64
+from libetrace.core.types cimport u32, u64
+
+cdef enum:
+    STEPS_A_DROP = 1 << 18  # events of 48 bytes
 
 
 cdef struct Spill:
@@ -23,3 +26,11 @@ cdef bint is_spilled(const Spill *spill, const void *taken) noexcept nogil
 # Releases the pages of some memory, or of all; they are read again when needed.
 cdef void spill_drop(const Spill *spill, void *taken, u64 size) noexcept nogil
 cdef void spill_drop_all(const Spill *spill) noexcept nogil
+
+
+# Called at each step of a walk along a chain: releases all pages from time to time, so that a chain
+# of any length does not lie in memory whole.
+cdef inline void spill_step(const Spill *spill, u32 *n_steps) noexcept nogil:
+    n_steps[0] += 1
+    if not n_steps[0] & (STEPS_A_DROP - 1):
+        spill_drop_all(spill)

@@ -18,6 +18,7 @@ from libetrace.image.schema cimport (
     ENVIRONMENT_STRING, ENVIRONMENT_UPID, MOUNTS_EXECUTION, MOUNTS_FLAGS, MOUNTS_KIND, MOUNTS_OK,
     MOUNTS_SOURCE, MOUNTS_TARGET, MOUNTS_TIME_NS, MOUNTS_TYPE,
 )
+from libetrace.core.spill cimport spill_step
 from libetrace.trace.trace cimport NO_PROCESS, STRING, compare_events, event_line, find_process
 from libetrace.core.types cimport s32, s64, u8, u32
 
@@ -122,6 +123,7 @@ cdef int add_environment(Trace *trace, Buffer *columns) noexcept nogil:
 cdef int collect_mounts(Trace *trace, u32 number, Buffer *entries) noexcept nogil:
     cdef MountEntry entry
     cdef const Event *event = trace.processes[number].first
+    cdef u32 n_steps = 0
     entry.process = number
     entry.index = 0
     while event != NULL:
@@ -133,6 +135,7 @@ cdef int collect_mounts(Trace *trace, u32 number, Buffer *entries) noexcept nogi
             if buffer_add(entries, &entry, sizeof(entry)) < 0:
                 return -1
         event = event.next
+        spill_step(&trace.spill, &n_steps)
     return 0
 
 

@@ -34,6 +34,8 @@ cdef struct Builder:
     Buffer files  # OpenFile, at the end
     Buffer keys
     Buffer spare
+    Buffer kept  # u8 for each record
+    u64 fold_bytes  # of records, at which they are folded
     Buffer starts
     Buffer columns[N_COLUMNS]  # rows so far; strings are numbers of paths
 

@@ -16,6 +16,7 @@ from libetrace.trace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK
 from libetrace.trace.inherited cimport find_inherited
 from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
 from libetrace.trace.event_model cimport ACCESS, IS_CLONE, Event
+from libetrace.core.spill cimport Spill, spill_step
 from libetrace.image.schema cimport (
     ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS,
     CHILDREN_EXECUTION, CHILDREN_FLAGS, CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS,
@@ -34,15 +35,19 @@ from libetrace.core.types cimport s16, s32, u8
 cdef enum:
     READ_WRITE = 2
     RUN = 12  # sorted by insertion
+    FOLD_BYTES = 16 << 20  # of records of one process
 
 
-# The combined record of one pair of paths.
+# The combined record of one pair of paths, and which records decided it.
 cdef struct Merged:
     const Record *first
     s64 begin  # of the first use
     s64 last  # end of the last use
     bint has_changes
     u8 access
+    const Record *earliest
+    const Record *latest
+    const Record *other  # the first one with another access
 
 
 cdef int builder_init(Builder *builder, Trace *trace) noexcept nogil:
@@ -58,6 +63,7 @@ cdef void builder_free(Builder *builder) noexcept nogil:
     buffer_free(&builder.files)
     buffer_free(&builder.keys)
     buffer_free(&builder.spare)
+    buffer_free(&builder.kept)
     buffer_free(&builder.starts)
     for i in range(N_COLUMNS):
         buffer_free(&builder.columns[i])
@@ -131,6 +137,7 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
     cdef u32 index = 0
     cdef u32 cpu = 0
     cdef bint is_first = True
+    cdef u32 n_steps = 0
     if start_execution(builder, event.time, NULL) < 0:
         return -1
     while event != NULL:
@@ -152,6 +159,9 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
                 return -1
         before = event
         event = event.next
+        spill_step(&builder.trace.spill, &n_steps)
+        if builder.records.len >= builder.fold_bytes and fold_records(builder) < 0:
+            return -1
     if start_execution(builder, process.last.time, NULL) < 0:  # where the lists end
         return -1
     return 0 if is_grouped else end_files(builder)
@@ -289,23 +299,82 @@ cdef inline s64 last_use(const Record *record) noexcept nogil:
 cdef s64 merge_records(const Record *records, const Key *keys, Merged *merged) noexcept nogil:
     cdef const Record *record
     cdef s64 n = 0
-    merged.first = NULL
-    merged.last = 0
-    merged.has_changes = False
+    memset(merged, 0, sizeof(merged[0]))
     while keys[n].index == keys[0].index and keys[n].files == keys[0].files:
         record = &records[keys[n].record]
-        merged.last = max(merged.last, last_use(record))
-        if merged.first == NULL and not record.is_copy:
-            merged.first = record
-            merged.begin = record.begin
-            merged.access = record.access
-        elif not record.is_copy and record.access != merged.access:
-            merged.access = READ_WRITE
+        if merged.latest == NULL or last_use(record) > merged.last:
+            merged.last = max(merged.last, last_use(record))
+            merged.latest = record
         if not record.is_copy:
-            merged.begin = min(merged.begin, record.begin)
-            merged.has_changes |= record.change != NO_CHANGE
+            merge_open(merged, record)
         n += 1
     return n
+
+
+cdef inline void merge_open(Merged *merged, const Record *record) noexcept nogil:
+    if merged.first == NULL:
+        merged.first = merged.earliest = record
+        merged.begin = record.begin
+        merged.access = record.access
+    elif record.begin < merged.begin:
+        merged.earliest = record
+        merged.begin = record.begin
+    if record.access != merged.access:
+        if merged.other == NULL:
+            merged.other = record
+        merged.access = READ_WRITE
+    merged.has_changes |= record.change != NO_CHANGE
+
+
+# ---- a process of very many uses ----
+
+
+# Records up to this are not folded: no more than the budget of what lies in memory.
+cdef u64 least_bytes(const Builder *builder) noexcept nogil:
+    cdef const Spill *spill = &builder.trace.spill
+    return FOLD_BYTES if spill.fd < 0 else min(<u64>FOLD_BYTES, spill.budget)
+
+
+# Keeps the records that decide what all of them are merged into, so that memory grows with the files
+# that a process uses, not with how often it uses them.
+cdef int fold_records(Builder *builder) noexcept nogil:
+    cdef Record *records = <Record *>builder.records.data
+    cdef size_t n = builder.records.len / sizeof(Record)
+    cdef const Key *keys = sort_records(builder, &builder.records)
+    cdef u8 *kept
+    cdef size_t n_kept = 0
+    cdef size_t i
+    builder.kept.len = 0
+    if keys == NULL or buffer_reserve(&builder.kept, n) < 0:
+        return -1
+    kept = <u8 *>builder.kept.data
+    memset(kept, 0, n)
+    mark_kept(records, keys, n, kept)
+    for i in range(n):
+        if kept[i]:
+            records[n_kept] = records[i]
+            n_kept += 1
+    builder.records.len = n_kept * sizeof(Record)
+    builder.fold_bytes = max(least_bytes(builder), 2 * <u64>builder.records.len)
+    return 0
+
+
+cdef void mark_kept(const Record *records, const Key *keys, size_t n, u8 *kept) noexcept nogil:
+    cdef Merged merged
+    cdef const Record *record
+    cdef size_t at = 0
+    cdef s64 n_merged, i
+    while at < n:
+        n_merged = merge_records(records, keys + at, &merged)
+        kept[merged.latest - records] = True
+        if merged.first != NULL:
+            kept[merged.first - records] = kept[merged.earliest - records] = True
+        if merged.other != NULL:
+            kept[merged.other - records] = True
+        for i in range(n_merged if merged.has_changes else 0):
+            record = &records[keys[at + i].record]
+            kept[record - records] |= not record.is_copy and record.change != NO_CHANGE
+        at += n_merged
 
 
 # The opens of one execution, from keys[0] on; returns how many keys they take, -1 without memory.
@@ -465,6 +534,7 @@ cdef int add_execution(Builder *builder, u32 number, u32 index) noexcept nogil:
 # The records of a process as keys in order; NULL when there is no memory.
 cdef const Key *find_records(Builder *builder, u32 number, const Buffer **records) noexcept nogil:
     builder.records.len = builder.starts.len = 0
+    builder.fold_bytes = least_bytes(builder)
     builder.next_wanted = 0
     if walk(builder, number) < 0:
         return NULL

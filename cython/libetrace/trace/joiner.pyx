@@ -277,7 +277,7 @@ cdef int join_parents(Trace *trace) noexcept nogil:
             put_claim(trace, slots, n_slots - 1, &claims[i])
     for number in range(trace.n_processes):
         if trace.processes[number].mark == HAS_DEAD:
-            drop_dead(&trace.processes[number])
+            drop_dead(trace, &trace.processes[number])
     free(slots)
     take_parents(trace)
     return 0

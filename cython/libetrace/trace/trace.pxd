@@ -130,5 +130,5 @@ cdef inline bint has_rows(const Process *process) noexcept nogil:
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil
 cdef u64 event_line(const Trace *trace, const Event *event) noexcept nogil
 # Takes dead events out of the chain and counts the others.
-cdef void drop_dead(Process *process) noexcept nogil
+cdef void drop_dead(const Trace *trace, Process *process) noexcept nogil
 cdef int compare_events(const Event *a, const Event *b) noexcept nogil

@@ -3,6 +3,7 @@
 """Questions that several passes ask of the whole trace."""
 from libetrace.trace.event_model cimport DEAD
 from libetrace.core.scan cimport etrace_hash64
+from libetrace.core.spill cimport spill_step
 
 
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil:
@@ -31,11 +32,13 @@ cdef int compare_events(const Event *a, const Event *b) noexcept nogil:
     return 0
 
 
-cdef void drop_dead(Process *process) noexcept nogil:
+cdef void drop_dead(const Trace *trace, Process *process) noexcept nogil:
     cdef Event **link = &process.first
+    cdef u32 n_steps = 0
     process.last = NULL
     process.n_events = 0
     while link[0] != NULL:
+        spill_step(&trace.spill, &n_steps)
         if link[0].kind == DEAD:
             link[0] = link[0].next
         else:

@@ -23,7 +23,7 @@ from libetrace.trace.event_model cimport (
 )
 from libetrace.trace.report cimport NO_FOLLOWER, NO_LEADER, report_add
 from libetrace.core.scan cimport etrace_take
-from libetrace.core.spill cimport spill_drop_all
+from libetrace.core.spill cimport spill_drop_all, spill_step
 from libetrace.trace.trace cimport (
     Claim, Process, Wanted, Worker, compare_events, drop_dead, event_line,
 )
@@ -119,7 +119,8 @@ cdef void verify_pairs(Trace *trace, Worker *worker, Process *process) noexcept 
     cdef u8 kind
     cdef bint has_halves = False
     cdef int problem = 0
-    drop_dead(process)
+    cdef u32 n_steps = 0
+    drop_dead(trace, process)
     event = process.first
     while event != NULL:
         kind = event.kind
@@ -129,8 +130,9 @@ cdef void verify_pairs(Trace *trace, Worker *worker, Process *process) noexcept 
             has_halves = True
         before = kind
         event = event.next
+        spill_step(&trace.spill, &n_steps)
     if has_halves:
-        drop_dead(process)
+        drop_dead(trace, process)
 
 
 # Marks the Close events that are an exec's: right before it, with its stamp.
@@ -189,6 +191,7 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
     cdef Event *before = NULL
     cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
     cdef u64 clean = 0
+    cdef u32 n_steps = 0
     follower_init(&follower)
     while event != NULL:
         note_neighbours(before, event)
@@ -219,6 +222,7 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
             return -1
         before = event
         event = event.next
+        spill_step(&trace.spill, &n_steps)
     if process.n_programs:
         return 0
     return add_wanted(&follower, 0, &lists.wanted)
