@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Columns of calls as Python has them: without the calls that a filter left out."""
+"""Calls as Python has them: in columns without those that a filter left out; their records."""
 from cpython.bytearray cimport PyByteArray_FromStringAndSize
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 
-from libetrace.core.types cimport s64, u64
-from libetrace.xray.expander cimport LEFT_OUT, NO_CALL
+from libetrace.core.types cimport s64, u8, u32, u64
+from libetrace.xray.expander cimport (
+    LEFT_OUT, NO_CALL, Expander, expand, expand_begin, expand_end, expander_free, expander_init,
+)
 
 
 cdef u64 _pack(Calls *calls, s64 *place) noexcept nogil:
@@ -52,3 +54,39 @@ cdef list call_columns(Calls *calls):
         ("thread", "I", _copy(calls.thread, n * 4)),
         ("ending", "B", _copy(calls.ending, n)),
     ]
+
+
+cdef int _mark(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil:
+    if expander_init(expander, n) < 0 or expand_begin(expander, 0, 0) < 0:
+        return -1
+    return -1 if expand(expander, tsc, function, kind, n) < 0 or expand_end(expander) < 0 else 0
+
+
+def mark_short_calls(const u64[::1] tsc, const u32[::1] function, const u8[::1] kind, u64 shortest):
+    """Return a byte for each record of one thread: 1 for enters and exits of calls below `shortest`.
+
+    An exit that ends no call has 1, too. `shortest` is in ticks; all columns have one length.
+    """
+    cdef Expander *expander
+    cdef u64 n = tsc.shape[0]
+    cdef int status = 0
+    cdef u8[::1] marks
+    if <u64>function.shape[0] != n or <u64>kind.shape[0] != n:
+        raise ValueError("columns of different lengths")
+    found = bytearray(n)
+    if not n:
+        return found
+    marks = found
+    expander = <Expander *>calloc(1, sizeof(Expander))
+    if expander == NULL:
+        raise MemoryError
+    expander.options.shortest = shortest
+    expander.options.until_tsc = ~<u64>0
+    expander.left_out = &marks[0]
+    with nogil:
+        status = _mark(expander, &tsc[0], &function[0], &kind[0], n)
+        expander_free(expander)
+    free(expander)
+    if status < 0:
+        raise MemoryError
+    return found

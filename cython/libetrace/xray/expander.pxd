@@ -40,6 +40,7 @@ cdef struct Frame:
     u64 start
     u64 child_ticks
     s64 call
+    u64 record  # of its enter
     u32 row  # of `functions`
     u32 key  # of `keys`
     u32 node
@@ -104,6 +105,8 @@ cdef struct Expander:
     u64 n_deduced
     u64 n_unfinished
     u64 n_backwards
+    u64 record  # at hand, of the current thread
+    u8 *left_out  # by record: an enter or exit of no call, or of one that is left out; NULL: not asked
     u64 *position  # of bytes that have been read, for who watches; NULL: nobody does
 
 

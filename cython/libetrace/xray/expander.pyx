@@ -181,6 +181,7 @@ cdef int _enter(Expander *expander, u32 function, u64 tsc) noexcept nogil:
     caller = frame - 1 if depth else NULL
     frame.start = tsc
     frame.child_ticks = 0
+    frame.record = expander.record
     frame.row = row
     frame.key = _key_row(expander, function, row, caller)
     frame.node = _node(expander, function, caller) if expander.options.wants_nodes else 0
@@ -223,6 +224,14 @@ cdef void _end_call(Calls *calls, s64 call, u64 ticks, u64 own, u8 ending) noexc
     calls.ending[call] = ending
 
 
+# An exit was marked when it came.
+cdef void _note_record(Expander *expander, const Frame *frame, bint is_left_out, u8 ending) noexcept nogil:
+    if is_left_out:
+        expander.left_out[frame.record] = True
+    elif ending <= BY_TAIL_EXIT:
+        expander.left_out[expander.record] = False
+
+
 cdef void _leave(Expander *expander, u64 tsc, u8 ending) noexcept nogil:
     # End the innermost call.
     cdef u64 depth = _depth(expander)
@@ -237,6 +246,8 @@ cdef void _leave(Expander *expander, u64 tsc, u8 ending) noexcept nogil:
         _end_call(&expander.calls, frame.call, ticks, own, LEFT_OUT if is_left_out else ending)
     if depth > 1:
         (frame - 1).child_ticks += frame.child_ticks if is_left_out else ticks
+    if expander.left_out != NULL:
+        _note_record(expander, frame, is_left_out, ending)
     if is_left_out:
         return
     if ending <= BY_TAIL_EXIT or (ending == BY_CALLER and expander.options.counts_deduced):
@@ -245,6 +256,8 @@ cdef void _leave(Expander *expander, u64 tsc, u8 ending) noexcept nogil:
 
 cdef void _exit(Expander *expander, u32 function, u64 tsc, u8 ending) noexcept nogil:
     cdef u32 row = _find_function(expander, function)
+    if expander.left_out != NULL:
+        expander.left_out[expander.record] = True
     if row == NO_ROW or _state(expander, row).n_open == 0:
         if row == NO_ROW or not _state(expander, row).is_hidden:
             expander.n_unmatched_exits += 1
@@ -276,6 +289,7 @@ cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u
             _exit(expander, function[i], tsc[i], BY_EXIT)
         elif kind[i] == TAIL_EXIT:
             _exit(expander, function[i], tsc[i], BY_TAIL_EXIT)
+        expander.record += 1
     expander.kinds |= kinds
     if n:
         expander.last_tsc = tsc[n - 1]
@@ -287,5 +301,6 @@ cdef int expand_end(Expander *expander) noexcept nogil:
         expander.n_unfinished += 1
         _leave(expander, expander.last_tsc, BY_END_OF_LOG)
     expander.thread += 1
+    expander.record = 0
     expander.last_tsc = 0
     return -1 if expander.is_out_of_memory else 0

@@ -17,13 +17,14 @@ from heapq import merge
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
+from libetrace.xray.calls import mark_short_calls
+
 from etrace.xray.log import KINDS, Event, Log
 from etrace.xray.session import Session
 
 if TYPE_CHECKING:
     from etrace.xray.convert import Options
 
-ENTERS = (0, 3)  # of KINDS
 FIRST_EVENT = 4
 TYPED = 5
 #: words of llvm-xray's YAML
@@ -77,47 +78,22 @@ def _thread_rows(log: Log, number: int, details: _Details, shortest: int) -> Ite
     tsc, function, kind = (log.records[name] for name in ("tsc", "function", "kind"))
     first, end = thread.first_record, thread.first_record + thread.n_records
     runs = islice(log.cpus, bisect_left(log.cpus, (first, 0)), None)
-    short = _short_calls(log, number, shortest) if shortest else set()
+    short = bytes(thread.n_records)
+    if shortest:
+        short = bytes(
+            mark_short_calls(tsc[first:end], function[first:end], kind[first:end], shortest)
+        )
     following, cpu = next(runs, None), 0
     for i in range(first, end):
         while following is not None and following[0] <= i:
             cpu, following = following[1], next(runs, None)
-        if i in short:
+        if short[i - first]:
             continue
         event = events.get(i) if kind[i] >= FIRST_EVENT else None
         yield Row(
             tsc[i], kind[i], function[i], cpu, thread.thread, thread.process,
             tuple(arguments.get(i, ())), event.data if event else b"", event.type if event else 0,
         )  # fmt: skip
-
-
-def _short_calls(log: Log, number: int, shortest: int) -> set[int]:
-    """Return records of a thread that begin or end a shorter call, or an exit without a call.
-
-    Calls are matched as libetrace.xray.expander does: an exit ends the innermost of its function.
-    """
-    tsc, function, kind = (log.records[name] for name in ("tsc", "function", "kind"))
-    thread = log.threads[number]
-    open_calls: list[int] = []
-    n_open: dict[int, int] = {}
-    found: set[int] = set()
-    for i in range(thread.first_record, thread.first_record + thread.n_records):
-        if kind[i] in ENTERS:
-            open_calls.append(i)
-            n_open[function[i]] = n_open.get(function[i], 0) + 1
-        elif kind[i] < FIRST_EVENT:
-            found.add(i)
-            while n_open.get(function[i]):
-                begun = open_calls.pop()
-                n_open[function[begun]] -= 1
-                if tsc[i] - tsc[begun] < shortest:
-                    found.add(begun)
-                elif function[begun] == function[i]:
-                    found.discard(i)
-                if function[begun] == function[i]:
-                    break
-    last = thread.first_record + thread.n_records - 1
-    return found | {i for i in open_calls if tsc[last] - tsc[i] < shortest}
 
 
 def _wanted(session: Session, rows: Iterator[Row]) -> Iterator[Row]:
