@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import paired
@@ -24,6 +25,8 @@ GROWTH = (2, 20, 200, 2000)
 #: 3 MB to 30 GB
 STREAMED = (2, 20, 200, 2000, 20000)
 MEGA = 1e6
+#: (what grows, how often): traces of generate_trace that grow in one way only
+ONE_WAY = (("events", 10**6), ("events", 10**7), ("files", 10**6), ("processes", 10**7))
 #: what the figures are held to
 MAX_IMAGE_RATIO, MAX_JSON_RATIO, MIN_SPEEDUP, MAX_PEAK_RATIO = 0.6, 1.1, 1.7, 1.5
 
@@ -79,20 +82,29 @@ def speedup(rounds: int) -> float:
     return figures[1].wall_ratio
 
 
-def stream_with(n_copies: int) -> Candidate:
-    """Parse a trace that a generator writes to a pipe; its CPU time counts too."""
+def stream_with(name: str, generator: str) -> Candidate:
+    """Parse a trace that a command writes to a pipe; its CPU time counts too."""
     output = CACHE / "stream"
-    generator = compiled("repeat_trace")
-    sample = CACHE / "lua.nfsdb"
-    sample.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
 
     def remove_output() -> None:
         shutil.rmtree(output, ignore_errors=True)
         output.mkdir()
 
     cas = Path(sys.executable).parent / "cas"
-    command = f"{generator} {n_copies} <{sample} | {cas} parse -q --dbdir {output} -"
-    return Candidate(f"{n_copies} copies", ["sh", "-c", command], prepare=remove_output)
+    command = f"{generator} | {cas} parse -q --dbdir {output} -"
+    return Candidate(name, ["sh", "-c", command], prepare=remove_output)
+
+
+def streamed_copies(n_copies: int) -> Candidate:
+    """Parse the sample, repeated."""
+    sample = CACHE / "lua.nfsdb"
+    sample.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+    return stream_with(f"{n_copies} copies", f"{compiled('repeat_trace')} {n_copies} <{sample}")
+
+
+def generated(what: str, n: int) -> Candidate:
+    """Parse a trace of `n` processes, or of one process with `n` events."""
+    return stream_with(f"{n:,} {what}", f"{compiled('generate_trace')} {what} {n}")
 
 
 def compiled(name: str) -> Path:
@@ -103,16 +115,16 @@ def compiled(name: str) -> Path:
     return program
 
 
-def streams(copies: Sequence[int]) -> str:
-    """Return a table of peak memory by size of a stream."""
+def streams(candidates: Iterable[Candidate]) -> str:
+    """Return a table of peak memory by stream."""
     lines = [
         "### through a pipe",
-        "| copies | CPU s, generator included | peak MB |",
+        "| | CPU s, generator included | peak MB |",
         "|---|---|---|",
     ]
-    for n_copies in copies:
-        run = paired.once(stream_with(n_copies))
-        lines.append(f"| {n_copies} | {run.cpu:.1f} | {run.peak_bytes / MEGA:.0f} |")
+    for candidate in candidates:
+        run = paired.once(candidate)
+        lines.append(f"| {candidate.name} | {run.cpu:.1f} | {run.peak_bytes / MEGA:.0f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -156,7 +168,8 @@ def main() -> None:
     print(verdict("peak memory / file", peak, MAX_PEAK_RATIO, at_most=True))
     print()
     print(growth(GROWTH, rounds=3))
-    print(streams(STREAMED))
+    print(streams(map(streamed_copies, STREAMED)))
+    print(streams(itertools.starmap(generated, ONE_WAY)))
 
 
 if __name__ == "__main__":
