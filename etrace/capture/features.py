@@ -54,7 +54,7 @@ def preload_narrow() -> Feature:
     return Feature(
         "preload of 32 bits",
         "32-bit programs under etrace run --backend preload",
-        f"apt-get install gcc-multilib, {REBUILD}",
+        f"on x86-64 use a compiler that links with -m32 (CC=gcc), {REBUILD}",
         is_here="32 bits: yes" in _said_by(f"{LIBEXEC}/etrace-preload"),
         native=True,
     )

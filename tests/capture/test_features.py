@@ -40,8 +40,8 @@ def test_what_a_build_lacks_is_said_with_what_to_install(
         "  hint: apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), then build etrace "
         "again (make build, or pip install --force-reinstall)\n"
         "built without preload of 32 bits (32-bit programs under etrace run --backend preload)\n"
-        "  hint: apt-get install gcc-multilib, then build etrace again (make build, or pip install "
-        "--force-reinstall)\n"
+        "  hint: on x86-64 use a compiler that links with -m32 (CC=gcc), then build etrace again "
+        "(make build, or pip install --force-reinstall)\n"
     )
 
 
