@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,9 +111,12 @@ def built(public: Path) -> Path:
 
 
 def tags_of(diff: str) -> set[str]:
-    """Return the tags of the lines that differ."""
-    lines = [line for line in diff.split("\n")[2:] if line[:1] in ("+", "-")]
-    return {re.split(r"[|\[]", line.partition("!")[2])[0] for line in lines}
+    """Return the tags of the lines that only one side has, wherever the diff shows them."""
+    lines = diff.split("\n")[2:]
+    lost = Counter(line[1:] for line in lines if line[:1] == "-")
+    more = Counter(line[1:] for line in lines if line[:1] == "+")
+    only = (lost - more) + (more - lost)
+    return {re.split(r"[|\[]", line.partition("!")[2])[0] for line in only}
 
 
 @pytest.mark.root
