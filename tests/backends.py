@@ -7,6 +7,7 @@ A backend that can be run as `PROGRAM OPTIONS -- COMMAND` is one line of `BACKEN
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sysconfig
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,14 @@ class Backend:
 BACKENDS = (Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE"),)
 #: not one of them: it misses what docs/capture-preload.md lists
 PRELOAD = Backend("preload", "etrace-preload", "")
+
+
+def public_libraries(folder: Path) -> list[str]:
+    """Return the options for libraries that every user can read: the installed ones may not be."""
+    libraries = folder / "libraries"
+    if not libraries.exists():
+        shutil.copytree(PRELOAD.path().with_name("preload"), libraries)
+    return ["--libraries", str(libraries)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +102,6 @@ def capture(
 
 def need_tool(tool: str, package: str) -> str:
     """Return the path of `tool`; fail the test with the package that has it."""
-    import shutil
-
     path = shutil.which(tool)
     if path is None:
         pytest.fail(f"{tool} is missing: apt-get install {package}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from backends import BACKENDS, PRELOAD, capture, need_root, need_tool
+from backends import BACKENDS, PRELOAD, capture, need_root, need_tool, public_libraries
 from built_content import content, without_objects
 from event_programs import SOURCES, build_programs, head_value, programs
 from sources import fetch
@@ -54,11 +54,13 @@ STATIC = ("chroot-64", "chroot-32")
 
 
 @pytest.mark.parametrize("program", [p for p in programs() if p.id not in STATIC])
-def test_the_trace_says_what_the_program_says(program: str, built: Path, folder: Path) -> None:
+def test_the_trace_says_what_the_program_says(
+    program: str, public: Path, built: Path, folder: Path
+) -> None:
     source = SOURCES / f"{Path(program).name}.c"
     if head_value(source, "needs") == "root":
         need_root()
-    options = [*FAST, *head_value(source, "options").split()]
+    options = ["--fast", *public_libraries(public), *head_value(source, "options").split()]
     run = capture(PTRACE, [built / program], folder, options=options)
     assert not any(word in run.stderr for word in (b"etrace:", b"ld.so")), run.stderr.decode()
     trace = trace_lines.parse(run.trace.read_bytes())

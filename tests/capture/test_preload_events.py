@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from backends import PRELOAD, capture, need_root
+from backends import PRELOAD, capture, need_root, public_libraries
 from built_content import without_objects
 from event_programs import SOURCES, build_programs, head_value, programs
 
@@ -64,11 +64,13 @@ def folder(public: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("program", programs())
-def test_the_library_tells_what_the_program_says(program: str, built: Path, folder: Path) -> None:
+def test_the_library_tells_what_the_program_says(
+    program: str, public: Path, built: Path, folder: Path
+) -> None:
     source = SOURCES / f"{Path(program).name}.c"
     if head_value(source, "needs") == "root":
         need_root()
-    options = head_value(source, "options").split()
+    options = [*public_libraries(public), *head_value(source, "options").split()]
     run = capture(PRELOAD, [built / program], folder, options=options)
     assert b"ld.so" not in run.stderr
     trace = trace_lines.parse(run.trace.read_bytes())
