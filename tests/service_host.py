@@ -20,7 +20,7 @@ from typing import Any
 from fake_kernel import NOBODY, Machine
 
 from etrace.capture.remote import protocol
-from etrace.service.daemon import Daemon
+from etrace.service.daemon import SIGNALS, Daemon
 
 IDLE_S = 60.0
 FORK = multiprocessing.get_context("fork")
@@ -69,11 +69,18 @@ class Service:
         self.path.chmod(0o666)
         listener.listen(8)
         self.process = FORK.Process(target=self._serve, args=(listener, idle_s))
-        self.process.start()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         listener.close()
 
     def _serve(self, listener: socket.socket, idle_s: float) -> None:
         os.setpgid(0, 0)
+        for number in SIGNALS:  # as systemd starts it: without what a test left in this process
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         gc.freeze()  # what the tests left is not this process's to take apart
         Daemon(listener, self.machine.host, self._say, idle_s).run()
 
