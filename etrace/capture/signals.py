@@ -69,8 +69,11 @@ class Deferred:
 
 
 @contextlib.contextmanager
-def deferred() -> Iterator[Deferred]:
-    """Inside the block, defer signals to Deferred.check(), so that no step is left half done."""
+def deferred(again: bool = False) -> Iterator[Deferred]:
+    """Inside the block, defer signals to Deferred.check(), so that no step is left half done.
+
+    With `again`, one that came after the last check is raised when the block has ended well.
+    """
     pending = Deferred()
     old = {n: signal.getsignal(n) for n in ENDING}
     try:
@@ -81,3 +84,5 @@ def deferred() -> Iterator[Deferred]:
     finally:
         for number, before in old.items():
             signal.signal(number, before)
+    if again and pending.number:
+        signal.raise_signal(pending.number)

@@ -197,6 +197,22 @@ def test_a_signal_undoes_what_was_begun(
     assert not list(tmp_path.glob(".nfsdb*"))
 
 
+def test_a_signal_after_the_last_step_is_not_lost(machine: Machine, tmp_path: Path) -> None:
+    got: list[int] = []
+
+    def interrupted(owner: int) -> None:
+        os.close(owner)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, lambda number, _: got.append(number))
+    try:
+        begin(machine, tmp_path, hold=interrupted)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert got == [signal.SIGTERM]
+    teardown.end(machine.host, ignore)
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
 def test_a_start_that_is_killed_leaves_nothing_that_cannot_be_stopped(
     machine: Machine, tmp_path: Path, number: signal.Signals

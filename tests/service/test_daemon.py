@@ -93,8 +93,8 @@ def test_a_full_disk_is_named(service: Service, public: Path) -> None:
 
 
 def test_a_stop_of_the_service_ends_the_session_and_says_so(service: Service, public: Path) -> None:
-    client = service.client(public, "sleep", "2")
-    until(lambda: recording(service))
+    client = service.client(public, "sh", "-c", f": >{public}/up; sleep 2")
+    until((public / "up").exists)
     service.stop()
     status, remarks, _ = answer(client)
     assert status == 125

@@ -98,7 +98,7 @@ def default_buffer_kib() -> int:
 def begin(host: Host, plan: Plan, tell: Tell) -> State:
     """Start a session; return when events are recorded. When that fails, everything is undone."""
     need_root()
-    with signals.deferred() as pending, host.states.locked():
+    with signals.deferred(again=True) as pending, host.states.locked():
         _clear_the_way(host, tell, pending.check)
         with contextlib.ExitStack() as undo:
             state = _Beginning(host, plan, tell, pending.check, undo).begin()
