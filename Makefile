@@ -86,7 +86,7 @@ test: pytest sanitize test-vm ## all tests
 
 pytest: build ## the tests but those of sanitize and test-vm; PYTEST_ARGS chooses
 	@build-aux/setup test $(VENV)
-	$(BIN)/pytest -m 'not vm' -n auto --dist loadgroup --durations=25 $(PYTEST_ARGS)
+	$(BIN)/pytest -m 'not vm' -n auto --no-loadscope-reorder --durations=25 $(PYTEST_ARGS)
 
 sanitize: build ## the tests of capture and collect on C programs built with ASan and UBSan
 	@build-aux/setup test $(VENV)

@@ -8,6 +8,7 @@ children inherit that: programs under test could not be interrupted.
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,17 @@ def pytest_configure() -> None:
             signal.signal(number, signal.default_int_handler if ctrl_c else signal.SIG_DFL)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep on one worker what shares fixtures: the tests of a file, and all real builds."""
-    for item in items:
-        group = "oracles" if item.path.parent.name == "oracles" else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep on one worker what shares fixtures: the tests of a file, and all real builds.
+
+    pytest-xdist 3.8's own groups (xdist_group) do nothing with pytest 9.2.
+    """
+    from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByFixtures(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return "oracles" if "/oracles/" in file else file
+
+    return ByFixtures(config, log)

@@ -28,7 +28,8 @@ MISSING = r"these packages are missing: [^\n]*python3-venv"
 FAST = (
     "tests/bare tests/cli tests/collect tests/compilers tests/export tests/kmod tests/libetrace "
     "tests/nfsdb tests/parse tests/postprocess/test_linked.py tests/xray/test_chrome.py "
-    "tests/xray/test_end_to_end.py tests/xray/test_sleds.py tests/xray/test_symbols.py"
+    "tests/xray/test_end_to_end.py tests/xray/test_sleds.py tests/xray/test_symbols.py "
+    '-m "not vm and not slow"'
 )
 
 

@@ -44,6 +44,7 @@ def make(tree: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_self_contained_tree_builds_and_installs(tmp_path: Path) -> None:
     tree = copy(tmp_path / "etrace-0.1.0")
     # modpost would only warn of a symbol that the kernel does not have
@@ -55,6 +56,7 @@ def test_the_self_contained_tree_builds_and_installs(tmp_path: Path) -> None:
     assert f"updates/{installed.name}:" in (modules / "modules.dep").read_text()
 
 
+@pytest.mark.slow
 def test_a_warning_of_the_next_compiler_stops_no_users_build(tmp_path: Path) -> None:
     tree = copy(tmp_path / "etrace-0.1.0")
     with (tree / "src/notice.c").open("a") as file:

@@ -311,6 +311,7 @@ def test_units_and_meanings_are_those_of_the_schema(tmp_path: Path, image_bytes:
     assert (info.unit, info.meaning) == ("bytes", "by lstat of the original path")
 
 
+@pytest.mark.slow
 def test_crafted_images_are_refused_or_read(tmp_path: Path) -> None:
     fuzzer = Path(__file__).resolve().parents[1] / "fuzz" / "fuzz_images.py"
     words = ["--runs", "60", "--seed", "1", "--seconds", "600", "--build", str(tmp_path / "out")]

@@ -42,12 +42,14 @@ def shown(products: Products) -> list[object]:
     return [*lines, list(products.env.items()), products.mounts, products.has_problems]
 
 
+@pytest.mark.slow
 @THOROUGH
 @given(event_streams.inputs())
 def test_whole_traces_give_the_same(inputs: list[bytes]) -> None:
     check(inputs)
 
 
+@pytest.mark.slow
 @THOROUGH
 @given(event_streams.inputs(event_streams.OUT_OF_ORDER))
 def test_traces_with_stamps_out_of_order_give_the_same(inputs: list[bytes]) -> None:
@@ -60,6 +62,7 @@ def test_the_command_gives_the_same_as_the_native_parser(inputs: list[bytes]) ->
     check(inputs, [WHOLE])
 
 
+@pytest.mark.slow
 @THOROUGH
 @given(event_streams.damaged())
 @example([b""])
