@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executions -> names that a person understands: `cc1 lvm.c`, `ld lua`, `make all`.
+
+A name is the program and what it works on. For a compiler that is the source, or the output when
+the source is a temporary file; for a linker or an archiver the output; for a shell its script or
+command; for make its targets; for programs that copy the destination; else the first word that is
+no option. What is an option of a tool that etrace/compilers/*.toml knows, these files say.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from libetrace.image.file import Image
+
+from etrace.compilers import ar
+from etrace.compilers.invocation import STDIN, select_tool
+from etrace.compilers.options import INPUT, values
+from etrace.compilers.tools import Tool, Tools, load
+from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.classes.producing import COPIERS
+from etrace.spec.database import NONE
+
+SHELLS = frozenset(b"sh bash dash ksh mksh zsh ash".split())
+MAKES = frozenset(b"make gmake ninja samu".split())
+#: options of make and ninja that take the next word; -j and -l do when it is a number
+MAKE_VALUES = frozenset(b"-C -f -I -o -W -t --directory --file".split())
+TEMPORARY = (b"/tmp/", b"/var/tmp/")
+MAX_WORDS = 40
+PID_MASK = (1 << 22) - 1
+
+
+class Labels:
+    """Names the executions of one image."""
+
+    def __init__(self, image: Image) -> None:
+        self._image, self._tools = image, load()
+        executions = image["executions"]
+        self._executions, self._binary = executions, executions["binary"]
+        self._argv, self._argv_start = image["arguments"]["string"], executions["argv.start"]
+        self._programs: dict[int, bytes] = {}
+        self._words: dict[int, bytes] = {}
+
+    def of(self, row: int) -> str:
+        """Return the name of an execution; before its first exec `sh (forked)`."""
+        if self._binary[row] == NONE:
+            return self._forked(row)
+        program, argv = self._program(row), self._arguments(row)
+        return os.fsdecode(b" ".join(filter(None, (program, self._subject(row, program, argv)))))
+
+    def program(self, row: int) -> str:
+        """Return the name of the program alone: `cc1`; before its first exec the parent's."""
+        at = nearest_command(self._executions, row)
+        return "" if at == NONE else os.fsdecode(self._program(at))
+
+    def _forked(self, row: int) -> str:
+        name = self.program(row)
+        upid: int = self._executions["upid"][row]
+        return f"{name} (forked)" if name else f"process {upid & PID_MASK}"
+
+    def _program(self, row: int) -> bytes:
+        binary = self._binary[row]
+        if binary not in self._programs:
+            self._programs[binary] = self._image.path_string(binary).rpartition(b"/")[2]
+        return self._programs[binary]
+
+    def _arguments(self, row: int) -> list[bytes]:
+        first, end = self._argv_start[row], self._argv_start[row + 1]
+        return [self._word(string) for string in self._argv[first:end]]
+
+    def _word(self, string: int) -> bytes:
+        word = self._words.get(string)
+        if word is None:
+            word = self._words[string] = self._image.string(string)
+        return word
+
+    def _subject(self, row: int, program: bytes, argv: Sequence[bytes]) -> bytes:
+        if not argv:
+            return b""
+        path = self._image.path_string(self._binary[row])
+        tool = self._tools.identify(path, argv[0])
+        if tool is not None:
+            return _work_of_tool(self._tools, tool, argv)
+        if program in SHELLS:
+            return _script(argv[1:])
+        if program in MAKES:
+            return _clipped(b" ".join(_targets(argv[1:])))
+        words = [word for word in argv[1:] if word and not word.startswith(b"-")]
+        if not words:
+            return _clipped(b" ".join(argv[1:2]))
+        return _name(words[-1] if program in COPIERS else words[0])
+
+
+def _work_of_tool(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> bytes:
+    """Return what a compiler, linker or archiver works on."""
+    chosen = select_tool(tools, tool, argv)
+    own, rest = chosen if chosen else (tool, argv[1:])
+    if own.kind == "archiver" and own.settings.get("style") == "ar":
+        archives = [w for w in ar.parse(argv, own.options).operands if w.endswith(b".a")]
+        return _name(archives[0]) if archives else _first(rest)
+    arguments = own.options.parse(rest)
+    outputs = values(arguments, "output")
+    if own.kind == "compiler":
+        inputs = values(arguments, "source") or values(arguments, INPUT)
+        sources = [word for word in inputs if _is_source(own, word)]
+        if sources:
+            more = b" +%d" % (len(sources) - 1) if len(sources) > 1 else b""
+            return _name(sources[0]) + more
+    if outputs:
+        return _name(outputs[-1])
+    return _first(rest)
+
+
+def _is_source(tool: Tool, word: bytes) -> bool:
+    if word == STDIN or word.startswith(TEMPORARY):
+        return False
+    extension = os.fsdecode(word.rpartition(b".")[2]) if b"." in word else ""
+    languages = tool.settings.get("languages", {}).values()
+    return bool(tool.settings.get("takes_all")) or any(extension in each for each in languages)
+
+
+def _script(words: Sequence[bytes]) -> bytes:
+    """Return what a shell was told to run: its script, or `-c` and the command."""
+    for at, word in enumerate(words):
+        if word.startswith(b"-") and not word.startswith(b"--") and word.endswith(b"c"):
+            return b"-c " + _clipped(b" ".join(words[at + 1 : at + 2]))
+        if not word.startswith((b"-", b"+")):
+            return _name(word)
+    return b""
+
+
+def _targets(words: Sequence[bytes]) -> list[bytes]:
+    """Return the targets that make or ninja was asked for."""
+    rest, found = iter(words), []
+    for word in rest:
+        if word in MAKE_VALUES:
+            next(rest, None)
+        elif not word.startswith(b"-") and b"=" not in word and not word.isdigit():
+            found.append(word)
+    return found
+
+
+def _first(words: Sequence[bytes]) -> bytes:
+    return _name(words[0]) if words else b""
+
+
+def _name(word: bytes) -> bytes:
+    """Return the last part of a path, on one line."""
+    return _clipped(word.rstrip(b"/").rpartition(b"/")[2])
+
+
+def _clipped(text: bytes) -> bytes:
+    line = b" ".join(text.split())
+    return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 3] + b"..."
