@@ -218,6 +218,12 @@ class TraceBuilder:
             self.event(upid, "Umount", MT=target, flags=flags)
         return self if ok else self.event(upid, "UmountFailed")
 
+    def usage(self, upid: int, *values: int) -> Self:
+        """Add what a process has used so far: the first numbers of a Usage, the others unknown."""
+        names = ("user", "system", "maxrss", "rchar", "wchar", "voluntary", "forced")
+        known = dict(zip(names, values, strict=False))
+        return self.event(upid, "Usage", **{name: known.get(name, -1) for name in names})
+
     def comm(self, upid: int, name: Text) -> Self:
         """A thread changes its name."""
         return self.event(upid, "Comm", CN=name)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event -> lines, in Python and from the text of seed 004 alone: the oracle for the C formatter.
 
+Usage is from docs/format.md.
+
 Nothing here reads events.toml or calls the C code, so an error in either shows as a difference.
 """
 
@@ -34,6 +36,7 @@ SYNTAX = {
     "Umount": "targetnamesize=MT flags=u32",
     "UmountFailed": "",
     "Comm": "size=CN",
+    "Usage": "user=s64 system=s64 maxrss=s64 rchar=s64 wchar=s64 voluntary=s64 forced=s64",
 }
 KINDS = ("u32", "s32", "u64", "s64")
 PART_BYTES = 900

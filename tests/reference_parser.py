@@ -37,6 +37,14 @@ AFTER = {
     "SysCloneFailed": ("SysClone",),
     "MountFailed": ("Mount",),
 }
+#: numbers of a Usage and their keys
+USAGE = dict(
+    zip(
+        ("user", "system", "maxrss", "rchar", "wchar", "voluntary", "forced"),
+        "usmrwvf",
+        strict=True,
+    )
+)
 READ, WRITE, BOTH = 0, 1, 2
 EXISTS = 0x40
 
@@ -208,7 +216,7 @@ def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list
             entry["h"] = [inherited_value(fd, held) for fd, held in inherited[execution]]
             entry["i"] = [execution_value(reader) for reader in readers]
             entry["o"] = [file_value(r, stats) for r in merge_records(records[execution])]
-            entries.append({key: entry[key] for key in "pxsebwvcrihu!o" if key in entry})
+            entries.append({key: entry[key] for key in "pxsebwvcrihua!o" if key in entry})
     return entries
 
 
@@ -223,16 +231,36 @@ def process_entries(upid: int, events: list[Joined], reading: Reading) -> list[E
     ]
     ends = [*starts[1:], events[-1].event.time_ns if exits else end_ns]
     entries = []
+    used = usages(events, n_executions)
     for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
         own = [j.event for j in events if j.execution[1] == index]
         first = own[0].strings if index else {}
         entry: Entry = {"p": upid, "x": index, "s": start - base_ns, "e": end - start}
         entry["b"], entry["w"] = text(first.get("PI", b"")), text(first.get("CW", b""))
-        entry["u"] = cpus(own, base_ns)
+        entry["u"] = cpus([event for event in own if event.tag != "Usage"], base_ns)
+        if used[index]:
+            entry["a"] = used[index]
         if exits and index == n_executions - 1:
             entry["!"] = exits[-1].numbers["status"]
         entries.append(entry)
     return entries
+
+
+def usages(events: list[Joined], n_executions: int) -> list[Entry]:
+    """Return what each execution used: its last Usage without the sums of the ones before."""
+    used: list[Entry] = []
+    before = dict.fromkeys(USAGE, 0)
+    for index in range(n_executions):
+        own = [j.event for j in events if j.execution[1] == index and j.event.tag == "Usage"]
+        used.append({})
+        for name, letter in USAGE.items() if own else ():
+            now = own[-1].numbers[name]
+            if name == "maxrss" and now >= 0:
+                used[-1][letter] = now
+            elif name != "maxrss" and now >= before[name]:
+                used[-1][letter] = now - before[name]
+                before[name] = now
+    return used
 
 
 def cpus(events: list[Event], base_ns: int) -> list[Entry]:
@@ -420,7 +448,7 @@ def pipe_steps(by_upid: dict[int, list[Joined]], in_time: list[Joined]) -> list[
                 swallowed.update(c.place for c in same)
             if j.event.tag == "Close":
                 run.append(j.event)
-            elif j.event.tag != "Comm":
+            elif j.event.tag not in ("Comm", "Usage"):
                 run = []
     return [
         Step(j.event, j.execution, clone_flags(j), closed_by.get(j.event.place, ()))

@@ -220,6 +220,8 @@ def read_arguments(data: bytes) -> tuple[str, dict[str, int], dict[str, int]]:
         raise BrokenError("SchedFork: no such child")
     if tag == "Exit" and numbers["status"] > MAX_STATUS:
         raise BrokenError("Exit: no such status")
+    if tag == "Usage" and min(numbers.values()) < -1:
+        raise BrokenError("Usage: no such number")
     return tag, numbers, sizes
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from libetrace.convert.json_files import write_json_files
 from libetrace.image.file import NewTable, image_in_memory, new_tables
-from libetrace.trace.parser import parse
+from libetrace.trace.parser import EVENT_TAGS, parse
 from libetrace.trace.source import Source
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def tables_of(
     sources = [Source.from_bytes(content) for content in inputs]
     source = sources[0] if len(sources) == 1 else Source.merge(sources)
     columns, counts = parse(source, jobs=jobs, chunk_bytes=chunk_bytes, stat=stat)
-    return new_tables(columns), counts
+    usage = counts["events"][EVENT_TAGS.index("Usage")]
+    return new_tables(columns, ["usage"] if usage else []), counts
 
 
 def texts_of(tables: Sequence[NewTable], *, jobs: int = 1, split: int = 0) -> list[bytes]:

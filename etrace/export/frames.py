@@ -53,7 +53,12 @@ OWNED = {
     "compilation_definitions": ("compilations", "definitions", "compilation"),
 }
 #: tables whose rows others refer to, and the column with their numbers
-NUMBERED = {"executions": "row", "compilations": "row", "wrappers": "execution"}
+NUMBERED = {
+    "executions": "row",
+    "compilations": "row",
+    "wrappers": "execution",
+    "usage": "execution",
+}
 #: names that SQL reserves, or that are unclear without the owner
 RENAMED = {
     ("executions", "binary"): "program",

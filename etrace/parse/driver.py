@@ -79,6 +79,11 @@ def make_report(
     )
 
 
+def products(counts: native.Counts) -> tuple[str, ...]:
+    """Return the tables that an image may lack and the trace has."""
+    return ("usage",) if counts["events"][native.EVENT_TAGS.index("Usage")] else ()
+
+
 def parse_tables(
     inputs: Sequence[str],
     *,
@@ -108,4 +113,4 @@ def parse_tables(
         raise NothingUsableError(
             f"{', '.join(names)}: no events", "is it a trace (.nfsdb)?", report
         )
-    return new_tables(columns), report
+    return new_tables(columns, products(counts)), report

@@ -266,6 +266,19 @@ PRODUCTS: tuple[Table, ...] = (
         ),
     ),
     Table(
+        "usage",
+        "what executions used, one row for each; there when the trace tells of any",
+        (
+            C("user_ns", "<i8", "CPU time in the program, all threads; NONE: not known", "ns"),
+            C("system_ns", "<i8", "CPU time in the kernel; NONE: not known", "ns"),
+            C("max_rss_bytes", "<i8", "largest resident memory; NONE: not known", "bytes"),
+            C("rchar_bytes", "<i8", "returned by read and the like; NONE: not known", "bytes"),
+            C("wchar_bytes", "<i8", "taken by write and the like; NONE: not known", "bytes"),
+            C("n_voluntary_switches", "<i8", "gave up the CPU to wait; NONE: not known"),
+            C("n_forced_switches", "<i8", "was taken off the CPU; NONE: not known"),
+        ),
+    ),
+    Table(
         "linked",
         "modules that executions of linkers and archivers made, by execution",
         (

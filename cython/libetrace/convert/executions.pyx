@@ -10,6 +10,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
+from libetrace.core.usage cimport N_USAGE, USAGE_LETTERS
 from libetrace.image.column_builder cimport (
     NONE, Draft, Reference, add8, add16, add32, add64, add_reference, draft_clear, draft_name,
     draft_path, facts_of,
@@ -34,6 +35,7 @@ from libetrace.image.schema cimport (
     EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID, EXISTS,
     INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, N_COLUMNS, OPENS_CLOSE_NS, OPENS_MODE,
     OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, TYPE,
+    USAGE_USER_NS,
 )
 from libetrace.core.types cimport INT64_MAX, s16, s32, s64, u8, u32, u64
 
@@ -53,6 +55,7 @@ cdef struct Entry:
     s64 binary
     s64 cwd
     Reference parent
+    s64 usage[N_USAGE]
     bint tells_last  # it has the key h: its opens say how long they were used
     Products products
 
@@ -262,6 +265,20 @@ cdef int read_inherited(Reading *reading) noexcept nogil:
 # ---- an entry ----
 
 
+cdef int read_usage_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef s64 *usage = <s64 *>into
+    cdef int i
+    for i in range(N_USAGE):
+        if letter == USAGE_LETTERS[i]:
+            return scan_number(&reading.scanner, NONE, INT64_MAX, &usage[i])
+    return 0
+
+
+cdef int read_usage(Reading *reading, Entry *entry) noexcept nogil:
+    reading.draft.has_usage = True
+    return read_object(reading, USAGE_LETTERS, read_usage_value, entry.usage)
+
+
 cdef int read_binary(Reading *reading, Entry *entry) noexcept nogil:
     cdef const char *bytes
     cdef size_t len
@@ -305,6 +322,8 @@ cdef int read_value(Reading *reading, int letter, Entry *entry) noexcept nogil:
         return read_list(reading, read_cpu)
     if letter == c'o':
         return read_list(reading, read_open)
+    if letter == c'a':
+        return read_usage(reading, entry)
     if letter == c'h':
         entry.tells_last = reading.draft.tells_last = True
         return read_list(reading, read_inherited)
@@ -316,7 +335,10 @@ cdef int read_value(Reading *reading, int letter, Entry *entry) noexcept nogil:
 cdef int read_entry(Reading *reading, Entry *entry) noexcept nogil:
     cdef bint is_first = True
     cdef int letter
+    cdef int i
     memset(entry, 0, sizeof(entry[0]))
+    for i in range(N_USAGE):
+        entry.usage[i] = NONE
     entry.upid = entry.index = entry.status = entry.binary = entry.cwd = NONE
     entry.parent.upid = NONE
     products_begin(&entry.products)
@@ -324,7 +346,7 @@ cdef int read_entry(Reading *reading, Entry *entry) noexcept nogil:
     if scan_open(&reading.scanner, c'{') < 0:
         return -1
     while True:
-        letter = next_letter(reading, b"pxsebwvcrihu!onmdlt", &is_first)
+        letter = next_letter(reading, b"pxsebwvcrihua!onmdlt", &is_first)
         if letter <= 0:
             break
         reading.key = <char>letter
@@ -359,6 +381,14 @@ cdef int end_lists(Reading *reading) noexcept nogil:
     return 0
 
 
+cdef int add_usage(Draft *draft, const Entry *entry) noexcept nogil:
+    cdef int i
+    for i in range(N_USAGE):
+        if add64(&draft.columns[USAGE_USER_NS + i], entry.usage[i]) < 0:
+            return -1
+    return 0
+
+
 cdef int add_execution(Reading *reading, const Entry *entry) noexcept nogil:
     cdef Draft *draft = reading.draft
     cdef s64 cwd = entry.cwd if entry.cwd >= 0 else draft_name(draft, b"", 0)
@@ -369,6 +399,7 @@ cdef int add_execution(Reading *reading, const Entry *entry) noexcept nogil:
             or add32(&draft.columns[EXECUTIONS_BINARY], <s32>entry.binary) < 0 \
             or add32(&draft.columns[EXECUTIONS_CWD], <s32>cwd) < 0 \
             or add16(&draft.columns[EXECUTIONS_STATUS], <s16>entry.status) < 0 \
+            or add_usage(draft, entry) < 0 \
             or add_reference(&draft.parents, entry.parent) < 0:
         return no_memory(reading)
     if end_lists(reading) < 0:

@@ -2,12 +2,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Columns of an image -> JSON entries with the keys of docs/nfsdb-json.md.
 
-Order of the keys: p x s e b w v c r i h u ! o, then n m d l t of the products that the image has.
+Order of the keys: p x s e b w v c r i h u a ! o, then n m d l t of the products that the image has.
 The one place that says how an entry looks; threads make ranges of entries.
 """
 from libc.string cimport memcpy, memset
 
 from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
+from libetrace.core.usage cimport N_USAGE, USAGE_LETTERS
 from libetrace.image.columns cimport Columns, s16_of, s32_of, s64_of, u8_of, u32_of, u64_of
 from libetrace.core.crew cimport MAX_THREADS, Workload, run_crew
 from libetrace.image.column_builder cimport NONE
@@ -26,7 +27,7 @@ from libetrace.image.schema cimport (
     EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
     INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, OPENS_CLOSE_NS, OPENS_MODE,
     OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PATHS_STRING,
-    PIPE_READERS_EXECUTION, STRINGS_START,
+    PIPE_READERS_EXECUTION, STRINGS_START, USAGE_USER_NS,
 )
 from libetrace.convert.side_text cimport put_environment, put_mounts
 from libetrace.convert.text_file cimport TextFile, add_text, file_begin, file_end, file_stop
@@ -249,9 +250,30 @@ cdef s64 put_opens(Columns columns, const Entries *entries, Buffer *out, u32 row
     return n_entries
 
 
+# What the execution used, as far as it is known.
+cdef int put_usage(Columns columns, Buffer *out, u32 row) noexcept nogil:
+    cdef bint is_first = True
+    cdef s64 value
+    cdef char *to
+    cdef int i
+    if columns.data[USAGE_USER_NS] == NULL or buffer_reserve(out, FIXED_BYTES) < 0:
+        return 0 if columns.data[USAGE_USER_NS] == NULL else -1
+    to = out.data + out.len
+    for i in range(N_USAGE):
+        value = s64_of(columns, USAGE_USER_NS + i)[row]
+        if value == NONE:
+            continue
+        to = etrace_put_text(to, b'"a":{"' if is_first else b',"')
+        to[0] = USAGE_LETTERS[i]
+        to = put_signed(etrace_put_text(to + 1, b'":'), value)
+        is_first = False
+    out.len = (to if is_first else etrace_put_text(to, b"},")) - out.data
+    return 0
+
+
 cdef int put_status(Columns columns, Buffer *out, u32 row) noexcept nogil:
     cdef s64 status = s16_of(columns, EXECUTIONS_STATUS)[row]
-    if put_text(out, b"],") < 0:
+    if put_text(out, b"],") < 0 or put_usage(columns, out, row) < 0:
         return -1
     if status != NONE and (put_number(out, b'"!":', status) < 0 or put_text(out, b",") < 0):
         return -1

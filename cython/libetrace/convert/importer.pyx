@@ -92,6 +92,8 @@ cdef class Importer:
         names = set()
         if self.draft.n_pattern_bytes > 0:
             names |= {"patterns", "pattern_bits"}
+        if self.draft.has_usage:
+            names.add("usage")
         if self.draft.has_wrappers:
             names.add("wrappers")
         if self.draft.has_links:

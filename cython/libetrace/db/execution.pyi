@@ -6,7 +6,7 @@ from typing_extensions import Unpack
 from libetrace.db.compilation import Compilation
 from libetrace.db.database import Groups, OpenConditions
 from libetrace.db.open_file import Open
-from libetrace.db.values import Cid, CpuTime, Eid, Inherited
+from libetrace.db.values import Cid, CpuTime, Eid, Inherited, Usage
 
 @final
 class Execution:
@@ -49,6 +49,8 @@ class Execution:
     def return_code(self) -> int | None: ...
     @property
     def cpus(self) -> list[CpuTime]: ...
+    @property
+    def usage(self) -> Usage: ...
     @property
     def inherited(self) -> list[Inherited]: ...
     @property

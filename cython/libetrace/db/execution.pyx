@@ -9,14 +9,16 @@ import os.path
 
 cimport cython
 
+from libetrace.image.columns cimport S8
 from libetrace.image.mapped cimport NONE, Span
 from libetrace.db.compilation cimport make_compilation
 from libetrace.db.descendants cimport child_rows, descent_rows, find_open
 from libetrace.db.open_file cimport compare, make_open
 from libetrace.select.path_kinds cimport compilation_of, linked_of
 from libetrace.core.types cimport u32
+from libetrace.core.usage cimport N_USAGE, USAGE_LETTERS
 
-from libetrace.db.values import Cid, CpuTime, Eid, Inherited
+from libetrace.db.values import Cid, CpuTime, Eid, Inherited, Usage
 
 
 # `row` is one of the table: the caller checked it.
@@ -189,6 +191,16 @@ cdef class Execution:
             CpuTime(columns.cpu.at[i], columns.cpu_ns.at[i]) for i in range(span.first, span.last)
         ]
 
+    @property
+    def usage(self):
+        """CPU time, memory and I/O of it; None where they are not known."""
+        cdef S8 *columns = self.columns.usage
+        cdef int i
+        if self.row >= columns[0].n:
+            return Usage(*[None] * N_USAGE)
+        found = [columns[i].at[self.row] for i in range(N_USAGE)]
+        return Usage(*[None if value == NONE else value for value in found])
+
     # ---- files ----
 
     @property
@@ -354,6 +366,10 @@ cdef class Execution:
         if tells_inherited(self.columns):
             out["h"] = [{"d": fd, "p": path, "m": mode} for fd, path, mode in self.inherited]
         out["u"] = [{"c": cpu, "t": time} for cpu, time in self.cpus]
+        used = {chr(USAGE_LETTERS[i]): value for i, value in enumerate(self.usage)
+                if value is not None}
+        if used:
+            out["a"] = used
         if self.return_code is not None:
             out["!"] = self.return_code
         out["o"] = [file.json() for file in self.opens]

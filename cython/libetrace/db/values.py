@@ -27,6 +27,18 @@ class CpuTime(NamedTuple):
     timestamp: int
 
 
+class Usage(NamedTuple):
+    """What an execution used; None where it is not known. Children are not included."""
+
+    user_ns: int | None
+    system_ns: int | None
+    max_rss_bytes: int | None
+    rchar_bytes: int | None
+    wchar_bytes: int | None
+    n_voluntary_switches: int | None
+    n_forced_switches: int | None
+
+
 class Inherited(NamedTuple):
     """A file that an execution began with: descriptor, resolved path, access (0, 1 or 2)."""
 

@@ -33,6 +33,7 @@ cdef struct Draft:
     Buffer mounters  # Reference of each mount
     s64 n_pattern_bytes  # of an execution; NONE: no execution has patterns
     bint has_wrappers
+    bint has_usage  # some entry has the key a
     bint has_links
     bint has_compilations
     bint tells_last  # some entry has the key h

@@ -32,7 +32,8 @@ from libetrace.image.schema cimport (
     MOUNTS_TYPE, N_COLUMNS, OPENS_EXECUTION, OPENS_ORIGINAL, OPENS_PATH, PATHS_OPENS_START,
     PATHS_STRING, PATH_OPENS_OPEN, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
     RESPONSE_FILES_CONTENT, RESPONSE_FILES_PATH, STRINGS_BYTES, STRINGS_START,
-    UNREAD_RESPONSE_FILES_EXECUTION, UNREAD_RESPONSE_FILES_STRING, WRAPPERS_EXECUTION,
+    UNREAD_RESPONSE_FILES_EXECUTION, UNREAD_RESPONSE_FILES_STRING, USAGE_USER_NS,
+    WRAPPERS_EXECUTION,
 )
 
 #: column -> a column of the table whose rows it numbers; NONE (-1) is allowed where it has a sign
@@ -188,6 +189,8 @@ cdef int check_lengths(Columns columns, image, schema) except -1:
     if columns.data[WRAPPERS_EXECUTION] != NULL \
             and columns.length[WRAPPERS_EXECUTION] != n_executions:
         raise wrong(image, schema[WRAPPERS_EXECUTION], "rows")
+    if columns.data[USAGE_USER_NS] != NULL and columns.length[USAGE_USER_NS] != n_executions:
+        raise wrong(image, schema[USAGE_USER_NS], "rows")
     if columns.data[PATTERN_BITS_BITS] != NULL and columns.length[PATTERN_BITS_BITS] != n_bits:
         raise wrong(image, schema[PATTERN_BITS_BITS], "rows")
     return 0

@@ -21,7 +21,9 @@ from libetrace.core.errors import Error
 
 MAGIC = b"ETRACEDB"
 #: readers refuse newer schemas; incremented when a column changes its meaning
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+#: what older images lack are tables that may be missing (4: usage)
+OLDEST_SCHEMA = 3
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
 SCHEMA = Path(__file__).with_name("schema.json")
@@ -265,8 +267,8 @@ def _read_head(data: memoryview) -> tuple[int, int]:
             f"schema {schema}, and this etrace reads up to {SCHEMA_VERSION}",
             "use a newer etrace, or make the image again: cas cache",
         )
-    if schema < SCHEMA_VERSION:
-        raise ImageError(f"schema {schema} is older than {SCHEMA_VERSION}")
+    if schema < OLDEST_SCHEMA:
+        raise ImageError(f"schema {schema} is older than {OLDEST_SCHEMA}")
     if n_header > MAX_HEADER_BYTES:
         raise ImageError(f"a header of {n_header} bytes: at most {MAX_HEADER_BYTES} are allowed")
     if n_file != len(data) or HEAD.size + n_header > n_file:

@@ -2,6 +2,7 @@
 # The columns of an open image as C arrays. Nothing is checked when an image is opened: whoever
 # takes a row number out of a column checks it, by the functions below or in the loop of a kernel.
 from libetrace.core.types cimport s64, u64
+from libetrace.core.usage cimport N_USAGE
 from libetrace.image.columns cimport S2, S4, S8, U1, U4, U8, Columns
 
 cdef enum:
@@ -90,6 +91,7 @@ cdef class Mapped:
     cdef U1 definition_is_undef
     cdef U4 header
     cdef U4 compiled_object
+    cdef S8 usage[N_USAGE]
     cdef S4 wrapper
     cdef U4 pattern
     cdef U1 pattern_bits

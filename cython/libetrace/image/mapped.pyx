@@ -28,7 +28,7 @@ from libetrace.image.schema cimport (
     LINKED_PATH, LINKED_TYPE, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS,
     OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PATHS_MODE, PATHS_OPENS_START,
     PATHS_STRING, PATH_OPENS_OPEN, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
-    STRINGS_BYTES, STRINGS_START, WRAPPERS_EXECUTION,
+    STRINGS_BYTES, STRINGS_START, USAGE_USER_NS, WRAPPERS_EXECUTION,
 )
 
 HINT = "make it again: cas cache"
@@ -245,6 +245,9 @@ cdef void bind_compilations(Mapped c) noexcept:
 
 
 cdef void bind_products(Mapped c) noexcept:
+    cdef int i
+    for i in range(N_USAGE):
+        c.usage[i] = s8_in(c.columns, USAGE_USER_NS + i)
     c.linked_execution = u4_in(c.columns, LINKED_EXECUTION)
     c.linked_path = u4_in(c.columns, LINKED_PATH)
     c.linked_type = u1_in(c.columns, LINKED_TYPE)

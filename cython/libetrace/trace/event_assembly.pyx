@@ -10,7 +10,7 @@ from libc.string cimport memcmp, memcpy, memset
 from libetrace.trace.events cimport (
     ETRACE_DATA_A, ETRACE_DATA_ENV, ETRACE_EV_DUP, ETRACE_EV_MOUNT,
     ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_RENAME2FROM, ETRACE_EV_SYMLINK,
-    ETRACE_EV_UMOUNT, ETRACE_EV_UPID, ETRACE_MAX_DATA,
+    ETRACE_EV_UMOUNT, ETRACE_EV_UPID, ETRACE_EV_USAGE, ETRACE_MAX_DATA,
 )
 from libetrace.trace.line_grammar cimport (
     CONT, CONT_END, END_OF_ARGS, FIRST_DATA, NO_CODE, Form, forms,
@@ -18,11 +18,12 @@ from libetrace.trace.line_grammar cimport (
 from libetrace.core.memory cimport arena_take, buffer_add, buffer_free, buffer_reserve
 from libetrace.core.interned cimport NO_NAME, names_intern
 from libetrace.trace.event_model cimport (
-    CLOEXEC, DEAD, EMPTIES, EXCHANGES, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN, Assembly,
-    Event, MountCall, Program, Text,
+    CLOEXEC, DEAD, EMPTIES, EXCHANGES, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN,
+    Assembly, Event, MountCall, Program, Text, UsageSums,
 )
 from libetrace.trace.report cimport BAD_STRING, INCOMPLETE, STRAY_STRING, UNKNOWN_TAG, report_add
 from libetrace.core.scan cimport etrace_decimal
+from libetrace.core.usage cimport N_USAGE
 from libetrace.core.types cimport s32, u8, u64
 
 cdef extern from "etrace/events.h" nogil:
@@ -233,6 +234,15 @@ cdef int fill_mount(Chunk *chunk, Event *event, s64 flags) noexcept nogil:
     return 0
 
 
+cdef int fill_usage(Chunk *chunk, Event *event, const s64 *numbers) noexcept nogil:
+    cdef UsageSums *usage = <UsageSums *>arena_take(chunk.arena, sizeof(UsageSums))
+    if usage == NULL:
+        return -1
+    memcpy(usage.values, numbers, N_USAGE * sizeof(s64))
+    event.payload.usage = usage
+    return 0
+
+
 # Whether a file is empty or new after an Open with these flags.
 cdef inline bint empties(s64 flags) noexcept nogil:
     if flags & O_PATH:
@@ -259,6 +269,8 @@ cdef int fill_event(Chunk *chunk, Event *event, Assembly *assembly,
         return fill_program(chunk, event, assembly, numbers[0])
     elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT):
         return fill_mount(chunk, event, numbers[0])
+    elif event.kind == ETRACE_EV_USAGE:
+        return fill_usage(chunk, event, numbers)
     elif event.kind == ETRACE_EV_UPID:
         event.fd = <s32>NO_NAME
     return 0

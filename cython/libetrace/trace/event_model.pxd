@@ -4,6 +4,7 @@ from libetrace.trace.events cimport ETRACE_MAX_DATA
 from libetrace.core.memory cimport Arena, Buffer
 from libetrace.core.interned cimport Names
 from libetrace.trace.report cimport Report
+from libetrace.core.usage cimport N_USAGE
 from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
 
 cdef enum:
@@ -35,6 +36,11 @@ cdef struct MountCall:
     u64 flags
 
 
+# Usage: since the process was made; -1: not known.
+cdef struct UsageSums:
+    s64 values[N_USAGE]
+
+
 cdef struct NamePair:
     u32 first
     u32 second
@@ -45,6 +51,7 @@ cdef union Payload:
     s64 number  # SchedFork: child; SysClone: flags; Exit: status; UPID: upid
     Program *program
     MountCall *mount
+    UsageSums *usage
 
 
 cdef struct Event:

@@ -15,6 +15,7 @@ cdef extern from "etrace/events.h" nogil:
         ETRACE_EV_SYS_CLONE
         ETRACE_EV_SYS_CLONE_FAILED
         ETRACE_EV_EXIT
+        ETRACE_EV_USAGE
         ETRACE_EV_OPEN
         ETRACE_EV_CLOSE
         ETRACE_EV_PIPE
@@ -74,5 +75,5 @@ cdef extern from "etrace/events.h" nogil:
         unsigned char n_args
         unsigned char n_data
         unsigned char bare
-        etrace_arg_def args[5]
+        etrace_arg_def args[7]
         unsigned char data[3]

@@ -2,9 +2,10 @@
 # Rows of the executions of one process.
 from libetrace.trace.descriptors cimport Descriptors, OpenLog
 from libetrace.core.memory cimport Buffer
-from libetrace.trace.event_model cimport Program
+from libetrace.trace.event_model cimport Program, UsageSums
 from libetrace.image.schema cimport N_COLUMNS
 from libetrace.trace.trace cimport Trace
+from libetrace.core.usage cimport N_USAGE
 from libetrace.core.types cimport s64, u32, u64
 
 
@@ -12,6 +13,7 @@ from libetrace.core.types cimport s64, u32, u64
 cdef struct Start:
     s64 time
     const Program *program
+    const UsageSums *usage  # the last that it tells, NULL: none
     u64 child
     u64 cpu
 
@@ -37,6 +39,7 @@ cdef struct Builder:
     Buffer kept  # u8 for each record
     u64 fold_bytes  # of records, at which they are folded
     Buffer starts
+    s64 used[N_USAGE]  # by the executions of the process at hand that have their rows
     Buffer columns[N_COLUMNS]  # rows so far; strings are numbers of paths
 
 

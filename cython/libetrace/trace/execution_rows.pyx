@@ -12,10 +12,11 @@ from libetrace.trace.descriptors cimport (
     descriptors_end, descriptors_free, descriptors_init,
 )
 from libetrace.image.column_builder cimport NONE, add8, add16, add32, add64
-from libetrace.trace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK
+from libetrace.trace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_USAGE
 from libetrace.trace.inherited cimport find_inherited
 from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
-from libetrace.trace.event_model cimport ACCESS, IS_CLONE, Event
+from libetrace.trace.event_model cimport ACCESS, IS_CLONE, Event, UsageSums
+from libetrace.core.usage cimport MAX_RSS, N_USAGE
 from libetrace.core.spill cimport Spill, spill_step
 from libetrace.image.schema cimport (
     ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS,
@@ -25,7 +26,7 @@ from libetrace.image.schema cimport (
     EXECUTIONS_OPENS_START, EXECUTIONS_PARENT, EXECUTIONS_READERS_START, EXECUTIONS_START_NS,
     EXECUTIONS_STATUS, EXECUTIONS_UPID, INHERITED_DESCRIPTOR, INHERITED_EXECUTION, INHERITED_MODE,
     INHERITED_PATH, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_ORIGINAL,
-    OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PIPE_READERS_EXECUTION,
+    OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PIPE_READERS_EXECUTION, USAGE_USER_NS,
 )
 from libetrace.trace.trace cimport (
     FACTS, NO_PROCESS, PATH, STRING, Path, Process, Wanted, find_process, has_rows,
@@ -93,6 +94,7 @@ cdef int start_execution(Builder *builder, s64 time, const Program *program) noe
     cdef Start start
     start.time = time
     start.program = program
+    start.usage = NULL
     start.child = n_rows(builder, CHILDREN_UPID, sizeof(s64))
     start.cpu = n_rows(builder, CPUS_CPU, sizeof(u32))
     return buffer_add(&builder.starts, &start, sizeof(start))
@@ -102,6 +104,11 @@ cdef int add_cpu(Builder *builder, const Event *event) noexcept nogil:
     if add32(&builder.columns[CPUS_CPU], <s32>event.cpu) < 0:
         return -1
     return add64(&builder.columns[CPUS_TIME_NS], event.time - builder.trace.start)
+
+
+cdef void note_usage(Builder *builder, const Event *event) noexcept nogil:
+    cdef Start *starts = <Start *>builder.starts.data
+    starts[builder.starts.len / sizeof(Start) - 1].usage = event.payload.usage
 
 
 cdef s32 row_of_child(const Trace *trace, s64 upid) noexcept nogil:
@@ -149,10 +156,12 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
         elif event.kind == ETRACE_EV_SCHED_FORK:
             if add_child(builder, event, before) < 0:
                 return -1
+        elif event.kind == ETRACE_EV_USAGE:
+            note_usage(builder, event)
         elif not is_grouped and apply_event(builder.trace, &builder.table, number, index, event,
                                             before) < 0:
             return -1
-        if is_first or event.cpu != cpu:
+        if event.kind != ETRACE_EV_USAGE and (is_first or event.cpu != cpu):
             cpu = event.cpu
             is_first = False
             if add_cpu(builder, event) < 0:
@@ -503,6 +512,27 @@ cdef int add_numbers(Builder *builder, const Process *process, u32 index,
     return add16(&columns[EXECUTIONS_STATUS], <s16>status)
 
 
+# What an execution used of one thing: since the last one of the process that the trace tells of.
+cdef s64 used_by(Builder *builder, const UsageSums *usage, int which) noexcept nogil:
+    cdef s64 sum = NONE if usage == NULL else usage.values[which]
+    cdef s64 before = builder.used[which]
+    if which == MAX_RSS or sum == NONE or sum < before:
+        return sum if which == MAX_RSS else NONE
+    builder.used[which] = sum
+    return sum - before
+
+
+# The row of `usage`, in a trace that tells of any.
+cdef int add_usage(Builder *builder, const Start *start) noexcept nogil:
+    cdef int i
+    if not builder.trace.n_kinds_seen[<int>ETRACE_EV_USAGE]:
+        return 0
+    for i in range(N_USAGE):
+        if add64(&builder.columns[USAGE_USER_NS + i], used_by(builder, start.usage, i)) < 0:
+            return -1
+    return 0
+
+
 # Where the lists of the execution end, in rows of this part.
 cdef int end_lists(Builder *builder, const Start *start) noexcept nogil:
     cdef Buffer *columns = builder.columns
@@ -524,7 +554,7 @@ cdef int add_execution(Builder *builder, u32 number, u32 index) noexcept nogil:
     cdef const Process *process = &builder.trace.processes[number]
     cdef const Start *start = &(<const Start *>builder.starts.data)[index]
     cdef u32 row = process.first_execution + index
-    if add_numbers(builder, process, index, start) < 0 \
+    if add_numbers(builder, process, index, start) < 0 or add_usage(builder, start) < 0 \
             or add_program(builder, process, start.program) < 0 \
             or add_readers(builder, row) < 0 or add_inherited(builder, number, index, row) < 0:
         return -1
@@ -536,6 +566,7 @@ cdef const Key *find_records(Builder *builder, u32 number, const Buffer **record
     builder.records.len = builder.starts.len = 0
     builder.fold_bytes = least_bytes(builder)
     builder.next_wanted = 0
+    memset(builder.used, 0, sizeof(builder.used))
     if walk(builder, number) < 0:
         return NULL
     records[0] = &builder.records

@@ -5,7 +5,7 @@ from libc.string cimport memcmp, memcpy, memset, strlen
 
 from libetrace.trace.events cimport (
     ETRACE_DATA_MS, ETRACE_DATA_MX, ETRACE_DATA_SR, ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK,
-    ETRACE_EV_SYS_CLONE, etrace_arg_def, etrace_data_def, etrace_event_def,
+    ETRACE_EV_SYS_CLONE, ETRACE_EV_USAGE, etrace_arg_def, etrace_data_def, etrace_event_def,
 )
 from libetrace.core.scan cimport (
     etrace_decimal, etrace_digits8, etrace_equal, etrace_load16, etrace_load64,
@@ -80,7 +80,7 @@ cdef void init_form(u32 event) noexcept:
         arg.is_unsigned = source.args[i].is_unsigned
         arg.is_optional = is_optional(arg.size_of, source)
         arg.is_wide = arg.size_of < 0 and event in (
-            ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE)
+            ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE, ETRACE_EV_USAGE)
 
 
 cdef void init_forms() noexcept:
@@ -189,6 +189,15 @@ cdef const char *parse_in_order(const Form *form, const char *text, const char *
     return text
 
 
+# Whether every number of a Usage is one that can be, or -1.
+cdef bint is_usage(const Form *form, const Values *values) noexcept nogil:
+    cdef u32 i
+    for i in range(form.n_args):
+        if values.numbers[i] < -1:
+            return False
+    return True
+
+
 # Reads what follows the bar of an event line; returns where it ends, NULL when it is not well formed.
 # The line ends at `end` or at a newline before it.
 cdef const char *parse_arguments(u32 event, const char *text, const char *end,
@@ -204,5 +213,7 @@ cdef const char *parse_arguments(u32 event, const char *text, const char *end,
     if event == ETRACE_EV_SCHED_FORK and values.numbers[0] <= 0:
         return NULL
     if form.is_bare and values.numbers[0] < 0:
+        return NULL
+    if event == ETRACE_EV_USAGE and not is_usage(form, values):
         return NULL
     return after

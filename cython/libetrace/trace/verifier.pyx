@@ -13,6 +13,7 @@ from libetrace.trace.events cimport (
     ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_RENAME2FROM,
     ETRACE_EV_RENAME_FAILED, ETRACE_EV_RENAME_FROM, ETRACE_EV_RENAME_TO, ETRACE_EV_SCHED_FORK,
     ETRACE_EV_SYS_CLONE, ETRACE_EV_SYS_CLONE_FAILED, ETRACE_EV_UMOUNT, ETRACE_EV_UMOUNT_FAILED,
+    ETRACE_EV_USAGE,
 )
 from libetrace.trace.inherited cimport (
     Follower, add_wanted, follow, follow_exec, follow_fork, follower_init,
@@ -189,13 +190,13 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
     cdef Event *event = process.first
     cdef Follower follower
     cdef Event *before = NULL
-    cdef Event *run = NULL  # first of the Close and Comm events with one stamp up to here
+    cdef Event *run = NULL  # first of the Close, Comm and Usage events with one stamp up to here
     cdef u64 clean = 0
     cdef u32 n_steps = 0
     follower_init(&follower)
     while event != NULL:
         note_neighbours(before, event)
-        if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM):
+        if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM, ETRACE_EV_USAGE):
             if run == NULL or run.time != event.time:
                 run = event
         else:

@@ -17,9 +17,9 @@
 #define ETRACE_END_SUFFIX "_end" /* after a tag: ends a string that was printed in numbered parts */
 #define ETRACE_END_OF_ARGS "End_of_args" /* ends the argument list of New_proc */
 
-#define ETRACE_MAX_ARGS 5
+#define ETRACE_MAX_ARGS 7
 #define ETRACE_MAX_DATA 3
-#define ETRACE_MAX_VALUES 3
+#define ETRACE_MAX_VALUES 7
 
 /* One event line. The comment lists the values a caller gives and the strings. */
 enum etrace_event {
@@ -28,6 +28,7 @@ enum etrace_event {
 	ETRACE_EV_SYS_CLONE, /* flags; - */
 	ETRACE_EV_SYS_CLONE_FAILED, /* -; - */
 	ETRACE_EV_EXIT, /* status; - */
+	ETRACE_EV_USAGE, /* user, system, maxrss, rchar, wchar, voluntary, forced; - */
 	ETRACE_EV_OPEN, /* flags, mode, fd; FN FO */
 	ETRACE_EV_CLOSE, /* fd; - */
 	ETRACE_EV_PIPE, /* fd1, fd2, flags; - */
@@ -167,6 +168,20 @@ static const struct etrace_event_def etrace_event_defs[ETRACE_N_EVENTS] = {
 		.n_args = 1,
 		.args = {
 			{ "status=", 7, -1, 1 },
+		},
+	},
+	{
+		.tag = "Usage",
+		.tag_len = 5,
+		.n_args = 7,
+		.args = {
+			{ "user=", 5, -1, 0 },
+			{ "system=", 7, -1, 0 },
+			{ "maxrss=", 7, -1, 0 },
+			{ "rchar=", 6, -1, 0 },
+			{ "wchar=", 6, -1, 0 },
+			{ "voluntary=", 10, -1, 0 },
+			{ "forced=", 7, -1, 0 },
 		},
 	},
 	{
