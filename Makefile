@@ -11,11 +11,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 BIN := $(VENV)/bin
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' etrace/__init__.py)
 SOURCES := $(shell find etrace cython native completions docs/man kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel docs release-check reproducible demo test pytest sanitize test-bare test-bare-all test-install test-install-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows docs release-check reproducible demo test pytest sanitize test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -56,6 +57,14 @@ wheel: ## a wheel and a source distribution for PyPI, in build/packages/wheel
 deb rpm arch wheel: build
 	@build-aux/setup $@ $(VENV)
 	$(BIN)/python build-aux/packages.py $@ --output build/packages/$@
+
+windows: ## windows-tracer.exe for x86-64 and i686, in build/windows
+	@build-aux/setup windows $(VENV)
+	$(MAKE) -C native/windows OUT=$(abspath build/windows) VERSION=$(VERSION)
+
+test-windows: build ## the tracer for Windows, under Wine; a part of make test
+	@build-aux/setup windows $(VENV)
+	$(BIN)/pytest $(PYTEST_ARGS) tests/windows
 
 docs: build ## the site of these documents, the commands and the library, in build/website/site
 	@build-aux/setup docs $(VENV)

@@ -18,6 +18,7 @@ TOP = Path(__file__).resolve().parents[1]
 LAYERS = {
     "kmod/src": (".", "record", "task", "event", "probe", "session"),
     "native/ptrace": (".", "output", "task", "response", "event", "session"),
+    "native/windows": ("text", "trace"),
 }
 INCLUDE = re.compile(r'^#include "(.+)"$', re.M)
 

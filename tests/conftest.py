@@ -23,7 +23,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep on one worker what shares fixtures: the tests of a file, and all real builds.
+    """Keep on one worker what shares fixtures: tests of a file, all real builds, all under Wine.
 
     pytest-xdist 3.8's own groups (xdist_group) do nothing with pytest 9.2.
     """
@@ -32,6 +32,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFixtures(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
-            return "oracles" if "/oracles/" in file else file
+            shared = (name for name in ("/oracles/", "/windows/") if name in file)
+            return next(shared, file)
 
     return ByFixtures(config, log)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What another process was started with, read from its memory before it runs. */
+#ifndef WINDOWS_PARAMETERS_H
+#define WINDOWS_PARAMETERS_H
+
+#include <windows.h>
+
+#include "text/buffer.h"
+
+struct parameters {
+	struct buffer directory;
+	struct buffer command_line;
+	struct buffer image; /* as it was asked for */
+	struct words environment;
+	unsigned long parent; /* process id of who made it */
+};
+
+/* False when the process cannot be read; `parent` is set wherever it is known. */
+bool parameters_read(struct parameters *out, HANDLE process, bool wants_environment);
+void parameters_free(struct parameters *parameters);
+
+#endif /* WINDOWS_PARAMETERS_H */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job object that has every process of the build, and tells of each new one. Windows gives the
+ * events of a process to one debugger only, so those that the build itself debugs tell us nothing;
+ * the job does. A thread reads what it tells.
+ */
+#ifndef WINDOWS_WATCH_H
+#define WINDOWS_WATCH_H
+
+#include <stdint.h>
+#include <windows.h>
+
+#include "trace/parameters.h"
+
+struct watched {
+	unsigned long pid;
+	HANDLE process; /* NULL: it was gone */
+	uint64_t time_ns;
+	bool is_read;
+	bool is_traced; /* the debug events had it */
+	struct buffer image;
+	struct parameters parameters;
+	struct watched *next;
+};
+
+struct watch {
+	HANDLE job;
+	HANDLE port;
+	HANDLE thread;
+	CRITICAL_SECTION lock;
+	struct watched *first, **end;
+	bool wants_environment;
+};
+
+/* Watch a process that does not run yet. False when it cannot be put into a job. */
+bool watch_begin(struct watch *watch, HANDLE process, bool wants_environment);
+typedef void watch_call(void *context, struct watched *watched);
+/* The debug events told of this process. */
+void watch_traced(struct watch *watch, unsigned long pid);
+/* End the thread, then call for each process that the debug events did not tell of, in order. */
+void watch_end(struct watch *watch, watch_call *call, void *context);
+
+#endif /* WINDOWS_WATCH_H */

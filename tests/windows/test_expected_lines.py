@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tracer against programs that tell what they were started with (programs/actor.c)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from wine import WINE, Done, Wine, plain, read_spec, told, windows_path
+
+SURROGATE = "\ud83d"
+
+
+class Traced:
+    """One run of the actor below the tracer, with all its outputs."""
+
+    def __init__(self, wine: Wine, actor: Path, folder: Path, *words: str) -> None:
+        self.folder, self.log = folder, folder / "log"
+        shutil.copy(actor, folder / "actor.exe")
+        env = {"ACTOR_LOG": windows_path(self.log)}
+        options = ("-d", "-o", "spec.json", "--nfsdb", "trace", "--")
+        self.done: Done = wine.trace(folder, *options, "actor.exe", *words, env=env)
+        self.items = read_spec(folder / "spec.json")
+        self.lines = (folder / "trace").read_bytes().splitlines()
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        return told(self.log)
+
+    def exits(self) -> list[int]:
+        """Return the statuses in the event lines, sorted."""
+        return sorted(int(line.rpartition(b"=")[2]) for line in self.lines if b"!Exit|" in line)
+
+
+@pytest.fixture
+def traced(wine: Wine, actor: Path, tmp_path: Path) -> Any:
+    """Run the actor with some words."""
+    return lambda *words: Traced(wine, actor, tmp_path, *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "n"),
+    [
+        pytest.param(("exit", "7"), 7, 1, id="one program"),
+        pytest.param(("run", "actor.exe", "exit", "3"), 3, 2, id="a child's status"),
+        pytest.param(("in", r"C:\windows", "actor.exe", "exit", "2"), 2, 2, id="its directory"),
+        pytest.param(("as", "renamed", "exit", "5"), 5, 2, id="another argument 0"),
+        pytest.param(("tree", "3", "2"), 0, 15, id="a tree of programs"),
+        pytest.param(("tree", "25", "1"), 0, 26, id="a deep tree"),
+        pytest.param(("leave",), 0, 3, id="children that outlive their parent"),
+        pytest.param(("kill",), 9, 2, id="a program that is ended"),
+        pytest.param(("job",), 4, 2, id="a job inside of the tracer's"),
+        pytest.param(("breakaway",), 4, 2, id="a program that leaves the job"),
+        pytest.param(("debug", "actor.exe", "exit", "5"), 5, 2, id="a debugger in the build"),
+        pytest.param(("debugged",), 1, 1, id="a program that asks for a debugger"),
+        pytest.param(("crash",), 5, 1, id="an access violation"),
+        pytest.param(("trap",), 6, 1, id="a breakpoint of the program"),
+        pytest.param(("raise", "e0000001"), 6, 1, id="an exception that the program handles"),
+        pytest.param(("raise", "40010005"), 6, 1, id="the exception of Ctrl-C"),
+    ],
+)
+def test_every_program_is_recorded_as_it_was_started(
+    traced: Any, words: tuple[str, ...], status: int, n: int
+) -> None:
+    run = traced(*words)
+    assert run.done.status == status, run.done
+    assert len(run.told) == n
+    by = lambda item: json.dumps(item, sort_keys=True)  # noqa: E731
+    assert sorted(plain(run.items), key=by) == sorted(run.told, key=by)
+    assert len(run.exits()) == n
+
+
+def test_programs_one_after_the_other_are_in_the_order_of_time(traced: Any) -> None:
+    run = traced("tree", "3", "2")
+    assert plain(run.items) == run.told
+    pids = [item["pid"] for item in run.items]
+    assert len(set(pids)) == 15
+    assert run.items[0]["ppid"] == "0"
+    assert {item["ppid"] for item in run.items[1:]} <= set(pids)
+    assert {item["function"] for item in run.items} == {"CreateProcess"}
+
+
+def test_a_thousand_programs_are_all_recorded(traced: Any) -> None:
+    run = traced("many", "1000")
+    assert run.done.status == 0, run.done
+    assert len(run.told) == len(run.items) == len(run.exits()) == 1001
+    upids = {line.partition(b",")[0] for line in run.lines if b"!New_proc|" in line}
+    assert len(upids) == 1001
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'actor.exe exit 0 "a b" c\d "e\\" "f\"g" h"i j"k ""',
+        r'actor.exe exit 0 \\server\share "x""y" """z""" \\"q r\\" a\\\"b',
+        '"actor.exe" exit 0\ttabs\t "tab\tin"  two  blanks',
+        "actor.exe exit 0 größe 日本語 \U0001f600 [x] {y} %PATH% 'single'",
+        "actor.exe exit 0 " + "long" * 1500,
+    ],
+)
+def test_arguments_are_those_of_microsofts_c_library(
+    wine: Wine, actor: Path, tmp_path: Path, line: str
+) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    (tmp_path / "build.txt").write_text(line)
+    env = {"ACTOR_LOG": windows_path(tmp_path / "log")}
+    done = wine.trace(
+        tmp_path, "-d", "-o", "spec.json", "--", "actor.exe", "line", "build.txt", env=env
+    )
+    assert done.status == 0, done
+    assert plain(read_spec(tmp_path / "spec.json")) == told(tmp_path / "log")
+    assert len(told(tmp_path / "log")) == 2
+
+
+def test_names_that_are_no_unicode_are_kept(wine: Wine, actor: Path, tmp_path: Path) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    env = {"ACTOR_LOG": windows_path(tmp_path / "log")}
+    done = wine.trace(
+        tmp_path, "-d", "-o", "spec.json", "--nfsdb", "t", "--", "actor.exe", "lone", env=env
+    )
+    assert done.status == 0, done
+    items = read_spec(tmp_path / "spec.json")
+    assert plain(items) == told(tmp_path / "log")
+    assert items[1]["arguments"][-1] == f"x{SURROGATE}y"
+    assert b"]x\xed\xa0\xbdy\n" in (tmp_path / "t").read_bytes()
+
+
+def test_directories_outside_of_ascii_are_kept(wine: Wine, actor: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "größe 日本"
+    folder.mkdir()
+    run = Traced(wine, actor, folder, "run", "actor.exe", "exit", "0")
+    assert plain(run.items) == run.told
+    assert run.items[0]["directory"] == windows_path(folder)
+
+
+def test_ctrl_c_ends_the_build_and_not_the_tracer(wine: Wine, actor: Path, tmp_path: Path) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    ours, theirs = pty.openpty()  # Wine has a console only where there is a terminal
+    with subprocess.Popen(
+        [WINE, wine.tracer, "-d", "-o", "spec.json", "--", "actor.exe", "control"],
+        cwd=tmp_path,
+        env={**wine.environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        _, error = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 8, error
+    assert len(read_spec(tmp_path / "spec.json")) == 1
+
+
+def test_an_exit_code_beyond_eight_bits_reaches_the_caller(
+    wine: Wine, actor: Path, tmp_path: Path
+) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    shutil.copy(wine.tracer, tmp_path / "tracer.exe")
+    (tmp_path / "check.cmd").write_bytes(
+        b"@tracer.exe -o spec.json --nfsdb trace -- actor.exe exit 74565\r\n"
+        b"@if errorlevel 74565 if not errorlevel 74566 exit 77\r\n"
+    )
+    done = wine.run(["cmd", "/c", "check.cmd"], tmp_path)
+    assert done.status == 77, done
+    assert b"!Exit|status=255\n" in (tmp_path / "trace").read_bytes()
+
+
+def test_nothing_is_left_when_the_command_cannot_be_started(wine: Wine, tmp_path: Path) -> None:
+    done = wine.trace(tmp_path, "--nfsdb", "trace", "-o", "spec.json", "--", "no-such-program")
+    assert done.status == 127
+    assert "cmd /c" in done.error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_tracer_leaves_nothing(wine: Wine, actor: Path, tmp_path: Path) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    shutil.copy(wine.tracer, tmp_path / "tracer.exe")
+    before = {path.name for path in tmp_path.iterdir()} | {"log"}
+    env = {"ACTOR_LOG": windows_path(tmp_path / "log")}
+    line = "tracer.exe -o spec.json --nfsdb trace -- actor.exe killer tracer.exe"
+    wine.run(["cmd", "/c", line], tmp_path, env=env)
+    assert {path.name for path in tmp_path.iterdir()} == before
