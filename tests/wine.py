@@ -43,7 +43,7 @@ def build_tracer(out: Path) -> Path:
     need(GCC, "gcc-mingw-w64-x86-64")
     need("i686-w64-mingw32-gcc", "gcc-mingw-w64-i686")
     done = subprocess.run(
-        ["make", "-C", TOP / "native/windows", f"OUT={out}", "VERSION=0.test"],
+        ["make", "-C", str(TOP / "native/windows"), f"OUT={out}", "VERSION=0.test"],
         capture_output=True,
         text=True,
         check=False,
@@ -55,7 +55,17 @@ def build_tracer(out: Path) -> Path:
 def build_program(source: Path, out: Path, *flags: str) -> Path:
     """Build a program of the tests for Windows."""
     compiler = need(GCC, "gcc-mingw-w64-x86-64")
-    command = [compiler, "-municode", "-O1", *WARNINGS, *flags, "-o", out, source, "-lntdll"]
+    command: list[str | Path] = [
+        compiler,
+        "-municode",
+        "-O1",
+        *WARNINGS,
+        *flags,
+        "-o",
+        out,
+        source,
+        "-lntdll",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out

@@ -123,6 +123,20 @@ def build_patterns(out: Path) -> Path:
     return program
 
 
+def build_windows(out: Path) -> Path:
+    """Build the target of the tracer for Windows: command lines, response files, JSON, UTF-16."""
+    program = out / "fuzz_windows"
+    text = TOP / "native/windows/text"
+    sources = [TOP / "tests/windows/programs/text.c", *sorted(text.glob("*.c"))]
+    sources.append(TOP / "native/format/etrace_format.c")
+    folders = [text, TOP / "native/format", TOP / "kmod/include"]
+    run_build(
+        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE, "-DFUZZ",
+         *(f"-I{folder}" for folder in folders), "-o", str(program), *map(str, sources)]
+    )  # fmt: skip
+    return program
+
+
 def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = None) -> None:
     """Run one command of a build; what it printed is the error."""
     beside = str(Path(sys.executable).parent)  # meson, ninja and cython of the same environment
@@ -215,6 +229,7 @@ TARGETS = {
     "parser": Target(build_parser, max_len=2000, runs=10_000_000, dictionary="parser.dict"),
     "xray": Target(build_xray, max_len=1024, runs=10_000_000),
     "patterns": Target(build_patterns, max_len=300, runs=5_000_000, dictionary="patterns.dict"),
+    "windows": Target(build_windows, max_len=600),
 }
 
 

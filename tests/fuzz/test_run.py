@@ -31,7 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # 20,000 runs are its end; on a loaded machine they take long
-@pytest.mark.parametrize("target", ["collect", "dwarf", "format", "parser", "patterns", "xray"])
+@pytest.mark.parametrize(
+    "target", ["collect", "dwarf", "format", "parser", "patterns", "windows", "xray"]
+)
 def test_a_short_run_finds_nothing(runner: ModuleType, target: str, folder: Path) -> None:
     figures = runner.fuzz(target, folder, runner.Limits(20_000, seconds=1000, input_seconds=60))
     assert figures.executions >= 20_000
