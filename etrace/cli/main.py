@@ -41,6 +41,12 @@ COMMANDS = (
     Command("stop", "etrace.cli.etrace.stop", "end the session and write its trace (root)"),
     Command("import", "etrace.cli.etrace.import_", "make a trace from another tool's log"),
     Command("summary", "etrace.cli.etrace.summary", "show a build on one page"),
+    Command(
+        "critical-path",
+        "etrace.cli.etrace.critical_path",
+        "show what the end of a build waited for, and what could shorten it",
+    ),
+    Command("timeline", "etrace.cli.etrace.timeline", "write a build for trace viewers"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",

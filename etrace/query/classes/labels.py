@@ -26,6 +26,8 @@ SHELLS = frozenset(b"sh bash dash ksh mksh zsh ash".split())
 MAKES = frozenset(b"make gmake ninja samu".split())
 #: options of make and ninja that take the next word; -j and -l do when it is a number
 MAKE_VALUES = frozenset(b"-C -f -I -o -W -t --directory --file".split())
+#: between gcc and ld, with the words of ld
+LINKERS_DRIVER = b"collect2"
 TEMPORARY = (b"/tmp/", b"/var/tmp/")
 MAX_WORDS = 40
 PID_MASK = (1 << 22) - 1
@@ -80,6 +82,8 @@ class Labels:
             return b""
         path = self._image.path_string(self._binary[row])
         tool = self._tools.identify(path, argv[0])
+        if program == LINKERS_DRIVER:
+            tool = self._tools["ld"]
         if tool is not None:
             return _work_of_tool(self._tools, tool, argv)
         if program in SHELLS:

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace critical-path`: what the end of a build waited for, and what could shorten it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from libetrace.image.file import Image
+
+from etrace.cli.ending import printable
+from etrace.cli.options.common import add_database, positive
+from etrace.cli.show.figures import count, seconds
+from etrace.cli.show.output import put
+from etrace.errors import UsageError
+from etrace.nfsdb.store import open_database
+from etrace.query.classes.labels import Labels
+from etrace.spec.database import NONE
+from etrace.timing.critical_path import Blocked, CriticalPath, Step, find_critical_path
+from etrace.timing.network import Reason
+from etrace.timing.what_if import Prediction, predict
+
+#: steps shorter than this part of the path are counted and not listed
+SHORT = 0.005
+N_OTHERS = 10
+WIDTH = 36
+
+
+def _factor(text: str) -> tuple[str, float]:
+    """Read `cc1=0.5`."""
+    name, equals, number = text.rpartition("=")
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = -1.0
+    if not name or not equals or not 0 <= factor < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not PROGRAM=FACTOR, for example cc1=0.5")
+    return name, factor
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `etrace critical-path`."""
+    add_database(parser)
+    parser.add_argument(
+        "place", metavar="DIR", nargs="?", type=Path, help="the same as --dbdir DIR"
+    )
+    parser.add_argument("--all", action="store_true", help="list short steps too")
+    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+    parser.add_argument(
+        "--what-if", type=_factor, action="append", default=[], metavar="PROGRAM=FACTOR",
+        help="how long the build would take if executions of PROGRAM took FACTOR of their time, "
+        "for example cc1=0.5; may be given several times",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=positive, metavar="N",
+        help="how long it would take with N jobs at once, as make -jN",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `etrace critical-path`."""
+    if args.place is not None and args.database is not None:
+        raise UsageError("two databases are given", "leave out DIR or --dbdir")
+    image = open_database(args.place or args.database)
+    found = find_critical_path(image)
+    asked = bool(args.what_if or args.jobs)
+    prediction = predict(image, dict(args.what_if), args.jobs) if asked else None
+    if args.json:
+        put(json.dumps(_record(image, found, prediction), indent=1) + "\n")
+        return 0
+    lines = _lines(image, found, prediction, with_all=args.all)
+    for line in lines:
+        print(printable(line))
+    return 0
+
+
+# ---- text ----
+
+
+def head_line(found: CriticalPath) -> str:
+    """Return the figures in the words of soong."""
+    return (
+        f"critical path {seconds(found.path_ns)}, elapsed {seconds(found.elapsed_ns)},"
+        f" perfect parallelism {found.perfect_parallelism:.0%}"
+    )
+
+
+def _lines(
+    image: Image, found: CriticalPath, prediction: Prediction | None, *, with_all: bool
+) -> Iterator[str]:
+    labels = Labels(image)
+    yield head_line(found)
+    if prediction is not None:
+        yield from ("", *_predicted(prediction))
+        return
+    if not found.steps:
+        return
+    yield ""
+    yield f"{'start':>9}  {'work':>9}  {'CPU':>9}  {'command':<{WIDTH}}  waited for"
+    shown = [s for s in found.steps if with_all or s.work_ns >= SHORT * found.path_ns]
+    for step in shown:
+        yield _step(image, labels, step)
+    rest = sum(s.work_ns for s in found.steps) - sum(s.work_ns for s in shown)
+    if len(shown) < len(found.steps):
+        n = count(len(found.steps) - len(shown), "shorter step")
+        yield f"{'':9}  {_short(rest):>9}  {'':9}  {n} (--all lists all)"
+    yield from _others(image, labels, found)
+
+
+def _short(time_ns: int | None) -> str:
+    return "-" if time_ns is None else seconds(time_ns)
+
+
+def _step(image: Image, labels: Labels, step: Step) -> str:
+    times = f"{_short(step.start_ns):>9}  {_short(step.work_ns):>9}  {_short(step.cpu_ns):>9}"
+    notes = [_why(image, step)] if step.reason else []
+    notes += [f"blocked by {each.by} {seconds(each.time_ns)}" for each in step.blocked]
+    return f"{times}  {labels.of(step.execution):<{WIDTH}}  {'; '.join(notes)}".rstrip()
+
+
+def _why(image: Image, step: Step) -> str:
+    if step.reason is Reason.FILE:
+        return os.fsdecode(image.path_string(step.path).rpartition(b"/")[2])
+    names = {Reason.FORK: "its parent", Reason.CHILD: "its child", Reason.PIPE: "its pipe"}
+    return names.get(step.reason or Reason.SAME, "its exec")
+
+
+def _others(image: Image, labels: Labels, found: CriticalPath) -> Iterator[str]:
+    """Yield the longest commands that start none and are not on the path, the least slack first."""
+    executions, on_path = image["executions"], set(found.executions)
+    start, binary = executions["children.start"], executions["binary"]
+    rows = [
+        row for row in range(executions.n_rows)
+        if binary[row] != NONE and row not in on_path and start[row] == start[row + 1]
+    ]  # fmt: skip
+    if not rows:
+        return
+    rows.sort(key=lambda row: -executions["elapsed_ns"][row])
+    yield ""
+    yield f"{'slack':>9}  {'elapsed':>9}  longest commands that are not on the path"
+    for row in sorted(rows[:N_OTHERS], key=found.slack_ns.__getitem__):
+        elapsed = seconds(executions["elapsed_ns"][row])
+        yield f"{seconds(found.slack_ns[row]):>9}  {elapsed:>9}  {labels.of(row)}"
+
+
+def _predicted(it: Prediction) -> Iterator[str]:
+    change = it.ordered_ns / it.traced_ns - 1 if it.traced_ns else 0.0
+    yield f"{'traced':<24}{seconds(it.traced_ns):>11}  {count(it.traced_jobs, 'job')} at once"
+    yield f"{'the same, simulated':<24}{seconds(it.simulated_ns):>11}  the model's error"
+    yield f"{'predicted':<24}{seconds(it.ordered_ns):>11}  {change:+.0%}, --jobs {it.n_jobs}"
+    if it.free_ns is not None:
+        is_shorter = it.free_ns < 0.99 * it.ordered_ns
+        better = "shorter" if is_shorter else "no shorter"
+        yield f"{'by dependencies alone':<24}{seconds(it.free_ns):>11}  {better} than make's order"
+    if it.n_unknown:
+        n = f"{it.n_unknown:,} of {count(it.n_executions, 'execution')}"
+        yield f"the CPU time of {n} is unknown: their elapsed time counts"
+
+
+# ---- JSON ----
+
+
+def _record(image: Image, found: CriticalPath, prediction: Prediction | None) -> dict[str, Any]:
+    labels = Labels(image)
+    record: dict[str, Any] = {
+        "critical_path_ns": str(found.path_ns),
+        "elapsed_ns": str(found.elapsed_ns),
+        "perfect_parallelism": found.perfect_parallelism,
+        "steps": [_step_record(image, labels, step) for step in found.steps],
+        "slack": [
+            {**_execution(image, row), "slack_ns": str(slack)}
+            for row, slack in enumerate(found.slack_ns)
+        ],
+    }
+    if prediction is not None:
+        record["prediction"] = {
+            name: str(value) if name.endswith("_ns") and value is not None else value
+            for name in Prediction.__slots__
+            for value in (getattr(prediction, name),)
+        }
+    return record
+
+
+def _execution(image: Image, row: int) -> dict[str, Any]:
+    executions = image["executions"]
+    return {"pid": executions["upid"][row], "idx": executions["index"][row]}
+
+
+def _step_record(image: Image, labels: Labels, step: Step) -> dict[str, Any]:
+    path = None if step.path == NONE else os.fsdecode(image.path_string(step.path))
+    return {
+        **_execution(image, step.execution),
+        "name": labels.of(step.execution),
+        "start_ns": str(step.start_ns),
+        "end_ns": str(step.end_ns),
+        "work_ns": str(step.work_ns),
+        "elapsed_ns": str(step.elapsed_ns),
+        "cpu_ns": None if step.cpu_ns is None else str(step.cpu_ns),
+        "after": step.reason and step.reason.name.lower(),
+        "file": path,
+        "blocked": [_blocked(each) for each in step.blocked],
+    }
+
+
+def _blocked(one: Blocked) -> dict[str, str]:
+    return {"by": one.by, "time_ns": str(one.time_ns)}

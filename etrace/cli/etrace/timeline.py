@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace timeline`: a build for trace viewers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from etrace.cli.options.common import add_database
+from etrace.cli.show.output import opened
+from etrace.errors import UsageError
+from etrace.nfsdb.store import open_database
+from etrace.timeline import chrome, perfetto
+from etrace.timeline.counters import counters
+from etrace.timeline.slices import Lanes, slices
+from etrace.timeline.time_trace import TimeTraces
+
+WRITERS = {"chrome": chrome.write, "perfetto": perfetto.write}
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `etrace timeline`."""
+    add_database(parser)
+    parser.add_argument(
+        "place", metavar="DIR", nargs="?", type=Path, help="the same as --dbdir DIR"
+    )
+    parser.add_argument(
+        "--to", choices=sorted(WRITERS), default="chrome",
+        help="format: chrome is JSON, which Perfetto, chrome://tracing and speedscope read; "
+        "perfetto is Perfetto's own, smaller, and needs the extra perfetto (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--lanes", choices=[each.value for each in Lanes], default=Lanes.TREE.value,
+        help="tree: each execution inside the one that started it; packed: only executions that "
+        "start no others, on as few lanes as possible (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE",
+        help="write to FILE, which appears whole or not at all (default: standard output)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `etrace timeline`."""
+    if args.place is not None and args.database is not None:
+        raise UsageError("two databases are given", "leave out DIR or --dbdir")
+    image = open_database(args.place or args.database)
+    found = slices(image, Lanes(args.lanes), TimeTraces(image))
+    with opened(args.output, image.path) as stream:
+        WRITERS[args.to](stream, found, counters(image))
+    return 0

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database -> the chain of executions that its end waited for, and the slack of all others.
+
+The chain is the longest one through the network of segments when nothing waits for a free slot: no
+number of processors makes the build shorter. The words of the head line are those of AOSP's soong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from libetrace.image.file import Image
+
+from etrace.spec.database import NONE
+from etrace.timing.network import Network, Reason, build_network
+from etrace.timing.schedule import Schedule, schedule, slacks
+from etrace.timing.usage import cpu_times
+
+#: what an execution was blocked by
+CHILD, PIPE, JOB_SLOT, UNKNOWN = "child", "pipe", "job slot", "unknown"
+BLOCKED_BY = {Reason.CHILD: CHILD, Reason.PIPE: PIPE}
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """How long an execution did not go on in the traced build, and what it waited for; ns."""
+
+    by: str
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One execution on the path, or one of its parts; times in ns.
+
+    `execution` is a row of `executions`. `start_ns` and `end_ns` are those of the part in the
+    traced build since the trace began, `work_ns` is what it adds to the path; `elapsed_ns` and
+    `cpu_ns` are those of the whole execution, `cpu_ns` None where unknown. `reason` says why it did
+    not begin before the step above it had ended; `path`, a row of `paths`, is the file of
+    Reason.FILE, else NONE.
+    """
+
+    execution: int
+    start_ns: int
+    end_ns: int
+    work_ns: int
+    elapsed_ns: int
+    cpu_ns: int | None
+    reason: Reason | None
+    path: int
+    blocked: tuple[Blocked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """The path, the earliest step first. `slack_ns` is by execution: 0 on the path."""
+
+    steps: tuple[Step, ...]
+    path_ns: int
+    elapsed_ns: int
+    slack_ns: tuple[int, ...]
+
+    @property
+    def executions(self) -> list[int]:
+        """Rows of `executions` on the path, in its order, each once."""
+        return list(dict.fromkeys(step.execution for step in self.steps))
+
+    @property
+    def perfect_parallelism(self) -> float:
+        """The path's part of the elapsed time; 1: more jobs at once cannot help."""
+        return self.path_ns / self.elapsed_ns if self.elapsed_ns else 1.0
+
+
+def find_critical_path(image: Image) -> CriticalPath:
+    """Return the critical path of a build. EtraceError for a damaged database."""
+    network = build_network(image)
+    found = schedule(network)
+    steps = tuple(_Steps(image, network, found).all())
+    starts, ends = network.begin_ns, network.end_ns
+    elapsed = max(ends) - min(starts) if ends else 0
+    slack = _slack_of_executions(image, network, found)
+    return CriticalPath(steps, found.elapsed_ns, elapsed, slack)
+
+
+def _slack_of_executions(image: Image, network: Network, found: Schedule) -> tuple[int, ...]:
+    least: dict[int, int] = {}
+    for segment, slack in enumerate(slacks(network, found, network.work_ns)):
+        row = network.execution[segment]
+        least[row] = min(least.get(row, round(slack)), round(slack))
+    return tuple(least.get(row, 0) for row in range(image["executions"].n_rows))
+
+
+def _chain(found: Schedule) -> list[int]:
+    """Return the segments on the longest chain, the first one first."""
+    chain: list[int] = []
+    at = max(range(len(found.end)), key=found.end.__getitem__, default=NONE)
+    while at != NONE:
+        chain.append(at)
+        at = found.waited_for[at]
+    return chain[::-1]
+
+
+class _Steps:
+    """Joins the segments of a chain to steps: parts of one process that run one program.
+
+    What a process did before its first exec belongs to the program that it then executed.
+    """
+
+    def __init__(self, image: Image, network: Network, found: Schedule) -> None:
+        self.network, self.found, self.cpu = network, found, cpu_times(image)
+        self.executions = image["executions"]
+        self.waits: dict[int, dict[Reason, int]] = {}
+        for segment, reason in network.waited.items():
+            own = self.waits.setdefault(network.execution[segment], {})
+            time_ns = network.end_ns[segment] - network.begin_ns[segment]
+            own[reason] = own.get(reason, 0) + time_ns
+        self.link: tuple[Reason | None, int] = (None, NONE)
+        self.slot_ns = 0
+        self.told: set[int] = set()
+
+    def all(self) -> Iterator[Step]:
+        """Yield the steps; parts without work are left out, and the next one has their reason."""
+        part: list[int] = []
+        for segment in _chain(self.found):
+            if part and self._row(part[0]) != self._row(segment):
+                yield from self._step(part)
+                part = []
+            part.append(segment)
+        yield from self._step(part)
+
+    def _row(self, segment: int) -> int:
+        row = self.network.execution[segment]
+        upid, binary = self.executions["upid"], self.executions["binary"]
+        has_next = row + 1 < len(upid) and upid[row + 1] == upid[row]
+        return row + 1 if binary[row] == NONE and has_next else row
+
+    def _step(self, part: list[int]) -> Iterator[Step]:
+        network = self.network
+        if not part:
+            return
+        own = self._why(part[0])
+        if self.link[0] is not Reason.FILE:
+            self.link = own
+        row = self._row(part[0])
+        busy = [segment for segment in part if network.work_ns[segment]]
+        if busy:
+            cpu = self.cpu[row] if self.cpu is not None else NONE
+            yield Step(
+                execution=row,
+                start_ns=network.begin_ns[busy[0]],
+                end_ns=network.end_ns[busy[-1]],
+                work_ns=sum(network.work_ns[segment] for segment in busy),
+                elapsed_ns=self.executions["elapsed_ns"][row],
+                cpu_ns=None if cpu == NONE else cpu,
+                reason=self.link[0],
+                path=self.link[1],
+                blocked=tuple(self._blocked(row, cpu)),
+            )
+            self.link, self.slot_ns = (None, NONE), 0
+        self.slot_ns += sum(map(self._slot_wait, part))  # the job is the next step
+
+    def _why(self, segment: int) -> tuple[Reason | None, int]:
+        for other, reason, path in self.network.before[segment]:
+            if other == self.found.waited_for[segment]:
+                return reason, path
+        return None, NONE
+
+    def _blocked(self, row: int, cpu: int) -> Iterator[Blocked]:
+        """Yield what it waited for: children and pipes with the first step of an execution."""
+        waits = self.waits.pop(row, {})
+        known = sum(waits.values())
+        if self.slot_ns:
+            yield Blocked(JOB_SLOT, self.slot_ns)
+        yield from (Blocked(BLOCKED_BY[by], ns) for by, ns in waits.items() if ns > 0)
+        rest = self.executions["elapsed_ns"][row] - known - cpu
+        if cpu != NONE and row not in self.told and rest > 0:
+            yield Blocked(UNKNOWN, rest)
+        self.told.add(row)
+
+    def _slot_wait(self, segment: int) -> int:
+        """Return how long a job could have run and did not, while others of its kind ran."""
+        network = self.network
+        if network.job[segment] == NONE:
+            return 0
+        ready = max(network.end_ns[other] for other, _, _ in network.before[segment])
+        return max(network.begin_ns[segment] - ready, 0)

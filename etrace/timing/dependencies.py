@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database -> which job had to end before another could begin, because both used one file.
+
+A job is a child of a scheduler such as make; a leaf job has no scheduler below it. Of two uses of
+one file, of which at least one is a write, the earlier comes first: a read after a write, a write
+after a write, a write after a read. Jobs that overlapped in the traced build did not wait for each
+other. Devices and directories make no dependency (docs/dependencies.md).
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from libetrace.image.file import Image
+
+from etrace.spec.database import ACCESS, NONE, file_type
+from etrace.timing.processes import Processes
+
+
+class Dependency(NamedTuple):
+    """Process `after` waited for the end of process `before` because of `path`, a row of `paths`.
+
+    Both are children of one scheduler, or leaf jobs of any. `is_read` when `after` read what
+    `before` wrote.
+    """
+
+    before: int
+    after: int
+    path: int
+    is_read: bool
+
+
+class _File:
+    """Who used a file last, in the order of time."""
+
+    __slots__ = ("readers", "writer")
+
+    def __init__(self) -> None:
+        self.writer, self.readers = NONE, set[int]()
+
+    def use(self, process: int, *, is_write: bool) -> None:
+        """Take the next use."""
+        if is_write:
+            self.writer, self.readers = process, set()
+        else:
+            self.readers.add(process)
+
+
+def find_dependencies(
+    image: Image, processes: Processes, *, among_leaves: bool = False
+) -> list[Dependency]:
+    """Return the dependencies between jobs, each once, by the time of the later use.
+
+    Between the children of the scheduler that two processes have in common; `among_leaves` between
+    leaf jobs, whatever schedulers they have.
+    """
+    jobs_of = processes.leaf_jobs if among_leaves else processes.jobs_of_common
+    found: dict[tuple[int, int], Dependency] = {}
+    files: dict[int, _File] = {}
+    for path, process, is_write in _uses(image, processes):
+        file = files.setdefault(path, _File())
+        earlier = {file.writer} | (file.readers if is_write else set())
+        for other in earlier - {NONE, process}:
+            before, after = jobs_of(other, process)
+            if before == after or NONE in (before, after):
+                continue
+            if processes[before].end_ns <= processes[after].start_ns:
+                _keep(found, Dependency(before, after, path, not is_write))
+        file.use(process, is_write=is_write)
+    return list(found.values())
+
+
+def _keep(found: dict[tuple[int, int], Dependency], one: Dependency) -> None:
+    """Keep one dependency between two jobs, rather one by a read."""
+    kept = found.get(one[:2])
+    if kept is None or (one.is_read and not kept.is_read):
+        found[one[:2]] = one
+
+
+def _uses(image: Image, processes: Processes) -> Iterator[tuple[int, int, bool]]:
+    """Yield (path, process, whether it writes) of files that the build wrote, by time."""
+    opens = image["opens"]
+    paths, modes = opens["path"].tolist(), opens["mode"].tolist()
+    written = {path for path, mode in zip(paths, modes, strict=True) if mode & ACCESS}
+    written = {path for path in written if not image.path_string(path).startswith(b"/dev/")}
+    times, executions = opens["open_ns"], opens["execution"]
+    rows = [row for row, path in enumerate(paths) if path in written]
+    rows.sort(key=times.__getitem__)
+    for row in rows:
+        if not stat.S_ISDIR(file_type(modes[row])):
+            yield paths[row], processes.of_row[executions[row]], bool(modes[row] & ACCESS)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database -> the CPU time of its executions, where the capture recorded it."""
+
+from __future__ import annotations
+
+from libetrace.image.file import Image
+
+from etrace.spec.database import NONE
+
+
+def cpu_times(image: Image) -> list[int] | None:
+    """Return user and system time of each execution in ns, NONE where unknown; None without any."""
+    if "usage" not in image.tables:
+        return None
+    usage = image["usage"]
+    times = zip(usage["user_ns"], usage["system_ns"], strict=True)
+    return [NONE if NONE in pair else sum(pair) for pair in times]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace critical-path` and `etrace timeline`: what they print and write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from captured_builds import told_database
+from timing_builds import two_objects_and_a_link
+
+from etrace.cli.main import etrace
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> str:
+    """Directory of the database of two compilations and a link."""
+    told_database(tmp_path, two_objects_and_a_link())
+    return str(tmp_path)
+
+
+def test_the_path_is_a_table(build: str, capsys: pytest.CaptureFixture[str]) -> None:
+    slot = "blocked by job slot 0.000 s"
+    assert etrace(["critical-path", build]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "critical path 0.001 s, elapsed 0.001 s, perfect parallelism 75%",
+        "",
+        f"    start       work        CPU  {'command':<36}  waited for",
+        "  0.000 s    0.000 s          -  make prog",
+        f"  0.000 s    0.001 s          -  {'gcc b.c':<36}  its parent; {slot}",
+        f"  0.001 s    0.000 s          -  {'ld prog':<36}  b.o",
+        f"  0.001 s    0.000 s          -  {'make prog':<36}  its child",
+        "",
+        "    slack    elapsed  longest commands that are not on the path",
+        "  0.000 s    0.000 s  gcc a.c",
+    ]
+
+
+def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert etrace(["critical-path", "--json", "--jobs", "2", build]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["critical_path_ns"], record["elapsed_ns"]) == ("910000", "1210000")
+    assert record["steps"][1] == {
+        "pid": 3 << 22 | 3, "idx": 1, "name": "gcc b.c", "start_ns": "400000", "end_ns": "1000000",
+        "work_ns": "600000", "elapsed_ns": "600000", "cpu_ns": None, "after": "fork", "file": None,
+        "blocked": [{"by": "job slot", "time_ns": "300000"}],
+    }  # fmt: skip
+    assert record["prediction"] == {
+        "traced_ns": "1210000", "traced_jobs": 1, "simulated_ns": "1210000", "n_jobs": 2,
+        "ordered_ns": "910000", "free_ns": "910000", "n_executions": 8, "n_unknown": 8,
+    }  # fmt: skip
+
+
+def test_a_prediction(build: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert etrace(["critical-path", "--what-if", "gcc=0.5", "--dbdir", build]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "critical path 0.001 s, elapsed 0.001 s, perfect parallelism 75%",
+        "",
+        "traced                      0.001 s  1 job at once",
+        "the same, simulated         0.001 s  the model's error",
+        "predicted                   0.001 s  -37%, --jobs 1",
+        "by dependencies alone       0.001 s  no shorter than make's order",
+        "the CPU time of 8 of 8 executions is unknown: their elapsed time counts",
+    ]
+
+
+@pytest.mark.parametrize("text", ["cc1", "=2", "cc1=", "cc1=-1", "cc1=nan", "cc1=inf"])
+def test_a_factor_is_a_number(build: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        etrace(["critical-path", "--what-if", text, build])
+    assert ended.value.code == 2
+    assert "is not PROGRAM=FACTOR, for example cc1=0.5" in capsys.readouterr().err
+
+
+def test_a_timeline_appears_as_a_file(build: str, tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    assert etrace(["timeline", build, "--lanes", "packed", "-o", str(target)]) == 0
+    events = json.loads(target.read_bytes())["traceEvents"]
+    assert [e["name"] for e in events if e["ph"] == "X"] == ["gcc a.c", "gcc b.c", "ld prog"]
+
+
+@pytest.mark.parametrize("name", ["critical-path", "timeline"])
+def test_two_databases_are_refused(
+    build: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etrace([name, build, "--dbdir", build]) == 2
+    assert "two databases are given" in capsys.readouterr().err

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The critical path of builds whose times were worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from captured_builds import told_database
+from libetrace.image.file import Image
+from lua_database import write_processed_lua
+from timing_builds import US, a_pipeline, two_objects_and_a_link
+
+from etrace.nfsdb.store import open_database
+from etrace.query.classes.labels import Labels
+from etrace.timing.critical_path import Blocked, CriticalPath, Step, find_critical_path
+
+
+def told(image: Image, step: Step) -> tuple[object, ...]:
+    """Return a step as (name, from, to, work in us, reason, file)."""
+    times = (step.start_ns // US, step.end_ns // US, step.work_ns // US)
+    path = image.path_string(step.path).decode() if step.path >= 0 else ""
+    return (Labels(image).of(step.execution), *times, step.reason and step.reason.name, path)
+
+
+def by_name(image: Image, found: CriticalPath) -> dict[str, int]:
+    """Return the slack of each program in us."""
+    labels, programs = Labels(image), image["executions"]["binary"]
+    rows = (row for row, binary in enumerate(programs) if binary >= 0)
+    return {labels.of(row): found.slack_ns[row] // US for row in rows}
+
+
+def test_a_link_waits_for_the_longer_of_two_compilations(tmp_path: Path) -> None:
+    image = told_database(tmp_path, two_objects_and_a_link())
+    found = find_critical_path(image)
+    assert [told(image, step) for step in found.steps] == [
+        ("make prog", 0, 100, 100, None, ""),
+        ("gcc b.c", 400, 1000, 600, "FORK", ""),
+        ("ld prog", 1000, 1200, 200, "FILE", "/src/b.o"),
+        ("make prog", 1200, 1210, 10, "CHILD", ""),
+    ]
+    assert (found.path_ns, found.elapsed_ns) == (910 * US, 1210 * US)
+    assert found.perfect_parallelism == 910 / 1210
+    assert by_name(image, found) == {"make prog": 0, "gcc a.c": 300, "gcc b.c": 0, "ld prog": 0}
+
+
+def test_a_job_that_was_ready_waited_for_a_job_slot(tmp_path: Path) -> None:
+    found = find_critical_path(told_database(tmp_path, two_objects_and_a_link()))
+    assert [step.blocked for step in found.steps] == [(), (Blocked("job slot", 300 * US),), (), ()]
+
+
+def test_the_end_of_a_pipeline_waits_for_its_begin(tmp_path: Path) -> None:
+    image = told_database(tmp_path, a_pipeline())
+    found = find_critical_path(image)
+    assert [told(image, step) for step in found.steps] == [
+        ("sh -c gen | sort", 0, 100, 100, None, ""),
+        ("gen", 100, 700, 600, "FORK", ""),
+        ("sort", 700, 800, 100, "PIPE", ""),
+        ("sh -c gen | sort", 800, 820, 20, "CHILD", ""),
+    ]
+    assert [step.blocked for step in found.steps] == [
+        (Blocked("child", 690 * US),),
+        (),
+        (Blocked("pipe", 590 * US),),
+        (),
+    ]
+    assert (found.path_ns, found.elapsed_ns) == (820 * US, 820 * US)
+
+
+def test_the_lua_build_waits_for_its_largest_object(tmp_path: Path) -> None:
+    image = open_database(write_processed_lua(tmp_path / "lua"))
+    found = find_critical_path(image)
+    labels = Labels(image)
+    names = [labels.of(step.execution) for step in found.steps]
+    chain = ["make all", "gcc lvm.c", "cc1 lvm.c", "as lvm.o", "ar liblua.a", "ranlib liblua.a",
+             "gcc lua", "collect2 lua", "ld lua"]  # fmt: skip
+    assert [name for name in dict.fromkeys(names) if name in chain] == chain
+    files = [image.path_string(s.path).rpartition(b"/")[2] for s in found.steps if s.path >= 0]
+    assert files == [b"lvm.o", b"liblua.a", b"liblua.a"]
+    assert found.path_ns < found.elapsed_ns
+    assert sum(step.work_ns for step in found.steps) == found.path_ns
+    assert all(found.slack_ns[row] == 0 for row in found.executions)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of builds whose times were worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders import TraceBuilder
+from captured_builds import told_database
+from timing_builds import US, Story, two_directories, two_objects_and_a_link
+
+from etrace.errors import UsageError
+from etrace.timing.what_if import Prediction, predict
+
+MAKE, CC = (n << 22 | n for n in (1, 2))
+
+
+def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
+    found = predict(told_database(tmp_path, two_objects_and_a_link()), {}, 2)
+    assert found == Prediction(
+        traced_ns=1210 * US, traced_jobs=1, simulated_ns=1210 * US, n_jobs=2,
+        ordered_ns=910 * US, free_ns=910 * US, n_executions=8, n_unknown=8,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("factors", "n_jobs", "us"),
+    [
+        ({}, None, 1210),
+        ({}, 1, 1210),
+        ({"gcc": 0.5}, None, 760),
+        ({"gcc": 2}, 2, 100 + 1200 + 200 + 10),
+        ({"gcc": 0, "ld": 0}, 1, 110),
+        ({"make": 2, "ld": 0.5}, 8, 200 + 600 + 100 + 20),
+    ],
+)
+def test_times_and_jobs_change_what_a_build_takes(
+    tmp_path: Path, factors: dict[str, float], n_jobs: int | None, us: int
+) -> None:
+    image = told_database(tmp_path, two_objects_and_a_link())
+    assert predict(image, factors, n_jobs).ordered_ns == us * US
+
+
+def test_a_shell_orders_makes_that_share_no_file(tmp_path: Path) -> None:
+    found = predict(told_database(tmp_path, two_directories()), {}, 2)
+    assert (found.traced_ns, found.ordered_ns) == (640 * US, 640 * US)
+    assert found.free_ns == (10 + 300 + 10) * US  # before the jobs, both at once, after them
+
+
+def test_a_program_that_did_not_run_is_an_error(tmp_path: Path) -> None:
+    image = told_database(tmp_path, two_objects_and_a_link())
+    with pytest.raises(UsageError, match="no execution of 'gc'") as caught:
+        predict(image, {"gc": 2.0})
+    assert caught.value.hint == "did you mean gcc?"
+
+
+def _with_usage(user_us: int, elapsed_us: int) -> bytes:
+    story = Story()
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
+    story.at(100).fork(MAKE, CC).exec(CC, "/usr/bin/cc", ["cc", "-c", "a.c"])
+    used = {"user": user_us * US, "system": 0, "maxrss": 4096, "rchar": 1, "wchar": 1,
+            "voluntary": 1, "forced": 1}  # fmt: skip
+    end: TraceBuilder = story.at(100 + elapsed_us)
+    end.event(CC, "Usage", **used).at(end.clock_ns).exit(CC)
+    story.at(100 + elapsed_us).exit(MAKE)
+    return story.builder.trace()
+
+
+@pytest.mark.parametrize(("user_us", "us"), [(800, 900), (300, 1100)])
+def test_cpu_time_counts_for_what_computes_and_elapsed_time_for_what_sleeps(
+    tmp_path: Path, user_us: int, us: int
+) -> None:
+    found = predict(told_database(tmp_path, _with_usage(user_us, 1000)), {}, 1)
+    assert (found.ordered_ns, found.n_unknown) == (us * US, found.n_executions - 1)
