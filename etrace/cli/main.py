@@ -47,6 +47,7 @@ COMMANDS = (
         "show what the end of a build waited for, and what could shorten it",
     ),
     Command("timeline", "etrace.cli.etrace.timeline", "write a build for trace viewers"),
+    Command("serve", "etrace.cli.serve", "serve the queries of cas as JSON, and a page for them"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",

@@ -58,7 +58,7 @@ def meant(image: Image, names: Iterable[bytes]) -> set[bytes]:
 
 
 def _all(image: Image) -> set[bytes]:
-    rows = range(image["compilations"].n_rows)
+    rows = range(product(image, "compilations", "compilations").n_rows)
     return {path for row in rows for path in sources(image, row) + objects(image, row)}
 
 

@@ -13,6 +13,16 @@ from pathlib import Path
 import databases
 import pytest
 
+from etrace.cli.cas import program
+
+#: what a query needs to be told
+ASKED = {
+    "deps": ("/src/main.c",),
+    "moddeps": ("/src/main.c",),
+    "rdeps": ("/src/main.c",),
+    "revmoddeps": ("/src/main.c",),
+    "unused": ("/usr/share/doc/bash",),
+}
 PROGRAM = [sys.executable, "-c", "import sys; from etrace.cli.main import cas; sys.exit(cas())"]
 
 
@@ -181,3 +191,11 @@ def test_a_closed_standard_output_is_told_of(database: Path) -> None:
     assert (done.returncode, done.stderr) == (
         1, "cas: error: standard output is closed\n  hint: give -o FILE, or leave it open\n",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("query", [command.name for command in program.QUERIES])
+def test_before_cas_pp_each_query_answers_or_says_what_to_do(query: str, tmp_path: Path) -> None:
+    asked = run([query, *ASKED.get(query, ())], databases.write_parsed(tmp_path / "parsed"))
+    assert (asked.returncode, asked.stderr) == (0, "") or asked.stderr.endswith(
+        "yet\n  hint: make them: cas pp\n"
+    )

@@ -241,13 +241,16 @@ def _answer(
     return ask(images[args.database], args)
 
 
-def run_pipeline(steps: Sequence[Step], common: argparse.Namespace) -> int:
+def run_pipeline(
+    steps: Sequence[Step], common: argparse.Namespace, opened: Image | None = None
+) -> int:
     """Run each module on the result of the one before, and print the result of the last.
 
-    A module with CHECKS_ROWS takes an image that nobody has scanned: a row that does not exist is
-    an IndexError, and the scan then says which column is damaged.
+    With `opened` no database is opened: this image is that of `common`. A module with CHECKS_ROWS
+    takes an image that nobody has scanned: a row that does not exist is an IndexError, and the scan
+    then says which column is damaged.
     """
-    images: dict[Any, Image] = {}
+    images: dict[Any, Image] = {} if opened is None else {common.database: opened}
     try:
         return _run_pipeline(steps, common, images)
     except IndexError:
@@ -279,6 +282,13 @@ def _run_pipeline(
     root = images[args.database].attributes.get("source_root", "") if images else ""
     models = [image.path for image in images.values()]
     return output.show(answer, args, os.fsencode(root), models)
+
+
+def run_query(words: Sequence[str], image: Image) -> int:
+    """Run `cas WORDS`, a query without `--dbdir`, on an image that is open."""
+    common = common_parser().parse_args([])
+    common.database = image.path
+    return run_pipeline(steps_of(find(words[0]), words[1:]), common, image)
 
 
 def _leading(words: Sequence[str]) -> int:

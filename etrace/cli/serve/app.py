@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The routes of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from etrace.cli.serve import openapi, page, worker
+from etrace.cli.serve.access import COOKIE, Access
+from etrace.cli.serve.endpoints import endpoints
+from etrace.cli.serve.words import words_of
+from etrace.errors import EtraceError
+
+if TYPE_CHECKING:
+    from libetrace.image.file import Image
+
+MAX_QUERY_BYTES = 16 << 10
+#: questions that run at once, and that may wait for those
+RUNNING, WAITING = 4, 32
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class _RefusedError(Exception):
+    """A request that is answered with an error."""
+
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.status, self.message, self.hint = status, message, hint
+
+
+@dataclass(slots=True)
+class Server:
+    """The databases by name, who may ask for them, and what a question may take."""
+
+    images: Mapping[str, Image]
+    access: Access
+    limits: worker.Limits = field(default_factory=worker.Limits)
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RUNNING))
+    _waiting: int = 0
+
+    def app(self) -> Starlette:
+        """Return the ASGI application."""
+        return Starlette(
+            routes=[
+                self._route("/", self._page),
+                self._route("/page.js", self._script),
+                self._route("/page.css", self._style),
+                self._route("/openapi.json", self._document),
+                self._route("/api/v1/databases", self._databases),
+                self._route("/api/v1/databases/{database}/{query}", self._query),
+            ],
+            exception_handlers={404: _not_found, 405: _not_found},
+        )
+
+    def _route(self, path: str, handler: Handler) -> Route:
+        async def guarded(request: Request) -> Response:
+            try:
+                self._admit(request)
+                response = await handler(request)
+            except _RefusedError as problem:
+                return _error(problem.status, problem.message, problem.hint)
+            self._remember(request, response)
+            response.headers.update(HEADERS)
+            return response
+
+        return Route(path, guarded, methods=["GET"])
+
+    def _admit(self, request: Request) -> None:
+        if not self.access.knows_host(request.headers.get("host", "")):
+            raise _RefusedError(421, "this server has another name", "see --host")
+        if len(request.scope.get("query_string", b"")) > MAX_QUERY_BYTES:
+            raise _RefusedError(400, f"the parameters have more than {MAX_QUERY_BYTES} bytes")
+        authorization = request.headers.get("authorization", "")
+        query = request.query_params.get("token", "")
+        if not self.access.allows(authorization, request.cookies, query):
+            hint = "open the address that `etrace serve` printed, or send Authorization: Bearer"
+            raise _RefusedError(401, "the token is missing or wrong", hint)
+
+    def _remember(self, request: Request, response: Response) -> None:
+        """Give a browser that came with the token in its address a cookie instead."""
+        if "token" in request.query_params:
+            response.set_cookie(COOKIE, self.access.token, httponly=True, samesite="strict")
+
+    # ---- what is answered ----
+
+    async def _page(self, request: Request) -> Response:
+        if "token" in request.query_params:  # it would stay in the history
+            return Response(status_code=303, headers={"Location": "/"})
+        return Response(page.html(), media_type="text/html")
+
+    async def _script(self, _request: Request) -> Response:
+        return Response(page.script(), media_type="text/javascript")
+
+    async def _style(self, _request: Request) -> Response:
+        return Response(page.style(), media_type="text/css")
+
+    async def _document(self, _request: Request) -> Response:
+        return _json(openapi.document(self.images))
+
+    async def _databases(self, _request: Request) -> Response:
+        listed = [
+            {
+                "name": name,
+                "source_root": image.attributes.get("source_root", ""),
+                "executions": image["executions"].n_rows,
+                "opens": image["opens"].n_rows,
+            }
+            for name, image in self.images.items()
+        ]
+        return _json({"databases": listed})
+
+    async def _query(self, request: Request) -> Response:
+        image = self.images.get(request.path_params["database"])
+        endpoint = endpoints().get(request.path_params["query"])
+        if image is None or endpoint is None:
+            what = "database" if image is None else "query"
+            raise _RefusedError(404, f"no such {what}", "see /openapi.json")
+        given = [(k, v) for k, v in request.query_params.multi_items() if k != "token"]
+        try:
+            words = words_of(endpoint, given)
+            body = await self._answered(request, image, [endpoint.name, *words])
+        except worker.TooLargeError as error:
+            raise _RefusedError(413, error.message, error.hint) from None
+        except worker.TooLongError as error:
+            raise _RefusedError(503, error.message, error.hint) from None
+        except EtraceError as error:
+            raise _RefusedError(400, error.message, error.hint) from None
+        return Response(body, media_type="application/json")
+
+    async def _answered(self, request: Request, image: Image, words: list[str]) -> bytes:
+        """Return the answer when its turn comes; end it when nobody waits for it any more."""
+        if self._waiting >= WAITING:
+            raise _RefusedError(503, "too many questions at once", "ask again in a moment")
+        asking = asyncio.create_task(self._in_turn(image, words))
+        leaving = asyncio.create_task(_gone(request))
+        try:
+            await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return await asking
+            raise _RefusedError(499, "nobody waits for the answer")
+        finally:
+            for task in (asking, leaving):
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, EtraceError):
+                await asking
+
+    async def _in_turn(self, image: Image, words: list[str]) -> bytes:
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await worker.answer(image, words, self.limits)
+        finally:
+            self._turns.release()
+
+
+async def _gone(request: Request) -> None:
+    """Return when the client has closed the connection."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _not_found(_request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    return _error(status, "nothing is here", "see /openapi.json")
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    body = text.encode("utf-8", "backslashreplace")
+    return Response(body, status, media_type="application/json")
+
+
+def _error(status: int, message: str, hint: str = "") -> Response:
+    response = _json({"error": message, "hint": hint}, status)
+    response.headers.update(HEADERS)
+    return response

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queries as an OpenAPI 3.1 document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from etrace import __version__
+from etrace.cli.serve.endpoints import (
+    MAX_PAGE_SIZE,
+    PAGE_SIZE,
+    Endpoint,
+    Kind,
+    Parameter,
+    endpoints,
+)
+
+Document = dict[str, Any]
+DATABASE = {
+    "name": "database",
+    "in": "path",
+    "required": True,
+    "description": "a name that /api/v1/databases lists",
+    "schema": {"type": "string"},
+}
+ERROR = {
+    "type": "object",
+    "required": ["error", "hint"],
+    "properties": {"error": {"type": "string"}, "hint": {"type": "string"}},
+}
+PAGE = {
+    "type": "object",
+    "description": "a page of entries; queries with one answer return it without this envelope",
+    "properties": {
+        "count": {"type": "integer", "description": "entries on all pages"},
+        "page": {"type": "integer"},
+        "page_max": {"type": "integer", "description": "the last page"},
+        "entries_per_page": {"type": "integer"},
+        "num_entries": {"type": "integer", "description": "entries on this page"},
+        "entries": {"type": "array", "items": {}},
+    },
+}
+STATUSES = {
+    "400": "a parameter is wrong, or the database does not know what was asked for",
+    "401": "the token is missing or wrong",
+    "404": "no such database or query",
+    "413": "the answer is too large: ask for fewer entries on a page",
+    "503": "too many questions at once, or this one took too long",
+}
+
+
+def document(names: Mapping[str, object]) -> Document:
+    """Return the document of a server with these databases."""
+    queries = endpoints().values()
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "etrace", "version": __version__, "description": _description(names)},
+        "components": {
+            "schemas": {"Error": ERROR, "Page": PAGE},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+        "paths": {
+            "/api/v1/databases": {"get": _listing()},
+            **{f"/api/v1/databases/{{database}}/{q.name}": {"get": _query(q)} for q in queries},
+        },
+    }
+
+
+def _description(names: Mapping[str, object]) -> str:
+    return f"Builds that were traced: {', '.join(names)}. The queries are those of `cas`."
+
+
+def _listing() -> Document:
+    schema = {"type": "object", "properties": {"databases": {"type": "array", "items": {}}}}
+    return {
+        "operationId": "databases",
+        "summary": "the databases of this server",
+        "responses": {"200": _content("their names and counts", schema), **_errors("401")},
+    }
+
+
+def _query(endpoint: Endpoint) -> Document:
+    return {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "parameters": [DATABASE, *map(_parameter, endpoint.parameters)],
+        "responses": {
+            "200": _content("the answer", {"$ref": "#/components/schemas/Page"}),
+            **_errors(*STATUSES),
+        },
+    }
+
+
+def _parameter(parameter: Parameter) -> Document:
+    schema: Document = {"type": parameter.kind.value}
+    if parameter.choices:
+        schema["enum"] = list(parameter.choices)
+    if parameter.kind is Kind.NUMBER:
+        schema["minimum"] = 0
+    if parameter.name == "entries-per-page":
+        schema |= {"minimum": 1, "maximum": MAX_PAGE_SIZE, "default": PAGE_SIZE}
+    if parameter.is_repeated:
+        schema = {"type": "array", "items": schema}
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "description": parameter.help,
+        "schema": schema,
+    }
+
+
+def _content(text: str, schema: Document) -> Document:
+    return {"description": text, "content": {"application/json": {"schema": schema}}}
+
+
+def _errors(*statuses: str) -> Document:
+    schema = {"$ref": "#/components/schemas/Error"}
+    return {status: _content(STATUSES[status], schema) for status in statuses}

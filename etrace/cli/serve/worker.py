@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One question, answered by `cas` in a forked process: it can be killed, and has limits.
+
+The process has the image mapped already. It has no descriptor of the server, may not write files,
+opens none but Python's own modules, and ends by a signal when it takes too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import gc
+import os
+import resource
+import signal
+import sys
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import libetrace
+
+import etrace
+from etrace.cli.cas import program
+from etrace.errors import EtraceError
+
+if TYPE_CHECKING:
+    from libetrace.image.file import Image
+
+MAX_MESSAGE_BYTES = 64 << 10
+MEGA = 1 << 20
+#: what a query may do besides computing: events of sys.addaudithook
+_CHANGES = ("os.", "shutil.", "subprocess.", "socket.", "ctypes.", "signal.", "pty.")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one question may take; memory is beyond what the server has."""
+
+    seconds: int = 60
+    answer_bytes: int = 64 * MEGA
+    memory_bytes: int = 4096 * MEGA
+
+
+class TooLargeError(EtraceError):
+    """The answer has more bytes than it may."""
+
+
+class TooLongError(EtraceError):
+    """The answer takes more time or memory than it may."""
+
+
+async def answer(image: Image, words: Sequence[str], limits: Limits) -> bytes:
+    """Return what `cas WORDS --json` prints. EtraceError; cancellation kills the process."""
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become_query(image, words, limits, out_write, err_write)
+    os.close(out_write)
+    os.close(err_write)
+    try:
+        async with asyncio.timeout(limits.seconds), asyncio.TaskGroup() as group:
+            out = group.create_task(_read(out_read, limits.answer_bytes))
+            err = group.create_task(_read(err_read, MAX_MESSAGE_BYTES))
+    except TimeoutError:
+        _end(pid)
+        raise TooLongError(f"no answer within {limits.seconds} s", "ask for less") from None
+    except BaseExceptionGroup as group_error:
+        _end(pid)
+        raise group_error.exceptions[0] from None
+    except BaseException:
+        _end(pid)
+        raise
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])  # it has closed both: it has ended
+    return _checked(out.result(), err.result(), status)
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)  # it is not reaped yet: the number is still its own
+    os.waitpid(pid, 0)
+
+
+def _checked(out: bytes, err: bytes, status: int) -> bytes:
+    """Return an answer that is whole; the error otherwise."""
+    if status == 0:
+        return out
+    if status < 0:
+        raise TooLongError("the query was ended: it took too much time or memory", "ask for less")
+    text = err.decode(errors="replace").strip()  # of argparse it begins with the usage
+    message, _, hint = text.rpartition(": error: ")[2].partition("\n  hint: ")
+    raise EtraceError(message or "no answer", hint)
+
+
+async def _read(fd: int, limit: int) -> bytes:
+    """Return all of a pipe and close it; TooLargeError beyond the limit."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(fd, "rb", 0)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    parts, size = [], 0
+    try:
+        while part := await reader.read(1 << 16):
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                raise TooLargeError(
+                    f"the answer has more than {limit} bytes", "ask for fewer entries-per-page"
+                )
+    finally:
+        transport.close()
+    return b"".join(parts)
+
+
+# ---- in the process ----
+
+
+def _become_query(
+    image: Image, words: Sequence[str], limits: Limits, out: int, err: int
+) -> NoReturn:
+    """Answer and end this process."""
+    status = 1
+    try:
+        _restrict(limits, out, err)
+        status = _run(image, words)
+        sys.stdout.flush()
+    except SystemExit as end:  # argparse has said what is wrong
+        status = end.code if isinstance(end.code, int) else 1
+    except BaseException as error:  # noqa: BLE001  a copy of the server must not go on
+        with contextlib.suppress(OSError):
+            os.write(2, f"cas: error: the query failed by {type(error).__name__}\n".encode())
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _restrict(limits: Limits, out: int, err: int) -> None:
+    gc.disable()  # what the server has is not this process's to take apart
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for fd, copy in ((nothing, 0), (out, 1), (err, 2)):
+        os.dup2(fd, copy)
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    _limit(resource.RLIMIT_CPU, limits.seconds)
+    _limit(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_CORE, 0)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+    _modules()
+    sys.addaudithook(_refuse)
+
+
+def _limit(which: int, value: int) -> None:
+    hard = resource.getrlimit(which)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def _address_space() -> int:
+    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse what no query does; a hook of sys.addaudithook."""
+    if event == "open":
+        if not _is_of_python(arguments[0]):
+            raise PermissionError(errno.EPERM, "a query opens no files", arguments[0])
+    elif event.startswith(_CHANGES) and event not in {"os.listdir", "os.scandir"}:
+        raise PermissionError(errno.EPERM, f"a query does nothing like {event}")
+
+
+def _is_of_python(name: object) -> bool:
+    """Tell whether a file belongs to modules, which may still be imported."""
+    if not isinstance(name, str | bytes):
+        return False
+    return os.path.realpath(os.fsdecode(name)).startswith(_modules())
+
+
+@cache
+def _modules() -> tuple[str, ...]:
+    """Return the folders of Python's modules and of ours, each with a slash at its end."""
+    own = (os.path.dirname(each.__file__ or "") for each in (etrace, libetrace))  # noqa: PTH120
+    python = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))
+    return tuple(os.path.realpath(each) + "/" for each in (*own, *python))
+
+
+def _run(image: Image, words: Sequence[str]) -> int:
+    from etrace.cli.ending import guarded
+
+    def body() -> int:
+        return program.run_query([*words, "--json"], image)
+
+    return guarded("cas", body)

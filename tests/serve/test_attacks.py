@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may ask, what a question may take, and what it may do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import databases
+import pytest
+from libetrace.image.file import Image
+from serve.asking import Server
+
+from etrace.cli.cas import program
+from etrace.cli.serve import worker
+from etrace.cli.serve.access import Access, hosts_of
+from etrace.errors import EtraceError
+from etrace.nfsdb.store import open_database
+
+DATABASES = "/api/v1/databases"
+LISTENS = "0A"  #: a state in /proc/net/tcp
+
+
+def until(condition: Callable[[], object]) -> None:
+    give_up = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < give_up, "it did not happen"
+        time.sleep(0.02)
+
+
+# ---- who may ask
+
+
+@pytest.mark.parametrize("address", ["/", "/page.js", "/openapi.json", DATABASES,
+                                  f"{DATABASES}/build/commands"])  # fmt: skip
+def test_nothing_is_shown_without_the_token(server: Server, address: str) -> None:
+    for headers in ({}, {"Authorization": "Bearer x"}, {"Authorization": server.token},
+                    {"Cookie": "etrace-token=é"}):  # fmt: skip
+        answer = server.ask(address, headers)
+        assert (answer.status, set(answer.value)) == (401, {"error", "hint"})
+
+
+def test_a_browser_gets_a_cookie_for_the_token(server: Server) -> None:
+    first = server.ask("/", {}, token=server.token)
+    cookie = first.headers["set-cookie"]
+    assert (first.status, first.headers["location"]) == (303, "/")
+    assert cookie.endswith("; HttpOnly; Path=/; SameSite=strict")
+    assert server.ask("/", {"Cookie": cookie.split(";")[0]}).status == 200
+
+
+def test_a_foreign_name_of_this_machine_is_refused(server: Server) -> None:
+    bearer = {"Authorization": f"Bearer {server.token}"}
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", ""):
+        assert server.ask(DATABASES, {**bearer, "Host": host}).status == 421
+    for host in ("localhost:1", "LOCALHOST", "127.0.0.1", "[::1]:8420"):
+        assert server.ask(DATABASES, {**bearer, "Host": host}).status == 200
+
+
+def test_names_of_a_server_that_others_reach() -> None:
+    access = Access(hosts_of("2001:db8::1"))
+    assert access.knows_host("[2001:DB8::1]:80")
+    assert access.knows_host("[::1]")
+    assert not access.knows_host("2001:db8::2")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_nothing_can_be_changed(server: Server, method: str) -> None:
+    assert server.ask(DATABASES, method=method).status == 405
+
+
+def test_each_response_forbids_inline_scripts_and_frames(server: Server) -> None:
+    for address in ("/", "/openapi.json", DATABASES, "/nothing"):
+        headers = server.ask(address).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+
+def test_it_listens_here_only(server: Server) -> None:
+    sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    ours = {each[1] for each in sockets if each[1].endswith(f":{server.port:04X}")}
+    assert {each[1] for each in sockets if each[1] in ours and each[3] == LISTENS} == {
+        f"0100007F:{server.port:04X}"
+    }
+
+
+# ---- what a question may take
+
+
+@pytest.fixture
+def held(database: Path) -> Iterator[Server]:
+    """A server whose queries are held: their processes stop until they are killed."""
+    made = Server(database, options=("--timeout", "2"))
+    yield made
+    made.end()
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    return open_database(databases.write_database(tmp_path / "build"))
+
+
+def ask(image: Image, words: list[str], limits: worker.Limits = worker.Limits()) -> bytes:  # noqa: B008
+    return asyncio.run(worker.answer(image, words, limits))
+
+
+def replaced(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Let a query do something else."""
+    monkeypatch.setattr(program, "run_query", lambda _words, _image: act() and 0)
+
+
+def test_a_question_that_waits_is_ended(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced(monkeypatch, signal.pause)
+    with pytest.raises(worker.TooLongError, match="no answer within 1 s"):
+        ask(image, ["commands"], worker.Limits(seconds=1))
+    assert children(os.getpid()) == [] or os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_question_that_takes_memory_is_ended(
+    image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced(monkeypatch, lambda: b"x" * (64 << 20))
+    with pytest.raises(EtraceError, match="not enough memory"):
+        ask(image, ["commands"], worker.Limits(memory_bytes=16 << 20))
+
+
+def test_an_answer_that_is_too_large_is_not_sent(image: Image) -> None:
+    with pytest.raises(worker.TooLargeError, match="more than 100 bytes"):
+        ask(image, ["commands"], worker.Limits(answer_bytes=100))
+
+
+def test_a_query_that_dies_is_told(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced(monkeypatch, os.abort)
+    with pytest.raises(worker.TooLongError, match="was ended"):
+        ask(image, ["commands"])
+
+
+def test_who_leaves_ends_the_question(held: Server) -> None:
+    connection = held.connected()
+    headers = {"Authorization": f"Bearer {held.token}"}
+    os.kill(held.process.pid, signal.SIGSTOP)
+    connection.request("GET", f"{DATABASES}/build/commands", headers=headers)
+    connection.close()
+    os.kill(held.process.pid, signal.SIGCONT)
+    until(lambda: not children(held.process.pid))
+    assert held.query("commands").status == 200
+
+
+# ---- what it may do
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda: open("/etc/passwd", "rb"),  # noqa: PTH123, SIM115
+        lambda: open("/tmp/etrace-was-here", "wb"),  # noqa: PTH123, SIM115
+        lambda: os.open("/etc", os.O_RDONLY),
+        lambda: os.system("true"),
+        os.fork,
+        lambda: os.remove("/tmp/etrace-was-here"),  # noqa: PTH107
+        lambda: socket.socket().connect(("127.0.0.1", 1)),
+        lambda: os.kill(os.getppid(), 0),
+    ],
+)
+def test_a_query_can_do_nothing_but_answer(
+    image: Image, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]
+) -> None:
+    replaced(monkeypatch, act)
+    with pytest.raises(EtraceError, match="a query"):
+        ask(image, ["commands"])
+
+
+def test_a_query_has_no_descriptor_of_the_server(
+    image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def descriptors() -> object:
+        found = []
+        for fd in range(3, 200):
+            with contextlib.suppress(OSError):
+                os.fstat(fd)
+                found.append(fd)
+        print(found)
+        return True
+
+    replaced(monkeypatch, descriptors)
+    assert ask(image, ["commands"]) == b"[]\n"
