@@ -48,6 +48,9 @@ class Trace:
     cwd: bytes
     lines: list[Line]
     comments: list[bytes] = field(default_factory=list)
+    usage: list[Line] = field(
+        default_factory=list
+    )  # Usage lines: no program can say what they hold
 
     def of(self, upid: int) -> list[Line]:
         """Return the lines of one task."""
@@ -72,8 +75,9 @@ def parse(trace: bytes) -> Trace:
     first, *rest = trace.split(b"\n")
     assert first.startswith(b"INITCWD=/"), f"first line is {first!r}"
     assert trace.endswith(b"\n"), "last line has no newline"
-    lines = []
+    lines: list[Line] = []
     comments = []
+    usage: list[Line] = []
     for number, text in enumerate(rest[:-1], 2):
         if text.startswith(b"#"):
             comments.append(text)
@@ -84,8 +88,9 @@ def parse(trace: bytes) -> Trace:
         upid, cpu, sec, nsec = map(int, words)
         assert [str(n).encode() for n in (upid, cpu, sec, nsec)] == list(words), f"padded: {text!r}"
         assert nsec < 1_000_000_000, text
-        lines.append(Line(upid, cpu, sec * 1_000_000_000 + nsec, text[match.end() :]))
-    return Trace(first.removeprefix(b"INITCWD="), lines, comments)
+        line = Line(upid, cpu, sec * 1_000_000_000 + nsec, text[match.end() :])
+        (usage if line.data.startswith(b"Usage|") else lines).append(line)
+    return Trace(first.removeprefix(b"INITCWD="), lines, comments, usage)
 
 
 def check_stamps(trace: Trace, start_ns: int, end_ns: int) -> None:

@@ -18,12 +18,13 @@ class Options:
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
     `fast`: the ptrace backend may have a library make calls without a stop.
+    `usage`: print what processes used, if the backend can.
     `substitute`: where ptrace is refused, the preload backend may take its place.
     """
 
     __slots__ = (
         "env", "fast", "libraries", "mounts", "owner", "response_files", "stats", "substitute",
-        "summary", "thread_names", "trace", "wait_all",
+        "summary", "thread_names", "trace", "usage", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +42,7 @@ class Options:
         libraries: str | None = None,
         substitute: bool = False,
         fast: bool = False,
+        usage: bool = True,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -54,3 +56,4 @@ class Options:
         self.libraries = libraries
         self.substitute = substitute
         self.fast = fast
+        self.usage = usage

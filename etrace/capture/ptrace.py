@@ -62,6 +62,7 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         "--env": options.env,
         "--mounts": options.mounts,
         "--thread-names": options.thread_names,
+        "--no-usage": not options.usage,
         "--wait-all": options.wait_all,
         "--summary": options.summary,
         "--fast": options.fast,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from libetrace.depend.dependencies import Dependencies, join
@@ -22,6 +22,7 @@ from libetrace.image.file import Image
 from etrace.compilers.regular_file import read_head
 from etrace.query.classes.file_kinds import FileKind, FileKinds
 from etrace.query.classes.records import Records
+from etrace.query.usage import CPU, Usages
 from etrace.spec.database import NONE
 
 ELF_MAGIC = b"\x7fELF"
@@ -49,6 +50,7 @@ class Program:
     name: str
     count: int
     elapsed_ns: int
+    cpu_ns: int | None = None  #: of those whose CPU time is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Summary:
     programs: tuple[Program, ...]
     products: tuple[Product, ...]  #: the largest of `n_products`
     n_products: int
+    cpu_ns: int | None = None  #: of all executions of which it is known
 
 
 def _kind(path: str) -> str | None:
@@ -102,6 +105,7 @@ class _Build:
         table = image["executions"]
         self.index, self.binary, self.parent = table["index"], table["binary"], table["parent"]
         self.elapsed = table["elapsed_ns"]
+        self.usages = Usages(image)
 
     def program(self, binary: int) -> str:
         """Return the name of a program; `binary` is a row of `paths`, or NONE."""
@@ -131,7 +135,20 @@ class _Build:
             count[name] += n
             elapsed[name] += elapsed_ns
         made = [Program(name, n, elapsed[name]) for name, n in count.items()]
-        return sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
+        longest = sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
+        cpu = self.cpu_by_program() if self.usages.is_known else {}
+        return [replace(each, cpu_ns=cpu.get(each.name)) for each in longest]
+
+    def cpu_by_program(self) -> Counter[str]:
+        """Return the CPU time of the executions of each program, as far as it is known."""
+        by_binary = Counter[int]()
+        for row, binary in enumerate(self.binary):
+            if binary != NONE:
+                by_binary[binary] += self.usages.value(row, CPU) or 0
+        found = Counter[str]()
+        for binary, cpu_ns in by_binary.items():
+            found[self.program(binary)] += cpu_ns
+        return found
 
 
 def products(image: Image, uses: bytes) -> tuple[int, list[Product]]:
@@ -200,4 +217,5 @@ def summarise(image: Image) -> Summary:
         programs=tuple(build.programs(totals)),
         products=tuple(largest),
         n_products=n_products,
+        cpu_ns=build.usages.total(range(image["executions"].n_rows), CPU),
     )

@@ -11,17 +11,26 @@ from etrace.cli.options import selection as selecting
 from etrace.cli.options import sources as source_options
 from etrace.cli.show import output
 from etrace.cli.show.answer import Answer
-from etrace.cli.show.shapes import Executions, document
+from etrace.cli.show.shapes import Executions, UsedExecutions, document
 from etrace.errors import UsageError
 from etrace.query.classes.kinds import Kinds
 from etrace.query.compiled import sources
 from etrace.query.executions import commands
 from etrace.query.given.source_choice import SourceChoice
+from etrace.query.usage import Usages, read_least
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas commands`."""
     selecting.add_all(parser)
+    parser.add_argument(
+        "--usage", action="store_true",
+        help="show CPU seconds, largest memory and I/O before each command, `-` where not known",
+    )  # fmt: skip
+    parser.add_argument(
+        "--at-least", metavar="KEY=NUMBER", action="append", default=[],
+        help="commands that used so much: cpu_ns=1s, max_rss_bytes=100MB, rchar_bytes=1GB, ..",
+    )  # fmt: skip
     group = parser.add_argument_group("output for other tools")
     group.add_argument(
         "--generate", action="store_true", help="write compile_commands.json of the compilations"
@@ -66,9 +75,11 @@ def _takes(image: Image, chosen: SourceChoice, compilation: int) -> bool:
 def answer(image: Image, args: argparse.Namespace) -> Answer:
     """Answer with executions, or with their form for another tool."""
     rows = commands(image, selecting.given(args))
+    for least in args.at_least:
+        rows = Usages(image).at_least(rows, *read_least(least))
     if args.generate:
         return _generated(image, args, rows)
     for name in ("makefile", "all", "static", "existing", "below"):
         if getattr(args, name):
             raise UsageError(f"--{name} needs --generate")
-    return Answer(Executions(image), rows)
+    return Answer(UsedExecutions(image) if args.usage else Executions(image), rows)

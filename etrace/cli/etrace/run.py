@@ -33,6 +33,7 @@ FLAGS = (
     ("--mounts", "record mount and umount"),
     ("--thread-names", "record thread names (Comm)"),
     ("--wait-all", "wait for processes that outlive the command, however long"),
+    ("--no-usage", "do not record CPU time, memory and I/O of processes (Usage lines)"),
     ("--no-response-files", "do not save the contents of compilers' response files (@FILE)"),
     ("--fast", "let a preloaded library tell the opens: fewer stops of the ptrace backend"),
     ("--quiet", "print no status line and no summary"),
@@ -156,6 +157,7 @@ def _options(args: Any) -> Options:
         owner=owner,
         response_files=not args.no_response_files,
         fast=args.fast,
+        usage=not args.no_usage,
         substitute=args.backend == registry.AUTO,
     )
 

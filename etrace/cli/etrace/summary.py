@@ -58,7 +58,8 @@ def _product(product: Product) -> Iterator[str]:
 
 def _program(program: Program) -> str:
     times = "time " if program.count == 1 else "times"
-    return f"  {program.name:<20} {program.count:>6} {times} {seconds(program.elapsed_ns):>11}"
+    cpu = "" if program.cpu_ns is None else f" {seconds(program.cpu_ns):>11} CPU"
+    return f"  {program.name:<20} {program.count:>6} {times} {seconds(program.elapsed_ns):>11}{cpu}"
 
 
 def text(page: Summary, width: int) -> Iterator[str]:
@@ -66,6 +67,7 @@ def text(page: Summary, width: int) -> Iterator[str]:
     yield (
         f"{count(page.processes, 'process')}, {count(page.executions, 'program')} run"
         f" ({page.failed} with a status other than 0), {seconds(page.elapsed_ns)}"
+        + ("" if page.cpu_ns is None else f", {seconds(page.cpu_ns)} CPU")
     )
     yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
     if page.slowest:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from libetrace.image.file import Image
 
 from etrace.cli.show.answer import Answer, Style
+from etrace.cli.show.figures import seconds, size
 from etrace.query.classes.records import Records
 
 if TYPE_CHECKING:
@@ -210,6 +211,21 @@ class Executions:
         if option == "pid":
             return b"%d:%d" % self._records.key(item)
         return os.fsencode(self._records.path(self._image["executions"]["binary"][item]))
+
+
+class UsedExecutions(Executions):
+    """Entries are rows of `executions`; the plain line begins with what they used."""
+
+    def plain(self, item: int, style: Style) -> bytes:
+        """Return CPU seconds, largest memory, bytes read and written, and the command."""
+        used = self._records.usages.value
+        cpu_ns = used(item, "cpu_ns")
+        shown = ["-" if cpu_ns is None else seconds(cpu_ns)]
+        for key in ("max_rss_bytes", "rchar_bytes", "wchar_bytes"):
+            n_bytes = used(item, key)
+            shown.append("-" if n_bytes is None else size(n_bytes))
+        columns = "  ".join(f"{each:>10}" for each in shown)
+        return columns.encode() + b"  " + super().plain(item, style)
 
 
 class Facts:

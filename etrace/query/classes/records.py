@@ -16,6 +16,7 @@ from libetrace.image.file import Image
 
 from etrace.query.classes.file_kinds import FileKinds
 from etrace.query.classes.kinds import Kinds
+from etrace.query.usage import Usages
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
 LETTERS = ("r", "w", "rw", "rw")
@@ -27,6 +28,7 @@ class Records:
     def __init__(self, image: Image) -> None:
         self.image = image
         self.kinds = Kinds(image)
+        self.usages = Usages(image)
         self.file_kinds = FileKinds(image)
         self.text = lru_cache(maxsize=1 << 14)(self._decode)
 
@@ -109,6 +111,7 @@ class Records:
             "cwd": self.directory(row),
             "command": self.argv(row),
             "status": None if status == NONE else status,
+            **self.usages.record(row),
         }
         if not self.kinds.are_known:
             return record

@@ -36,7 +36,7 @@
 #include "supervise.h"
 #include "output/trace_file.h"
 
-struct options options = { .status_fd = -1 };
+struct options options = { .status_fd = -1, .usage = 1 };
 struct counters counters;
 
 enum {
@@ -141,6 +141,7 @@ static void parse_options(int argc, char **argv)
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "summary", no_argument, &options.summary, 1 },
 		{ "fast", no_argument, &options.fast, 1 }, /* it is not slow */
+		{ "no-usage", no_argument, &options.usage, 0 },
 		{ "substitute", no_argument, &options.substitute, 1 }, /* this is it */
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },

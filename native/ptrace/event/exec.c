@@ -20,6 +20,7 @@
 #include "event/environment.h"
 #include "event/process.h"
 #include "event/syscall.h"
+#include "event/usage.h"
 #include "output/trace_file.h"
 #include "response/response.h"
 #include "task/lookup.h"
@@ -335,6 +336,7 @@ static void put_program(struct task *task, u64 now)
 	data[0] = path_text(&interpreter);
 	data[1] = path_text(&program);
 	data[2] = (struct etrace_text){ cwd, strlen(cwd) };
+	usage_put_exec(task, now);
 	put_closes(task, now);
 	put_comm(task, now);
 	put_new_proc(task, now, data);

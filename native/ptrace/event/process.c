@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "event/syscall.h"
+#include "event/usage.h"
 #include "task/denied.h"
 #include "task/memory.h"
 #include "task/proc_name.h"
@@ -194,9 +195,12 @@ void process_put_exit(struct task *task, int wait_status)
 	s64 status = WIFSIGNALED(wait_status) ? ETRACE_SIGNAL_STATUS_BASE + WTERMSIG(wait_status)
 					      : WEXITSTATUS(wait_status);
 
+	u64 now = monotonic_ns();
+
 	if (task->clone && WIFEXITED(wait_status)) /* a killed task may have been cloning still */
 		put_failed_clone(task);
-	event_put(task, ETRACE_EV_EXIT, &status, NULL);
+	usage_put_end(task, now);
+	event_put_at(task, now, ETRACE_EV_EXIT, &status, NULL);
 }
 
 void process_list_descriptors(struct task *task)

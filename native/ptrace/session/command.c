@@ -114,7 +114,7 @@ static void run_command(int gate)
 
 static void attach(pid_t pid)
 {
-	if (ptrace(PTRACE_SEIZE, pid, 0, TRACE_OPTIONS) < 0) {
+	if (ptrace(PTRACE_SEIZE, pid, 0, TRACE_OPTIONS | (options.usage ? PTRACE_O_TRACEEXIT : 0)) < 0) {
 		int error = errno;
 
 		front_ask_substitute();

@@ -26,6 +26,7 @@
 #include "event/fast.h"
 #include "event/process.h"
 #include "event/syscall.h"
+#include "event/usage.h"
 #include "output/output.h"
 #include "output/trace_file.h"
 #include "session/front.h"
@@ -305,6 +306,11 @@ static void on_stop(struct task *task, int status)
 	case PTRACE_EVENT_EXEC:
 		on_exec(task);
 		break;
+	case PTRACE_EVENT_EXIT:
+		if (trace_is_open())
+			usage_take(task);
+		core_resume(task, 0);
+		break;
 	case PTRACE_EVENT_STOP:
 		process_settle_clone(task);
 		go_on_from_event_stop(task, signal);
@@ -424,6 +430,7 @@ static void on_report(pid_t tid, int status)
 		task_set_state(task, TASK_RUNNING);
 		process_restore_argument(task);
 	}
+	task->n_stops += WIFSTOPPED(status);
 	fast_take(task, is_last_of_program(status));
 	if (WIFSTOPPED(status))
 		on_stop(task, status);

@@ -62,7 +62,7 @@
 #include "session/summary.h"
 #include "signals.h"
 
-struct options options = { .status_fd = -1 };
+struct options options = { .status_fd = -1, .usage = 1 };
 struct counters counters;
 
 enum {
@@ -81,7 +81,8 @@ static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"                     [--response-files FILE] [--libraries FOLDER]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
-	"                     [--thread-names] [--wait-all] [--fast] [--substitute] [--] COMMAND [ARGUMENT...]\n"
+	"                     [--thread-names] [--no-usage] [--wait-all] [--fast]\n"
+	"                     [--substitute] [--] COMMAND [ARGUMENT...]\n"
 	"       etrace-ptrace --version\n";
 
 const char program_name[] = "etrace";
@@ -163,6 +164,7 @@ static void parse_options(int argc, char **argv)
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },
 		{ "thread-names", no_argument, &options.thread_names, 1 },
+		{ "no-usage", no_argument, &options.usage, 0 },
 		{ "wait-all", no_argument, &options.wait_all, 1 },
 		{ "help", no_argument, NULL, OPTION_HELP },
 		{ "version", no_argument, NULL, OPTION_VERSION },

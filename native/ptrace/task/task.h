@@ -32,6 +32,17 @@ struct names {
 	bool from_is_directory;
 };
 
+/* What a process has used, in the order of the event Usage; -1: not known. */
+struct usage {
+	s64 user;
+	s64 system;
+	s64 max_rss;
+	s64 rchar;
+	s64 wchar;
+	s64 voluntary;
+	s64 forced;
+};
+
 enum task_state {
 	TASK_RUNNING,
 	TASK_PARKED, /* stopped before its parent's fork was seen: must not run yet */
@@ -77,6 +88,11 @@ struct task {
 	u64 rseq; /* address of its restartable sequence area, or 0 */
 	unsigned int rseq_reads; /* reads of memory without it */
 	unsigned int rseq_ask_at; /* the kernel is asked for it at this one */
+
+	struct usage usage; /* of the process, in its leader: what ended threads leave */
+	s64 n_stops; /* for the tracer */
+	bool has_executed;
+	bool is_ending; /* a leader that was seen at its end: its usage is known */
 
 	char *exec_path; /* the file of a pending execveat, or NULL */
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What processes used: see usage.h.
+ *
+ * CPU time is read from the clocks of the process (clock_getcpuclockid(3)), which count all its
+ * threads and no children: the scheduler's clock is exact, and the ticks that found it in the
+ * program or in the kernel divide it, as in getrusage(2). Memory and switches are those of
+ * /proc/TID/status, which counts one thread: those of ended threads are added up. Each stop for the
+ * tracer is one voluntary switch that the process would not have made, and is taken off.
+ */
+#include "event/usage.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "event/syscall.h"
+#include "task/proc_name.h"
+#include "tracer.h"
+
+#define USAGE_NOT_KNOWN { -1, -1, -1, -1, -1, -1, -1 }
+#define NS_PER_SECOND 1000000000
+#define STATUS_BYTES 4096 /* a mask of 8192 CPUs makes it longer than usual */
+
+/* Kernel's encoding of the clocks of another process, include/linux/posix-timers.h */
+#define PROCESS_CLOCK(pid, which) ((clockid_t)((~(unsigned int)(pid) << 3) | (which)))
+enum { CLOCK_OF_TICKS, CLOCK_OF_PROGRAM_TICKS, CLOCK_OF_SCHEDULER };
+
+static s64 read_clock(pid_t pid, int which)
+{
+	struct timespec time;
+
+	if (clock_gettime(PROCESS_CLOCK(pid, which), &time) < 0)
+		return -1;
+	return (s64)time.tv_sec * NS_PER_SECOND + time.tv_nsec;
+}
+
+/* As the kernel does it (cputime_adjust): without ticks in the kernel all is the program's. */
+static void read_cpu(pid_t pid, struct usage *usage)
+{
+	s64 total = read_clock(pid, CLOCK_OF_SCHEDULER);
+	s64 ticks = read_clock(pid, CLOCK_OF_TICKS);
+	s64 program = read_clock(pid, CLOCK_OF_PROGRAM_TICKS);
+
+	if (total < 0 || ticks < 0 || program < 0 || program > ticks)
+		return;
+	usage->user = ticks ? (s64)((double)total * ((double)program / (double)ticks)) : total;
+	usage->system = total - usage->user;
+}
+
+static bool read_text(pid_t tid, const char *file, char *text, size_t size)
+{
+	char name[PROC_NAME_MAX];
+	ssize_t len;
+	int fd;
+
+	proc_name(name, tid, file);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, text, size - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
+/* The number behind `key`, which begins a line; `at` is where the search begins and goes on. */
+static s64 number_of(const char **at, const char *key)
+{
+	const char *found = strstr(*at, key);
+
+	if (!found)
+		return -1;
+	*at = found;
+	return strtoll(found + strlen(key), NULL, 10);
+}
+
+static void read_io(pid_t pid, struct usage *usage)
+{
+	char text[512];
+	const char *at = text;
+
+	if (!read_text(pid, "io", text, sizeof(text)))
+		return;
+	usage->rchar = number_of(&at, "rchar:");
+	usage->wchar = number_of(&at, "\nwchar:");
+}
+
+/* Of one thread; the memory is that of all. */
+static void read_status(const struct task *task, struct usage *usage)
+{
+	char text[STATUS_BYTES];
+	const char *at = text;
+
+	if (!read_text(task->tid, "status", text, sizeof(text)))
+		return;
+	usage->max_rss = number_of(&at, "\nVmHWM:");
+	if (usage->max_rss > 0)
+		usage->max_rss *= 1024;
+	usage->voluntary = number_of(&at, "\nvoluntary_ctxt_switches:");
+	usage->forced = number_of(&at, "\nnonvoluntary_ctxt_switches:");
+	if (usage->voluntary >= 0)
+		usage->voluntary -= task->n_stops;
+	if (usage->voluntary < 0)
+		usage->voluntary = -1;
+}
+
+static s64 add(s64 a, s64 b)
+{
+	return a < 0 || b < 0 ? -1 : a + b;
+}
+
+static void put(struct task *task, u64 time_ns, const struct usage *usage)
+{
+	s64 values[] = { usage->user,  usage->system,	 usage->max_rss, usage->rchar,
+			 usage->wchar, usage->voluntary, usage->forced };
+
+	event_put_at(task, time_ns, ETRACE_EV_USAGE, values, NULL);
+}
+
+/*
+ * What an ended thread leaves: its switches, which add up, and the memory of all. What is counted
+ * for the process is read when the leader ends, and again by each thread that ends behind it.
+ */
+void usage_take(struct task *task)
+{
+	struct task *leader = task->tgid == task->tid ? task : task_find(task->tgid);
+	struct usage own = USAGE_NOT_KNOWN;
+	struct usage *all;
+
+	if (!leader)
+		return;
+	all = &leader->usage;
+	read_status(task, &own);
+	if (own.max_rss > all->max_rss)
+		all->max_rss = own.max_rss;
+	all->voluntary = add(all->voluntary, own.voluntary);
+	all->forced = add(all->forced, own.forced);
+	leader->is_ending |= task == leader;
+	if (leader->is_ending) {
+		read_cpu(leader->tid, all);
+		read_io(leader->tid, all);
+	}
+}
+
+/* What a child does before its first program is next to nothing: its CPU time is enough. */
+void usage_put_exec(struct task *task, u64 time_ns)
+{
+	struct usage own = USAGE_NOT_KNOWN;
+
+	if (!options.usage)
+		return;
+	read_cpu(task->tgid, &own);
+	if (task->has_executed) {
+		read_io(task->tgid, &own);
+		read_status(task, &own);
+		own.voluntary = add(task->usage.voluntary, own.voluntary);
+		own.forced = add(task->usage.forced, own.forced);
+	}
+	own.max_rss = -1; /* that memory is gone */
+	task->has_executed = true;
+	task->usage.max_rss = -1;
+	put(task, time_ns, &own);
+}
+
+void usage_put_end(struct task *task, u64 time_ns)
+{
+	if (options.usage && task->is_ending)
+		put(task, time_ns, &task->usage);
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What processes used, by ptrace: against getrusage(2) of the same program, and of known work."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import trace_lines
+from backends import BACKENDS, Captured, capture
+
+WRITTEN = 300_000
+HELD = 64 << 20
+#: executes itself again, burns CPU time, holds memory, reads, writes, and says what it used
+WORK = f"""
+import os, resource, sys, threading, time
+if len(sys.argv) == 1:
+    os.execv(sys.executable, [sys.executable, sys.argv[0], "again"])
+held = bytearray({HELD})
+held[::4096] = b"1" * len(held[::4096])
+def burn():
+    end = time.thread_time() + 0.1
+    while time.thread_time() < end:
+        pass
+thread = threading.Thread(target=burn)
+thread.start()
+thread.join()
+with open(os.devnull, "wb", buffering=0) as out:
+    out.write(bytes({WRITTEN}))
+os.waitpid(os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "0"), 0)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, flush=True)
+"""
+
+
+def numbers(data: bytes) -> dict[str, int]:
+    fields = (field.partition(b"=") for field in data.removeprefix(b"Usage|").split(b","))
+    return {name.decode(): int(value) for name, _, value in fields}
+
+
+def traced(folder: Path, *options: str) -> Captured:
+    work = folder / "work"
+    work.mkdir()
+    (work / "work.py").write_text(WORK)
+    command = [sys.executable, "work.py"]
+    captured = capture(BACKENDS[0], command, work, options=options, env=dict(os.environ))
+    assert captured.status == 0, captured.stderr.decode()
+    return captured
+
+
+def test_the_numbers_are_those_of_the_process(tmp_path: Path) -> None:
+    captured = traced(tmp_path)
+    cpu_s, max_rss = map(float, captured.stdout.split())
+    trace = trace_lines.parse(captured.trace.read_bytes())
+    root = trace.roots()[0]
+    first, before, end = [numbers(line.data) for line in trace.usage if line.upid == root]
+    assert first["rchar"] == first["maxrss"] == -1
+    assert before["maxrss"] == -1
+    assert 0 < first["user"] + first["system"] < before["user"] + before["system"]
+    assert cpu_s <= (end["user"] + end["system"]) / 1e9  # both threads, and its end
+    assert (end["user"] + end["system"]) / 1e9 - cpu_s < cpu_s  # and not its child
+    assert HELD < end["maxrss"] <= max(max_rss, HELD) * 2
+    assert end["wchar"] - before["wchar"] >= WRITTEN
+    assert end["rchar"] > before["rchar"] > 0
+    assert end["voluntary"] >= 0
+    assert end["forced"] >= 0
+
+
+def test_a_usage_has_the_stamp_of_the_line_behind_it(tmp_path: Path) -> None:
+    trace = trace_lines.parse(traced(tmp_path).trace.read_bytes())
+    ends = [line for line in trace.lines if line.data.startswith((b"Exit|", b"New_proc|"))]
+    assert {(u.upid, u.time_ns, u.cpu) for u in trace.usage} <= {
+        (line.upid, line.time_ns, line.cpu) for line in ends
+    }
+    exits = [line for line in ends if line.data.startswith(b"Exit|")]
+    assert len(trace.usage) == len(ends) - (len(exits) - len({u.upid for u in trace.usage}))
+
+
+def test_it_can_be_left_out(tmp_path: Path) -> None:
+    captured = traced(tmp_path, "--no-usage")
+    assert b"Usage" not in captured.trace.read_bytes()
+
+
+def test_stops_for_the_tracer_are_no_switches(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    opens = "i=0; while [ $i -lt 200 ]; do : < /dev/null; i=$((i+1)); done"
+    captured = capture(BACKENDS[0], ["sh", "-c", opens], work, env=dict(os.environ))
+    trace = trace_lines.parse(captured.trace.read_bytes())
+    used = numbers(trace.usage[-1].data)
+    assert sum(line.data.startswith(b"Open|") for line in trace.lines) >= 200
+    assert 0 <= used["voluntary"] < 200
