@@ -12,8 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -138,11 +137,3 @@ def answer(client: subprocess.Popen[bytes]) -> Any:
     """Wait for a capture and return what it printed."""
     out, _ = client.communicate(timeout=60)
     return json.loads(out)
-
-
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait for something to become true."""
-    give_up = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up, "it did not happen"
-        time.sleep(0.02)

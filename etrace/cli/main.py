@@ -40,6 +40,7 @@ COMMANDS = (
     Command("status", "etrace.cli.etrace.status", "show the session and what it lost"),
     Command("stop", "etrace.cli.etrace.stop", "end the session and write its trace (root)"),
     Command("import", "etrace.cli.etrace.import_", "make a trace from another tool's log"),
+    Command("top", "etrace.cli.top", "watch a build that is being traced"),
     Command("summary", "etrace.cli.etrace.summary", "show a build on one page"),
     Command(
         "critical-path",

@@ -8,7 +8,6 @@ import contextlib
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import databases
 import pytest
 from libetrace.image.file import Image
 from serve.asking import Server
+from waiting import until
 
 from etrace.cli.cas import program
 from etrace.cli.serve import worker
@@ -25,13 +25,6 @@ from etrace.nfsdb.store import open_database
 
 DATABASES = "/api/v1/databases"
 LISTENS = "0A"  #: a state in /proc/net/tcp
-
-
-def until(condition: Callable[[], object]) -> None:
-    give_up = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < give_up, "it did not happen"
-        time.sleep(0.02)
 
 
 # ---- who may ask

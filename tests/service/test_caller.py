@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from fake_kernel import NOBODY
-from service_host import DROP, as_nobody, python, until
+from service_host import DROP, as_nobody, python
+from waiting import until
 
 from etrace.service import caller as caller_module
 from etrace.service.caller import (

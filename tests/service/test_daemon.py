@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from fake_kernel import NOBODY
-from service_host import Service, answer, until
+from service_host import Service, answer
+from waiting import until
 
 from etrace.capture.remote import protocol
 from etrace.service import connection, daemon

@@ -49,7 +49,10 @@ class Labels:
         if self._binary[row] == NONE:
             return self._forked(row)
         program, argv = self._program(row), self._arguments(row)
-        return os.fsdecode(b" ".join(filter(None, (program, self._subject(row, program, argv)))))
+        return os.fsdecode(b" ".join(filter(None, (program, self._subject(row, argv)))))
+
+    def _subject(self, row: int, argv: Sequence[bytes]) -> bytes:
+        return subject(self._tools, self._image.path_string(self._binary[row]), argv)
 
     def program(self, row: int) -> str:
         """Return the name of the program alone: `cc1`; before its first exec the parent's."""
@@ -77,23 +80,25 @@ class Labels:
             word = self._words[string] = self._image.string(string)
         return word
 
-    def _subject(self, row: int, program: bytes, argv: Sequence[bytes]) -> bytes:
-        if not argv:
-            return b""
-        path = self._image.path_string(self._binary[row])
-        tool = self._tools.identify(path, argv[0])
-        if program == LINKERS_DRIVER:
-            tool = self._tools["ld"]
-        if tool is not None:
-            return _work_of_tool(self._tools, tool, argv)
-        if program in SHELLS:
-            return _script(argv[1:])
-        if program in MAKES:
-            return _clipped(b" ".join(_targets(argv[1:])))
-        words = [word for word in argv[1:] if word and not word.startswith(b"-")]
-        if not words:
-            return _clipped(b" ".join(argv[1:2]))
-        return _name(words[-1] if program in COPIERS else words[0])
+
+def subject(tools: Tools, path: bytes, argv: Sequence[bytes]) -> bytes:
+    """Return what the program at `path` works on; empty when its words do not tell."""
+    if not argv:
+        return b""
+    program = path.rpartition(b"/")[2]
+    tool = tools.identify(path, argv[0])
+    if program == LINKERS_DRIVER:
+        tool = tools["ld"]
+    if tool is not None:
+        return _work_of_tool(tools, tool, argv)
+    if program in SHELLS:
+        return _script(argv[1:])
+    if program in MAKES:
+        return _clipped(b" ".join(_targets(argv[1:])))
+    words = [word for word in argv[1:] if word and not word.startswith(b"-")]
+    if not words:
+        return _clipped(b" ".join(argv[1:2]))
+    return _name(words[-1] if program in COPIERS else words[0])
 
 
 def _work_of_tool(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> bytes:

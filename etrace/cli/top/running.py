@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Event lines -> the programs that run now, as a tree, and what has ended."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from etrace.compilers.tools import Tools, load
+from etrace.query.classes.labels import PID_MASK, subject
+
+LINE = re.compile(
+    rb"(\d+),\d+,(\d+),(\d+)!(?:(New_proc|SchedFork|Exit|PI|A)\b)(?:\[\d+\])?\|?(.*)", re.S
+)
+CHILD = re.compile(rb"pid=(\d+)")
+STATUS = re.compile(rb"status=(\d+)")
+N_FAILURES = 200
+#: an argument list longer than this tells nothing more
+N_WORDS = 4096
+
+
+@dataclass(slots=True)
+class Process:
+    """One process that lives; `began_ns` is the start of its program."""
+
+    upid: int
+    parent: int
+    began_ns: int
+    path: bytes = b""
+    argv: list[bytes] = field(default_factory=list)
+    children: list[int] = field(default_factory=list)
+
+    @property
+    def pid(self) -> int:
+        """Its number in the tracer's namespace."""
+        return self.upid & PID_MASK
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A program that ended with a status other than 0."""
+
+    label: str
+    pid: int
+    status: int
+    at_ns: int
+
+
+class Running:
+    """The processes of a build at the end of what was read."""
+
+    def __init__(self) -> None:
+        self.processes: dict[int, Process] = {}
+        self.failures: deque[Failure] = deque(maxlen=N_FAILURES)
+        self.n_finished = self.n_failed = 0
+        self.began_ns = self.now_ns = 0
+        self._tools: Tools = load()
+
+    def read(self, lines: Iterable[bytes]) -> None:
+        """Take lines; what is no event of a process is passed over."""
+        for line in lines:
+            if found := LINE.fullmatch(line):
+                upid, seconds, nanoseconds, tag, text = found.groups()
+                self.now_ns = max(self.now_ns, int(seconds) * 10**9 + int(nanoseconds))
+                self.began_ns = self.began_ns or self.now_ns
+                self._take(int(upid), tag, text)
+
+    def wait(self, ns: int) -> None:
+        """Let time pass without an event."""
+        self.now_ns += ns
+
+    def _take(self, upid: int, tag: bytes, text: bytes) -> None:
+        if tag == b"SchedFork":
+            if child := CHILD.search(text):
+                self._fork(upid, int(child[1]))
+            return
+        process = self.processes.get(upid)
+        if process is None:
+            if tag == b"Exit":
+                return
+            process = self._add(upid, -1)
+        if tag == b"New_proc":
+            process.argv, process.path, process.began_ns = [], b"", self.now_ns
+        elif tag == b"PI":
+            process.path = text
+        elif tag == b"A" and len(process.argv) < N_WORDS:
+            process.argv.append(text)
+        elif tag == b"Exit":
+            self._end(process, text)
+
+    def _add(self, upid: int, parent: int) -> Process:
+        made = self.processes[upid] = Process(upid, parent, self.now_ns)
+        return made
+
+    def _fork(self, parent: int, child: int) -> None:
+        if parent not in self.processes:
+            self._add(parent, -1)
+        if child not in self.processes:  # else its own lines came first, or the trace is odd
+            self._add(child, -1)
+        if self.processes[child].parent == -1 and child != parent:
+            self.processes[child].parent = parent
+            self.processes[parent].children.append(child)
+
+    def _end(self, process: Process, text: bytes) -> None:
+        self.n_finished += bool(process.argv)
+        status = STATUS.search(text)
+        if process.argv and status and int(status[1]):
+            self.n_failed += 1
+            failure = Failure(self.label(process), process.pid, int(status[1]), self.now_ns)
+            self.failures.append(failure)
+        del self.processes[process.upid]
+        if parent := self.processes.get(process.parent):
+            parent.children.remove(process.upid)
+        for child in process.children:
+            self.processes[child].parent = -1
+
+    def label(self, process: Process) -> str:
+        """Return a name that a person understands: `cc1 lvm.c`."""
+        if not process.argv:
+            parent = self.processes.get(process.parent)
+            name = os.fsdecode(parent.path.rpartition(b"/")[2]) if parent else "process"
+            return f"{name} (forked)"
+        path = process.path or process.argv[0]
+        words = (path.rpartition(b"/")[2], subject(self._tools, path, process.argv))
+        return os.fsdecode(b" ".join(filter(None, words)))
+
+    def tree(self) -> Iterator[tuple[int, Process]]:
+        """Yield (depth, process), parents before their children, in the order of their starts."""
+        tops = [each.upid for each in self.processes.values() if each.parent not in self.processes]
+        rest = [(0, upid) for upid in reversed(tops)]
+        while rest:
+            depth, upid = rest.pop()
+            process = self.processes[upid]
+            yield depth, process
+            rest += [(depth + 1, child) for child in reversed(process.children)]
