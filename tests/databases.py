@@ -144,6 +144,11 @@ def write_parsed(directory: Path, *, with_changes: bool = False) -> Path:
 
 def write_database(directory: Path, *, with_changes: bool = False) -> Path:
     """Write the small build with its image and products; returns its directory."""
-    image = open_database(write_parsed(directory, with_changes=with_changes))
+    return add_products(write_parsed(directory, with_changes=with_changes))
+
+
+def add_products(directory: Path) -> Path:
+    """Add the products of the small build to what `write_parsed` wrote."""
+    image = open_database(directory)
     rewrite(image, _products(image))
     return directory

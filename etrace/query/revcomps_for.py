@@ -21,7 +21,7 @@ from etrace.spec.database import NONE
 WRITE_ONLY = 1
 
 
-class _Compilers:
+class Compilers:
     """Finds the compilation that an execution belongs to; each execution is walked from once."""
 
     def __init__(self, image: Image) -> None:
@@ -45,7 +45,7 @@ class _Compilers:
 
 def readers(image: Image, given: Given) -> Mapping[int, set[int]]:
     """Return each chosen path that was read -> rows of `compilations`, NONE for other readers."""
-    opens, compilers = image["opens"], _Compilers(image)
+    opens, compilers = image["opens"], Compilers(image)
     found: dict[int, set[int]] = {}
     for row in chosen.opens(image, given):
         if opens["mode"][row] & 3 != WRITE_ONLY:

@@ -15,7 +15,8 @@ to every query module. The result of the module before arrives in `args` as if i
 on the command line: `args.path`, `args.binary` (lists of bytes) or `args.pid` (list of `upid` or
 `upid:index`, bytes), whichever of the shape's `feeds` the module has. The module has one of them
 when it called `add_paths`, `add_binaries` or `add_pids` of etrace/cli/options/common.py. A module
-with `TAKES_NOTHING = True` does not open a database and gets None as `image`.
+with `TAKES_NOTHING = True`, or whose `takes_nothing(args)` is true, gets None as `image`, and no
+database is opened.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ QUERIES: tuple[CasCommand, ...] = (
     _query("rdeps", "revdeps_for", "linked modules, or all files, that depend on files"),
     _query("moddeps", "moddeps_for", "linked modules that files depend on"),
     _query("revmoddeps", "revmoddeps_for", "linked modules that depend on linked modules"),
+    _query("includes", "", "what headers cost the build"),
     _query("unused", "", "sources that the build never read"),
     _query("ref_files", "refs", "files that the build opened"),
     _query("faccess", "fa", "executions that opened files, and their access"),
@@ -228,11 +230,16 @@ def warn_of_filters(before: argparse.Namespace, given: argparse.Namespace, step:
         )
 
 
+def _takes_nothing(module: Any, args: argparse.Namespace) -> bool:
+    names_its_own = getattr(module, "takes_nothing", None)
+    return bool(names_its_own(args) if names_its_own else getattr(module, "TAKES_NOTHING", False))
+
+
 def _answer(
     step: Step, args: argparse.Namespace, images: dict[Any, Image], *, is_checked: bool
 ) -> Answer:
     ask: Callable[[Image | None, argparse.Namespace], Answer] = step.module.answer
-    if getattr(step.module, "TAKES_NOTHING", False):
+    if _takes_nothing(step.module, args):
         return ask(None, args)
     from etrace.nfsdb.store import open_database
 

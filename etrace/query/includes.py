@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers -> what it costs the build to read them, from the trace alone.
+
+A header counts once for each compilation that read it (revcomps_for.py says which that is), with
+its size when the trace was parsed. Seconds come from all compilations by least squares:
+time = a + b * (bytes of sources) + c * (bytes of headers). Time is CPU time where the trace has it
+for all of them, else wall time. A header costs c * (bytes it was read for); the error is the
+standard error of c. It is an estimate: a byte of one header is taken to cost as much as one of any
+other, and sources have a rate of their own, because they hold most of the code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.rules import Rules
+from libetrace.image.file import Image
+
+from etrace.query.classes.file_kinds import FileKind, FileKinds
+from etrace.query.classes.kinds import product
+from etrace.query.deps import walk
+from etrace.query.revcomps_for import WRITE_ONLY, Compilers
+from etrace.spec.database import ACCESS, NONE
+
+#: kinds of the files that a compilation reads for their text
+TEXTS = frozenset((FileKind.SOURCE, FileKind.HEADER))
+#: compilations that a fit with an error needs: one more than it has unknowns
+MIN_POINTS = 4
+#: a determinant this small is one of numbers in proportion
+PROPORTIONAL = 1e-12
+#: of a compilation: bytes of sources, bytes of headers, time in ns
+Point = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What one header costs; `path` is a row of `paths`."""
+
+    path: int
+    n_opens: int
+    n_compilations: int
+    n_bytes: int  #: its size
+    read_bytes: int  #: size times compilations
+    share: float  #: of the bytes of all sources and headers that compilations read
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Nanoseconds of compiling for each byte of a header, and their standard error."""
+
+    ns_a_byte: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Includes:
+    """All headers, the most expensive first; `fit` is None with too few compilations."""
+
+    headers: tuple[Header, ...]
+    fit: Fit | None
+    n_compilations: int
+    read_bytes: int  #: of all sources and headers
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A header in two builds, by path; `noise` is None when a build has no fit."""
+
+    path: bytes
+    before: int  #: bytes times compilations
+    after: int
+    ns: float | None
+    noise: float | None  #: two standard errors of `ns`
+
+    @property
+    def is_noise(self) -> bool | None:
+        """Whether the seconds do not differ beyond their error; None when unknown."""
+        return None if self.ns is None or self.noise is None else abs(self.ns) <= self.noise
+
+
+def fit_headers(points: Sequence[Point]) -> Fit | None:
+    """Return the least squares of time = a + b * sources + c * headers for c; None without one.
+
+    There is none with too few compilations, or when headers are in proportion to sources.
+    """
+    n = len(points)
+    if n < MIN_POINTS:
+        return None
+    s, h, y = (_centred([point[i] for point in points]) for i in range(3))
+    ss, hh, sh, sy, hy = _dot(s, s), _dot(h, h), _dot(s, h), _dot(s, y), _dot(h, y)
+    if not ss:  # sources of one size tell nothing: a line
+        return _fit_line(h, y) if hh else None
+    determinant = ss * hh - sh * sh
+    if determinant <= ss * hh * PROPORTIONAL:
+        return None
+    b, c = (hh * sy - sh * hy) / determinant, (ss * hy - sh * sy) / determinant
+    rest = math.fsum(
+        (each_y - b * each_s - c * each_h) ** 2
+        for each_s, each_h, each_y in zip(s, h, y, strict=True)
+    )
+    return Fit(c, math.sqrt(rest / (n - 3) * ss / determinant))
+
+
+def _fit_line(x: Sequence[float], y: Sequence[float]) -> Fit:
+    slope = _dot(x, y) / _dot(x, x)
+    rest = math.fsum((each_y - slope * each_x) ** 2 for each_x, each_y in zip(x, y, strict=True))
+    return Fit(slope, math.sqrt(rest / (len(x) - 2) / _dot(x, x)))
+
+
+def _centred(values: Sequence[float]) -> list[float]:
+    mean = math.fsum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+
+
+class _Reads:
+    """Sources and headers that compilations read."""
+
+    def __init__(self, image: Image, only: Collection[int] | None) -> None:
+        opens, compilers, kinds = image["opens"], Compilers(image), FileKinds(image)
+        self.n_opens = Counter[int]()
+        self.readers: defaultdict[int, set[int]] = defaultdict(set)
+        self.kind: dict[int, FileKind] = {}
+        columns = (opens["path"], opens["mode"], opens["execution"])
+        for path, mode, execution in zip(*columns, strict=True):
+            compilation = NONE if mode & ACCESS == WRITE_ONLY else compilers.of(execution)
+            if compilation == NONE or (only is not None and compilation not in only):
+                continue
+            if path not in self.kind:
+                self.kind[path] = kinds.of(path)
+            if self.kind[path] in TEXTS:
+                self.n_opens[path] += 1
+                self.readers[path].add(compilation)
+
+
+def includes(image: Image, only: Collection[int] | None = None) -> Includes:
+    """Return what headers cost all compilations, or some (rows of `compilations`)."""
+    table = product(image, "compilations", "compilations")
+    rows = range(table.n_rows) if only is None else only
+    reads, sizes = _Reads(image, only), image["paths"]["size"]
+    n_bytes = {path: max(0, sizes[path]) for path in reads.readers}
+    total = sum(n_bytes[path] * len(by) for path, by in reads.readers.items())
+    headers = (
+        Header(path, reads.n_opens[path], len(by), n_bytes[path], n_bytes[path] * len(by),
+               n_bytes[path] * len(by) / total if total else 0.0)
+        for path, by in reads.readers.items()
+        if reads.kind[path] is FileKind.HEADER
+    )  # fmt: skip
+    ordered = sorted(headers, key=lambda h: (-h.read_bytes, h.path))
+    return Includes(tuple(ordered), _fit(image, rows, reads, n_bytes), len(rows), total)
+
+
+def _fit(
+    image: Image, rows: Collection[int], reads: _Reads, n_bytes: Mapping[int, int]
+) -> Fit | None:
+    sources, headers = Counter[int](), Counter[int]()
+    for path, by in reads.readers.items():
+        own = headers if reads.kind[path] is FileKind.HEADER else sources
+        for row in by:
+            own[row] += n_bytes[path]
+    times = _times(image)
+    return fit_headers([(float(sources[r]), float(headers[r]), float(times[r])) for r in rows])
+
+
+def _times(image: Image) -> list[int]:
+    """Return the time of each compilation: CPU time where all have it, else wall time."""
+    execution, elapsed = image["compilations"]["execution"], image["executions"]["elapsed_ns"]
+    wall = [elapsed[row] for row in execution]
+    if "usage" not in image.tables:
+        return wall
+    cpu, compilers, binary = [0] * len(wall), Compilers(image), image["executions"]["binary"]
+    usage = image["usage"]
+    for row, (user, system) in enumerate(zip(usage["user_ns"], usage["system_ns"], strict=True)):
+        at = compilers.of(row)
+        if at != NONE and NONE not in (user, system):
+            cpu[at] += user + system
+        elif at != NONE and binary[row] != NONE:
+            return wall
+    return cpu
+
+
+def compilations_of(image: Image, modules: Sequence[bytes]) -> frozenset[int]:
+    """Return the compilations (rows) on the way to some linked modules."""
+    compilers, walked = Compilers(image), walk(Dependencies(image), modules, Rules())
+    return frozenset(map(compilers.of, walked.executions)) - {NONE}
+
+
+def compare(before: Image, after: Image, modules: Sequence[bytes] = ()) -> list[Growth]:
+    """Return the headers whose bytes differ between two builds, the largest change first.
+
+    Headers below the source roots match by their paths in them. With `modules`, only compilations
+    that went into these count.
+    """
+    a = includes(before, compilations_of(before, modules) if modules else None)
+    b = includes(after, compilations_of(after, modules) if modules else None)
+    old, new = _by_name(before, a), _by_name(after, b)
+    found = (_growth(name, old.get(name, 0), new.get(name, 0), a.fit, b.fit) for name in old | new)
+    changed = (each for each in found if each.before != each.after)
+    return sorted(changed, key=lambda g: (-abs(g.after - g.before), g.path))
+
+
+def _growth(name: bytes, before: int, after: int, a: Fit | None, b: Fit | None) -> Growth:
+    if a is None or b is None:
+        return Growth(name, before, after, None, None)
+    noise = 2 * math.hypot(before * a.error, after * b.error)
+    return Growth(name, before, after, after * b.ns_a_byte - before * a.ns_a_byte, noise)
+
+
+def _by_name(image: Image, found: Includes) -> dict[bytes, int]:
+    root = image.attributes.get("source_root", "").encode(errors="surrogateescape")
+    prefix = root.rstrip(b"/") + b"/"
+    return {
+        image.path_string(header.path).removeprefix(prefix): header.read_bytes
+        for header in found.headers
+    }
