@@ -94,7 +94,7 @@ demo: build ## trace, parse and summarise the build of a real C project
 test: pytest sanitize test-vm ## all tests
 
 pytest: build ## the tests but those of sanitize and test-vm; PYTEST_ARGS chooses
-	@build-aux/setup test $(VENV)
+	@build-aux/setup test $(VENV) && build-aux/setup browser $(VENV)
 	$(BIN)/pytest -m 'not vm' -n auto --no-loadscope-reorder --durations=25 $(PYTEST_ARGS)
 
 sanitize: build ## the tests of capture and collect on C programs built with ASan and UBSan
@@ -193,7 +193,7 @@ format: ## let ruff rewrite the Python files
 	$(BIN)/ruff format .
 
 bench: build ## measure speed and memory: paired runs, medians, ratios
-	@build-aux/setup test $(VENV)
+	@build-aux/setup test $(VENV) && build-aux/setup browser $(VENV)
 	$(BIN)/python bench/run.py
 
 generate: build ## render what is rendered from etrace/spec, and man pages from the commands

@@ -17,6 +17,7 @@ PARTS = (
     "dependencies",
     "library",
     "xray",
+    "report",
 )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make demo`: trace, parse and question the build of a real C project (Lua), start to end.
+"""`make demo`: trace, parse, question and show the build of a real C project (Lua), start to end.
 
 The source comes from the distribution's source archive; without a network the tiny project in
 demo/hello is built instead, and the demo says so.
@@ -78,6 +78,9 @@ def main() -> int:
     run([cas, "why", binary, header], tree)
     run([cas, "unused", ".", "--relative"], tree)
     print(f"\nThe trace and the database are in {tree}: .nfsdb, .nfsdb.json, .nfsdb.img")
+    say("the build as a page")
+    run([bin_dir / "etrace", "report"], tree)
+    print(f"\nOpen it in a browser: {tree / 'build.html'}")
     return 0
 
 

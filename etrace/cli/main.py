@@ -42,6 +42,7 @@ COMMANDS = (
     Command("import", "etrace.cli.etrace.import_", "make a trace from another tool's log"),
     Command("top", "etrace.cli.top", "watch a build that is being traced"),
     Command("summary", "etrace.cli.etrace.summary", "show a build on one page"),
+    Command("report", "etrace.cli.etrace.report", "write a page that shows a build"),
     Command(
         "critical-path",
         "etrace.cli.etrace.critical_path",
@@ -63,6 +64,7 @@ a first trace:
   etrace run -- make -j8
   cas parse
   etrace summary
+  etrace report
 """
 
 

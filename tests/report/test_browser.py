@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a browser: it shows what `cas` answers, and works by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lua_database
+import pytest
+from browser import Page, browser
+from builders import TraceBuilder
+from captured_builds import told_database
+
+from etrace.cli.main import cas, etrace
+
+pytestmark = pytest.mark.xdist_group("browser")
+R = "etraceReport"
+EVIL = "</script><img src=x onerror=\"document.title='owned'\">.c"
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    """A page of one browser for all tests."""
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def lua(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of the Lua build, with its report."""
+    where = lua_database.write_processed_lua(tmp_path_factory.mktemp("lua"))
+    assert etrace(["report", "-o", str(where / "build.html"), str(where)]) == 0
+    return where
+
+
+@pytest.fixture
+def shown(page: Page, lua: Path) -> Page:
+    """The report of the Lua build, freshly opened."""
+    page.messages.clear()
+    page.requests.clear()
+    page.open(lua / "build.html")
+    return page
+
+
+@pytest.fixture
+def ask(lua: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Ask `cas` for entries."""
+
+    def asked(*words: str) -> Any:
+        assert cas([*words, "--dbdir", str(lua), "--json", "--details", "-n", "0"]) == 0
+        return json.loads(capsys.readouterr().out)["entries"]
+
+    return asked
+
+
+def command_key(page: Page, expression: str) -> list[str]:
+    """Return `upid:index` of commands that an expression lists."""
+    script = f"{expression}.map(i => `${{{R}.data.upid[i]}}:${{{R}.data.index[i]}}`)"
+    found: list[str] = page.run(script)
+    return sorted(found)
+
+
+def test_the_page_needs_no_network_and_tells_no_errors(shown: Page, lua: Path) -> None:
+    assert set(shown.requests) == {(lua / "build.html").as_uri()}
+    assert shown.messages == []
+    assert shown.run("document.getElementById('plain').hidden") is True
+
+
+def test_the_commands_are_those_of_cas(shown: Page, ask: Any) -> None:
+    expected = sorted(f"{each['pid']}:{each['idx']}" for each in ask("tree"))
+    assert command_key(shown, f"Array.from({{length: {R}.data.n}}, (_, i) => i)") == expected
+    first = f"Array.from({{length: {R}.data.n}}, (_, i) => {R}.data.argvOf(i))"
+    assert sorted(shown.run(first)) == sorted(each["command"] for each in ask("tree"))
+
+
+def test_a_search_finds_the_commands_that_name_it(shown: Page, ask: Any) -> None:
+    shown.run("document.querySelector('#timeline input[type=search]').focus()")
+    shown.call("Input.insertText", text="lvm.c")
+    shown.run(
+        f"new Promise(done => {{ const look = () => {R}.timeline.found ? done()"
+        " : requestAnimationFrame(look); look(); })"
+    )
+    found = f"Array.from({R}.timeline.found.keys()).filter(i => {R}.timeline.found[i])"
+    expected = [e for e in ask("commands") if any("lvm.c" in word for word in e["command"])]
+    assert expected
+    assert command_key(shown, found) == sorted(f"{e['pid']}:{e['idx']}" for e in expected)
+
+
+def test_a_drag_zooms_and_a_key_shows_all_again(shown: Page) -> None:
+    box = shown.run(
+        "(b => [b.left, b.top, b.width])(document.querySelector('#timeline canvas')"
+        ".getBoundingClientRect())"
+    )
+    left, top, width = box
+    shown.click(left + width / 4, top + 10, left + width / 2)
+    end = shown.run(f"{R}.data.end")
+    span = f"[{R}.timeline.from, {R}.timeline.to]"
+    assert shown.run(span) == pytest.approx([end / 4, end / 2], rel=0.01)
+    shown.run("document.querySelector('#timeline canvas').focus()")
+    shown.key("0")
+    assert shown.run(span) == [0, end]
+    shown.key("+")
+    assert shown.run(span) == pytest.approx([end / 4, end * 3 / 4])
+
+
+def test_a_click_on_a_command_tells_about_it_and_escape_closes(shown: Page, ask: Any) -> None:
+    longest = max(ask("compiled", "--commands"), key=lambda e: int(e["etime"]))
+    number = (
+        f"Array.from({R}.data.upid).findIndex((u, i) => u === {longest['pid']}"
+        f" && {R}.data.index[i] === {longest['idx']})"
+    )
+    x, y = shown.run(
+        f"(i => {{ const t = {R}.timeline, b = t.surface.canvas.getBoundingClientRect();"
+        f" return [b.left + t.x({R}.data.start[i] + {R}.data.elapsed[i] / 2, b.width),"
+        " b.top + 56 + (t.lane[i] + .5) * t.laneHeight]; })(" + number + ")"
+    )
+    shown.click(x, y)
+    assert shown.run("document.querySelector('#details dl').textContent").count(
+        f"{longest['pid']}:{longest['idx']}"
+    )
+    line = shown.run("document.querySelector('#details .command-line').textContent")
+    assert line.startswith(longest["command"][0])
+    assert longest["command"][-1] in line
+    shown.key("Escape", 27)
+    assert shown.run("document.getElementById('details').hidden") is True
+
+
+def test_the_table_sorts_and_filters(shown: Page, ask: Any) -> None:
+    shown.run("[...document.querySelectorAll('#commands .heads button')][1].click()")
+    shown.settle()
+    longest = max(int(each["etime"]) for each in ask("tree"))
+    assert shown.run(f"{R}.data.elapsed[{R}.tables.commands.order[0]]") == longest
+    heads = "[...document.querySelectorAll('#commands [role=columnheader]')]"
+    assert shown.run(f"{heads}[1].getAttribute('aria-sort')") == "descending"
+    shown.run(f"{R}.tables.commands.filter({R}.data.commandsMatching('lgc.c'))")
+    rows = shown.run("document.querySelectorAll('#commands .body .row').length")
+    assert rows == sum(any("lgc.c" in w for w in e["command"]) for e in ask("tree"))
+
+
+def test_arrows_and_enter_open_a_row(shown: Page) -> None:
+    shown.run("document.querySelector('#commands .table').focus()")
+    shown.key("ArrowDown", 40)
+    shown.key("ArrowDown", 40)
+    shown.key("Enter", 13)
+    assert shown.run(f"{R}.details.chosen") == shown.run(f"{R}.tables.commands.order[1]")
+
+
+def test_modules_are_made_of_what_deps_lists(shown: Page, ask: Any) -> None:
+    modules = {m["path"]: m for m in shown.run(f"{R}.data.meta.modules")}
+    assert sorted(modules) == sorted(each["filename"] for each in ask("linked_modules"))
+    lua_module = modules[f"{lua_database.ROOT}/src/lua"]
+    assert sum(n for _, n, _ in lua_module["made_of"]) == len(ask("deps", "src/lua"))
+
+
+def test_headers_are_those_of_includes(shown: Page, ask: Any) -> None:
+    expected = [[e["filename"], e["compilations"], e["opens"]] for e in ask("includes")]
+    found = shown.run(
+        f"(d => [...d.column('header.path')].map((p, i) => [d.text(p),"
+        f" d.column('header.compilations')[i], d.column('header.opens')[i]]))({R}.data)"
+    )
+    assert found == expected
+
+
+def test_the_neighbours_of_a_file_are_its_readers_and_writers(shown: Page, ask: Any) -> None:
+    path = f"{lua_database.ROOT}/src/lvm.o"
+    shown.run(
+        f"{R}.neighbours.show([...{R}.data.filePath].findIndex(p => {R}.data.text(p) ==="
+        f" {json.dumps(path)}))"
+    )
+    opens = ask("faccess", "--path", path)
+    writers, readers = (
+        {f"{e['pid']}:{e['idx']}" for e in opens if letter in e["access"]} for letter in "wr"
+    )
+    assert writers & readers  # `as` reads what it wrote: it stands on the left only
+    for column, expected in ((-1, writers), (1, readers - writers)):
+        found = command_key(shown, f"{R}.neighbours.found.columns.get({column})")
+        assert found == sorted(expected)
+        assert found
+    assert shown.run("document.querySelectorAll('#neighbours .node.centre').length") == 1
+
+
+def test_frames_of_the_flame_graph_add_up(shown: Page) -> None:
+    shown.run(f"globalThis.top1 = {R}.flame.root")
+    below = shown.run("[...top1.below.values()].reduce((s, f) => s + f.total, 0)")
+    assert below == pytest.approx(shown.run("top1.total"))
+    # a command without children counts whole, wherever it stands
+    leaves = shown.run(
+        f"(d => [...d.elapsed].reduce((s, ns, i) => s + (d.children(i).length ? 0 : ns), 0))"
+        f"({R}.data)"
+    )
+    assert shown.run("top1.total") >= leaves
+
+
+def test_a_failed_build_begins_with_the_command_that_failed(page: Page, tmp_path: Path) -> None:
+    make, cc = (n << 22 | n for n in (1, 2))
+    trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make"])
+    trace.fork(make, cc).exec(cc, "/usr/bin/cc", ["cc", "-c", EVIL]).open(cc, f"/src/{EVIL}")
+    told_database(tmp_path, trace.exit(cc, 1).exit(make, 2).trace())
+    assert etrace(["report", "-o", str(tmp_path / "b.html"), str(tmp_path)]) == 0
+    page.messages.clear()
+    page.open(tmp_path / "b.html", dark=True)
+    assert page.run("document.querySelector('main').firstElementChild.id") == "failures"
+    text = page.run("document.querySelector('[role=alert]').textContent")
+    assert "status 1" in text
+    assert EVIL in text
+    assert page.run("document.images.length") == 0
+    assert page.messages == []
+
+
+def test_a_browser_that_cannot_inflate_shows_plain_tables(page: Page, lua: Path) -> None:
+    script = page.call(
+        "Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream"
+    )
+    try:
+        page.open(lua / "build.html")
+        assert page.run("document.getElementById('plain').hidden") is False
+        assert page.run("document.querySelectorAll('#plain table').length") == 2
+        assert "DecompressionStream" in page.run("document.querySelector('.bad').textContent")
+    finally:
+        page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
