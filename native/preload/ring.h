@@ -17,6 +17,7 @@
 
 #define CHUNK_BYTES 8192u
 #define MAX_CHUNKS 4096u
+#define RING_PID_LIMIT (1 << 22) /* the kernel has no higher ones (PID_MAX_LIMIT) */
 #define PRELOAD_MAX 1024 /* bytes of the library's name in LD_PRELOAD */
 
 enum ring_state { RING_FREE, RING_TAKEN, RING_FULL };

@@ -51,8 +51,7 @@ static struct process *living(pid_t pid)
 	return process && !process->has_ended ? process : NULL;
 }
 
-/* The parent of a process that nobody announced, while it is there. */
-static pid_t ask_parent(pid_t pid)
+pid_t events_ask_parent(pid_t pid)
 {
 	char name[32], stat[512];
 	const char *at;
@@ -76,10 +75,12 @@ static struct process *begin_with_parents(pid_t pid, pid_t parent, u64 now, int 
 {
 	struct process *from = NULL;
 
+	if (parent > RING_PID_LIMIT)
+		parent = 0;
 	if (parent > 1 && parent != getpid() && parent != pid)
 		from = living(parent);
 	if (!from && parent > 1 && parent != getpid() && parent != pid && depth < MAX_ANCESTORS)
-		from = begin_with_parents(parent, ask_parent(parent), now, depth + 1);
+		from = begin_with_parents(parent, events_ask_parent(parent), now, depth + 1);
 	if (!from)
 		counters.orphans++;
 	return process_begin(pid, from, now);
@@ -90,6 +91,8 @@ static void begin_child(struct event *event, pid_t pid, pid_t parent)
 	struct process *process = living(pid);
 	struct process *from = living(parent);
 
+	if (pid <= 0 || pid > RING_PID_LIMIT)
+		return;
 	if (process && (!from || process->parent == from->upid || process == from))
 		return;
 	begin_with_parents(pid, parent, event->head.time_ns, 0);
@@ -103,8 +106,9 @@ static struct process *process_of(const struct event *event)
 	bool has_parent = event->head.kind == RING_STARTED;
 
 	if (!process || (process->has_ended && has_parent))
-		process = begin_with_parents(pid, has_parent ? event->head.args[3] : ask_parent(pid),
-					     event->head.time_ns, 0);
+		process = begin_with_parents(
+			pid, has_parent ? event->head.args[3] : events_ask_parent(pid),
+			event->head.time_ns, 0);
 	if (process->has_ended)
 		return NULL;
 	process->cpu = event->head.cpu;

@@ -13,6 +13,9 @@ void events_put_end(pid_t pid, int wait_status);
 /* The capture ends: what is known of the processes that are left. */
 void events_settle(void);
 
+/* The parent of a process while it is there, else 0. */
+pid_t events_ask_parent(pid_t pid);
+
 /* Processes that ended and of which nobody learned how; that restricted their own calls. */
 u64 events_unknown_ends(void);
 u64 events_confined(void);

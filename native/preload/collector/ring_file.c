@@ -22,6 +22,7 @@
 
 #define STEP_CHUNKS 256u /* 2 MB */
 #define MAX_PARTIAL_BYTES (64u << 20)
+#define MAX_PARTS 2048u /* 16 MB; an execution has 6 MB of strings at most */
 #define MEMFD_NOEXEC 8u /* Linux 6.3 */
 
 static struct ring_header *ring;
@@ -29,6 +30,7 @@ static int ring_fd;
 static char variable[RING_VALUE_MAX];
 static uint32_t n_read[MAX_CHUNKS]; /* bytes of a chunk that were taken out */
 static uint32_t n_chunks;
+static uint32_t is_open;
 static uint64_t n_arrived;
 static uint64_t n_damaged;
 
@@ -38,6 +40,7 @@ static struct part {
 	struct event *event;
 } *first_part;
 static size_t partial_bytes;
+static size_t n_parts;
 
 static void allocate(uint32_t chunks)
 {
@@ -54,10 +57,12 @@ static void allocate(uint32_t chunks)
 
 void ring_create(const char *library, uint32_t wants)
 {
-	ring_fd = memfd_create("etrace", MFD_CLOEXEC | MEMFD_NOEXEC);
+	ring_fd = memfd_create("etrace", MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_NOEXEC);
 	if (ring_fd < 0 && errno == EINVAL)
-		ring_fd = memfd_create("etrace", MFD_CLOEXEC);
-	if (ring_fd < 0 || ftruncate(ring_fd, RING_BYTES) < 0)
+		ring_fd = memfd_create("etrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	/* who shortens it would end this process and all of the build by SIGBUS */
+	if (ring_fd < 0 || ftruncate(ring_fd, RING_BYTES) < 0 ||
+	    fcntl(ring_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		die("no memory for the events of the build: %s", strerror(errno));
 	ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
 	if (ring == MAP_FAILED)
@@ -66,7 +71,7 @@ void ring_create(const char *library, uint32_t wants)
 	snprintf(variable, sizeof(variable), "/proc/%d/fd/%d:%u:%s", getpid(), ring_fd, wants, library);
 	ring->version = RING_VERSION;
 	ring->magic = RING_MAGIC;
-	ring->is_open = 1;
+	ring->is_open = is_open = 1;
 }
 
 const char *ring_variable(void)
@@ -94,38 +99,47 @@ static struct event *take_part(const struct event *of, uint16_t number)
 			continue;
 		*at = part->next;
 		partial_bytes -= event->n_bytes;
+		n_parts--;
 		free(part);
 		return event;
 	}
 	return NULL;
 }
 
-static void keep_part(struct event *event)
+static bool keep_part(struct event *event)
 {
 	struct part *part;
 
-	if (partial_bytes + event->n_bytes > MAX_PARTIAL_BYTES) {
+	if (partial_bytes + event->n_bytes > MAX_PARTIAL_BYTES || n_parts == MAX_PARTS) {
 		n_damaged++;
 		free(event);
-		return;
+		return false;
 	}
 	part = must_alloc(sizeof(*part));
 	*part = (struct part){ first_part, event };
 	first_part = part;
 	partial_bytes += event->n_bytes;
+	n_parts++;
+	return true;
 }
 
-static bool has_part(const struct event *of, uint16_t number, bool *is_last, uint32_t *n_bytes)
+/* How many parts a record has when as many are there, else 0; `n_bytes`: of their strings. */
+static uint32_t count_parts(const struct event *of, uint32_t *n_bytes)
 {
 	const struct part *part;
+	uint32_t n_here = 0;
+	uint32_t n = 0;
 
-	for (part = first_part; part; part = part->next)
-		if (is_of_same(part->event, of) && part->event->head.part == number) {
-			*is_last = !(part->event->head.flags & RING_MORE);
-			*n_bytes += part->event->n_bytes;
-			return true;
-		}
-	return false;
+	*n_bytes = 0;
+	for (part = first_part; part; part = part->next) {
+		if (!is_of_same(part->event, of))
+			continue;
+		n_here++;
+		*n_bytes += part->event->n_bytes;
+		if (!(part->event->head.flags & RING_MORE))
+			n = part->event->head.part + 1u;
+	}
+	return n_here == n ? n : 0;
 }
 
 /* The whole record when all of its parts are there; its arguments are those of the last one. */
@@ -134,19 +148,22 @@ static struct event *join_parts(const struct event *of)
 	struct ring_record head = of->head;
 	const struct event key = { .head = head };
 	struct event *whole;
-	uint32_t n_bytes = 0;
-	bool is_last = false;
-	uint16_t n = 0;
-	uint16_t i;
+	uint32_t n_bytes;
+	uint32_t n = count_parts(of, &n_bytes);
+	uint32_t i;
 
-	while (!is_last)
-		if (!has_part(of, n++, &is_last, &n_bytes))
-			return NULL;
+	if (!n)
+		return NULL;
 	whole = must_alloc(sizeof(*whole) + n_bytes);
 	whole->n_bytes = 0;
 	for (i = 0; i < n; i++) {
-		struct event *part = take_part(&key, i);
+		struct event *part = take_part(&key, (uint16_t)i);
 
+		if (!part) { /* another came twice */
+			n_damaged++;
+			free(whole);
+			return NULL;
+		}
 		memcpy(whole->bytes + whole->n_bytes, part->bytes, part->n_bytes);
 		whole->n_bytes += part->n_bytes;
 		whole->head = part->head;
@@ -157,10 +174,8 @@ static struct event *join_parts(const struct event *of)
 
 static void receive_part(struct event *event, void (*receive)(struct event *event))
 {
-	if (event->head.part || (event->head.flags & RING_MORE)) {
-		keep_part(event);
-		event = first_part && first_part->event == event ? join_parts(event) : NULL;
-	}
+	if (event->head.part || (event->head.flags & RING_MORE))
+		event = keep_part(event) ? join_parts(event) : NULL;
 	if (!event)
 		return;
 	event->order = ++n_arrived;
@@ -174,8 +189,15 @@ static const char *bytes_of(uint32_t chunk)
 	return (const char *)ring + RING_HEADER_BYTES + (size_t)chunk * CHUNK_BYTES;
 }
 
-/* A copy of the record at `from`, of which `left` bytes are there; NULL when it is none. */
-static struct event *copy_record(const char *from, uint32_t left)
+static bool is_record(const struct ring_record *head, uint32_t left)
+{
+	return head->size >= sizeof(*head) && head->size <= left && head->size % 8 == 0 &&
+	       head->n_bytes <= head->size - sizeof(*head) && head->kind &&
+	       head->kind < N_RING_KINDS && head->pid && head->pid <= RING_PID_LIMIT;
+}
+
+/* A copy of the record at `from`, of which `left` bytes are there; NULL when it is none. A time to come is `now`. */
+static struct event *copy_record(const char *from, uint32_t left, uint64_t now)
 {
 	struct ring_record head;
 	struct event *event;
@@ -183,9 +205,10 @@ static struct event *copy_record(const char *from, uint32_t left)
 	if (left < sizeof(head))
 		return NULL;
 	memcpy(&head, from, sizeof(head));
-	if (head.size < sizeof(head) || head.size > left || head.size % 8 ||
-	    head.n_bytes > head.size - sizeof(head) || !head.kind || head.kind >= N_RING_KINDS)
+	if (!is_record(&head, left))
 		return NULL;
+	if (head.time_ns > now)
+		head.time_ns = now;
 	event = must_alloc(sizeof(*event) + head.n_bytes);
 	event->head = head;
 	event->n_bytes = head.n_bytes;
@@ -200,7 +223,8 @@ static void drain_chunk(uint32_t i, void (*receive)(struct event *event))
 	if (head > CHUNK_BYTES)
 		head = CHUNK_BYTES;
 	while (n_read[i] < head) {
-		struct event *event = copy_record(bytes_of(i) + n_read[i], head - n_read[i]);
+		struct event *event =
+			copy_record(bytes_of(i) + n_read[i], head - n_read[i], monotonic_ns());
 
 		if (!event) {
 			n_damaged++;
@@ -220,11 +244,25 @@ static void free_chunk(uint32_t i)
 	__atomic_store_n(&ring->chunks[i].state, RING_FREE, __ATOMIC_RELEASE);
 }
 
+/* With another head the library writes no more, or where nobody reads. */
+static void mend_head(void)
+{
+	if (ring->magic == RING_MAGIC && ring->version == RING_VERSION &&
+	    ring->n_chunks == n_chunks && ring->is_open == is_open)
+		return;
+	n_damaged++;
+	ring->magic = RING_MAGIC;
+	ring->version = RING_VERSION;
+	ring->n_chunks = n_chunks;
+	ring->is_open = is_open;
+}
+
 void ring_drain(void (*receive)(struct event *event))
 {
 	uint32_t n_free = 0;
 	uint32_t i;
 
+	mend_head();
 	for (i = 0; i < n_chunks; i++) {
 		uint32_t state = __atomic_load_n(&ring->chunks[i].state, __ATOMIC_ACQUIRE);
 
@@ -271,6 +309,7 @@ void ring_reclaim(void)
 
 void ring_close(void)
 {
+	is_open = 0;
 	__atomic_store_n(&ring->is_open, 0, __ATOMIC_RELEASE);
 }
 

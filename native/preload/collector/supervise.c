@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@
 #define GRACE_NS 1000000000u
 #define SAME_WISH_NS 100000000u
 #define RECLAIM_NS 1000000000u
+#define MAX_DEPTH 4096 /* of the tree of processes */
 
 static pid_t root;
 static int root_status;
@@ -301,9 +303,35 @@ static void stop_with_command(void)
 	raise(SIGSTOP);
 }
 
+/* Its parents lead to this process, the subreaper. */
+static bool is_of_build(pid_t pid)
+{
+	int i;
+
+	for (i = 0; i < MAX_DEPTH && pid > 1; i++)
+		if ((pid = events_ask_parent(pid)) == getpid())
+			return true;
+	return false;
+}
+
+/*
+ * Numbers come from records, and any process of the build can tell those of others. The descriptor
+ * keeps the number from another process between look and signal.
+ */
 static void kill_one(struct process *process)
 {
-	kill(process->pid, SIGKILL);
+	int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+
+	if (fd < 0 && errno != ENOSYS) /* before Linux 5.3 */
+		return;
+	if (is_of_build(process->pid)) {
+		if (fd < 0)
+			kill(process->pid, SIGKILL);
+		else
+			syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+	}
+	if (fd >= 0)
+		close(fd);
 }
 
 static void count_one(struct process *process)

@@ -64,17 +64,25 @@ static enum reason reason_of_elf(const char *head, size_t n)
 	return REASON_UNKNOWN;
 }
 
+/* Any program may have told the name, and opening a device or a pipe does something. */
 static size_t read_head(const char *path, char head[HEAD_BYTES], struct stat *st)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int found = open(path, O_PATH | O_CLOEXEC);
+	char name[32];
 	ssize_t n = -1;
+	int fd = -1;
 
 	memset(head, 0, HEAD_BYTES);
-	if (fd < 0)
+	if (found < 0)
 		return 0;
-	if (fstat(fd, st) == 0 && S_ISREG(st->st_mode))
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
+	if (fstat(found, st) == 0 && S_ISREG(st->st_mode))
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
 		n = pread(fd, head, HEAD_BYTES - 1, 0);
-	close(fd);
+		close(fd);
+	}
+	close(found);
 	return n > 0 ? (size_t)n : 0;
 }
 

@@ -16,6 +16,7 @@
 
 #define O_RDWR 2
 #define O_CLOEXEC 02000000
+#define SEEK_END 2
 #define PROT_READ_WRITE 3
 #define MAP_SHARED 1
 #define MAP_PRIVATE 2
@@ -62,13 +63,16 @@ static void map_ring(const char *path)
 {
 	long fd;
 	long at;
+	long size;
 
 	if (is_fast && !fast_map())
 		return;
 	fd = own_call(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	at = map(RING_BYTES, MAP_SHARED, fd);
+	/* after the collector's end its number may be another's, and the file a short one */
+	size = CALL3(__NR_lseek, fd, 0, SEEK_END);
+	at = size == (long)RING_BYTES ? map(RING_BYTES, MAP_SHARED, fd) : -1;
 	own_call(__NR_close, fd, 0, 0, 0);
 	if (is_error(at))
 		return;
