@@ -35,6 +35,7 @@ def take(page: Page, report: Path, name: str, *, dark: bool, height: int = HEIGH
 
 def failed_report(where: Path) -> Path:
     """Trace a build that fails; return its report."""
+    where.mkdir()
     (where / "Makefile").write_text(FAILING)
     (where / "one.c").write_text("#include <stdio.h>\nint one(void) { return EOF; }\n")
     (where / "two.c").write_text("#include <stdlib.h>\nint two(void) { return three; }\n")
@@ -50,7 +51,7 @@ def main() -> int:
     with browser() as page, tempfile.TemporaryDirectory() as folder:
         take(page, tree / "build.html", "light", dark=False)
         take(page, tree / "build.html", "dark", dark=True)
-        take(page, failed_report(Path(folder)), "failed", dark=False, height=760)
+        take(page, failed_report(Path(folder, "failing")), "failed", dark=False, height=760)
     return 0
 
 

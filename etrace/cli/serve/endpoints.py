@@ -21,7 +21,7 @@ LEFT_OUT = frozenset(("unused", "config", "compiler_pattern", "linker_pattern"))
 #: destinations of options about files, other forms of output, and the server's own decisions
 OPTIONS_LEFT_OUT = frozenset(
     ("help", "database", "output", "json", "nul", "fmt", "dot", "existing", "generate", "makefile",
-     "static", "all")
+     "static", "all", "diff")
 )  # fmt: skip
 PAGE_SIZE, MAX_PAGE_SIZE = 1000, 100_000
 
