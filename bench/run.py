@@ -18,6 +18,8 @@ PARTS = (
     "library",
     "xray",
     "report",
+    "timeline",
+    "what_if",
 )
 
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from typing import NamedTuple
 
 from libetrace.image.file import Image
 
 from etrace.query.classes.labels import Labels
 from etrace.spec.database import NONE
 
-#: characters of a command that a slice tells
+#: bytes of a command that a slice tells
 MAX_COMMAND = 200
 PID_MASK = (1 << 22) - 1
 
@@ -32,8 +32,7 @@ class Lanes(Enum):
     PACKED = "packed"
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(NamedTuple):
     """Something that took time, in ns since the trace began; `details` are shown on demand."""
 
     lane: int
@@ -79,22 +78,13 @@ def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator
     for row in rows:
         begin, end = start[row], start[row] + elapsed[row]
         lane = places.place(row, begin, end)
-        details = (("command", _command(image, row)), ("pid", upid[row] & PID_MASK))
+        command = os.fsdecode(b" ".join(labels.arguments(row))[:MAX_COMMAND])
+        details = (("command", command), ("pid", upid[row] & PID_MASK))
         yield Slice(lane, begin, end, labels.of(row), "execution", details)
         for each in inside(row) if inside is not None else ():
             first, last = max(each.start_ns, begin), min(each.end_ns, end)
             if first <= last:
                 yield Slice(lane, first, last, each.name, each.category, each.details)
-
-
-def _command(image: Image, row: int) -> str:
-    arguments, length, words = image["arguments"]["string"], 0, []
-    for at in image["executions"].span("argv.start", row):
-        words.append(image.string(arguments[at]))
-        length += len(words[-1]) + 1
-        if length > MAX_COMMAND:
-            break
-    return os.fsdecode(b" ".join(words))[:MAX_COMMAND]
 
 
 class _Lanes:

@@ -66,6 +66,34 @@ def test_a_log_that_was_moved_is_joined_by_process_and_time(
     assert found.execution == join(image, xray.read(log)).execution
 
 
+def test_a_timeline_has_the_calls_inside_the_execution(
+    traced: Path, log: Path, tmp_path: Path
+) -> None:
+    program, target = os.fspath(samples.program("rec_nopie19")), tmp_path / "out.json"
+    words = ["--lanes", "packed", "--xray", str(log), "-m", program, "-o", str(target)]
+    assert etrace(["timeline", str(traced), *words]) == 0
+    events = json.loads(target.read_bytes())["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    calls = [e for e in slices if e["cat"] == "xray"]
+    assert len(calls) == len(xray.read(log).calls()["start"])
+    assert calls[0]["name"] == "main"
+    process = xray.read(log).threads[0].process
+    (outer,) = [e for e in slices if e["args"].get("pid") == process]
+    for call in calls:
+        assert call["tid"] == outer["tid"]
+        assert outer["ts"] <= call["ts"]
+        assert call["ts"] + call["dur"] <= outer["ts"] + outer["dur"] + 0.001
+
+
+def test_a_log_of_no_execution_is_left_out_of_a_timeline(
+    traced: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--xray", samples.MT, "-o", str(tmp_path / "out.json")]
+    assert etrace(["timeline", str(traced), *words]) == 0
+    told = capsys.readouterr().err
+    assert f"etrace timeline: warning: {samples.MT} is left out: no process " in told
+
+
 def test_calls_lie_inside_their_execution(image: Image, log: Path) -> None:
     read = xray.read(log)
     found, move = join(image, read).execution, offset_ns(image, read)

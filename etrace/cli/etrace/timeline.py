@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from pathlib import Path
 
+from libetrace.image.file import Image
+
+from etrace.cli.ending import tell
 from etrace.cli.options.common import add_database
 from etrace.cli.show.output import opened
 from etrace.errors import UsageError
@@ -14,6 +18,7 @@ from etrace.timeline import chrome, perfetto
 from etrace.timeline.counters import counters
 from etrace.timeline.slices import Lanes, slices
 from etrace.timeline.time_trace import TimeTraces
+from etrace.timeline.xray_calls import XRayCalls
 
 WRITERS = {"chrome": chrome.write, "perfetto": perfetto.write}
 
@@ -35,9 +40,26 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "start no others, on as few lanes as possible (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--xray", action="append", default=[], metavar="LOG",
+        help="an XRay log of a program of the build: its calls lie inside the execution that wrote "
+        "it; may be given several times",
+    )  # fmt: skip
+    parser.add_argument(
+        "-m", "--map", action="append", default=[], metavar="[N=]FILE", dest="maps",
+        help="program that wrote the logs, for names; N=FILE: shared object number N",
+    )  # fmt: skip
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE",
         help="write to FILE, which appears whole or not at all (default: standard output)",
     )  # fmt: skip
+
+
+def _calls(image: Image, args: argparse.Namespace) -> XRayCalls:
+    """Read the logs; a message tells why one of them is left out."""
+    calls = XRayCalls(image, args.xray, args.maps)
+    for line in calls.left_out:
+        tell(f"etrace timeline: warning: {line}\n")
+    return calls
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     if args.place is not None and args.database is not None:
         raise UsageError("two databases are given", "leave out DIR or --dbdir")
     image = open_database(args.place or args.database)
-    found = slices(image, Lanes(args.lanes), TimeTraces(image))
+    calls, phases = _calls(image, args), TimeTraces(image)
+    found = slices(image, Lanes(args.lanes), lambda row: chain(phases(row), calls(row)))
     with opened(args.output, image.path) as stream:
         WRITERS[args.to](stream, found, counters(image))
     return 0

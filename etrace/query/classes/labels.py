@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 
 from libetrace.image.file import Image
 
@@ -33,6 +34,18 @@ MAX_WORDS = 40
 PID_MASK = (1 << 22) - 1
 
 
+class _Strings(dict[int, bytes]):
+    """Strings of an image by row, each read once."""
+
+    def __init__(self, image: Image) -> None:
+        super().__init__()
+        self._read = image.string
+
+    def __missing__(self, row: int) -> bytes:
+        text = self[row] = self._read(row)
+        return text
+
+
 class Labels:
     """Names the executions of one image."""
 
@@ -41,18 +54,19 @@ class Labels:
         executions = image["executions"]
         self._executions, self._binary = executions, executions["binary"]
         self._argv, self._argv_start = image["arguments"]["string"], executions["argv.start"]
+        self._paths = image["paths"]["string"]
         self._programs: dict[int, bytes] = {}
-        self._words: dict[int, bytes] = {}
+        self._words = _Strings(image)
 
     def of(self, row: int) -> str:
         """Return the name of an execution; before its first exec `sh (forked)`."""
         if self._binary[row] == NONE:
             return self._forked(row)
-        program, argv = self._program(row), self._arguments(row)
+        program, argv = self._program(row), self.arguments(row)
         return os.fsdecode(b" ".join(filter(None, (program, self._subject(row, argv)))))
 
     def _subject(self, row: int, argv: Sequence[bytes]) -> bytes:
-        return subject(self._tools, self._image.path_string(self._binary[row]), argv)
+        return subject(self._tools, self._words[self._paths[self._binary[row]]], argv)
 
     def program(self, row: int) -> str:
         """Return the name of the program alone: `cc1`; before its first exec the parent's."""
@@ -70,15 +84,11 @@ class Labels:
             self._programs[binary] = self._image.path_string(binary).rpartition(b"/")[2]
         return self._programs[binary]
 
-    def _arguments(self, row: int) -> list[bytes]:
-        first, end = self._argv_start[row], self._argv_start[row + 1]
-        return [self._word(string) for string in self._argv[first:end]]
-
-    def _word(self, string: int) -> bytes:
-        word = self._words.get(string)
-        if word is None:
-            word = self._words[string] = self._image.string(string)
-        return word
+    def arguments(self, row: int) -> list[bytes]:
+        """Return the arguments of an execution; equal ones are one object."""
+        strings = self._argv[self._argv_start[row] : self._argv_start[row + 1]]
+        words = self._words
+        return [words[string] for string in strings]
 
 
 def subject(tools: Tools, path: bytes, argv: Sequence[bytes]) -> bytes:
@@ -124,9 +134,17 @@ def _work_of_tool(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> bytes:
 def _is_source(tool: Tool, word: bytes) -> bool:
     if word == STDIN or word.startswith(TEMPORARY):
         return False
-    extension = os.fsdecode(word.rpartition(b".")[2]) if b"." in word else ""
+    dot = word.rfind(b".")
+    return (dot >= 0 and word[dot + 1 :] in _extensions(tool)) or bool(
+        tool.settings.get("takes_all")
+    )
+
+
+@cache
+def _extensions(tool: Tool) -> frozenset[bytes]:
+    """Return the extensions of a compiler's sources."""
     languages = tool.settings.get("languages", {}).values()
-    return bool(tool.settings.get("takes_all")) or any(extension in each for each in languages)
+    return frozenset(extension.encode() for each in languages for extension in each)
 
 
 def _script(words: Sequence[bytes]) -> bytes:
