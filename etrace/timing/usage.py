@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database -> the CPU time of its executions, where the capture recorded it."""
+"""A database -> the CPU time of its executions, where the capture recorded it, and what slept."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def cpu_times(image: Image) -> list[int] | None:
     usage = image["usage"]
     times = zip(usage["user_ns"], usage["system_ns"], strict=True)
     return [NONE if NONE in pair else sum(pair) for pair in times]
+
+
+def sleepers(image: Image) -> list[bool]:
+    """Return for each execution whether it gave up its CPU more often than it was taken off it."""
+    if "usage" not in image.tables:
+        return [False] * image["executions"].n_rows
+    usage = image["usage"]
+    switches = zip(usage["n_voluntary_switches"], usage["n_forced_switches"], strict=True)
+    return [voluntary > forced for voluntary, forced in switches]

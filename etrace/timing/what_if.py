@@ -2,9 +2,10 @@
 """A database, other times of programs and a number of jobs -> how long the build would take.
 
 The network of the traced build runs again (schedule.py). What a segment takes is its own time in
-the traced build, without waits for children and pipes. A process that mostly computed had to wait
-for a processor for the rest of that time, so where CPU time is known it counts instead; what a
-process mostly slept stays. There are as many processors as jobs.
+the traced build, without waits for children and pipes. A process that computed had to wait for a
+processor for the rest of that time, so where CPU time is known it counts instead. What slept keeps
+its time: it used a processor for less than half of it and gave it up more often than it was taken
+away. There are as many processors as jobs.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from etrace.timing.dependencies import find_dependencies
 from etrace.timing.network import Network, Reason, build_network
 from etrace.timing.processes import Processes
 from etrace.timing.schedule import Schedule, schedule
-from etrace.timing.usage import cpu_times
+from etrace.timing.usage import cpu_times, sleepers
 
-#: a process whose CPU time is this part of its own time or more computed, and did not sleep
+#: a process whose CPU time is this part of its own time or more did not sleep
 COMPUTES = 0.5
 
 
@@ -33,9 +34,9 @@ class Prediction:
     """Elapsed times in ns: of the trace, of its simulation, and of what was asked.
 
     `traced_ns` was measured; `simulated_ns` is the same build by the model, with `traced_jobs`
-    jobs: its difference is the model's error. `ordered_ns` keeps the order of shells and makes;
-    `free_ns` has only the order that files give to jobs, None without a job. `n_unknown` executions
-    of `n_executions` have no CPU time: their elapsed time counts.
+    jobs: the difference is the model's error and waits for a processor. `ordered_ns` keeps the
+    order of shells and makes; `free_ns` has only the order that files give to jobs, None without a
+    job. `n_unknown` executions of `n_executions` have no CPU time: their elapsed time counts.
     """
 
     traced_ns: int
@@ -56,7 +57,7 @@ def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = Non
     """
     network = build_network(image)
     cpu = cpu_times(image)
-    work = _own_times(network, cpu)
+    work = _own_times(network, cpu, sleepers(image))
     traced_jobs = max(count_jobs(network.processes), 1)
     n_jobs = n_jobs or traced_jobs
     changed = _multiplied(image, network, work, factors)
@@ -86,21 +87,21 @@ def count_jobs(processes: Processes) -> int:
     return most
 
 
-def _own_times(network: Network, cpu: list[int] | None) -> list[float]:
+def _own_times(network: Network, cpu: list[int] | None, sleeps: list[bool]) -> list[float]:
     """Return what each segment takes: CPU time of executions that compute, else elapsed time."""
     if cpu is None:
         return [float(work) for work in network.work_ns]
     own: dict[int, int] = {}
     for row, work in zip(network.execution, network.work_ns, strict=True):
         own[row] = own.get(row, 0) + work
-    part = {row: _computing_part(cpu[row], time_ns) for row, time_ns in own.items()}
+    part = {row: _part(cpu[row], time_ns, sleeps=sleeps[row]) for row, time_ns in own.items()}
     pairs = zip(network.execution, network.work_ns, strict=True)
     return [work * part[row] for row, work in pairs]
 
 
-def _computing_part(cpu_ns: int, own_ns: int) -> float:
+def _part(cpu_ns: int, own_ns: int, *, sleeps: bool) -> float:
     """Return the part of an execution's own time that remains without a wait for a processor."""
-    if cpu_ns == NONE or not own_ns or cpu_ns < COMPUTES * own_ns:
+    if cpu_ns == NONE or not own_ns or (sleeps and cpu_ns < COMPUTES * own_ns):
         return 1.0
     return min(cpu_ns / own_ns, 1.0)
 

@@ -55,21 +55,24 @@ def test_a_program_that_did_not_run_is_an_error(tmp_path: Path) -> None:
     assert caught.value.hint == "did you mean gcc?"
 
 
-def _with_usage(user_us: int, elapsed_us: int) -> bytes:
+def _with_usage(user_us: int, n_voluntary: int, n_forced: int) -> bytes:
     story = Story()
     story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
     story.at(100).fork(MAKE, CC).exec(CC, "/usr/bin/cc", ["cc", "-c", "a.c"])
     used = {"user": user_us * US, "system": 0, "maxrss": 4096, "rchar": 1, "wchar": 1,
-            "voluntary": 1, "forced": 1}  # fmt: skip
-    end: TraceBuilder = story.at(100 + elapsed_us)
+            "voluntary": n_voluntary, "forced": n_forced}  # fmt: skip
+    end: TraceBuilder = story.at(1100)
     end.event(CC, "Usage", **used).at(end.clock_ns).exit(CC)
-    story.at(100 + elapsed_us).exit(MAKE)
+    story.at(1100).exit(MAKE)
     return story.builder.trace()
 
 
-@pytest.mark.parametrize(("user_us", "us"), [(800, 900), (300, 1100)])
+CASES = [(800, 9, 1, 900), (300, 9, 1, 1100), (300, 1, 9, 400), (300, 0, 0, 400)]
+
+
+@pytest.mark.parametrize(("user_us", "n_voluntary", "n_forced", "us"), CASES)
 def test_cpu_time_counts_for_what_computes_and_elapsed_time_for_what_sleeps(
-    tmp_path: Path, user_us: int, us: int
+    tmp_path: Path, user_us: int, n_voluntary: int, n_forced: int, us: int
 ) -> None:
-    found = predict(told_database(tmp_path, _with_usage(user_us, 1000)), {}, 1)
+    found = predict(told_database(tmp_path, _with_usage(user_us, n_voluntary, n_forced)), {}, 1)
     assert (found.ordered_ns, found.n_unknown) == (us * US, found.n_executions - 1)

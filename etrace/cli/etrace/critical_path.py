@@ -148,9 +148,10 @@ def _others(image: Image, labels: Labels, found: CriticalPath) -> Iterator[str]:
 
 
 def _predicted(it: Prediction) -> Iterator[str]:
-    change = it.ordered_ns / it.traced_ns - 1 if it.traced_ns else 0.0
+    change = it.ordered_ns / it.simulated_ns - 1 if it.simulated_ns else 0.0
     yield f"{'traced':<24}{seconds(it.traced_ns):>11}  {count(it.traced_jobs, 'job')} at once"
-    yield f"{'the same, simulated':<24}{seconds(it.simulated_ns):>11}  the model's error"
+    same = seconds(it.simulated_ns)
+    yield f"{'the same, simulated':<24}{same:>11}  without waits for a processor"
     yield f"{'predicted':<24}{seconds(it.ordered_ns):>11}  {change:+.0%}, --jobs {it.n_jobs}"
     if it.free_ns is not None:
         is_shorter = it.free_ns < 0.99 * it.ordered_ns

@@ -58,7 +58,7 @@ def test_a_prediction(build: str, capsys: pytest.CaptureFixture[str]) -> None:
         "critical path 0.001 s, elapsed 0.001 s, perfect parallelism 75%",
         "",
         "traced                      0.001 s  1 job at once",
-        "the same, simulated         0.001 s  the model's error",
+        "the same, simulated         0.001 s  without waits for a processor",
         "predicted                   0.001 s  -37%, --jobs 1",
         "by dependencies alone       0.001 s  no shorter than make's order",
         "the CPU time of 8 of 8 executions is unknown: their elapsed time counts",
