@@ -67,7 +67,17 @@ def trace(build: Build, lua: Path, scratch: Path) -> Path:
         wrapper.write_text(WRAPPER.format(seconds=build.sleep))
         wrapper.chmod(0o755)
         words.append(f"CC={wrapper} -std=gnu99")
-    run = [PROGRAMS / "etrace", "run", "-q", "-o", database, "--", "make", "-s", *words]
+    run: list[str | Path] = [
+        PROGRAMS / "etrace",
+        "run",
+        "-q",
+        "-o",
+        database,
+        "--",
+        "make",
+        "-s",
+        *words,
+    ]
     subprocess.run(run, cwd=tree, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([PROGRAMS / "cas", "parse", "-q", "--dbdir", database, database / ".nfsdb"],
                    check=True)  # fmt: skip
