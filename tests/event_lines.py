@@ -18,6 +18,7 @@ SYNTAX = {
     "SysClone": "flags=u64",
     "SysCloneFailed": "",
     "Exit": "status=u32",
+    "Usage": "user=s64 system=s64 maxrss=s64 rchar=s64 wchar=s64 voluntary=s64 forced=s64",
     "Open": "fnamesize=FN forigsize=FO flags=u32 mode=u32 fd=s32",
     "Close": "fd=s32",
     "Pipe": "fd1=s32 fd2=s32 flags=u32",
@@ -36,7 +37,6 @@ SYNTAX = {
     "Umount": "targetnamesize=MT flags=u32",
     "UmountFailed": "",
     "Comm": "size=CN",
-    "Usage": "user=s64 system=s64 maxrss=s64 rchar=s64 wchar=s64 voluntary=s64 forced=s64",
 }
 KINDS = ("u32", "s32", "u64", "s64")
 PART_BYTES = 900
