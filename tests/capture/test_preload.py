@@ -294,3 +294,27 @@ def test_whatever_is_written_to_the_shared_memory_is_counted(seed: int, folder: 
     assert [b"/bin/true"] in executed(done)
     assert isinstance(count := stats(folder)["damaged"], int)
     assert count > 10
+
+
+def told(folder: Path, options: list[str], command: list[str]) -> bytes:
+    """Return what `etrace run` says when it captures a command with the library."""
+    words = [etrace(), "run", "--backend", "preload", *options, "--", *command]
+    done = subprocess.run(words, cwd=folder, env=ENV, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_mounts_that_cannot_be_recorded_are_told(folder: Path) -> None:
+    message = b"--mounts: the preload backend does not record them"
+    assert message in told(folder, ["--mounts"], ["true"])
+    assert message not in told(folder, [], ["true"])
+
+
+def test_response_files_of_compilers_that_are_not_saved_are_counted(folder: Path) -> None:
+    need_tool("gcc", "gcc")
+    (folder / "x.c").write_text("int x;\n")
+    (folder / "x.rsp").write_text("-O1\n")
+    message = b"1 response file was not saved (@FILE of compilers)"
+    assert message in told(folder, [], ["gcc", "@x.rsp", "-S", "x.c"])
+    assert message not in told(folder, ["--no-response-files"], ["gcc", "@x.rsp", "-S", "x.c"])
+    assert b"response file" not in told(folder, [], ["echo", "@x.rsp"])

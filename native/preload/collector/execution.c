@@ -16,6 +16,7 @@
 #include "names.h"
 #include "texts.h"
 #include "output/trace_file.h"
+#include "response/tool.h"
 #include "tracer.h"
 #include "unseen.h"
 
@@ -54,6 +55,17 @@ static void put_closes(struct process *process, u64 now, const struct etrace_tex
 		}
 }
 
+/* What a compiler was told by `@FILE` is gone when this is read. */
+static void count_responses(const struct etrace_text *arguments, size_t n)
+{
+	size_t i;
+
+	if (!n || !tool_is_named(&arguments[0]))
+		return;
+	for (i = 1; i < n; i++)
+		counters.missed_response_files += arguments[i].len > 1 && arguments[i].text[0] == '@';
+}
+
 static void put_new_proc(struct process *process, u64 now, const struct etrace_text *data,
 			 const struct etrace_text *arguments, size_t n)
 {
@@ -75,6 +87,7 @@ static void put_new_proc(struct process *process, u64 now, const struct etrace_t
 		etrace_put_end_of_args(out, &prefix);
 	} while (!trace_end());
 	counters.executions++;
+	count_responses(arguments, n);
 }
 
 /* ---- objects ---- */

@@ -91,6 +91,12 @@ static void collect_warnings(void)
 		   "ended and its parent did not ask how: the exit status is not in the trace");
 	if (options.thread_names)
 		report_warn("--thread-names: the preload backend does not record them");
+	if (options.mounts)
+		report_warn("--mounts: the preload backend does not record them");
+	if (options.responses_path)
+		warn_count(counters.missed_response_files, "response file was",
+			   "response files were",
+			   "not saved (@FILE of compilers): the preload backend cannot");
 }
 
 static void put_json_string(FILE *file, const char *text)
@@ -130,6 +136,7 @@ static void put_counters(FILE *file)
 		{ "unseen_executions", unseen_count() },
 		{ "unknown_ends", events_unknown_ends() },
 		{ "confined", events_confined() },
+		{ "missed_response_files", counters.missed_response_files },
 		{ "damaged", ring_damaged() },
 	};
 	size_t i;
