@@ -115,9 +115,21 @@ class _Steps:
             own = self.waits.setdefault(network.execution[segment], {})
             time_ns = network.end_ns[segment] - network.begin_ns[segment]
             own[reason] = own.get(reason, 0) + time_ns
+        self._wait_of_schedulers()
         self.link: tuple[Reason | None, int] = (None, NONE)
         self.slot_ns = 0
         self.told: set[int] = set()
+
+    def _wait_of_schedulers(self) -> None:
+        """Count the time of make and its like that is not their own as a wait for jobs."""
+        network, work = self.network, dict[int, int]()
+        for row, work_ns in zip(network.execution, network.work_ns, strict=True):
+            work[row] = work.get(row, 0) + work_ns
+        for own in network.processes.all:
+            if own.is_scheduler and own.children:
+                row = own.end - 1
+                rest = self.executions["elapsed_ns"][row] - work.get(row, 0)
+                self.waits[row] = {Reason.CHILD: rest}
 
     def all(self) -> Iterator[Step]:
         """Yield the steps; parts without work are left out, and the next one has their reason."""

@@ -45,7 +45,8 @@ def test_a_link_waits_for_the_longer_of_two_compilations(tmp_path: Path) -> None
 
 def test_a_job_that_was_ready_waited_for_a_job_slot(tmp_path: Path) -> None:
     found = find_critical_path(told_database(tmp_path, two_objects_and_a_link()))
-    assert [step.blocked for step in found.steps] == [(), (Blocked("job slot", 300 * US),), (), ()]
+    child, slot = Blocked("child", 1100 * US), Blocked("job slot", 300 * US)
+    assert [step.blocked for step in found.steps] == [(child,), (slot,), (), ()]
 
 
 def test_the_end_of_a_pipeline_waits_for_its_begin(tmp_path: Path) -> None:

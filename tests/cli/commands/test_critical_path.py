@@ -27,7 +27,7 @@ def test_the_path_is_a_table(build: str, capsys: pytest.CaptureFixture[str]) -> 
         "critical path 0.001 s, elapsed 0.001 s, perfect parallelism 75%",
         "",
         f"    start       work        CPU  {'command':<36}  waited for",
-        "  0.000 s    0.000 s          -  make prog",
+        f"  0.000 s    0.000 s          -  {'make prog':<36}  blocked by child 0.001 s",
         f"  0.000 s    0.001 s          -  {'gcc b.c':<36}  its parent; {slot}",
         f"  0.001 s    0.000 s          -  {'ld prog':<36}  b.o",
         f"  0.001 s    0.000 s          -  {'make prog':<36}  its child",
