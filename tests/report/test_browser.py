@@ -15,6 +15,8 @@ from builders import TraceBuilder
 from captured_builds import told_database
 
 from etrace.cli.main import cas, etrace
+from etrace.nfsdb.store import open_database
+from etrace.timing.critical_path import find_critical_path
 
 pytestmark = pytest.mark.xdist_group("browser")
 R = "etraceReport"
@@ -180,6 +182,15 @@ def test_the_neighbours_of_a_file_are_its_readers_and_writers(shown: Page, ask: 
         assert found == sorted(expected)
         assert found
     assert shown.run("document.querySelectorAll('#neighbours .node.centre').length") == 1
+
+
+def test_the_critical_path_is_that_of_the_library(shown: Page, lua: Path) -> None:
+    image = open_database(lua)
+    found, executions = find_critical_path(image), image["executions"]
+    expected = {f"{executions['upid'][row]}:{executions['index'][row]}" for row in found.executions}
+    marked = f"Array.from({R}.data.critical.keys()).filter(i => {R}.data.critical[i])"
+    assert command_key(shown, marked) == sorted(expected)
+    assert shown.run(f"{R}.data.meta.critical.ns") == found.path_ns
 
 
 def test_frames_of_the_flame_graph_add_up(shown: Page) -> None:
