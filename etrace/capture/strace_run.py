@@ -134,8 +134,9 @@ class _Run:
         """Convert until strace closes the pipe; after a failure the rest is read all the same."""
         offset_ns = time.time_ns() - time.monotonic_ns()
         converter = self._converter = Converter(
-            self._stream, os.getcwdb(), resolver=Here(), reading=self._reading, is_own=True
-        )
+            self._stream, os.getcwdb(), resolver=Here(), reading=self._reading, is_own=True,
+            tells_responses=self._options.response_files,
+        )  # fmt: skip
         if not self._opened(log):
             return None, CaptureError("strace wrote no log", "run it by itself: strace -f true")
         lines = Log("strace", log, 0, Clock(offset_ns, self._reading.lacks)).lines(self._reading)

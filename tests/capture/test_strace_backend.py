@@ -222,3 +222,16 @@ def test_it_works_on_this_machine() -> None:
     need_tool("strace", "strace")
     probe = StraceBackend().probe()
     assert probe.works, f"{probe.reason}; {probe.hint}"
+
+
+def test_response_files_of_compilers_that_are_not_saved_are_counted(tmp_path: Path) -> None:
+    need_tool("strace", "strace")
+    need_tool("gcc", "gcc")
+    (tmp_path / "x.c").write_text("int x;\n")
+    (tmp_path / "x.rsp").write_text("-O1\n")
+    command = ["--", "gcc", "@x.rsp", "-S", "x.c"]
+    done = etrace("strace", tmp_path, command, tmp_path)
+    assert b"1 response file was not saved (@FILE of compilers)" in done.stderr
+    off = etrace("strace", tmp_path, ["--no-response-files", *command], tmp_path)
+    other = etrace("strace", tmp_path, ["--", "echo", "@x.rsp"], tmp_path)
+    assert b"response file" not in off.stderr + other.stderr

@@ -51,6 +51,8 @@ class Calls:
         self.seen: set[bytes] = set()
         self.lacks: Counter[str] = Counter()
         self.environment: dict[bytes, dict[int, None]] = {}
+        #: argv[0] of programs that were given `@FILE`, and how many files
+        self.responses: Counter[bytes] = Counter()
         self._handlers = self._table()
 
     def handle(self, task: Task, time_ns: int, name: bytes, text: bytes, result: Result) -> None:
@@ -163,6 +165,8 @@ class Calls:
         task.program = interpreter
         cwd = task.directory.path
         self.out.execution(task.upid, time_ns, (interpreter, program, cwd), argv)
+        if files := sum(len(word) > 1 and word.startswith(b"@") for word in argv[1:]):
+            self.responses[argv[0]] += files
         if len(args) > 2 and args[2][:1] == b"[":
             for variable in self._list(args[2]):
                 self.environment.setdefault(variable, {})[task.upid] = None

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from etrace.errors import EtraceError
+from etrace.compilers.tools import load
+from etrace.errors import EtraceError, SpecError
 from etrace.figures import agree
 from etrace.imports.event_lines import EventLines
 from etrace.imports.strace import values
@@ -62,6 +63,7 @@ class Converter:
     """Turns lines into events. `on_fork` hears of each child's pid.
 
     `is_own`: strace was asked for all calls, so those that the log lacks were not made.
+    `tells_responses`: a remark counts the response files whose contents are not saved.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Converter:
         reading: Reading | None = None,
         on_fork: Callable[[int], None] | None = None,
         is_own: bool = False,
+        tells_responses: bool = True,
     ) -> None:
         self.out = EventLines(stream, directory)
         self.reading = reading or Reading()
@@ -86,6 +89,7 @@ class Converter:
         self._waiting: dict[int, list[Stamped]] = {}
         self._n_forking = 0
         self._on_fork, self._is_own = on_fork, is_own
+        self._tells_responses = tells_responses
         self._orphans = 0
         self._ready: deque[Stamped] = deque()
 
@@ -308,12 +312,25 @@ class Converter:
                 )
         for lack, n in self.calls.lacks.items():
             yield agree(n, lack)
+        if n := self._n_responses():
+            text = "response file{s} {was|were} not saved (@FILE of compilers): strace cannot"
+            yield agree(n, text)
         if self._orphans:
             text = "process{es} {has|have} no parent in the log (was it recorded without -f?)"
             yield agree(self._orphans, text)
         if self.reading.n_bad:
             text = "line{s} {was|were} not understood and left out"
             yield f"{agree(self.reading.n_bad, text)}; the first is {self.reading.bad}"
+
+    def _n_responses(self) -> int:
+        given = self.calls.responses
+        if not given or not self._tells_responses:
+            return 0
+        try:
+            names = load()
+        except SpecError:  # of a user's own file: `cas pp` says so, the trace does not need it
+            return 0
+        return sum(n for argv0, n in given.items() if names.find_name(argv0) is not None)
 
     def _has(self, calls: tuple[bytes, ...]) -> bool:
         return any(call in self.calls.seen for call in calls)
