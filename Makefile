@@ -16,7 +16,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows docs release-check reproducible demo test pytest sanitize test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs release-check reproducible demo test pytest sanitize test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -61,6 +61,9 @@ deb rpm arch wheel: build
 windows: ## windows-tracer.exe for x86-64 and i686, in build/windows
 	@build-aux/setup windows $(VENV)
 	$(MAKE) -C native/windows OUT=$(abspath build/windows) VERSION=$(VERSION)
+
+windows-zip: windows build ## the same with README and licences: build/packages/windows/*.zip
+	$(BIN)/python build-aux/windows_zip.py --programs build/windows --output build/packages/windows
 
 test-windows: build ## the tracer for Windows, under Wine; a part of make test
 	@build-aux/setup windows $(VENV)

@@ -19,6 +19,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from etrace.compilers.regular_file import read_regular
+from etrace.compilers.windows_words import (
+    WINDOWS_WORD,
+    quotes_as_windows,
+    split_windows,
+    unquoted_windows,
+)
+from etrace.spec.path_style import POSIX_STYLE, PathStyle
 
 #: libiberty gives up there too
 MAX_FILES = 2000
@@ -88,10 +95,20 @@ def _names_file(argument: bytes) -> bool:
 class ResponseFiles:
     """Expands the command lines of one database."""
 
-    def __init__(self, captured: Captured | None = None, *, reads_disk: bool = True) -> None:
-        """Files that `captured` does not have are read as they are now if `reads_disk`."""
-        self._captured, self._reads_disk = captured, reads_disk
-        self._words: dict[tuple[int, bytes], tuple[list[bytes], int]] = {}
+    def __init__(
+        self,
+        captured: Captured | None = None,
+        *,
+        reads_disk: bool = True,
+        style: PathStyle = POSIX_STYLE,
+    ) -> None:
+        """Files that `captured` does not have are read as they are now if `reads_disk`.
+
+        Those of a build on Windows are not on this machine's disk.
+        """
+        self._captured, self._reads_disk = captured, reads_disk and not style.is_windows
+        self.style = style
+        self._words: dict[tuple[int, bytes, bool], tuple[list[bytes], int]] = {}
         self._n_remembered = 0
         self._counted = set[int]()
         self._n_left = MAX_BYTES
@@ -122,7 +139,7 @@ class ResponseFiles:
         """
         if not any(argument.startswith(b"@") for argument in argv[1:]):
             return None
-        inliner = _Inliner(self, cwd, upid)
+        inliner = _Inliner(self, argv[0], cwd, upid)
         named = (argument for argument in argv[1:] if _names_file(argument))
         found = [text for text in map(inliner.text, named) if text is not None]
         return b"\n".join(found) if found else None
@@ -131,6 +148,7 @@ class ResponseFiles:
         self, argv: Sequence[bytes], cwd: bytes, upid: int, keeps_missing: bool
     ) -> Expanded:
         out, missing = list(argv[:1]), dict[bytes, None]()
+        is_windows = self.style.is_windows and quotes_as_windows(argv[0])
         todo = [(argument, 0) for argument in reversed(argv[1:])]
         n_files, n_left = 0, MAX_COMMAND_BYTES
         while todo:
@@ -138,10 +156,10 @@ class ResponseFiles:
             if not _names_file(argument):
                 out.append(argument)
                 continue
-            path = os.path.join(cwd, argument[1:])  # noqa: PTH118  bytes
+            path = self.style.join(cwd, argument[1:])
             is_allowed = n_files < MAX_FILES and depth < MAX_DEPTH
             n_most = min(n_left, self._n_expanded_left)
-            found = self._read(upid, path, n_most) if is_allowed else None
+            found = self._read(upid, path, n_most, is_windows) if is_allowed else None
             n_files += 1
             if found is None:
                 missing[path] = None
@@ -154,10 +172,12 @@ class ResponseFiles:
             todo.extend((word, depth + 1) for word in reversed(words))
         return Expanded(tuple(out), tuple(missing))
 
-    def _read(self, upid: int, path: bytes, n_left: int) -> tuple[list[bytes], int] | None:
+    def _read(
+        self, upid: int, path: bytes, n_left: int, is_windows: bool
+    ) -> tuple[list[bytes], int] | None:
         """Return the words of a file of at most `n_left` bytes, and how many bytes it has."""
         text = None if self._captured is None else self._captured(upid, path)
-        key = (0 if text is None else upid, path)
+        key = (0 if text is None else upid, path, is_windows)
         found = self._words.get(key)
         if found is None:
             text = self.read(upid, path, n_left)
@@ -191,28 +211,30 @@ class ResponseFiles:
         self._n_left -= len(text)
         return True
 
-    def _remember(self, key: tuple[int, bytes], text: bytes) -> tuple[list[bytes], int]:
+    def _remember(self, key: tuple[int, bytes, bool], text: bytes) -> tuple[list[bytes], int]:
         self._n_remembered += len(text)
         if self._n_remembered > MAX_REMEMBERED_BYTES:
             self._words.clear()
             self._n_remembered = len(text)
-        found = self._words[key] = (split(text), len(text))
+        words = split_windows(text) if key[2] else split(text)
+        found = self._words[key] = (words, len(text))
         return found
 
 
 class _Inliner:
     """Puts the contents of the files of one command line into each other, within the limits."""
 
-    def __init__(self, files: ResponseFiles, cwd: bytes, upid: int) -> None:
+    def __init__(self, files: ResponseFiles, program: bytes, cwd: bytes, upid: int) -> None:
         self._files, self._cwd, self._upid = files, cwd, upid
         self._n_files, self._n_left = 0, MAX_COMMAND_BYTES
+        self._is_windows = files.style.is_windows and quotes_as_windows(program)
 
     def text(self, argument: bytes, depth: int = 0) -> bytes | None:
         """Return the content of `@FILE` with that of nested ones; None when it cannot be read."""
         if self._n_files >= MAX_FILES or depth >= MAX_DEPTH:
             return None
         self._n_files += 1
-        path = os.path.join(self._cwd, argument[1:])  # noqa: PTH118  bytes
+        path = self._files.style.join(self._cwd, argument[1:])
         text = self._files.read(self._upid, path, self._n_left)
         if text is None or not self._files.take(len(text)):
             return None
@@ -221,8 +243,8 @@ class _Inliner:
             return text
 
         def inlined(match: re.Match[bytes]) -> bytes:
-            word = _unquoted(match[0])
+            word = unquoted_windows(match[0]) if self._is_windows else _unquoted(match[0])
             found = self.text(word, depth + 1) if _names_file(word) else None
             return match[0] if found is None else found
 
-        return _WORD.sub(inlined, text)
+        return (WINDOWS_WORD if self._is_windows else _WORD).sub(inlined, text)

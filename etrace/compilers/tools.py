@@ -33,6 +33,7 @@ from typing import Any
 from etrace.compilers import own
 from etrace.compilers.options import Options
 from etrace.errors import SpecError
+from etrace.spec.path_style import is_windows_path, program_name
 
 KINDS = ("compiler", "linker", "archiver", "launcher")
 CROSS = "cross"
@@ -92,7 +93,8 @@ class Tools:
     def _identify(self, binary: bytes, argv0: bytes) -> Tool | None:
         by_binary, by_argv0 = self._find(binary), self._find(argv0)
         if by_binary is None and by_argv0 is None:  # a link of a name of its own?
-            return self._find(os.path.realpath(binary)) if binary else None
+            is_here = binary and not is_windows_path(binary)
+            return self._find(os.path.realpath(binary)) if is_here else None
         if by_binary is None:
             return by_argv0
         if by_argv0 is not None and by_argv0.family == by_binary.family:
@@ -100,14 +102,15 @@ class Tools:
         return by_binary
 
     def _find(self, path: bytes) -> Tool | None:
+        shown = path.replace(b"\\", b"/").lower() if is_windows_path(path) else path
         for pattern, tool in self._paths:
-            if pattern.match(path):
+            if pattern.match(shown):
                 return tool
         return self.find_name(path)
 
     def find_name(self, path: bytes) -> Tool | None:
         """Return the tool with the name of a file, wherever it lies."""
-        name = path.rpartition(b"/")[2].removesuffix(b".exe")
+        name = program_name(path)
         unversioned = VERSION.sub(b"", name)
         for text in (name, unversioned, self._uncrossed(name), self._uncrossed(unversioned)):
             if text in self._names:

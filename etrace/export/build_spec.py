@@ -22,14 +22,24 @@ from libetrace.image.file import Image
 from etrace.postprocess.compilations.response_files import response_files
 from etrace.postprocess.compilations.trusted import is_own
 from etrace.spec.database import NONE
+from etrace.spec.path_style import program_name, style_of
 
 #: of xcalbuild's unix-tracer
 KNOWN = (
     "ar", "cc", "ld", "gcc", "llvm-gcc", "clang", "c++", "g++", "llvm-g++", "clang++",
     "arm-none-eabi-gcc", "arm-none-eabi-g++",
 )  # fmt: skip
+#: those that a build on Windows has beside them; windows-tracer has the same
+KNOWN_WINDOWS = (
+    "cl", "clang-cl", "link", "lld-link", "lib", "llvm-lib", "ml", "ml64",
+    "iccarm", "iasmarm", "ilinkarm", "iarchive",
+    "armcc", "armclang", "armasm", "armlink", "armar",
+    "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-g++", "i686-w64-mingw32-gcc",
+    "i686-w64-mingw32-g++",
+)  # fmt: skip
 #: the system call behind every function that starts a program
 FUNCTION = "execve"
+FUNCTION_WINDOWS = "CreateProcess"
 PID_MASK = (1 << 22) - 1
 CLONE_THREAD = 0x10000
 Item = dict[str, Any]
@@ -46,10 +56,18 @@ class Written:
 class KnownPrograms:
     """The programs whose calls are items, by the name in argv[0]; `*`, `?` and [..] are globs."""
 
-    def __init__(self, names: Sequence[str] = KNOWN) -> None:
+    def __init__(
+        self, names: Sequence[str] = KNOWN, on_windows: Sequence[str] = KNOWN_WINDOWS
+    ) -> None:
+        """`on_windows` are known besides in a build on Windows, where case does not count."""
+        self._all = (*names, *on_windows)
         self._globs = [name for name in names if not set("*?[").isdisjoint(name)]
         self._names = frozenset(names)
         self._memo: dict[str, bool] = {}
+
+    def for_windows(self) -> KnownPrograms:
+        """Return the same for a build on Windows; its names have no `.exe`."""
+        return KnownPrograms([name.lower().removesuffix(".exe") for name in self._all], ())
 
     def has(self, name: str) -> bool:
         """Tell whether a program of this name is known."""
@@ -65,7 +83,9 @@ class BuildSpec:
 
     def __init__(self, image: Image, known: KnownPrograms | None = None) -> None:
         """`known` are xcalbuild's programs unless others are given."""
-        self._image, self._known = image, known or KnownPrograms()
+        known = known or KnownPrograms()
+        self._image, self._style = image, style_of(image.attributes)
+        self._known = known.for_windows() if self._style.is_windows else known
         self._executions = image["executions"]
         self._arguments = image["arguments"]["string"]
         self._files = response_files(image, reads_disk=is_own(image))
@@ -83,7 +103,7 @@ class BuildSpec:
             if index[row] == 0:
                 continue
             argv = self._argv(row)
-            name = _shown(argv[0].rpartition(b"/")[2]) if argv else ""
+            name = self._name(argv[0]) if argv else ""
             is_known = self._known.has(name)
             if is_known or is_debug:
                 self.written.n_items += 1
@@ -106,11 +126,16 @@ class BuildSpec:
         return {
             "pid": str(upid & PID_MASK),
             "ppid": str(self._parent_pid(row)),
-            "function": FUNCTION,
+            "function": FUNCTION_WINDOWS if self._style.is_windows else FUNCTION,
             **plain,
             "respfile": _shown(text or b""),
             "isKnown": int(is_known),
         }
+
+    def _name(self, argv0: bytes) -> str:
+        if not self._style.is_windows:
+            return _shown(argv0.rpartition(b"/")[2])
+        return _shown(program_name(self._style.basename(argv0).lower()))
 
     def _argv(self, row: int) -> list[bytes]:
         span = self._executions.span("argv.start", row)

@@ -12,6 +12,7 @@ from libetrace.image.freshness import is_older, remember
 from libetrace.trace.source import FIRST_LINE
 
 from etrace.nfsdb.files import DatabaseFiles
+from etrace.spec import path_style
 
 HEAD_BYTES = 1 << 13  # more than the longest path
 
@@ -64,13 +65,18 @@ def describe(
 
     `sources` has the stamps of the JSON files beside it, `traces` those of its traces, by absolute
     path. `said` has the user's `source_root` and `version`. Without a `source_root` the first line
-    of the trace beside it gives it, else the directory of the first program.
+    of the trace beside it gives it, else the directory of the first program. A root on a drive of
+    Windows makes it a database of Windows (etrace/spec/path_style.py).
     """
     root = _read_root(files.trace)
-    return {
+    shown = {
         "source_root": _first_directory(image) if root is None else root,
         "version": "",
         **said,
+    }
+    return {
+        **shown,
+        **path_style.attributes_of(shown["source_root"]),
         "said": dict(said),
         "sources": dict(sources),
         "traces": dict(traces),

@@ -72,6 +72,7 @@ BYTES = "bytes"
 #: types of the attributes that the code reads, and of their elements
 ATTRIBUTES: dict[str, tuple[type | tuple[type, ...], type | tuple[type, ...]]] = {
     "source_root": (str, object),
+    "path_style": (str, object),
     "version": (str, object),
     "said": (dict, str),
     "sources": (dict, (dict, type(None))),

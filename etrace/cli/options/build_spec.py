@@ -54,7 +54,9 @@ def known(args: argparse.Namespace) -> KnownPrograms:
     """Return the known programs of a command line."""
     from etrace.export.build_spec import KnownPrograms
 
-    return KnownPrograms(listed(args))
+    if args.compilers is None:
+        return KnownPrograms(listed(args))
+    return KnownPrograms(listed(args), on_windows=())
 
 
 def tell_empty(program: str, written: Written) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from posixpath import join
 
 from libetrace.depend.configuration import Config
 from libetrace.image.file import Image
@@ -19,6 +18,7 @@ from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.driver_stages import Stage, recover
 from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.response_files import response_files
+from etrace.spec.path_style import style_of
 
 #: what runs only in the service of a driver, and is no compilation when one was seen
 STAGE = "stage"
@@ -60,6 +60,7 @@ class CommandReader:
         self._argv = executions["argv.start"]
         self._arguments = image["arguments"]["string"]
         self._strings: dict[int, bytes] = {}
+        self._join = style_of(image.attributes).join
         self._tools = tools.load()
         self._response_files = response_files(image)
         #: row of a command that is only partly known -> its response files that are gone
@@ -129,7 +130,8 @@ class CommandReader:
         if selected is None:
             return None
         compiler, words = selected
-        expanded = self._expanded(row, (b"", *words))
+        name = argv[len(argv) - len(words) - 1]
+        expanded = self._expanded(row, (name, *words))
         invocation = read_invocation(compiler, expanded.argv[1:])
         if expanded.missing:
             invocation = self._recovered(row, compiler, invocation, stages, expanded.missing)
@@ -162,7 +164,7 @@ class CommandReader:
         cwd = self._string(self._cwd[row])
         expanded = self._expanded(row, self.argv(row))
         words = expanded.argv[1:]
-        made = [word for word in words if join(cwd, word) in written]
+        made = [word for word in words if self._join(cwd, word) in written]
         return Stage(tool, words, not expanded.missing, made)
 
     def _written_below(self, row: int) -> set[bytes]:

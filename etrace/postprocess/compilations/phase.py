@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from posixpath import join
 
 from libetrace.image.file import NewTable
 
@@ -33,6 +32,7 @@ from etrace.postprocess.compilations.tables import TABLES, Compilation, Compilat
 from etrace.postprocess.compilations.traced_files import TracedFiles
 from etrace.postprocess.compilations.trusted import check_owner
 from etrace.postprocess.run import Work
+from etrace.spec.path_style import style_of
 
 NO_FILES = (b"/dev/null",)
 PROGRESS_EVERY = 256
@@ -45,6 +45,7 @@ class Compilations:
     def __init__(self, work: Work, prober: Prober | None = None) -> None:
         self._image, self._work = work.image, work
         self._tree = ProcessTree(work.image)
+        self._join = style_of(work.image.attributes).join
         self._files = TracedFiles(work.image)
         self._environment = Environment(work.image, self._files)
         self._searched = SearchPaths(self._files)
@@ -114,7 +115,7 @@ class Compilations:
             if source.name == STDIN:
                 paths.append(self._redirected(command.row))
             else:
-                paths.append(self._files.resolve(join(command.cwd, source.name)))
+                paths.append(self._files.resolve(self._join(command.cwd, source.name)))
         return [path for path in dict.fromkeys(paths) if path not in NO_FILES]
 
     def _redirected(self, row: int) -> bytes:
@@ -195,10 +196,10 @@ class Compilations:
     def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
         """Return the file of -include; the current directory is searched first."""
         for directory in (command.cwd, *directories):
-            path = join(directory, name)
+            path = self._join(directory, name)
             if self._files.path_row(path) >= 0:
                 return self._files.resolve(path)
-        return self._files.resolve(join(command.cwd, name))
+        return self._files.resolve(self._join(command.cwd, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ from __future__ import annotations
 from libetrace.image.file import Image
 
 from etrace.compilers.response import ResponseFiles
+from etrace.spec.path_style import style_of
 
 
 def response_files(image: Image, *, reads_disk: bool = True) -> ResponseFiles:
     """Return a reader of captured contents and, if `reads_disk`, of files that were not."""
+    style = style_of(image.attributes)
     if "response_files" not in image.tables:
-        return ResponseFiles(reads_disk=reads_disk)
+        return ResponseFiles(reads_disk=reads_disk, style=style)
     table = image["response_files"]
     rows = {
         (upid, image.string(path)): content
@@ -22,4 +24,4 @@ def response_files(image: Image, *, reads_disk: bool = True) -> ResponseFiles:
         row = rows.get((upid, path))
         return None if row is None else image.string(row)
 
-    return ResponseFiles(captured, reads_disk=reads_disk)
+    return ResponseFiles(captured, reads_disk=reads_disk, style=style)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from posixpath import join
 
 from etrace.compilers.invocation import Invocation
 from etrace.postprocess.compilations.traced_files import TracedFiles
@@ -76,7 +75,9 @@ class SearchPaths:
         return tuple(dict.fromkeys((*quote, *bracket, *system)))
 
     def _existing(self, directories: Sequence[bytes], cwd: bytes) -> list[bytes]:
-        resolved = (self._files.resolve_directory(join(cwd, each)) for each in directories)
+        resolved = (
+            self._files.resolve_directory(self._files.join(cwd, each)) for each in directories
+        )
         unique = dict.fromkeys(resolved)
         return [each for each in unique if self._files.has_directory(each, cwd)]
 

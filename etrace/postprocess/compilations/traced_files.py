@@ -16,6 +16,7 @@ from libetrace.image.file import Image
 from libetrace.image.string_lookup import Lookup, resolve_strings
 
 from etrace.errors import EtraceError
+from etrace.spec.path_style import style_of
 
 #: number of files of a directory that are examined to resolve the directory
 SAMPLES = 64
@@ -28,6 +29,8 @@ class TracedFiles:
         """EtraceError when the image is damaged."""
         strings, opens = image["strings"], image["opens"]
         self._image = image
+        self._style = style_of(image.attributes)
+        self.join = self._style.join
         try:
             self._lookup = Lookup(strings["start"], strings["bytes"])
             self._paths: array[int] = resolve_strings(
@@ -49,6 +52,8 @@ class TracedFiles:
 
     def resolve(self, path: bytes) -> bytes:
         """Return the resolved path of a file."""
+        if self._style.is_windows:
+            return self._style.normpath(path)
         for form in (path, normal := normpath(path)):
             row = self.path_row(form)
             if row >= 0:
@@ -58,6 +63,8 @@ class TracedFiles:
 
     def resolve_directory(self, path: bytes) -> bytes:
         """Return the resolved path of a directory."""
+        if self._style.is_windows:
+            return self._style.normpath(path)
         found = self._directories.get(path)
         if found is None:
             normal = normpath(path)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
+from etrace.spec.path_style import same_case, style_of
 
 N_SHOWN = 5
 MAGIC = frozenset(b"*?[")
@@ -54,7 +55,8 @@ def _find(image: Image, name: bytes) -> Sequence[int]:
         if found:
             return found
     else:
-        found = _ending(image, name)
+        is_windows = style_of(image.attributes).is_windows
+        found = _ending_windows(image, name) if is_windows else _ending(image, name)
         if len(found) == 1:
             return found
     if found:
@@ -76,6 +78,13 @@ def _matching(image: Image, glob: bytes) -> list[int]:
 def _ending(image: Image, name: bytes) -> list[int]:
     escaped = b"".join(b"\\" + bytes((c,)) if c in b"*?[\\" else bytes((c,)) for c in name)
     return _matching(image, escaped.removeprefix(b"./")) if name.strip(b"/.") else []
+
+
+def _ending_windows(image: Image, name: bytes) -> list[int]:
+    """Return the paths that are, or end with, a name of Windows: both slashes, any case."""
+    wanted = same_case(name).removeprefix(b".\\")
+    paths = ((row, same_case(image.path_string(row))) for row in range(image["paths"].n_rows))
+    return [row for row, path in paths if path == wanted or path.endswith(b"\\" + wanted)]
 
 
 def _listed(image: Image, rows: Sequence[int]) -> str:

@@ -4,6 +4,8 @@
  * appends {"directory": .., "arguments": [..]} to the file that ACTOR_LOG names: the line that the
  * tracer must have of it. Arguments are those of Microsoft's C library.
  *
+ * With ACTOR_STATUS it ends with that status instead.
+ *
  *   exit N          end with N
  *   run WORD...     start the command line made of the words, wait, end with its status
  *   line FILE       the same with the command line that the file has, in UTF-8
@@ -13,6 +15,7 @@
  *   tree DEPTH N    start N of itself, each with DEPTH - 1, one after the other
  *   many N          start `exit 0` N times, eight at a time
  *   kill            start `sleep EVENT`, when it runs end it with status 9, end with its status
+ *   stay            start `sleep EVENT`, and end when it runs
  *   leave           start `after`, and end without waiting for it
  *   after HANDLE    wait for the process, then start `exit 0`
  *   job, breakaway  start `exit 4` in a job of its own, or outside of it
@@ -174,7 +177,8 @@ static int leave(void)
 	return 0;
 }
 
-static int kill_child(void)
+/* Start `sleep`, and return when it runs. */
+static HANDLE start_sleep(void)
 {
 	SECURITY_ATTRIBUTES inherited = { sizeof(inherited), NULL, TRUE };
 	HANDLE runs = CreateEventW(&inherited, TRUE, FALSE, NULL), child;
@@ -183,6 +187,13 @@ static int kill_child(void)
 	swprintf(rest, 64, L"sleep %lu", (unsigned long)(ULONG_PTR)runs);
 	child = start_self(rest, 0);
 	WaitForSingleObject(runs, INFINITE);
+	return child;
+}
+
+static int kill_child(void)
+{
+	HANDLE child = start_sleep();
+
 	TerminateProcess(child, 9);
 	return wait_for(child);
 }
@@ -324,6 +335,8 @@ static int act(wchar_t **argv)
 	}
 	if (!wcscmp(what, L"kill"))
 		return kill_child();
+	if (!wcscmp(what, L"stay"))
+		return !start_sleep();
 	if (!wcscmp(what, L"job"))
 		return in_job(0);
 	if (!wcscmp(what, L"breakaway"))
@@ -353,8 +366,12 @@ static int act(wchar_t **argv)
 
 int wmain(int argc, wchar_t **argv)
 {
+	wchar_t status[16];
+
 	SetErrorMode(SEM_NOGPFAULTERRORBOX | SEM_FAILCRITICALERRORS);
 	GetModuleFileNameW(NULL, self, MAX_PATH);
 	tell(argc, argv);
+	if (GetEnvironmentVariableW(L"ACTOR_STATUS", status, 16))
+		return _wtoi(status);
 	return argc > 1 ? act(argv + 1) : 0;
 }
