@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 
+import pytest
 import trace_lines
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -130,3 +131,30 @@ def test_a_chain_of_processes_that_wait_for_their_parents() -> None:
     made = convert(b"\n".join(lines))
     assert made is not None
     assert made.count(b"SchedFork|") == 2990
+
+
+DIGITS = b"9" * 5000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        DIGITS + b" close(3) = 0",
+        b"[pid " + DIGITS + b"] close(3) = 0",
+        b"10 close(3) = " + DIGITS,
+        b"10 close(" + DIGITS + b") = 0",
+        b"10 close(3) = 0x" + DIGITS,
+        b"10 openat(AT_FDCWD, \"a\", O_RDONLY) = -1 /* " + DIGITS + b" in strace's PID NS */",
+        b"10 openat(AT_FDCWD, \"a\", " + DIGITS + b") = 3",
+        b"10 vfork() = 11 /* " + DIGITS + b" in strace's PID NS */",
+        b"10 +++ exited with " + DIGITS + b" +++",
+        b"10 +++ killed by SIGRT_" + DIGITS + b" +++",
+        b"10 +++ superseded by execve in pid " + DIGITS + b" +++",
+        b"10 close(3 <pid changed to " + DIGITS + b" ...>",
+        b"strace: Process " + DIGITS + b" attached",
+        b"close(3) = 0 strace: Process " + DIGITS + b" attached",
+    ],
+)  # fmt: skip
+def test_a_number_of_any_length_is_no_crash(line: bytes) -> None:
+    """Python refuses to convert more than 4300 digits, by a ValueError."""
+    assert convert(b"10 dup(3) = 4\n" + line + b"\n10 dup(4) = 5") is not None

@@ -297,7 +297,7 @@ class Converter:
         if known is not None:
             return known
         digits = bytes(c for c in name if 48 <= c <= 57)
-        return 32 + int(digits) % 33 if digits else 0
+        return 32 + int(digits[:9]) % 33 if digits else 0
 
     # ---- what is not in it ----
 

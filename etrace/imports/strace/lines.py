@@ -28,12 +28,12 @@ CALLS = frozenset(
 ANGLE = rb"<(?:[A-Z]\w*+:\[(?:[^\]]|\](?!>)){0,300}+\]|(?:[^<>]|<[^<>]*+>)*+)>"
 
 _HEAD = re.compile(
-    rb"""(?:\[pid\s+(?P<pid>\d+)(?:<[^>]*>)?\]\s|(?P<first>\d+)(?:<[^>]*>)?\s+(?=[\d<+\-?\w\[]))?
+    rb"""(?:\[pid\s+(?P<pid>\d{1,20})(?:<[^>]*>)?\]\s|(?P<first>\d{1,20})(?:<[^>]*>)?\s+(?=[\d<+\-?\w\[]))?
     \s*
     (?:(?P<h>\d\d?):(?P<m>\d\d):(?P<s>\d\d)(?:\.(?P<fraction>\d{1,9}))?\s+
      |(?P<seconds>\d{1,12})\.(?P<part>\d{1,9})\s+
      |(?P<whole>\d{8,12})\s+)?
-    (?:\(\+\s*\d+\.\d+\)\s+)?
+    (?:\(\+\s*\d{1,20}\.\d{1,20}\)\s+)?
     (?:\[[\s0-9a-f?]+\]\s+){0,2}""",
     re.VERBOSE,
 )
@@ -41,18 +41,18 @@ _OTHER = re.compile(rb"(?:(\w+)\(|<\.\.\. (\w+) resumed>)")
 _CALL = re.compile(rb"(\w+)\((.*)\)\s+= (.*)", re.DOTALL)
 _NAME = re.compile(rb"(\w+)\(")
 UNFINISHED = b"<unfinished ...>"
-_MOVED = re.compile(rb"<pid changed to (\d+) \.\.\.>")
+_MOVED = re.compile(rb"<pid changed to (\d{1,20}) \.\.\.>")
 _RESUMED = re.compile(rb"<\.\.\. (\w+) resumed>\s?(.*)", re.DOTALL)
 _REST = re.compile(rb"(.*)\)\s+= (.*)", re.DOTALL)
-_EXITED = re.compile(rb"\+\+\+ exited with (\d+) \+\+\+")
+_EXITED = re.compile(rb"\+\+\+ exited with (\d{1,20}) \+\+\+")
 _KILLED = re.compile(rb"\+\+\+ killed by (\w+)(?: \(core dumped\))? \+\+\+")
-_SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d+) \+\+\+")
+_SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d{1,20}) \+\+\+")
 _RESULT = re.compile(
-    rb"(?P<value>-?\d+|0x[0-9a-f]+|\?)(?P<path>" + ANGLE + rb")?(?:\(deleted\))?"
-    rb"(?: /\* (?P<outer>\d+) in strace's PID NS \*/)?(?: (?P<error>E[A-Z0-9]+))?(?= |$|\))"
+    rb"(?P<value>-?\d{1,20}|0x[0-9a-f]+|\?)(?P<path>" + ANGLE + rb")?(?:\(deleted\))?"
+    rb"(?: /\* (?P<outer>\d{1,20}) in strace's PID NS \*/)?(?: (?P<error>E[A-Z0-9]+))?(?= |$|\))"
 )
 _QUIET = re.compile(
-    rb"--- |strace: |\[ Process PID=|\s*> |ptrace\(|Process \d+ (?:attached|detached|resumed"
+    rb"--- |strace: |\[ Process PID=|\s*> |ptrace\(|Process \d{1,20} (?:attached|detached|resumed"
     rb"|suspended)|\+\+\+ "
 )
 

@@ -19,10 +19,10 @@ from etrace.imports.strace.lines import Kind, Line, parse
 STDIN = "-"
 #: of a log, in which its first working directory is looked for
 HEAD_BYTES = 1 << 20
-_ATTACHED = re.compile(rb"(.*?)(?:strace: )?Process (\d+) attached", re.DOTALL)
+_ATTACHED = re.compile(rb"(.*?)(?:strace: )?Process (\d{1,20}) attached", re.DOTALL)
 _FDCWD = re.compile(rb"(?:AT_FDCWD|-100)(?: /\* AT_FDCWD \*/)?<([^<>]*)>")
 _CHDIR = re.compile(rb"\bf?chdir\(")
-_FORKED = re.compile(rb"\b(?:v?fork|clone[23]?)\(.*= (\d+)(?:<[^>]*>)?(?: <[\d.]+>)?$")
+_FORKED = re.compile(rb"\b(?:v?fork|clone[23]?)\(.*= (\d{1,20})(?:<[^>]*>)?(?: <[\d.]+>)?$")
 
 
 @dataclass(slots=True)

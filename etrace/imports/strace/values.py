@@ -29,10 +29,10 @@ _ARGUMENT = re.compile(
 _ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _PLAIN = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"v": b"\v", b"f": b"\f", b"a": b"\a", b"b": b"\b"}
 _DESCRIPTOR = re.compile(
-    rb"(AT_FDCWD|-?\d+(?: /\* AT_FDCWD \*/)?)(" + ANGLE + rb")?(?:\(deleted\))?"
+    rb"(AT_FDCWD|-?\d{1,20}(?: /\* AT_FDCWD \*/)?)(" + ANGLE + rb")?(?:\(deleted\))?"
 )
 _COMMENT = re.compile(rb"/\*[^*]*\*/")
-_DEVICE = re.compile(rb"<(?:char|block) \d+:\d+>$")
+_DEVICE = re.compile(rb"<(?:char|block) \d{1,20}:\d{1,20}>$")
 AT_FDCWD = -100
 
 #: numbers of x86 where this machine has no name for one, or where C libraries lie (O_LARGEFILE: 0)
