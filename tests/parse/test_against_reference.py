@@ -20,6 +20,13 @@ from parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
+CONT_END_WITH_MORE = b"""\
+4194304,0,5,1000!SchedFork|pid=50331648
+0,0,5,0!UPID|4194304
+0,0,5,0!Env[0]
+0,0,5,0!Cont|
+0,0,5,0!Cont_end|,
+"""
 THOROUGH = settings(
     max_examples=400,
     deadline=None,
@@ -69,6 +76,7 @@ def test_the_command_gives_the_same_as_the_native_parser(inputs: list[bytes]) ->
 @example([b"INITCWD=/"])
 @example([b"\n"])
 @example([b"", b"INITCWD=/w\n", b""])
+@example([CONT_END_WITH_MORE])
 def test_damaged_traces_give_the_same(inputs: list[bytes]) -> None:
     check(inputs)
 

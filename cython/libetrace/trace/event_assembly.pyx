@@ -464,6 +464,8 @@ cdef int add_line(Chunk *chunk, Task *task, u32 code, const char *text, const ch
     if code == CONT:
         return add_continuation(chunk, task, text + forms.tags[code].len + 1, end)
     if code == CONT_END:
+        if end - text > <s64>forms.tags[code].len + 1:  # more than the `|` at its end
+            return lose(chunk, task, BAD_STRING)
         return end_continuation(chunk, task)
     if code == END_OF_ARGS:
         return end_arguments(chunk, task)
