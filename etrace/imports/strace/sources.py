@@ -72,15 +72,15 @@ class Log:
 
     def _joined(self, reading: Reading) -> Iterator[tuple[int, bytes]]:
         """Yield lines; one into which `strace: Process N attached` was written is whole again."""
-        before = b""
+        before: list[bytes] = []
         for number, raw in enumerate(self._stream, 1):
             text = raw.removesuffix(b"\n")
             if text.endswith(b" attached") and (found := _ATTACHED.fullmatch(text)):
                 reading.announced.add(int(found[2]))
-                before += found[1]
+                before.append(found[1])
                 continue
-            yield number, before + text
-            before = b""
+            yield number, b"".join((*before, text))
+            before.clear()
 
 
 def find(names: Sequence[str]) -> list[str]:
