@@ -91,3 +91,20 @@ def test_stops_for_the_tracer_are_no_switches(tmp_path: Path) -> None:
     used = numbers(trace.usage[-1].data)
     assert sum(line.data.startswith(b"Open|") for line in trace.lines) >= 200
     assert 0 <= used["voluntary"] < 200
+
+
+def test_cpu_time_never_gets_less(tmp_path: Path) -> None:
+    """The ticks that divide it into the program's and the kernel's come later than the sum."""
+    loop = f"{sys.executable} -c pass; head -c 3000000 /dev/urandom | cksum; true"
+    script = f"for i in 1 2 3 4 5 6 7 8 9 10; do {loop}; done"
+    captured = capture(BACKENDS[0], ["sh", "-c", script], tmp_path, env=dict(os.environ))
+    trace = trace_lines.parse(captured.trace.read_bytes())
+    before: dict[int, tuple[int, int]] = {}
+    for line in trace.usage:
+        used = numbers(line.data)
+        now = (used["user"], used["system"])
+        user, system = before.setdefault(line.upid, now)
+        assert now[0] >= user, line
+        assert now[1] >= system, line
+        before[line.upid] = now
+    assert len(before) > 30

@@ -102,6 +102,12 @@ def test_sorting(ask: Any) -> None:
     assert programs == sorted(programs)
 
 
+@pytest.mark.parametrize("order", [(), ("--reverse",)])
+def test_entries_without_the_key_are_last(ask: Any, order: tuple[str, ...]) -> None:
+    found = ask("execs", "--sorting-key", "status", *order, "--fmt", "{status}").split(b"\n")
+    assert found == [b"0"] * 8 + [b""] * 9
+
+
 # ---- files ----
 
 

@@ -106,17 +106,27 @@ def carried(
 # ---- selection ----
 
 
-def _sort_key(answer: Answer, name: str, style: Style) -> Callable[[Any], Any]:
-    shape = answer.shape
+def _sorted(answer: Answer, name: str, style: Style, *, reverse: bool) -> list[Any]:
+    """Sort by a key of the records; entries that lack it are last in either order."""
+    known: list[tuple[tuple[bool, Any], Any]] = []
+    unknown: list[Any] = []
+    for item in answer.items:
+        value = _field(answer.shape.record(item, style), name)
+        if value is None:
+            unknown.append(item)
+        else:
+            known.append((_sort_key(value), item))
+    known.sort(key=lambda each: each[0])
+    found = [item for _, item in known]
+    return [*(found[::-1] if reverse else found), *unknown]
 
-    def key(item: Any) -> tuple[bool, Any]:
-        value = _field(shape.record(item, style), name)
-        if isinstance(value, str) and value.lstrip("-").isdigit():
-            value = int(value)  # times are text, for JSON has no such numbers
-        is_number = isinstance(value, int)
-        return not is_number, value if is_number else str(value)
 
-    return key
+def _sort_key(value: Any) -> tuple[bool, Any]:
+    """Return what orders a value: numbers first."""
+    if isinstance(value, str) and value.lstrip("-").isdigit():
+        value = int(value)  # times are text, for JSON has no such numbers
+    is_number = isinstance(value, int | float)
+    return not is_number, value if is_number else str(value)
 
 
 def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
@@ -125,10 +135,10 @@ def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
         return answer
     items, style = answer.items, Style()
     if args.sorting_key:
-        items = sorted(items, key=_sort_key(answer, args.sorting_key, style))
+        items = _sorted(answer, args.sorting_key, style, reverse=args.reverse)
     elif args.sorted:
         items = sorted(items, key=lambda item: answer.shape.plain(item, style))
-    if args.reverse:
+    if args.reverse and not args.sorting_key:
         items = items[::-1]
     if args.range is not None:
         items = items[args.range]

@@ -37,17 +37,31 @@ static s64 read_clock(pid_t pid, int which)
 	return (s64)time.tv_sec * NS_PER_SECOND + time.tv_nsec;
 }
 
-/* As the kernel does it (cputime_adjust): without ticks in the kernel all is the program's. */
+/*
+ * As the kernel does it (cputime_adjust): without ticks in the kernel all is the program's, and
+ * neither sum gets smaller than it was in `usage`, although the next tick divides all anew.
+ */
 static void read_cpu(pid_t pid, struct usage *usage)
 {
+	s64 user, system;
 	s64 total = read_clock(pid, CLOCK_OF_SCHEDULER);
 	s64 ticks = read_clock(pid, CLOCK_OF_TICKS);
 	s64 program = read_clock(pid, CLOCK_OF_PROGRAM_TICKS);
 
 	if (total < 0 || ticks < 0 || program < 0 || program > ticks)
 		return;
-	usage->user = ticks ? (s64)((double)total * ((double)program / (double)ticks)) : total;
-	usage->system = total - usage->user;
+	user = ticks ? (s64)((double)total * ((double)program / (double)ticks)) : total;
+	system = total - user;
+	if (system < usage->system) {
+		system = usage->system;
+		user = total - system;
+	}
+	if (user < usage->user) {
+		user = usage->user;
+		system = total - user;
+	}
+	usage->user = user;
+	usage->system = system;
 }
 
 static bool read_text(pid_t tid, const char *file, char *text, size_t size)
@@ -152,7 +166,11 @@ void usage_put_exec(struct task *task, u64 time_ns)
 
 	if (!options.usage)
 		return;
+	own.user = task->usage.user;
+	own.system = task->usage.system;
 	read_cpu(task->tgid, &own);
+	task->usage.user = own.user;
+	task->usage.system = own.system;
 	if (task->has_executed) {
 		read_io(task->tgid, &own);
 		read_status(task, &own);
