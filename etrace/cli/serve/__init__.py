@@ -131,4 +131,4 @@ def _announce(listener: socket.socket, host: str, token: str, names: dict[str, A
         tell("etrace: Ctrl-C ends it.\n")
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    print(f"http://{shown}:{port}/?token={token}", flush=True)
+    print(f"http://{shown}:{port}/#token={token}", flush=True)

@@ -2,18 +2,17 @@
 """Who may ask: whoever has the token, by a name of this server.
 
 Any user of the machine can connect to a port of localhost, and any page that a browser shows can
-make it ask. So every request needs the token, and the `Host` that the server was given: a foreign
-name that resolves to 127.0.0.1 is refused.
+make it ask. So every question needs the token, and the `Host` that the server was given: a foreign
+name that resolves to 127.0.0.1 is refused. There is no cookie, since a browser sends those of
+localhost to every port: the page keeps the token for its own origin and sends it as a header.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-COOKIE = "etrace-token"
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -29,14 +28,11 @@ class Access:
         name, colon, port = host.rpartition(":")
         return (name if colon and port.isdigit() else host).lower() in self.hosts
 
-    def allows(self, authorization: str, cookies: Mapping[str, str], query: str) -> bool:
-        """Tell whether a request has the token: as Bearer, in the cookie, or in its address."""
-        scheme, _, bearer = authorization.partition(" ")
-        offered = (bearer if scheme.lower() == "bearer" else "", cookies.get(COOKIE, ""), query)
-        return any(self._is_token(each) for each in offered)
-
-    def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(text.encode(errors="replace"), self.token.encode())
+    def allows(self, authorization: str) -> bool:
+        """Tell whether a request's Authorization header has the token, as `Bearer TOKEN`."""
+        scheme, _, token = authorization.partition(" ")
+        is_ours = hmac.compare_digest(token.encode(errors="replace"), self.token.encode())
+        return is_ours and scheme.lower() == "bearer"
 
 
 def hosts_of(address: str) -> frozenset[str]:

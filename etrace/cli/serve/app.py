@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from etrace.cli.serve import openapi, page, worker
-from etrace.cli.serve.access import COOKIE, Access
+from etrace.cli.serve.access import Access
 from etrace.cli.serve.endpoints import endpoints
 from etrace.cli.serve.words import words_of
 from etrace.errors import EtraceError
@@ -61,50 +61,42 @@ class Server:
         """Return the ASGI application."""
         return Starlette(
             routes=[
-                self._route("/", self._page),
-                self._route("/page.js", self._script),
-                self._route("/page.css", self._style),
-                self._route("/openapi.json", self._document),
+                self._route("/", self._page, is_public=True),
+                self._route("/page.js", self._script, is_public=True),
+                self._route("/page.css", self._style, is_public=True),
+                self._route("/openapi.json", self._document, is_public=True),
                 self._route("/api/v1/databases", self._databases),
                 self._route("/api/v1/databases/{database}/{query}", self._query),
             ],
             exception_handlers={404: _not_found, 405: _not_found},
         )
 
-    def _route(self, path: str, handler: Handler) -> Route:
+    def _route(self, path: str, handler: Handler, *, is_public: bool = False) -> Route:
+        """Route to a handler; a public one tells nothing of a build."""
+
         async def guarded(request: Request) -> Response:
             try:
-                self._admit(request)
+                self._admit(request, is_public=is_public)
                 response = await handler(request)
             except _RefusedError as problem:
                 return _error(problem.status, problem.message, problem.hint)
-            self._remember(request, response)
             response.headers.update(HEADERS)
             return response
 
         return Route(path, guarded, methods=["GET"])
 
-    def _admit(self, request: Request) -> None:
+    def _admit(self, request: Request, *, is_public: bool) -> None:
         if not self.access.knows_host(request.headers.get("host", "")):
             raise _RefusedError(421, "this server has another name", "see --host")
         if len(request.scope.get("query_string", b"")) > MAX_QUERY_BYTES:
             raise _RefusedError(400, f"the parameters have more than {MAX_QUERY_BYTES} bytes")
-        authorization = request.headers.get("authorization", "")
-        query = request.query_params.get("token", "")
-        if not self.access.allows(authorization, request.cookies, query):
+        if not is_public and not self.access.allows(request.headers.get("authorization", "")):
             hint = "open the address that `etrace serve` printed, or send Authorization: Bearer"
             raise _RefusedError(401, "the token is missing or wrong", hint)
 
-    def _remember(self, request: Request, response: Response) -> None:
-        """Give a browser that came with the token in its address a cookie instead."""
-        if "token" in request.query_params:
-            response.set_cookie(COOKIE, self.access.token, httponly=True, samesite="strict")
-
     # ---- what is answered ----
 
-    async def _page(self, request: Request) -> Response:
-        if "token" in request.query_params:  # it would stay in the history
-            return Response(status_code=303, headers={"Location": "/"})
+    async def _page(self, _request: Request) -> Response:
         return Response(page.html(), media_type="text/html")
 
     async def _script(self, _request: Request) -> Response:
@@ -114,7 +106,7 @@ class Server:
         return Response(page.style(), media_type="text/css")
 
     async def _document(self, _request: Request) -> Response:
-        return _json(openapi.document(self.images))
+        return _json(openapi.document())
 
     async def _databases(self, _request: Request) -> Response:
         listed = [
@@ -134,9 +126,8 @@ class Server:
         if image is None or endpoint is None:
             what = "database" if image is None else "query"
             raise _RefusedError(404, f"no such {what}", "see /openapi.json")
-        given = [(k, v) for k, v in request.query_params.multi_items() if k != "token"]
         try:
-            words = words_of(endpoint, given)
+            words = words_of(endpoint, request.query_params.multi_items())
             body = await self._answered(request, image, [endpoint.name, *words])
         except worker.TooLargeError as error:
             raise _RefusedError(413, error.message, error.hint) from None

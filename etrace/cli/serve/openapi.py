@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from etrace import __version__
@@ -17,6 +16,7 @@ from etrace.cli.serve.endpoints import (
 )
 
 Document = dict[str, Any]
+DESCRIPTION = "Queries about builds that were traced: those of `cas`."
 DATABASE = {
     "name": "database",
     "in": "path",
@@ -50,12 +50,12 @@ STATUSES = {
 }
 
 
-def document(names: Mapping[str, object]) -> Document:
-    """Return the document of a server with these databases."""
+def document() -> Document:
+    """Return the document, the same for every server."""
     queries = endpoints().values()
     return {
         "openapi": "3.1.0",
-        "info": {"title": "etrace", "version": __version__, "description": _description(names)},
+        "info": {"title": "etrace", "version": __version__, "description": DESCRIPTION},
         "components": {
             "schemas": {"Error": ERROR, "Page": PAGE},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -66,10 +66,6 @@ def document(names: Mapping[str, object]) -> Document:
             **{f"/api/v1/databases/{{database}}/{q.name}": {"get": _query(q)} for q in queries},
         },
     }
-
-
-def _description(names: Mapping[str, object]) -> str:
-    return f"Builds that were traced: {', '.join(names)}. The queries are those of `cas`."
 
 
 def _listing() -> Document:

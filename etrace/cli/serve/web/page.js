@@ -18,8 +18,19 @@ const element = (name, text = "", more = {}) => {
   return made;
 };
 
+// The address that `etrace serve` printed ends by the token; it stays in this tab alone.
+const token = () => {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given) {
+    sessionStorage.setItem("token", given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return sessionStorage.getItem("token") ?? "";
+};
+
 const getJson = async (address, signal) => {
-  const response = await fetch(address, { signal });
+  const headers = { Authorization: `Bearer ${token()}` };
+  const response = await fetch(address, { signal, headers });
   const value = await response.json();
   if (!response.ok) throw new Error([value.error, value.hint].filter(Boolean).join(". "));
   return value;
@@ -121,7 +132,7 @@ const ask = async () => {
   asking = control;
   const name = encodeURIComponent(at("database").value);
   const address = `/api/v1/databases/${name}/${at("query").value}?${chosen()}`;
-  at("address").href = address;
+  at("address").textContent = address;
   at("stop").disabled = false;
   at("state").className = "";
   at("state").textContent = "asking ...";
