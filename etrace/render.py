@@ -25,7 +25,7 @@ OUTPUTS = {
     "cython/libetrace/trace/events.pxd": "events.pxd.j2",
     "cython/libetrace/image/schema.json": "schema.json.j2",
     "cython/libetrace/image/schema.pxd": "schema.pxd.j2",
-    "native/ptrace/response/tool_names.h": "tool_names.h.j2",
+    "native/common/tool_names.h": "tool_names.h.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",
 }

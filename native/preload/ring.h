@@ -23,7 +23,7 @@
 enum ring_state { RING_FREE, RING_TAKEN, RING_FULL };
 
 /* What the library has to record beside the usual. */
-enum { RING_WANTS_ENVIRONMENT = 1, RING_WANTS_FAST = 4 };
+enum { RING_WANTS_ENVIRONMENT = 1, RING_WANTS_RESPONSES = 2, RING_WANTS_FAST = 4 };
 
 /*
  * With RING_WANTS_FAST a tracer reads the memory. It lets calls pass that are made in one page at a fixed
@@ -80,6 +80,7 @@ enum ring_kind {
 	RING_UMOUNT, /* result, flags; target */
 	RING_CONFINED, /* the process restricted its own system calls */
 	RING_OBJECTS, /* n; objects that the dynamic linker opened since */
+	RING_RESPONSE, /* 0; path, content: a response file; or how many were missed */
 	N_RING_KINDS,
 };
 

@@ -19,6 +19,8 @@ import pytest
 import trace_lines
 from backends import PRELOAD, Captured, capture, need_root, need_tool, public_libraries
 
+from etrace.parse import responses
+
 #: opens the memory; record() makes one, put() writes some into a chunk that is free
 FORGE = """
 import mmap, os, struct, sys, time
@@ -40,16 +42,16 @@ def put(*records):
     while memory[32 + 16 * at]:
         time.sleep(0.001)
 """
-OPEN, INTENT, BORN = 6, 3, 1
+OPEN, INTENT, BORN, RESPONSE = 6, 3, 1, 21
 
 
-def forge(folder: Path, script: str, *command: str) -> Captured:
+def forge(folder: Path, script: str, *command: str, more: tuple[str, ...] = ()) -> Captured:
     """Capture a script that forges, and then the command."""
     work = folder / "work"
     work.mkdir()
     (work / "forge.py").write_text(FORGE + script)
     words = ["sh", "-c", '"$0" forge.py && "$@"', sys.executable, *(command or ("true",))]
-    options = ["--stats", str(folder / "stats")]
+    options = ["--stats", str(folder / "stats"), *more]
     return capture(PRELOAD, words, work, options=options, env=dict(os.environ))
 
 
@@ -110,6 +112,21 @@ def test_parts_without_an_end_are_dropped_and_counted(tmp_path: Path) -> None:
     assert "could not be understood" in warnings(tmp_path)
 
 
+def test_response_files_without_an_absolute_name_are_counted_as_missed(tmp_path: Path) -> None:
+    now = "os.getpid(), time.monotonic_ns()"
+    records = (
+        f"record({RESPONSE}, {now}, strings=(b'relative', b'-c'))",
+        f"record({RESPONSE}, {now}, strings=(b'/with\\0end', b'-c'))",
+        f"record({RESPONSE}, {now})",
+        f"record({RESPONSE}, {now}, (-1,), (b'/x', b'-c'))",
+    )
+    side = tmp_path / "side"
+    done = forge(tmp_path, f"put({', '.join(records)})\n", more=("--response-files", str(side)))
+    assert done.status == 0, done.stderr.decode()
+    assert json.loads((tmp_path / "stats").read_text())["missed_response_files"] == 3
+    assert [item[1:] for item in responses.read(side.read_bytes())] == [(b"/x", b"-c")]
+
+
 @pytest.mark.root
 def test_a_program_of_another_user_is_told_as_missing(tmp_path: Path, public: Path) -> None:
     need_root()
@@ -139,7 +156,8 @@ def test_only_regular_files_are_opened_to_see_why(
 ) -> None:
     pipe, opened = blocked
     name = os.fsencode(pipe)
-    script = f"put(record({INTENT}, os.getpid(), 1, (1,), ({name!r}, b'/', b'x')))\nos._exit(0)\n"
+    intent = f"record({INTENT}, os.getpid(), time.monotonic_ns(), (1,), ({name!r}, b'/', b'x'))"
+    script = f"put({intent})\nos._exit(0)\n"
     done = forge(tmp_path, script)
     assert done.status == 0, done.stderr.decode()
     assert b"PP|" + name in done.trace.read_bytes()

@@ -305,6 +305,9 @@ static void put_of_process(struct process *process, struct event *event)
 	case RING_OBJECTS:
 		execution_put_objects(process, event);
 		break;
+	case RING_RESPONSE:
+		execution_put_response(process, event);
+		break;
 	case RING_CONFINED:
 		n_confined++;
 		break;

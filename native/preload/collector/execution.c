@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "event/environment.h"
+#include "named.h"
 #include "names.h"
-#include "texts.h"
 #include "output/trace_file.h"
-#include "response/tool.h"
+#include "response/saved.h"
+#include "texts.h"
+#include "tool.h"
 #include "tracer.h"
 #include "unseen.h"
 
@@ -55,17 +57,6 @@ static void put_closes(struct process *process, u64 now, const struct etrace_tex
 		}
 }
 
-/* What a compiler was told by `@FILE` is gone when this is read. */
-static void count_responses(const struct etrace_text *arguments, size_t n)
-{
-	size_t i;
-
-	if (!n || !tool_is_named(&arguments[0]))
-		return;
-	for (i = 1; i < n; i++)
-		counters.missed_response_files += arguments[i].len > 1 && arguments[i].text[0] == '@';
-}
-
 static void put_new_proc(struct process *process, u64 now, const struct etrace_text *data,
 			 const struct etrace_text *arguments, size_t n)
 {
@@ -87,7 +78,6 @@ static void put_new_proc(struct process *process, u64 now, const struct etrace_t
 		etrace_put_end_of_args(out, &prefix);
 	} while (!trace_end());
 	counters.executions++;
-	count_responses(arguments, n);
 }
 
 /* ---- objects ---- */
@@ -211,7 +201,43 @@ void execution_put_start(struct process *process, struct event *event)
 	put_objects(process, now, &strings, event->head.args[2], lowest_free(&open));
 }
 
+/* A compiler tells what it was told by `@FILE`. What makes no sense was forged, and is missed. */
+void execution_put_response(const struct process *process, const struct event *event)
+{
+	struct strings strings = strings_of(event);
+	struct etrace_text path = strings_next(&strings);
+	struct etrace_text content = strings_next(&strings);
+	struct saved *saved = NULL;
+
+	if (!options.responses_path)
+		return;
+	if (event->head.args[0] > 0) {
+		counters.missed_response_files += (u64)event->head.args[0];
+		return;
+	}
+	if (path.len && path.len < NAMED_PATH_MAX && path.text[0] == '/' &&
+	    !memchr(path.text, '\0', path.len) && content.len <= RESPONSE_FILE_BYTES)
+		saved = saved_make(process->upid, path.text, path.len, content.text, content.len);
+	if (!saved) {
+		counters.missed_response_files++;
+		return;
+	}
+	saved_keep(saved);
+	counters.response_files++;
+}
+
 /* ---- a program that does not ---- */
+
+/* What a compiler without the library was told by `@FILE` is gone when this is read. */
+static void count_responses(const struct etrace_text *arguments, size_t n)
+{
+	size_t i;
+
+	if (!n || !tool_is_named(arguments[0].text, arguments[0].len))
+		return;
+	for (i = 1; i < n; i++)
+		counters.missed_response_files += arguments[i].len > 1 && arguments[i].text[0] == '@';
+}
 
 void execution_expect(struct process *process, struct event *event)
 {
@@ -248,5 +274,6 @@ void execution_settle(struct process *process)
 	data[1] = path;
 	data[2] = (struct etrace_text){ process->cwd, strlen(process->cwd) };
 	put_new_proc(process, event->head.time_ns, data, list, n);
+	count_responses(list, n);
 	free(event);
 }

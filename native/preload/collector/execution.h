@@ -8,6 +8,9 @@
 /* A program with the library tells that it was loaded. */
 void execution_put_start(struct process *process, struct event *event);
 
+/* A compiler tells what a response file holds. */
+void execution_put_response(const struct process *process, const struct event *event);
+
 /* A program is about to be executed; whether it was is told by what follows. Takes the event. */
 void execution_expect(struct process *process, struct event *event);
 

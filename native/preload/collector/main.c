@@ -12,7 +12,8 @@
  *   unseen     programs without the library
  *   report     warnings and the stats file
  *
- * What the trace is written with is etrace-ptrace's: output, trace_file, environment, summary.
+ * What the trace is written with is etrace-ptrace's: output, trace_file, environment,
+ * summary, and response files: saved.
  */
 #include "tracer.h"
 
@@ -30,6 +31,7 @@
 #include "library.h"
 #include "output/output.h"
 #include "report.h"
+#include "response/saved.h"
 #include "ring_file.h"
 #include "signals.h"
 #include "session/summary.h"
@@ -53,8 +55,9 @@ enum {
 
 static const char usage[] =
 	"usage: etrace-preload -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
-	"                      [--libraries FOLDER] [--status-fd N] [--summary] [--env]\n"
-	"                      [--thread-names] [--wait-all] [--] COMMAND [ARGUMENT...]\n"
+	"                      [--response-files FILE] [--libraries FOLDER] [--status-fd N]\n"
+	"                      [--summary] [--env] [--thread-names] [--wait-all] [--]\n"
+	"                      COMMAND [ARGUMENT...]\n"
 	"       etrace-preload --version\n";
 
 const char program_name[] = "etrace";
@@ -185,6 +188,7 @@ static void finish(void)
 	if (options.environment)
 		environment_put();
 	trace_close();
+	saved_put();
 	report_end(was_interrupted, supervise_status());
 	if (options.summary)
 		summary_tell(was_interrupted);
@@ -201,7 +205,8 @@ int main(int argc, char **argv)
 	library_find(options.libraries);
 	trace_open(options.trace_path);
 	put_first_line();
-	ring_create(library_name(), options.environment ? RING_WANTS_ENVIRONMENT : 0);
+	ring_create(library_name(), (options.environment ? RING_WANTS_ENVIRONMENT : 0) |
+					    (options.responses_path ? RING_WANTS_RESPONSES : 0));
 	report_start();
 	failure = supervise_start();
 	if (failure) {

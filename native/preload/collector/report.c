@@ -93,10 +93,6 @@ static void collect_warnings(void)
 		report_warn("--thread-names: the preload backend does not record them");
 	if (options.mounts)
 		report_warn("--mounts: the preload backend does not record them");
-	if (options.responses_path)
-		warn_count(counters.missed_response_files, "response file was",
-			   "response files were",
-			   "not saved (@FILE of compilers): the preload backend cannot");
 }
 
 static void put_json_string(FILE *file, const char *text)
@@ -136,6 +132,7 @@ static void put_counters(FILE *file)
 		{ "unseen_executions", unseen_count() },
 		{ "unknown_ends", events_unknown_ends() },
 		{ "confined", events_confined() },
+		{ "response_files", counters.response_files },
 		{ "missed_response_files", counters.missed_response_files },
 		{ "damaged", ring_damaged() },
 	};

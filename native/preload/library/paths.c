@@ -12,9 +12,9 @@
 #define O_NOFOLLOW_X86 0400000
 #define DELETED " (deleted)"
 
-static const char link_prefix[] = "/proc/self/fd/";
+static const char link_prefix[] = LINK_PREFIX;
 
-static void name_of_fd(char *name, int fd)
+void path_link_of_fd(char name[LINK_MAX_BYTES], int fd)
 {
 	char digits[12];
 	char *at = name + sizeof(link_prefix) - 1;
@@ -59,10 +59,10 @@ static void strip_deleted(struct path *path, int fd)
 
 static void read_fd(struct path *path, int fd)
 {
-	char name[sizeof(link_prefix) + 12];
+	char name[LINK_MAX_BYTES];
 	long n;
 
-	name_of_fd(name, fd);
+	path_link_of_fd(name, fd);
 	n = CALL4(__NR_readlinkat, AT_FDCWD, name, path->text, PATH_MAX);
 	path->n = n > 0 ? (size_t)n : 0; /* pipes and sockets have names too */
 	path->text[path->n] = '\0';

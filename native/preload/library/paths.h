@@ -10,6 +10,11 @@ struct path {
 	char text[PATH_MAX + 1];
 };
 
+/* The name in /proc of a descriptor of this process. */
+#define LINK_PREFIX "/proc/self/fd/"
+#define LINK_MAX_BYTES (sizeof(LINK_PREFIX) + 12)
+void path_link_of_fd(char name[LINK_MAX_BYTES], int fd);
+
 /* Each is empty when it cannot be known. */
 void path_of_cwd(struct path *path);
 void path_of_fd(struct path *path, int fd);

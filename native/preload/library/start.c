@@ -6,6 +6,7 @@
  */
 #include "paths.h"
 #include "record.h"
+#include "response.h"
 
 #define N_DESCRIPTORS 128 /* whose state is told; close-on-exec of higher ones is not known */
 #define N_ASKED 32
@@ -225,6 +226,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		return;
 	name = read_vector(environment);
 	tell_start(argv, environment, name);
+	response_tell(argv);
 	if (on_exit)
 		on_exit(tell_end, NULL);
 }

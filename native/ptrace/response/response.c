@@ -22,35 +22,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "output/output.h"
-#include "response/named.h"
+#include "named.h"
 #include "response/request.h"
-#include "response/tool.h"
+#include "response/saved.h"
+#include "tool.h"
 #include "tracer.h"
 
-#define FILE_BYTES (1 << 20)
-#define TOTAL_BYTES (64 << 20) /* of different contents, and of paths */
 #define QUEUE_BYTES (16 << 20)
-#define MAX_FILES 65536
 #define LAST_WAIT_NS 1000000000u /* at the end, for files that are still being read */
-#define N_BUCKETS 1024
 #define STACK_BYTES (256 << 10)
-
-struct content {
-	struct content *next; /* in its bucket */
-	u64 hash;
-	long number; /* of the record that holds it, -1 before it is written */
-	size_t len;
-	char text[];
-};
-
-struct file {
-	struct file *next;
-	struct content *content;
-	s64 upid;
-	size_t len;
-	char path[];
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
@@ -62,74 +42,17 @@ static size_t n_waiting; /* names that are neither read nor counted as missed */
 static bool is_over;	 /* nobody wants another answer */
 static int thread_state; /* 0: not started, 1: runs, -1: cannot be started */
 
-static struct file *first_file;
-static struct file **last_file = &first_file;
-
 /* Only the thread uses these; it works on them without the lock, which the loop waits for. */
-static struct content *buckets[N_BUCKETS];
-static size_t n_files;
-static size_t n_bytes;
 static char *buffer;
 static struct named named; /* that the command names */
 
 /* ---- reading: the thread ---- */
 
-static struct content *find_content(const char *text, size_t len)
-{
-	u64 hash = named_hash(text, len);
-	struct content **bucket = &buckets[hash % N_BUCKETS];
-	struct content *content;
-
-	for (content = *bucket; content; content = content->next)
-		if (content->hash == hash && content->len == len &&
-		    !memcmp(content->text, text, len))
-			return content;
-	if (n_bytes + len > TOTAL_BYTES)
-		return NULL;
-	content = must_alloc(sizeof(*content) + len);
-	content->hash = hash;
-	content->number = -1;
-	content->len = len;
-	memcpy(content->text, text, len);
-	content->next = *bucket;
-	*bucket = content;
-	n_bytes += len;
-	return content;
-}
-
-static struct file *make_file(const struct request *request, const char *path, size_t len)
-{
-	size_t path_len = strlen(path);
-	struct content *content = NULL;
-	struct file *file;
-
-	if (n_files < MAX_FILES && n_bytes + path_len <= TOTAL_BYTES)
-		content = find_content(buffer, len);
-	if (!content)
-		return NULL;
-	file = must_alloc(sizeof(*file) + path_len + 1);
-	file->next = NULL;
-	file->content = content;
-	file->upid = request->upid;
-	file->len = path_len;
-	memcpy(file->path, path, path_len + 1);
-	n_files++;
-	n_bytes += path_len;
-	return file;
-}
-
-/* With the lock. */
-static void keep(struct file *file)
-{
-	*last_file = file;
-	last_file = &file->next;
-	counters.response_files++;
-}
-
 static void read_file(const struct request *request, const char *path)
 {
-	ssize_t len = request_read(request, path, buffer, FILE_BYTES);
-	struct file *file = len < 0 ? NULL : make_file(request, path, (size_t)len);
+	ssize_t len = request_read(request, path, buffer, RESPONSE_FILE_BYTES);
+	struct saved *file =
+		len < 0 ? NULL : saved_make(request->upid, path, strlen(path), buffer, (size_t)len);
 	size_t before = named.n;
 	size_t n_missed = file ? named_add_nested(&named, request->cwd, buffer, (size_t)len) : 1;
 
@@ -138,8 +61,10 @@ static void read_file(const struct request *request, const char *path)
 		counters.missed_response_files += n_missed;
 		n_waiting += named.n - before;
 		n_waiting--;
-		if (file)
-			keep(file);
+		if (file) {
+			saved_keep(file);
+			counters.response_files++;
+		}
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -215,7 +140,7 @@ static int start_thread(void)
 	sigset_t all;
 	int error;
 
-	buffer = must_alloc(FILE_BYTES + 1);
+	buffer = must_alloc(RESPONSE_FILE_BYTES + 1);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&idle, &monotonic);
@@ -314,7 +239,7 @@ void response_add(const struct task *task, const struct etrace_text *arguments, 
 	size_t n_taken;
 	size_t size;
 
-	if (!options.responses_path || !n || !tool_is_named(&arguments[0]))
+	if (!options.responses_path || !n || !tool_is_named(arguments[0].text, arguments[0].len))
 		return;
 	n_taken = count_names(arguments, n, &size, &n_missed);
 	if (n_missed)
@@ -356,64 +281,12 @@ static void stop_reading(void)
 	counters.missed_response_files += n_waiting;
 }
 
-static void put_files(FILE *out)
-{
-	struct file *file;
-	long n = 0;
-
-	fputs("etrace response files 1\n", out);
-	for (file = first_file; file; file = file->next) {
-		struct content *content = file->content;
-		bool is_new = content->number < 0;
-
-		if (is_new)
-			content->number = n++;
-		fprintf(out, "%s %lld %zu %lld\n", is_new ? "file" : "same", (long long)file->upid,
-			file->len, is_new ? (long long)content->len : (long long)content->number);
-		fwrite(file->path, 1, file->len, out);
-		putc('\n', out);
-		if (is_new) {
-			fwrite(content->text, 1, content->len, out);
-			putc('\n', out);
-		}
-	}
-}
-
-static bool write_to(int fd)
-{
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-	bool failed;
-
-	if (!out)
-		return false;
-	put_files(out);
-	failed = ferror(out);
-	return fclose(out) == 0 && !failed;
-}
-
-/* The file appears whole or not at all. */
-static void write_file(void)
-{
-	char *temporary;
-
-	if (asprintf(&temporary, "%s.%d.tmp", options.responses_path, getpid()) < 0)
-		die("out of memory");
-	if (!write_to(output_create(temporary)) ||
-	    output_rename(temporary, options.responses_path) < 0) {
-		say("cannot write the response files '%s': %s", options.responses_path,
-		    strerror(errno));
-		output_remove(temporary);
-	}
-	free(temporary);
-}
-
 void response_put(void)
 {
 	if (thread_state <= 0)
 		return;
 	pthread_mutex_lock(&lock);
 	stop_reading();
-	if (first_file && output_is_published())
-		write_file();
+	saved_put();
 	pthread_mutex_unlock(&lock);
 }

@@ -18,7 +18,7 @@
  *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
  *   core      how a task continues, and where
  *   lookup    what may wait for a file system, which the loop never does
- *   response  what response files of compilers held; request: reads one, tool: whose
+ *   response  what response files of compilers held; request: reads one, saved: writes
  *   trace_file, report    the two outputs; output: their names and rights; summary: on stderr
  *   denied    ptrace refused, to this tracer or to programs of the build
  *

@@ -2,19 +2,16 @@
 /*
  * The response files that a command names, on its command line and in these files. Each is taken
  * once and their number has a limit, for a file may name itself, and that a hundred thousand times.
+ * Part of the preload library too: nothing of libc is used, and nothing is allocated.
  */
-#include "response/named.h"
+#include "named.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "tracer.h"
+#include <stdbool.h>
 
 /* FNV-1a */
-u64 named_hash(const char *text, size_t len)
+uint64_t named_hash(const char *text, size_t len)
 {
-	u64 hash = 0xcbf29ce484222325;
+	uint64_t hash = 0xcbf29ce484222325;
 
 	while (len--)
 		hash = (hash ^ (unsigned char)*text++) * 0x100000001b3;
@@ -24,8 +21,8 @@ u64 named_hash(const char *text, size_t len)
 /* Whether it is new. Only accepted names are remembered, so `seen` never fills. */
 static bool is_first(struct named *named, const char *name, size_t len)
 {
-	u64 hash = named_hash(name, len) | 1;
-	size_t at = hash / 2 % N_SEEN;
+	uint64_t hash = named_hash(name, len) | 1;
+	size_t at = (size_t)(hash / 2) % N_SEEN;
 
 	while (named->seen[at] && named->seen[at] != hash)
 		at = (at + 1) % N_SEEN;
@@ -36,17 +33,18 @@ static bool is_first(struct named *named, const char *name, size_t len)
 	return true;
 }
 
-static char *full_path(const char *cwd, const char *name, size_t len)
+static void put_path(char *path, const char *cwd, const char *name, size_t len)
 {
-	size_t start = name[0] == '/' ? 0 : strlen(cwd);
-	char *path = must_alloc(start + 1 + len + 1);
+	size_t n = 0;
+	size_t i;
 
-	memcpy(path, cwd, start);
-	if (start && path[start - 1] != '/')
-		path[start++] = '/';
-	memcpy(path + start, name, len);
-	path[start + len] = '\0';
-	return path;
+	for (; name[0] != '/' && cwd[n] && n < PATH_MAX; n++)
+		path[n] = cwd[n];
+	if (n && path[n - 1] != '/')
+		path[n++] = '/';
+	for (i = 0; i < len; i++)
+		path[n++] = name[i];
+	path[n] = '\0';
 }
 
 size_t named_add(struct named *named, const char *cwd, const char *name, size_t len)
@@ -57,14 +55,19 @@ size_t named_add(struct named *named, const char *cwd, const char *name, size_t 
 		return 0;
 	if (named->n == MAX_NAMES)
 		return 1;
-	named->paths[named->n++] = full_path(cwd, name, len);
+	put_path(named->paths[named->n++], cwd, name, len);
 	return 0;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 /* The words are split as libiberty's buildargv() does. */
 size_t named_add_nested(struct named *named, const char *cwd, const char *text, size_t len)
 {
-	char *word = must_alloc(len + 1);
+	char *word = named->word;
 	size_t n_missed = 0;
 	size_t n = 0;
 	char quote = '\0';
@@ -72,9 +75,7 @@ size_t named_add_nested(struct named *named, const char *cwd, const char *text, 
 	size_t i;
 
 	for (i = 0; i <= len; i++) {
-		bool is_blank = i == len || memchr(" \t\n\r\f\v", text[i], 6);
-
-		if (is_blank && (!quote || i == len)) {
+		if (i == len || (!quote && is_blank(text[i]))) {
 			if (is_word && n > 1 && word[0] == '@')
 				n_missed += named_add(named, cwd, word + 1, n - 1);
 			n = 0;
@@ -91,13 +92,14 @@ size_t named_add_nested(struct named *named, const char *cwd, const char *text, 
 		else
 			word[n++] = text[i];
 	}
-	free(word);
 	return n_missed;
 }
 
 void named_clear(struct named *named)
 {
-	while (named->n)
-		free(named->paths[--named->n]);
-	memset(named->seen, 0, sizeof(named->seen));
+	size_t i;
+
+	named->n = 0;
+	for (i = 0; i < N_SEEN; i++)
+		named->seen[i] = 0;
 }

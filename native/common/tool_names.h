@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rendered from etrace/compilers by `make generate`: do not edit. Programs that read `@FILE`. */
-#ifndef ETRACE_PTRACE_TOOL_NAMES_H
-#define ETRACE_PTRACE_TOOL_NAMES_H
+#ifndef ETRACE_TOOL_NAMES_H
+#define ETRACE_TOOL_NAMES_H
 
-/* Sorted as bytes. */
-static const char *const tool_names[] = {
+/* Sorted as bytes. No pointers: the preload library would have each relocated in every program. */
+static const char tool_names[][20] = {
 	"ar",
 	"armar",
 	"armcc",
@@ -120,4 +120,4 @@ static const char *const tool_names[] = {
 
 #define N_TOOL_NAMES (sizeof(tool_names) / sizeof(*tool_names))
 
-#endif /* ETRACE_PTRACE_TOOL_NAMES_H */
+#endif /* ETRACE_TOOL_NAMES_H */

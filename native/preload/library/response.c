@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * `@FILE` on the command line of a compiler, linker or archiver -> the content of FILE. The program
+ * itself reads it before main(), with its own rights: it is what it will read. Only small regular
+ * files are opened, so nothing waits that would not wait in the program. Memory is taken only when
+ * there is such an argument, and given back.
+ */
+#include "response.h"
+
+#include <linux/stat.h>
+
+#include "named.h"
+#include "paths.h"
+#include "record.h"
+#include "tool.h"
+
+#define O_RDONLY 0
+#define O_NOCTTY 0400
+#define O_NONBLOCK 04000
+#define O_CLOEXEC 02000000
+#define O_PATH 010000000
+#define PROT_READ_WRITE 3
+#define MAP_PRIVATE_ANONYMOUS 0x22
+
+struct room {
+	struct named named;
+	char content[RESPONSE_FILE_BYTES + 1];
+};
+
+static bool names_file(const char *argument)
+{
+	return argument[0] == '@' && argument[1];
+}
+
+static int count_files(char *const *arguments)
+{
+	int n = 0;
+
+	while (*++arguments)
+		n += names_file(*arguments);
+	return n;
+}
+
+#ifdef __NR_mmap2
+#define NR_MAP __NR_mmap2
+#else
+#define NR_MAP __NR_mmap
+#endif
+
+static struct room *take_room(void)
+{
+	long at = CALL6(NR_MAP, 0, sizeof(struct room), PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1,
+			0);
+
+	return (unsigned long)at >= (unsigned long)-4095L ? NULL : (struct room *)at;
+}
+
+static bool is_small_file(long fd)
+{
+	struct statx found;
+
+	return !CALL5(__NR_statx, fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &found) &&
+	       (found.stx_mode & S_IFMT) == S_IFREG && found.stx_size <= RESPONSE_FILE_BYTES;
+}
+
+/* The name alone is opened first: opening a device or a pipe may do something. */
+static long open_file(const char *path)
+{
+	long name = CALL4(__NR_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+	char link[LINK_MAX_BYTES];
+	long fd = -1;
+
+	if (name < 0)
+		return -1;
+	path_link_of_fd(link, (int)name);
+	if (is_small_file(name))
+		fd = CALL4(__NR_openat, AT_FDCWD, link, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0);
+	CALL1(__NR_close, name);
+	return fd;
+}
+
+/* How many bytes it has; -1 when it is too large or cannot be read. */
+static long read_file(const char *path, char *content)
+{
+	long fd = open_file(path);
+	long len = 0;
+	long n = -1;
+
+	if (fd < 0)
+		return -1;
+	while (len <= RESPONSE_FILE_BYTES) {
+		n = CALL3(__NR_read, fd, content + len, RESPONSE_FILE_BYTES + 1 - len);
+		if (n <= 0)
+			break;
+		len += n;
+	}
+	CALL1(__NR_close, fd);
+	return n < 0 || len > RESPONSE_FILE_BYTES ? -1 : len;
+}
+
+static void tell_file(const char *path, const char *content, size_t n)
+{
+	struct record record;
+
+	record_begin(&record, RING_RESPONSE);
+	record_string(&record, path, length(path));
+	record_string(&record, content, n);
+	record_end(&record);
+}
+
+/* Names in a file come after those of the command. How many are missed. */
+static size_t tell_files(struct room *room, const char *cwd, char *const *arguments)
+{
+	struct named *named = &room->named;
+	size_t n_missed = 0;
+	size_t i;
+
+	while (*++arguments)
+		if (names_file(*arguments))
+			n_missed += named_add(named, cwd, *arguments + 1, length(*arguments) - 1);
+	for (i = 0; i < named->n; i++) {
+		long n = read_file(named->paths[i], room->content);
+
+		if (n < 0) {
+			n_missed++;
+			continue;
+		}
+		tell_file(named->paths[i], room->content, (size_t)n);
+		n_missed += named_add_nested(named, cwd, room->content, (size_t)n);
+	}
+	return n_missed;
+}
+
+void response_tell(char *const *arguments)
+{
+	struct room *room;
+	struct path cwd;
+	size_t n_missed;
+
+	if (!(record_wants() & RING_WANTS_RESPONSES) || !*arguments || !count_files(arguments) ||
+	    !tool_is_named(*arguments, length(*arguments)))
+		return;
+	path_of_cwd(&cwd);
+	room = take_room();
+	n_missed = room ? tell_files(room, cwd.text, arguments) : (size_t)count_files(arguments);
+	if (room)
+		CALL2(__NR_munmap, room, sizeof(*room));
+	if (n_missed)
+		record_put(RING_RESPONSE, (int)n_missed, 0, 0);
+}
