@@ -7,6 +7,7 @@ const PREFIX = "/api/v1/databases/{database}/";
 const OFTEN = ["path", "binary", "pid", "filter", "command-filter"];
 const PAGE = "page";
 const ROWS = 200;
+const LONG = 60;
 
 let queries = {};
 let asking = null;
@@ -70,7 +71,9 @@ const showForm = () => {
   at("summary").textContent = query.summary;
   const shown = query.parameters.filter((each) => each.in === "query" && each.name !== PAGE);
   shown.sort((a, b) => rank(a) - rank(b));
-  at("parameters").replaceChildren(...shown.map(field));
+  const isOften = (each) => rank(each) < OFTEN.length;
+  at("often").replaceChildren(...shown.filter(isOften).map(field));
+  at("seldom").replaceChildren(...shown.filter((each) => !isOften(each)).map(field));
   at("answer").replaceChildren();
   at("state").textContent = "";
   pages(0, 0);
@@ -98,6 +101,9 @@ const text = (value) => {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 };
 
+const cell = (value) =>
+  element("td", value, { className: value.length > LONG ? "long" : "" });
+
 const table = (entries) => {
   const records = entries.map((each) => (typeof each === "object" && each ? each : { entry: each }));
   const keys = [...new Set(records.flatMap(Object.keys))];
@@ -106,7 +112,7 @@ const table = (entries) => {
   head.append(...keys.map((key) => element("th", key, { scope: "col" })));
   const body = made.createTBody();
   for (const record of records) {
-    body.insertRow().append(...keys.map((key) => element("td", text(record[key]))));
+    body.insertRow().append(...keys.map((key) => cell(text(record[key]))));
   }
   return made;
 };
