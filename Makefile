@@ -105,9 +105,11 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
 		meson setup build/sanitize -Dstrict=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
-		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat >/dev/null
+		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat preload >/dev/null
+	ln -sfn $(abspath build/sanitize/native/preload/library) build/sanitize/native/preload/collector/preload
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
 		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
+		ETRACE_PRELOAD_PROGRAM=$(abspath build/sanitize/native/preload/collector/etrace-preload) \
 		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
 
 test-bare: ## make demo and make test in fresh minimal roots of Debian 12, as several users; root

@@ -47,7 +47,7 @@ class Backend:
 
 BACKENDS = (Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE"),)
 #: not one of them: it misses what docs/capture-preload.md lists
-PRELOAD = Backend("preload", "etrace-preload", "")
+PRELOAD = Backend("preload", "etrace-preload", "ETRACE_PRELOAD_PROGRAM")
 
 
 def public_libraries(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from backends import PRELOAD, Captured, capture, need_root, need_tool
+from backends import BACKENDS, PRELOAD, Captured, capture, need_root, need_tool
 from seccomp_profile import forbid
 
 NR_PTRACE = 101
@@ -106,7 +106,9 @@ def test_other_preloaded_libraries_stay(folder: Path) -> None:
     command = ["gcc", "-x", "c", "-", "-shared", "-fPIC", "-o", str(library)]
     subprocess.run(command, input=source, text=True, check=True)
     script = "import os; print(os.getppid())"
-    outside = run(folder, sys.executable, "-c", script, LD_PRELOAD=str(library))
+    # the second for a collector that was built with ASan
+    more = {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+    outside = run(folder, sys.executable, "-c", script, **more)
     assert outside.stdout == b"12345\n"
     shell = f'LD_PRELOAD={library} exec {sys.executable} -c "{script}"'
     inside = run(folder, "sh", "-c", shell)
@@ -146,6 +148,43 @@ def test_a_set_user_id_program_keeps_its_rights_and_is_told(folder: Path) -> Non
     done = run(folder, program, "-u")
     assert done.stdout == b"1\n"
     assert b"1 execution was of set-user-ID programs: " + bytes(program) in done.stderr
+
+
+def test_a_program_of_musl_is_told_as_missing_with_what_it_started(folder: Path) -> None:
+    """Its dynamic linker does not know $PLATFORM."""
+    need_tool("musl-gcc", "musl-tools")
+    program = folder.with_name("musl")
+    words = ["musl-gcc", "-O1", "-pthread", "-o", str(program), str(DATA / "closes_all.c")]
+    subprocess.run(words, check=True)
+    done = run(folder, "sh", "-c", f"{program}; exit 4")
+    assert done.status == 4
+    assert done.stderr.decode() == (
+        f"etrace: 1 execution was of programs that did not load the library: {program};"
+        " what they opened is not in the trace\n"
+    )
+    found = executed(done)
+    assert [bytes(program)] in found
+    assert [b"true"] in found
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--backend", "preload"), ("--backend", "ptrace", "--fast")],
+    ids=["preload", "fast"],
+)
+def test_a_build_under_fakeroot_keeps_both_libraries(
+    options: tuple[str, ...], folder: Path
+) -> None:
+    need_tool("gcc", "gcc")
+    (folder / "x.c").write_text("int main(void) { return 0; }\n")
+    libraries = "grep -q libfakeroot /proc/self/maps && grep -q libetrace /proc/self/maps"
+    script = f"id -u && gcc -o x x.c && chown 12:34 x && stat -c %u:%g x && {libraries}"
+    words = [etrace(), "run", "-q", *options, "--", need_tool("fakeroot", "fakeroot"), "sh", "-c"]
+    done = subprocess.run([*words, script], cwd=folder, env=ENV, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"0\n12:34\n", b"")
+    lines = [line.data for line in trace_lines.parse((folder / ".nfsdb").read_bytes()).lines]
+    assert b"FN|" + bytes(folder / "x.c") in lines
+    assert b"A[0]stat" in lines
 
 
 def test_the_end_of_a_killed_child_comes_from_its_parent(folder: Path) -> None:
@@ -319,3 +358,27 @@ def test_response_files_of_compilers_without_the_library_are_counted(folder: Pat
     counts = stats(folder)
     assert (counts["response_files"], counts["missed_response_files"]) == (0, 1)
     assert not side.exists()
+
+
+def test_what_libc_does_in_a_child_before_it_executes_is_missing_and_nothing_else(
+    folder: Path,
+) -> None:
+    program = compiled(folder, "spawn_actions")
+    told: dict[str, Counter[bytes]] = {}
+    for backend in (BACKENDS[0], PRELOAD):
+        done = capture(backend, [program], folder, env=ENV)
+        assert (done.status, done.stderr) == (0, b"")
+        lines = trace_lines.parse(done.trace.read_bytes()).lines
+        events = (line.data for line in lines if line.data.startswith((b"Dup|", b"Pipe|", b"FN|")))
+        told[backend.name] = Counter(e for e in events if b"|/" not in e or b"in_child" in e)
+        (folder / "in_child").unlink()
+    assert told["preload"] == Counter()
+    assert told["ptrace"] == Counter(  # docs/capture-preload.md, Limits
+        [
+            b"FN|" + bytes(folder / "in_child"),
+            b"Dup|oldfd=3,newfd=20,flags=0",
+            b"Dup|oldfd=20,newfd=21,flags=0",
+            b"Pipe|fd1=3,fd2=4,flags=524288",
+            b"Dup|oldfd=4,newfd=1,flags=0",
+        ]
+    )
