@@ -13,8 +13,7 @@ import ntpath
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 ATTRIBUTE = "path_style"
 WINDOWS = "windows"
@@ -22,8 +21,7 @@ _ABSOLUTE = re.compile(rb"[A-Za-z]:[\\/]|\\\\")
 _EXE = b".exe"
 
 
-@dataclass(frozen=True, slots=True)
-class PathStyle:
+class PathStyle(NamedTuple):
     """What code that handles paths has to know of them."""
 
     is_windows: bool

@@ -48,7 +48,7 @@ def test_help_imports_nothing_heavy() -> None:
     ("word", "hint"),
     [
         ("rnu", "did you mean run?"),
-        ("xyz", "there are: run, start, status, stop, import, summary, report, critical-path"),
+        ("xyz", "there are: run, start, status, stop, import, top, summary, report, critical-path"),
     ],
 )
 def test_an_unknown_command_is_a_usage_error_that_names_known_ones(
