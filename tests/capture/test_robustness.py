@@ -59,6 +59,12 @@ def data_of(trace: Path) -> list[bytes]:
     return [line.data for line in trace_lines.parse(trace.read_bytes()).lines]
 
 
+def data_so_far(trace: Path) -> list[bytes]:
+    """Read the whole lines of a trace that is still being written."""
+    whole, newline, _ = trace.read_bytes().rpartition(b"\n")
+    return [line.data for line in trace_lines.parse(whole + newline).lines] if whole else []
+
+
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10) -> None:
     end = time.monotonic() + seconds
     while not condition():
@@ -166,7 +172,7 @@ def test_the_build_dies_with_its_tracer_and_the_trace_so_far_is_whole_lines(
     with running(backend, "echo ready; sleep 60; sleep 61", folder) as process:
         build = descendants(process.pid)
         assert build
-        wait_until(lambda: b"A[1]60" in data_of(folder / "trace"), "the trace is written on")
+        wait_until(lambda: b"A[1]60" in data_so_far(folder / "trace"), "the trace is written on")
         for pid in [*children(process.pid), process.pid]:  # its parts, without a chance to react
             if name_of(pid).startswith("etrace"):
                 os.kill(pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import waiting
 
 from etrace.postprocess.compilations import probe, trusted
 from etrace.postprocess.compilations.compiler_questions import allowed_options
@@ -229,8 +230,15 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(safe: Path) -> None:
     command = probe.command_line(question, safe / "gcc")
     assert probe.run_compiler(command, timeout_seconds=0.5) is None
     child = int((safe / "child").read_text())
-    state = Path(f"/proc/{child}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
+    waiting.until(lambda: has_ended(child))
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone or waits for its parent to take note."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_an_answer_without_an_end_is_none() -> None:
