@@ -24,8 +24,8 @@ from etrace.nfsdb.store import StringTable, check_rows, rewrite
 from etrace.spec.database import PRODUCTS
 
 #: in the order in which they run; each module has a PHASE
-PHASES = ("wrappers", "patterns", "linked", "compilations", "graph")
-_MODULES = {"compilations": "compilations.phase"}
+PHASES = ("wrappers", "patterns", "linked", "compilations", "graph", "targets")
+_MODULES = {"compilations": "compilations.phase", "targets": "targets.phase"}
 ATTRIBUTE = "phases"
 _SPECS = {table.name: table for table in PRODUCTS}
 

@@ -16,6 +16,7 @@ from libetrace.image.file import Image
 from etrace.errors import EtraceError
 from etrace.query.classes.kinds import Kinds
 from etrace.query.classes.labels import Labels
+from etrace.query.targets import Targets
 from etrace.report.pack import Pack, shown
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import find_critical_path
@@ -135,6 +136,7 @@ def add_commands(pack: Pack, commands: Commands) -> None:
     pack.add("command.label", "I", (pack.text(os.fsencode(labels.of(row))) for row in rows))
     _add_arguments(pack, commands, text)
     _add_usage(pack, commands)
+    _add_targets(pack, commands)
 
 
 def _add_arguments(pack: Pack, commands: Commands, text: Callable[[int], int]) -> None:
@@ -161,6 +163,14 @@ def _add_usage(pack: Pack, commands: Commands) -> None:
         return
     pack.add("command.cpu", "d", (cpu[row] for row in rows))
     pack.add("command.memory", "d", map(commands.image["usage"]["max_rss_bytes"].__getitem__, rows))
+
+
+def _add_targets(pack: Pack, commands: Commands) -> None:
+    """Add what make or ninja ran each command for, where `cas pp` found any; empty: not known."""
+    targets = Targets(commands.image)
+    if any(targets.names(row) for row in commands.rows):
+        texts = (pack.text(b" ".join(targets.names(row))) for row in commands.rows)
+        pack.add("command.target", "I", texts)
 
 
 def add_critical_path(pack: Pack, commands: Commands) -> None:

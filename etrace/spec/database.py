@@ -329,6 +329,22 @@ PRODUCTS: tuple[Table, ...] = (
         "one row for each execution",
         (C("execution", "<i4", "row of the wrapping shell's execution, NONE when there is none"),),
     ),
+    Table(
+        "targets",
+        "what make and ninja worked on, by the execution of make or ninja",
+        (
+            C("tool", "<u4", "row of `executions`: the make or ninja"),
+            C("kind", "|u1", "0 outputs of an edge of ninja, 1 the only goal of a command line"),
+            C("outer", "<i4", "row of `targets` that the tool itself belongs to, NONE without"),
+            C("names.start", "<u8", "its names in `target_names`"),
+        ),
+    ),
+    Table("target_names", "as make or ninja has them", (C("string", "<u4", "a file or goal"),)),
+    Table(
+        "execution_targets",
+        "one row for each execution",
+        (C("target", "<i4", "row of `targets`, NONE: not known"),),
+    ),
     Table("patterns", "command patterns, by bit", (C("string", "<u4", "the pattern"),)),
     Table(
         "pattern_bits",

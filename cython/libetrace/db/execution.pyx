@@ -303,6 +303,23 @@ cdef class Execution:
         """Whether a command pattern matches it."""
         return bool(self.pcp_index())
 
+    # ---- make and ninja ----
+
+    @property
+    def targets(self):
+        """Outputs of the edge of ninja, or the goal of make, that it ran for; [] when not known."""
+        cdef Mapped columns = self.columns
+        cdef Span names
+        cdef s64 row
+        cdef u64 i
+        if self.row >= columns.target.n or columns.target.at[self.row] == NONE:
+            return []
+        row = columns.target.at[self.row]
+        if row < 0 or <u64>row >= columns.target_kind.n:
+            raise columns.broken("execution_targets.target", self.row, row)
+        columns.span(&columns.target_names_start, row, columns.target_name.n, &names)
+        return [columns.decode(columns.target_name.at[i]) for i in range(names.first, names.last)]
+
     @property
     def linked_path(self):
         """The module that it made, None when it made none."""

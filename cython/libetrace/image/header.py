@@ -21,8 +21,8 @@ from libetrace.core.errors import Error
 
 MAGIC = b"ETRACEDB"
 #: readers refuse newer schemas; incremented when a column changes its meaning
-SCHEMA_VERSION = 4
-#: what older images lack are tables that may be missing (4: usage)
+SCHEMA_VERSION = 5
+#: what older images lack are tables that may be missing (4: usage, 5: targets)
 OLDEST_SCHEMA = 3
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
@@ -50,6 +50,7 @@ TOGETHER = (
         "compilation_headers",
         "compilation_objects",
     ),
+    ("targets", "target_names", "execution_targets"),
     (
         "graph_uses",
         "graph_others",

@@ -93,6 +93,11 @@ cdef class Mapped:
     cdef U4 compiled_object
     cdef S8 usage[N_USAGE]
     cdef S4 wrapper
+    cdef U1 target_kind
+    cdef S4 target_outer
+    cdef U8 target_names_start
+    cdef U4 target_name
+    cdef S4 target
     cdef U4 pattern
     cdef U1 pattern_bits
 

@@ -28,7 +28,8 @@ from libetrace.image.schema cimport (
     LINKED_PATH, LINKED_TYPE, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS,
     OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PATHS_MODE, PATHS_OPENS_START,
     PATHS_STRING, PATH_OPENS_OPEN, PATTERNS_STRING, PATTERN_BITS_BITS, PIPE_READERS_EXECUTION,
-    STRINGS_BYTES, STRINGS_START, USAGE_USER_NS, WRAPPERS_EXECUTION,
+    EXECUTION_TARGETS_TARGET, STRINGS_BYTES, STRINGS_START, TARGETS_KIND, TARGETS_NAMES_START,
+    TARGETS_OUTER, TARGET_NAMES_STRING, USAGE_USER_NS, WRAPPERS_EXECUTION,
 )
 
 HINT = "make it again: cas cache"
@@ -253,5 +254,10 @@ cdef void bind_products(Mapped c) noexcept:
     c.linked_type = u1_in(c.columns, LINKED_TYPE)
     c.linked_kind = u1_in(c.columns, LINKED_KIND)
     c.wrapper = s4_in(c.columns, WRAPPERS_EXECUTION)
+    c.target_kind = u1_in(c.columns, TARGETS_KIND)
+    c.target_outer = s4_in(c.columns, TARGETS_OUTER)
+    c.target_names_start = u8_in(c.columns, TARGETS_NAMES_START)
+    c.target_name = u4_in(c.columns, TARGET_NAMES_STRING)
+    c.target = s4_in(c.columns, EXECUTION_TARGETS_TARGET)
     c.pattern = u4_in(c.columns, PATTERNS_STRING)
     c.pattern_bits = u1_in(c.columns, PATTERN_BITS_BITS)

@@ -11,12 +11,13 @@ from etrace.cli.options import selection as selecting
 from etrace.cli.options import sources as source_options
 from etrace.cli.show import output
 from etrace.cli.show.answer import Answer
-from etrace.cli.show.shapes import Executions, UsedExecutions, document
+from etrace.cli.show.shapes import TARGETS, USED, ExecutionColumns, Executions, document
 from etrace.errors import UsageError
 from etrace.query.classes.kinds import Kinds
 from etrace.query.compiled import sources
 from etrace.query.executions import commands
 from etrace.query.given.source_choice import SourceChoice
+from etrace.query.targets import Targets
 from etrace.query.usage import Usages, read_least
 
 
@@ -30,6 +31,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at-least", metavar="KEY=NUMBER", action="append", default=[],
         help="commands that used so much: cpu_ns=1s, max_rss_bytes=100MB, rchar_bytes=1GB, ..",
+    )  # fmt: skip
+    parser.add_argument(
+        "--targets", action="store_true",
+        help="show before each command what make or ninja ran it for, `-` where not known",
+    )  # fmt: skip
+    parser.add_argument(
+        "--target", metavar="PATTERN", action="append", default=[],
+        help="commands that make or ninja ran for a target of this name: all, '*.o'",
     )  # fmt: skip
     group = parser.add_argument_group("output for other tools")
     group.add_argument(
@@ -77,9 +86,18 @@ def answer(image: Image, args: argparse.Namespace) -> Answer:
     rows = commands(image, selecting.given(args))
     for least in args.at_least:
         rows = Usages(image).at_least(rows, *read_least(least))
+    if args.target:
+        rows = Targets(image).of_any(rows, args.target)
     if args.generate:
         return _generated(image, args, rows)
     for name in ("makefile", "all", "static", "existing", "below"):
         if getattr(args, name):
             raise UsageError(f"--{name} needs --generate")
-    return Answer(UsedExecutions(image) if args.usage else Executions(image), rows)
+    return Answer(_shape(image, args), rows)
+
+
+def _shape(image: Image, args: argparse.Namespace) -> Executions:
+    """Return what is shown before the command: nothing, or columns."""
+    choices = ((USED, args.usage), (TARGETS, args.targets))
+    columns = [column for column, is_wanted in choices if is_wanted]
+    return ExecutionColumns(image, columns) if columns else Executions(image)

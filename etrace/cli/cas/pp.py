@@ -29,6 +29,7 @@ PHASES = {
         "match command lines with the patterns of .bas_config (n)",
     ),
     "graph": (("--graph",), "store the dependency graph: uses of files in order of time"),
+    "targets": (("--targets",), "find the target of make or ninja that commands ran for"),
 }
 
 

@@ -213,19 +213,39 @@ class Executions:
         return os.fsencode(self._records.path(self._image["executions"]["binary"][item]))
 
 
-class UsedExecutions(Executions):
-    """Entries are rows of `executions`; the plain line begins with what they used."""
+def _used(records: Records, item: int, _style: Style) -> list[str]:
+    """Return CPU seconds, largest memory, and bytes read and written."""
+    used = records.usages.value
+    cpu_ns = used(item, "cpu_ns")
+    shown = ["-" if cpu_ns is None else seconds(cpu_ns)]
+    for key in ("max_rss_bytes", "rchar_bytes", "wchar_bytes"):
+        n_bytes = used(item, key)
+        shown.append("-" if n_bytes is None else size(n_bytes))
+    return [f"{each:>10}" for each in shown]
+
+
+def _targets(records: Records, item: int, style: Style) -> list[str]:
+    """Return the names of the target."""
+    names = _command(records.target_names(item), style)
+    return [f"{os.fsdecode(names) or '-':<24}"]
+
+
+Columns = Callable[[Records, int, Style], list[str]]
+#: what may stand before a command
+USED, TARGETS = _used, _targets
+
+
+class ExecutionColumns(Executions):
+    """Entries are rows of `executions`; the plain line begins with columns."""
+
+    def __init__(self, image: Image, columns: Sequence[Columns]) -> None:
+        super().__init__(image)
+        self._columns = columns
 
     def plain(self, item: int, style: Style) -> bytes:
-        """Return CPU seconds, largest memory, bytes read and written, and the command."""
-        used = self._records.usages.value
-        cpu_ns = used(item, "cpu_ns")
-        shown = ["-" if cpu_ns is None else seconds(cpu_ns)]
-        for key in ("max_rss_bytes", "rchar_bytes", "wchar_bytes"):
-            n_bytes = used(item, key)
-            shown.append("-" if n_bytes is None else size(n_bytes))
-        columns = "  ".join(f"{each:>10}" for each in shown)
-        return columns.encode() + b"  " + super().plain(item, style)
+        """Return the columns and the command."""
+        shown = [text for column in self._columns for text in column(self._records, item, style)]
+        return os.fsencode("  ".join(shown)) + b"  " + super().plain(item, style)
 
 
 class Facts:

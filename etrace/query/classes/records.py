@@ -16,6 +16,7 @@ from libetrace.image.file import Image
 
 from etrace.query.classes.file_kinds import FileKinds
 from etrace.query.classes.kinds import Kinds
+from etrace.query.targets import Targets
 from etrace.query.usage import Usages
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
@@ -29,6 +30,7 @@ class Records:
         self.image = image
         self.kinds = Kinds(image)
         self.usages = Usages(image)
+        self.targets = Targets(image)
         self.file_kinds = FileKinds(image)
         self.text = lru_cache(maxsize=1 << 14)(self._decode)
 
@@ -113,6 +115,8 @@ class Records:
             "status": None if status == NONE else status,
             **self.usages.record(row),
         }
+        if self.targets.are_known:
+            record["targets"] = self.target_names(row) or None
         if not self.kinds.are_known:
             return record
         linked = image["linked"]["path"]
@@ -121,6 +125,10 @@ class Records:
         if row in self.kinds.compilations:
             record |= self._compiled(self.kinds.compilations[row])
         return record
+
+    def target_names(self, row: int) -> list[str]:
+        """Return the names of the target of an execution, empty when it is not known."""
+        return [os.fsdecode(name) for name in self.targets.names(row)]
 
     def _compiled(self, row: int) -> dict[str, Any]:
         language = self.language(row)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of an image -> the targets of make and ninja, and which one each belongs to."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from libetrace.image.file import Image
+
+from etrace.compilers.regular_file import read_regular
+from etrace.postprocess.targets.edges import Job, find_edges
+from etrace.postprocess.targets.goals import BUILDERS, NINJA, find_goals
+from etrace.postprocess.targets.ninja_log import MAX_LOG_BYTES, NAME, read_log
+from etrace.spec.database import NONE
+from etrace.spec.path_style import style_of
+
+#: values of the column `kind`
+OUTPUTS, GOAL = 0, 1
+#: `sh -c COMMAND`
+N_SHELL_WORDS = 3
+
+
+@dataclass(slots=True)
+class Found:
+    """The tables `targets` and `target_names`, as far as they are made."""
+
+    tool: array[int]
+    kind: bytearray
+    outer: array[int]
+    starts: array[int]
+    names: list[bytes]
+
+    def add(self, tool: int, kind: int, outer: int, names: Sequence[bytes]) -> int:
+        """Add a target and return its row."""
+        self.tool.append(tool)
+        self.kind.append(kind)
+        self.outer.append(outer)
+        self.names += names
+        self.starts.append(len(self.names))
+        return len(self.kind) - 1
+
+
+class TargetFinder:
+    """Goes through the processes of one image in the order of their upids: parents come first."""
+
+    def __init__(self, image: Image, tell: Callable[[str], None]) -> None:
+        self._image, self._tell = image, tell
+        self._table = image["executions"]
+        self._upid: list[int] = self._table["upid"].tolist()
+        self._start: list[int] = self._table["start_ns"].tolist()
+        self._builders = self._find_builders()
+        self._first, self._end, self._children = self._find_processes()
+        self.found = Found(array("I"), bytearray(), array("i"), array("Q", [0]), [])
+        self.target_of = array("i", [NONE]) * len(self._upid)
+        self._contents = self._find_contents()
+        self._goal: dict[int, int] = {}
+        self._edge: dict[int, int] = {}
+
+    def _find_builders(self) -> dict[int, bytes]:
+        """Return the executions of make and ninja, and the names of their programs."""
+        if style_of(self._image.attributes).is_windows:
+            return {}
+        names: dict[int, bytes] = {}
+        for path in set(self._table["binary"].tolist()) - {NONE}:
+            name = self._image.path_string(path).rpartition(b"/")[2]
+            if name in BUILDERS:
+                names[path] = name
+        binary = self._table["binary"].tolist()
+        return {row: names[path] for row, path in enumerate(binary) if path in names}
+
+    def _find_processes(self) -> tuple[list[int], dict[int, int], dict[int, list[int]]]:
+        """Return the first row of each row's process, its end by that, and children by parent."""
+        first, end = [], {}
+        children: dict[int, list[int]] = {}
+        parent = self._table["parent"].tolist()
+        at = 0
+        for row, upid in enumerate(self._upid):
+            if upid != self._upid[at]:
+                at = row
+            if row == at and parent[row] != NONE:
+                children.setdefault(parent[row], []).append(row)
+            first.append(at)
+            end[at] = row + 1
+        return first, end, children
+
+    def run(self) -> None:
+        """Find the target of each execution."""
+        parent = self._table["parent"].tolist()
+        for row in range(len(self._upid)):
+            first = self._first[row]
+            if row != first:
+                self.target_of[row] = self.target_of[first]
+            elif NONE < parent[row] < row:
+                self.target_of[row] = self._below(parent[row], row)
+            if row in self._builders:
+                self._add_targets(row)
+
+    def _below(self, parent: int, process: int) -> int:
+        """Return the target of a process that an execution started."""
+        edge = self._edge.get(process)
+        if edge is not None:
+            return edge
+        goal = self._goal.get(parent)
+        if goal is None or self._is_of_shell_function(process, parent):
+            return self.target_of[parent]
+        return goal
+
+    def _is_of_shell_function(self, process: int, parent: int) -> bool:
+        """Tell whether make reads what a child writes; ninja reads what all write."""
+        if BUILDERS[self._builders[parent]] is NINJA:
+            return False
+        readers = self._image["pipe_readers"]["execution"]
+        start = self._table["readers.start"]
+        return any(
+            self._first[readers[at]] == self._first[parent]
+            for at in range(start[process], start[self._end[process]])
+        )
+
+    # ---- one make or ninja ----
+
+    def _add_targets(self, row: int) -> None:
+        """Add what an execution of make or ninja works on."""
+        builder, outer = BUILDERS[self._builders[row]], self.target_of[row]
+        children = self._children.get(row, [])
+        if not children:
+            return
+        goals = set(find_goals(builder, self._argv(row)))
+        if len(goals) == 1 and not self._starts_again(row):
+            self._goal[row] = self.found.add(row, GOAL, outer, list(goals))
+        if builder is NINJA:
+            self._add_edges(row, outer, children)
+
+    def _starts_again(self, row: int) -> bool:
+        """Tell whether the process runs a make or ninja afterwards: the makefiles were remade."""
+        return any(after in self._builders for after in range(row + 1, self._end[self._first[row]]))
+
+    def _add_edges(self, row: int, outer: int, children: Sequence[int]) -> None:
+        log_path = self._log_path(row)
+        text = read_regular(log_path, MAX_LOG_BYTES) if log_path else None
+        log = None if text is None else read_log(text)
+        if log is None:
+            if log_path:
+                shown = log_path.decode(errors="replace")
+                self._tell(f"{shown} is gone or not a log of ninja 1.11 to 1.13: targets unknown")
+            return
+        jobs = [job for child in children if (job := self._job(child)) is not None]
+        for process, edge in find_edges(log, jobs, self._start[row]).items():
+            self._edge[process] = self.found.add(row, OUTPUTS, outer, edge.outputs)
+
+    def _log_path(self, row: int) -> bytes:
+        """Return the log that an execution of ninja opened; empty for none, or several."""
+        opened = self._image["opens"]["path"]
+        rows = {opened[i] for i in self._table.span("opens.start", row)}
+        paths = {self._image.path_string(path) for path in rows}
+        logs = {path for path in paths if path.rpartition(b"/")[2] == NAME}
+        return logs.pop() if len(logs) == 1 else b""
+
+    def _job(self, process: int) -> Job | None:
+        """Return the command that ninja started as a process, None when it did not succeed."""
+        last, command = self._end[process] - 1, self._argv(process + 1)
+        if last == process or self._table["status"][last] != 0:
+            return None
+        if len(command) != N_SHELL_WORDS or command[1] != b"-c":
+            return None
+        end_ns = self._start[last] + self._table["elapsed_ns"][last]
+        return Job(process, command[2], self._start[process], end_ns, self._responses(process))
+
+    def _argv(self, row: int) -> list[bytes]:
+        if row >= len(self._upid):
+            return []
+        strings = self._image["arguments"]["string"]
+        return [self._image.string(strings[i]) for i in self._table.span("argv.start", row)]
+
+    def _responses(self, process: int) -> tuple[bytes, ...]:
+        """Return what the response files of a process and its children held."""
+        upids = {self._upid[process]}
+        for row in range(process, self._end[process]):
+            upids |= {self._upid[child] for child in self._children.get(row, ())}
+        found = [text for upid in sorted(upids) for text in self._contents.get(upid, ())]
+        return tuple(dict.fromkeys(map(self._image.string, found)))
+
+    def _find_contents(self) -> Mapping[int, list[int]]:
+        """Return the strings that response files held by upid."""
+        contents: dict[int, list[int]] = {}
+        if "response_files" in self._image.tables:
+            table = self._image["response_files"]
+            for upid, content in zip(table["upid"], table["content"], strict=True):
+                contents.setdefault(upid, []).append(content)
+        return contents
