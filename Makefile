@@ -74,11 +74,11 @@ docs: build ## the site of these documents, the commands and the library, in bui
 	$(BIN)/python build-aux/website.py
 
 release-check: build ## whether this tree can be released; RELEASE=--unreleased takes an undated changelog
-	@for kind in deb wheel rpm arch; do build-aux/setup $$kind $(VENV) || exit 1; done
+	@for kind in deb wheel rpm arch windows; do build-aux/setup $$kind $(VENV) || exit 1; done
 	nice $(BIN)/python build-aux/release_check.py $(RELEASE)
 
-reproducible: build ## build packages twice in unlike surroundings and compare the bytes; KINDS='deb dkms rpm wheel'
-	@build-aux/setup deb $(VENV) && build-aux/setup wheel $(VENV)
+reproducible: build ## build packages twice in unlike surroundings and compare the bytes; KINDS='deb dkms rpm wheel windows'
+	@build-aux/setup deb $(VENV) && build-aux/setup wheel $(VENV) && build-aux/setup windows $(VENV)
 	nice $(BIN)/python build-aux/reproducible.py $(KINDS)
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']

@@ -18,11 +18,13 @@ from pathlib import Path
 
 import package_files
 import packages
+import windows_zip
 
 from etrace.errors import EtraceError
 
 TOP = Path(__file__).resolve().parents[1]
-KINDS = ("deb", "wheel", "rpm", "arch")
+KINDS = ("deb", "wheel", "rpm", "arch", "windows")
+WINDOWS_VERSION = re.compile(rb"windows-tracer (\d[^\s\0]*)\n")
 ENTRY = re.compile(r"^## (.+)$", re.MULTILINE)
 UNRELEASED = "Unreleased"
 
@@ -71,7 +73,10 @@ def build(kind: str) -> Path:
     for old in folder.glob("*"):
         if old.is_file():
             old.unlink()
-    said(sys.executable, TOP / "build-aux/packages.py", kind, "--output", folder)
+    if kind == "windows":
+        said(sys.executable, TOP / "build-aux/windows_zip.py", "--output", folder)
+    else:
+        said(sys.executable, TOP / "build-aux/packages.py", kind, "--output", folder)
     return folder
 
 
@@ -93,6 +98,18 @@ def versions(folder: Path) -> Iterator[tuple[str, str]]:
             with tarfile.open(path) as archive:
                 stream = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/PKG-INFO")
                 yield path.name, version_of(stream.read().decode() if stream else "")
+        elif path.suffix == ".zip":
+            yield from versions_in_zip(path)
+
+
+def versions_in_zip(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the version in the name of the tracer's zip, and those that its programs tell."""
+    yield path.name, path.stem.removeprefix("windows-tracer-")
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".exe"):
+                found = WINDOWS_VERSION.search(archive.read(name))
+                yield name, found[1].decode() if found else "none"
 
 
 def version_of(metadata: str) -> str:
@@ -122,6 +139,19 @@ def check_files() -> str:
     return f"{len(debs)} RPM packages have the files of Debian's"
 
 
+def check_zip(folder: Path, version: str) -> str:
+    """Check that the tracer for Windows has both programs, its pages and its licences."""
+    name = f"windows-tracer-{version}"
+    expected = {f"{name}/{member}" for member in windows_zip.members(folder, folder)}
+    path = folder / f"{name}.zip"
+    with zipfile.ZipFile(path) as archive:
+        found = set(archive.namelist())
+        empty = [one.filename for one in archive.infolist() if not one.file_size]
+    if unlike := sorted(found ^ expected) or empty:
+        raise EtraceError(f"{path} has other files than it should", ", ".join(unlike))
+    return f"{path.name} has {len(found)} files"
+
+
 def checks(*, unreleased: bool) -> Iterator[str]:
     """Run every check; yield what each found."""
     version = packages.project_version()
@@ -133,6 +163,7 @@ def checks(*, unreleased: bool) -> Iterator[str]:
     for kind in KINDS:
         yield f"{kind}: {check_versions(list(versions(build(kind))), version)}"
     yield check_files()
+    yield check_zip(TOP / "build/packages/windows", version)
 
 
 def main() -> int:

@@ -23,8 +23,8 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 N_SHOWN = 20  # members of an archive
-KINDS = ("deb", "dkms", "rpm", "wheel")
-COMPARED = (".deb", ".dsc", ".whl", ".gz", ".xz", ".rpm")
+KINDS = ("deb", "dkms", "rpm", "wheel", "windows")
+COMPARED = (".deb", ".dsc", ".whl", ".gz", ".xz", ".rpm", ".zip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,9 @@ def build(kind: str, around: Surroundings, out: Path) -> Path:
     if kind == "dkms":
         command = ["make", "-s", "dkms-tree", f"DEST={made / 'tree'}"]
     else:
-        command = [
-            sys.executable,
-            str(clone / "build-aux/packages.py"),
-            kind,
-            "--output",
-            str(made),
-        ]
+        program = ["windows_zip.py"] if kind == "windows" else ["packages.py", kind]
+        command = [sys.executable, f"{clone}/build-aux/{program[0]}", *program[1:]]
+        command += ["--output", str(made)]
     log = out / around.folder / f"{kind}.log"
     with log.open("wb") as stream:
         done = subprocess.run(
@@ -97,7 +93,7 @@ def sha256(content: bytes) -> str:
 
 def members(path: Path) -> dict[str, str]:
     """Return name -> mode, owner, time, checksum of what an archive holds; empty for others."""
-    if path.suffix == ".whl":
+    if path.suffix in (".whl", ".zip"):
         return dict(_zip_members(path))
     if path.suffix == ".deb":
         parts = [
@@ -150,7 +146,7 @@ def differences(one: dict[str, Path], other: dict[str, Path]) -> Iterator[str]:
 def main() -> int:
     """Build and compare; 1 when anything differs."""
     parser = argparse.ArgumentParser(prog="build-aux/reproducible.py", description=__doc__)
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help="default: deb dkms wheel")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="default: deb dkms wheel windows")
     parser.add_argument("--output", type=Path, default=TOP / "build/reproducible")
     args = parser.parse_args()
     if unknown := set(args.kinds) - set(KINDS):
@@ -158,7 +154,7 @@ def main() -> int:
     for around in both():
         clone_head(around, args.output)
     found = []
-    for kind in args.kinds or ("dkms", "wheel", "deb"):
+    for kind in args.kinds or ("dkms", "wheel", "deb", "windows"):
         made = [outputs(build(kind, around, args.output), kind) for around in both()]
         found += list(differences(*made))
         for name, path in sorted(made[0].items()) if kind != "dkms" else ():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracer for Windows as a release file: `build-aux/windows_zip.py --programs DIR --output DIR`.
+"""The tracer for Windows as a release file: `build-aux/windows_zip.py --output DIR`.
 
 One zip with both programs, the page that describes them, and the licences. Its README is rendered
 as the files of the packages are (packaging/manifest.toml); times and order are fixed, so the same
@@ -9,17 +9,27 @@ tree gives the same bytes.
 from __future__ import annotations
 
 import argparse
+import shutil
+import subprocess
 import sys
 import zipfile
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from packages import TOP, manifest, render_all, this_release
+from packages import TOP, manifest, project_version, render_all, this_release
 
 KIND = "windows"
 MODE = 0o644
 PROGRAM = "windows-tracer.exe"
 LICENCES = ("Apache-2.0.txt",)
+
+
+def build_programs(folder: Path) -> Path:
+    """Build both programs afresh below `folder`; return it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    words = [f"OUT={folder.resolve()}", f"VERSION={project_version()}"]
+    subprocess.run(["make", "-s", "-C", str(TOP / "native/windows"), *words], check=True)
+    return folder
 
 
 def members(programs: Path, rendered: Path) -> dict[str, Path]:
@@ -54,10 +64,13 @@ def make_zip(programs: Path, output: Path) -> Path:
 def main(argv: list[str] | None = None) -> int:
     """Command line of `build-aux/windows_zip.py`."""
     parser = argparse.ArgumentParser(prog="build-aux/windows_zip.py")
-    parser.add_argument("--programs", type=Path, required=True, help="what `make windows` made")
+    parser.add_argument(
+        "--programs", type=Path, help="what `make windows` made (default: make them)"
+    )
     parser.add_argument("--output", type=Path, default=TOP / "build/packages/windows")
     args = parser.parse_args(argv)
-    print(make_zip(args.programs, args.output))
+    programs = args.programs or build_programs(args.output / "programs")
+    print(make_zip(programs, args.output))
     return 0
 
 

@@ -57,3 +57,38 @@ def test_packages_tell_their_versions(release_check: ModuleType, tmp_path: Path)
     with pytest.raises(EtraceError, match="another version"):
         release_check.check_versions([], "1.2.0")
     assert release_check.check_versions([("a.deb", "1.2.0-1~deb12u1")], "1.2.0")
+
+
+def write_zip(folder: Path, version: str, *names: str) -> Path:
+    """Write a zip of the tracer whose programs tell a version."""
+    path = folder / f"windows-tracer-{version}.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            text = "usage: windows-tracer [-o FILE]\n\0windows-tracer 1.2.0\n\0"
+            archive.writestr(f"windows-tracer-{version}/{name}", text)
+    return path
+
+
+PROGRAMS = ("x86_64/windows-tracer.exe", "i686/windows-tracer.exe")
+PAGES = ("README.txt", "capture-windows.md", "LICENSES/Apache-2.0.txt")
+
+
+def test_the_zip_for_windows_tells_the_versions_of_its_programs(
+    release_check: ModuleType, tmp_path: Path
+) -> None:
+    write_zip(tmp_path, "1.3.0", *PROGRAMS)
+    assert list(release_check.versions(tmp_path)) == [
+        ("windows-tracer-1.3.0.zip", "1.3.0"),
+        *((f"windows-tracer-1.3.0/{name}", "1.2.0") for name in PROGRAMS),
+    ]
+
+
+def test_the_zip_for_windows_has_programs_pages_and_licences(
+    release_check: ModuleType, tmp_path: Path
+) -> None:
+    write_zip(tmp_path, "1.2.0", *PROGRAMS, *PAGES)
+    assert release_check.check_zip(tmp_path, "1.2.0").endswith("has 5 files")
+    write_zip(tmp_path, "1.2.0", *PROGRAMS, *PAGES[1:])
+    with pytest.raises(EtraceError, match="other files") as stopped:
+        release_check.check_zip(tmp_path, "1.2.0")
+    assert stopped.value.hint == "windows-tracer-1.2.0/README.txt"
