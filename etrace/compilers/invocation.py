@@ -7,6 +7,7 @@ Preprocessor", and the Clang command line reference.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -83,24 +84,27 @@ def read_invocation(tool: Tool, argv: Sequence[bytes]) -> Invocation | None:
         meaning = argument.meaning
         if not meaning:
             continue
+        if meaning == "rest":  # the linker's
+            break
         if meaning in _LISTS:
             getattr(it, _LISTS[meaning]).append(argument.value)
         elif meaning in _NOTHING:
             return None
         elif meaning in _ACTIONS:
             _ACTIONS[meaning](reader, argument)
-    it.sources = reader.primary or it.sources
+    it.sources = reader.primary or reader.of_one_language() or it.sources
     if not it.sources:
         return None
     it.language = _common_language([source.language for source in it.sources])
     _root_directories(it)
+    _name_objects(it)
     return it
 
 
 class _Reader:
     """What has to be remembered between arguments."""
 
-    __slots__ = ("dialect", "extensions", "it", "prefix", "primary")
+    __slots__ = ("dialect", "extensions", "inputs", "it", "language", "prefix", "primary")
 
     def __init__(self, tool: Tool) -> None:
         self.it = Invocation(tool)
@@ -108,10 +112,13 @@ class _Reader:
         self.dialect: str | None = None  # by -x, empty: nothing that is compiled
         self.prefix = b""
         self.primary: list[Source] = []  # inputs that the command line itself calls sources
+        self.language = ""  # of all inputs
+        self.inputs: list[Source] = []  # all, without a language when their option names none
 
     def add_input(self, argument: Argument) -> None:
         """Take an input as a source when -x, its extension or the tool says so."""
         name = argument.value
+        self.inputs.append(Source(name, ""))
         language = self.dialect
         if language is None:
             stem, dot, extension = name.rpartition(b".")
@@ -123,6 +130,27 @@ class _Reader:
 
     def add_primary(self, argument: Argument) -> None:
         self.primary.append(Source(argument.value, self.it.tool.language))
+
+    def add_of_language(self, argument: Argument) -> None:
+        """Take an input as a source of the language that its own option names."""
+        source = Source(argument.value, argument.meaning.removeprefix("source-"))
+        self.inputs.append(source)
+        self.it.sources.append(source)
+
+    def set_language(self, argument: Argument) -> None:
+        self.language = argument.meaning.removeprefix("all-")
+
+    def of_one_language(self) -> list[Source]:
+        """Return the inputs when an option gives all of them a language; objects have none."""
+        if not self.language:
+            return []
+        settings = self.it.tool.settings
+        others = tuple(f".{each}".encode() for each in settings.get("no_sources", ()))
+        return [
+            Source(name, language or self.language)
+            for name, language in self.inputs
+            if language or not (name.lower().endswith(others) or _is_option(name))
+        ]
 
     def set_dialect(self, argument: Argument) -> None:
         """Follow -x: `none` gives the choice back to the extension."""
@@ -216,6 +244,30 @@ def _root_directories(it: Invocation) -> None:
                     directories[at] = it.sysroot + directory[len(mark) :]
 
 
+def _is_option(word: bytes) -> bool:
+    """Tell whether a word that no table knows is an option, `/nologo`, and no absolute path."""
+    return word.startswith(b"/") and word.count(b"/") == 1
+
+
+def _name_objects(it: Invocation) -> None:
+    """Name the objects of a compiler that adds to their names: a source's name, its own suffix."""
+    suffix = it.tool.settings.get("object_suffix", "").encode()
+    if not suffix:
+        return
+    named = []
+    for output in it.outputs:
+        if output.endswith((b"/", b"\\")):
+            stems = (_BEFORE_NAME.sub(b"", source.name) for source in it.sources)
+            named += [output + (stem.rpartition(b".")[0] or stem) + suffix for stem in stems]
+        elif it.step is Step.OBJECT and b"." not in _BEFORE_NAME.sub(b"", output):
+            named.append(output + suffix)
+        else:
+            named.append(output)
+    it.outputs = named
+
+
+#: of a file's path, with either slash
+_BEFORE_NAME = re.compile(rb".*[/\\:]", re.DOTALL)
 _ORDER = (Step.CHECK, Step.ASSEMBLY, Step.OBJECT, Step.LINK)
 _STEPS = {"compile": Step.OBJECT, "assemble": Step.ASSEMBLY, "check": Step.CHECK}
 _NOTHING = frozenset(("preprocess", "query"))
@@ -232,6 +284,10 @@ _LISTS = {
 _ACTIONS: dict[str, Callable[[_Reader, Argument], None]] = {
     INPUT: _Reader.add_input,
     "source": _Reader.add_primary,
+    "source-c": _Reader.add_of_language,
+    "source-c++": _Reader.add_of_language,
+    "all-c": _Reader.set_language,
+    "all-c++": _Reader.set_language,
     "language": _Reader.set_dialect,
     "define": _Reader.define,
     "undefine": _Reader.undefine,
@@ -260,19 +316,35 @@ def select_tool(
     """Return the compiler that a command line is for, and its arguments without a name.
 
     Follows launchers (`ccache gcc ..`, or ccache under gcc's name) and programs that are several
-    by their first argument (`clang -cc1`, `zig cc`). None when it is for no compiler.
+    by their first argument (`clang -cc1`, `zig cc`) or by an option. None when it is for no compiler.
     """
     while tool.kind == "launcher":
         launched = _launched(tools, argv)
         if launched is None:
             return None
         tool, argv = launched
+    chosen = _by_mode(tools, tool, argv)
+    if chosen is None:
+        return None
+    tool = chosen
     choice = tool.settings.get("first_argument", {})
     first = argv[1].decode("utf-8", "replace") if len(argv) > 1 else ""
     name = choice.get(first, choice.get("*"))
     if name is None:
         return tool, argv[1:]
     return (tools[name], argv[2:]) if name else None
+
+
+def _by_mode(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Tool | None:
+    """Return the tool that the last option for it chooses: `clang --driver-mode=cl`."""
+    modes = tool.settings.get("modes")
+    if not modes:
+        return tool
+    known = {option.encode(): name for option, name in modes.items()}
+    chosen = [known[word] for word in argv[1:] if word in known]
+    if not chosen:
+        return tool
+    return tools[chosen[-1]] if chosen[-1] else None
 
 
 def without_launchers(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Sequence[bytes]:

@@ -32,16 +32,21 @@ def sources(tool: Tool, words: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
     if invocation is None:
         return
     names = {source.name for source in invocation.sources}
+    named = (INPUT, "source", "source-c", "source-c++")
     for places, argument in tool.options.located(words):
-        if argument.meaning in (INPUT, "source") and argument.value in names:
+        if argument.meaning in named and argument.value in names:
             yield places[-1], argument.value
 
 
 def without(tool: Tool, words: Sequence[bytes], places: Collection[int]) -> list[bytes]:
-    """Return `words` without the sources at some places; unchanged when they are one unit."""
+    """Return `words` without the sources at some places; unchanged when they are one unit.
+
+    An option that names a source (`/Tp FILE`) goes with it.
+    """
     if not tool.settings.get("separate_units"):
         return list(words)
-    return [word for at, word in enumerate(words) if at not in places]
+    kept = (each for each, _ in tool.options.located(words) if each[-1] not in places)
+    return [words[at] for each in kept for at in each]
 
 
 def for_header(

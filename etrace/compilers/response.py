@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Response files: `@FILE` in an argv -> the arguments that lie in the file.
 
+Some tools name them by an option, too: `--via FILE` of Arm's, `-f FILE` of IAR's. Those are the
+options with the meaning `response` in etrace/compilers/*.toml.
+
 Quoting as GNU and LLVM tools do it (libiberty buildargv, LLVM TokenizeGNUCommandLine): blanks
 separate, single and double quotes group, a backslash makes the next byte literal, everywhere.
 What a file held while the command ran counts when it was captured (etrace/capture); else the file
@@ -15,9 +18,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from etrace.compilers import tools
+from etrace.compilers.options import Form, split_form
 from etrace.compilers.regular_file import read_regular
 from etrace.compilers.windows_words import (
     WINDOWS_WORD,
@@ -88,8 +94,60 @@ def _literal(match: re.Match[bytes]) -> bytes:
     return _ESCAPED.sub(rb"\1", single if single is not None else double)
 
 
-def _names_file(argument: bytes) -> bool:
-    return argument.startswith(b"@") and len(argument) > 1
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How the words of one program name response files; long options in any case.
+
+    `separate` are options before the name of a file, `joined` those that it is a part of.
+    """
+
+    separate: frozenset[bytes] = frozenset()
+    joined: tuple[bytes, ...] = (b"@",)
+
+    @property
+    def has_options(self) -> bool:
+        """Whether there are names without `@`."""
+        return bool(self.separate)
+
+    def names(self, words: Sequence[bytes]) -> bool:
+        """Tell whether any of some words names a file."""
+        if any(word.startswith(b"@") for word in words):
+            return True
+        return self.has_options and any(self.takes_next(w) or self.file_in(w) for w in words)
+
+    def takes_next(self, word: bytes) -> bool:
+        """Tell whether the next word names a file."""
+        return self.has_options and _folded(word) in self.separate
+
+    def file_in(self, word: bytes) -> bytes | None:
+        """Return the file that a word names, None when it names none."""
+        for start in self.joined:
+            if len(word) > len(start) and word[: len(start)].lower() == start:
+                return word[len(start) :]
+        return None
+
+    def files(self, words: Sequence[bytes]) -> Iterator[bytes]:
+        """Yield the files that words name, in order."""
+        rest = iter(words)
+        for word in rest:
+            name = next(rest, None) if self.takes_next(word) else self.file_in(word)
+            if name is not None:
+                yield name
+
+
+def _folded(option: bytes) -> bytes:
+    return option.lower() if len(option) > 2 else option
+
+
+@lru_cache(1 << 12)
+def naming_of(program: bytes) -> Naming:
+    """Return how the words of a program name response files."""
+    tool = tools.load().find_name(program)
+    forms = {} if tool is None else tool.options.forms
+    found = [split_form(text) for text, meaning in forms.items() if meaning == "response"]
+    separate = (_folded(flag) for flag, form in found if form is Form.SEPARATE)
+    joined = (flag.lower() for flag, form in found if form is Form.JOINED)
+    return Naming(frozenset(separate), (b"@", *joined))
 
 
 class ResponseFiles:
@@ -122,41 +180,45 @@ class ResponseFiles:
         *,
         keeps_missing: bool = False,
     ) -> Expanded:
-        """Replace each `@FILE` by the arguments in FILE, nested ones too.
+        """Replace each name of a file by the arguments in it, nested ones too.
 
         Relative names are to `cwd`; `upid` ran the command. The path of a file that cannot be read
         is listed, and its argument is left out unless `keeps_missing`. argv[0] stays.
         """
-        if not any(argument.startswith(b"@") for argument in argv[1:]):
+        if not argv or not naming_of(argv[0]).names(argv[1:]):
             return Expanded(tuple(argv))
         return self._expand(argv, os.fsencode(cwd), upid, keeps_missing)
 
     def text(self, argv: Sequence[bytes], cwd: bytes, upid: int = 0) -> bytes | None:
         """Return what all response files of a command line hold, None when none can be read.
 
-        The contents stand in order, a newline between them; in place of a word `@FILE` stands the
-        content of that file. Splitting the text gives the words that `expand` puts in.
+        The contents stand in order, a newline between them; in place of words that name a file
+        stands its content. Splitting the text gives the words that `expand` puts in.
         """
-        if not any(argument.startswith(b"@") for argument in argv[1:]):
+        if not argv or not naming_of(argv[0]).names(argv[1:]):
             return None
         inliner = _Inliner(self, argv[0], cwd, upid)
-        named = (argument for argument in argv[1:] if _names_file(argument))
+        named = naming_of(argv[0]).files(argv[1:])
         found = [text for text in map(inliner.text, named) if text is not None]
         return b"\n".join(found) if found else None
 
     def _expand(
         self, argv: Sequence[bytes], cwd: bytes, upid: int, keeps_missing: bool
     ) -> Expanded:
-        out, missing = list(argv[:1]), dict[bytes, None]()
+        out, missing, naming = list(argv[:1]), dict[bytes, None](), naming_of(argv[0])
         is_windows = self.style.is_windows and quotes_as_windows(argv[0])
         todo = [(argument, 0) for argument in reversed(argv[1:])]
         n_files, n_left = 0, MAX_COMMAND_BYTES
         while todo:
             argument, depth = todo.pop()
-            if not _names_file(argument):
+            named, name = [argument], naming.file_in(argument)
+            if naming.takes_next(argument) and todo and todo[-1][1] == depth:
+                name = todo.pop()[0]
+                named.append(name)
+            if name is None:
                 out.append(argument)
                 continue
-            path = self.style.join(cwd, argument[1:])
+            path = self.style.join(cwd, name)
             is_allowed = n_files < MAX_FILES and depth < MAX_DEPTH
             n_most = min(n_left, self._n_expanded_left)
             found = self._read(upid, path, n_most, is_windows) if is_allowed else None
@@ -164,7 +226,7 @@ class ResponseFiles:
             if found is None:
                 missing[path] = None
                 if keeps_missing:
-                    out.append(argument)
+                    out += named
                 continue
             words, n_bytes = found
             n_left -= n_bytes
@@ -227,24 +289,35 @@ class _Inliner:
     def __init__(self, files: ResponseFiles, program: bytes, cwd: bytes, upid: int) -> None:
         self._files, self._cwd, self._upid = files, cwd, upid
         self._n_files, self._n_left = 0, MAX_COMMAND_BYTES
+        self._naming = naming_of(program)
         self._is_windows = files.style.is_windows and quotes_as_windows(program)
 
-    def text(self, argument: bytes, depth: int = 0) -> bytes | None:
-        """Return the content of `@FILE` with that of nested ones; None when it cannot be read."""
+    def text(self, name: bytes, depth: int = 0) -> bytes | None:
+        """Return the content of a file with that of nested ones; None when it cannot be read."""
         if self._n_files >= MAX_FILES or depth >= MAX_DEPTH:
             return None
         self._n_files += 1
-        path = self._files.style.join(self._cwd, argument[1:])
+        path = self._files.style.join(self._cwd, name)
         text = self._files.read(self._upid, path, self._n_left)
         if text is None or not self._files.take(len(text)):
             return None
         self._n_left -= len(text)
-        if b"@" not in text:
-            return text
+        may_name = b"@" in text or self._naming.has_options
+        return self._inlined(text, depth) if may_name else text
 
-        def inlined(match: re.Match[bytes]) -> bytes:
-            word = unquoted_windows(match[0]) if self._is_windows else _unquoted(match[0])
-            found = self.text(word, depth + 1) if _names_file(word) else None
-            return match[0] if found is None else found
+    def _inlined(self, text: bytes, depth: int) -> bytes:
+        out, at = list[bytes](), 0
+        words = (WINDOWS_WORD if self._is_windows else _WORD).finditer(text)
+        for match in words:
+            word, end = self._unquoted(match[0]), match.end()
+            name = self._naming.file_in(word)
+            if self._naming.takes_next(word) and (following := next(words, None)) is not None:
+                name, end = self._unquoted(following[0]), following.end()
+            found = None if name is None else self.text(name, depth + 1)
+            if found is not None:
+                out += (text[at : match.start()], found)
+                at = end
+        return b"".join((*out, text[at:]))
 
-        return (WINDOWS_WORD if self._is_windows else _WORD).sub(inlined, text)
+    def _unquoted(self, word: bytes) -> bytes:
+        return unquoted_windows(word) if self._is_windows else _unquoted(word)

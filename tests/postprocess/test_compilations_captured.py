@@ -62,6 +62,8 @@ EXPECTED: dict[str, tuple[str, str, str] | None] = {
     "clang -c s.S -o cs.o": ("assembler", "s.S", "cs.o"),
     "clang -S b.c -o cb.s": ("c", "b.c", "cb.s"),
     "clang -save-temps -c b.c -o ctemps.o": ("c", "b.c", "b.bc ctemps.o"),
+    "clang --driver-mode=cl /nologo /c /Foobj/ b.c m.c": ("c", "b.c m.c", "obj/b.obj obj/m.obj"),
+    "clang --driver-mode=cl /c /TP b.c /Focxx": ("c++", "b.c", "cxx.obj"),
     "ccache gcc -c b.c -o missed.o": ("c", "b.c", "missed.o"),
     "ccache gcc -c b.c -o hit.o ": ("c", "b.c", "hit.o"),
     "as t.s -o bare.o": ("assembler", "t.s", "bare.o"),
@@ -79,6 +81,7 @@ FILES = {
     "inc/i.h": "#define I 1\n",
     "sys/unused.h": "",
     "after/unused.h": "",
+    "obj/unused.h": "",
     "words": "-c 'b.c' -o words.o",
 }
 

@@ -18,7 +18,17 @@ from etrace.query.given.targets import find_targets
 from etrace.spec.path_style import style_of
 
 BIN = Path(sys.executable).parent
-TOOLS = ("cl", "clang-cl", "link", "lib", "iccarm", "armcc", "armclang", "x86_64-w64-mingw32-gcc")
+TOOLS = (
+    "cl",
+    "clang-cl",
+    "link",
+    "lib",
+    "iccarm",
+    "armcc",
+    "armclang",
+    "clang",
+    "x86_64-w64-mingw32-gcc",
+)
 BUILD = r"""@echo off
 cl.exe /nologo /c /Iinc "/DNAME=a b" /Fobuild\a.obj src\a.c
 CLANG-CL /c "/Fobuild\b c.obj" "src\b c.cpp"
@@ -27,6 +37,9 @@ iccarm src\d.c -f own.xcl -o build\d.o
 armcc -c --cpu Cortex-M3 -o build\e.o src/e.c
 armclang --target=arm-arm-none-eabi -c src\f.c -o build\f.o
 x86_64-w64-mingw32-gcc -c @gnu.rsp
+armcc --via outer.via -o build\h.o
+cl /nologo /c /TP /Fobuild\ src\i.inc /Tc src\j.txt
+clang --driver-mode=cl /c src\k.c /Fobuild/k
 lib /OUT:build\x.lib build\a.obj
 link /OUT:build\x.exe build\a.obj
 cl /?
@@ -34,6 +47,8 @@ cl /?
 FILES = {
     "all.rsp": '/Iinc\r\n/Fobuild\\r.obj "src\\in response.c"',
     "own.xcl": "--cpu Cortex-M4 -Iinc",
+    "outer.via": "-c --VIA=inner.via",
+    "inner.via": "--cpu Cortex-M0 src\\h.c",
     "gnu.rsp": "-DX=\\\"y\\\" src/g.c -o build/g.o",
 }  # fmt: skip
 
@@ -79,7 +94,7 @@ def test_the_database_says_that_it_is_of_windows(folder: Path) -> None:
 
 def test_all_commands_are_in_it_with_their_parents(folder: Path) -> None:
     shown = cas(folder, "tree").splitlines()
-    assert len(shown) == 11
+    assert len(shown) == 14
     assert shown[0].startswith("cmd /c build.cmd")
     assert all(line.startswith("  ") for line in shown[1:])
     assert "'/DNAME=a b'" in shown[1]
@@ -88,7 +103,7 @@ def test_all_commands_are_in_it_with_their_parents(folder: Path) -> None:
 def test_compilers_of_windows_are_recognised(folder: Path) -> None:
     assert sources(folder) == [
         r"src\a.c", r"src\b c.cpp", r"src\in response.c", r"src\d.c", r"src\e.c", r"src\f.c",
-        r"src\g.c",
+        r"src\g.c", r"src\h.c", r"src\i.inc", r"src\j.txt", r"src\k.c",
     ]  # fmt: skip
 
 
@@ -103,13 +118,26 @@ def test_include_directories_and_macros_are_those_of_the_command(folder: Path) -
 def test_the_build_spec_of_the_database_is_the_tracers(folder: Path) -> None:
     cas(folder, "export", "build-spec", "-o", "exported.json")
     ours, traced = read_spec(folder / "exported.json"), read_spec(folder / "spec.json")
-    assert [item["arguments"] for item in ours] == [item["arguments"] for item in traced]
-    assert [item["directory"] for item in ours] == [item["directory"] for item in traced]
-    own = next(item for item in traced if item["arguments"][0] == "iccarm")
-    assert own["respfile"] == FILES["own.xcl"]
-    with_files = [item.get("respfile") for item in traced if item is not own]
-    assert [item.get("respfile") for item in ours if item["arguments"][0] != "iccarm"] == with_files
-    assert with_files.count(None) == 7
+    assert ours == traced
+    shown = {item["arguments"][0]: item["respfile"] for item in traced if "respfile" in item}
+    assert shown["iccarm"] == FILES["own.xcl"]
+    assert shown["armcc"] == "-c " + FILES["inner.via"]
+    assert len(shown) == 4
+
+
+def test_response_files_of_any_option_are_in_the_compile_commands(folder: Path) -> None:
+    shown = json.loads(cas(folder, "export", "compile_commands"))
+    words = {entry["file"].rpartition("\\")[2]: entry["arguments"] for entry in shown}
+    assert words["d.c"][2:] == ["--cpu", "Cortex-M4", "-Iinc", "-o", r"build\d.o"]
+    assert words["h.c"][1:] == ["-c", "--cpu", "Cortex-M0", r"src\h.c", "-o", r"build\h.o"]
+
+
+def test_each_of_two_sources_keeps_the_option_that_names_its_language(folder: Path) -> None:
+    shown = json.loads(cas(folder, "export", "compile_commands"))
+    words = {entry["file"].rpartition("\\")[2]: entry["arguments"] for entry in shown}
+    both = ["cl", "/nologo", "/c", "/TP", "/Fobuild\\"]
+    assert words["i.inc"] == [*both, r"src\i.inc"]
+    assert words["j.txt"] == [*both, "/Tc", r"src\j.txt"]
 
 
 def test_paths_are_found_in_any_case_and_with_both_slashes(folder: Path) -> None:

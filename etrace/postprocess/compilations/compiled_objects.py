@@ -113,6 +113,8 @@ def _named_after(source: bytes, invocation: Invocation) -> bytes:
     if suffix is None:
         default: str = settings.get("default_output", "")
         return default.encode() or source.rpartition(b"/")[2].rpartition(b".")[0] + b".o"
+    if invocation.step is Step.OBJECT:
+        suffix = settings.get("object_suffix", "").encode() or suffix
     stem = source.rpartition(b"/")[2]
     return (stem.rpartition(b".")[0] or stem) + suffix
 
