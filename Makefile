@@ -213,6 +213,7 @@ fuzz: build ## ten million runs of the fuzzers
 	@build-aux/setup fuzz $(VENV)
 	$(BIN)/python tests/fuzz/run.py --runs 10000000 --seconds 7200
 	$(BIN)/python tests/fuzz/fuzz_images.py --seconds 3600
+	$(BIN)/python tests/fuzz/fuzz_imports.py --seconds 3600
 
 clean: ## remove everything that was made
 	rm -rf build .venv .venv-debug .mypy_cache .ruff_cache .pytest_cache .hypothesis

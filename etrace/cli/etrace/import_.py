@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import stop_on_sigterm, tell
+from etrace.cli.options.common import add_unpacking
 from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import BinaryIO
 
     from etrace.imports.event_lines import EventLines
 
@@ -43,6 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="trace to write, or a directory for .nfsdb (default: here)",
     )  # fmt: skip
     parser.add_argument("--quiet", "-q", action="store_true", help="print no remarks and counts")
+    add_unpacking(parser)
     group = parser.add_argument_group("for strace")
     group.add_argument(
         "--cwd", metavar="DIR", type=Path,
@@ -93,8 +96,8 @@ def _import_accesses(args: argparse.Namespace, name: str) -> None:
 
     trace = name_trace(args.output)
     models = [Path(name)] if name != STDIN else []
-    with _opened(name) as lines:
-        accesses = reader.read("standard input" if name == STDIN else name, lines)
+    with _opened(name, args.max_unpacked) as source:
+        accesses = reader.read("standard input" if name == STDIN else name, source)
     with writing(trace, models) as stream, writing(side.path_of(trace), models) as kept:
         events = Events(accesses, stream)
         events.write()
@@ -108,8 +111,8 @@ def _import_accesses(args: argparse.Namespace, name: str) -> None:
 
 
 @contextlib.contextmanager
-def _opened(name: str) -> Iterator[Iterable[bytes]]:
-    """Open a file, unpacked by its suffix. EtraceError."""
+def _opened(name: str, limit: int | None) -> Iterator[BinaryIO]:
+    """Open a file, unpacked by its suffix to at most `limit` bytes. EtraceError."""
     if name == STDIN:
         yield sys.stdin.buffer
         return
@@ -125,7 +128,11 @@ def _opened(name: str) -> Iterator[Iterable[bytes]]:
         hint = "name a file access trace"
         raise EtraceError(f"cannot read {name}: {error.strerror}", hint) from error
     unpack = unpacking.gunzip if name.endswith(".gz") else unpacking.unzstd
-    yield io.BytesIO(unpack(packed, name))
+    with unpacking.allowing(limit):
+        text = unpack(packed, name)
+    if isinstance(text, unpacking.Salvaged):
+        raise EtraceError(f"{name}: damaged {name.rpartition('.')[2]} data", "copy the file again")
+    yield io.BytesIO(text)
 
 
 def _side_suffixes() -> Sequence[str]:

@@ -8,8 +8,8 @@ with commas and `=` in paths, with any numbers and names of operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from collections.abc import Iterator
+from typing import BinaryIO, NoReturn
 
 from etrace.errors import EtraceError
 from etrace.imports.access_trace.model import (
@@ -20,6 +20,7 @@ from etrace.imports.access_trace.model import (
     Operation,
     Process,
 )
+from etrace.imports.text_lines import lines_of
 
 MARK = b"\xef\xbb\xbf"
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -34,9 +35,9 @@ HINT = "is it a file access trace of BuildXL (docs/file-access-trace.md)?"
 class _Lines:
     """The lines of a file, and the number of the last one."""
 
-    def __init__(self, name: str, lines: Iterable[bytes]) -> None:
+    def __init__(self, name: str, stream: BinaryIO) -> None:
         self.name, self.number = name, 0
-        self._lines: Iterator[bytes] = iter(lines)
+        self._lines: Iterator[bytes] = lines_of(name, stream)
 
     def next(self, expected: str) -> bytes:
         """Return the next line without its end. EtraceError at the end of the file."""
@@ -72,9 +73,9 @@ class _Lines:
                 self.refuse("the end of the file")
 
 
-def read(name: str, lines: Iterable[bytes]) -> AccessTrace:
-    """Read a trace from its lines. EtraceError."""
-    source = _Lines(name, lines)
+def read(name: str, stream: BinaryIO) -> AccessTrace:
+    """Read a trace from where a stream is. EtraceError."""
+    source = _Lines(name, stream)
     expected = f"a version of {', '.join(map(str, VERSIONS))}"
     version = source.number_of(source.next(expected), expected, VERSIONS[-1])
     if version not in VERSIONS:

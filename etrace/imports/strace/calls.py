@@ -25,6 +25,8 @@ CLOSE_RANGE_CLOEXEC = NUMBERS[b"CLOSE_RANGE_CLOEXEC"]
 FOLLOW = NUMBERS[b"AT_SYMLINK_FOLLOW"] | NUMBERS[b"AT_EMPTY_PATH"]
 PR_SET_NAME = NUMBERS[b"PR_SET_NAME"]
 COMM_BYTES = 15
+#: relative names may lead deeper than PATH_MAX; configure scripts try it
+MAX_DIRECTORY_BYTES = 1 << 16
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
 MAX_INT = (1 << 31) - 1
 
@@ -417,8 +419,10 @@ class Calls:
         self, task: Task, _time: int, args: list[bytes], result: Result, _name: bytes
     ) -> None:
         if result.value == 0:
-            path = join(task.directory.path, self._text(args[0]))
-            task.directory.path = self.resolver.file(path)
+            path = self.resolver.file(join(task.directory.path, self._text(args[0])))
+            if len(path) > MAX_DIRECTORY_BYTES:
+                raise BadCallError
+            task.directory.path = path
 
     def _fchdir(
         self, task: Task, _time: int, args: list[bytes], result: Result, _name: bytes

@@ -9,15 +9,16 @@ from typing import BinaryIO
 from etrace.errors import EtraceError
 from etrace.imports.strace.clock import Clock
 from etrace.imports.strace.convert import Converted, Converter
-from etrace.imports.strace.paths import Here, Lexical
+from etrace.imports.strace.paths import Here, Lexical, Resolver
 from etrace.imports.strace.sources import (
     HEAD_BYTES,
     Log,
     Merge,
     Reading,
+    allow_files,
     find,
     first_directory,
-    opened,
+    open_log,
     pid_of,
 )
 
@@ -34,41 +35,51 @@ def import_log(
     """
     files = find(names)
     reading = Reading()
-    with opened(files) as streams:
-        begin = directory or _directory(streams)
-        if begin is None:
-            raise EtraceError(
-                f"{files[0]}: does not tell in which directory strace was started",
-                "name it: --cwd DIR (strace -y would show it)",
-            )
-        logs = [
-            Log(name, log, pid_of(name) if len(files) > 1 else 0, Clock(0, reading.lacks))
-            for name, log in streams.items()
-        ]
-        resolver = Here() if is_here else Lexical()
-        if len(logs) == 1:
-            converter = Converter(stream, begin, resolver=resolver, reading=reading)
-            converter.feed(logs[0].lines(reading))
-        else:
-            merge = Merge(logs, reading)
-            converter = Converter(
-                stream, begin, resolver=resolver, reading=reading, on_fork=merge.begin
-            )
-            converter.feed(merge)
+    resolver = Here() if is_here else Lexical()
+    if len(files) > 1:
+        return _import_files(files, stream, directory, resolver, reading)
+    (name,) = files
+    with open_log(name, HEAD_BYTES) as log:
+        begin = directory or _required(first_directory(_head(log)), name)
+        converter = Converter(stream, begin, resolver=resolver, reading=reading)
+        converter.feed(Log(name, log, 0, Clock(0, reading.lacks)).lines(reading))
         return converter.finish()
 
 
-def _directory(streams: dict[str, BinaryIO]) -> bytes | None:
-    """Return the directory in which the first process began, if its file shows it."""
-    if len(streams) == 1:
-        (stream,) = streams.values()
-        peek = getattr(stream, "peek", None)
-        return first_directory(peek(HEAD_BYTES)) if peek else None
-    found = (_begin(stream) for stream in streams.values())
-    return next((each for each in found if each is not None), None)
+def _import_files(
+    files: Sequence[str],
+    stream: BinaryIO,
+    directory: bytes | None,
+    resolver: Resolver,
+    reading: Reading,
+) -> Converted:
+    """Write the trace of the files of -ff."""
+    allow_files(len(files))
+    found = map(_begin, files)
+    begin = directory or _required(next((each for each in found if each), None), files[0])
+    logs = [Log(name, None, pid_of(name), Clock(0, reading.lacks)) for name in files]
+    merge = Merge(logs, reading)
+    converter = Converter(stream, begin, resolver=resolver, reading=reading, on_fork=merge.begin)
+    converter.feed(merge)
+    return converter.finish()
 
 
-def _begin(stream: BinaryIO) -> bytes | None:
-    head = stream.read(HEAD_BYTES)
-    stream.seek(0)
-    return first_directory(head)
+def _required(directory: bytes | None, name: str) -> bytes:
+    """Return the directory in which the first process began. EtraceError when no file shows it."""
+    if directory is None:
+        raise EtraceError(
+            f"{name}: does not tell in which directory strace was started",
+            "name it: --cwd DIR (strace -y would show it)",
+        )
+    return directory
+
+
+def _head(stream: BinaryIO) -> bytes:
+    """Return the beginning of a stream, which is still to be read."""
+    peek = getattr(stream, "peek", None)
+    return bytes(peek(HEAD_BYTES)) if peek else b""
+
+
+def _begin(name: str) -> bytes | None:
+    with open_log(name) as stream:
+        return first_directory(stream.read(HEAD_BYTES))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import heapq
 import re
 import sys
@@ -14,9 +15,13 @@ from typing import BinaryIO
 
 from etrace.errors import EtraceError
 from etrace.imports.strace.clock import Clock
-from etrace.imports.strace.lines import Kind, Line, parse
+from etrace.imports.strace.lines import PID_MAX, Kind, Line, parse
+from etrace.imports.text_lines import MAX_LINE_BYTES, lines_of
 
 STDIN = "-"
+HINT = "name the file of strace -o"
+#: descriptors that are open beside those of logs
+SPARE_FILES = 64
 #: of a log, in which its first working directory is looked for
 HEAD_BYTES = 1 << 20
 _ATTACHED = re.compile(rb"(.*?)(?:strace: )?Process (\d{1,20}) attached", re.DOTALL)
@@ -51,15 +56,23 @@ class Stamped:
 
 
 class Log:
-    """One file of strace. `pid` is that of its name (-ff), else 0."""
+    """One file of strace. `pid` is that of its name (-ff), else 0.
 
-    def __init__(self, name: str, stream: BinaryIO, pid: int, clock: Clock) -> None:
+    Without a stream the file is open only while its lines are read: -ff makes one a process.
+    """
+
+    def __init__(self, name: str, stream: BinaryIO | None, pid: int, clock: Clock) -> None:
         self.name, self.pid = name, pid
         self._stream, self._clock = stream, clock
 
     def lines(self, reading: Reading) -> Iterator[Stamped]:
         """Yield the lines of strace in the file."""
-        for number, text in self._joined(reading):
+        with contextlib.ExitStack() as stack:
+            stream = self._stream or stack.enter_context(open_log(self.name))
+            yield from self._stamped(self._joined(stream, reading), reading)
+
+    def _stamped(self, lines: Iterable[tuple[int, bytes]], reading: Reading) -> Iterator[Stamped]:
+        for number, text in lines:
             reading.n_lines += 1
             line = parse(text)
             if line is None:
@@ -70,17 +83,21 @@ class Log:
             elif line.is_relative:
                 self._clock.stamp(line)
 
-    def _joined(self, reading: Reading) -> Iterator[tuple[int, bytes]]:
+    def _joined(self, stream: BinaryIO, reading: Reading) -> Iterator[tuple[int, bytes]]:
         """Yield lines; one into which `strace: Process N attached` was written is whole again."""
         before: list[bytes] = []
-        for number, raw in enumerate(self._stream, 1):
+        n_before = 0
+        for number, raw in enumerate(lines_of(self.name, stream), 1):
             text = raw.removesuffix(b"\n")
             if text.endswith(b" attached") and (found := _ATTACHED.fullmatch(text)):
-                reading.announced.add(int(found[2]))
-                before.append(found[1])
+                if (pid := int(found[2])) <= PID_MAX:
+                    reading.announced.add(pid)
+                if found[1] and (n_before := n_before + len(found[1])) <= MAX_LINE_BYTES:
+                    before.append(found[1])
                 continue
             yield number, b"".join((*before, text))
             before.clear()
+            n_before = 0
 
 
 def find(names: Sequence[str]) -> list[str]:
@@ -91,10 +108,10 @@ def find(names: Sequence[str]) -> list[str]:
         if name == STDIN or path.exists():
             found.append(name)
             continue
-        parts = [p for p in path.parent.glob(f"{path.name}.*") if p.suffix[1:].isdigit()]
+        parts = [p for p in path.parent.glob(f"{glob.escape(path.name)}.*") if pid_of(str(p))]
         if not parts:
-            raise EtraceError(f"cannot read {name}: no such file", "name the file of strace -o")
-        found += [str(p) for p in sorted(parts, key=lambda p: int(p.suffix[1:]))]
+            raise EtraceError(f"cannot read {name}: no such file", HINT)
+        found += sorted(map(str, parts), key=pid_of)
     return found
 
 
@@ -105,23 +122,28 @@ def pid_of(name: str) -> int:
 
 
 @contextlib.contextmanager
-def opened(names: Sequence[str]) -> Iterator[dict[str, BinaryIO]]:
-    """Open the files by name. EtraceError."""
+def open_log(name: str, buffer_bytes: int = -1) -> Iterator[BinaryIO]:
+    """Open a file by name, `-` is standard input. EtraceError."""
+    if name == STDIN:
+        yield sys.stdin.buffer
+        return
     with contextlib.ExitStack() as stack:
-        streams: dict[str, BinaryIO] = {}
-        size = HEAD_BYTES if len(names) == 1 else -1  # first_directory() looks ahead
-        for name in names:
-            if name == STDIN:
-                streams[name] = sys.stdin.buffer
-                continue
-            try:
-                stream = stack.enter_context(Path(name).open("rb", buffering=size))
-            except OSError as error:
-                raise EtraceError(
-                    f"cannot read {name}: {error.strerror}", "name the file of strace -o"
-                ) from error
-            streams[name] = stream
-        yield streams
+        try:
+            stream = stack.enter_context(Path(name).open("rb", buffering=buffer_bytes))
+        except OSError as error:
+            raise EtraceError(f"cannot read {name}: {error.strerror}", HINT) from error
+        yield stream
+
+
+def allow_files(n_files: int) -> None:
+    """Raise the limit of open files as far as it goes: all files of -ff may be read at once."""
+    import resource  # noqa: PLC0415  seldom needed
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = n_files + SPARE_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def first_directory(head: bytes) -> bytes | None:
@@ -137,8 +159,8 @@ def children(names: Iterable[str]) -> set[int]:
     """Return the processes that are made in files of -ff."""
     made: set[int] = set()
     for name in names:
-        with Path(name).open("rb") as stream:
-            for text in stream:
+        with open_log(name) as stream:
+            for text in lines_of(name, stream):
                 if (b"clone" in text or b"fork(" in text) and (found := _FORKED.search(text)):
                     made.add(int(found[1]))
     return made

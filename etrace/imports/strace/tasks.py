@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from etrace.imports.strace.lines import Line
 
 CLONE_FS, CLONE_FILES = 0x200, 0x400
+#: descriptors of a process that are followed; a forged log may fork with very many
+MAX_DESCRIPTORS = 4096
 FORKS = frozenset((b"fork", b"vfork", b"clone", b"clone2", b"clone3"))
 
 
@@ -27,11 +29,14 @@ class Descriptors:
 
     def open(self, fd: int, path: bytes | None, *, cloexec: bool) -> None:
         """Add a descriptor."""
+        if len(self.paths) >= MAX_DESCRIPTORS and fd not in self.paths:
+            return
         self.paths[fd] = path
         self.mark(fd, cloexec)
 
     def mark(self, fd: int, cloexec: bool) -> None:
         """Set or clear FD_CLOEXEC."""
+        cloexec = cloexec and (fd in self.paths or len(self.cloexec) < MAX_DESCRIPTORS)
         (self.cloexec.add if cloexec else self.cloexec.discard)(fd)
 
     def close(self, fd: int) -> None:

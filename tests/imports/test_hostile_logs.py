@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of strangers: endless, forged to cost much, in very many files; each is read or refused."""
+
+from __future__ import annotations
+
+import gzip
+import resource
+from pathlib import Path
+
+import pytest
+from access_traces import SEED
+from strace_texts import convert, facts, read
+
+from etrace.cli.main import etrace
+from etrace.imports.strace.sources import find
+from etrace.imports.text_lines import MAX_LINE_BYTES
+
+
+def told(capfd: pytest.CaptureFixture[str], words: list[str]) -> str:
+    assert etrace(["import", *words]) == 1
+    return capfd.readouterr().err
+
+
+def test_a_device_without_end_is_no_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for words in (["strace", "--cwd=/w"], ["file-access-trace"]):
+        text = told(capfd, [*words, "/dev/zero", "-o", str(tmp_path)])
+        expected = "expected a line of text, this one has more than 32 MB"
+        assert text.startswith(f"etrace: error: /dev/zero:1: {expected}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_longest_line_of_strace_is_read(tmp_path: Path) -> None:
+    word = '"' + "\\377" * 131071 + '"'
+    words = ", ".join([word] * 48)  # 6 MB of arguments, as strace -xx or octal digits show them
+    line = f'10 1795392547.1 execve("/bin/x", [{words}], 0x7f /* 1 var */) = 0\n'
+    assert 24 << 20 < len(line) < MAX_LINE_BYTES
+    trace, converted = convert(tmp_path, line)
+    assert converted.counts["New_proc"] == 1
+    assert len(trace.lines) > 6 << 8
+
+
+def test_files_of_ff_beyond_the_limit_of_open_files(tmp_path: Path) -> None:
+    """`strace -ff -e trace=execve` tells no parent: the files of all processes are read at once."""
+    n_files = 300
+    for pid in range(1000, 1000 + n_files):
+        path = tmp_path / f"log.{pid}"
+        path.write_text(f'1795392547.{pid} execve("/bin/x", ["x"], 0x7f /* 1 var */) = 0\n')
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+    try:
+        _, converted = read([str(tmp_path / "log")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert converted.n_processes == n_files
+
+
+def test_names_that_are_no_pid(tmp_path: Path) -> None:
+    for suffix in ("12", "7", "²", "9" * 200, "old", "-3"):
+        (tmp_path / f"[x].{suffix}").touch()
+    (tmp_path / "x.5").touch()
+    assert find([str(tmp_path / "[x]")]) == [str(tmp_path / f"[x].{n}") for n in (7, 12)]
+
+
+def test_working_directories_do_not_grow_without_end(tmp_path: Path) -> None:
+    deeper = '10 1795392547.1 chdir("' + "a" * 4000 + '") = 0\n'
+    log = deeper * 400 + '10 1795392548.1 openat(AT_FDCWD, "x", O_RDONLY) = 3\n'
+    trace, converted = convert(tmp_path, log)
+    assert len(facts(trace)[0]) < 3 << 16
+    assert "384 lines were not understood and left out" in " ".join(converted.remarks)
+
+
+def test_children_of_a_process_with_very_many_descriptors(tmp_path: Path) -> None:
+    opens = "".join(f'10 1795392547.1 open("/f", O_RDONLY) = {fd}\n' for fd in range(3, 9000))
+    forks = "".join(f"10 1795392548.1 vfork() = {pid}\n" for pid in range(11, 200))
+    _, converted = convert(tmp_path, opens + forks)
+    assert converted.n_processes == 190
+
+
+@pytest.mark.parametrize("n_lost", [1, 4, 8, 30])
+def test_what_is_cut_off_in_its_compressed_form(
+    n_lost: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also when only the checksum is missing: the text may be another one."""
+    log = tmp_path / "t.gz"
+    log.write_bytes(gzip.compress(SEED)[:-n_lost])
+    text = told(capfd, ["file-access-trace", str(log), "-o", str(tmp_path / "n")])
+    assert f"{log}: damaged gz data" in text
+    assert list(tmp_path.iterdir()) == [log]
+
+
+def test_the_limit_of_what_is_unpacked_can_be_raised(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "t.gz"
+    log.write_bytes(gzip.compress(SEED + b"\n" * 1000))
+    words = ["file-access-trace", str(log), "-o", str(tmp_path / "n"), "--max-unpacked"]
+    assert "raise the limit: --max-unpacked" in told(capfd, [*words, "1000"])
+    assert etrace(["import", *words, "1M"]) == 0
