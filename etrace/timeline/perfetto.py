@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices and counters as a Perfetto trace, written packet by packet. Needs the package perfetto.
+"""Slices and counters as a Perfetto trace, written in pieces. Needs the package perfetto.
 
 Each lane and each counter is a track below the track "build". A slice is a begin and an end; ends
 are written when the next slice of the lane shows that they are due. Format:
@@ -8,7 +8,7 @@ protos/perfetto/trace/track_event of Perfetto 0.59.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import IO, Any
 
 from etrace.errors import EtraceError
@@ -18,18 +18,18 @@ from etrace.timeline.slices import Slice
 INSTALL_HINT = "pip install 'etrace[perfetto]', or choose --to chrome, which Perfetto reads too"
 SEQUENCE = 1
 ROOT, COUNTERS, LANES = 1, 2, 1000
+#: packets that are written at once
+PIECE = 1024
 
 
 def write(stream: IO[bytes], slices: Iterable[Slice], counters: Iterable[Counter]) -> None:
     """Write a trace. EtraceError without the package, OSError."""
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos  # noqa: PLC0415
-        from perfetto.trace_builder.proto_builder import (  # noqa: PLC0415
-            StreamingTraceProtoBuilder,
-        )
+        from perfetto.trace_builder.proto_builder import TraceProtoBuilder  # noqa: PLC0415
     except ImportError as error:
         raise EtraceError("a Perfetto trace needs the package perfetto", INSTALL_HINT) from error
-    writer = _Writer(StreamingTraceProtoBuilder(stream), protos.TrackEvent)
+    writer = _Writer(stream, TraceProtoBuilder, protos.TrackEvent)
     writer.track(ROOT, "build")
     for number, counter in enumerate(counters):
         writer.counter(COUNTERS + number, counter)
@@ -39,20 +39,27 @@ def write(stream: IO[bytes], slices: Iterable[Slice], counters: Iterable[Counter
 
 
 class _Writer:
-    """Open slices of each lane, by their ends."""
+    """Open slices of each lane, by their ends; a trace may be written as several, one by one."""
 
-    def __init__(self, builder: Any, event: Any) -> None:
-        self.builder, self.event = builder, event
+    def __init__(self, stream: IO[bytes], new_builder: Callable[[], Any], event: Any) -> None:
+        self.stream, self.new_builder, self.event = stream, new_builder, event
+        self.builder, self.n_packets = new_builder(), 0
         self.open: dict[int, list[int]] = {}
-        self.is_first = True
 
     def packet(self) -> Any:
-        packet = self.builder.create_packet()
+        """Return a new packet; it is written later, with others."""
+        if self.n_packets and self.n_packets % PIECE == 0:
+            self.flush()
+        packet = self.builder.add_packet()
         packet.trusted_packet_sequence_id = SEQUENCE
-        if self.is_first:
+        if not self.n_packets:
             packet.sequence_flags = packet.SEQ_INCREMENTAL_STATE_CLEARED
-            self.is_first = False
+        self.n_packets += 1
         return packet
+
+    def flush(self) -> None:
+        self.stream.write(self.builder.serialize())
+        self.builder = self.new_builder()
 
     def track(self, uuid: int, name: str, unit: str | None = None) -> None:
         """Declare a track; with a unit, which may be empty, that of a counter."""
@@ -63,7 +70,6 @@ class _Writer:
             track.parent_uuid = ROOT
         if unit is not None:
             track.counter.unit_name = unit
-        self.builder.write_packet(packet)
 
     def counter(self, uuid: int, counter: Counter) -> None:
         self.track(uuid, counter.name, counter.unit)
@@ -73,7 +79,6 @@ class _Writer:
             event = packet.track_event
             event.type, event.track_uuid = self.event.TYPE_COUNTER, uuid
             event.double_counter_value = value
-            self.builder.write_packet(packet)
 
     def slice(self, one: Slice) -> None:
         """Begin a slice, after the ends that come before it."""
@@ -87,7 +92,8 @@ class _Writer:
         packet.timestamp = one.start_ns
         event = packet.track_event
         event.type, event.track_uuid = self.event.TYPE_SLICE_BEGIN, LANES + one.lane
-        event.name, event.categories[:] = _text(one.name), [one.category]
+        event.name = _text(one.name)
+        event.categories.append(one.category)
         for name, value in one.details:
             note = event.debug_annotations.add()
             note.name = name
@@ -95,7 +101,6 @@ class _Writer:
                 note.int_value = value
             else:
                 note.string_value = _text(value)
-        self.builder.write_packet(packet)
         ends.append(one.end_ns)
 
     def end(self, lane: int, time_ns: int) -> None:
@@ -103,15 +108,15 @@ class _Writer:
         packet.timestamp = time_ns
         event = packet.track_event
         event.type, event.track_uuid = self.event.TYPE_SLICE_END, LANES + lane
-        self.builder.write_packet(packet)
 
     def finish(self) -> None:
         """End what is open."""
         for lane, ends in self.open.items():
             while ends:
                 self.end(lane, ends.pop())
+        self.flush()
 
 
 def _text(text: str) -> str:
     r"""Return text in UTF-8: protobuf takes no other; bytes that are not become \udcXX."""
-    return text.encode(errors="backslashreplace").decode()
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -50,14 +50,15 @@ Inside = Callable[[int], Iterable[Slice]]
 def shown_rows(image: Image) -> list[int]:
     """Return executions with a program and those of processes that ran none, by start."""
     executions = image["executions"]
-    upid, binary, start = executions["upid"], executions["binary"], executions["start_ns"]
+    names = ("upid", "binary", "start_ns", "elapsed_ns")
+    upid, binary, start, elapsed = (executions[name].tolist() for name in names)
     n = executions.n_rows
     rows = [
         row for row in range(n)
         if binary[row] != NONE or row + 1 == n or upid[row + 1] != upid[row]
     ]  # fmt: skip
-    elapsed = executions["elapsed_ns"]
-    rows.sort(key=lambda row: (start[row], -elapsed[row], row))
+    rows.sort(key=elapsed.__getitem__, reverse=True)  # of those that begin at once, the longest
+    rows.sort(key=start.__getitem__)
     return rows
 
 
@@ -73,18 +74,35 @@ def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator
     if lanes is Lanes.PACKED:
         leaf = is_leaf(image)
         rows = [row for row in rows if leaf[row] and executions["binary"][row] != NONE]
-    start, elapsed, upid = executions["start_ns"], executions["elapsed_ns"], executions["upid"]
+    names = ("start_ns", "elapsed_ns", "upid")
+    start, elapsed, upid = (executions[name].tolist() for name in names)
+    command = _Commands(labels)
     places = _Lanes(executions["parent"].tolist(), is_nested=lanes is Lanes.TREE)
     for row in rows:
         begin, end = start[row], start[row] + elapsed[row]
         lane = places.place(row, begin, end)
-        command = os.fsdecode(b" ".join(labels.arguments(row))[:MAX_COMMAND])
-        details = (("command", command), ("pid", upid[row] & PID_MASK))
+        details = (("command", command.of(row)), ("pid", upid[row] & PID_MASK))
         yield Slice(lane, begin, end, labels.of(row), "execution", details)
         for each in inside(row) if inside is not None else ():
             first, last = max(each.start_ns, begin), min(each.end_ns, end)
             if first <= last:
                 yield Slice(lane, first, last, each.name, each.category, each.details)
+
+
+class _Commands:
+    """What slices tell of commands; equal commands are one text."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        self._texts: dict[tuple[int, bytes], str] = {}
+
+    def of(self, row: int) -> str:
+        """Return the beginning of a command."""
+        key = self._labels.command(row)
+        if key not in self._texts:
+            words = b" ".join(self._labels.arguments(row))
+            self._texts[key] = os.fsdecode(words[:MAX_COMMAND])
+        return self._texts[key]
 
 
 class _Lanes:

@@ -57,16 +57,27 @@ class Labels:
         self._paths = image["paths"]["string"]
         self._programs: dict[int, bytes] = {}
         self._words = _Strings(image)
+        self._names: dict[tuple[int, bytes], str] = {}
 
     def of(self, row: int) -> str:
         """Return the name of an execution; before its first exec `sh (forked)`."""
         if self._binary[row] == NONE:
             return self._forked(row)
-        program, argv = self._program(row), self.arguments(row)
-        return os.fsdecode(b" ".join(filter(None, (program, self._subject(row, argv)))))
+        key = self.command(row)
+        name = self._names.get(key)
+        if name is None:
+            name = self._names[key] = self._name(row)
+        return name
 
-    def _subject(self, row: int, argv: Sequence[bytes]) -> bytes:
-        return subject(self._tools, self._words[self._paths[self._binary[row]]], argv)
+    def command(self, row: int) -> tuple[int, bytes]:
+        """Return what is equal for executions of one program with equal arguments."""
+        strings = self._argv[self._argv_start[row] : self._argv_start[row + 1]]
+        return self._binary[row], strings.tobytes()
+
+    def _name(self, row: int) -> str:
+        path, argv = self._words[self._paths[self._binary[row]]], self.arguments(row)
+        words = (self._program(row), subject(self._tools, path, argv))
+        return os.fsdecode(b" ".join(filter(None, words)))
 
     def program(self, row: int) -> str:
         """Return the name of the program alone: `cc1`; before its first exec the parent's."""
