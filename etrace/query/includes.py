@@ -12,11 +12,13 @@ other, and sources have a rate of their own, because they hold most of the code.
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from libetrace.depend.dependencies import Dependencies
+from libetrace.depend.owned_paths import owned_paths
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
@@ -24,7 +26,7 @@ from etrace.query.classes.file_kinds import FileKind, FileKinds
 from etrace.query.classes.kinds import product
 from etrace.query.deps import walk
 from etrace.query.revcomps_for import WRITE_ONLY, Compilers
-from etrace.spec.database import ACCESS, NONE
+from etrace.spec.database import NONE
 
 #: kinds of the files that a compilation reads for their text
 TEXTS = frozenset((FileKind.SOURCE, FileKind.HEADER))
@@ -123,28 +125,35 @@ def _dot(a: Sequence[float], b: Sequence[float]) -> float:
 class _Reads:
     """Sources and headers that compilations read."""
 
-    def __init__(self, image: Image, only: Collection[int] | None) -> None:
-        opens, compilers, kinds = image["opens"], Compilers(image), FileKinds(image)
+    def __init__(self, image: Image, only: Collection[int] | None, kinds: FileKinds) -> None:
+        compilers = Compilers(image)
+        owner = array("i", map(compilers.of, range(image["executions"].n_rows)))
+        n_compilations = product(image, "compilations", "compilations").n_rows
+        found = owned_paths([image["opens"]], owner, n_compilations, WRITE_ONLY)
         self.n_opens = Counter[int]()
-        self.readers: defaultdict[int, set[int]] = defaultdict(set)
-        self.kind: dict[int, FileKind] = {}
-        columns = (opens["path"], opens["mode"], opens["execution"])
-        for path, mode, execution in zip(*columns, strict=True):
-            compilation = NONE if mode & ACCESS == WRITE_ONLY else compilers.of(execution)
-            if compilation == NONE or (only is not None and compilation not in only):
-                continue
-            if path not in self.kind:
-                self.kind[path] = kinds.of(path)
-            if self.kind[path] in TEXTS:
-                self.n_opens[path] += 1
-                self.readers[path].add(compilation)
+        self.readers: defaultdict[int, list[int]] = defaultdict(list)
+        for row in range(n_compilations) if only is None else sorted(only):
+            span = slice(found.start[row], found.start[row + 1])
+            for path, n_opens in zip(found.path[span], found.n_opens[span], strict=True):
+                self.n_opens[path] += n_opens
+                self.readers[path].append(row)
+        self.kind = {path: kinds.of(path) for path in self.readers}
+        for path, kind in self.kind.items():
+            if kind not in TEXTS:
+                del self.readers[path]
 
 
-def includes(image: Image, only: Collection[int] | None = None) -> Includes:
-    """Return what headers cost all compilations, or some (rows of `compilations`)."""
+def includes(
+    image: Image, only: Collection[int] | None = None, kinds: FileKinds | None = None
+) -> Includes:
+    """Return what headers cost all compilations, or some (rows of `compilations`).
+
+    `kinds` are those of the image, when somebody knows them already.
+    """
     table = product(image, "compilations", "compilations")
     rows = range(table.n_rows) if only is None else only
-    reads, sizes = _Reads(image, only), image["paths"]["size"]
+    reads = _Reads(image, only, kinds or FileKinds(image))
+    sizes = image["paths"]["size"]
     n_bytes = {path: max(0, sizes[path]) for path in reads.readers}
     total = sum(n_bytes[path] * len(by) for path, by in reads.readers.items())
     headers = (

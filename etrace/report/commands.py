@@ -35,7 +35,8 @@ class Commands:
         self._table = image["executions"]
         self.rows = sorted(self._shown(), key=self._table["start_ns"].__getitem__)
         self.number = {row: i for i, row in enumerate(self.rows)}
-        self._of = self._owners()
+        #: number of the command of each execution, NONE for none
+        self.owners = self._owners()
 
     def _shown(self) -> Iterator[int]:
         binary, upid = self._table["binary"], self._table["upid"]
@@ -58,7 +59,7 @@ class Commands:
 
     def of(self, row: int) -> int:
         """Return the command of an execution, NONE for none."""
-        return NONE if row == NONE else self._of[row]
+        return NONE if row == NONE else self.owners[row]
 
     def parent(self, number: int) -> int:
         """Return the command that started another, NONE for none."""

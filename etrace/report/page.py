@@ -16,6 +16,7 @@ from importlib.resources import files
 from libetrace.image.file import Image
 
 from etrace import __version__
+from etrace.query.classes.file_kinds import FileKinds
 from etrace.query.includes import includes
 from etrace.report import failures, modules
 from etrace.report.commands import CLASSES, Commands, add_commands, add_critical_path
@@ -50,7 +51,8 @@ def pack(image: Image) -> Pack:
     packed, commands = Pack(), Commands(image)
     add_commands(packed, commands)
     add_critical_path(packed, commands)
-    number = add_uses(packed, image, Uses(commands))
+    uses = Uses(commands)
+    number = add_uses(packed, image, uses)
     packed.meta |= {
         "version": __version__,
         "title": title(image),
@@ -61,14 +63,14 @@ def pack(image: Image) -> Pack:
         "failures": failures.describe(commands),
         "modules": modules.describe(commands, number),
     }
-    _add_headers(packed, image, number)
+    _add_headers(packed, image, number, uses.kinds)
     return packed
 
 
-def _add_headers(packed: Pack, image: Image, number: dict[int, int]) -> None:
+def _add_headers(packed: Pack, image: Image, number: dict[int, int], kinds: FileKinds) -> None:
     if "compilations" not in image.tables:
         return
-    found = includes(image)
+    found = includes(image, kinds=kinds)
     headers = found.headers
     packed.add("header.path", "I", (packed.text(image.path_string(h.path)) for h in headers))
     packed.add("header.file", "i", (number.get(h.path, -1) for h in headers))

@@ -10,13 +10,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 
+from libetrace.depend.owned_paths import OwnedPaths, owned_paths
 from libetrace.image.file import Image
 
 from etrace.query.classes.file_kinds import FileKind, FileKinds
 from etrace.report.commands import Commands
 from etrace.report.pack import Pack
-from etrace.spec.database import ACCESS, NONE
 
 #: uses on the page; reads of the most read files are left out beyond it, and the page says so
 MAX_USES = 4_000_000
@@ -26,38 +27,22 @@ READ, WRITE = 0, 1
 
 
 class Uses:
-    """Sets of rows of `paths` that each command read and wrote."""
+    """Rows of `paths` that each command read and wrote, sorted."""
 
     def __init__(self, commands: Commands) -> None:
-        self._commands, self._kinds = commands, FileKinds(commands.image)
-        self._is_kept: dict[int, bool] = {}
-        self.read: list[set[int]] = [set() for _ in commands.rows]
-        self.written: list[set[int]] = [set() for _ in commands.rows]
-        for table in ("opens", "inherited"):
-            self._take(commands.image, table)
+        self.kinds = FileKinds(commands.image)
+        found = [self._paths(commands, left_out) for left_out in (WRITE, READ)]
+        paths = set().union(*(each.path for each in found))
+        self._kept = {path for path in paths if self.kinds.of(path) not in HIDDEN}
+        self.read, self.written = map(self._lists, found)
 
-    def _take(self, image: Image, name: str) -> None:
-        table = image[name]
-        for path, execution, mode in zip(
-            table["path"], table["execution"], table["mode"], strict=True
-        ):
-            command = self._commands.of(execution)
-            if command == NONE or not self._kept(path):
-                continue
-            access = mode & ACCESS
-            if access != WRITE:
-                self.read[command].add(path)
-            if access != READ:
-                self.written[command].add(path)
+    def _paths(self, commands: Commands, left_out: int) -> OwnedPaths:
+        tables = [commands.image["opens"], commands.image["inherited"]]
+        return owned_paths(tables, commands.owners, len(commands.rows), left_out)
 
-    def _kept(self, path: int) -> bool:
-        if path not in self._is_kept:
-            self._is_kept[path] = self._kinds.of(path) not in HIDDEN
-        return self._is_kept[path]
-
-    def kind(self, path: int) -> FileKind:
-        """Return the kind of a row of `paths`."""
-        return self._kinds.of(path)
+    def _lists(self, found: OwnedPaths) -> list[list[int]]:
+        kept, path = self._kept, found.path
+        return [[p for p in path[a:b] if p in kept] for a, b in pairwise(found.start)]
 
     def limit(self) -> int:
         """Leave out reads of the most read files beyond MAX_USES; return how many files."""
@@ -70,17 +55,16 @@ class Uses:
                 break
             dropped.add(path)
             n_uses -= n_readers
-        for own in self.read:
-            own.difference_update(dropped)
+        self.read = [[path for path in own if path not in dropped] for own in self.read]
         return len(dropped)
 
 
 def varints(lists: Iterable[Iterable[int]]) -> tuple[array[int], bytes]:
-    """Return where each list starts, and the differences of its sorted numbers as LEB128."""
+    """Return where each sorted list starts, and the differences of its numbers as LEB128."""
     start, out = array("I", [0]), bytearray()
     for numbers in lists:
         last = 0
-        for number in sorted(numbers):
+        for number in numbers:
             difference, last = number - last, number
             while difference > 0x7F:
                 out.append(difference & 0x7F | 0x80)
@@ -100,9 +84,9 @@ def add_uses(pack: Pack, image: Image, uses: Uses) -> dict[int, int]:
     pack.meta["file_kinds"] = [kind.value for kind in KINDS]
     pack.add("file.path", "I", (pack.text(image.path_string(path)) for path in paths))
     pack.add("file.size", "d", (max(0, sizes[path]) for path in paths))
-    pack.add("file.kind", "B", (KINDS.index(uses.kind(path)) for path in paths))
-    for name, sets in (("reads", uses.read), ("writes", uses.written)):
-        start, packed = varints([number[path] for path in own] for own in sets)
+    pack.add("file.kind", "B", (KINDS.index(uses.kinds.of(path)) for path in paths))
+    for name, lists in (("reads", uses.read), ("writes", uses.written)):
+        start, packed = varints(map(number.__getitem__, own) for own in lists)
         pack.add(f"{name}.start", "I", start)
         pack.add_bytes(name, packed)
     return number

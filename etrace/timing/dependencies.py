@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from itertools import compress
 from typing import NamedTuple
 
+from libetrace.depend.path_opens import WRITES, PathOpens
 from libetrace.image.file import Image
 
 from etrace.spec.database import ACCESS, NONE, file_type
@@ -30,6 +32,10 @@ class Dependency(NamedTuple):
     after: int
     path: int
     is_read: bool
+
+
+#: PathOpens.uses() -> whether a path was written
+IS_WRITTEN = bytes(bool(each & WRITES) for each in range(256))
 
 
 class _File:
@@ -81,12 +87,14 @@ def _keep(found: dict[tuple[int, int], Dependency], one: Dependency) -> None:
 
 def _uses(image: Image, processes: Processes) -> Iterator[tuple[int, int, bool]]:
     """Yield (path, process, whether it writes) of files that the build wrote, by time."""
-    opens = image["opens"]
-    paths, modes = opens["path"].tolist(), opens["mode"].tolist()
-    written = {path for path, mode in zip(paths, modes, strict=True) if mode & ACCESS}
-    written = {path for path in written if not image.path_string(path).startswith(b"/dev/")}
+    opens, n_paths = image["opens"], image["paths"].n_rows
+    paths, modes = opens["path"], opens["mode"]
+    writes = PathOpens(image).uses().translate(IS_WRITTEN)
+    written = bytearray(n_paths)
+    for path in compress(range(n_paths), writes):
+        written[path] = not image.path_string(path).startswith(b"/dev/")
     times, executions = opens["open_ns"], opens["execution"]
-    rows = [row for row, path in enumerate(paths) if path in written]
+    rows = list(compress(range(len(paths)), map(written.__getitem__, paths)))
     rows.sort(key=times.__getitem__)
     for row in rows:
         if not stat.S_ISDIR(file_type(modes[row])):

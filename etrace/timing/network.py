@@ -73,7 +73,8 @@ def build_network(image: Image) -> Network:
     return builder.network
 
 
-WAITS = {Cut.CHILD_ENDED: Reason.CHILD, Cut.WRITER_ENDED: Reason.PIPE}
+#: by Cut
+WAITS = (None, None, Reason.CHILD, Reason.PIPE)
 
 
 class _Builder:
@@ -117,9 +118,9 @@ class _Builder:
         at, row = own.start_ns, own.first
         self.first.append(len(self.network))
         due: list[tuple[int, Reason]] = []
-        for cut_ns, _, cut, other in sorted(self._cuts(number, own), key=lambda c: (*c[:2], c[3])):
+        for cut_ns, cut, other in sorted(self._cuts(number, own)):
             time_ns = min(max(cut_ns, at), own.end_ns)
-            reason = WAITS.get(cut)
+            reason = WAITS[cut]
             segment = self._segment(row, at, time_ns, 0 if reason else time_ns - at, due)
             at = time_ns
             if cut is Cut.EXEC:
@@ -131,20 +132,17 @@ class _Builder:
                 due.append((other, reason))
         self.last.append(self._segment(row, at, own.end_ns, own.end_ns - at, due))
 
-    def _cuts(self, number: int, own: Process) -> list[tuple[int, int, Cut, int]]:
+    def _cuts(self, number: int, own: Process) -> list[tuple[int, Cut, int]]:
         processes = self.processes
-        cuts = [
-            (processes.row_start(row), Cut.EXEC.value, Cut.EXEC, row)
-            for row in range(own.first + 1, own.end)
-        ]
+        cuts = [(processes.row_start(row), Cut.EXEC, row) for row in range(own.first + 1, own.end)]
         for child in own.children:
             it = processes[child]
-            cuts.append((it.start_ns, Cut.FORK.value, Cut.FORK, child))
+            cuts.append((it.start_ns, Cut.FORK, child))
             if it.end_ns <= own.end_ns:
-                cuts.append((it.end_ns, Cut.CHILD_ENDED.value, Cut.CHILD_ENDED, child))
+                cuts.append((it.end_ns, Cut.CHILD_ENDED, child))
         for writer in self.writers.get(number, ()):
             ended = processes[writer].end_ns
-            cuts.append((ended, Cut.WRITER_ENDED.value, Cut.WRITER_ENDED, writer))
+            cuts.append((ended, Cut.WRITER_ENDED, writer))
         return cuts
 
     def _segment(
@@ -153,8 +151,9 @@ class _Builder:
         segment = self.network.add(row, begin, end, work)
         if len(self.first) > len(self.last) and segment > self.first[-1]:
             self.network.before[segment].append((segment - 1, Reason.SAME, NONE))
-        self.waits.extend((segment, other, reason) for other, reason in due)
-        due.clear()
+        if due:
+            self.waits.extend((segment, other, reason) for other, reason in due)
+            due.clear()
         return segment
 
     def _cut_scheduler(self, own: Process) -> None:

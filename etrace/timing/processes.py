@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import IntEnum
 
 from libetrace.image.file import Image
 
@@ -20,7 +20,7 @@ from etrace.spec.database import NONE
 SCHEDULERS = frozenset(b"make gmake ninja samu scons".split())
 
 
-class Cut(Enum):
+class Cut(IntEnum):
     """What happened in a process at a time."""
 
     EXEC = 0
@@ -113,14 +113,17 @@ class Processes:
         (NONE, NONE) when their nearest common ancestor is no scheduler.
         """
         below_a = below_b = NONE
+        own_a, own_b = self.all[a], self.all[b]
         while a != b:
-            if self.all[a].depth >= self.all[b].depth:
-                below_a, a = a, self.all[a].parent
+            if own_a.depth >= own_b.depth:
+                below_a, a = a, own_a.parent
+                own_a = self.all[a]
             else:
-                below_b, b = b, self.all[b].parent
+                below_b, b = b, own_b.parent
+                own_b = self.all[b]
             if NONE in (a, b):
                 return NONE, NONE
-        return (below_a, below_b) if self.all[a].is_scheduler else (NONE, NONE)
+        return (below_a, below_b) if own_a.is_scheduler else (NONE, NONE)
 
     def leaf_jobs(self, a: int, b: int) -> tuple[int, int]:
         """Return the leaf jobs that two processes belong to, NONE for what belongs to none."""

@@ -70,7 +70,7 @@ def test_equal_texts_are_stored_once() -> None:
 
 
 def test_lists_are_differences_of_seven_bits_a_byte() -> None:
-    start, data = varints([[3, 1], [], [300, 301]])
+    start, data = varints([[1, 3], [], [300, 301]])
     assert list(start) == [0, 2, 2, 5]
     assert data == bytes((1, 2, 300 & 0x7F | 0x80, 300 >> 7, 1))
 

@@ -162,7 +162,7 @@ class FileKinds:
         type_bits = file_type(mode)
         if _KERNEL.match(name) or (mode and type_bits and type_bits not in _FILES):
             return FileKind.DEVICE
-        if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(name)):
+        if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(path, name)):
             return FileKind.DIRECTORY
         if self._is_temporary(path):
             return FileKind.TEMPORARY
@@ -197,11 +197,14 @@ class FileKinds:
     def _is_linked(self, path: int) -> bool:
         return self._products.are_known and path in self._products.linked_kind
 
-    def _holds_paths(self, name: bytes) -> bool:
-        """Tell whether something was opened below a path."""
-        below, n_paths = name + b"/", self._image["paths"].n_rows
-        at = bisect.bisect_left(range(n_paths), below, key=self._image.path_string)
-        return at < n_paths and self._image.path_string(at).startswith(below)
+    def _holds_paths(self, path: int, name: bytes) -> bool:
+        """Tell whether something was opened below a path: that follows, with other longer names."""
+        path_string, n_paths = self._image.path_string, self._image["paths"].n_rows
+        at, below = path + 1, name + b"/"
+        if at == n_paths or not path_string(at).startswith(name):
+            return False
+        at = bisect.bisect_left(range(n_paths), below, lo=at, key=path_string)
+        return at < n_paths and path_string(at).startswith(below)
 
     # ---- temporary files ----
 

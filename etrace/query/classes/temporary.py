@@ -85,6 +85,7 @@ class Temporaries:
         self._image = image
         self._given = opens
         self._creators: dict[int, int | None] = {}
+        self._modes: dict[int, int] = {}
 
     @cached_property
     def _opens(self) -> PathOpens:
@@ -99,8 +100,10 @@ class Temporaries:
 
         When a path was opened only by other names (`./config.status`), its opens have the mode.
         """
-        known = int(self._image["paths"]["mode"][path])
-        return known or next(self._modes_of_uses(path), 0)
+        if path not in self._modes:
+            known = int(self._image["paths"]["mode"][path])
+            self._modes[path] = known or next(self._modes_of_uses(path), 0)
+        return self._modes[path]
 
     def _modes_of_uses(self, path: int) -> Iterator[int]:
         """Yield the modes of opens of a file by other names, except links and O_TMPFILE."""
