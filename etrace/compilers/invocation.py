@@ -316,7 +316,8 @@ def select_tool(
     """Return the compiler that a command line is for, and its arguments without a name.
 
     Follows launchers (`ccache gcc ..`, or ccache under gcc's name) and programs that are several
-    by their first argument (`clang -cc1`, `zig cc`) or by an option. None when it is for no compiler.
+    by their first argument (`clang -cc1`, `zig cc`) or by an option. None when it is for no
+    compiler.
     """
     while tool.kind == "launcher":
         launched = _launched(tools, argv)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from libetrace.depend.masks import path_mask
 from wine import Wine, read_spec, windows_path
 
 from etrace.export.build_spec import KNOWN, KNOWN_WINDOWS
@@ -147,6 +149,17 @@ def test_paths_are_found_in_any_case_and_with_both_slashes(folder: Path) -> None
         assert [image.path_string(row) for row in find_targets(image, [name.encode()])] == [
             expected
         ]
+
+
+def test_filters_of_commands_and_globs_compare_so_too(folder: Path) -> None:
+    root = windows_path(folder).replace("\\", "/").upper()
+    shown = cas(folder, "commands", "--command-filter", f"[bin=/CL.EXE,cwd={root}]")
+    assert len(shown.splitlines()) == 4
+    assert shown == cas(folder, "commands", "--command-filter", r"[bin=*\Cl.exe,type=wc]")
+    image = open_database(folder)
+    [row] = find_targets(image, [b"*/iccARM.ex?"])
+    assert image.path_string(row).endswith(rb"\iccarm.exe")
+    assert path_mask(image, [os.fsencode(root) + b"/ICCARM*"]).count(1) == 1
 
 
 def test_the_environment_of_each_process_is_in_it(folder: Path) -> None:

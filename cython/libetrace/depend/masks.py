@@ -9,6 +9,7 @@ that command along. A process that never executes anything is judged by what it 
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +17,7 @@ from libetrace.core.errors import Error
 from libetrace.image.file import Image
 from libetrace.select.commands import match_rows
 from libetrace.select.patterns import PatternSet
+from libetrace.select.windows_paths import has_windows_paths, matches_any
 
 Patterns = Sequence[bytes]
 
@@ -36,9 +38,17 @@ def path_mask(image: Image, patterns: Patterns, *, negate: bool = False) -> byte
     n_rows = image["paths"].n_rows
     if not patterns:
         return bytearray(n_rows)
+    if has_windows_paths(image):
+        return _negated(_windows_mask(image, patterns), negate)
     known = PatternSet(list(patterns))
     bits = match_rows(image, known, array("Q", range(n_rows + 1)), image["paths"]["string"])
     return _negated(_any_bit(bits, known.row_bytes), negate)
+
+
+def _windows_mask(image: Image, patterns: Patterns) -> bytearray:
+    holds = matches_any([os.fsdecode(pattern) for pattern in patterns])
+    rows = range(image["paths"].n_rows)
+    return bytearray(holds(os.fsdecode(image.path_string(row))) for row in rows)
 
 
 def command_mask(

@@ -12,6 +12,7 @@ from libetrace.select.path_kinds cimport (
     IS_COMPILED, IS_LINKED, PathKinds, compilation_of, linked_of, path_kinds,
 )
 
+from libetrace.select import windows_paths
 
 
 cdef class Condition:
@@ -44,12 +45,27 @@ cdef class NameCondition(Condition):
     cdef int narrow(self, Mapped columns, const u32 *rows, u64 n, u8 *keep) except -1:
         cdef set wanted = set()
         cdef u64 i
+        if windows_paths.has_windows_paths(columns.image):
+            return narrow_windows_names(self, columns, rows, n, keep)
         for name in self.names:
             wanted.add(columns.find_path(<const char *>name, len(name)))
         for i in range(n):
             if keep[i]:
                 keep[i] = (rows[i] in wanted) != self.negate
         return 0
+
+
+cdef int narrow_windows_names(
+    NameCondition condition, Mapped columns, const u32 *rows, u64 n, u8 *keep
+) except -1:
+    cdef u64 i
+    holds = windows_paths.is_one_of(
+        [name.decode("utf-8", "surrogateescape") for name in condition.names]
+    )
+    for i in range(n):
+        if keep[i]:
+            keep[i] = <bint>holds(columns.decode_path(rows[i])) != condition.negate
+    return 0
 
 
 cdef class KindCondition(Condition):

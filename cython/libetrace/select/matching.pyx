@@ -13,6 +13,7 @@ from libc.string cimport memcmp
 
 from libetrace.image.mapped cimport Span, Text
 
+from libetrace.select import windows_paths
 from libetrace.select.commands import match_rows
 from libetrace.core.errors import FilterError
 
@@ -53,7 +54,9 @@ cdef class Matcher:
     cdef int narrow_strings(
         self, Mapped columns, const u32 *strings, u64 n, bint negate, u8 *keep
     ) except -1:
-        """Lower keep[i] to 0 where string i fails."""
+        """Lower keep[i] to 0 where string i, a path, fails."""
+        if windows_paths.has_windows_paths(columns.image):
+            return narrow_windows(self, columns, strings, n, negate, keep)
         if self.test == MATCHES_WILDCARD:
             return narrow_wildcard(self, columns, strings, n, negate, keep)
         if self.test == MATCHES_EXPRESSION:
@@ -80,6 +83,25 @@ cdef class Matcher:
                              for k in range(span.first, span.last)])
             keep[i] = finds(self, line) != negate
         return 0
+
+
+cdef int narrow_windows(
+    Matcher matcher, Mapped columns, const u32 *strings, u64 n, bint negate, u8 *keep
+) except -1:
+    cdef u64 i
+    value = matcher.needle.decode("utf-8", "surrogateescape")
+    if matcher.test == MATCHES_WILDCARD:
+        holds = windows_paths.matches_any([value])
+    elif matcher.test == MATCHES_EXPRESSION:
+        holds = windows_paths.matches_expression(value)
+    elif matcher.test == IS_UNDER:
+        holds = windows_paths.is_under(value)
+    else:
+        holds = windows_paths.has_part(value)
+    for i in range(n):
+        if keep[i]:
+            keep[i] = <bint>holds(columns.decode(strings[i])) != negate
+    return 0
 
 
 cdef int narrow_bytes(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.spec.path_style import same_case, style_of
+from etrace.spec.path_style import is_windows_path, same_case, style_of
 
 N_SHOWN = 5
 MAGIC = frozenset(b"*?[")
@@ -70,7 +70,7 @@ def _find(image: Image, name: bytes) -> Sequence[int]:
 def _matching(image: Image, glob: bytes) -> list[int]:
     from libetrace.depend.masks import path_mask  # noqa: PLC0415  most names are paths
 
-    prefixes = (b"",) if glob.startswith(b"/") else (b"*/",)
+    prefixes = (b"",) if glob.startswith(b"/") or is_windows_path(glob) else (b"*/",)
     mask = path_mask(image, [prefix + glob for prefix in prefixes])
     return [row for row, hit in enumerate(mask) if hit]
 
