@@ -76,3 +76,15 @@ def a_pipeline() -> bytes:
     story.at(800).exit(sort)
     story.at(820).exit(sh)
     return story.builder.trace()
+
+
+def two_jobs_with_usage() -> bytes:
+    """make from 0 to 1000 us, below it gcc from 100 to 500, ld from 300 to 700, all with usage."""
+    story = Story()
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
+    for upid, begin, program in ((FIRST, 100, "gcc"), (SECOND, 300, "ld")):
+        story.at(begin).fork(MAKE, upid).exec(upid, f"/usr/bin/{program}", [program])
+    story.at(500).usage(FIRST, 300 * US, 100 * US, 1_000_000, 4000, 0, 3, 1).exit(FIRST)
+    story.at(700).usage(SECOND, 100 * US, 100 * US, 2_000_000, -1, 8000, 2, 0).exit(SECOND)
+    story.at(1000).usage(MAKE, 50 * US, 0, 500).exit(MAKE)
+    return story.builder.trace()

@@ -14,7 +14,7 @@ from libetrace.image.file import Image
 from etrace.cli.main import cas
 from etrace.errors import UsageError
 from etrace.query.summary import summarise
-from etrace.query.usage import Usages, read_least
+from etrace.query.usage import KEYS, Usages, read_least
 
 MAKE, CC, LD, OLD = 5, 1 << 22 | 6, 2 << 22 | 7, 3 << 22 | 8
 SECOND = 10**9
@@ -69,6 +69,44 @@ def test_commands_are_sorted_and_selected_by_what_they_used(
     ]  # fmt: skip
     least = ("--at-least", "cpu_ns=500ms", "--at-least", "max_rss_bytes=60MB")
     assert ask(capsys, *words, *least).split() == ["/bin/cc", "-x"]
+
+
+#: by key: of make, cc, the first ld and the second
+VALUES = {
+    "cpu_ns": (1000, 3 * SECOND, SECOND, None), "user_ns": (1000, 2 * SECOND, SECOND, None),
+    "system_ns": (0, SECOND, 0, None), "max_rss_bytes": (None, 200_000_000, 50_000_000, None),
+    "rchar_bytes": (None, 5, 3_000_000, None), "wchar_bytes": (None, 6, None, None),
+    "n_voluntary_switches": (None, 7, None, None), "n_forced_switches": (None, 8, None, None),
+}  # fmt: skip
+
+
+def test_there_are_values_of_every_key() -> None:
+    assert set(VALUES) == set(KEYS)
+
+
+@pytest.mark.parametrize("key", VALUES)
+def test_every_key_is_shown_sorted_and_selected(
+    key: str, image: Image, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--dbdir", str(tmp_path), "commands", "--fmt", f"{{pid}} {{{key}}}")
+    upids = (MAKE, CC, LD, OLD)
+    lines = [
+        (f"{upid} {'' if value is None else value}", value)
+        for upid, value in zip(upids, VALUES[key], strict=True)
+    ]
+    assert ask(capsys, *words).splitlines() == [line for line, _ in lines]
+    known = [(line, value) for line, value in lines if value is not None]
+    unknown = [line for line, value in lines if value is None]
+    for reverse, options in ((False, ()), (True, ("--reverse",))):
+        known.sort(key=lambda each: each[1], reverse=reverse)
+        shown = ask(capsys, *words, "--sorting-key", key, *options).splitlines()
+        # equal values keep their order, turned with the others
+        assert [line.split()[1:] for line in shown] == [
+            line.split()[1:] for line in [line for line, _ in known] + unknown
+        ]
+    for least in {value for _, value in known}:
+        shown = ask(capsys, *words, "--at-least", f"{key}={least}").splitlines()
+        assert sorted(shown) == sorted(line for line, value in known if value >= least)
 
 
 def test_the_json_of_a_command_has_it(

@@ -13,6 +13,7 @@ import pytest
 from browser import Page, browser
 from builders import TraceBuilder
 from captured_builds import told_database
+from timing_builds import US, two_jobs_with_usage
 
 from etrace.cli.main import cas, etrace
 from etrace.nfsdb.store import open_database
@@ -203,6 +204,68 @@ def test_frames_of_the_flame_graph_add_up(shown: Page) -> None:
         f"({R}.data)"
     )
     assert shown.run("top1.total") >= leaves
+
+
+def open_report(page: Page, folder: Path, trace: bytes) -> None:
+    """Open the report of a told build after `cas pp`."""
+    told_database(folder, trace)
+    assert cas(["pp", "-q", "--dbdir", str(folder)]) == 0
+    assert etrace(["report", "-o", str(folder / "b.html"), str(folder)]) == 0
+    page.messages.clear()
+    page.open(folder / "b.html")
+
+
+def choose(page: Page, box: str, value: str) -> None:
+    """Choose a value in a list of choices, as a person does."""
+    page.run(
+        f"(box => {{ box.value = '{value}'; box.dispatchEvent(new Event('change')); }})"
+        f"([...document.querySelectorAll('{box}')].at(0))"
+    )
+    page.settle()
+
+
+FRAMES = (
+    f"(r => [r.total, ...[...r.below.values()].flatMap(m => [[m.name, m.total],"
+    f" ...[...m.below.values()].map(f => [f.name, f.total])])])({R}.flame.root)"
+)
+
+
+def test_the_flame_graph_is_as_wide_as_wall_time_or_cpu_time(page: Page, tmp_path: Path) -> None:
+    open_report(page, tmp_path, two_jobs_with_usage())
+    # gcc and ld ran at once from 300 to 500: make itself counts while neither did
+    assert page.run(FRAMES) == [
+        1200 * US, ["make", 1200 * US], ["gcc", 400 * US], ["ld", 400 * US]
+    ]  # fmt: skip
+    choose(page, "#flame select", "cpu")
+    assert page.run(FRAMES) == [650 * US, ["make", 650 * US], ["gcc", 400 * US], ["ld", 200 * US]]
+    widths = f"{R}.flame.boxes.map(b => [b.f.name, b.part]).sort((a, b) => b[1] - a[1])"
+    parts = dict(page.run(widths))
+    assert parts == pytest.approx({"all": 1, "make": 1, "gcc": 400 / 650, "ld": 200 / 650})
+    choose(page, "#flame select", "wall")
+    assert page.run(FRAMES)[0] == 1200 * US
+    assert page.messages == []
+
+
+def test_commands_are_coloured_by_target(page: Page, tmp_path: Path) -> None:
+    make, cc, sub, ld = (n << 22 | n for n in range(1, 5))
+    goal = "</script><b>all</b>"
+    trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make", goal])
+    trace.fork(make, cc).exec(cc, "/usr/bin/cc", ["cc"]).exit(cc)
+    trace.fork(make, sub).exec(sub, "/usr/bin/make", ["make", "-C", "lib", "install"])
+    trace.fork(sub, ld).exec(ld, "/usr/bin/ld", ["ld"]).exit(ld).exit(sub).exit(make)
+    open_report(page, tmp_path, trace.trace())
+    choose(page, "#timeline select", "target")
+    shown = page.run(f"{R}.timeline.colours.shown.map(each => each[0])")
+    assert sorted(shown) == sorted(["not known", goal, "install"])
+    heads = "[...document.querySelectorAll('#commands [role=columnheader]')]"
+    assert any("target" in head for head in page.run(f"{heads}.map(h => h.textContent)"))
+    targets = f"[...{R}.data.target].map(t => {R}.data.text(t))"
+    assert page.run(targets) == ["", goal, goal, "install"]
+    assert page.messages == []
+
+
+def test_a_build_without_targets_has_no_such_colour(shown: Page) -> None:
+    assert "target" not in shown.run(f"Object.keys({R}.timeline.choices())")
 
 
 def test_a_failed_build_begins_with_the_command_that_failed(page: Page, tmp_path: Path) -> None:
