@@ -135,7 +135,7 @@ class _Run:
         offset_ns = time.time_ns() - time.monotonic_ns()
         converter = self._converter = Converter(
             self._stream, os.getcwdb(), resolver=Here(), reading=self._reading, is_own=True,
-            tells_responses=self._options.response_files,
+            tells_responses=self._options.response_files, tells_usage=self._options.usage,
         )  # fmt: skip
         if not self._opened(log):
             return None, CaptureError("strace wrote no log", "run it by itself: strace -f true")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from libetrace.image.file import Image
 from libetrace.select.patterns import PatternSet
@@ -21,6 +21,7 @@ class Targets:
     def __init__(self, image: Image) -> None:
         self.are_known = TABLE in image.tables
         self._image = image
+        self._names = lru_cache(maxsize=1 << 16)(self._read_names)
 
     @cached_property
     def _of(self) -> Sequence[int]:
@@ -32,7 +33,7 @@ class Targets:
         target = self._of[row] if self.are_known else NONE
         return [] if target == NONE else self._names(target)
 
-    def _names(self, target: int) -> list[bytes]:
+    def _read_names(self, target: int) -> list[bytes]:
         strings = self._image["target_names"]["string"]
         span = self._image[TABLE].span("names.start", target)
         return [self._image.string(strings[i]) for i in span]

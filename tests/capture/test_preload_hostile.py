@@ -48,3 +48,18 @@ def test_the_build_goes_on_in_spoiled_memory(tmp_path: Path, byte: int) -> None:
     )
     assert (done.returncode, (tmp_path / "out").stat().st_size > 0) == (7, True), done.stderr
     assert (tmp_path / ".nfsdb").read_bytes().startswith(b"INITCWD=")
+
+
+def test_a_program_that_forbids_itself_all_calls_is_not_killed_at_its_end(tmp_path: Path) -> None:
+    """Why the library does not ask the kernel what a process used: decision 47."""
+    confined = tmp_path / "confined"
+    source = Path(__file__).resolve().parents[1] / "data" / "confined.c"
+    subprocess.run(["gcc", "-O1", "-o", confined, source], check=True)
+    done = subprocess.run(
+        [ETRACE, "run", "--backend", "preload", "--", confined],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    trace = (tmp_path / ".nfsdb").read_bytes()
+    assert trace.count(b"!Exit|") == 1
+    assert b"!Usage|" not in trace

@@ -75,7 +75,7 @@ def etrace(
 def captured(backend: str, folder: Path, output: Path, words: list[str]) -> dict[str, list[bytes]]:
     """Return the lines of each task of a build of tests/data/tiny_build, without random names."""
     shutil.copytree(DATA / "tiny_build", folder)
-    done = etrace(backend, output, ["-q", *words, "--", "make"], folder)
+    done = etrace(backend, output, ["-q", "--no-usage", *words, "--", "make"], folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(b"etrace:") == 0, done.stderr
     shutil.rmtree(folder)
@@ -235,3 +235,12 @@ def test_response_files_of_compilers_that_are_not_saved_are_counted(tmp_path: Pa
     off = etrace("strace", tmp_path, ["--no-response-files", *command], tmp_path)
     other = etrace("strace", tmp_path, ["--", "echo", "@x.rsp"], tmp_path)
     assert b"response file" not in off.stderr + other.stderr
+
+
+def test_that_usage_is_not_told_is_said_once(tmp_path: Path) -> None:
+    need_tool("strace", "strace")
+    told = b"strace does not tell what processes used (CPU time, memory, I/O)"
+    command = ["--", "sh", "-c", "true; /bin/true; /bin/true"]
+    assert etrace("strace", tmp_path, command, tmp_path).stderr.count(told) == 1
+    assert told not in etrace("strace", tmp_path, ["--no-usage", *command], tmp_path).stderr
+    assert b"!Usage|" not in (tmp_path / ".nfsdb").read_bytes()

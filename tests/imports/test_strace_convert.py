@@ -224,8 +224,9 @@ def test_what_a_log_lacks_is_said_once(tmp_path: Path) -> None:
     _, converted = convert(tmp_path, 'execve("/a", ["a"], 0x7f /* 1 var */) = 0\n' * 3)
     first, second = converted.remarks
     assert first == (
-        "the log does not tell: the CPU of each event: it is 0; times: the order of the lines is "
-        "kept, one microsecond apart; record with -ttt"
+        "the log does not tell: the CPU of each event: it is 0; what processes used (CPU time, "
+        "memory, I/O); times: the order of the lines is kept, one microsecond apart; record with "
+        "-ttt"
     )
     assert second == (
         "the log has no calls for: opens, closes, pipes, copies of descriptors, renames, links, "

@@ -38,6 +38,7 @@ FAMILIES = {
     "forks": tuple(FORKS),
 }
 CPU = "the CPU of each event: it is 0"
+USAGE = "what processes used (CPU time, memory, I/O)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Converter:
 
     `is_own`: strace was asked for all calls, so those that the log lacks were not made.
     `tells_responses`: a remark counts the response files whose contents are not saved.
+    `tells_usage`: a remark says that of its own run strace does not tell what processes used.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Converter:
         on_fork: Callable[[int], None] | None = None,
         is_own: bool = False,
         tells_responses: bool = True,
+        tells_usage: bool = True,
     ) -> None:
         self.out = EventLines(stream, directory)
         self.reading = reading or Reading()
@@ -89,7 +92,7 @@ class Converter:
         self._waiting: dict[int, list[Stamped]] = {}
         self._n_forking = 0
         self._on_fork, self._is_own = on_fork, is_own
-        self._tells_responses = tells_responses
+        self._tells_responses, self._tells_usage = tells_responses, tells_usage
         self._orphans = 0
         self._ready: deque[Stamped] = deque()
 
@@ -303,13 +306,15 @@ class Converter:
 
     def _remarks(self) -> Iterator[str]:
         if not self._is_own:
-            yield f"the log does not tell: {'; '.join([CPU, *sorted(self.reading.lacks)])}"
+            yield f"the log does not tell: {'; '.join([CPU, USAGE, *sorted(self.reading.lacks)])}"
             missing = [family for family, calls in FAMILIES.items() if not self._has(calls)]
             if missing:
                 yield (
                     f"the log has no calls for: {', '.join(missing)}: if there were any, strace "
                     "was not asked for them"
                 )
+        elif self._tells_usage:
+            yield f"strace does not tell {USAGE}; --no-usage: do not say so"
         for lack, n in self.calls.lacks.items():
             yield agree(n, lack)
         if n := self._n_responses():
