@@ -44,6 +44,7 @@ LISTS = {
     ("compilations", "includes"): ("compilation_includes", False),
     ("compilations", "headers"): ("compilation_headers", False),
     ("compilations", "objects"): ("compilation_objects", True),
+    ("targets", "names"): ("target_names", False),
 }
 #: tables whose rows belong to another's: owner, its `X.start`, the name of the added column
 OWNED = {
@@ -58,6 +59,8 @@ NUMBERED = {
     "compilations": "row",
     "wrappers": "execution",
     "usage": "execution",
+    "targets": "row",
+    "execution_targets": "execution",
 }
 #: names that SQL reserves, or that are unclear without the owner
 RENAMED = {

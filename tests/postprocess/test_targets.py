@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import libetrace
 import pytest
-from backends import BACKENDS, capture
+from backends import BACKENDS, capture, need_tool
 from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import TRACE, capture_database, parse_database, told_database
 from libetrace.core.command_hash import murmur_hash, rapid_hash
@@ -28,8 +29,10 @@ from etrace.postprocess.targets import finder, ninja_log
 from etrace.postprocess.targets.edges import Job, find_edges
 from etrace.postprocess.targets.goals import MAKE, NINJA, find_goals
 from etrace.postprocess.targets.ninja_log import Edge, NinjaLog, read_log
+from etrace.query import sql
 from etrace.query.targets import Targets
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 MS = 1_000_000
 #: Debian's writes logs of version 5 or 6, that of PyPI, which the build needs, of version 7
 NINJAS = (Path("/usr/bin/ninja"), Path(sys.executable).with_name("ninja"))
@@ -356,6 +359,20 @@ def test_make_and_its_shell_function(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_compilations_of_cmakes_makefiles_belong_to_its_targets(tmp_path: Path) -> None:
+    for tool in ("cmake", "make"):
+        need_tool(tool, tool)
+    source, build = tmp_path / "source", tmp_path / "build"
+    shutil.copytree(DATA / "cmake_project", source)
+    plan: list[str | Path] = ["cmake", "-G", "Unix Makefiles", "-S", source, "-B", build]
+    subprocess.run(plan, check=True, capture_output=True)
+    image, _ = run_phase(capture_database(tmp_path, ["make", "-j2"], build))
+    compiling = {
+        names for names, command in found(image) if "/c++ " in command and " -c " in command
+    }
+    assert compiling == {"CMakeFiles/shape.dir/build", "CMakeFiles/draw.dir/build"}
+
+
 def test_programs_of_windows_are_left_alone(tmp_path: Path) -> None:
     image = told_database(tmp_path, nested_makes("make all").trace())
     image.attributes["path_style"] = "windows"  # type: ignore[index]
@@ -409,3 +426,13 @@ def test_a_damaged_row_is_refused(tmp_path: Path) -> None:
     db.load(image.path)
     with pytest.raises(libetrace.error, match=r"execution_targets\.target"):
         [entry.targets for entry in db]
+
+
+def test_sql_joins_commands_with_their_targets(tmp_path: Path) -> None:
+    image, _ = run_phase(told_database(tmp_path, nested_makes("make all", "make x").trace()))
+    statement = (
+        "SELECT e.program, t.names, o.names FROM executions e"
+        " JOIN execution_targets x ON x.execution = e.row JOIN targets t ON t.row = x.target"
+        " LEFT JOIN targets o ON o.row = t.outer WHERE e.program = '/usr/bin/cc'"
+    )
+    assert list(sql.ask(image, statement).rows) == [("/usr/bin/cc", ["x"], ["all"])]
