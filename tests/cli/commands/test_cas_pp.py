@@ -89,7 +89,7 @@ def test_one_line_a_phase_says_what_was_found(database: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert lines["linked"] == "2 links of 2 modules, archives: 1"
     assert lines["patterns"] == "0 matches of 0 command patterns"
-    assert list(lines) == ["wrappers", "patterns", "linked", "compilations", "graph"]
+    assert list(lines) == ["wrappers", "patterns", "linked", "compilations", "graph", "targets"]
     assert done.stderr == DEFAULT  # no bar: this is no terminal
 
 
