@@ -5,6 +5,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from etrace.capture.kmod.system.owner import Owner
@@ -19,12 +20,13 @@ class Options:
     can. `libraries` is the directory of the preload library, if not the installed one.
     `fast`: the ptrace backend may have a library make calls without a stop.
     `usage`: print what processes used, if the backend can.
+    `on_start` is called with the pid of the program that captures, when it has begun.
     `substitute`: where ptrace is refused, the preload backend may take its place.
     """
 
     __slots__ = (
-        "env", "fast", "libraries", "mounts", "owner", "response_files", "stats", "substitute",
-        "summary", "thread_names", "trace", "usage", "wait_all",
+        "env", "fast", "libraries", "mounts", "on_start", "owner", "response_files", "stats",
+        "substitute", "summary", "thread_names", "trace", "usage", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -43,6 +45,7 @@ class Options:
         substitute: bool = False,
         fast: bool = False,
         usage: bool = True,
+        on_start: Callable[[int], None] | None = None,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -57,3 +60,4 @@ class Options:
         self.substitute = substitute
         self.fast = fast
         self.usage = usage
+        self.on_start = on_start

@@ -230,6 +230,8 @@ class PtraceBackend:
 
         def know(process: subprocess.Popen[bytes]) -> None:
             children.append(process)
+            if options.on_start is not None:
+                options.on_start(process.pid)
             for number in early:
                 process.send_signal(number)
 

@@ -8,14 +8,13 @@ import json
 import os
 import select
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from etrace.capture import signals, strace
+from etrace.capture import orphans, signals, strace
 from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.kmod.command import NOT_EXECUTABLE, NOT_FOUND
 from etrace.capture.kmod.system.output import Output, identity_of, open_output
@@ -93,7 +92,7 @@ class _Run:
     def run(self) -> _Traced:
         """Run the command to its end."""
         path = strace.locate()
-        with tempfile.TemporaryDirectory(prefix="etrace-strace-") as directory:
+        with orphans.temporary_directory("etrace-strace-") as (directory, ends_with_me):
             fifo = os.path.join(directory, "log")
             os.mkfifo(fifo, 0o600)
             reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -101,6 +100,8 @@ class _Run:
             with signals.forwarded(self._hand_on), os.fdopen(reader, "rb", PIPE_BYTES) as log:
                 began = time.monotonic_ns()
                 self._start(argv)
+                assert self._child is not None
+                ends_with_me(self._child.pid)
                 converted, failure = self._convert(log)
                 code = self._wait()
                 duration_ns = time.monotonic_ns() - began

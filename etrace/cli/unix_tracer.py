@@ -10,16 +10,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from etrace.cli.ending import stop_on_sigterm, tell
+from etrace.cli.ending import fail, stop_on_sigterm, tell
 from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options.common import Parser
 from etrace.cli.version import add_version
-from etrace.errors import CaptureError
+from etrace.errors import CaptureError, EtraceError
 
 if TYPE_CHECKING:
     from etrace.capture.backend import Backend, Outcome
@@ -30,6 +29,8 @@ USAGE = f"{PROGRAM} [-o output] [-l libpaths] [-s socket] [-d] [-c clist] [-p] [
 OUTPUT = Path("compile_commands.json")
 #: that of xcalbuild's tracer, for a wrong command line and for -h
 EXIT_USAGE = 1
+#: exit status when the build succeeded, and its spec could not be made
+TRACER_FAILED = 125
 #: the backend that misses nothing, and the one for where it cannot work
 PREFERRED, SUBSTITUTE = "ptrace", "preload"
 #: the preload library of any machine
@@ -113,19 +114,37 @@ def main(words: Sequence[str]) -> int:
 def run(args: argparse.Namespace) -> int:
     """Capture the command, write its spec and end as it ended."""
     from etrace.capture.options import Options
+    from etrace.capture.orphans import temporary_directory
     from etrace.cli.etrace.run import end_like
 
     backend = _backend(args)
     libraries = _libraries(args, backend)
     _check_output(args.output)
-    with tempfile.TemporaryDirectory(prefix=f"{PROGRAM}-", ignore_cleanup_errors=True) as place:
+    with temporary_directory(f"{PROGRAM}-") as (place, ends_with_me):
         trace = Path(place) / ".nfsdb"
-        options = Options(trace, f"{trace}.stats", wait_all=not args.no_wait, libraries=libraries)
+        options = Options(
+            trace, f"{trace}.stats", wait_all=not args.no_wait, libraries=libraries,
+            on_start=ends_with_me,
+        )  # fmt: skip
         outcome = backend.run(args.command, options, None)
         for remark in outcome.remarks:
             tell(f"{PROGRAM}: {remark}\n")
+        failed = _exported(args, trace, outcome)
+    return failed if failed and not outcome.status else end_like(outcome)
+
+
+def _exported(args: argparse.Namespace, trace: Path, outcome: Outcome) -> int:
+    """Write the spec of a capture; 125 when that failed, which counts when the build did not."""
+    try:
         _export(args, trace, outcome)
-    return end_like(outcome)
+    except EtraceError as error:
+        fail(PROGRAM, error)
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        fail(PROGRAM, EtraceError(f"{name}{error.strerror}", "give another file with -o"))
+    else:
+        return 0
+    return TRACER_FAILED
 
 
 def _export(args: argparse.Namespace, trace: Path, outcome: Outcome) -> None:

@@ -32,6 +32,8 @@ PID_MASK = (1 << 22) - 1
 CLONE_THREAD = 0x10000
 #: larger times are since 1970: an imported log has them; as CLOCK_MONOTONIC it would be 30 years
 UNIX_NS = 10**18
+#: of a upid or pid
+MAX_DIGITS = 20
 #: Windows' attributes of a file: directory, link, any other
 DIRECTORY, REPARSE_POINT, NORMAL = 0x10, 0x400, 0x80
 #: the most ticks that .NET has
@@ -102,7 +104,8 @@ class Export:
 
     def upid(self, text: str) -> int:
         """Return the process that a number means: a upid, or a pid that is there once."""
-        number = int(text) if text.isascii() and text.isdigit() else -1
+        is_number = text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS
+        number = int(text) if is_number else -1
         if number in self._rows:
             return number
         found = [upid for upid in self._rows if upid & PID_MASK == number]

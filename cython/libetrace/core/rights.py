@@ -45,6 +45,15 @@ def give_away(fd: int, models: Sequence[Path]) -> None:
     os.fchown(fd, *(owners.pop() if len(owners) == 1 else (ROOT, ROOT)))
 
 
+def _is_device_or_pipe(link: Path) -> bool:
+    """Whether a link leads to what is written to as it is."""
+    try:
+        mode = link.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
 def followed(path: Path) -> Path:
     """Return where a name leads under which a file is to be written. OSError.
 
@@ -62,5 +71,7 @@ def followed(path: Path) -> Path:
         if status.st_uid not in (ROOT, os.geteuid()):
             text = "it is a link of another user, which is not followed"
             raise PermissionError(errno.EACCES, text, str(path))
+        if _is_device_or_pipe(path):  # /proc/self/fd/1: its text `pipe:[123]` is no name
+            return path
         path = path.parent / path.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))

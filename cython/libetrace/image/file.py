@@ -382,7 +382,7 @@ def replacing(path: Path, model: Path | None = None, *, is_new: bool = False) ->
             yield stream
         temporary.replace(path)
     finally:
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with contextlib.suppress(OSError):  # also of a read-only file system: it has no such file
             temporary.unlink()
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from etrace.cli.ending import tell
 from etrace.cli.options import access_trace as trace_options
 from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options import compile_commands as command_options
@@ -61,8 +63,20 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
             f"{args.format} is written to one file", f"cas export {args.format} -o {args.directory}"
         )
     image = open_database(args.database)
-    with opened(args.output, image.path) as stream:
+    with _merging(args), opened(args.output, image.path) as stream:
         write(image, stream)
+
+
+def _merging(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Return a context in which no other program merges into the same output."""
+    if not (args.output and (args.append or args.update)):
+        return nullcontext()
+    from etrace.export.commands.merging import alone
+
+    folder = args.output.absolute().parent
+    return alone(
+        args.output, lambda: tell(f"cas: waiting for a program that has locked {folder}\n")
+    )
 
 
 def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
@@ -71,6 +85,10 @@ def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], obje
     from etrace.export.commands.merging import merged
 
     form, merge = command_options.form(args), command_options.merge(args)
+    if args.links is not None and args.output is not None:
+        same = os.path.realpath(args.links) == os.path.realpath(args.output)
+        if same and not args.links.is_char_device():
+            raise UsageError(f"{args.links}: -o and --links name the same file", "give two files")
 
     def write(image: Image, stream: BinaryIO) -> None:
         chosen = source_options.choice(image, args, args.filters)

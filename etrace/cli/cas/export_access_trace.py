@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from etrace.cli.ending import tell
 from etrace.errors import EtraceError
-from etrace.export.file_access_trace import Export, kept
+from etrace.export.file_access_trace import MAX_DIGITS, Export, kept
 from etrace.figures import agree
 from etrace.imports.access_trace import forms, writer
 from etrace.imports.access_trace.model import Layout
@@ -40,7 +40,7 @@ def export(image: Image, args: argparse.Namespace, stream: BinaryIO) -> None:
 
 def _pid(text: str) -> int:
     """Return the pid of an imported trace."""
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         raise EtraceError(f"{text}: no process", "--root takes a pid of the imported trace")
     return int(text)
 

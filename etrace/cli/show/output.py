@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import errno
 import io
 import json
 import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ from etrace.errors import EtraceError, UsageError
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+#: of a trace: what stands beside it and cannot be made again
+KEPT_SUFFIXES = (".rsp", ".accesses", ".stats")
+#: a stream could not be written
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: options for `output.show`; allowed before or after any module
 SHOWN = ("json", "details", "count", "nul", "fmt", "output", "raw_command", "original_path",
          "relative", "page_size", "page")  # fmt: skip
@@ -280,15 +285,41 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
     from libetrace.core.rights import followed, narrow
     from libetrace.image.file import replacing
 
-    path = followed(path)
-    if path.exists() and not path.is_file():
-        with path.open("wb") as stream:
+    given, path = path, followed(path)
+    _refuse_inputs(given, path, models)
+    with _naming(given):
+        if path.exists() and not path.is_file():
+            with path.open("wb") as stream:
+                yield stream
+            return
+        known = [*models, path] if path.exists() else models
+        with replacing(path) as stream:
+            narrow(stream.fileno(), known)
             yield stream
-        return
-    known = [*models, path] if path.exists() else models
-    with replacing(path) as stream:
-        narrow(stream.fileno(), known)
-        yield stream
+
+
+def _refuse_inputs(given: Path, path: Path, models: Sequence[Path]) -> None:
+    """Refuse to write over the database or its trace. UsageError."""
+    for model in models:
+        trace = model.with_suffix("")  # of .nfsdb.img
+        for each in (model, trace, *(Path(f"{trace}{suffix}") for suffix in KEPT_SUFFIXES)):
+            with suppress(FileNotFoundError):
+                if path.samefile(each):
+                    raise UsageError(
+                        f"{given}: the output would replace {each}, of which it is made",
+                        "give another file with -o",
+                    )
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in an error about a full disk, which a stream does not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in FULL:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
 
 
 class _Tame(io.RawIOBase):
