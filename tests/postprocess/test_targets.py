@@ -16,6 +16,8 @@ import pytest
 from backends import BACKENDS, capture, need_tool
 from builders import O_CREAT, O_WRONLY, TraceBuilder
 from captured_builds import TRACE, capture_database, parse_database, told_database
+from hypothesis import given
+from hypothesis import strategies as st
 from libetrace.core.command_hash import murmur_hash, rapid_hash
 from libetrace.depend.configuration import load
 from libetrace.image.file import Image
@@ -129,6 +131,37 @@ def test_the_version_selects_the_hash() -> None:
         assert log is not None
         assert log.find(b"cc") == [Edge(0, 1, (b"o",))]
         assert not log.find(b"cc ")
+
+
+def test_a_log_of_version_6_as_debian_13_writes_it() -> None:
+    log = read_log(
+        b"# ninja log v6\n"
+        b"1\t3\t1795422692642602033\ta\t351d8478fa7b0447\n"
+        b"2\t4\t1795422692644080599\tc\t50bb2f49ec3a19b2\n"
+    )
+    assert log is not None
+    assert log.find(b": xxxx a") == [Edge(1, 3, (b"a",))]
+    assert log.find(b"cat c.rsp > c;rspfile=foo bar") == [Edge(2, 4, (b"c",))]
+
+
+WORDS = "-j -j2 -C -kC --jobs --file --file=x --dir -- - -O x V=1 2 -h -t"
+WORD = st.sampled_from(WORDS.split())
+
+
+@given(st.lists(WORD | st.text(max_size=5)))
+def test_goals_are_words_of_the_command_line(words: list[str]) -> None:
+    argv = [word.encode() for word in ["make", *words]]
+    for builder in (MAKE, NINJA):
+        assert set(find_goals(builder, argv)) <= set(argv[1:])
+
+
+@given(st.binary(max_size=200) | st.text("0123456789\t\nabo", max_size=200).map(str.encode))
+def test_any_bytes_are_a_log(text: bytes) -> None:
+    log = read_log(b"# ninja log v5\n" + text)
+    assert log is not None
+    names = [name for edges in log.edges.values() for edge in edges for name in edge.outputs]
+    assert all(name in text for name in names)
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("head", [b"", b"# ninja log v4\n", b"# ninja log v8\n", b"#", b"\n",
