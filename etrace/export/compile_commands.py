@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from libetrace.image.file import Image
 
 from etrace.compilers import one_unit
-from etrace.compilers.invocation import STDIN, read_invocation
+from etrace.compilers.invocation import STDIN, Step, read_invocation
 from etrace.errors import EtraceError
 from etrace.export.commands.path_style import Paths, PathStyle
 from etrace.export.commands.traced import Command, Commands
@@ -28,6 +28,8 @@ from etrace.query.compiled import objects, sources
 from etrace.query.given.source_choice import SourceChoice
 
 NAME = "compile_commands.json"
+#: of outputs without -o
+SUFFIXES = {Step.OBJECT: b".o", Step.ASSEMBLY: b".s"}
 Entry = dict[str, Any]
 
 
@@ -103,7 +105,19 @@ class _Writer:
         outputs = objects(self._image, row)
         for file in kept:
             output = _output_of(file, len(files), outputs)
+            if not outputs and self._commands.is_done_elsewhere(row):
+                output = self._told_output(command, file)
             yield self._entry(command, named, file, output)
+
+    def _told_output(self, command: Command, file: bytes) -> bytes | None:
+        """Return the output that a command names, or by default has, without a trace of it."""
+        invocation = read_invocation(command.tool, command.words)
+        suffix = None if invocation is None else SUFFIXES.get(invocation.step)
+        if invocation is None or suffix is None:
+            return None
+        default = _stem(file).rpartition(b"/")[2] + suffix
+        name = invocation.outputs[-1] if invocation.outputs else default
+        return self._commands.files.resolve(join(command.cwd, name))
 
     def _entry(
         self, command: Command, named: list[tuple[int, bytes]], file: bytes, output: bytes | None

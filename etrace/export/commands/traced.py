@@ -72,6 +72,15 @@ class Commands:
             execution = self._executions["parent"][execution]
         return self._command(self._outermost(execution, self._is_launcher))
 
+    def is_done_elsewhere(self, row: int) -> bool:
+        """Whether a launcher had the source compiled by a server that this build did not start.
+
+        Then what was compiled is known by its command alone. It ended well.
+        """
+        execution = self.image["compilations"]["execution"][row]
+        status = self._executions["status"][execution]
+        return self._is_launcher(execution) and status in (0, NONE)
+
     def of_link(self, execution: int) -> Command:
         """Return the command that made the linker or archiver run, or its own."""
         return self._command(self._outermost(execution, self._is_starter))
