@@ -48,6 +48,9 @@ export function failureList(d, details) {
   });
 }
 
+// the end of a path says more than its begin
+const ending = (text, most = 20) => text.length > most ? `\u2026${text.slice(1 - most)}` : text;
+
 export function commandTable(d, details) {
   const columns = [
     { name: "command", width: 230, value: i => d.text(d.label[i]), text: i => d.text(d.label[i]) },
@@ -58,7 +61,7 @@ export function commandTable(d, details) {
     { name: "start", width: 90, number: true, value: i => d.start[i], text: i => time(d.start[i]) },
     { name: "status", width: 70, number: true, value: i => d.status[i], text: i => d.status[i] < 0 ? "-" : String(d.status[i]) },
     { name: "class", width: 90, value: i => d.class[i], text: i => d.meta.classes[d.class[i]] },
-    ...(d.target ? [{ name: "target", width: 140, value: i => d.text(d.target[i]), text: i => d.text(d.target[i]) }] : []),
+    ...(d.target ? [{ name: "target", width: 190, value: i => d.text(d.target[i]), text: i => ending(d.text(d.target[i])) }] : []),
     { name: "arguments", width: 560, grow: true, value: i => d.commandLine(i), text: i => d.commandLine(i).slice(0, 400) },
   ];
   const table = new Table("commands", d.n, columns, i => details.select(i));
