@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of `etrace critical-path --what-if --jobs` against reruns of the Lua build.
+"""Predictions of `etrace critical-path --what-if --jobs` against reruns of builds.
 
-Another number of jobs, and a compiler behind a wrapper that sleeps twice as long. Both builds are
-traced, so the tracer's own cost is in both. The figure needs a quiet machine with a processor for
-each job.
+Another number of jobs, and a compiler behind a wrapper that sleeps twice as long. All builds are
+traced, so the tracer's own cost is in all. After a build that only warms caches up, the builds take
+turns, N_ROUNDS times; the figures are medians, and the spread is from the least to the most in
+parts of the median. They need a quiet machine with a processor for each job. Names of packages of
+PACKAGES in ETRACE_BENCH_PACKAGES choose some.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,17 +24,32 @@ import sources
 from parser import verdict
 
 from etrace.nfsdb.store import open_database
-from etrace.timing.what_if import predict
+from etrace.timing.what_if import Prediction, predict
 
 PROGRAMS = Path(sys.executable).parent
 WRAPPER = '#!/bin/sh\nsleep {seconds}\nexec gcc "$@"\n'
 SLEEP = 0.1
 MAX_ERROR_PERCENT = 10.0
+N_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What is built: a source package of Debian, in `folder` of its tree after `prepare`.
+
+    `cc` is what the wrapper of gcc is followed by.
+    """
+
+    source: str
+    prepare: str = "./configure -q"
+    folder: str = "."
+    goals: tuple[str, ...] = ()
+    cc: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One way to build Lua: how many jobs, and how long the wrapper of gcc sleeps (0: none)."""
+    """One way to build: how many jobs, and how long the wrapper of gcc sleeps (0: none)."""
 
     name: str
     n_jobs: int
@@ -46,8 +65,14 @@ class Question:
     factors: Mapping[str, float]
 
 
+PACKAGES = (
+    Package("lua5.4", prepare=":", goals=("linux",), cc=" -std=gnu99"),
+    Package("bash"),
+    Package("tcl8.6", folder="unix"),
+)
 ONE, TWO = Build("make -j1", 1), Build("make -j2", 2)
 SHORT, LONG = Build("wrapped, -j2", 2, SLEEP), Build("sleeping twice, -j2", 2, 2 * SLEEP)
+BUILDS = (ONE, TWO, SHORT, LONG)
 QUESTIONS = (
     Question(ONE, TWO, {}),
     Question(TWO, ONE, {}),
@@ -55,33 +80,47 @@ QUESTIONS = (
 )
 
 
-def trace(build: Build, lua: Path, scratch: Path) -> Path:
-    """Build Lua once, traced; returns the directory of the database."""
-    tree, database = scratch / "tree", scratch / build.name.replace(" ", "_")
-    shutil.rmtree(tree, ignore_errors=True)
-    shutil.copytree(lua, tree, symlinks=True)
-    database.mkdir()
-    words = [f"-j{build.n_jobs}", "linux"]
-    if build.sleep:
-        wrapper = scratch / "gcc-wrapper"
-        wrapper.write_text(WRAPPER.format(seconds=build.sleep))
+class Bench:
+    """A package that is configured once, and built many times from a copy at one place."""
+
+    def __init__(self, package: Package, scratch: Path) -> None:
+        self.package, self.scratch = package, scratch
+        self.tree, self.ready = scratch / "tree", scratch / "ready"
+        sources.fetch(package.source, scratch / "src").rename(self.tree)
+        self._run(["sh", "-c", package.prepare])
+        shutil.copytree(self.tree, self.ready, symlinks=True)
+
+    def _run(self, words: Sequence[str | Path]) -> None:
+        where = self.tree / self.package.folder
+        subprocess.run(words, cwd=where, check=True, capture_output=True)
+
+    def trace(self, build: Build, number: int) -> Path:
+        """Build once, traced; return the directory of the database."""
+        shutil.rmtree(self.tree)
+        shutil.copytree(self.ready, self.tree, symlinks=True)
+        database = self.scratch / f"{build.name}-{number}".replace(" ", "_")
+        database.mkdir()
+        words = [f"-j{build.n_jobs}", *self.package.goals]
+        if build.sleep:
+            words.append(f"CC={self._wrapper(build.sleep)}{self.package.cc}")
+        self._run([PROGRAMS / "etrace", "run", "-q", "-o", database, "--", "make", "-s", *words])
+        self._run([PROGRAMS / "cas", "parse", "-q", "--dbdir", database, database / ".nfsdb"])
+        return database
+
+    def _wrapper(self, seconds: float) -> Path:
+        wrapper = self.scratch / "gcc-wrapper"
+        wrapper.write_text(WRAPPER.format(seconds=seconds))
         wrapper.chmod(0o755)
-        words.append(f"CC={wrapper} -std=gnu99")
-    run: list[str | Path] = [
-        PROGRAMS / "etrace",
-        "run",
-        "-q",
-        "-o",
-        database,
-        "--",
-        "make",
-        "-s",
-        *words,
-    ]
-    subprocess.run(run, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run([PROGRAMS / "cas", "parse", "-q", "--dbdir", database, database / ".nfsdb"],
-                   check=True)  # fmt: skip
-    return database
+        return wrapper
+
+    def traces(self) -> dict[Build, list[Path]]:
+        """Return the databases of all builds."""
+        self.trace(TWO, 0)
+        found: dict[Build, list[Path]] = {build: [] for build in BUILDS}
+        for number in range(1, N_ROUNDS + 1):
+            for build in BUILDS:
+                found[build].append(self.trace(build, number))
+        return found
 
 
 def elapsed(database: Path) -> float:
@@ -91,24 +130,44 @@ def elapsed(database: Path) -> float:
     return float(max(ends)) / 1e9
 
 
+def _spread(values: Sequence[float]) -> str:
+    return f"{100 * (max(values) - min(values)) / statistics.median(values):.0f} %"
+
+
+def _free(found: Sequence[Prediction]) -> str:
+    known = [each.free_ns for each in found if each.free_ns is not None]
+    return f"{statistics.median(known) / 1e9:.2f}" if known else "-"
+
+
+def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float]]:
+    """Yield a row of the table and the error in percent, for each question."""
+    for question in QUESTIONS:
+        known = [open_database(each) for each in traces[question.known]]
+        found = [predict(image, question.factors, question.asked.n_jobs) for image in known]
+        predicted = [each.ordered_ns / 1e9 for each in found]
+        measured = [elapsed(each) for each in traces[question.asked]]
+        median = statistics.median(measured)
+        error = 100 * (statistics.median(predicted) / median - 1)
+        yield (
+            f"{question.known.name} | {question.asked.name} | {statistics.median(predicted):.2f} "
+            f"({_spread(predicted)}) | {_free(found)} | {median:.2f} ({_spread(measured)}) "
+            f"| {error:+.1f} %",
+            error,
+        )
+
+
 def main() -> None:
     """Print predicted and measured times."""
-    print("### predictions for Lua")
-    print("| from | to | predicted s | by dependencies s | measured s | error |")
-    print("|---|---|---|---|---|---|")
-    worst = 0.0
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        lua = sources.fetch("lua5.4", scratch / "src")
-        builds = {b.name: b for q in QUESTIONS for b in (q.known, q.asked)}.values()
-        found = {build: trace(build, lua, scratch) for build in builds}
-        for question in QUESTIONS:
-            image = open_database(found[question.known])
-            it = predict(image, question.factors, question.asked.n_jobs)
-            measured = elapsed(found[question.asked])
-            error = 100 * (it.ordered_ns / 1e9 / measured - 1)
-            worst = max(worst, abs(error))
-            free = "-" if it.free_ns is None else f"{it.free_ns / 1e9:.2f}"
-            print(f"| {question.known.name} | {question.asked.name} | {it.ordered_ns / 1e9:.2f} "
-                  f"| {free} | {measured:.2f} | {error:+.1f} % |")  # fmt: skip
+    print(f"### predictions, medians of {N_ROUNDS}")
+    print("| package | from | to | predicted s (spread) | by dependencies s "
+          "| measured s (spread) | error |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|")
+    worst, chosen = 0.0, os.environ.get("ETRACE_BENCH_PACKAGES", "").split()
+    for package in PACKAGES:
+        if chosen and package.source not in chosen:
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            for row, error in answers(Bench(package, Path(name)).traces()):
+                print(f"| {package.source} | {row} |", flush=True)
+                worst = max(worst, abs(error))
     print("\n" + verdict("error in %", worst, MAX_ERROR_PERCENT, at_most=True) + "\n")

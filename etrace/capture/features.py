@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LIBEXEC = os.path.join(os.path.dirname(os.path.realpath(etrace.__file__)), "libexec")  # noqa: PTH118, PTH120
 REBUILD = "then build etrace again (make build, or pip install --force-reinstall)"
 ANALYTICS = ("duckdb", "pyarrow")
+WEB = ("starlette", "uvicorn")
 
 
 class Feature:
@@ -95,8 +96,30 @@ def analytics() -> Feature:
     )
 
 
+def perfetto() -> Feature:
+    """Whether the package of the extra is installed; it is not imported."""
+    return Feature(
+        "perfetto",
+        "etrace timeline --to perfetto (package perfetto)",
+        "pip install 'etrace[perfetto]'",
+        is_here=_finds_package("perfetto"),
+        native=False,
+    )
+
+
+def web() -> Feature:
+    """Whether both packages of the extra are installed; neither is imported."""
+    return Feature(
+        "web",
+        "etrace serve (packages starlette and uvicorn)",
+        "pip install 'etrace[web]', or apt-get install python3-starlette python3-uvicorn",
+        is_here=all(_finds_package(name) for name in WEB),
+        native=False,
+    )
+
+
 FEATURES: tuple[Callable[[], Feature], ...] = (
-    collector_zstd, gcc_plugin, preload_narrow, zstd_command, analytics,
+    collector_zstd, gcc_plugin, preload_narrow, zstd_command, analytics, perfetto, web,
 )  # fmt: skip
 
 

@@ -84,8 +84,9 @@ def top_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(
-        parser, "collector_zstd", "gcc_plugin", "preload_narrow", "zstd_command", "analytics"
-    )
+        parser, "collector_zstd", "gcc_plugin", "preload_narrow", "zstd_command", "analytics",
+        "perfetto", "web",
+    )  # fmt: skip
     parser.add_argument("command", metavar="COMMAND", help=argparse.SUPPRESS)
     return parser
 

@@ -90,9 +90,11 @@ def title(image: Image) -> str:
     return shown(root.rstrip(b"/").rpartition(b"/")[2]) or "build"
 
 
-def render(image: Image) -> str:
-    """Return the page."""
+def render(image: Image, first: str | None = None) -> str:
+    """Return the page; `first` is the id of the part to begin with, by default the usual order."""
     script, style, packed = _script(), "\n" + _web("style.css"), pack(image)
+    if first is not None:
+        packed.meta["first"] = first
     values = {
         "policy": (
             f"default-src 'none'; script-src 'sha256-{_hash(script)}'; "

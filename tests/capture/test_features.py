@@ -59,5 +59,7 @@ def test_a_build_with_everything_says_nothing(
 def test_programs_and_packages_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(features, "ANALYTICS", ("etrace", "no_such_package"))
-    shown = features.version("x", features.zstd_command, features.analytics)
-    assert shown == f"x {__version__}, zstd command: no, analytics: no"
+    monkeypatch.setattr(features, "WEB", ("etrace",))
+    finders = (features.zstd_command, features.analytics, features.web)
+    shown = features.version("x", *finders)
+    assert shown == f"x {__version__}, zstd command: no, analytics: no, web: yes"

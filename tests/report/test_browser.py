@@ -268,11 +268,16 @@ def test_a_build_without_targets_has_no_such_colour(shown: Page) -> None:
     assert "target" not in shown.run(f"Object.keys({R}.timeline.choices())")
 
 
-def test_a_failed_build_begins_with_the_command_that_failed(page: Page, tmp_path: Path) -> None:
+def failed_build(where: Path) -> None:
+    """Write the database of a build that failed."""
     make, cc = (n << 22 | n for n in (1, 2))
     trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make"])
     trace.fork(make, cc).exec(cc, "/usr/bin/cc", ["cc", "-c", EVIL]).open(cc, f"/src/{EVIL}")
-    told_database(tmp_path, trace.exit(cc, 1).exit(make, 2).trace())
+    told_database(where, trace.exit(cc, 1).exit(make, 2).trace())
+
+
+def test_a_failed_build_begins_with_the_command_that_failed(page: Page, tmp_path: Path) -> None:
+    failed_build(tmp_path)
     assert etrace(["report", "-o", str(tmp_path / "b.html"), str(tmp_path)]) == 0
     page.messages.clear()
     page.open(tmp_path / "b.html", dark=True)
@@ -295,3 +300,19 @@ def test_a_browser_that_cannot_inflate_shows_plain_tables(page: Page, lua: Path)
         assert "DecompressionStream" in page.run("document.querySelector('.bad').textContent")
     finally:
         page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+
+
+def test_the_timeline_as_html_is_the_page_with_its_timeline_first(
+    page: Page, tmp_path: Path
+) -> None:
+    failed_build(tmp_path)
+    target = tmp_path / "timeline.html"
+    assert etrace(["timeline", "--to", "html", "-o", str(target), str(tmp_path)]) == 0
+    page.open(target)
+    assert page.run("document.querySelector('main section').id") == "timeline"
+    assert page.run("document.querySelector('nav a').getAttribute('href')") == "#timeline"
+    assert page.run("document.querySelector('#failures') !== null") is True
+
+
+def test_the_timeline_as_html_has_no_lanes_to_choose(tmp_path: Path) -> None:
+    assert etrace(["timeline", "--to", "html", "--lanes", "packed", str(tmp_path)]) == 2

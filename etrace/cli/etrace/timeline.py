@@ -21,6 +21,7 @@ from etrace.timeline.time_trace import TimeTraces
 from etrace.timeline.xray_calls import XRayCalls
 
 WRITERS = {"chrome": chrome.write, "perfetto": perfetto.write}
+HTML = "html"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -30,14 +31,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "place", metavar="DIR", nargs="?", type=Path, help="the same as --dbdir DIR"
     )
     parser.add_argument(
-        "--to", choices=sorted(WRITERS), default="chrome",
+        "--to", choices=sorted((*WRITERS, HTML)), default="chrome",
         help="format: chrome is JSON, which Perfetto, chrome://tracing and speedscope read; "
-        "perfetto is Perfetto's own, smaller, and needs the extra perfetto (default: %(default)s)",
+        "perfetto is Perfetto's own, smaller, and needs the extra perfetto; html is the page of etrace "
+        "report with its timeline first (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--lanes", choices=[each.value for each in Lanes], default=Lanes.TREE.value,
+        "--lanes", choices=[each.value for each in Lanes],
         help="tree: each execution inside the one that started it; packed: only executions that "
-        "start no others, on as few lanes as possible (default: %(default)s)",
+        "start no others, on as few lanes as possible (default: tree)",
     )  # fmt: skip
     parser.add_argument(
         "--xray", action="append", default=[], metavar="LOG",
@@ -62,13 +64,28 @@ def _calls(image: Image, args: argparse.Namespace) -> XRayCalls:
     return calls
 
 
+def _write_page(image: Image, output: Path | None) -> int:
+    from etrace.report.page import render
+
+    text = render(image, first="timeline").encode()
+    with opened(output, image.path) as stream:
+        stream.write(text)
+    return 0
+
+
 def run(args: argparse.Namespace) -> int:
     """Run `etrace timeline`."""
     if args.place is not None and args.database is not None:
         raise UsageError("two databases are given", "leave out DIR or --dbdir")
+    if args.to == HTML and (args.lanes or args.xray or args.maps):
+        raise UsageError(
+            "the page has lanes of its own and no calls", "leave out --lanes, --xray and -m"
+        )
     image = open_database(args.place or args.database)
+    if args.to == HTML:
+        return _write_page(image, args.output)
     calls, phases = _calls(image, args), TimeTraces(image)
-    found = slices(image, Lanes(args.lanes), lambda row: chain(phases(row), calls(row)))
+    found = slices(image, Lanes(args.lanes or Lanes.TREE), lambda row: chain(phases(row), calls(row)))
     with opened(args.output, image.path) as stream:
         WRITERS[args.to](stream, found, counters(image))
     return 0

@@ -86,6 +86,8 @@ function build(data) {
     observer.disconnect();
     if (neighbours.file < 0) neighbours.show(first.file);
   }).observe(neighbourPart);
+  const opening = parts.findIndex(part => part.id === data.meta.first);
+  if (opening > 0) parts.unshift(...parts.splice(opening, 1));
   const links = parts.map(part => el("a", { href: `#${part.id}` }, part.querySelector("h2").textContent));
   app.append(el("h1", {}, data.meta.title), figures(data), ...remarks(data), el("nav", { "aria-label": "parts of the page" }, ...links), el("main", {}, ...parts),
     el("p", { class: "remark" }, `Made by etrace ${data.meta.version}. The page holds command lines and names of files of the build, and the environment of commands that failed it.`), details.box);
