@@ -148,12 +148,15 @@ def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float
         measured = [elapsed(each) for each in traces[question.asked]]
         median = statistics.median(measured)
         error = 100 * (statistics.median(predicted) / median - 1)
-        yield (
-            f"{question.known.name} | {question.asked.name} | {statistics.median(predicted):.2f} "
-            f"({_spread(predicted)}) | {_free(found)} | {median:.2f} ({_spread(measured)}) "
-            f"| {error:+.1f} %",
-            error,
+        cells = (
+            question.known.name,
+            question.asked.name,
+            f"{statistics.median(predicted):.2f} ({_spread(predicted)})",
+            _free(found),
+            f"{median:.2f} ({_spread(measured)})",
+            f"{error:+.1f} %",
         )
+        yield " | ".join(cells), error
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and texts -> the data block of the page: typed arrays, deflated, as base64.
+"""Columns and texts -> the data block of the page: typed arrays, deflated; in a file as base64.
 
 Layout before compression: the length of a JSON header (u32), the header, then the columns, each at
 a multiple of 8 bytes from the start of the data. `web/data.js` reads it. Texts are in one column of
@@ -60,6 +60,10 @@ class Pack:
         self._columns[name] = (TYPES["B"], data, len(data))
 
     def encode(self) -> str:
+        """Return the data block as text."""
+        return base64.b64encode(self.deflated()).decode()
+
+    def deflated(self) -> bytes:
         """Return the data block."""
         self._add_texts()
         places: dict[str, tuple[str, int, int]] = {}
@@ -68,9 +72,7 @@ class Pack:
             body += bytes(-len(body) % ALIGNMENT)
             places[name] = (kind, len(body), length)
             body += data
-        return base64.b64encode(
-            zlib.compress(_with_header(self.meta, places, bytes(body)), 6)
-        ).decode()
+        return zlib.compress(_with_header(self.meta, places, bytes(body)), 6)
 
     def _add_texts(self) -> None:
         start, whole = array("I", [0]), bytearray()

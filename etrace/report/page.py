@@ -36,10 +36,20 @@ def _web(name: str) -> str:
     return files("etrace.report").joinpath("web", name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
+def script() -> str:
     """Return all scripts as one: imports are lines of their own, and no name is used twice."""
     parts = (_web(f"{name}.js") for name in SCRIPTS)
     return '\n"use strict";\n' + "".join(_EXPORT.sub("", _IMPORT.sub("", part)) for part in parts)
+
+
+def style() -> str:
+    """Return the style sheet."""
+    return "\n" + _web("style.css")
+
+
+def served() -> str:
+    """Return the page of a server, which asks for its script, style and data."""
+    return _web("served.html")
 
 
 def _hash(text: str) -> str:
@@ -92,16 +102,16 @@ def title(image: Image) -> str:
 
 def render(image: Image, first: str | None = None) -> str:
     """Return the page; `first` is the id of the part to begin with, by default the usual order."""
-    script, style, packed = _script(), "\n" + _web("style.css"), pack(image)
+    code, look, packed = script(), style(), pack(image)
     if first is not None:
         packed.meta["first"] = first
     values = {
         "policy": (
-            f"default-src 'none'; script-src 'sha256-{_hash(script)}'; "
-            f"style-src 'sha256-{_hash(style)}'; base-uri 'none'; form-action 'none'"
+            f"default-src 'none'; script-src 'sha256-{_hash(code)}'; "
+            f"style-src 'sha256-{_hash(look)}'; base-uri 'none'; form-action 'none'"
         ),
-        "style": style,
-        "script": script,
+        "style": look,
+        "script": code,
         "plain": plain_tables(packed.meta["title"], image),
         "data": packed.encode(),
     }

@@ -43,9 +43,8 @@ def test_each_owner_has_the_paths_of_its_executions_once(
     found = owned_paths(tables, array("i", owner), N_OWNERS, left_out)
     for number, counts in enumerate(expected):
         span = slice(found.start[number], found.start[number + 1])
-        assert list(zip(found.path[span], found.n_opens[span], strict=True)) == sorted(
-            counts.items()
-        )
+        pairs = zip(found.path[span], found.n_opens[span], strict=True)
+        assert list(pairs) == sorted(counts.items())
     assert len(found.path) == len(found.n_opens) == found.start[N_OWNERS]
 
 

@@ -40,7 +40,7 @@ def test_nothing_of_a_build_is_shown_without_the_token(server: Server, address: 
 
 
 def test_what_is_public_is_the_same_for_every_build(server: Server) -> None:
-    for address in ("/", "/page.js", "/page.css", "/openapi.json"):
+    for address in ("/", "/page.js", "/report", "/report.js", "/report.css", "/openapi.json"):
         answer = server.ask(address, {})
         assert answer.status == 200
         assert "set-cookie" not in answer.headers
@@ -108,7 +108,7 @@ def image(tmp_path: Path) -> Image:
 
 
 def ask(image: Image, words: list[str], limits: worker.Limits = worker.Limits()) -> bytes:  # noqa: B008
-    return asyncio.run(worker.answer(image, words, limits))
+    return asyncio.run(worker.answer(worker.query(image, words), limits))
 
 
 def replaced(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:

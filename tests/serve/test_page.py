@@ -72,3 +72,38 @@ def test_without_the_token_it_says_what_to_open(page: Page, server: Server) -> N
     page.run("sessionStorage.clear()")
     page.call("Page.navigate", url=f"http://127.0.0.1:{server.port}/?again")
     assert "the token is missing or wrong" in page.run(ANSWERED)
+
+
+#: waits until the report is drawn, or says why not
+DRAWN = """new Promise(done => {
+  const look = () => {
+    const bad = document.querySelector(".bad")?.textContent;
+    globalThis.etraceReport ? done("drawn") : bad ? done(bad) : setTimeout(look, 20);
+  };
+  look();
+})"""
+
+
+def test_the_report_of_a_build_is_drawn_from_the_server(page: Page, server: Server) -> None:
+    opened(page, server)
+    page.messages.clear()
+    page.call("Page.navigate", url=page.run("document.getElementById('report').href"))
+    assert page.run(f"document.readyState === 'complete' ? {DRAWN} : new Promise(done => "
+                    f"addEventListener('load', () => done({DRAWN})))") == "drawn"  # fmt: skip
+    assert page.run("location.pathname + location.search") == "/report?build=build"
+    assert page.run("[...document.querySelectorAll('main > section')].map(each => each.id)") == [
+        "timeline", "flame", "commands", "modules", "headers", "neighbours"
+    ]  # fmt: skip
+    n_commands = server.query("commands", count="true").value["count"]
+    assert page.run("etraceReport.data.n") == n_commands
+    assert page.messages == []
+
+
+def test_the_data_of_a_report_are_for_those_with_the_token(server: Server) -> None:
+    address = "/api/v1/databases/build/report"
+    assert server.ask(address, {}).status == 401
+    answers = [server.ask(address) for _ in range(2)]
+    assert [each.status for each in answers] == [200, 200]
+    assert answers[0].body == answers[1].body
+    assert answers[0].headers["content-type"] == "application/octet-stream"
+    assert server.ask("/api/v1/databases/other/report").status == 404

@@ -33,8 +33,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", choices=sorted((*WRITERS, HTML)), default="chrome",
         help="format: chrome is JSON, which Perfetto, chrome://tracing and speedscope read; "
-        "perfetto is Perfetto's own, smaller, and needs the extra perfetto; html is the page of etrace "
-        "report with its timeline first (default: %(default)s)",
+        "perfetto is Perfetto's own, smaller, and needs the extra perfetto; html is the page of "
+        "etrace report with its timeline first (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--lanes", choices=[each.value for each in Lanes],
@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
     if args.to == HTML:
         return _write_page(image, args.output)
     calls, phases = _calls(image, args), TimeTraces(image)
-    found = slices(image, Lanes(args.lanes or Lanes.TREE), lambda row: chain(phases(row), calls(row)))
+    lanes = Lanes(args.lanes or Lanes.TREE)
+    found = slices(image, lanes, lambda row: chain(phases(row), calls(row)))
     with opened(args.output, image.path) as stream:
         WRITERS[args.to](stream, found, counters(image))
     return 0

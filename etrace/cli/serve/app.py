@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,14 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+FILES = (
+    ("/", page.html, "text/html"),
+    ("/page.js", page.script, "text/javascript"),
+    ("/page.css", page.style, "text/css"),
+    ("/report", page.report_html, "text/html"),
+    ("/report.js", page.report_script, "text/javascript"),
+    ("/report.css", page.report_style, "text/css"),
+)
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -56,20 +64,33 @@ class Server:
     limits: worker.Limits = field(default_factory=worker.Limits)
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RUNNING))
     _waiting: int = 0
+    _reports: dict[str, bytes] = field(default_factory=dict)
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
         return Starlette(
             routes=[
-                self._route("/", self._page, is_public=True),
-                self._route("/page.js", self._script, is_public=True),
-                self._route("/page.css", self._style, is_public=True),
+                *self._files(),
                 self._route("/openapi.json", self._document, is_public=True),
                 self._route("/api/v1/databases", self._databases),
+                self._route("/api/v1/databases/{database}/report", self._report),
                 self._route("/api/v1/databases/{database}/{query}", self._query),
             ],
             exception_handlers={404: _not_found, 405: _not_found},
         )
+
+    def _files(self) -> Iterator[Route]:
+        """Yield the routes of the pages and what they consist of."""
+        for path, content, media_type in FILES:
+
+            async def file(
+                _request: Request,
+                content: Callable[[], bytes] = content,
+                media_type: str = media_type,
+            ) -> Response:
+                return Response(content(), media_type=media_type)
+
+            yield self._route(path, file, is_public=True)
 
     def _route(self, path: str, handler: Handler, *, is_public: bool = False) -> Route:
         """Route to a handler; a public one tells nothing of a build."""
@@ -96,15 +117,6 @@ class Server:
 
     # ---- what is answered ----
 
-    async def _page(self, _request: Request) -> Response:
-        return Response(page.html(), media_type="text/html")
-
-    async def _script(self, _request: Request) -> Response:
-        return Response(page.script(), media_type="text/javascript")
-
-    async def _style(self, _request: Request) -> Response:
-        return Response(page.style(), media_type="text/css")
-
     async def _document(self, _request: Request) -> Response:
         return _json(openapi.document())
 
@@ -120,28 +132,35 @@ class Server:
         ]
         return _json({"databases": listed})
 
-    async def _query(self, request: Request) -> Response:
+    def _image(self, request: Request) -> Image:
         image = self.images.get(request.path_params["database"])
+        if image is None:
+            raise _RefusedError(404, "no such database", "see /openapi.json")
+        return image
+
+    async def _query(self, request: Request) -> Response:
+        image = self._image(request)
         endpoint = endpoints().get(request.path_params["query"])
-        if image is None or endpoint is None:
-            what = "database" if image is None else "query"
-            raise _RefusedError(404, f"no such {what}", "see /openapi.json")
-        try:
+        if endpoint is None:
+            raise _RefusedError(404, "no such query", "see /openapi.json")
+        with _told():
             words = words_of(endpoint, request.query_params.multi_items())
-            body = await self._answered(request, image, [endpoint.name, *words])
-        except worker.TooLargeError as error:
-            raise _RefusedError(413, error.message, error.hint) from None
-        except worker.TooLongError as error:
-            raise _RefusedError(503, error.message, error.hint) from None
-        except EtraceError as error:
-            raise _RefusedError(400, error.message, error.hint) from None
+            body = await self._answered(request, worker.query(image, [endpoint.name, *words]))
         return Response(body, media_type="application/json")
 
-    async def _answered(self, request: Request, image: Image, words: list[str]) -> bytes:
+    async def _report(self, request: Request) -> Response:
+        """Return the data of the report; they are made once."""
+        image, name = self._image(request), request.path_params["database"]
+        if name not in self._reports:
+            with _told():
+                self._reports[name] = await self._answered(request, worker.report(image))
+        return Response(self._reports[name], media_type="application/octet-stream")
+
+    async def _answered(self, request: Request, question: worker.Question) -> bytes:
         """Return the answer when its turn comes; end it when nobody waits for it any more."""
         if self._waiting >= WAITING:
             raise _RefusedError(503, "too many questions at once", "ask again in a moment")
-        asking = asyncio.create_task(self._in_turn(image, words))
+        asking = asyncio.create_task(self._in_turn(question))
         leaving = asyncio.create_task(_gone(request))
         try:
             await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -154,16 +173,29 @@ class Server:
             with contextlib.suppress(asyncio.CancelledError, EtraceError):
                 await asking
 
-    async def _in_turn(self, image: Image, words: list[str]) -> bytes:
+    async def _in_turn(self, question: worker.Question) -> bytes:
         self._waiting += 1
         try:
             await self._turns.acquire()
         finally:
             self._waiting -= 1
         try:
-            return await worker.answer(image, words, self.limits)
+            return await worker.answer(question, self.limits)
         finally:
             self._turns.release()
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Tell the client what was wrong with its question."""
+    try:
+        yield
+    except worker.TooLargeError as error:
+        raise _RefusedError(413, error.message, error.hint) from None
+    except worker.TooLongError as error:
+        raise _RefusedError(503, error.message, error.hint) from None
+    except EtraceError as error:
+        raise _RefusedError(400, error.message, error.hint) from None
 
 
 async def _gone(request: Request) -> None:

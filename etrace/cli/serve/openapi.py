@@ -63,6 +63,7 @@ def document() -> Document:
         "security": [{"token": []}],
         "paths": {
             "/api/v1/databases": {"get": _listing()},
+            "/api/v1/databases/{database}/report": {"get": _report()},
             **{f"/api/v1/databases/{{database}}/{q.name}": {"get": _query(q)} for q in queries},
         },
     }
@@ -74,6 +75,18 @@ def _listing() -> Document:
         "operationId": "databases",
         "summary": "the databases of this server",
         "responses": {"200": _content("their names and counts", schema), **_errors("401")},
+    }
+
+
+def _report() -> Document:
+    return {
+        "operationId": "report",
+        "summary": "the data that the page /report?build=NAME draws: deflated columns",
+        "parameters": [DATABASE],
+        "responses": {
+            "200": {"description": "the data", "content": {"application/octet-stream": {}}},
+            **_errors("401", "404", "413", "503"),
+        },
     }
 
 

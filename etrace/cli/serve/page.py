@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the server: its files in `web/`, which ask the API as any program does."""
+"""The pages of the server, which ask the API as any program does.
+
+The page of queries is in `web/`; that of the report is etrace/report's.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+
+from etrace.report import page as report
 
 FOLDER = Path(__file__).with_name("web")
 
@@ -27,3 +32,21 @@ def script() -> bytes:
 def style() -> bytes:
     """Return its style sheet."""
     return _read("page.css")
+
+
+@cache
+def report_html() -> bytes:
+    """Return the page of a report."""
+    return report.served().encode()
+
+
+@cache
+def report_script() -> bytes:
+    """Return what it runs."""
+    return report.script().encode()
+
+
+@cache
+def report_style() -> bytes:
+    """Return its style sheet."""
+    return report.style().encode()

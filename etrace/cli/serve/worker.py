@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One question, answered by `cas` in a forked process: it can be killed, and has limits.
+"""One question, answered in a forked process: it can be killed, and has limits.
 
 The process has the image mapped already. It has no descriptor of the server, may not write files,
 opens none but Python's own modules, and ends by a signal when it takes too long.
@@ -16,9 +16,9 @@ import resource
 import signal
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import libetrace
@@ -26,6 +26,7 @@ import libetrace
 import etrace
 from etrace.cli.cas import program
 from etrace.errors import EtraceError
+from etrace.report import page
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
@@ -53,13 +54,27 @@ class TooLongError(EtraceError):
     """The answer takes more time or memory than it may."""
 
 
-async def answer(image: Image, words: Sequence[str], limits: Limits) -> bytes:
-    """Return what `cas WORDS --json` prints. EtraceError; cancellation kills the process."""
+#: prints the answer; returns the exit status
+Question = Callable[[], int]
+
+
+def query(image: Image, words: Sequence[str]) -> Question:
+    """Return the question that `cas WORDS --json` answers."""
+    return partial(_run, lambda: program.run_query([*words, "--json"], image))
+
+
+def report(image: Image) -> Question:
+    """Return the question for the data of a report."""
+    return partial(_run, lambda: _write_report(image))
+
+
+async def answer(question: Question, limits: Limits) -> bytes:
+    """Return what a question prints. EtraceError; cancellation kills the process."""
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_query(image, words, limits, out_write, err_write)
+        _become_query(question, limits, out_write, err_write)
     os.close(out_write)
     os.close(err_write)
     try:
@@ -118,14 +133,12 @@ async def _read(fd: int, limit: int) -> bytes:
 # ---- in the process ----
 
 
-def _become_query(
-    image: Image, words: Sequence[str], limits: Limits, out: int, err: int
-) -> NoReturn:
+def _become_query(question: Question, limits: Limits, out: int, err: int) -> NoReturn:
     """Answer and end this process."""
     status = 1
     try:
         _restrict(limits, out, err)
-        status = _run(image, words)
+        status = question()
         sys.stdout.flush()
     except SystemExit as end:  # argparse has said what is wrong
         status = end.code if isinstance(end.code, int) else 1
@@ -192,10 +205,12 @@ def _modules() -> tuple[str, ...]:
     return tuple(os.path.realpath(each) + "/" for each in (*own, *python))
 
 
-def _run(image: Image, words: Sequence[str]) -> int:
+def _run(body: Callable[[], int]) -> int:
     from etrace.cli.ending import guarded
 
-    def body() -> int:
-        return program.run_query([*words, "--json"], image)
-
     return guarded("cas", body)
+
+
+def _write_report(image: Image) -> int:
+    sys.stdout.buffer.write(page.pack(image).deflated())
+    return 0

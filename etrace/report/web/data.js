@@ -15,8 +15,27 @@ async function inflate(bytes) {
   return new Response(stream).arrayBuffer();
 }
 
-export async function openData(base64) {
-  const buffer = await inflate(bytesOf(base64));
+// the data block of the page, or that of a build on the server of the page
+export async function loadData() {
+  const block = document.getElementById("data");
+  return openData(block ? bytesOf(block.textContent) : await download());
+}
+
+async function download() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token"), build = new URLSearchParams(location.search).get("build");
+  if (given) {
+    sessionStorage.setItem("token", given);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+  const headers = { Authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}` };
+  const response = await fetch(`/api/v1/databases/${encodeURIComponent(build)}/report`, { headers });
+  if (response.ok) return response.arrayBuffer();
+  const { error, hint } = await response.json();
+  throw new Error([error, hint].filter(Boolean).join(". "));
+}
+
+async function openData(bytes) {
+  const buffer = await inflate(bytes);
   const length = new DataView(buffer).getUint32(0, true), start = 4 + length;
   const { meta, columns } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   const column = name => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the page together once the data is there.
-import { openData } from "./data.js";
+import { loadData } from "./data.js";
 import { Details } from "./details.js";
 import { Flame } from "./flame.js";
 import { Neighbours } from "./neighbours.js";
@@ -97,7 +97,7 @@ function build(data) {
 }
 
 try {
-  build(await openData(document.getElementById("data").textContent));
+  build(await loadData());
 } catch (error) {
-  document.getElementById("plain").prepend(el("p", { class: "remark bad" }, `The page shows plain tables only, because its data could not be opened: ${error}`));
+  document.getElementById("plain").prepend(el("p", { class: "remark bad" }, `The page shows no more than this, because its data could not be opened: ${error}`));
 }

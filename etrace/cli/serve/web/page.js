@@ -4,6 +4,7 @@
 
 const at = (id) => document.getElementById(id);
 const PREFIX = "/api/v1/databases/{database}/";
+const REPORT = `${PREFIX}report`;
 const OFTEN = ["path", "binary", "pid", "filter", "command-filter"];
 const PAGE = "page";
 const ROWS = 200;
@@ -159,11 +160,15 @@ const turn = (by) => {
   ask();
 };
 
+const showReport = () => {
+  at("report").href = `report?build=${encodeURIComponent(at("database").value)}`;
+};
+
 const start = async () => {
   const description = await getJson("/openapi.json");
   const { databases } = await getJson("/api/v1/databases");
   for (const [path, { get }] of Object.entries(description.paths)) {
-    if (path.startsWith(PREFIX)) queries[path.slice(PREFIX.length)] = get;
+    if (path.startsWith(PREFIX) && path !== REPORT) queries[path.slice(PREFIX.length)] = get;
   }
   fill(at("database"), databases.map((each) => each.name));
   fill(at("query"), Object.keys(queries));
@@ -177,6 +182,8 @@ const start = async () => {
   at("stop").addEventListener("click", () => asking?.abort());
   at("back").addEventListener("click", () => turn(-1));
   at("next").addEventListener("click", () => turn(1));
+  at("database").addEventListener("change", showReport);
+  showReport();
   showForm();
   ask();
 };
