@@ -3,9 +3,10 @@
 
 Another number of jobs, and a compiler behind a wrapper that sleeps twice as long. All builds are
 traced, so the tracer's own cost is in all. After a build that only warms caches up, the builds take
-turns, N_ROUNDS times; the figures are medians, and the spread is from the least to the most in
-parts of the median. They need a quiet machine with a processor for each job. Names of packages of
-PACKAGES in ETRACE_BENCH_PACKAGES choose some.
+turns, N_ROUNDS times (ETRACE_BENCH_ROUNDS); the figures are medians, and the spread is from the
+least to the most in parts of the median. `the same` is the traced build by the model: how far it is
+from what was measured is the model's error without any change. The figures need a quiet machine
+with a processor for each job. Names of packages of PACKAGES in ETRACE_BENCH_PACKAGES choose some.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ PROGRAMS = Path(sys.executable).parent
 WRAPPER = '#!/bin/sh\nsleep {seconds}\nexec gcc "$@"\n'
 SLEEP = 0.1
 MAX_ERROR_PERCENT = 10.0
-N_ROUNDS = 3
+N_ROUNDS = int(os.environ.get("ETRACE_BENCH_ROUNDS", "3"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,8 @@ def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float
         error = 100 * (statistics.median(predicted) / median - 1)
         cells = (
             question.known.name,
+            f"{statistics.median(map(elapsed, traces[question.known])):.2f}",
+            f"{statistics.median(each.simulated_ns for each in found) / 1e9:.2f}",
             question.asked.name,
             f"{statistics.median(predicted):.2f} ({_spread(predicted)})",
             _free(found),
@@ -162,9 +165,9 @@ def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float
 def main() -> None:
     """Print predicted and measured times."""
     print(f"### predictions, medians of {N_ROUNDS}")
-    print("| package | from | to | predicted s (spread) | by dependencies s "
-          "| measured s (spread) | error |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|")
+    print("| package | from | measured s | the same s | to | predicted s (spread) "
+          "| by dependencies s | measured s (spread) | error |")  # fmt: skip
+    print("|" + "---|" * 9)
     worst, chosen = 0.0, os.environ.get("ETRACE_BENCH_PACKAGES", "").split()
     for package in PACKAGES:
         if chosen and package.source not in chosen:
