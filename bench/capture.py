@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What capture costs: a build, a configure script, programs and opens, beside strace."""
+"""What capture costs: a build, a configure script, programs and opens, beside strace and Bear.
+
+`python bench/capture.py ROUNDS` prints these tables alone.
+"""
 
 from __future__ import annotations
 
@@ -33,23 +36,28 @@ def etrace() -> Path:
     return Path(sys.executable).parent / "etrace"
 
 
-def ways(command: Sequence[str], scratch: Path) -> list[list[str]]:
-    """Return `command` natively, under strace, etrace run, and its C programs alone."""
-    plain = ["strace", "-f", "-o", f"{scratch}/strace.out"]
-    strace = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-o",
-        f"{scratch}/strace.out",
-        "-e",
-        f"trace={CALLS}",
-    ]
-    traced = [str(etrace()), "run", "-q", "-o", str(scratch), "--"]
-    alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--"]
-    fast = [*alone[:-1], "--fast", "--"]
-    library = [str(ptrace.program(preload.PROGRAM)), "-o", f"{scratch}/.nfsdb", "--"]
-    return [[*way, *command] for way in ([], plain, strace, traced, alone, fast, library)]
+def ways(scratch: Path, *, with_bear: bool = False) -> dict[str, list[str]]:
+    """Return what stands before a command: nothing, strace, etrace run, its C programs, Bear.
+
+    Bear is left out where it is not installed.
+    """
+    log = ["-o", f"{scratch}/strace.out"]
+    run = [str(etrace()), "run", "-q", "-o", str(scratch)]
+    alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb"]
+    library = [str(ptrace.program(preload.PROGRAM)), "-o", f"{scratch}/.nfsdb"]
+    found = {
+        "native": [],
+        "strace -f": ["strace", "-f", *log],
+        "strace --seccomp-bpf": ["strace", "-f", "--seccomp-bpf", *log, "-e", f"trace={CALLS}"],
+        "etrace run": [*run, "--"],
+        "its C tracer alone": [*alone, "--"],
+        "its C tracer --fast": [*alone, "--fast", "--"],
+        "etrace-preload": [*library, "--"],
+        "etrace run --backend strace": [*run, "--backend", "strace", "--"],
+    }
+    if with_bear and shutil.which("bear") is not None:
+        found["Bear"] = ["bear", "--output", f"{scratch}/compile_commands.json", "--"]
+    return found
 
 
 def compare(
@@ -60,6 +68,7 @@ def compare(
     tree: Path | None = None,
     *,
     is_built: bool = True,
+    with_bear: bool = False,
 ) -> str:
     """Return the table of one workload in `tree`; what is built is cleaned before each run."""
 
@@ -67,12 +76,10 @@ def compare(
         if tree is not None and is_built:
             subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
 
-    names = (
-        *("native", "strace -f", "strace --seccomp-bpf", "etrace run", "its C tracer alone"),
-        *("its C tracer --fast", "etrace-preload"),
-    )
-    commands = ways(command, scratch)
-    candidates = [Candidate(n, c, tree, clean) for n, c in zip(names, commands, strict=True)]
+    candidates = [
+        Candidate(name, [*way, *command], tree, clean)
+        for name, way in ways(scratch, with_bear=with_bear).items()
+    ]
     return paired.table(title, paired.compare(candidates, rounds))
 
 
@@ -100,12 +107,14 @@ def main(rounds: int = 7) -> None:
         sys.exit("bench: strace is missing: apt-get install strace")
     with tempfile.TemporaryDirectory(prefix="etrace-bench-") as directory:
         scratch = Path(directory)
+        build = ["make", "-j2", "linux"]
         lua = sources.fetch("lua5.4", scratch / "src")
-        print(compare("Lua, make -j2 linux", ["make", "-j2", "linux"], scratch, rounds, lua))
+        print(compare("Lua, make -j2 linux", build, scratch, rounds, lua, with_bear=True))
         bc = sources.fetch("bc", scratch / "src")
         print(compare("bc, ./configure", ["./configure"], scratch, rounds, bc, is_built=False))
         print(stops_of("bc, ./configure", ["./configure"], scratch, bc))
-        print(compare("400 x /bin/true by sh", ["sh", "-c", LOOP], scratch, rounds))
+        loop = ["sh", "-c", LOOP]
+        print(compare("400 x /bin/true by sh", loop, scratch, rounds, with_bear=True))
         fork_exec = [compiled("forkexec", scratch), "500"]
         print(compare("500 x fork + exec of /bin/true", fork_exec, scratch, rounds))
         open_close = [compiled("openclose", scratch), "20000"]
@@ -113,4 +122,4 @@ def main(rounds: int = 7) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:2]))
