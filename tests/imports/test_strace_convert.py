@@ -251,3 +251,26 @@ def test_what_is_no_log_is_refused_with_its_line(tmp_path: Path) -> None:
         convert(tmp_path, 'read(3, "x", 1) = 1\n')
     with pytest.raises(EtraceError, match=r"cannot read .*: no such file"):
         read([str(tmp_path / "none")])
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "test $((1 + 1)) = 2 || exit",
+        "f() = 0",
+        "x) = -1 ENOENT",
+        "a <unfinished ...>) = 0",
+        ") = ?",
+    ],
+)
+def test_an_interrupted_call_whose_argument_looks_like_its_result(
+    argument: str, tmp_path: Path
+) -> None:
+    """As in `sh -c` of every configure script of autoconf."""
+    shown = argument.replace('"', '\\"')
+    whole = f'10 execve("/bin/sh", ["sh", "-c", "{shown}"], 0x7f /* 3 vars */) = 0'
+    cut = whole.removesuffix(") = 0") + " <unfinished ...>"
+    expected = [f"1 New_proc /bin/sh /bin/sh /w sh -c {argument}"]
+    for lines in ([whole], [cut, "10 <... execve resumed>) = 0"]):
+        trace, _ = convert(tmp_path, timed(*lines))
+        assert facts(trace) == expected

@@ -135,12 +135,15 @@ def _rest(text: bytes) -> Line | None:
         return _end(text)
     if found := _RESUMED.match(text):
         return _resumed(found[1], found[2])
+    if (found := _NAME.match(text)) and text.endswith(b" ...>"):
+        # before complete calls: an argument may be `test $((1 + 1)) = 2`; names have no bare >
+        begun = _begun(found[1], text[found.end() :])
+        if begun is not None:
+            return begun
     if found := _CALL.match(text):
         result = _result(found[3])
         if result is not None:
             return Line(Kind.CALL, name=found[1], arguments=found[2], result=result)
-    if (found := _NAME.match(text)) and text.endswith(b" ...>"):
-        return _begun(found[1], text[found.end() :])
     if not text.strip() or _QUIET.match(text):
         return Line(Kind.NOTHING)
     return None
