@@ -52,9 +52,9 @@ def build_tracer(out: Path) -> Path:
     return out
 
 
-def build_program(source: Path, out: Path, *flags: str) -> Path:
+def build_program(source: Path, out: Path, *flags: str, gcc: str = GCC) -> Path:
     """Build a program of the tests for Windows."""
-    compiler = need(GCC, "gcc-mingw-w64-x86-64")
+    compiler = need(gcc, "gcc-mingw-w64-x86-64 gcc-mingw-w64-i686")
     command: list[str | Path] = [
         compiler,
         "-municode",
@@ -86,6 +86,7 @@ class Wine:
 
     prefix: Path
     tracer: Path
+    loader: str = WINE
 
     @property
     def environment(self) -> dict[str, str]:
@@ -109,7 +110,7 @@ class Wine:
     ) -> Done:
         """Run a program of Windows to its end."""
         done = subprocess.run(
-            [need(WINE, "wine64"), *words],
+            [need(self.loader, "wine64"), *words],
             cwd=cwd,
             env={**self.environment, **(env or {})},
             input=stdin.encode(),
@@ -127,9 +128,9 @@ class Wine:
 
 
 @contextmanager
-def wine(folder: Path, tracer: Path) -> Iterator[Wine]:
+def wine(folder: Path, tracer: Path, loader: str = WINE) -> Iterator[Wine]:
     """Make a prefix in `folder`; end what runs in it and remove it."""
-    it = Wine(folder / "prefix", tracer)
+    it = Wine(folder / "prefix", tracer, loader)
     done = it.run(["wineboot", "-i"], folder)
     assert done.status == 0, done
     try:
