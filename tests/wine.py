@@ -120,6 +120,13 @@ class Wine:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def set_version(self, version: str, program: str = "") -> None:
+        """Let all programs, or one, see a version of Windows; Wine's own choice varies."""
+        key = r"HKCU\Software\Wine" + (rf"\AppDefaults\{program}" if program else "")
+        words = ["reg", "add", key, "/v", "Version", "/d", version, "/f"]
+        done = self.run(words, self.prefix)
+        assert done.status == 0, done
+
     def trace(
         self, cwd: Path, *words: str | Path, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Done:
@@ -134,6 +141,7 @@ def wine(folder: Path, tracer: Path, loader: str = WINE) -> Iterator[Wine]:
     done = it.run(["wineboot", "-i"], folder)
     assert done.status == 0, done
     try:
+        it.set_version("win10")
         yield it
     finally:
         subprocess.run([SERVER, "-k"], env=it.environment, check=False, timeout=SECONDS)

@@ -187,3 +187,68 @@ def test_a_killed_tracer_leaves_nothing(wine: Wine, actor: Path, tmp_path: Path)
     line = "tracer.exe -o spec.json --nfsdb trace -- actor.exe killer tracer.exe"
     wine.run(["cmd", "/c", line], tmp_path, env=env)
     assert {path.name for path in tmp_path.iterdir()} == before
+
+
+def test_the_tracer_keeps_no_handle_of_programs_that_ended(traced: Any) -> None:
+    """Windows closes two of each program itself when it has ended; Wine leaves them."""
+    run = traced("handles", "40")
+    assert run.done.status <= 2 * 40, run.done
+    assert len(run.items) == 42
+
+
+def test_a_large_environment_is_read_whole(wine: Wine, actor: Path, tmp_path: Path) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    words = ("--nfsdb", "trace", "--env", "--", "actor.exe", "environment", "20000")
+    done = wine.trace(tmp_path, *words)
+    assert (done.status, done.error) == (0, "")
+    assert (tmp_path / "trace").read_bytes().count(b"Env[0]VARIABLE_") == 19999
+
+
+def test_an_environment_beyond_the_limit_is_said_to_be_cut(
+    wine: Wine, actor: Path, tmp_path: Path
+) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    words = ("--nfsdb", "trace", "--env", "--", "actor.exe", "environment", "80000")
+    done = wine.trace(tmp_path, *words)
+    assert done.status == 0
+    assert done.error.endswith("the environment of 1 processes is not in the trace, or not whole\n")
+
+
+def test_an_output_that_cannot_be_replaced_is_kept_under_its_other_name(
+    wine: Wine, actor: Path, tmp_path: Path
+) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    shutil.copy(wine.tracer, tmp_path / "tracer.exe")
+    words = ("tracer.exe", "-d", "-o", "held.json", "--", "actor.exe", "exit", "3")
+    done = wine.run([tmp_path / "actor.exe", "hold", "held.json", *words], tmp_path)
+    assert done.status == 125
+    [kept] = tmp_path.glob("held.json.*.tmp")
+    assert f"the whole output is in {kept.name}" in done.error
+    assert [item["arguments"] for item in read_spec(kept)] == [["actor.exe", "exit", "3"]]
+
+
+def test_a_file_of_the_build_with_the_name_of_saved_response_files_stays(
+    wine: Wine, actor: Path, tmp_path: Path
+) -> None:
+    shutil.copy(actor, tmp_path / "actor.exe")
+    (tmp_path / "objects.rsp").write_text("a.obj b.obj")
+    done = wine.trace(tmp_path, "--nfsdb", "objects", "--", "actor.exe", "exit", "0")
+    assert done.status == 0, done
+    assert (tmp_path / "objects.rsp").read_text() == "a.obj b.obj"
+    (tmp_path / "objects.rsp").write_text("etrace response files 1\n")
+    wine.trace(tmp_path, "--nfsdb", "objects", "--", "actor.exe", "exit", "0")
+    assert not (tmp_path / "objects.rsp").exists()
+
+
+def test_windows_7_has_no_job_and_the_tracer_says_what_it_misses(
+    wine: Wine, actor: Path, tmp_path: Path
+) -> None:
+    """There a program in a job cannot be put into another one, and builds would fail."""
+    shutil.copy(actor, tmp_path / "actor.exe")
+    shutil.copy(wine.tracer, tmp_path / "tracer7.exe")
+    wine.set_version("win7", "tracer7.exe")
+    words = ("-d", "-o", "spec.json", "--", "actor.exe", "debug", "actor.exe", "exit", "5")
+    done = wine.run([tmp_path / "tracer7.exe", *words], tmp_path)
+    assert done.status == 5
+    assert "programs that the build debugs itself will be missing" in done.error
+    assert len(read_spec(tmp_path / "spec.json")) == 1

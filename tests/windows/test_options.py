@@ -111,3 +111,36 @@ def test_what_outlives_the_command_can_be_left(wine: Wine, folder: Path) -> None
     assert done.returncode == 0
     assert "outlives the command" in (folder / "said").read_text()
     assert len(read_spec(folder / "s")) == 2
+
+
+def test_an_option_of_the_configuration_without_a_name_is_refused(wine: Wine, folder: Path) -> None:
+    """Every word would begin with it."""
+    rule = {"argument": "", "argFormat": ["attached"]}
+    (folder / "c.json").write_text(json.dumps([{"binary": "gcc", "responseFileArgs": [rule]}]))
+    done = wine.trace(folder, "/c", "c.json", "--", "other.exe")
+    assert done.status == 125
+    assert 'the option has no "argument"' in done.error
+
+
+@pytest.mark.parametrize("spec", ["T", "t.RSP"])
+def test_outputs_that_would_replace_each_other_are_refused(
+    wine: Wine, folder: Path, spec: str
+) -> None:
+    done = wine.trace(folder, "-o", spec, "--nfsdb", "t", "--", "gcc", "erase", "a.via")
+    assert done.status == 1
+    assert "-o and --nfsdb name one file" in done.error
+    assert (folder / "a.via").exists()
+
+
+def test_an_empty_name_is_refused(wine: Wine, folder: Path) -> None:
+    done = wine.trace(folder, "-o", "", "--", "gcc", "erase", "a.via")
+    assert done.status == 1
+    assert "empty value" in done.error
+    assert (folder / "a.via").exists()
+
+
+def test_a_list_replaces_a_configuration_that_knows_every_program(wine: Wine, folder: Path) -> None:
+    (folder / "c.json").write_text("[]")
+    command = ("other.exe", "run", "gcc", "exit", "0")
+    wine.trace(folder, "/c", "c.json", "-c", "gcc", "-o", "s", "--", *command)
+    assert [words[0] for words in arguments(folder, "s")] == ["gcc"]

@@ -200,6 +200,8 @@ static void read_option(struct json *json, struct tool *tool)
 	tool->option.len = 0;
 	tool->forms = 0;
 	take_object(json, read_option_member, tool);
+	if (!json->problem && !tool->option.len)
+		fail(json, "the option has no \"argument\""); /* every word would begin with it */
 	if (json->problem)
 		return;
 	words_add(&config->strings, buffer_text(&tool->option));

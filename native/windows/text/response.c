@@ -133,7 +133,8 @@ static bool inline_file(struct reader *reader, struct text name, int depth, stru
 	struct buffer path = { 0 }, content = { 0 };
 	bool is_read = false;
 
-	if (depth < RESPONSE_MAX_DEPTH && reader->n_files < RESPONSE_MAX_FILES) {
+	if (depth < RESPONSE_MAX_DEPTH && reader->n_files < RESPONSE_MAX_FILES &&
+	    reader->n_bytes <= RESPONSE_MAX_BYTES) {
 		reader->n_files++;
 		path_join(&path, reader->directory, name);
 		is_read = reader->source.read(reader->source.context, buffer_text(&path), &content);

@@ -31,6 +31,7 @@ static bool read_all(HANDLE file, size_t max_bytes, struct buffer *out)
 bool file_read(struct text name, size_t max_bytes, struct buffer *content)
 {
 	struct buffer raw = { 0 };
+	DWORD mode = 0;
 	wchar_t *wide;
 	HANDLE file;
 	bool is_read;
@@ -40,10 +41,12 @@ bool file_read(struct text name, size_t max_bytes, struct buffer *content)
 		return false;
 	}
 	wide = wide_from_text(name);
+	SetThreadErrorMode(SEM_FAILCRITICALERRORS, &mode); /* no window asks for a disk */
 	file = CreateFileW(wide, GENERIC_READ,
 			   FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL,
 			   OPEN_EXISTING, FILE_FLAG_SEQUENTIAL_SCAN, NULL);
 	free(wide);
+	SetThreadErrorMode(mode, NULL);
 	if (file == INVALID_HANDLE_VALUE)
 		return false;
 	is_read = GetFileType(file) == FILE_TYPE_DISK && read_all(file, max_bytes, &raw);

@@ -6,49 +6,24 @@
  */
 #include "trace/loop.h"
 
-#include <stdlib.h>
-
-#include "text/path.h"
 #include "trace/report.h"
 
 #define POLL_MS 200
 #define NO_WAIT_NS 1000000000ull
 #define TELL_AFTER_NS 5000000000ull
 #define STATUS_WX86_BREAKPOINT 0x4000001Fu
-#define PATH_ROOM 32768
-
-/* The path of the file that runs, as the file system spells it. */
-static struct buffer image_path(const CREATE_PROCESS_DEBUG_INFO *info)
-{
-	static wchar_t wide[PATH_ROOM];
-	struct buffer path, plain = { 0 };
-	DWORD n = 0;
-
-	if (info->hFile)
-		n = GetFinalPathNameByHandleW(info->hFile, wide, PATH_ROOM, VOLUME_NAME_DOS);
-	if (!n || n >= PATH_ROOM) {
-		n = PATH_ROOM;
-		if (!QueryFullProcessImageNameW(info->hProcess, 0, wide, &n))
-			n = 0;
-	}
-	path = text_from_wide(wide, n);
-	path_add_plain(&plain, buffer_text(&path));
-	buffer_free(&path);
-	return plain;
-}
 
 static void on_create(struct loop *loop, const DEBUG_EVENT *event)
 {
 	const CREATE_PROCESS_DEBUG_INFO *info = &event->u.CreateProcessInfo;
 	uint64_t time_ns = now_ns();
 	struct process *process = processes_add(loop->processes, event->dwProcessId);
-	struct buffer image = image_path(info);
+	struct buffer image = parameters_image(info->hProcess, info->hFile);
 	struct parameters parameters;
 
 	watch_traced(loop->watch, event->dwProcessId);
 	if (!parameters_read(&parameters, info->hProcess,
 			     loop->recorder->options->has_environment)) {
-		loop->recorder->n_unreadable++;
 		say("%.*s (process %lu): its command line cannot be read", (int)image.len, image.data,
 		    event->dwProcessId);
 	}

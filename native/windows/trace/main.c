@@ -74,7 +74,6 @@ static void record_watched(void *context, struct watched *watched)
 	DWORD code;
 
 	if (!watched->is_read) {
-		recorder->n_unreadable++;
 		say("process %lu ended before its command line could be read; the build debugs it, "
 		    "or it refuses to be debugged", watched->pid);
 		if (!watched->image.len)
@@ -112,6 +111,8 @@ static DWORD run(struct options *options)
 		say("no job object can be made (%s): programs that the build debugs itself will be "
 		    "missing", error_text(GetLastError()));
 	ResumeThread(started.hThread);
+	CloseHandle(started.hThread);
+	CloseHandle(started.hProcess);
 	loop.root = started.dwProcessId;
 	loop_run(&loop);
 	watch_end(&watch, record_watched, &recorder);

@@ -54,6 +54,8 @@ static struct text next_value(struct reading *reading, struct text option)
 {
 	if (reading->at == words_count(&reading->words))
 		refuse("the option lacks its value", option);
+	if (!words_at(&reading->words, reading->at).len)
+		refuse("the option has an empty value", option);
 	return words_at(&reading->words, reading->at++);
 }
 
@@ -102,6 +104,7 @@ static void set_known(struct options *options, struct text list)
 	words_free(&options->known);
 	options->known = (struct words){ 0 };
 	known_split(&options->known, list);
+	options->knows_all = false;
 }
 
 static bool read_value_option(struct reading *reading, struct text word)
@@ -147,6 +150,19 @@ static void read_option(struct reading *reading, struct text word)
 		refuse("unknown option", word);
 }
 
+/* One output would replace the other at the end of the build. */
+static void refuse_same_file(const struct options *options)
+{
+	size_t len;
+
+	if (!options->output || !options->trace)
+		return;
+	len = wcslen(options->trace);
+	if (!_wcsnicmp(options->output, options->trace, len) &&
+	    (!options->output[len] || !_wcsicmp(options->output + len, RESPONSES_SUFFIX)))
+		refuse("-o and --nfsdb name one file", text_of("give each its own"));
+}
+
 /* The command is handed on as it was typed: its quotes are not ours to remake. */
 static wchar_t *command_from(struct text line, size_t n_words)
 {
@@ -180,6 +196,7 @@ void options_read(struct options *options)
 		refuse("no command to trace", text_of("give one after --"));
 	if (!options->output && !options->trace)
 		options->output = wide_from_text(text_of("compile_commands.json"));
+	refuse_same_file(options);
 	options->command = command_from(buffer_text(&line), reading.at);
 	words_free(&reading.words);
 	buffer_free(&line);

@@ -7,6 +7,8 @@
 
 #include "text/config.h"
 
+#define RESPONSES_SUFFIX L".rsp" /* behind the name of the event lines */
+
 struct options {
 	wchar_t *output; /* NULL: no build spec */
 	wchar_t *trace; /* NULL: no event lines */

@@ -9,6 +9,8 @@
 
 #define FLOW_BYTES (64u << 10)
 #define SUFFIX_MAX 32
+#define RENAME_TRIES 20
+#define RENAME_WAIT_MS 50
 
 static void set_removal(struct output *output, BOOL is_removed)
 {
@@ -65,21 +67,52 @@ void output_flow(struct output *output)
 		write_all(output);
 }
 
+/* Virus scanners open a new file for a moment. */
+static bool give_name(const struct output *output)
+{
+	DWORD error = 0;
+
+	for (int i = 0; i < RENAME_TRIES; i++) {
+		if (MoveFileExW(output->temporary, output->path, MOVEFILE_REPLACE_EXISTING))
+			return true;
+		error = GetLastError();
+		if (error != ERROR_SHARING_VIOLATION && error != ERROR_ACCESS_DENIED)
+			break;
+		Sleep(RENAME_WAIT_MS);
+	}
+	SetLastError(error);
+	return false;
+}
+
+static void tell_failure(const struct output *output, DWORD error, bool is_whole)
+{
+	struct buffer path = text_from_wide(output->path, wcslen(output->path));
+	struct buffer temporary = text_from_wide(output->temporary, wcslen(output->temporary));
+
+	if (is_whole)
+		say("error: %s: cannot be replaced: %s; the whole output is in %s", path.data,
+		    error_text(error), temporary.data);
+	else
+		say("error: %s: not written: %s", path.data, error_text(error));
+	buffer_free(&path);
+	buffer_free(&temporary);
+}
+
 bool output_finish(struct output *output)
 {
+	bool is_whole;
+
 	write_all(output);
 	if (!output->error)
 		set_removal(output, FALSE);
+	is_whole = !output->error;
 	CloseHandle(output->file);
-	if (!output->error && !MoveFileExW(output->temporary, output->path, MOVEFILE_REPLACE_EXISTING))
+	if (is_whole && !give_name(output))
 		output->error = GetLastError();
-	if (output->error) {
-		struct buffer shown = text_from_wide(output->path, wcslen(output->path));
-
+	if (output->error)
+		tell_failure(output, output->error, is_whole);
+	if (!is_whole)
 		DeleteFileW(output->temporary);
-		say("error: %s: not written: %s", shown.data, error_text(output->error));
-		buffer_free(&shown);
-	}
 	free(output->path);
 	free(output->temporary);
 	buffer_free(&output->buffer);

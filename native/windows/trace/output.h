@@ -2,6 +2,7 @@
 /*
  * An output file that appears whole or not at all: it is written beside its place under another
  * name, marked for removal until it is complete, and then renamed. A killed tracer leaves nothing.
+ * What is complete is kept under the other name when the place cannot be had.
  */
 #ifndef WINDOWS_OUTPUT_H
 #define WINDOWS_OUTPUT_H

@@ -10,6 +10,7 @@
 #include "trace/parameters.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <winternl.h>
 
 #include "text/path.h"
@@ -20,6 +21,7 @@
 #define NORMALIZED 1 /* in Flags: pointers, else offsets from the parameters */
 #define ENVIRONMENT_MAX (8u << 20)
 #define PAGE 4096
+#define PATH_ROOM 32768
 
 /* Offsets of one word size. */
 struct layout {
@@ -80,22 +82,23 @@ static bool read_string(const struct remote *remote, size_t offset, struct buffe
 		return false;
 	wide = must_realloc(NULL, n_bytes);
 	is_read = !n_bytes || read_at(remote, text, wide, n_bytes);
-	if (is_read)
-		wtf8_from_utf16(out, (const uint16_t *)wide, n_bytes / sizeof(wchar_t));
+	if (is_read) /* the program itself reads no further than the first null character */
+		wtf8_from_utf16(out, (const uint16_t *)wide, wcsnlen(wide, n_bytes / sizeof(wchar_t)));
 	free(wide);
 	return is_read;
 }
 
-static bool has_end(const struct buffer *block)
+/* Look on from `*at`, which is moved: every unit is looked at once. */
+static bool has_end(const struct buffer *block, size_t *at)
 {
 	const uint16_t *units = (const uint16_t *)(const void *)block->data;
 	size_t n = block->len / sizeof(uint16_t);
 
-	for (size_t i = 1; i < n; i++) {
-		if (!units[i] && !units[i - 1])
+	for (; *at < n; ++*at) {
+		if (!units[*at] && (!*at || !units[*at - 1])) /* or no variable at all */
 			return true;
 	}
-	return n && !units[0]; /* no variable at all */
+	return false;
 }
 
 static void split_environment(struct words *out, const struct buffer *block)
@@ -123,10 +126,12 @@ static bool read_environment(const struct remote *remote, struct words *out)
 	struct buffer block = { 0 };
 	char page[PAGE];
 	uint64_t at;
+	size_t looked = 0;
+	bool is_whole = false;
 
 	if (!read_pointer(remote, remote->parameters + remote->layout->environment, &at))
 		return false;
-	while (at && !has_end(&block) && block.len < ENVIRONMENT_MAX) {
+	while (at && !(is_whole = has_end(&block, &looked)) && block.len < ENVIRONMENT_MAX) {
 		size_t len = PAGE - at % PAGE;
 
 		if (!read_at(remote, at, page, len))
@@ -137,7 +142,7 @@ static bool read_environment(const struct remote *remote, struct words *out)
 	if (block.len)
 		split_environment(out, &block);
 	buffer_free(&block);
-	return true;
+	return is_whole || !at;
 }
 
 static bool find_parameters(struct remote *remote, uint64_t peb)
@@ -186,7 +191,28 @@ bool parameters_read(struct parameters *out, HANDLE process, bool wants_environm
 		return false;
 	directory = path_directory(buffer_text(&out->directory));
 	out->directory.len = directory.len;
-	return !wants_environment || read_environment(&remote, &out->environment);
+	out->lacks_environment = wants_environment && !read_environment(&remote, &out->environment);
+	return true;
+}
+
+struct buffer parameters_image(HANDLE process, HANDLE file)
+{
+	wchar_t *wide = must_realloc(NULL, PATH_ROOM * sizeof(wchar_t));
+	struct buffer path, plain = { 0 };
+	DWORD n = 0;
+
+	if (file)
+		n = GetFinalPathNameByHandleW(file, wide, PATH_ROOM, VOLUME_NAME_DOS);
+	if (!n || n >= PATH_ROOM) {
+		n = PATH_ROOM;
+		if (!QueryFullProcessImageNameW(process, 0, wide, &n))
+			n = 0;
+	}
+	path = text_from_wide(wide, n);
+	path_add_plain(&plain, buffer_text(&path));
+	buffer_free(&path);
+	free(wide);
+	return plain;
 }
 
 void parameters_free(struct parameters *parameters)

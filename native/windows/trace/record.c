@@ -14,7 +14,6 @@
 
 #define NS_PER_SECOND 1000000000ull
 #define RESPONSES_FIRST_LINE "etrace response files 1\n"
-#define RESPONSES_SUFFIX L".rsp"
 #define RESPONSES_MAX_BYTES (64u << 20)
 
 /* What reads the response files of one process. */
@@ -65,9 +64,12 @@ static void save_response(struct reading *reading, struct text path, struct text
 {
 	struct buffer *out = &reading->recorder->responses;
 
-	if (!reading->recorder->options->trace ||
-	    out->len + path.len + content.len > RESPONSES_MAX_BYTES)
+	if (!reading->recorder->options->trace)
 		return;
+	if (out->len + path.len + content.len > RESPONSES_MAX_BYTES) {
+		reading->recorder->n_unsaved++;
+		return;
+	}
 	buffer_add_text(out, text_of(out->len ? "file " : RESPONSES_FIRST_LINE "file "));
 	buffer_add_number(out, (unsigned long long)reading->upid);
 	buffer_add_char(out, ' ');
@@ -143,6 +145,7 @@ static void put_lines(struct recorder *recorder, const struct process *process, 
 	lines_exec(&recorder->trace.buffer, process->upid, time_ns, &exec);
 	if (recorder->options->has_environment)
 		environment_add(&recorder->environment, process->upid, &parameters->environment);
+	recorder->n_lacking_environment += parameters->lacks_environment;
 	output_flow(&recorder->trace);
 }
 
@@ -183,6 +186,19 @@ static wchar_t *responses_path(const wchar_t *trace)
 	return path;
 }
 
+/* Only what a tracer wrote: a response file of the build may have that name. */
+static void remove_responses(const wchar_t *path)
+{
+	struct buffer name = text_from_wide(path, wcslen(path)), content = { 0 };
+	struct text first = { LITERAL(RESPONSES_FIRST_LINE) };
+
+	if (file_read(buffer_text(&name), RESPONSES_MAX_BYTES, &content) && content.len >= first.len &&
+	    !memcmp(content.data, first.data, first.len))
+		DeleteFileW(path);
+	buffer_free(&name);
+	buffer_free(&content);
+}
+
 /* One of an earlier trace must not stay beside this one. */
 static bool finish_responses(struct recorder *recorder)
 {
@@ -195,7 +211,7 @@ static bool finish_responses(struct recorder *recorder)
 		buffer_add_text(&output.buffer, buffer_text(&recorder->responses));
 		is_written = output_finish(&output);
 	} else {
-		DeleteFileW(path);
+		remove_responses(path);
 	}
 	free(path);
 	return is_written;
@@ -215,6 +231,16 @@ static bool finish_trace(struct recorder *recorder)
 	return output_finish(&recorder->trace);
 }
 
+static void tell_losses(const struct recorder *recorder)
+{
+	if (recorder->n_unsaved)
+		say("%llu response files are not in the trace: there are more than %u MB of them",
+		    (unsigned long long)recorder->n_unsaved, RESPONSES_MAX_BYTES >> 20);
+	if (recorder->n_lacking_environment)
+		say("the environment of %llu processes is not in the trace, or not whole",
+		    (unsigned long long)recorder->n_lacking_environment);
+}
+
 static void free_rest(struct recorder *recorder)
 {
 	environment_free(&recorder->environment);
@@ -225,6 +251,7 @@ bool recorder_finish(struct recorder *recorder)
 {
 	bool is_written = true;
 
+	tell_losses(recorder);
 	if (recorder->options->output) {
 		spec_end(&recorder->spec.buffer, !recorder->n_items);
 		is_written = output_finish(&recorder->spec);

@@ -17,7 +17,8 @@ struct recorder {
 	struct environment environment;
 	struct buffer responses; /* records of .nfsdb.rsp */
 	uint64_t n_items;
-	uint64_t n_unreadable; /* processes whose parameters could not be read */
+	uint64_t n_unsaved; /* response files beyond what is kept */
+	uint64_t n_lacking_environment; /* processes whose environment could not be read to its end */
 };
 
 uint64_t now_ns(void);

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <winternl.h>
 
 #include "trace/record.h"
 #include "trace/report.h"
@@ -12,22 +13,15 @@
 #define KEY_END 1
 #define RIGHTS (PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE)
 
-static struct buffer image_of(HANDLE process)
-{
-	wchar_t wide[4096];
-	DWORD n = 4096;
-
-	if (!QueryFullProcessImageNameW(process, 0, wide, &n))
-		return (struct buffer){ 0 };
-	return text_from_wide(wide, n);
-}
+/* Of ntdll; GetVersionEx() tells what a manifest says. */
+NTSTATUS NTAPI RtlGetVersion(OSVERSIONINFOW *version);
 
 static void read_one(struct watch *watch, struct watched *watched)
 {
 	if (!watched->process || watched->is_read)
 		return;
 	if (!watched->image.len)
-		watched->image = image_of(watched->process);
+		watched->image = parameters_image(watched->process, NULL);
 	watched->is_read = parameters_read(&watched->parameters, watched->process,
 					   watch->wants_environment);
 	if (!watched->is_read)
@@ -95,6 +89,8 @@ static void told(struct watch *watch, unsigned long pid)
 
 void watch_traced(struct watch *watch, unsigned long pid)
 {
+	if (!watch->thread)
+		return;
 	EnterCriticalSection(&watch->lock);
 	find_or_add(watch, pid, false)->is_traced = true;
 	sweep(watch);
@@ -135,6 +131,18 @@ static DWORD WINAPI run(void *context)
 	}
 }
 
+/* Before Windows 8 a program in a job cannot be put into another one, as many builds do. */
+static bool can_nest_jobs(void)
+{
+	OSVERSIONINFOW version = { .dwOSVersionInfoSize = sizeof(version) };
+
+	RtlGetVersion(&version);
+	if (version.dwMajorVersion > 6 || (version.dwMajorVersion == 6 && version.dwMinorVersion >= 2))
+		return true;
+	SetLastError(ERROR_OLD_WIN_VERSION);
+	return false;
+}
+
 static bool make_job(struct watch *watch)
 {
 	JOBOBJECT_ASSOCIATE_COMPLETION_PORT port = { NULL, NULL };
@@ -158,7 +166,7 @@ bool watch_begin(struct watch *watch, HANDLE process, bool wants_environment)
 	*watch = (struct watch){ .wants_environment = wants_environment };
 	watch->end = &watch->first;
 	InitializeCriticalSection(&watch->lock);
-	if (!make_job(watch) || !AssignProcessToJobObject(watch->job, process))
+	if (!can_nest_jobs() || !make_job(watch) || !AssignProcessToJobObject(watch->job, process))
 		return false;
 	watch->thread = CreateThread(NULL, 0, run, watch, 0, NULL);
 	return watch->thread;

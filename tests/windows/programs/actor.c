@@ -28,6 +28,9 @@
  *   write FILE      make the file with the standard input's bytes, end with 0
  *   erase FILE      remove it
  *   control         send Ctrl-C to the whole console, end with 8 when it came
+ *   hold FILE WORD.. keep the file open, without sharing it, while the command runs
+ *   handles N       run `exit 0` N times; end with how many handles more the tracer then has
+ *   environment N   start `exit 0` with an environment of N variables
  *   sleep EVENT     set the event, then wait for ever
  */
 #include <stdio.h>
@@ -211,15 +214,84 @@ static int run_file(const wchar_t *name)
 	return run_line(NULL, line, NULL);
 }
 
-static int end_parent(void)
+static DWORD parent_id(void)
 {
 	PROCESS_BASIC_INFORMATION basic;
-	HANDLE parent;
 
 	NtQueryInformationProcess(GetCurrentProcess(), ProcessBasicInformation, &basic, sizeof(basic),
 				  NULL);
-	parent = OpenProcess(PROCESS_TERMINATE, FALSE, (DWORD)basic.InheritedFromUniqueProcessId);
-	return !TerminateProcess(parent, 9);
+	return (DWORD)basic.InheritedFromUniqueProcessId;
+}
+
+static int end_parent(void)
+{
+	return !TerminateProcess(OpenProcess(PROCESS_TERMINATE, FALSE, parent_id()), 9);
+}
+
+static int hold(const wchar_t *name, wchar_t *line)
+{
+	HANDLE file = CreateFileW(name, GENERIC_WRITE, 0, NULL, CREATE_ALWAYS, 0, NULL);
+	int code;
+
+	if (file == INVALID_HANDLE_VALUE)
+		fail("hold");
+	code = run_line(NULL, line, NULL);
+	CloseHandle(file);
+	return code;
+}
+
+/* Process id, type, attributes, handle, object, access: SYSTEM_HANDLE_TABLE_ENTRY_INFO. */
+struct handle {
+	USHORT pid, trace;
+	UCHAR type, attributes;
+	USHORT value;
+	void *object;
+	ULONG access;
+};
+
+static int count_handles(DWORD pid)
+{
+	static struct {
+		ULONG n;
+		struct handle handles[65536];
+	} table;
+	int n = 0;
+
+	if (NtQuerySystemInformation((SYSTEM_INFORMATION_CLASS)16, &table, sizeof(table), NULL))
+		fail("NtQuerySystemInformation");
+	for (ULONG i = 0; i < table.n; i++)
+		n += table.handles[i].pid == (USHORT)pid;
+	return n;
+}
+
+static int leaked(int n)
+{
+	int before, after;
+
+	wait_for(start_self(L"exit 0", 0)); /* what the first one alone opens */
+	before = count_handles(parent_id());
+	if (!before)
+		fail("the tracer has no handles");
+	for (int i = 0; i < n; i++)
+		wait_for(start_self(L"exit 0", 0));
+	after = count_handles(parent_id());
+	return after > before ? after - before : 0;
+}
+
+static int large_environment(int n)
+{
+	wchar_t *block = calloc((size_t)n + 1, 64 * sizeof(wchar_t)), *at = block;
+	wchar_t line[] = L"actor exit 0";
+	STARTUPINFOW info = { .cb = sizeof(info) };
+	PROCESS_INFORMATION started;
+
+	at += swprintf(at, 64, L"SystemRoot=C:\\windows") + 1;
+	for (int i = 1; i < n; i++)
+		at += swprintf(at, 64, L"VARIABLE_%06d=%040d", i, i) + 1;
+	if (!CreateProcessW(self, line, NULL, NULL, FALSE, CREATE_UNICODE_ENVIRONMENT, block, NULL,
+			    &info, &started))
+		fail("CreateProcess");
+	return wait_for(started.hProcess);
 }
 
 static int in_job(DWORD flags)
@@ -357,6 +429,12 @@ static int act(wchar_t **argv)
 		return !DeleteFileW(argv[1]);
 	if (!wcscmp(what, L"control"))
 		return control();
+	if (!wcscmp(what, L"hold"))
+		return hold(argv[1], join(argv + 2));
+	if (!wcscmp(what, L"handles"))
+		return leaked(_wtoi(argv[1]));
+	if (!wcscmp(what, L"environment"))
+		return large_environment(_wtoi(argv[1]));
 	if (!wcscmp(what, L"sleep")) {
 		SetEvent((HANDLE)(ULONG_PTR)wcstoul(argv[1], NULL, 10));
 		Sleep(INFINITE);
