@@ -13,6 +13,7 @@ from backends import BACKENDS, PRELOAD
 import etrace
 
 PROGRAMS = Path(sys.executable).parent
+EXTRAS = ["analytics", "perfetto", "web"]
 LIBEXEC = Path(etrace.__file__).parent / "libexec"
 
 

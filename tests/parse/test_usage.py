@@ -11,6 +11,7 @@ from pathlib import Path
 import libetrace
 import pytest
 from builders import TraceBuilder
+from libetrace.image import header
 from parsing import WAYS, Way, parse, parse_by_reference
 
 from etrace.nfsdb.build import build_image
@@ -110,11 +111,11 @@ def test_a_malformed_line_costs_itself(tmp_path: Path, line: bytes) -> None:
     assert "a" not in parsed.entries[1]
 
 
-def test_an_image_of_the_schema_before_is_read(tmp_path: Path) -> None:
+def test_an_image_of_the_schema_without_usage_is_read(tmp_path: Path) -> None:
     trace = TraceBuilder().exec(SHELL, "/bin/sh").exit(SHELL).trace()
     image = make(tmp_path, trace)
     data = bytearray(image.read_bytes())
-    assert data[8:12] == struct.pack("<I", 4)
+    assert data[8:12] == struct.pack("<I", header.SCHEMA_VERSION)
     data[8:12] = struct.pack("<I", 3)
     image.write_bytes(data)
     assert usage_of(image) == {(SHELL, 0): UNKNOWN, (SHELL, 1): UNKNOWN}
