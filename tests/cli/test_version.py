@@ -22,7 +22,7 @@ LIBEXEC = Path(etrace.__file__).parent / "libexec"
     [
         (
             PROGRAMS / "etrace",
-            ["zstd", "gcc plugin", "preload of 32 bits", "zstd command", "analytics"],
+            ["zstd", "gcc plugin", "preload of 32 bits", "zstd command", *EXTRAS],
         ),
         (PROGRAMS / "cas", ["gcc plugin", "zstd command", "analytics"]),
         (PROGRAMS / "etrace_parser", ["zstd command"]),
