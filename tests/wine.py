@@ -142,11 +142,33 @@ def wine(folder: Path, tracer: Path, loader: str = WINE) -> Iterator[Wine]:
     assert done.status == 0, done
     try:
         it.set_version("win10")
-        yield it
+        with _services(it, folder):
+            yield it
     finally:
         subprocess.run([SERVER, "-k"], env=it.environment, check=False, timeout=SECONDS)
         subprocess.run([SERVER, "-w"], env=it.environment, check=False, timeout=SECONDS)
         shutil.rmtree(it.prefix, ignore_errors=True)
+
+
+@contextmanager
+def _services(it: Wine, folder: Path) -> Iterator[None]:
+    """Keep Wine's services running by a shell that waits for input.
+
+    They start and end with the first and the last program of a prefix. That takes time in each run,
+    and when one of them crashes (ntoskrnl of Wine 8 does at times), Wine says so in its output.
+    """
+    with subprocess.Popen(
+        [need(it.loader, "wine64"), "cmd"],
+        cwd=folder,
+        env=it.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as shell:
+        try:
+            yield
+        finally:
+            shell.kill()
 
 
 def read_spec(path: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@
 #include "trace/record.h"
 #include "trace/report.h"
 
-#define RETRY_MS 10 /* a new process may not have its parameters yet */
+#define RETRY_MS 2 /* a new process may not have its parameters yet */
 #define KEY_END 1
 #define RIGHTS (PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE)
 

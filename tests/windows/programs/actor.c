@@ -307,12 +307,18 @@ static int in_job(DWORD flags)
 	return wait_for(start_self(L"exit 4", flags));
 }
 
+/*
+ * Under Wine a program has its parameters when it runs, not when the job object tells of it. At its
+ * first breakpoint it has them, so it stays there, as it does when a person sits at the debugger.
+ */
 static int debug(wchar_t *line)
 {
 	PROCESS_INFORMATION started = start(NULL, line, NULL, DEBUG_ONLY_THIS_PROCESS);
 	DEBUG_EVENT event;
 
 	while (WaitForDebugEvent(&event, INFINITE)) {
+		if (event.dwDebugEventCode == EXCEPTION_DEBUG_EVENT)
+			Sleep(500);
 		if (event.dwDebugEventCode == EXIT_PROCESS_DEBUG_EVENT) {
 			int code = (int)event.u.ExitProcess.dwExitCode;
 
