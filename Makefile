@@ -137,7 +137,7 @@ test-vm: build ## the kernel module in this Debian's kernel under emulation
 test-stress: build ## storms, 500 rounds of loading and starting, a longer build and CLI session
 	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
-		tests/vm/test_build.py tests/vm/test_cli.py
+		tests/vm/test_build.py tests/vm/test_backends.py tests/vm/test_cli.py
 
 # what each kernel is tested with
 KERNEL_TESTS := $(addprefix tests/vm/test_,events.py control.py servers.py probes_off.py cgroup.py stress.py)

@@ -24,7 +24,12 @@ def content(
     subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
     done = capture(backend, ["make", "-j2", "linux"], tree, timeout=400, options=options)
     assert done.status == 0, done.stderr.decode()
-    trace = trace_lines.parse(done.trace.read_bytes())
+    return of_trace(done.trace.read_bytes())
+
+
+def of_trace(lines_of_trace: bytes) -> tuple[Counter[Program], Counter[Opened]]:
+    """Return the programs of a trace, and its opens by program."""
+    trace = trace_lines.parse(lines_of_trace)
     by_upid: dict[int, list[trace_lines.Line]] = {}
     for line in trace.lines:
         by_upid.setdefault(line.upid, []).append(line)

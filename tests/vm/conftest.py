@@ -56,12 +56,14 @@ def boot(request: pytest.FixtureRequest) -> Guest:
     prepare(kernel, work)
     if HELPED & set(phases):
         kernels.build_helpers(kernel, work)
-    builds = [phase.removeprefix("build:") for phase in phases if phase.startswith("build:")]
+    builds = [
+        phase.partition(":")[2] for phase in phases if phase.startswith(("build:", "backends:"))
+    ]
     if builds:
         prepare_builds(work, builds)
     if "kselftest" in phases:
         tree_kernel.install_selftest(kernel.name, work / "kselftest")
-    if any(phase.startswith(("cli_session", "service")) for phase in phases):
+    if any(phase.startswith(("cli_session", "service", "backends")) for phase in phases):
         python_tree.pack(work / "python.tar")
     prepared = time.monotonic()
     ran = machine.run(

@@ -16,17 +16,7 @@ fresh() { # the same paths and, as far as a build can, the same contents
 	cd $folder/work || die "no work folder"
 }
 
-# What a build executes again and again: read over 9p once, then from memory at the same path.
-[ -d /run/etrace-memory ] || {
-	mkdir /run/etrace-memory
-	mount -t tmpfs none /run/etrace-memory || die "no tmpfs"
-	while read -r file; do
-		mkdir -p "/run/etrace-memory${file%/*}"
-		cp -p "$file" "/run/etrace-memory$file"
-		mount --bind "/run/etrace-memory$file" "$file" || die "$file stays where it is"
-	done <"$WORK/memory.list"
-}
-
+. "$WORK/guest/memory.sh"
 mkdir -p $folder "$out/$name.strace"
 mount -t tmpfs none $folder || die "no tmpfs"
 load_module
