@@ -4,9 +4,8 @@
 Another number of jobs, and a compiler behind a wrapper that sleeps twice as long. All builds are
 traced, so the tracer's own cost is in all. After a build that only warms caches up, the builds take
 turns, N_ROUNDS times (ETRACE_BENCH_ROUNDS); the figures are medians, and the spread is from the
-least to the most in parts of the median. `the same` is the traced build by the model, without what
-the model leaves out: the tracer's stops and waits for a processor. The command tells a percentage
-of that; what is predicted here is the traced time changed by it. The figures need a quiet machine
+least to the most in parts of the median. `the same` is the traced build by the model: how far it is
+from what was measured is the model's error without any change. The figures need a quiet machine
 with a processor for each job. Names of packages of PACKAGES in ETRACE_BENCH_PACKAGES choose some.
 """
 
@@ -136,11 +135,6 @@ def _spread(values: Sequence[float]) -> str:
     return f"{100 * (max(values) - min(values)) / statistics.median(values):.0f} %"
 
 
-def _changed(database: Path, found: Prediction) -> float:
-    """Return the traced time, changed by the percentage that the command prints, in seconds."""
-    return elapsed(database) * found.ordered_ns / found.simulated_ns
-
-
 def _free(found: Sequence[Prediction]) -> str:
     known = [each.free_ns for each in found if each.free_ns is not None]
     return f"{statistics.median(known) / 1e9:.2f}" if known else "-"
@@ -149,17 +143,15 @@ def _free(found: Sequence[Prediction]) -> str:
 def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float]]:
     """Yield a row of the table and the error in percent, for each question."""
     for question in QUESTIONS:
-        known = traces[question.known]
-        found = [
-            predict(open_database(each), question.factors, question.asked.n_jobs) for each in known
-        ]
-        predicted = list(map(_changed, known, found))
+        known = [open_database(each) for each in traces[question.known]]
+        found = [predict(image, question.factors, question.asked.n_jobs) for image in known]
+        predicted = [each.ordered_ns / 1e9 for each in found]
         measured = [elapsed(each) for each in traces[question.asked]]
         median = statistics.median(measured)
         error = 100 * (statistics.median(predicted) / median - 1)
         cells = (
             question.known.name,
-            f"{statistics.median(map(elapsed, known)):.2f}",
+            f"{statistics.median(map(elapsed, traces[question.known])):.2f}",
             f"{statistics.median(each.simulated_ns for each in found) / 1e9:.2f}",
             question.asked.name,
             f"{statistics.median(predicted):.2f} ({_spread(predicted)})",
