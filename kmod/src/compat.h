@@ -8,8 +8,10 @@
 
 #include <linux/fs.h>
 #include <linux/fs_struct.h>
+#include <linux/mm.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seqlock.h>
 #include <linux/thread_info.h>
 #include <linux/trace.h>
@@ -130,11 +132,43 @@ static inline int etrace_path_permission(const struct path *path, int mask)
 #define ETRACE_UNINITIALIZED
 #endif
 
-/* Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument. */
+/*
+ * Linux 6.16 (0ae1436cab74): the probe of sched_process_exit has a second argument, and the task
+ * still has its memory.
+ */
 #if ETRACE_LINUX_SINCE(6, 16)
+#define ETRACE_EXIT_HAS_MEMORY 1
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task, bool group_dead)
 #else
+#define ETRACE_EXIT_HAS_MEMORY 0
 #define ETRACE_EXIT_PROBE(name) void name(void *data, struct task_struct *task)
+#endif
+
+/*
+ * Resident memory in pages. Linux 6.2 (f1a7941243c1): a counter has a part on each CPU, up to 128
+ * pages or more, which get_mm_rss() leaves out. Before that the task itself keeps some.
+ */
+static inline unsigned long etrace_mm_rss(struct mm_struct *mm)
+{
+#if ETRACE_LINUX_SINCE(6, 2)
+	return percpu_counter_sum_positive(&mm->rss_stat[MM_FILEPAGES]) +
+	       percpu_counter_sum_positive(&mm->rss_stat[MM_ANONPAGES]) +
+	       percpu_counter_sum_positive(&mm->rss_stat[MM_SHMEMPAGES]);
+#elif defined(SPLIT_RSS_COUNTING)
+	const int *kept = current->rss_stat.count;
+	long kept_pages = kept[MM_FILEPAGES] + kept[MM_ANONPAGES] + kept[MM_SHMEMPAGES];
+
+	return max_t(long, get_mm_rss(mm) + kept_pages, 0);
+#else
+	return get_mm_rss(mm);
+#endif
+}
+
+/* Linux 5.17 (2f824d4d197e): a dump of memory sets SIGNAL_GROUP_EXIT too. */
+#ifdef SIGNAL_GROUP_COREDUMP
+#define ETRACE_SIGNAL_ALL_END (SIGNAL_GROUP_EXIT | SIGNAL_GROUP_COREDUMP)
+#else
+#define ETRACE_SIGNAL_ALL_END SIGNAL_GROUP_EXIT
 #endif
 
 /* Linux 5.11 (582f1fb6b721): a flag of close_range() that older kernels refuse. */

@@ -81,7 +81,13 @@ def test_the_command_runs_only_once_it_is_traced(
 
     monkeypatch.setattr(FakeControl, "start", slow)
     run(machine, tmp_path, "sh", "-c", f"echo $$ > {mark}", env=True, thread_names=True)
-    assert seen == [(False, int(mark.read_text()), Option.ENVIRONMENT | Option.THREAD_NAMES)]
+    run(machine, tmp_path, "sh", "-c", f"rm {mark}; echo $$ > {mark}", usage=False)
+    wanted = Option.ENVIRONMENT | Option.THREAD_NAMES | Option.USAGE
+    assert [(was_there, options) for was_there, _, options in seen] == [
+        (False, wanted),
+        (True, Option.NONE),
+    ]
+    assert seen[1][1] == int(mark.read_text())
 
 
 def test_the_command_gets_what_etrace_got_and_nothing_more(

@@ -61,8 +61,8 @@ def test_a_long_message_is_refused_and_its_descriptors_are_closed(pair: Pair) ->
 
 
 def test_options_are_listed_words() -> None:
-    raw = request(protocol.TRACE, ("env", "mounts", "thread-names"))
-    wanted = Option.ENVIRONMENT | Option.MOUNTS | Option.THREAD_NAMES
+    raw = request(protocol.TRACE, ("env", "mounts", "thread-names", "usage"))
+    wanted = Option.ENVIRONMENT | Option.MOUNTS | Option.THREAD_NAMES | Option.USAGE
     assert read_request(raw) == (protocol.TRACE, wanted)
     with pytest.raises(ProtocolError, match="unknown option"):
         read_request(request(protocol.TRACE, ("isolate",)))

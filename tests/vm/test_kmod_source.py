@@ -51,18 +51,37 @@ def test_how_many_use_the_descriptors_is_read_before_the_table(for_arm64: Path) 
 INDIRECT = re.compile(r"__x86_indirect_(thunk|call)|\b(call|jmp)q?\s+\*")
 
 
-def test_what_is_looked_up_is_called_directly(tmp_path: Path) -> None:
-    """Only work.c looks up an address to call it, where task_work_add() is not exported."""
+@pytest.fixture(scope="module")
+def unexported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the instructions of each function, of a module that has to look most up."""
     kernel = kernels.find(kernels.MACHINE + kernels.UNEXPORTED)
-    built = kernels.build_module(kernel, tmp_path)
+    built = kernels.build_module(kernel, tmp_path_factory.mktemp("unexported"))
     listing = run("objdump", "--disassemble", "--reloc", "--no-show-raw-insn", built)
-    functions = dict(re.findall(r"^[0-9a-f]+ <([\w.]+)>:\n(.*?)(?=^$|\Z)", listing, re.M | re.S))
-    called = re.findall(r"(call|jmp)q? .*\n.*R_X86_64_PLT32\s+(\w+)", functions["etrace_work_add"])
-    assert ("call", "__SCT__etrace_add_task_work") in called
-    source = (KMOD / "src/task/work.c").read_text()
-    ours = set(re.findall(r"^\w[\w \*]*?(\w+)\(.*\)\n\{", source, re.M)) & set(functions)
-    assert {"etrace_work_init", "etrace_work_add"} <= ours
-    assert [name for name in ours if INDIRECT.search(functions[name])] == []
+    return dict(re.findall(r"^[0-9a-f]+ <([\w.]+)>:\n(.*?)(?=^$|\Z)", listing, re.M | re.S))
+
+
+LOOKED_UP = {
+    "src/task/work.c": ("__SCT__etrace_add_task_work", {"etrace_work_init", "etrace_work_add"}),
+    "src/event/usage.c": ("__SCT__etrace_task_runtime", {"etrace_usage_init", "etrace_put_usage"}),
+}
+
+
+def test_who_looks_functions_up() -> None:
+    users = {path for path in KMOD.rglob("*.c") if "= etrace_lookup(" in path.read_text()}
+    assert users == {KMOD / name for name in LOOKED_UP}
+
+
+@pytest.mark.parametrize("file", LOOKED_UP)
+def test_what_is_looked_up_is_called_directly(unexported: dict[str, str], file: str) -> None:
+    static_call, some = LOOKED_UP[file]
+    source = (KMOD / file).read_text()
+    defined = set(re.findall(r"^\w[\w \*]*?(\w+)\(.*\)\n\{", source, re.M))
+    # those that the compiler has cut off of them: name.part.0
+    ours = {name: text for name, text in unexported.items() if name.split(".")[0] in defined}
+    assert some <= set(ours)
+    called = re.findall(r"(?:call|jmp)q? .*\n.*R_X86_64_PLT32\s+(\w+)", "".join(ours.values()))
+    assert static_call in called
+    assert [name for name, text in ours.items() if INDIRECT.search(text)] == []
 
 
 @pytest.mark.parametrize("file", sorted(KMOD.rglob("*.[ch]")), ids=lambda p: p.name)

@@ -106,6 +106,7 @@ def flags(options: Options) -> Option:
         Option.ENVIRONMENT: options.env,
         Option.MOUNTS: options.mounts,
         Option.THREAD_NAMES: options.thread_names,
+        Option.USAGE: options.usage,
     }
     return reduce(or_, (flag for flag, on in wanted.items() if on), Option.NONE)
 

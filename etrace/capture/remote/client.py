@@ -63,7 +63,12 @@ def _discarded_on_error(output: Output) -> Iterator[None]:
 
 
 def _words(options: Options) -> tuple[str, ...]:
-    wanted = {"env": options.env, "mounts": options.mounts, "thread-names": options.thread_names}
+    wanted = {
+        "env": options.env,
+        "mounts": options.mounts,
+        "thread-names": options.thread_names,
+        "usage": options.usage,
+    }
     return tuple(word for word, on in wanted.items() if on)
 
 

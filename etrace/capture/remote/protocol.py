@@ -31,6 +31,7 @@ OPTIONS = {
     "env": Option.ENVIRONMENT,
     "mounts": Option.MOUNTS,
     "thread-names": Option.THREAD_NAMES,
+    "usage": Option.USAGE,
 }
 
 

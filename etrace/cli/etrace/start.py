@@ -58,6 +58,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
     for name, _, text in FLAGS:
         parser.add_argument(name, action="store_true", help=text)
+    parser.add_argument(
+        "--no-usage",
+        dest="usage",
+        action="store_false",
+        help="do not record CPU time, memory and I/O of processes (Usage lines)",
+    )
     parser.add_argument("--zstd", action="store_true", help="compress the trace (.nfsdb.zst)")
     parser.add_argument(
         "--buffer-size",
@@ -78,7 +84,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def options(args: argparse.Namespace) -> Option:
     """Return the options of the kernel module."""
-    found = Option.NONE
+    found = Option.USAGE if args.usage else Option.NONE
     for name, option, _ in FLAGS:
         if getattr(args, name.removeprefix("--").replace("-", "_")):
             found |= option

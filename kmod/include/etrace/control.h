@@ -86,7 +86,8 @@ enum etrace_notice {
  * With ROOT_PID only.
  */
 #define ETRACE_OPTION_UNPRIVILEGED 0x40
-#define ETRACE_OPTIONS_ALL 0x7f
+#define ETRACE_OPTION_USAGE 0x80 /* Usage */
+#define ETRACE_OPTIONS_ALL 0xff
 
 /* Since the session's start; LIVE is a level. */
 enum etrace_counter {

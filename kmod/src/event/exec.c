@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program was loaded -> Close (close-on-exec), Comm, New_proc and strings, Env. A kprobe notes
- * which descriptors are about to be closed, the tracepoint names and file (atomic); task_work
+ * A program was loaded -> Usage, Close (close-on-exec), Comm, New_proc and strings, Env. A kprobe
+ * notes which descriptors are about to be closed, the tracepoint names and file (atomic); task_work
  * resolves and prints, before the first instruction of the new program. An execution that fails
  * behind the point of no return prints nothing: the task dies of it.
  */
@@ -15,6 +15,7 @@
 #include "event/exec_name.h"
 #include "event/handlers.h"
 #include "event/path.h"
+#include "event/usage.h"
 #include "memory.h"
 #include "record/scratch.h"
 #include "task/deferred.h"
@@ -195,6 +196,8 @@ static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *ex
 	/* names may stand in the first half of `other` */
 	data[2] = etrace_cwd_text(space->other + PATH_MAX, PATH_MAX);
 	etrace_stream_begin(stream, &entry->origin, time_ns);
+	if (etrace_options & ETRACE_OPTION_USAGE)
+		etrace_put_usage(stream, entry);
 	put_closed(stream, entry->closing);
 	put_comm(stream);
 	etrace_stream_event(stream, ETRACE_EV_NEW_PROC, &argsize, data);

@@ -46,6 +46,9 @@ void etrace_on_fork(void *data, struct task_struct *parent, struct task_struct *
 void etrace_on_rename(void *data, struct task_struct *task, const char *comm);
 ETRACE_EXIT_PROBE(etrace_on_exit);
 
+/* ---- usage.c, before Linux 6.16 ---- */
+int etrace_on_exit_signals(struct kprobe *probe, struct pt_regs *regs);
+
 /* ---- exec.c ---- */
 int etrace_on_close_on_exec(struct kprobe *probe, struct pt_regs *regs);
 void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,

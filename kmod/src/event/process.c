@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fork, vfork, clone, clone3 -> SysClone, SchedFork, SysCloneFailed; the end of a task -> Exit; a
- * thread's new name -> Comm. Context: tracepoints in the task (the parent for fork), atomic. The
+ * fork, vfork, clone, clone3 -> SysClone, SchedFork, SysCloneFailed; the end of a task -> Usage,
+ * Exit; a thread's new name -> Comm. Context: tracepoints in the task (the parent for fork), atomic. The
  * child does not run before sched_process_fork has returned: nothing of it is missed.
  */
 #include <uapi/linux/sched.h>
@@ -9,6 +9,7 @@
 #include "event/call.h"
 #include "event/handlers.h"
 #include "event/path.h"
+#include "event/usage.h"
 #include "memory.h"
 #include "record/emit.h"
 #include "record/scratch.h"
@@ -101,16 +102,36 @@ static s64 exit_status(int code)
 	return signal_number ? ETRACE_SIGNAL_STATUS_BASE + signal_number : (code >> 8) & 0xff;
 }
 
+static void put_exit_with_usage(struct etrace_task *entry, s64 status)
+{
+	struct etrace_scratch *space = etrace_scratch_get();
+
+	etrace_stream_begin(&space->stream, &entry->origin, etrace_now());
+	etrace_put_usage(&space->stream, entry);
+	etrace_stream_event(&space->stream, ETRACE_EV_EXIT, &status, NULL);
+	etrace_stream_end(&space->stream);
+	etrace_scratch_put(space);
+}
+
+static void put_exit(struct etrace_task *entry, s64 status)
+{
+	if (!etrace_usage_is_due()) {
+		etrace_emit(&entry->origin, etrace_now(), ETRACE_EV_EXIT, &status, NULL);
+		return;
+	}
+	if (ETRACE_EXIT_HAS_MEMORY)
+		etrace_usage_note_memory(entry);
+	put_exit_with_usage(entry, status);
+}
+
 ETRACE_EXIT_PROBE(etrace_on_exit)
 {
 	struct etrace_task *entry;
-	s64 status;
 
 	rcu_read_lock();
 	entry = etrace_task_find(task);
 	if (entry) {
-		status = exit_status(task->exit_code);
-		etrace_emit(&entry->origin, etrace_now(), ETRACE_EV_EXIT, &status, NULL);
+		put_exit(entry, exit_status(task->exit_code));
 		etrace_task_remove(entry);
 	}
 	rcu_read_unlock();

@@ -12,6 +12,7 @@
 
 #include "event/handlers.h"
 #include "event/names.h"
+#include "event/usage.h"
 #include "probe/hooks.h"
 #include "probe/syscall.h"
 #include "tracepoint.h"
@@ -115,6 +116,9 @@ static const struct kprobe_definition {
 #error "etrace does not know what this architecture calls its close_range: add it here"
 #endif
 	{ "scm_detach_fds", etrace_on_detach_fds },
+#if !ETRACE_EXIT_HAS_MEMORY
+	{ "exit_signals", etrace_on_exit_signals, ETRACE_OPTION_USAGE },
+#endif
 	{ "security_sb_mount", etrace_on_sb_mount, ETRACE_OPTION_MOUNTS, ETRACE_HOOK_MOUNT },
 	{ "security_sb_umount", etrace_on_sb_umount, ETRACE_OPTION_MOUNTS, ETRACE_HOOK_UMOUNT },
 };
@@ -122,7 +126,7 @@ static const struct kprobe_definition {
 static struct kprobe kprobes[ARRAY_SIZE(kprobe_definitions)];
 static struct kprobe *active[ARRAY_SIZE(kprobe_definitions)];
 static unsigned int n_active;
-static const char *missing[ARRAY_SIZE(kprobe_definitions)];
+static const char *missing[ARRAY_SIZE(kprobe_definitions) + 1]; /* and the function of usage.c */
 static unsigned int n_missing;
 
 /*
@@ -239,6 +243,8 @@ static void register_kprobes_for(u32 options)
 	for (i = 0; i < ARRAY_SIZE(kprobe_definitions); i++)
 		if (is_wanted(&kprobe_definitions[i], options))
 			register_kprobe_of(i);
+	if (options & ETRACE_OPTION_USAGE && !etrace_usage_has_cpu())
+		missing[n_missing++] = "task_sched_runtime";
 }
 
 static void unregister_all_kprobes(void)

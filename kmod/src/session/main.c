@@ -4,6 +4,7 @@
 
 #include "compat.h"
 #include "event/syscall_table.h"
+#include "event/usage.h"
 #include "memory.h"
 #include "record/record.h"
 #include "record/scratch.h"
@@ -21,6 +22,7 @@ static int __init etrace_init(void)
 		return err;
 	etrace_text_init();
 	etrace_syscall_table_init();
+	etrace_usage_init();
 	err = etrace_state_init();
 	if (err)
 		return err;

@@ -84,6 +84,9 @@ struct etrace_task {
 	struct callback_head work; /* never pending twice: it runs before the next call */
 	const struct etrace_handler *handler; /* whose work is pending; NULL: nobody's */
 	struct etrace_call deferred; /* what that is about */
+	u64 told_user; /* by the last Usage, in ns */
+	u64 told_system;
+	u64 max_rss; /* in bytes, when it is about to end; 0: not known */
 	bool foreign_root; /* counted */
 	bool hooked; /* a security hook has seen the call at hand, which a filter may make up */
 	bool root; /* a thread of the root process */

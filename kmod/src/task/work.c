@@ -5,14 +5,12 @@
  * others have given the task may run first and take long.
  */
 #include <linux/atomic.h>
-#include <linux/kallsyms.h>
-#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
-#include <linux/string.h>
 #include <linux/task_work.h>
 #include <linux/wait.h>
 
+#include "lookup.h"
 #include "task/work.h"
 
 #define WAIT_JIFFIES (2 * HZ)
@@ -32,40 +30,13 @@ int etrace_work_init(void)
 	return 0;
 }
 #else
-/*
- * The kernel seals functions whose address it never takes: calling one by a pointer would trap on a
- * processor with IBT. A static call is patched to a direct one.
- */
 DEFINE_STATIC_CALL_NULL(etrace_add_task_work, task_work_add);
 #define add_task_work static_call(etrace_add_task_work)
 
-/* A probe may stand behind the landing pad (IBT, BTI) where the function begins. */
-static void *function_of(const void *address)
-{
-	char symbol[KSYM_SYMBOL_LEN]; /* name+0xoffset/0xsize */
-	unsigned long offset = 0;
-	const char *plus;
-
-	sprint_symbol(symbol, (unsigned long)address);
-	plus = strchr(symbol, '+');
-	if (!plus || sscanf(plus, "+0x%lx", &offset) != 1)
-		return NULL;
-	return (char *)address - offset;
-}
-
-/* Where task_work_add() is not exported a kprobe, set and removed at once, tells its address. */
 int etrace_work_init(void)
 {
-	struct kprobe probe = { .symbol_name = "task_work_add" };
-	typeof(task_work_add) *function;
-	int err = register_kprobe(&probe);
+	typeof(task_work_add) *function = etrace_lookup("task_work_add");
 
-	if (err) {
-		pr_err("etrace: cannot find task_work_add (%d): needs CONFIG_KPROBES\n", err);
-		return err;
-	}
-	function = function_of(probe.addr);
-	unregister_kprobe(&probe);
 	if (!function)
 		return -ENOENT;
 	static_call_update(etrace_add_task_work, function);

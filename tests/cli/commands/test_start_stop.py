@@ -156,6 +156,16 @@ def test_options_reach_the_kernel(machine: Machine) -> None:
     etrace(["stop", "-q"])
 
 
+@pytest.mark.parametrize(("flags", "wanted"), [([], Option.USAGE), (["--no-usage"], Option.NONE)])
+def test_usage_is_recorded_unless_it_is_not_wanted(
+    machine: Machine, flags: list[str], wanted: Option
+) -> None:
+    assert etrace(["start", "-q", "--pid", str(os.getpid()), *flags]) == 0
+    assert machine.kernel.request is not None
+    assert machine.kernel.request.options == wanted
+    etrace(["stop", "-q"])
+
+
 def test_without_a_root_the_calling_shell_is_traced(machine: Machine) -> None:
     assert etrace(["start", "-q"]) == 0
     assert machine.kernel.request is not None

@@ -38,8 +38,11 @@ natively() { # NAME KIND
 }
 
 # All records fit the buffer: a lost record costs less than a written one.
-traced_reading() { # KIND COUNT ROUNDS
-	result "traced_$1" "$(ectl run -- calls "$@" 3>counters)"
+traced_reading() { # NAME "OPTION..." KIND COUNT ROUNDS
+	name=$1 options=$2
+	shift 2
+	# shellcheck disable=SC2086 # the options are words
+	result "${name}_$1" "$(ectl run $options -- calls "$@" 3>counters)"
 	grep -q '^lost_records 0$' counters || die "$1: records were lost"
 }
 
@@ -51,7 +54,8 @@ by_turns() { # KIND COUNT
 	turn=0
 	while [ $turn -lt $turns ]; do
 		result "native_$1" "$(calls "$@" 1)"
-		traced_reading "$@" 1
+		traced_reading traced "" "$@" 1
+		traced_reading usage --usage "$@" 1
 		echo >"$INSTANCE/trace"
 		turn=$((turn + 1))
 	done
@@ -60,7 +64,7 @@ by_turns() { # KIND COUNT
 
 traced() { # KIND
 	make_instance 32768
-	traced_reading "$1" "$(count "$1")" $rounds
+	traced_reading traced "" "$1" "$(count "$1")" $rounds
 	if [ "$1" = open_close ]; then
 		reader "$(sed -n 's/^events //p' counters)"
 	fi

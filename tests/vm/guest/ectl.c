@@ -86,6 +86,7 @@ static const struct {
 	{ "--open-once", ETRACE_OPTION_OPEN_ONCE },
 	{ "--descendants", ETRACE_OPTION_DESCENDANTS },
 	{ "--unprivileged", ETRACE_OPTION_UNPRIVILEGED },
+	{ "--usage", ETRACE_OPTION_USAGE },
 };
 
 struct arguments {

@@ -20,6 +20,8 @@ LOST = {
     "__ia32_sys_close_range": f"in 32-bit programs {CLOSED}",
     "__arm64_sys_close_range": CLOSED,
     "scm_detach_fds": "descriptors that come in messages are not counted",
+    "exit_signals": "the largest memory of processes is not known",
+    "task_sched_runtime": "the CPU time of processes is not known",
     "security_sb_mount": f"names of mounts {LOOKED_UP}",
     "security_sb_umount": f"names of unmounts {LOOKED_UP}",
 }

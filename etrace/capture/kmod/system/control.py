@@ -67,6 +67,7 @@ class Option(IntFlag):
     OPEN_ONCE = 0x10
     DESCENDANTS = 0x20
     UNPRIVILEGED = 0x40
+    USAGE = 0x80
 
 
 class Counter(IntEnum):

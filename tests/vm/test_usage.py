@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What processes used, by the module: against what the kernel told the same programs."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import trace_lines
+from vm.machine import complaints
+from vm.rig import Guest, numbers
+
+pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
+USAGE = ("usage",)
+MS = 1_000_000
+#: guest/spend.c
+HELD = 32 << 20
+MOVED = 300_000
+N_NAPS = 30
+BRIEF_BYTES = 8 << 20  # a static program that does nothing has less
+FIELDS = ("user", "system", "maxrss", "rchar", "wchar", "voluntary", "forced")
+
+Used = dict[str, int]
+
+
+@cache
+def traced(folder: Path) -> trace_lines.Trace:
+    return trace_lines.parse(b"INITCWD=/\n" + (folder / "trace").read_bytes())
+
+
+def folder_of(guest: Guest) -> Path:
+    guest.phase(*USAGE)
+    return guest.work / "out" / "usage"
+
+
+def tasks(guest: Guest, mode: str) -> list[int]:
+    """Return the tasks that executed `spend MODE`."""
+    lines = traced(folder_of(guest)).lines
+    return [line.upid for line in lines if line.data == b"A[1]" + mode.encode()]
+
+
+def usages(guest: Guest, upid: int) -> list[Used]:
+    """Return what the Usage lines of a task say, in order."""
+    found = [line.data for line in traced(folder_of(guest)).usage if line.upid == upid]
+    told = [[int(number) for number in re.findall(rb"=(-?\d+)", data)] for data in found]
+    return [dict(zip(FIELDS, values, strict=True)) for values in told]
+
+
+def cpu_ns(used: Used) -> int:
+    return used["user"] + used["system"]
+
+
+@pytest.mark.phase(*USAGE)
+def test_a_process_is_told_with_its_threads_and_without_its_children(guest: Guest) -> None:
+    (task,) = tasks(guest, "work")
+    said = numbers(folder_of(guest) / "work.said")
+    made, executed, end = usages(guest, task)
+    assert made["maxrss"] == executed["maxrss"] == -1
+    assert 0 < cpu_ns(made) < 50 * MS <= cpu_ns(executed)
+    assert executed["rchar"] - made["rchar"] >= MOVED
+    assert executed["wchar"] - made["wchar"] >= MOVED
+    assert said["cpu_ns"] >= 150 * MS
+    # the same clock, read a moment later
+    assert 0 < cpu_ns(end) - said["cpu_ns"] < 50 * MS
+    assert HELD < end["maxrss"] < 2 * HELD
+    assert end["rchar"] - executed["rchar"] >= MOVED
+    assert end["wchar"] - executed["wchar"] >= MOVED
+    assert end["voluntary"] >= said["voluntary"] >= N_NAPS
+    assert end["forced"] >= said["forced"]
+
+
+@pytest.mark.phase(*USAGE)
+def test_memory_is_that_of_the_last_program(guest: Guest) -> None:
+    """Not of the parent, whose memory a child has until it executes; getrusage(2) tells that."""
+    for task in tasks(guest, "brief"):
+        end = usages(guest, task)[-1]
+        assert 0 < end["maxrss"] < BRIEF_BYTES, end
+
+
+@pytest.mark.phase(*USAGE)
+def test_a_process_that_no_tick_has_seen_used_cpu_time(guest: Guest) -> None:
+    brief = tasks(guest, "brief")
+    assert len(brief) == 12
+    for task in brief:
+        before, end = usages(guest, task)
+        assert 0 < cpu_ns(before) < cpu_ns(end), (before, end)
+
+
+@pytest.mark.phase(*USAGE)
+def test_a_first_thread_that_others_outlive_tells_nothing(guest: Guest) -> None:
+    (task,) = tasks(guest, "outlived")
+    (at_its_execution,) = usages(guest, task)
+    assert cpu_ns(at_its_execution) < 50 * MS
+
+
+@pytest.mark.phase(*USAGE)
+def test_threads_that_are_ended_together_are_all_counted(guest: Guest) -> None:
+    (task,) = tasks(guest, "crowd")
+    said = numbers(folder_of(guest) / "crowd.said")
+    assert said["cpu_ns"] > 150 * MS
+    end = usages(guest, task)[-1]
+    assert said["cpu_ns"] < cpu_ns(end) < 2 * said["cpu_ns"]
+
+
+@pytest.mark.phase(*USAGE)
+def test_a_thread_that_executes_goes_on_with_the_sums_of_its_process(guest: Guest) -> None:
+    (first,) = tasks(guest, "thread-executes")
+    assert len(usages(guest, first)) == 1  # at its execution: it was replaced, the process goes on
+    lines = traced(folder_of(guest)).of(first)
+    forks = [int(line.data.partition(b"pid=")[2]) for line in lines if b"SchedFork" in line.data]
+    (thread,) = forks
+    executed, end = usages(guest, thread)
+    assert 40 * MS < cpu_ns(executed) < cpu_ns(end)
+
+
+@pytest.mark.phase(*USAGE)
+def test_a_killed_process_is_told(guest: Guest) -> None:
+    (task,) = tasks(guest, "killed")
+    end = usages(guest, task)[-1]
+    assert cpu_ns(end) >= 20 * MS
+    assert end["maxrss"] > 0
+    assert traced(folder_of(guest)).of(task)[-1].data == b"Exit|status=137"
+
+
+@pytest.mark.phase(*USAGE)
+def test_a_usage_has_the_stamp_and_the_cpu_of_the_line_behind_it(guest: Guest) -> None:
+    text = (folder_of(guest) / "trace").read_bytes().splitlines()
+    for line, behind in pairwise(text):
+        if b"!Usage|" in line:
+            assert line.partition(b"!")[0] == behind.partition(b"!")[0], (line, behind)
+            assert behind.partition(b"!")[2].startswith((b"Exit|", b"Close|", b"New_proc|"))
+
+
+@pytest.mark.phase(*USAGE)
+def test_without_the_option_there_is_none(guest: Guest) -> None:
+    text = (folder_of(guest) / "without.trace").read_bytes()
+    assert b"!Exit|" in text
+    assert b"!Usage|" not in text
+
+
+@pytest.mark.phase(*USAGE)
+def test_nothing_was_lost_and_the_kernel_said_nothing(guest: Guest) -> None:
+    counts = numbers(folder_of(guest) / "counters")
+    names = ("live", "untracked", "lost_events", "no_memory")
+    assert [counts[name] for name in names] == [0, 0, 0, 0]
+    assert "missing_probe" not in (folder_of(guest) / "counters").read_text()
+    assert complaints(guest.console(*USAGE)) == []
