@@ -154,13 +154,14 @@ static inline unsigned long etrace_mm_rss(struct mm_struct *mm)
 	return percpu_counter_sum_positive(&mm->rss_stat[MM_FILEPAGES]) +
 	       percpu_counter_sum_positive(&mm->rss_stat[MM_ANONPAGES]) +
 	       percpu_counter_sum_positive(&mm->rss_stat[MM_SHMEMPAGES]);
-#elif defined(SPLIT_RSS_COUNTING)
-	const int *kept = current->rss_stat.count;
-	long kept_pages = kept[MM_FILEPAGES] + kept[MM_ANONPAGES] + kept[MM_SHMEMPAGES];
-
-	return max_t(long, get_mm_rss(mm) + kept_pages, 0);
 #else
-	return get_mm_rss(mm);
+	long pages = get_mm_rss(mm);
+
+#ifdef SPLIT_RSS_COUNTING
+	pages += current->rss_stat.count[MM_FILEPAGES] + current->rss_stat.count[MM_ANONPAGES] +
+		 current->rss_stat.count[MM_SHMEMPAGES];
+#endif
+	return max(pages, 0L);
 #endif
 }
 
