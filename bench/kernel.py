@@ -63,7 +63,7 @@ class Row:
 ROWS = (
     Row("open+close, traced", "traced_open_close", "native_open_close", 1900),
     Row("fork+exec+exit, traced", "traced_fork_exec_exit", "native_fork_exec_exit", 9200),
-    Row("fork+exec+exit, with usage", "usage_fork_exec_exit", "native_fork_exec_exit", 12500),
+    Row("fork+exec+exit, with usage", "usage_fork_exec_exit", "native_fork_exec_exit", 11400),
     Row("getpid, traced", "traced_getpid", "native_getpid", None),
     Row("getpid, untraced", "untraced_getpid", "native_getpid", 65),
     Row("open+close, untraced", "untraced_open_close", "native_open_close", 150),
