@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Making and freeing the entries of traced tasks. Context: any but hard interrupts. */
+#include <linux/build_bug.h>
 #include <linux/file.h>
 #include <linux/rcupdate.h>
 
@@ -10,6 +11,7 @@ struct etrace_task *etrace_task_new(struct task_struct *task, const struct etrac
 {
 	struct etrace_task *entry = etrace_alloc(sizeof(*entry));
 
+	BUILD_BUG_ON(sizeof(*entry) > 256); /* or kmalloc() takes twice that */
 	if (entry)
 		*entry = (struct etrace_task){
 			.origin = *origin,

@@ -81,7 +81,10 @@ struct etrace_task {
 	/* where most of these are: of a table that never grew */
 	unsigned long few_closing[sizeof(struct etrace_descriptors) / sizeof(long) + 1];
 	struct etrace_opens *opens; /* ETRACE_OPTION_OPEN_ONCE */
-	struct callback_head work; /* never pending twice: it runs before the next call */
+	union {
+		struct callback_head work; /* never pending twice: it runs before the next call */
+		struct rcu_head rcu; /* when the last reference is gone, so that of `work` too */
+	};
 	const struct etrace_handler *handler; /* whose work is pending; NULL: nobody's */
 	struct etrace_call deferred; /* what that is about */
 	u64 told_user; /* by the last Usage, in ns */
@@ -91,7 +94,6 @@ struct etrace_task {
 	bool hooked; /* a security hook has seen the call at hand, which a filter may make up */
 	bool root; /* a thread of the root process */
 	refcount_t refs;
-	struct rcu_head rcu;
 };
 
 /* A new one with one reference; NULL without memory. Atomic. */
