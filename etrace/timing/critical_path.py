@@ -193,7 +193,8 @@ class _Steps:
     def _slot_wait(self, segment: int) -> int:
         """Return how long a job could have run and did not, while others of its kind ran."""
         network = self.network
-        if network.job[segment] == NONE:
+        job = network.job[segment]
+        if job == NONE or not network.processes.is_leaf_job(job):
             return 0
         ready = max(network.end_ns[other] for other, _, _ in network.before[segment])
         return max(network.begin_ns[segment] - ready, 0)

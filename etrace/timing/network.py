@@ -33,8 +33,8 @@ class Reason(StrEnum):
 class Network:
     """Segments by number; `before[i]` are (number, reason, row of `paths` or NONE) that i follows.
 
-    `job` is the process of the leaf job that a segment begins, NONE for all others; `last_of_job`
-    the segment with which it ends.
+    `job` is the process of the job that a segment begins, NONE for all others; `last_of_job` the
+    segment with which it ends. A job is a child of a scheduler.
     """
 
     processes: Processes
@@ -182,12 +182,13 @@ class _Builder:
     # ---- edges ----
 
     def join(self, number: int) -> None:
-        """Let a process begin after the segment that forked it; mark it when it is a leaf job."""
-        if self.processes[number].parent == NONE:
+        """Let a process begin after the segment that forked it; mark it when it is a job."""
+        parent = self.processes[number].parent
+        if parent == NONE:
             return
         forked_by = self.forked_by[number]
         self.network.before[self.first[number]].append((forked_by, Reason.FORK, NONE))
-        if self.processes.is_leaf_job(number):
+        if self.processes[parent].is_scheduler:
             self.network.job[forked_by] = number
             self.network.last_of_job[number] = self.last[number]
 

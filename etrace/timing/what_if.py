@@ -3,14 +3,14 @@
 
 The network of the traced build runs again (schedule.py). What a segment takes is its own time in
 the traced build, without waits for children and pipes. A process that computed had to wait for a
-processor for the rest of that time, so where CPU time is known it counts instead. What slept keeps
-its time: it used a processor for less than half of it and gave it up more often than it was taken
-away. There are as many processors as jobs.
+processor for the rest of that time, so where CPU time is known it counts instead, and needs one of
+the processors that the trace shows, or of as many as there are to be jobs. What slept keeps its
+time: it used a processor for less than half of it and gave it up more often than it was taken away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from libetrace.image.file import Image
@@ -20,9 +20,9 @@ from etrace.errors import UsageError
 from etrace.query.classes.labels import Labels
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
+from etrace.timing.jobservers import Jobservers, most_at_once
 from etrace.timing.network import Network, Reason, build_network
-from etrace.timing.processes import Processes
-from etrace.timing.schedule import Schedule, schedule
+from etrace.timing.schedule import Limits, Schedule, schedule
 from etrace.timing.usage import cpu_times, sleepers
 
 #: a process whose CPU time is this part of its own time or more did not sleep
@@ -33,16 +33,20 @@ COMPUTES = 0.5
 class Prediction:
     """Elapsed times in ns: of the trace, of its simulation, and of what was asked.
 
-    `traced_ns` was measured; `simulated_ns` is the same build by the model, with `traced_jobs`
-    jobs: the difference is the model's error and waits for a processor. `ordered_ns` keeps the
-    order of shells and makes; `free_ns` has only the order that files give to jobs, None without a
-    job. `n_unknown` executions of `n_executions` have no CPU time: their elapsed time counts.
+    `traced_ns` was measured, when up to `traced_jobs` leaf jobs ran at once on `traced_processors`;
+    `simulated_ns` is the same build by the model: the difference is the model's error. `n_jobs` is
+    what was asked, None for the slots that the makes had. Processors are None when there are enough
+    for all. `ordered_ns` keeps the order of shells and makes; `free_ns` has only the order that
+    files give to jobs, None without a job. `n_unknown` executions of `n_executions` have no CPU
+    time: their elapsed time counts.
     """
 
     traced_ns: int
     traced_jobs: int
+    traced_processors: int | None
     simulated_ns: int
-    n_jobs: int
+    n_jobs: int | None
+    n_processors: int | None
     ordered_ns: int
     free_ns: int | None
     n_executions: int
@@ -52,58 +56,83 @@ class Prediction:
 def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = None) -> Prediction:
     """Return how long a build takes when the times of programs are multiplied by `factors`.
 
-    `n_jobs` is by default that of the trace. UsageError for a program that did not run, EtraceError
-    for a damaged database.
+    `n_jobs` is as with make -j; None is what the makes of the trace had. UsageError for a program
+    that did not run, EtraceError for a damaged database.
     """
     network = build_network(image)
     cpu = cpu_times(image)
-    work = _own_times(network, cpu, sleepers(image))
-    traced_jobs = max(count_jobs(network.processes), 1)
-    n_jobs = n_jobs or traced_jobs
-    changed = _multiplied(image, network, work, factors)
-    n_executions, ordered = image["executions"].n_rows, schedule(network, changed, n_jobs)
+    model = _Model(image, network, cpu)
+    changed = _multiplied(image, network, model.work, factors)
+    n_executions = image["executions"].n_rows
+    same, asked = model.limits(None), model.limits(n_jobs)
+    ordered = schedule(network, changed, asked)
     return Prediction(
         traced_ns=max(network.end_ns, default=0) - min(network.begin_ns, default=0),
-        traced_jobs=traced_jobs,
-        simulated_ns=schedule(network, work, traced_jobs).elapsed_ns,
+        traced_jobs=model.n_jobs,
+        traced_processors=same.n_processors,
+        simulated_ns=schedule(network, model.work, same).elapsed_ns,
         n_jobs=n_jobs,
+        n_processors=asked.n_processors,
         ordered_ns=ordered.elapsed_ns,
-        free_ns=_free(image, network, changed, ordered, n_jobs),
+        free_ns=_free(image, model, changed, ordered, n_jobs),
         n_executions=n_executions,
         n_unknown=n_executions if cpu is None else cpu.count(NONE),
     )
 
 
-def count_jobs(processes: Processes) -> int:
-    """Return how many leaf jobs ran at once, at most."""
-    changes = []
-    for number in range(len(processes)):
-        if processes.is_leaf_job(number):
-            changes += [(processes[number].start_ns, 1), (processes[number].end_ns, -1)]
-    most = now = 0
-    for _, change in sorted(changes):
-        now += change
-        most = max(most, now)
-    return most
+class _Model:
+    """What each segment of a network takes, and what limits how many run at once."""
+
+    def __init__(self, image: Image, network: Network, cpu: list[int] | None) -> None:
+        self.network = network
+        self.jobservers = Jobservers(image, network.processes)
+        is_leaf = network.processes.is_leaf_job
+        self.leaf_jobs = [job for job in network.last_of_job if is_leaf(job)]
+        self.n_jobs = max(most_at_once(network.processes, self.leaf_jobs), 1)
+        n = len(set(image["cpus"]["cpu"]))
+        self.n_processors = None if cpu is None else n or None
+        part = {} if cpu is None else _parts(network, cpu, sleepers(image))
+        #: of each segment
+        self.computes = [row in part for row in network.execution]
+        pairs = zip(network.execution, network.work_ns, strict=True)
+        self.work = [work * part.get(row, 1.0) for row, work in pairs]
+
+    def limits(self, n_jobs: int | None) -> Limits:
+        """Return the slots and processors of the trace, or those for `n_jobs`."""
+        sizes, n_processors = self.jobservers.sizes(n_jobs), self._processors(n_jobs)
+        return Limits(sizes, self.jobservers.of_job, n_processors, self.computes)
+
+    def free_limits(self, n_jobs: int | None, jobs: Sequence[int]) -> Limits:
+        """Return the limits of a network that has `jobs` alone, a segment each."""
+        slots = dict.fromkeys(jobs, 0)
+        computes, busy = dict.fromkeys(jobs, 0.0), dict.fromkeys(jobs, 0.0)
+        processes = self.network.processes
+        for row, work, of_processor in zip(
+            self.network.execution, self.work, self.computes, strict=True
+        ):
+            job = processes.leaf_job(processes.of_row[row])
+            if job in busy:
+                busy[job] += work
+                computes[job] += work * of_processor
+        needs = [computes[job] > COMPUTES * busy[job] for job in jobs]
+        return Limits([n_jobs or self.n_jobs], slots, self._processors(n_jobs), needs)
+
+    def _processors(self, n_jobs: int | None) -> int | None:
+        if self.n_processors is None or n_jobs is None:
+            return self.n_processors
+        return max(self.n_processors, n_jobs)
 
 
-def _own_times(network: Network, cpu: list[int] | None, sleeps: list[bool]) -> list[float]:
-    """Return what each segment takes: CPU time of executions that compute, else elapsed time."""
-    if cpu is None:
-        return [float(work) for work in network.work_ns]
+def _parts(network: Network, cpu: list[int], sleeps: list[bool]) -> dict[int, float]:
+    """Return the part of its own time that each execution computed, for those that did."""
     own: dict[int, int] = {}
     for row, work in zip(network.execution, network.work_ns, strict=True):
         own[row] = own.get(row, 0) + work
-    part = {row: _part(cpu[row], time_ns, sleeps=sleeps[row]) for row, time_ns in own.items()}
-    pairs = zip(network.execution, network.work_ns, strict=True)
-    return [work * part[row] for row, work in pairs]
-
-
-def _part(cpu_ns: int, own_ns: int, *, sleeps: bool) -> float:
-    """Return the part of an execution's own time that remains without a wait for a processor."""
-    if cpu_ns == NONE or not own_ns or (sleeps and cpu_ns < COMPUTES * own_ns):
-        return 1.0
-    return min(cpu_ns / own_ns, 1.0)
+    return {
+        row: min(cpu[row] / time_ns, 1.0)
+        for row, time_ns in own.items()
+        if time_ns and cpu[row] != NONE and not (sleeps[row] and cpu[row] < COMPUTES * time_ns)
+    }
 
 
 def _multiplied(
@@ -127,27 +156,29 @@ def _multiplied(
 
 
 def _free(
-    image: Image, network: Network, changed: list[float], ordered: Schedule, n_jobs: int
+    image: Image, model: _Model, changed: list[float], ordered: Schedule, n_jobs: int | None
 ) -> int | None:
     """Return how long it takes when only files order the leaf jobs; None without a job.
 
     What the build does before its first job and after its last one is added.
     """
+    network, jobs = model.network, model.leaf_jobs
+    if not jobs:
+        return None
+    begin_of = {job: segment for segment, job in enumerate(network.job) if job != NONE}
     unlimited = schedule(network, changed)
     free, segment_of, work = Network(network.processes), dict[int, int](), list[float]()
-    for segment, job in enumerate(network.job):
-        if job != NONE:
-            begin, end = network.begin_ns[segment], network.end_ns[network.last_of_job[job]]
-            segment_of[job] = free.add(network.execution[segment], begin, end, end - begin)
-            free.job[segment_of[job]] = job
-            free.last_of_job[job] = segment_of[job]
-            work.append(unlimited.end[network.last_of_job[job]] - unlimited.begin[segment])
+    for job in jobs:
+        first, last = begin_of[job], network.last_of_job[job]
+        begin, end = network.begin_ns[first], network.end_ns[last]
+        segment_of[job] = free.add(network.execution[first], begin, end, end - begin)
+        free.job[segment_of[job]] = job
+        free.last_of_job[job] = segment_of[job]
+        work.append(unlimited.end[last] - unlimited.begin[first])
     for each in find_dependencies(image, network.processes, among_leaves=True):
         edge = (segment_of[each.before], Reason.FILE, each.path)
         free.before[segment_of[each.after]].append(edge)
-    if not work:
-        return None
-    first = min(ordered.begin[s] for s, job in enumerate(network.job) if job != NONE)
-    last = max(ordered.end[segment] for segment in network.last_of_job.values())
-    around = ordered.elapsed_ns - round(last - first)
-    return around + schedule(free, work, n_jobs).elapsed_ns
+    opens = min(ordered.begin[begin_of[job]] for job in jobs)
+    closes = max(ordered.end[network.last_of_job[job]] for job in jobs)
+    around = ordered.elapsed_ns - round(closes - opens)
+    return around + schedule(free, work, model.free_limits(n_jobs, jobs)).elapsed_ns

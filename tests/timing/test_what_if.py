@@ -19,8 +19,9 @@ MAKE, CC = (n << 22 | n for n in (1, 2))
 def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
     found = predict(told_database(tmp_path, two_objects_and_a_link()), {}, 2)
     assert found == Prediction(
-        traced_ns=1210 * US, traced_jobs=1, simulated_ns=1210 * US, n_jobs=2,
-        ordered_ns=910 * US, free_ns=910 * US, n_executions=8, n_unknown=8,
+        traced_ns=1210 * US, traced_jobs=1, traced_processors=None, simulated_ns=1210 * US,
+        n_jobs=2, n_processors=None, ordered_ns=910 * US, free_ns=910 * US,
+        n_executions=8, n_unknown=8,
     )  # fmt: skip
 
 

@@ -151,8 +151,9 @@ def _predicted(it: Prediction) -> Iterator[str]:
     change = it.ordered_ns / it.simulated_ns - 1 if it.simulated_ns else 0.0
     yield f"{'traced':<24}{seconds(it.traced_ns):>11}  {count(it.traced_jobs, 'job')} at once"
     same = seconds(it.simulated_ns)
-    yield f"{'the same, simulated':<24}{same:>11}  without waits for a processor"
-    yield f"{'predicted':<24}{seconds(it.ordered_ns):>11}  {change:+.0%}, --jobs {it.n_jobs}"
+    yield f"{'the same, simulated':<24}{same:>11}  {_processors(it.traced_processors)}"
+    asked = f", --jobs {it.n_jobs}, {_processors(it.n_processors)}" if it.n_jobs else ""
+    yield f"{'predicted':<24}{seconds(it.ordered_ns):>11}  {change:+.0%}{asked}"
     if it.free_ns is not None:
         is_shorter = it.free_ns < 0.99 * it.ordered_ns
         better = "shorter" if is_shorter else "no shorter"
@@ -160,6 +161,10 @@ def _predicted(it: Prediction) -> Iterator[str]:
     if it.n_unknown:
         n = f"{it.n_unknown:,} of {count(it.n_executions, 'execution')}"
         yield f"the CPU time of {n} is unknown: their elapsed time counts"
+
+
+def _processors(n: int | None) -> str:
+    return "without waits for a processor" if n is None else f"on {count(n, 'processor')}"
 
 
 # ---- JSON ----

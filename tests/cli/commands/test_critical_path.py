@@ -47,8 +47,8 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
         "blocked": [{"by": "job slot", "time_ns": "300000"}],
     }  # fmt: skip
     assert record["prediction"] == {
-        "traced_ns": "1210000", "traced_jobs": 1, "simulated_ns": "1210000", "n_jobs": 2,
-        "ordered_ns": "910000", "free_ns": "910000", "n_executions": 8, "n_unknown": 8,
+        "traced_ns": "1210000", "traced_jobs": 1, "traced_processors": None,
+        "simulated_ns": "1210000", "n_jobs": 2, "n_processors": None, "ordered_ns": "910000", "free_ns": "910000", "n_executions": 8, "n_unknown": 8,
     }  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_a_prediction(build: str, capsys: pytest.CaptureFixture[str]) -> None:
         "",
         "traced                      0.001 s  1 job at once",
         "the same, simulated         0.001 s  without waits for a processor",
-        "predicted                   0.001 s  -37%, --jobs 1",
+        "predicted                   0.001 s  -37%",
         "by dependencies alone       0.001 s  no shorter than make's order",
         "the CPU time of 8 of 8 executions is unknown: their elapsed time counts",
     ]
