@@ -136,7 +136,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _free(found: Sequence[Prediction]) -> str:
-    known = [each.free_ns for each in found if each.free_ns is not None]
+    known = [each.predicted_free_ns for each in found if each.predicted_free_ns is not None]
     return f"{statistics.median(known) / 1e9:.2f}" if known else "-"
 
 
@@ -145,7 +145,7 @@ def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float
     for question in QUESTIONS:
         known = [open_database(each) for each in traces[question.known]]
         found = [predict(image, question.factors, question.asked.n_jobs) for image in known]
-        predicted = [each.ordered_ns / 1e9 for each in found]
+        predicted = [each.predicted_ns / 1e9 for each in found]
         measured = [elapsed(each) for each in traces[question.asked]]
         median = statistics.median(measured)
         error = 100 * (statistics.median(predicted) / median - 1)

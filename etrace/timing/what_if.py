@@ -31,7 +31,7 @@ COMPUTES = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Elapsed times in ns: of the trace, of its simulation, and of what was asked.
+    """Elapsed times in ns: of the trace, of its simulation, and of a simulation of what was asked.
 
     `traced_ns` was measured, when up to `traced_jobs` leaf jobs ran at once on `traced_processors`;
     `simulated_ns` is the same build by the model: the difference is the model's error. `n_jobs` is
@@ -51,6 +51,23 @@ class Prediction:
     free_ns: int | None
     n_executions: int
     n_unknown: int
+
+    @property
+    def change(self) -> float:
+        """What part of the elapsed time is to be expected: 0.5 is half of it."""
+        return self.ordered_ns / self.simulated_ns if self.simulated_ns else 1.0
+
+    @property
+    def predicted_ns(self) -> int:
+        """The traced time changed by as much: what the model leaves out takes its part in both."""
+        return round(self.traced_ns * self.change)
+
+    @property
+    def predicted_free_ns(self) -> int | None:
+        """The same of `free_ns`."""
+        if self.free_ns is None or not self.simulated_ns:
+            return self.free_ns
+        return round(self.traced_ns * self.free_ns / self.simulated_ns)
 
 
 def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = None) -> Prediction:

@@ -98,6 +98,13 @@ def test_every_refusal_has_a_reason_and_a_hint(code: int) -> None:
     assert error.hint
 
 
+def test_an_older_module_that_refuses_an_option_is_to_be_loaded_again() -> None:
+    said = "OPTIONS has a bit that this module does not know"
+    error = netlink.refusal(errno.EINVAL, "cannot start the session", said)
+    assert error.message == f"cannot start the session: {said}"
+    assert "sudo rmmod etrace" in (error.hint or "")
+
+
 def test_a_missing_family_is_an_error_with_a_hint(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CaptureError, match="not loaded"):
         netlink.NetlinkControl()

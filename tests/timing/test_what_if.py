@@ -49,6 +49,14 @@ def test_a_shell_orders_makes_that_share_no_file(tmp_path: Path) -> None:
     assert found.free_ns == (10 + 300 + 10) * US  # before the jobs, both at once, after them
 
 
+def test_the_traced_time_changes_as_the_simulated_one() -> None:
+    found = Prediction(
+        traced_ns=1000, traced_jobs=2, traced_processors=2, simulated_ns=800, n_jobs=4,
+        n_processors=4, ordered_ns=400, free_ns=200, n_executions=8, n_unknown=0,
+    )  # fmt: skip
+    assert (found.change, found.predicted_ns, found.predicted_free_ns) == (0.5, 500, 250)
+
+
 def test_a_program_that_did_not_run_is_an_error(tmp_path: Path) -> None:
     image = told_database(tmp_path, two_objects_and_a_link())
     with pytest.raises(UsageError, match="no execution of 'gc'") as caught:

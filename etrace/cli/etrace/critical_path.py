@@ -148,16 +148,15 @@ def _others(image: Image, labels: Labels, found: CriticalPath) -> Iterator[str]:
 
 
 def _predicted(it: Prediction) -> Iterator[str]:
-    change = it.ordered_ns / it.simulated_ns - 1 if it.simulated_ns else 0.0
     yield f"{'traced':<24}{seconds(it.traced_ns):>11}  {count(it.traced_jobs, 'job')} at once"
     same = seconds(it.simulated_ns)
     yield f"{'the same, simulated':<24}{same:>11}  {_processors(it.traced_processors)}"
     asked = f", --jobs {it.n_jobs}, {_processors(it.n_processors)}" if it.n_jobs else ""
-    yield f"{'predicted':<24}{seconds(it.ordered_ns):>11}  {change:+.0%}{asked}"
-    if it.free_ns is not None:
-        is_shorter = it.free_ns < 0.99 * it.ordered_ns
+    yield f"{'predicted':<24}{seconds(it.predicted_ns):>11}  {it.change - 1:+.0%}{asked}"
+    if (free := it.predicted_free_ns) is not None:
+        is_shorter = free < 0.99 * it.predicted_ns
         better = "shorter" if is_shorter else "no shorter"
-        yield f"{'by dependencies alone':<24}{seconds(it.free_ns):>11}  {better} than make's order"
+        yield f"{'by dependencies alone':<24}{seconds(free):>11}  {better} than make's order"
     if it.n_unknown:
         n = f"{it.n_unknown:,} of {count(it.n_executions, 'execution')}"
         yield f"the CPU time of {n} is unknown: their elapsed time counts"
@@ -185,7 +184,7 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
     if prediction is not None:
         record["prediction"] = {
             name: str(value) if name.endswith("_ns") and value is not None else value
-            for name in Prediction.__slots__
+            for name in (*Prediction.__slots__, "predicted_ns")
             for value in (getattr(prediction, name),)
         }
     return record

@@ -48,7 +48,8 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
     }  # fmt: skip
     assert record["prediction"] == {
         "traced_ns": "1210000", "traced_jobs": 1, "traced_processors": None,
-        "simulated_ns": "1210000", "n_jobs": 2, "n_processors": None, "ordered_ns": "910000", "free_ns": "910000", "n_executions": 8, "n_unknown": 8,
+        "simulated_ns": "1210000", "n_jobs": 2, "n_processors": None, "ordered_ns": "910000",
+        "free_ns": "910000", "n_executions": 8, "n_unknown": 8, "predicted_ns": "910000",
     }  # fmt: skip
 
 

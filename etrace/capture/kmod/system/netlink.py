@@ -43,6 +43,10 @@ REASONS = {
         "a session is already running",
         "see `etrace status`; if none runs, leave out --isolate",
     ),
+    errno.EINVAL: (
+        "the module does not understand the request",
+        "one of an older version may be loaded: sudo rmmod etrace, and start again",
+    ),
     errno.EPERM: (
         "the kernel did not permit it",
         "it needs root (CAP_SYS_ADMIN) outside of any container",
