@@ -107,8 +107,7 @@ class Service:
     def ask(self, message: dict[str, Any], fds: tuple[int, ...] = ()) -> dict[str, Any] | None:
         """Send one message and return what comes."""
         with self.connected() as sock:
-            protocol.send(sock, message, fds)
-            return protocol.receive(sock, protocol.MAX_REPLY_BYTES)[0]
+            return protocol.ask(sock, message, fds)
 
     def client(self, directory: Path, *command: str) -> subprocess.Popen[bytes]:
         """Start a capture of an ordinary user."""

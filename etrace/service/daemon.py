@@ -75,10 +75,7 @@ class Daemon:
                 self._refuse_crowd(caller)
                 self._fork(sock, caller)
             except EtraceError as error:
-                sock.setblocking(False)
-                with contextlib.suppress(OSError):
-                    protocol.send(sock, {"error": error.message, "hint": error.hint})
-                    sock.recv(1)  # unread, a request would make the answer a reset connection
+                _refuse(sock, error)
             except OSError as error:
                 self.tell(f"a connection was dropped: {error.strerror}")
 
@@ -123,6 +120,15 @@ class Daemon:
         while self.workers:
             time.sleep(PAUSE_S)
             self._reap()
+
+
+def _refuse(sock: socket.socket, error: EtraceError) -> None:
+    """Answer without a request; one that was left unread would make the answer a reset."""
+    sock.setblocking(False)
+    with contextlib.suppress(OSError):
+        protocol.send(sock, {"error": error.message, "hint": error.hint})
+        sock.shutdown(socket.SHUT_RD)  # the request that comes from now on is a broken pipe
+        sock.recv(1)
 
 
 def tidy(host: Host, tell: Tell) -> None:

@@ -47,6 +47,8 @@ class Network:
     last_of_job: dict[int, int] = field(default_factory=dict)
     #: segments that were spent waiting, for what
     waited: dict[int, Reason] = field(default_factory=dict)
+    #: processes that read what a process beside them wrote: their sleep was a wait for it
+    readers: set[int] = field(default_factory=set)
 
     def add(self, execution: int, begin: int, end: int, work: int) -> int:
         """Append a segment; returns its number."""
@@ -89,7 +91,11 @@ class _Builder:
         self.writers = self._pipe_writers()
 
     def _pipe_writers(self) -> dict[int, list[int]]:
-        """Return reader -> writers, processes of one parent: the parts of a shell's pipeline."""
+        """Return reader -> writers that ended before it: the parts of a shell's pipeline.
+
+        They are children of one process. A writer may end after its reader, as `cc1` does behind
+        `as`, which knows the end of its input when cc1 closes the pipe.
+        """
         executions, readers = self.image["executions"], self.image["pipe_readers"]["execution"]
         start, of_row = executions["readers.start"].tolist(), self.processes.of_row
         found: dict[int, list[int]] = {}
@@ -97,15 +103,17 @@ class _Builder:
             writer = of_row[row]
             for at in range(start[row], start[row + 1]):
                 reader = of_row[readers[at]]
-                if reader != writer and self._overlap(writer, reader):
+                if not self._are_beside(writer, reader):
+                    continue
+                self.network.readers.add(reader)
+                if self.processes[writer].end_ns < self.processes[reader].end_ns:
                     found.setdefault(reader, []).append(writer)
         return found
 
-    def _overlap(self, writer: int, reader: int) -> bool:
+    def _are_beside(self, writer: int, reader: int) -> bool:
         a, b = self.processes[writer], self.processes[reader]
-        if a.parent != b.parent or a.parent == NONE or writer in (b.parent, a.parent):
-            return False
-        return b.start_ns <= a.end_ns < b.end_ns
+        is_of_one_parent = a.parent == b.parent != NONE and writer != reader
+        return is_of_one_parent and b.start_ns <= a.end_ns and a.start_ns <= b.end_ns
 
     # ---- segments ----
 

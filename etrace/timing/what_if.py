@@ -6,6 +6,7 @@ the traced build, without waits for children and pipes. A process that computed 
 processor for the rest of that time, so where CPU time is known it counts instead, and needs one of
 the processors that the trace shows, or of as many as there are to be jobs. What slept keeps its
 time: it used a processor for less than half of it and gave it up more often than it was taken away.
+A part of a pipeline that reads did not sleep, it waited for the part that writes.
 """
 
 from __future__ import annotations
@@ -145,10 +146,15 @@ def _parts(network: Network, cpu: list[int], sleeps: list[bool]) -> dict[int, fl
     own: dict[int, int] = {}
     for row, work in zip(network.execution, network.work_ns, strict=True):
         own[row] = own.get(row, 0) + work
+    of_row, readers = network.processes.of_row, network.readers
+
+    def slept(row: int) -> bool:
+        return sleeps[row] and cpu[row] < COMPUTES * own[row] and of_row[row] not in readers
+
     return {
         row: min(cpu[row] / time_ns, 1.0)
         for row, time_ns in own.items()
-        if time_ns and cpu[row] != NONE and not (sleeps[row] and cpu[row] < COMPUTES * time_ns)
+        if time_ns and cpu[row] != NONE and not slept(row)
     }
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A kprobe, set and removed at once, tells the address. Process context. */
+/* A kprobe that is never armed tells the address. Process context. */
 #include <linux/kallsyms.h>
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
@@ -23,12 +23,12 @@ static void *function_of(const void *address)
 
 void *etrace_lookup(const char *name)
 {
-	struct kprobe probe = { .symbol_name = name };
+	struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
 	void *function;
 	int err = register_kprobe(&probe);
 
 	if (err) {
-		pr_err("etrace: cannot find %s (%d): needs CONFIG_KPROBES\n", name, err);
+		pr_err("etrace: no kprobe finds %s: error %d\n", name, err);
 		return NULL;
 	}
 	function = function_of(probe.addr);

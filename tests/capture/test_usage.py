@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import trace_lines
 from backends import BACKENDS, Captured, capture
 
+#: `parent`, `both` and what else its MODE may be
+SPEND = Path(__file__).parents[1] / "vm/guest/spend.c"
 WRITTEN = 300_000
 HELD = 64 << 20
 #: executes itself again, burns CPU time, holds memory, reads, writes, and says what it used
@@ -65,6 +68,54 @@ def test_the_numbers_are_those_of_the_process(tmp_path: Path) -> None:
     assert end["rchar"] > before["rchar"] > 0
     assert end["voluntary"] >= 0
     assert end["forced"] >= 0
+
+
+def spent(folder: Path, mode: str) -> tuple[trace_lines.Trace, int]:
+    """Trace `spend MODE`; return the trace and its task."""
+    program = folder / "spend"
+    subprocess.run(["gcc", "-pthread", "-o", program, SPEND], check=True)
+    captured = capture(BACKENDS[0], [program, mode], folder, env=dict(os.environ))
+    assert captured.status == 0, captured.stderr.decode()
+    trace = trace_lines.parse(captured.trace.read_bytes())
+    return trace, trace.roots()[0]
+
+
+def of_task(trace: trace_lines.Trace, task: int) -> list[dict[str, int]]:
+    return [numbers(line.data) for line in trace.usage if line.upid == task]
+
+
+def children(trace: trace_lines.Trace, task: int) -> list[int]:
+    texts = [line.data.partition(b"SchedFork|pid=")[2] for line in trace.of(task)]
+    return [int(text) for text in texts if text]
+
+
+def test_what_children_moved_is_not_their_parents(tmp_path: Path) -> None:
+    trace, parent = spent(tmp_path, "parent")
+    end = of_task(trace, parent)[-1]
+    assert 0 < end["rchar"] < WRITTEN
+    assert 0 <= end["wchar"] < WRITTEN
+    *movers, never_executed = children(trace, parent)
+    for mover in movers:
+        assert of_task(trace, mover)[-1]["wchar"] == WRITTEN
+    (end,) = of_task(trace, never_executed)
+    assert end["maxrss"] == -1  # until it executes it has its parent's memory
+
+
+def test_what_ended_threads_moved_is_the_processs(tmp_path: Path) -> None:
+    trace, task = spent(tmp_path, "both")
+    end = of_task(trace, task)[-1]
+    assert end["wchar"] == WRITTEN
+    assert WRITTEN < end["rchar"] < 2 * WRITTEN
+
+
+def test_a_thread_that_executes_goes_on_with_the_sums_of_its_process(tmp_path: Path) -> None:
+    trace, task = spent(tmp_path, "thread-executes")
+    assert len(of_task(trace, task)) == 1  # at its execution: it was replaced
+    (thread,) = children(trace, task)
+    executed, end = of_task(trace, thread)
+    assert 0.04e9 < executed["user"] + executed["system"] < end["user"] + end["system"]
+    assert 0 < executed["rchar"] < end["rchar"]
+    assert 0 < executed["voluntary"] <= end["voluntary"]
 
 
 def test_a_usage_has_the_stamp_of_the_line_behind_it(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import time
 from pathlib import Path
@@ -157,15 +159,25 @@ def test_a_slow_caller_is_cut_off(service: Service, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_connections_of_a_user_are_bounded(service: Service) -> None:
-    held = [service.connected() for _ in range(daemon.MAX_PER_USER)]
-    for one in held:
-        one.__enter__()
-    refused = service.ask(protocol.request(protocol.PROBE))
+    with contextlib.ExitStack() as held:
+        for _ in range(daemon.MAX_PER_USER):
+            held.enter_context(service.connected())
+        refused = service.ask(protocol.request(protocol.PROBE))
+        assert refused is not None
+        assert "too many connections" in refused["error"]
+    until(lambda: service.ask(protocol.request(protocol.PROBE)) == {"works": True})
+
+
+def test_a_refusal_arrives_when_the_request_comes_late(service: Service) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(daemon.MAX_PER_USER):
+            held.enter_context(service.connected())
+        late = held.enter_context(service.connected())
+        assert select.select([late], [], [], 20)[0]
+        time.sleep(0.2)  # now etraced has closed it
+        refused = protocol.ask(late, protocol.request(protocol.PROBE))
     assert refused is not None
     assert "too many connections" in refused["error"]
-    for one in held:
-        one.__exit__(None, None, None)
-    until(lambda: service.ask(protocol.request(protocol.PROBE)) == {"works": True})
 
 
 @pytest.mark.parametrize(

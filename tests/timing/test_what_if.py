@@ -85,3 +85,32 @@ def test_cpu_time_counts_for_what_computes_and_elapsed_time_for_what_sleeps(
 ) -> None:
     found = predict(told_database(tmp_path, _with_usage(user_us, n_voluntary, n_forced)), {}, 1)
     assert (found.ordered_ns, found.n_unknown) == (us * US, found.n_executions - 1)
+
+
+def _compiler_that_pipes(reader_ends_us: int) -> bytes:
+    """`gcc -pipe` for 1000 us: cc1 computes for 800 of them, and `as` waits for what it writes."""
+    story, (cc1, assembler) = Story(), (n << 22 | n for n in (3, 4))
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
+    story.at(0).fork(MAKE, CC).exec(CC, "/usr/bin/gcc", ["gcc", "-pipe", "a.c"])
+    story.at(0).pipe(CC, 3, 4).fork(CC, cc1).fork(CC, assembler).close(CC, 3).close(CC, 4)
+    story.at(0).dup(cc1, 4, 1).close(cc1, 3).close(cc1, 4).exec(cc1, "/usr/bin/cc1", ["cc1"])
+    story.at(0).dup(assembler, 3, 0).close(assembler, 3).close(assembler, 4)
+    story.at(0).exec(assembler, "/usr/bin/as", ["as"])
+    ends = [(1000, cc1, (800 * US, 0, 4096, 1, 1, 0, 9)),
+            (reader_ends_us, assembler, (10 * US, 0, 4096, 1, 1, 9, 0))]  # fmt: skip
+    for us, upid, used in sorted(ends):
+        story.at(us).usage(upid, *used).exit(upid)
+    story.at(1010).exit(CC)
+    story.at(1010).exit(MAKE)
+    return story.builder.trace()
+
+
+# the trace shows one processor, where `as` takes 10 us: before cc1 ended, or at most 5 behind it
+@pytest.mark.parametrize(("reader_ends_us", "beside_us"), [(990, 20), (1005, 10)])
+def test_a_reader_of_a_pipe_waited_for_what_was_written(
+    tmp_path: Path, reader_ends_us: int, beside_us: int
+) -> None:
+    """`as` often ends before cc1 does, which closes the pipe and then frees its memory."""
+    found = predict(told_database(tmp_path, _compiler_that_pipes(reader_ends_us)), {"cc1": 0.5})
+    expected = ((800 + beside_us) * US, (400 + beside_us) * US)
+    assert (found.simulated_ns, found.ordered_ns) == expected

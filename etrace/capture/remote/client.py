@@ -88,8 +88,7 @@ class _Remote:
         self.sock.settimeout(BEGIN_S)
         try:
             request = protocol.request(protocol.TRACE, _words(options))
-            protocol.send(self.sock, request, (fd, pidfd))
-            reply, _ = protocol.receive(self.sock, protocol.MAX_REPLY_BYTES)
+            reply = protocol.ask(self.sock, request, (fd, pidfd))
         except OSError as error:
             raise CaptureError(
                 f"etraced does not answer: {error.strerror or error}", "journalctl -u etraced"

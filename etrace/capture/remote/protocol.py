@@ -8,6 +8,7 @@ at all. A request holds words from the lists below and nothing else: no path, no
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
 import socket
@@ -46,6 +47,18 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
     """Send a message with descriptors. OSError when the other side is gone or does not read."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
     sock.sendmsg([json.dumps(message).encode("ascii")], rights)
+
+
+def ask(
+    sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
+) -> dict[str, Any] | None:
+    """Send the first request and return the answer; see `receive`.
+
+    An etraced that refuses the connection says so without waiting for a request.
+    """
+    with contextlib.suppress(BrokenPipeError):
+        send(sock, message, fds)
+    return receive(sock, MAX_REPLY_BYTES)[0]
 
 
 def receive(

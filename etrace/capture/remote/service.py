@@ -72,8 +72,7 @@ def probe() -> Probe:
 
     try:
         with connect() as sock:
-            protocol.send(sock, protocol.request(protocol.PROBE))
-            reply, _ = protocol.receive(sock, protocol.MAX_REPLY_BYTES)
+            reply = protocol.ask(sock, protocol.request(protocol.PROBE))
     except OSError as error:
         return Probe(
             False, f"etraced does not answer: {error.strerror or error}", "journalctl -u etraced"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * fork, vfork, clone, clone3 -> SysClone, SchedFork, SysCloneFailed; the end of a task -> Usage,
- * Exit; a thread's new name -> Comm. Context: tracepoints in the task (the parent for fork), atomic. The
- * child does not run before sched_process_fork has returned: nothing of it is missed.
+ * Exit; a thread's new name -> Comm. Context: tracepoints in the task (the parent for fork), atomic.
+ * The child does not run before sched_process_fork has returned: nothing of it is missed.
  */
 #include <uapi/linux/sched.h>
 
@@ -116,6 +116,7 @@ static void put_exit_with_usage(struct etrace_task *entry, s64 status)
 static void put_exit(struct etrace_task *entry, s64 status)
 {
 	if (!etrace_usage_is_due()) {
+		etrace_usage_end_thread();
 		etrace_emit(&entry->origin, etrace_now(), ETRACE_EV_EXIT, &status, NULL);
 		return;
 	}

@@ -58,6 +58,7 @@ struct sums {
 	u64 wchar;
 	u64 voluntary;
 	u64 forced;
+	bool has_io;
 };
 
 static void add_thread(struct sums *sums, struct task_struct *thread)
@@ -74,16 +75,31 @@ static void add_thread(struct sums *sums, struct task_struct *thread)
 	sums->forced += thread->nivcsw;
 }
 
+/*
+ * The kernel keeps one sum of the I/O of ended threads and of children that were waited for. It is
+ * that of the threads if no child was, and of no interest if no thread has ended.
+ */
+static void add_ended_io(struct sums *sums, const struct signal_struct *process)
+{
+#ifdef CONFIG_TASK_XACCT
+	bool has_thread = process->sum_sched_runtime || process->nvcsw || process->nivcsw;
+	bool has_child = process->cmin_flt || process->cnvcsw || process->cnivcsw;
+
+	sums->has_io = !has_thread || !has_child;
+	if (has_thread) {
+		sums->rchar += process->ioac.rchar;
+		sums->wchar += process->ioac.wchar;
+	}
+#endif
+}
+
 /* What threads have left that are gone. */
 static void add_ended(struct sums *sums, const struct signal_struct *process)
 {
 	sums->runtime += process->sum_sched_runtime;
 	sums->user += process->utime;
 	sums->system += process->stime;
-#ifdef CONFIG_TASK_XACCT
-	sums->rchar += process->ioac.rchar;
-	sums->wchar += process->ioac.wchar;
-#endif
+	add_ended_io(sums, process);
 	sums->voluntary += process->nvcsw;
 	sums->forced += process->nivcsw;
 }
@@ -100,7 +116,8 @@ static void add_up(struct sums *sums)
 	add_ended(sums, current->signal);
 }
 
-#define N_TRIES 3
+/* As often as the kernel tries it; where the lock cannot be taken, a little more. */
+#define N_TRIES (IS_ENABLED(CONFIG_PREEMPT_RT) ? 3 : 1)
 
 /* A thread that goes meanwhile would be counted twice or not at all: then again. */
 static bool add_up_undisturbed(struct sums *sums)
@@ -121,10 +138,6 @@ static bool add_up_undisturbed(struct sums *sums)
 /* False: threads end all the time, and to stop them is not allowed here. */
 static bool add_up_process(struct sums *sums)
 {
-	if (thread_group_empty(current)) {
-		add_up(sums);
-		return true;
-	}
 	if (add_up_undisturbed(sums))
 		return true;
 #ifdef CONFIG_PREEMPT_RT
@@ -162,10 +175,10 @@ static void put_cpu_time(s64 *values, struct etrace_task *entry, const struct su
 
 static void put_counters(s64 *values, const struct sums *sums)
 {
-#ifdef CONFIG_TASK_XACCT
-	values[RCHAR] = (s64)sums->rchar;
-	values[WCHAR] = (s64)sums->wchar;
-#endif
+	if (sums->has_io) {
+		values[RCHAR] = (s64)sums->rchar;
+		values[WCHAR] = (s64)sums->wchar;
+	}
 	values[VOLUNTARY] = (s64)sums->voluntary;
 	values[FORCED] = (s64)sums->forced;
 }
@@ -195,11 +208,23 @@ bool etrace_usage_is_due(void)
 	       READ_ONCE(current->signal->flags) & ETRACE_SIGNAL_ALL_END;
 }
 
+void etrace_usage_end_thread(void)
+{
+	if (etrace_options & ETRACE_OPTION_USAGE && has_runtime)
+		static_call(etrace_task_runtime)(current);
+}
+
+/* After vfork() and before an execution it is the parent's. */
+static bool is_borrowed(const struct mm_struct *mm)
+{
+	return rcu_dereference(current->real_parent)->mm == mm;
+}
+
 void etrace_usage_note_memory(struct etrace_task *entry)
 {
 	struct mm_struct *mm = current->mm;
 
-	if (!mm || !thread_group_leader(current))
+	if (!mm || !thread_group_leader(current) || is_borrowed(mm))
 		return;
 	entry->max_rss = (u64)max(mm->hiwater_rss, etrace_mm_rss(mm)) << PAGE_SHIFT;
 }

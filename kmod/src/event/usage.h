@@ -17,7 +17,12 @@ bool etrace_usage_has_cpu(void);
 bool etrace_usage_is_due(void);
 /* The line, of the current task's process. Any context. */
 void etrace_put_usage(struct etrace_stream *stream, struct etrace_task *entry);
-/* Before the current task gives up its memory. Any context. */
+/*
+ * The current thread ends, and no Usage is due. What it ran since the last tick is counted, so that
+ * it leaves all of its CPU time to the process. Any context.
+ */
+void etrace_usage_end_thread(void);
+/* Before the current task gives up its memory. Under rcu_read_lock(), any context. */
 void etrace_usage_note_memory(struct etrace_task *entry);
 
 #endif /* ETRACE_USAGE_H */

@@ -4,9 +4,10 @@
  *
  * CPU time is read from the clocks of the process (clock_getcpuclockid(3)), which count all its
  * threads and no children: the scheduler's clock is exact, and the ticks that found it in the
- * program or in the kernel divide it, as in getrusage(2). Memory and switches are those of
- * /proc/TID/status, which counts one thread: those of ended threads are added up. Each stop for the
- * tracer is one voluntary switch that the process would not have made, and is taken off.
+ * program or in the kernel divide it, as in getrusage(2). The files of /proc/TID/task/TID count one
+ * thread: what ended threads leave is added up. (/proc/TID/io counts children that were waited for
+ * as well.) Each stop for the tracer is one voluntary switch that the process would not have made,
+ * and is taken off.
  */
 #include "event/usage.h"
 
@@ -70,7 +71,7 @@ static bool read_text(pid_t tid, const char *file, char *text, size_t size)
 	ssize_t len;
 	int fd;
 
-	proc_name(name, tid, file);
+	proc_thread_name(name, tid, file);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -91,18 +92,18 @@ static s64 number_of(const char **at, const char *key)
 	return strtoll(found + strlen(key), NULL, 10);
 }
 
-static void read_io(pid_t pid, struct usage *usage)
+static void read_io(pid_t tid, struct usage *usage)
 {
 	char text[512];
 	const char *at = text;
 
-	if (!read_text(pid, "io", text, sizeof(text)))
+	if (!read_text(tid, "io", text, sizeof(text)))
 		return;
 	usage->rchar = number_of(&at, "rchar:");
 	usage->wchar = number_of(&at, "\nwchar:");
 }
 
-/* Of one thread; the memory is that of all. */
+/* The memory is that of all threads. */
 static void read_status(const struct task *task, struct usage *usage)
 {
 	char text[STATUS_BYTES];
@@ -126,6 +127,25 @@ static s64 add(s64 a, s64 b)
 	return a < 0 || b < 0 ? -1 : a + b;
 }
 
+/* What one thread has used, without CPU time. */
+static struct usage read_thread(const struct task *task)
+{
+	struct usage own = USAGE_NOT_KNOWN;
+
+	read_io(task->tid, &own);
+	read_status(task, &own);
+	return own;
+}
+
+/* What adds up over threads, without CPU time. */
+static void add_thread(struct usage *sum, const struct usage *thread)
+{
+	sum->rchar = add(sum->rchar, thread->rchar);
+	sum->wchar = add(sum->wchar, thread->wchar);
+	sum->voluntary = add(sum->voluntary, thread->voluntary);
+	sum->forced = add(sum->forced, thread->forced);
+}
+
 static void put(struct task *task, u64 time_ns, const struct usage *usage)
 {
 	s64 values[] = { usage->user,  usage->system,	 usage->max_rss, usage->rchar,
@@ -135,28 +155,27 @@ static void put(struct task *task, u64 time_ns, const struct usage *usage)
 }
 
 /*
- * What an ended thread leaves: its switches, which add up, and the memory of all. What is counted
- * for the process is read when the leader ends, and again by each thread that ends behind it.
+ * What an ended thread leaves: what adds up, and the memory of all. CPU time is counted for the
+ * process, and read when the leader ends, and again by each thread that ends behind it.
  */
 void usage_take(struct task *task)
 {
 	struct task *leader = task->tgid == task->tid ? task : task_find(task->tgid);
-	struct usage own = USAGE_NOT_KNOWN;
+	struct usage own;
 	struct usage *all;
 
 	if (!leader)
 		return;
 	all = &leader->usage;
-	read_status(task, &own);
-	if (own.max_rss > all->max_rss)
+	own = read_thread(task);
+	add_thread(all, &own);
+	if (leader->borrows_memory)
+		all->max_rss = -1;
+	else if (own.max_rss > all->max_rss)
 		all->max_rss = own.max_rss;
-	all->voluntary = add(all->voluntary, own.voluntary);
-	all->forced = add(all->forced, own.forced);
 	leader->is_ending |= task == leader;
-	if (leader->is_ending) {
+	if (leader->is_ending)
 		read_cpu(leader->tid, all);
-		read_io(leader->tid, all);
-	}
 }
 
 /* What a child does before its first program is next to nothing: its CPU time is enough. */
@@ -166,21 +185,25 @@ void usage_put_exec(struct task *task, u64 time_ns)
 
 	if (!options.usage)
 		return;
+	if (task->has_executed) {
+		own = read_thread(task);
+		add_thread(&own, &task->usage);
+	}
+	read_cpu(task->tgid, &task->usage);
 	own.user = task->usage.user;
 	own.system = task->usage.system;
-	read_cpu(task->tgid, &own);
-	task->usage.user = own.user;
-	task->usage.system = own.system;
-	if (task->has_executed) {
-		read_io(task->tgid, &own);
-		read_status(task, &own);
-		own.voluntary = add(task->usage.voluntary, own.voluntary);
-		own.forced = add(task->usage.forced, own.forced);
-	}
 	own.max_rss = -1; /* that memory is gone */
-	task->has_executed = true;
 	task->usage.max_rss = -1;
+	task->has_executed = true;
+	task->borrows_memory = false;
 	put(task, time_ns, &own);
+}
+
+void usage_move(struct task *leader, struct task *thread)
+{
+	thread->usage = leader->usage;
+	thread->has_executed = leader->has_executed;
+	leader->is_ending = false;
 }
 
 void usage_put_end(struct task *task, u64 time_ns)

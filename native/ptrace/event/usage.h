@@ -11,6 +11,9 @@ void usage_take(struct task *task);
 /* Print what the process has used, at an exec; `time_ns` is the New_proc's. */
 void usage_put_exec(struct task *task, u64 time_ns);
 
+/* A thread goes on as the leader: the sums of the process are its own now. */
+void usage_move(struct task *leader, struct task *thread);
+
 /* Print what the process of this leader used, if it was seen ending. */
 void usage_put_end(struct task *task, u64 time_ns);
 

@@ -217,6 +217,7 @@ static struct task *take_over_leader(struct task *leader)
 
 	if (former == leader->tid || !thread)
 		return leader;
+	usage_move(leader, thread);
 	task_renumber(thread, leader->tid);
 	end_task(leader, 0);
 	return thread;

@@ -20,15 +20,27 @@ static char *put_number(char *at, int number)
 	return at + n;
 }
 
+static void put_file(char name[PROC_NAME_MAX], char *at, const char *file)
+{
+	*at++ = '/';
+	strncpy(at, file, (size_t)(name + PROC_NAME_MAX - 1 - at));
+	name[PROC_NAME_MAX - 1] = '\0';
+}
+
 void proc_name(char name[PROC_NAME_MAX], pid_t tid, const char *link)
+{
+	memcpy(name, "/proc/", 6);
+	put_file(name, put_number(name + 6, tid), link);
+}
+
+void proc_thread_name(char name[PROC_NAME_MAX], pid_t tid, const char *file)
 {
 	char *at;
 
 	memcpy(name, "/proc/", 6);
 	at = put_number(name + 6, tid);
-	*at++ = '/';
-	strncpy(at, link, (size_t)(name + PROC_NAME_MAX - 1 - at));
-	name[PROC_NAME_MAX - 1] = '\0';
+	memcpy(at, "/task/", 6);
+	put_file(name, put_number(at + 6, tid), file);
 }
 
 void proc_fd_name(char name[PROC_NAME_MAX], pid_t tid, int fd)

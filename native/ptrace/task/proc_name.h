@@ -10,6 +10,9 @@
 /* Text of "/proc/TID/link". */
 void proc_name(char name[PROC_NAME_MAX], pid_t tid, const char *link);
 
+/* Text of "/proc/TID/task/TID/file". */
+void proc_thread_name(char name[PROC_NAME_MAX], pid_t tid, const char *file);
+
 /* Text of "/proc/TID/fd/FD". */
 void proc_fd_name(char name[PROC_NAME_MAX], pid_t tid, int fd);
 

@@ -115,6 +115,7 @@ static void inherit(struct task *task, const struct task *parent, u64 clone_flag
 		task->tgid = parent->tgid;
 		n_threads++;
 	}
+	task->borrows_memory = clone_flags & CLONE_VM && !(clone_flags & CLONE_THREAD);
 	if (!(clone_flags & CLONE_VM)) /* the kernel drops it where memory is shared */
 		task->rseq = parent->rseq;
 }

@@ -92,6 +92,7 @@ struct task {
 	struct usage usage; /* of the process, in its leader: what ended threads leave */
 	s64 n_stops; /* for the tracer */
 	bool has_executed;
+	bool borrows_memory; /* its parent's, until it executes: of vfork() */
 	bool is_ending; /* a leader that was seen at its end: its usage is known */
 
 	char *exec_path; /* the file of a pending execveat, or NULL */

@@ -40,6 +40,7 @@ static const struct layout layout32 = { 4, 0x10, 0x08, 0x24, 0x38, 0x40, 0x48 };
 struct remote {
 	HANDLE process;
 	const struct layout *layout;
+	uint64_t peb;
 	uint64_t parameters;
 	bool is_normalized;
 };
@@ -149,6 +150,7 @@ static bool find_parameters(struct remote *remote, uint64_t peb)
 {
 	uint32_t flags;
 
+	remote->peb = peb;
 	if (!peb || !read_word(remote, peb + remote->layout->parameters, &remote->parameters) ||
 	    !remote->parameters)
 		return false;
@@ -173,6 +175,15 @@ static bool find_remote(struct remote *remote, uint64_t peb)
 	return find_parameters(remote, peb32);
 }
 
+/* Wine's programs copy them when they begin, and what was read from the first place may be void. */
+static bool has_moved(const struct remote *remote)
+{
+	uint64_t now;
+
+	return !read_word(remote, remote->peb + remote->layout->parameters, &now) ||
+	       now != remote->parameters;
+}
+
 bool parameters_read(struct parameters *out, HANDLE process, bool wants_environment)
 {
 	struct remote remote = { .process = process };
@@ -192,7 +203,7 @@ bool parameters_read(struct parameters *out, HANDLE process, bool wants_environm
 	directory = path_directory(buffer_text(&out->directory));
 	out->directory.len = directory.len;
 	out->lacks_environment = wants_environment && !read_environment(&remote, &out->environment);
-	return true;
+	return !has_moved(&remote);
 }
 
 struct buffer parameters_image(HANDLE process, HANDLE file)

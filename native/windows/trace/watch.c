@@ -23,7 +23,8 @@ static void read_one(struct watch *watch, struct watched *watched)
 	if (!watched->image.len)
 		watched->image = parameters_image(watched->process, NULL);
 	watched->is_read = parameters_read(&watched->parameters, watched->process,
-					   watch->wants_environment);
+					   watch->wants_environment) &&
+			   watched->parameters.command_line.len; /* CreateProcess() leaves none empty */
 	if (!watched->is_read)
 		parameters_free(&watched->parameters);
 }

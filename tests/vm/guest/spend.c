@@ -21,6 +21,7 @@
 #define MOVED 300000
 #define N_NAPS 30
 #define N_CROWD 30
+#define N_BRIEF 60
 
 extern char **environ;
 static const char *self;
@@ -82,9 +83,9 @@ static void nap(void)
 		nanosleep(&pause, NULL);
 }
 
-static void run_child(void)
+static void run_child(char *mode)
 {
-	char *words[] = { "spend", "brief", NULL };
+	char *words[] = { "spend", mode, NULL };
 	pid_t pid;
 
 	must(!posix_spawn(&pid, self, NULL, NULL, words, environ), "posix_spawn");
@@ -102,7 +103,21 @@ static void print_used(void)
 	fflush(stdout);
 }
 
-/* The second program of the process: two threads, memory, I/O, sleep, a child without any of it. */
+static void *move_some(void *argument)
+{
+	move("/dev/zero", "/dev/null");
+	return argument;
+}
+
+static void run_thread(void *(*function)(void *argument))
+{
+	pthread_t thread;
+
+	start_thread(&thread, function);
+	pthread_join(thread, NULL);
+}
+
+/* The second program of the process: two threads, memory, I/O, sleep. */
 static void go_on(void)
 {
 	pthread_t thread;
@@ -115,7 +130,46 @@ static void go_on(void)
 	pthread_join(thread, NULL);
 	move("/dev/zero", "/dev/null");
 	nap();
-	run_child();
+	print_used();
+}
+
+static void mover(void)
+{
+	move("/dev/zero", "/dev/null");
+}
+
+/* Children that move what this one does not; one that ends without an execution. */
+static void parent(void)
+{
+	char *words[] = { "spend", NULL };
+	pid_t pid;
+
+	held = malloc(HELD);
+	must(held != NULL, "malloc");
+	memset(held, 1, HELD);
+	run_child("mover");
+	run_child("mover");
+	must(posix_spawn(&pid, "/nonexistent", NULL, NULL, words, environ), "posix_spawn");
+}
+
+/* What threads moved that have ended, and children as well. */
+static void both(void)
+{
+	run_thread(move_some);
+	run_child("mover");
+}
+
+static void *tick_less(void *argument)
+{
+	burn(1);
+	return argument;
+}
+
+/* None of them is there when a tick looks who runs. */
+static void brief_threads(void)
+{
+	for (int i = 0; i < N_BRIEF; i++)
+		run_thread(tick_less);
 	print_used();
 }
 
@@ -188,7 +242,8 @@ static const struct {
 } modes[] = {
 	{ "work", work },   { "on", go_on },	     { "outlived", outlived },
 	{ "crowd", crowd }, { "thread-executes", thread_executes }, { "killed", killed },
-	{ "brief", brief },
+	{ "brief", brief }, { "mover", mover },	     { "parent", parent },
+	{ "both", both },   { "brief-threads", brief_threads },
 };
 
 int main(int argc, char **argv)

@@ -11,7 +11,7 @@ cd /run/etrace-usage || die "no folder"
 load_module
 make_instance 4096
 ectl run --usage -- sh -c '
-	for mode in work outlived crowd thread-executes killed; do
+	for mode in work outlived crowd thread-executes killed parent both brief-threads; do
 		/run/bin/spend $mode >$mode.said
 	done
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
