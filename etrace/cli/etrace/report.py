@@ -19,7 +19,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace report`."""
     add_database(parser)
     parser.add_argument(
-        "place", metavar="DB", nargs="?", type=Path, help="the same as --dbdir DB"
+        "place", metavar="DIR", nargs="?", type=Path,
+        help="directory of the database, as --dbdir DIR",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, default=DEFAULT,

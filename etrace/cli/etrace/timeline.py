@@ -28,13 +28,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace timeline`."""
     add_database(parser)
     parser.add_argument(
-        "place", metavar="DIR", nargs="?", type=Path, help="the same as --dbdir DIR"
+        "place", metavar="DIR", nargs="?", type=Path, help="directory of the database, as --dbdir DIR"
     )
     parser.add_argument(
         "--to", choices=sorted((*WRITERS, HTML)), default="chrome",
         help="format: chrome is JSON, which Perfetto, chrome://tracing and speedscope read; "
         "perfetto is Perfetto's own, smaller, and needs the extra perfetto; html is the page of "
-        "etrace report with its timeline first (default: %(default)s)",
+        "etrace report with its timeline first, without --lanes, --xray and -m "
+        "(default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--lanes", choices=[each.value for each in Lanes],

@@ -61,7 +61,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=60,
         metavar="SECONDS",
-        help="end a question that takes longer (default: %(default)s)",
+        help="end a request that takes longer (default: %(default)s)",
     )
 
 

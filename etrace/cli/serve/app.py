@@ -159,7 +159,7 @@ class Server:
     async def _answered(self, request: Request, question: worker.Question) -> bytes:
         """Return the answer when its turn comes; end it when nobody waits for it any more."""
         if self._waiting >= WAITING:
-            raise _RefusedError(503, "too many questions at once", "ask again in a moment")
+            raise _RefusedError(503, "too many requests at once", "ask again in a moment")
         asking = asyncio.create_task(self._in_turn(question))
         leaving = asyncio.create_task(_gone(request))
         try:

@@ -46,7 +46,7 @@ STATUSES = {
     "401": "the token is missing or wrong",
     "404": "no such database or query",
     "413": "the answer is too large: ask for fewer entries on a page",
-    "503": "too many questions at once, or this one took too long",
+    "503": "too many requests at once, or this one took too long",
 }
 
 
