@@ -46,14 +46,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace critical-path`."""
     add_database(parser)
     parser.add_argument(
-        "place", metavar="DIR", nargs="?", type=Path, help="directory of the database, as --dbdir DIR"
+        "place", metavar="DIR", nargs="?", type=Path,
+        help="directory of the database, as --dbdir DIR",
+    )  # fmt: skip
+    parser.add_argument(
+        "--all", action="store_true", help="also list steps below 0.5 %% of the path"
     )
-    parser.add_argument("--all", action="store_true", help="also list steps below 0.5 %% of the path")
     parser.add_argument("--json", action="store_true", help="all figures as JSON")
     parser.add_argument(
         "--what-if", type=_factor, action="append", default=[], metavar="PROGRAM=FACTOR",
-        help="how long the build would take if executions of PROGRAM (a name, no path) took FACTOR of "
-        "their time, for example cc1=0.5; may be given several times",
+        help="how long the build would take if executions of PROGRAM (a name, no path) took FACTOR "
+        "of their time, for example cc1=0.5; may be given several times",
     )  # fmt: skip
     parser.add_argument(
         "--jobs", type=positive, metavar="N",

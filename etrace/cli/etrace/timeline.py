@@ -28,8 +28,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace timeline`."""
     add_database(parser)
     parser.add_argument(
-        "place", metavar="DIR", nargs="?", type=Path, help="directory of the database, as --dbdir DIR"
-    )
+        "place", metavar="DIR", nargs="?", type=Path,
+        help="directory of the database, as --dbdir DIR",
+    )  # fmt: skip
     parser.add_argument(
         "--to", choices=sorted((*WRITERS, HTML)), default="chrome",
         help="format: chrome is JSON, which Perfetto, chrome://tracing and speedscope read; "
