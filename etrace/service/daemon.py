@@ -23,6 +23,8 @@ from etrace.service.connection import serve
 #: connections at once; one runs the session, the others ask whether one could
 MAX_CONNECTIONS, MAX_PER_USER = 32, 4
 PAUSE_S = 0.05
+#: for a caller whom no process of his own serves; closing what he sent may wait for his peers
+REFUSE_S = 0.1
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 Tell = Callable[[str], None]
 
@@ -45,6 +47,7 @@ class Daemon:
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for number in SIGNALS:
             signal.signal(number, self._note)
+        signal.signal(signal.SIGALRM, lambda *_: None)  # ends a wait
         self.listener.setblocking(False)
         poll = select.poll()
         poll.register(reader, select.POLLIN)
@@ -69,15 +72,16 @@ class Daemon:
             sock, _ = self.listener.accept()
         except OSError:  # gone again, or too many descriptors: systemd keeps the rest waiting
             return
-        with sock:
-            try:
-                caller = caller_of(sock)
-                self._refuse_crowd(caller)
-                self._fork(sock, caller)
-            except EtraceError as error:
-                _refuse(sock, error)
-            except OSError as error:
-                self.tell(f"a connection was dropped: {error.strerror}")
+        refusal = None
+        try:
+            caller = caller_of(sock)
+            self._refuse_crowd(caller)
+            self._fork(sock, caller)
+        except EtraceError as error:
+            refusal = error
+        except OSError as error:
+            self.tell(f"a connection was dropped: {error.strerror}")
+        _close(sock, refusal)
 
     def _refuse_crowd(self, caller: Caller) -> None:
         of_user = sum(uid == caller.uid for uid in self.workers.values())
@@ -92,7 +96,7 @@ class Daemon:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in SIGNALS:
+            for number in (*SIGNALS, signal.SIGALRM):
                 signal.signal(number, signal.SIG_DFL)
             self.listener.close()
             serve(sock, caller, self.host)
@@ -120,6 +124,21 @@ class Daemon:
         while self.workers:
             time.sleep(PAUSE_S)
             self._reap()
+
+
+def _close(sock: socket.socket, refusal: EtraceError | None) -> None:
+    """Let go of a caller, in REFUSE_S at most.
+
+    The last one who closes a socket that a caller has sent may have to wait for its peer
+    (SO_LINGER); only a signal ends that.
+    """
+    signal.setitimer(signal.ITIMER_REAL, REFUSE_S, REFUSE_S)
+    try:
+        if refusal:
+            _refuse(sock, refusal)
+        sock.close()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _refuse(sock: socket.socket, error: EtraceError) -> None:

@@ -47,7 +47,7 @@ class Network:
     last_of_job: dict[int, int] = field(default_factory=dict)
     #: segments that were spent waiting, for what
     waited: dict[int, Reason] = field(default_factory=dict)
-    #: processes that read what a process beside them wrote: their sleep was a wait for it
+    #: processes that read what a process wrote that outlived them: their sleep was a wait for it
     readers: set[int] = field(default_factory=set)
 
     def add(self, execution: int, begin: int, end: int, work: int) -> int:
@@ -105,9 +105,10 @@ class _Builder:
                 reader = of_row[readers[at]]
                 if not self._are_beside(writer, reader):
                     continue
-                self.network.readers.add(reader)
                 if self.processes[writer].end_ns < self.processes[reader].end_ns:
                     found.setdefault(reader, []).append(writer)
+                else:
+                    self.network.readers.add(reader)
         return found
 
     def _are_beside(self, writer: int, reader: int) -> bool:

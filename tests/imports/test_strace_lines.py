@@ -64,6 +64,10 @@ def test_the_head_of_a_line(
         (b"0x3 (flags O_RDWR)", 3, b"", b""),
         (b"12 /* 345 in strace's PID NS */", 345, b"", b""),
         (b"29038<sh>", 29038, b"sh", b""),
+        (b"3</t/x) = 5>", 3, b"/t/x) = 5", b""),
+        (b"3</t/) = 5 >", 3, b"/t/) = 5 ", b""),
+        (b"3</t/) = -1 ENOENT (x) >(deleted) <0.000020>", 3, b"/t/) = -1 ENOENT (x) ", b""),
+        (b"? <unavailable>", None, b"", b""),
     ],
 )
 def test_the_result_of_a_call(text: bytes, value: int | None, path: bytes, error: bytes) -> None:
@@ -86,6 +90,15 @@ def test_the_result_of_a_call(text: bytes, value: int | None, path: bytes, error
             9,
         ),
         (b"7 <... pipe2 resumed>[3, 4], 0) = 0", Kind.RESUMED, b"pipe2", b"[3, 4], 0", 0),
+        (
+            b'7 openat(AT_FDCWD</) = 3 >, "a) = 5 <unfinished ...>',
+            Kind.BEGUN,
+            b"openat",
+            b'AT_FDCWD</) = 3 >, "a) = 5',
+            0,
+        ),
+        (b"7 <... dup resumed>) = 4</t/) = 5 >", Kind.RESUMED, b"dup", b"", 0),
+        (b"7 fchdir(3</t/) = 5 >) = 0", Kind.CALL, b"fchdir", b"3</t/) = 5 >", 0),
         (b"7 +++ exited with 3 +++", Kind.EXITED, b"", b"", 3),
         (b"7 +++ killed by SIGSEGV (core dumped) +++", Kind.KILLED, b"SIGSEGV", b"", 0),
         (b"7 +++ superseded by execve in pid 8 +++", Kind.SUPERSEDED, b"", b"", 8),
@@ -109,3 +122,7 @@ def test_other_lines(text: bytes, kind: Kind, name: bytes, arguments: bytes, num
 )
 def test_lines_of_others(text: bytes) -> None:
     assert parse(text) is None
+
+
+def test_a_line_full_of_results_takes_no_longer_than_others() -> None:
+    assert parse(b"close(" + b") = 5 " * 200_000 + b">") is None

@@ -8,6 +8,8 @@ import json
 import os
 import select
 import signal
+import socket
+import struct
 import time
 from pathlib import Path
 
@@ -176,6 +178,41 @@ def test_a_refusal_arrives_when_the_request_comes_late(service: Service) -> None
         assert select.select([late], [], [], 20)[0]
         time.sleep(0.2)  # now etraced has closed it
         refused = protocol.ask(late, protocol.request(protocol.PROBE))
+    assert refused is not None
+    assert "too many connections" in refused["error"]
+
+
+def _socket_that_waits_when_it_is_closed() -> tuple[socket.socket, socket.socket]:
+    """Return it, with bytes to send and 30 s for that, and its peer, who reads none of them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        waiting = socket.create_connection(server.getsockname())
+        peer, _ = server.accept()
+    waiting.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            waiting.send(bytes(65536))
+    waiting.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 30))
+    return waiting, peer
+
+
+def test_a_refused_caller_cannot_keep_the_service_waiting(service: Service) -> None:
+    pid = service.process.pid
+    assert pid is not None
+    with contextlib.ExitStack() as held:
+        for _ in range(daemon.MAX_PER_USER):
+            held.enter_context(service.connected())
+        until(lambda: "too many" in str(service.ask(protocol.request(protocol.PROBE))))
+        waiting, peer = _socket_that_waits_when_it_is_closed()
+        held.enter_context(peer)
+        os.kill(pid, signal.SIGSTOP)
+        with service.connected() as hostile, waiting:
+            socket.send_fds(hostile, [b"{}"], [waiting.fileno()])
+        # the service has the last one now
+        began = time.monotonic()
+        os.kill(pid, signal.SIGCONT)
+        refused = service.ask(protocol.request(protocol.PROBE))
+        assert time.monotonic() - began < 10
     assert refused is not None
     assert "too many connections" in refused["error"]
 

@@ -114,3 +114,22 @@ def test_a_reader_of_a_pipe_waited_for_what_was_written(
     found = predict(told_database(tmp_path, _compiler_that_pipes(reader_ends_us)), {"cc1": 0.5})
     expected = ((800 + beside_us) * US, (400 + beside_us) * US)
     assert (found.simulated_ns, found.ordered_ns) == expected
+
+
+def _told_and_then_asleep() -> bytes:
+    """`echo x | ssh host make` for 1000 us: echo ends at 5, ssh computes for 10 and sleeps."""
+    story, (echo, ssh) = Story(), (n << 22 | n for n in (3, 4))
+    story.at(0).exec(CC, "/bin/sh", ["sh", "-c", "echo x | ssh host make"])
+    story.at(0).pipe(CC, 3, 4).fork(CC, echo).fork(CC, ssh).close(CC, 3).close(CC, 4)
+    story.at(0).dup(echo, 4, 1).close(echo, 3).close(echo, 4).exec(echo, "/bin/echo", ["echo"])
+    story.at(0).dup(ssh, 3, 0).close(ssh, 3).close(ssh, 4).exec(ssh, "/usr/bin/ssh", ["ssh"])
+    story.at(5).usage(echo, 5 * US, 0, 4096, 1, 1, 0, 9).exit(echo)
+    story.at(1000).usage(ssh, 10 * US, 0, 4096, 1, 1, 9, 0).exit(ssh)
+    story.at(1000).exit(CC)
+    return story.builder.trace()
+
+
+def test_a_reader_that_sleeps_after_its_writer_has_ended_slept(tmp_path: Path) -> None:
+    found = predict(told_database(tmp_path, _told_and_then_asleep()), {"ssh": 0.5})
+    assert found.simulated_ns == 1000 * US
+    assert found.ordered_ns == pytest.approx(502 * US, abs=2 * US)

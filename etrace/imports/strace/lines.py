@@ -38,12 +38,10 @@ _HEAD = re.compile(
     re.VERBOSE,
 )
 _OTHER = re.compile(rb"(?:(\w+)\(|<\.\.\. (\w+) resumed>)")
-_CALL = re.compile(rb"(\w+)\((.*)\)\s+= (.*)", re.DOTALL)
 _NAME = re.compile(rb"(\w+)\(")
 UNFINISHED = b"<unfinished ...>"
 _MOVED = re.compile(rb"<pid changed to (\d{1,20}) \.\.\.>")
 _RESUMED = re.compile(rb"<\.\.\. (\w+) resumed>\s?(.*)", re.DOTALL)
-_REST = re.compile(rb"(.*)\)\s+= (.*)", re.DOTALL)
 _EXITED = re.compile(rb"\+\+\+ exited with (\d{1,20}) \+\+\+")
 _KILLED = re.compile(rb"\+\+\+ killed by (\w+)(?: \(core dumped\))? \+\+\+")
 _SUPERSEDED = re.compile(rb"\+\+\+ superseded by execve in pid (\d{1,20}) \+\+\+")
@@ -51,6 +49,9 @@ _RESULT = re.compile(
     rb"(?P<value>-?\d{1,20}|0x[0-9a-f]+|\?)(?P<path>" + ANGLE + rb")?(?:\(deleted\))?"
     rb"(?: /\* (?P<outer>\d{1,20}) in strace's PID NS \*/)?(?: (?P<error>E[A-Z0-9]+))?(?= |$|\))"
 )
+_EQUALS = re.compile(rb"\)\s+= ")
+#: what may end a line: how long the call took, or that strace does not know
+_AFTER = re.compile(rb"<(?:[\d.]+|unavailable)>")
 _QUIET = re.compile(
     rb"--- |strace: |\[ Process PID=|\s*> |ptrace\(|Process \d{1,20} (?:attached|detached|resumed"
     rb"|suspended)|\+\+\+ "
@@ -135,15 +136,14 @@ def _rest(text: bytes) -> Line | None:
         return _end(text)
     if found := _RESUMED.match(text):
         return _resumed(found[1], found[2])
-    if (found := _NAME.match(text)) and text.endswith(b" ...>"):
+    if found := _NAME.match(text):
         # before complete calls: an argument may be `test $((1 + 1)) = 2`; names have no bare >
-        begun = _begun(found[1], text[found.end() :])
+        begun = _begun(found[1], text[found.end() :]) if text.endswith(b" ...>") else None
         if begun is not None:
             return begun
-    if found := _CALL.match(text):
-        result = _result(found[3])
+        arguments, result = _split(text[found.end() :])
         if result is not None:
-            return Line(Kind.CALL, name=found[1], arguments=found[2], result=result)
+            return Line(Kind.CALL, name=found[1], arguments=arguments, result=result)
     if not text.strip() or _QUIET.match(text):
         return Line(Kind.NOTHING)
     return None
@@ -172,19 +172,42 @@ def _end(text: bytes) -> Line | None:
 def _resumed(name: bytes, rest: bytes) -> Line | None:
     if rest.endswith(UNFINISHED):  # -e trace=... with an exit in between
         return Line(Kind.NOTHING)
-    found = _REST.match(rest)
-    result = _result(found[2]) if found else None
-    if found is None or result is None:
+    arguments, result = _split(rest)
+    if result is None:
         return None
-    return Line(Kind.RESUMED, name=name, arguments=found[1], result=result)
+    return Line(Kind.RESUMED, name=name, arguments=arguments, result=result)
 
 
-def _result(text: bytes) -> Result | None:
-    found = _RESULT.match(text)
+def _split(text: bytes) -> tuple[bytes, Result | None]:
+    """Split `ARGUMENTS) = RESULT`.
+
+    The last `) = ` is not the one when it lies in the name that -y shows behind the result. Names
+    have no bare angles, so after a result there is none.
+    """
+    last_angle = _last_angle(text)
+    for found in reversed(list(_EQUALS.finditer(text))):
+        result, end = _result(text, found.end())
+        if result and end > last_angle:
+            return text[: found.start()], result
+    return b"", None
+
+
+def _last_angle(text: bytes) -> int:
+    """Return where the last angle is, of those before what may end a line; -1: there is none."""
+    text = text.rstrip()
+    start = text.rfind(b"<")
+    if start >= 0 and _AFTER.fullmatch(text, start):
+        text = text[:start]
+    return max(text.rfind(b"<"), text.rfind(b">"))
+
+
+def _result(text: bytes, at: int) -> tuple[Result | None, int]:
+    """Return the result there and where it ends."""
+    found = _RESULT.match(text, at)
     if found is None:
-        return None
+        return None, at
     value = found["outer"] or found["value"]
     path = found["path"][1:-1] if found["path"] else b""
     if value == b"?":
-        return Result(None, error=found["error"] or b"")
-    return Result(int(value, 0), path, found["error"] or b"")
+        return Result(None, error=found["error"] or b""), found.end()
+    return Result(int(value, 0), path, found["error"] or b""), found.end()
