@@ -187,6 +187,7 @@ lint: build ## all linters
 	PYTHONPATH=.:cython $(BIN)/lint-imports
 	$(BIN)/python build-aux/arrows.py
 	$(BIN)/python build-aux/c_layers.py
+	@! expand -t8 $$(git ls-files 'kmod/src/*.[ch]') | grep -v '"' | grep '.\{101\}'  # as checkpatch counts
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
 	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages --check

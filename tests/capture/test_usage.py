@@ -95,6 +95,7 @@ def test_what_children_moved_is_not_their_parents(tmp_path: Path) -> None:
     assert 0 < end["rchar"] < WRITTEN
     assert 0 <= end["wchar"] < WRITTEN
     *movers, never_executed = children(trace, parent)
+    assert len(movers) == 2
     for mover in movers:
         assert of_task(trace, mover)[-1]["wchar"] == WRITTEN
     (end,) = of_task(trace, never_executed)

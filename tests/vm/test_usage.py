@@ -79,7 +79,9 @@ def test_what_children_moved_is_not_their_parents(guest: Guest) -> None:
     end = usages(guest, parent)[-1]
     assert 0 < end["rchar"] < MOVED
     assert 0 <= end["wchar"] < MOVED
-    for mover in tasks(guest, "mover"):
+    movers = tasks(guest, "mover")
+    assert len(movers) == 3
+    for mover in movers:
         assert usages(guest, mover)[-1]["rchar"] > MOVED
 
 

@@ -277,6 +277,7 @@ void etrace_on_exec(void *data, struct task_struct *task, pid_t old_pid,
 		etrace_count(ETRACE_COUNT_PRIVILEGED);
 		etrace_task_remove(entry); /* nothing of this execution was printed yet */
 	} else if (entry) {
+		entry->borrows_memory = false;
 		entry->exec.file = get_file(bprm->file);
 		keep_names(&entry->exec, bprm);
 		etrace_defer(entry, &call, &handler);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * fork, vfork, clone, clone3 -> SysClone, SchedFork, SysCloneFailed; the end of a task -> Usage,
- * Exit; a thread's new name -> Comm. Context: tracepoints in the task (the parent for fork), atomic.
- * The child does not run before sched_process_fork has returned: nothing of it is missed.
+ * Exit; a thread's new name -> Comm. Context: tracepoints in the task, which is the parent for a
+ * fork, atomic. The child does not run before sched_process_fork has returned: nothing of it is
+ * missed.
  */
+#include <linux/sched/signal.h>
 #include <uapi/linux/sched.h>
 
 #include "event/call.h"
@@ -69,6 +71,9 @@ void etrace_on_fork(void *data, struct task_struct *parent, struct task_struct *
 	entry = etrace_task_find(parent);
 	if (entry || etrace_cgroup_holds(child))
 		added = etrace_task_add(child);
+	if (added)
+		added->borrows_memory = child->mm && child->mm == parent->mm &&
+					!same_thread_group(child, parent);
 	if (entry && added)
 		put_fork(entry, added->origin.upid);
 	if (entry && etrace_memory_low())

@@ -214,17 +214,11 @@ void etrace_usage_end_thread(void)
 		static_call(etrace_task_runtime)(current);
 }
 
-/* After vfork() and before an execution it is the parent's. */
-static bool is_borrowed(const struct mm_struct *mm)
-{
-	return rcu_dereference(current->real_parent)->mm == mm;
-}
-
 void etrace_usage_note_memory(struct etrace_task *entry)
 {
 	struct mm_struct *mm = current->mm;
 
-	if (!mm || !thread_group_leader(current) || is_borrowed(mm))
+	if (!mm || !thread_group_leader(current) || entry->borrows_memory)
 		return;
 	entry->max_rss = (u64)max(mm->hiwater_rss, etrace_mm_rss(mm)) << PAGE_SHIFT;
 }

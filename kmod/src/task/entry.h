@@ -93,6 +93,7 @@ struct etrace_task {
 	bool foreign_root; /* counted */
 	bool hooked; /* a security hook has seen the call at hand, which a filter may make up */
 	bool root; /* a thread of the root process */
+	bool borrows_memory; /* vfork(): until it executes, its memory is the parent's */
 	refcount_t refs;
 };
 

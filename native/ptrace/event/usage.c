@@ -12,8 +12,10 @@
 #include "event/usage.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -92,12 +94,29 @@ static s64 number_of(const char **at, const char *key)
 	return strtoll(found + strlen(key), NULL, 10);
 }
 
+/*
+ * Before 5.7 that file waits for an execution under way in the process, which waits for all other
+ * threads to end, and these for the tracer.
+ */
+static bool can_read_io(void)
+{
+	static int is_newer = -1;
+	struct utsname system;
+	int major, minor;
+
+	if (is_newer < 0)
+		is_newer = !uname(&system) &&
+			   sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+			   (major > 5 || (major == 5 && minor >= 7));
+	return is_newer;
+}
+
 static void read_io(pid_t tid, struct usage *usage)
 {
 	char text[512];
 	const char *at = text;
 
-	if (!read_text(tid, "io", text, sizeof(text)))
+	if (!can_read_io() || !read_text(tid, "io", text, sizeof(text)))
 		return;
 	usage->rchar = number_of(&at, "rchar:");
 	usage->wchar = number_of(&at, "\nwchar:");
@@ -202,6 +221,7 @@ void usage_put_exec(struct task *task, u64 time_ns)
 void usage_move(struct task *leader, struct task *thread)
 {
 	thread->usage = leader->usage;
+	thread->n_stops++; /* at its execution: it was reported as the leader's */
 	thread->has_executed = leader->has_executed;
 	leader->is_ending = false;
 }

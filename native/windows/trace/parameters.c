@@ -175,12 +175,15 @@ static bool find_remote(struct remote *remote, uint64_t peb)
 	return find_parameters(remote, peb32);
 }
 
-/* Wine's programs copy them when they begin, and what was read from the first place may be void. */
+/*
+ * Wine's programs copy them when they begin, and what was read from the first place may be void.
+ * False for a process that has ended meanwhile: there will be nothing else to read.
+ */
 static bool has_moved(const struct remote *remote)
 {
 	uint64_t now;
 
-	return !read_word(remote, remote->peb + remote->layout->parameters, &now) ||
+	return read_word(remote, remote->peb + remote->layout->parameters, &now) &&
 	       now != remote->parameters;
 }
 

@@ -17,6 +17,7 @@ struct watched {
 	HANDLE process; /* NULL: it was gone */
 	uint64_t time_ns;
 	bool is_read;
+	int n_empty; /* times that it had no command line */
 	bool is_traced; /* the debug events had it */
 	struct buffer image;
 	struct parameters parameters;
