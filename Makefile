@@ -161,6 +161,7 @@ test-kernel-tree: build ## a kernel with the module in its own tree, built in an
 	@build-aux/setup test $(VENV) && build-aux/setup tree $(VENV)
 	ETRACE_KERNELS=tree-6.1,tree-6.12 ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
 		tests/vm/test_kernel_tree.py tests/vm/test_events.py tests/vm/test_servers.py \
+		tests/vm/test_usage.py::test_threads_that_end_before_a_tick_are_counted \
 		tests/vm/test_control.py::test_ways_around_the_events_are_counted \
 		tests/vm/test_control.py::test_sessions_are_of_privileged_users_and_one_at_a_time
 	ETRACE_KERNELS=tree-6.1-module,tree-6.12-module ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
