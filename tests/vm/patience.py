@@ -48,13 +48,15 @@ class OwnTime:
         return f"{self.own_s:.0f} s of its own time" + (waited if self.waited_s >= 1 else "")
 
     def _waits(self) -> Iterator[tuple[Path, int]]:
-        for stat in self.proc.glob("[0-9]*/stat"):
+        # no glob() with a name behind the pattern: it looks whether that exists, outside of `try`
+        for process in self.proc.glob("[0-9]*"):
             try:
-                words = stat.read_text(errors="replace").rpartition(")")[2].split()
-                if int(words[SESSION]) != self.session:
+                stat = (process / "stat").read_text(errors="replace")
+                if int(stat.rpartition(")")[2].split()[SESSION]) != self.session:
                     continue
-                for thread in stat.parent.glob("task/*/schedstat"):
-                    yield thread, int(thread.read_text().split()[1])
+                for thread in (process / "task").iterdir():
+                    schedstat = thread / "schedstat"
+                    yield schedstat, int(schedstat.read_text().split()[1])
             except (OSError, IndexError, ValueError):  # it has ended meanwhile
                 continue
 
