@@ -186,9 +186,9 @@ def _split(text: bytes) -> tuple[bytes, Result | None]:
     """
     last_angle = _last_angle(text)
     for found in reversed(list(_EQUALS.finditer(text))):
-        result, end = _result(text, found.end())
-        if result and end > last_angle:
-            return text[: found.start()], result
+        result = _RESULT.match(text, found.end())
+        if result and result.end() > last_angle:
+            return text[: found.start()], _result(result)
     return b"", None
 
 
@@ -201,13 +201,9 @@ def _last_angle(text: bytes) -> int:
     return max(text.rfind(b"<"), text.rfind(b">"))
 
 
-def _result(text: bytes, at: int) -> tuple[Result | None, int]:
-    """Return the result there and where it ends."""
-    found = _RESULT.match(text, at)
-    if found is None:
-        return None, at
+def _result(found: re.Match[bytes]) -> Result:
     value = found["outer"] or found["value"]
     path = found["path"][1:-1] if found["path"] else b""
     if value == b"?":
-        return Result(None, error=found["error"] or b""), found.end()
-    return Result(int(value, 0), path, found["error"] or b""), found.end()
+        return Result(None, error=found["error"] or b"")
+    return Result(int(value, 0), path, found["error"] or b"")

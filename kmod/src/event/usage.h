@@ -22,7 +22,7 @@ void etrace_put_usage(struct etrace_stream *stream, struct etrace_task *entry);
  * it leaves all of its CPU time to the process. Any context.
  */
 void etrace_usage_end_thread(void);
-/* Before the current task gives up its memory. Under rcu_read_lock(), any context. */
+/* Before the current task gives up its memory. Any context. */
 void etrace_usage_note_memory(struct etrace_task *entry);
 
 #endif /* ETRACE_USAGE_H */
