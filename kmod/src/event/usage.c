@@ -82,7 +82,9 @@ static void add_thread(struct sums *sums, struct task_struct *thread)
 static void add_ended_io(struct sums *sums, const struct signal_struct *process)
 {
 #ifdef CONFIG_TASK_XACCT
-	bool has_thread = process->sum_sched_runtime || process->nvcsw || process->nivcsw;
+	/* a clock that only ticks (after suspend) may have seen none of what a thread ran */
+	bool has_thread = process->sum_sched_runtime || process->min_flt || process->nvcsw ||
+			  process->nivcsw;
 	bool has_child = process->cmin_flt || process->cnvcsw || process->cnivcsw;
 
 	sums->has_io = !has_thread || !has_child;
