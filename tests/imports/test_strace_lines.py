@@ -64,6 +64,7 @@ def test_the_head_of_a_line(
         (b"0x3 (flags O_RDWR)", 3, b"", b""),
         (b"12 /* 345 in strace's PID NS */", 345, b"", b""),
         (b"29038<sh>", 29038, b"sh", b""),
+        (b"010", 10, b"", b""),
         (b"3</t/x) = 5>", 3, b"/t/x) = 5", b""),
         (b"3</t/) = 5 >", 3, b"/t/) = 5 ", b""),
         (b"3</t/) = -1 ENOENT (x) >(deleted) <0.000020>", 3, b"/t/) = -1 ENOENT (x) ", b""),

@@ -206,4 +206,5 @@ def _result(found: re.Match[bytes]) -> Result:
     path = found["path"][1:-1] if found["path"] else b""
     if value == b"?":
         return Result(None, error=found["error"] or b"")
-    return Result(int(value, 0), path, found["error"] or b"")
+    base = 16 if value.startswith(b"0x") else 10
+    return Result(int(value, base), path, found["error"] or b"")
