@@ -31,6 +31,8 @@ $(VENV)/.features: FORCE
 $(VENV)/.built: $(SOURCES) build-aux/setup build-aux/translate.py $(VENV)/.features
 	@build-aux/setup build $(VENV)
 	@build-aux/features $(VENV) $(BUILD)
+	@! ls -d $(VENV)/lib/python3*/site-packages/etrace-*.dist-info >/dev/null 2>&1 || \
+		$(BIN)/python -P -m pip uninstall -q -y etrace # a stranger's, or of a tree that had that name
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=$(BUILD) \
 		$(addprefix -Csetup-args=,$(SETUP_ARGS)) . 2>&1 | { grep -v '^WARNING: Location' || true; }
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }

@@ -121,22 +121,27 @@ def write(path: Path, text: str) -> None:
     path.chmod(0o755 if text.startswith("#!") else 0o644)
 
 
-def make_source(out: Path, values: dict[str, Any], *, has_site: bool = True) -> Path:
-    """Lay out the source tree anew with its archive beside it; return its folder.
-
-    The site of the documents is in `html`: distributions have no such MkDocs.
-    """
-    tree = out / f"etrace-{values['project']['version']}"
+def make_tree(out: Path, name: str, values: dict[str, Any]) -> Path:
+    """Lay out the source tree anew, named as distributions of this kind are; return its folder."""
+    tree = out / f"{name}-{values['project']['version']}"
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     copy_sources(tree)
     translate(tree)
-    if has_site:
-        subprocess.run(
-            [sys.executable, str(TOP / "build-aux/website.py"), str(out / "website")],
-            check=True, env=environment(values),
-        )  # fmt: skip
-        shutil.move(out / "website/site", tree / "html")
+    return tree
+
+
+def make_source(out: Path, values: dict[str, Any]) -> Path:
+    """Lay out the source tree of a distribution's package with its archive beside it; return it.
+
+    The site of the documents is in `html`: distributions have no such MkDocs.
+    """
+    tree = make_tree(out, "etrace", values)
+    subprocess.run(
+        [sys.executable, str(TOP / "build-aux/website.py"), str(out / "website")],
+        check=True, env=environment(values),
+    )  # fmt: skip
+    shutil.move(out / "website/site", tree / "html")
     archive(tree, out / f"etrace_{values['project']['version']}.orig.tar.xz", values)
     return tree
 
@@ -222,7 +227,7 @@ def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:
 
     The plugin of GCC is left out: it fits one version of GCC.
     """
-    tree = make_source(out, values, has_site=False)
+    tree = make_tree(out, values["project"]["name"].replace("-", "_"), values)
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     subprocess.run(
         [*pip, "wheel", "--no-deps", "--no-build-isolation", "-Csetup-args=-Dgcc_plugin=disabled",

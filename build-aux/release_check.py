@@ -94,7 +94,7 @@ def versions(folder: Path) -> Iterator[tuple[str, str]]:
             with zipfile.ZipFile(path) as archive:
                 [name] = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
                 yield path.name, version_of(archive.read(name).decode())
-        elif path.name.startswith("etrace-") and path.name.endswith(".tar.gz"):
+        elif path.name.endswith(".tar.gz"):
             with tarfile.open(path) as archive:
                 stream = archive.extractfile(f"{path.name.removesuffix('.tar.gz')}/PKG-INFO")
                 yield path.name, version_of(stream.read().decode() if stream else "")

@@ -10,6 +10,7 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 
 from etrace.capture import registry
@@ -70,6 +71,22 @@ def facts() -> Iterator[Fact]:
         "traced by",
         "nobody" if tracer == "0" else f"process {tracer}: a process has one tracer only",
     )
+
+
+def strangers() -> Iterator[Check]:
+    """Yield distributions of Python that take the place of this etrace.
+
+    PyPI's `etrace` is another program (docs/decisions/0062-distribution-name.md).
+    """
+    for found in distributions(name="etrace"):
+        where = found.locate_file("")
+        yield Check(
+            "distribution etrace",
+            f"{found.version} in {where} is not this program and may replace its files",
+            False,
+            "remove it with the pip that installed it (pip uninstall etrace), "
+            "then install this etrace again",
+        )
 
 
 def kernel_module() -> Iterator[Check]:

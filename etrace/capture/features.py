@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 
 import etrace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 LIBEXEC = os.path.join(os.path.dirname(os.path.realpath(etrace.__file__)), "libexec")  # noqa: PTH118, PTH120
 REBUILD = "then build etrace again (make build, or pip install --force-reinstall)"
-ANALYTICS = ("duckdb", "pyarrow")
+PYARROW = ("pyarrow",)
+ANALYTICS = ("duckdb", *PYARROW)
+PERFETTO = ("perfetto",)
 WEB = ("starlette", "uvicorn")
+WEB_OF_DEBIAN = ("python3-starlette", "python3-uvicorn")
+#: where the hints put libraries for an etrace that a distribution packaged
+EXTRAS = "~/etrace-extras"
 
 
 class Feature:
@@ -37,6 +43,21 @@ class Feature:
     def shown(self) -> str:
         """The feature as `--version` shows it."""
         return f"{self.name}: {'yes' if self.is_here else 'no'}"
+
+
+def install_hint(packages: Iterable[str], of_debian: Iterable[str] = ()) -> str:
+    """Return how to install libraries for the Python that runs this: a line to copy.
+
+    An etrace that a distribution packaged finds them in a virtual environment whose Python runs it.
+    """
+    names = " ".join(packages)
+    if sys.prefix != sys.base_prefix:
+        return f"{sys.prefix}/bin/python -m pip install {names}"
+    if of_debian and os.path.exists("/usr/bin/apt-get"):  # noqa: PTH110
+        return f"apt-get install {' '.join(of_debian)}"
+    venv = f"python3 -m venv --system-site-packages {EXTRAS}"
+    command = os.path.realpath(sys.argv[0])
+    return f"{venv} && {EXTRAS}/bin/pip install {names}; then: {EXTRAS}/bin/python {command} ..."
 
 
 def collector_zstd() -> Feature:
@@ -86,33 +107,33 @@ def zstd_command() -> Feature:
 
 
 def analytics() -> Feature:
-    """Whether both packages of the extra are installed; neither is imported."""
+    """Whether both packages are installed; neither is imported."""
     return Feature(
         "analytics",
         "cas sql, cas export parquet (packages duckdb and pyarrow)",
-        "pip install 'etrace[analytics]'",
+        install_hint(ANALYTICS),
         is_here=all(_finds_package(name) for name in ANALYTICS),
         native=False,
     )
 
 
 def perfetto() -> Feature:
-    """Whether the package of the extra is installed; it is not imported."""
+    """Whether the package is installed; it is not imported."""
     return Feature(
         "perfetto",
         "etrace timeline --to perfetto (package perfetto)",
-        "pip install 'etrace[perfetto]'",
-        is_here=_finds_package("perfetto"),
+        install_hint(PERFETTO),
+        is_here=all(_finds_package(name) for name in PERFETTO),
         native=False,
     )
 
 
 def web() -> Feature:
-    """Whether both packages of the extra are installed; neither is imported."""
+    """Whether both packages are installed; neither is imported."""
     return Feature(
         "web",
         "etrace serve (packages starlette and uvicorn)",
-        "pip install 'etrace[web]', or apt-get install python3-starlette python3-uvicorn",
+        install_hint(WEB, WEB_OF_DEBIAN),
         is_here=all(_finds_package(name) for name in WEB),
         native=False,
     )

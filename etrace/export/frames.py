@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from libetrace.image.file import Image, Table
 
+from etrace.capture.features import ANALYTICS, install_hint
 from etrace.errors import EtraceError
 from etrace.spec.database import GRAPH, NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-INSTALL_HINT = "install them: pip install 'etrace[analytics]' (or: pip install pyarrow duckdb)"
 #: columns with rows of strings, by table
 STRINGS = {
     "executions": {"cwd"},
@@ -84,7 +84,9 @@ def load_pyarrow() -> Any:
     try:
         import pyarrow  # noqa: PLC0415  an extra
     except ImportError as error:
-        raise EtraceError("this needs pyarrow, which is not installed", INSTALL_HINT) from error
+        raise EtraceError(
+            "this needs pyarrow, which is not installed", install_hint(ANALYTICS)
+        ) from error
     return pyarrow
 
 

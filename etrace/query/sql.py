@@ -9,8 +9,9 @@ from typing import Any
 
 from libetrace.image.file import Image
 
+from etrace.capture.features import ANALYTICS, install_hint
 from etrace.errors import EtraceError
-from etrace.export.frames import INSTALL_HINT, Frames
+from etrace.export.frames import Frames
 
 N_ROWS = 4096  # fetched at a time
 FILES_HINT = "if you trust the statement: --allow-files"
@@ -31,7 +32,9 @@ def _connect(image: Image, *, allow_files: bool) -> Any:
     try:
         import duckdb  # noqa: PLC0415  an extra
     except ImportError as error:
-        raise EtraceError("cas sql needs duckdb, which is not installed", INSTALL_HINT) from error
+        raise EtraceError(
+            "cas sql needs duckdb, which is not installed", install_hint(ANALYTICS)
+        ) from error
     frames = Frames(image)
     connection = duckdb.connect()
     for name in frames:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import IO, Any
 
+from etrace.capture.features import PERFETTO, install_hint
 from etrace.errors import EtraceError
 from etrace.timeline.counters import Counter
 from etrace.timeline.slices import Slice
 
-INSTALL_HINT = "pip install 'etrace[perfetto]', or choose --to chrome, which Perfetto reads too"
+ALTERNATIVE = "choose --to chrome, which Perfetto reads too, or "
 SEQUENCE = 1
 ROOT, COUNTERS, LANES = 1, 2, 1000
 #: packets that are written at once
@@ -28,7 +29,8 @@ def write(stream: IO[bytes], slices: Iterable[Slice], counters: Iterable[Counter
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos  # noqa: PLC0415
         from perfetto.trace_builder.proto_builder import TraceProtoBuilder  # noqa: PLC0415
     except ImportError as error:
-        raise EtraceError("a Perfetto trace needs the package perfetto", INSTALL_HINT) from error
+        hint = ALTERNATIVE + install_hint(PERFETTO)
+        raise EtraceError("a Perfetto trace needs the package perfetto", hint) from error
     writer = _Writer(stream, TraceProtoBuilder, protos.TrackEvent)
     writer.track(ROOT, "build")
     for number, counter in enumerate(counters):

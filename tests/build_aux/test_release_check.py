@@ -46,14 +46,17 @@ def test_the_version_is_read_where_it_stands(release_check: ModuleType) -> None:
 
 
 def test_packages_tell_their_versions(release_check: ModuleType, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "etrace-1.2.0-cp311.whl", "w") as wheel:
-        wheel.writestr("etrace-1.2.0.dist-info/METADATA", "Name: etrace\nVersion: 1.1.9\n")
+    with zipfile.ZipFile(tmp_path / "linux_build_tracer-1.2.0-cp311.whl", "w") as wheel:
+        wheel.writestr(
+            "linux_build_tracer-1.2.0.dist-info/METADATA",
+            "Name: linux-build-tracer\nVersion: 1.1.9\n",
+        )
     (tmp_path / "PKGBUILD").write_text("pkgbase=etrace\npkgver=1.2.0\n")
     found = list(release_check.versions(tmp_path))
-    assert found == [("PKGBUILD", "1.2.0"), ("etrace-1.2.0-cp311.whl", "1.1.9")]
+    assert found == [("PKGBUILD", "1.2.0"), ("linux_build_tracer-1.2.0-cp311.whl", "1.1.9")]
     with pytest.raises(EtraceError, match=r"another version than 1\.2\.0") as stopped:
         release_check.check_versions(found, "1.2.0")
-    assert stopped.value.hint == "etrace-1.2.0-cp311.whl is 1.1.9"
+    assert stopped.value.hint == "linux_build_tracer-1.2.0-cp311.whl is 1.1.9"
     with pytest.raises(EtraceError, match="another version"):
         release_check.check_versions([], "1.2.0")
     assert release_check.check_versions([("a.deb", "1.2.0-1~deb12u1")], "1.2.0")

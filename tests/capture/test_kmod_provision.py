@@ -49,7 +49,7 @@ def test_a_distribution_has_the_module_in_a_package(
 
 
 def test_pip_needs_the_source_archive_and_headers(tmp_path: Path) -> None:
-    name = f"etrace-{__version__}"
+    name = f"linux_build_tracer-{__version__}"
     make = (
         f"tar xf {name}.tar.gz && make -C {name}/kmod modules && "
         f"sudo make -C {name}/kmod modules_install"

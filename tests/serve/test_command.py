@@ -64,10 +64,10 @@ def test_a_port_that_is_taken_is_named(database: Path) -> None:
     assert "--port N" in said
 
 
-def test_a_missing_library_names_the_extra(database: Path) -> None:
+def test_a_missing_library_is_named_with_the_command_that_installs_it(database: Path) -> None:
     status, said = fail(str(database), code=f"import sys; sys.modules['uvicorn'] = None; {PROGRAM}")
     assert status == 1
-    assert "pip install 'etrace[web]'" in said
+    assert "/bin/python -m pip install starlette uvicorn" in said
 
 
 def test_a_missing_database_is_named(tmp_path: Path) -> None:

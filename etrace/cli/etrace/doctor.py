@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 
 from etrace.capture import doctor, features
+from etrace.capture.kmod.findings import Check
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -30,14 +31,20 @@ def run(_args: argparse.Namespace) -> int:
             if finding.probe.hint:
                 print(f"      do this: {finding.probe.hint}")
     print("\nwhat the kernel module needs")
-    checks = list(doctor.kernel_module())
+    _show_checks(list(doctor.kernel_module()))
+    if strangers := list(doctor.strangers()):
+        print("\nwarning: another program's package has this program's name")
+        _show_checks(strangers)
+    _show_features()
+    return 0 if any(f.probe.works for f in findings) else 1
+
+
+def _show_checks(checks: list[Check]) -> None:
     width = max(len(check.name) for check in checks)
     for check in checks:
         print(f"  {check.name:<{width}}  {check.value}")
         if check.hint:
             print(f"      do this: {check.hint}")
-    _show_features()
-    return 0 if any(f.probe.works for f in findings) else 1
 
 
 def _show_features() -> None:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etrace.capture import features
 from etrace.cli.ending import tell
 from etrace.cli.options.common import positive
 from etrace.errors import EtraceError, UsageError
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError:
         raise EtraceError(
             "etrace serve needs starlette and uvicorn",
-            "pip install 'etrace[web]', or apt-get install python3-starlette python3-uvicorn",
+            features.install_hint(features.WEB, features.WEB_OF_DEBIAN),
         ) from None
     from etrace.cli.serve.access import Access, hosts_of
     from etrace.cli.serve.app import Server

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls as a Parquet table, for pandas, Polars, DuckDB and Spark.
 
-It needs pyarrow (extra `analytics`).
+It needs pyarrow.
 """
 
 from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Any
 
+from etrace.capture.features import PYARROW, install_hint
 from etrace.errors import EtraceError
 from etrace.xray.log import ENDINGS, Log
 from etrace.xray.session import Session
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from etrace.xray.convert import Options
 
 MISSING = "pyarrow is not installed"
-HINT = "pip install 'etrace[analytics]', or use --to csv"
+ALTERNATIVE = "use --to csv, or "
 
 
 def _table(pa: Any, session: Session, log: Log) -> Any:
@@ -57,7 +58,7 @@ def write(session: Session, stream: IO[bytes], _options: Options) -> None:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise EtraceError(MISSING, HINT) from error
+        raise EtraceError(MISSING, ALTERNATIVE + install_hint(PYARROW)) from error
     tables = [_table(pa, session, log) for log in session.logs]
     with parquet.ParquetWriter(stream, tables[0].schema) as writer:
         for table in tables:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,18 @@ def test_under_another_tracer_it_says_so_and_what_is_left(tmp_path: Path) -> Non
     assert "ptrace: does not work" in done.stdout
     assert "because:" in done.stdout
     assert "do this:" in done.stdout
+
+
+def test_a_strangers_distribution_of_this_name_is_warned_of(tmp_path: Path) -> None:
+    known = subprocess.run([ETRACE, "doctor"], capture_output=True, text=True, check=True)
+    assert "distribution etrace" not in known.stdout
+    metadata = tmp_path / "etrace-88.0.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: etrace\nVersion: 88.0\n")
+    done = subprocess.run(
+        [ETRACE, "doctor"], env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert f"distribution etrace  88.0 in {tmp_path} is not this program" in done.stdout
+    assert "do this: remove it with the pip that installed it" in done.stdout

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import etrace
 from etrace.capture.kmod.loading import presence
 
+#: the source distribution; pyproject.toml has the name
+ARCHIVE = "linux_build_tracer"
 WHAT = "build and install it for this kernel: "
 
 
@@ -71,7 +73,7 @@ def hint(here: Installation) -> str:
         return f"install the kernel's headers, and etrace-dkms builds it: {headers}"
     if here.is_packaged:
         return f"install its package: {install_command(here, 'etrace-dkms')}"
-    name = f"etrace-{etrace.__version__}"
+    name = f"{ARCHIVE}-{etrace.__version__}"
     make = f"make -C {name}/kmod modules && sudo make -C {name}/kmod modules_install"
     first = "" if has_headers else f"{headers} && "
     return (
