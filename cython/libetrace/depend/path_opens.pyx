@@ -12,9 +12,9 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
 from libetrace.image.columns cimport Columns, s32_of, s64_of, u8_of, u32_of, u64_of
 from libetrace.image.schema cimport (
-    EXECUTIONS_BINARY, EXECUTIONS_OPENS_START, EXECUTIONS_UPID, GRAPH_PATHS_FIRST,
-    GRAPH_PATHS_USES, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_PATH,
-    OPENS_UNTIL_NS, PATHS_OPENS_START, PATHS_STRING, PATH_OPENS_OPEN,
+    EXECUTIONS_BINARY, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT, EXECUTIONS_UPID,
+    GRAPH_PATHS_FIRST, GRAPH_PATHS_USES, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE,
+    OPENS_OPEN_NS, OPENS_PATH, OPENS_UNTIL_NS, PATHS_OPENS_START, PATHS_STRING, PATH_OPENS_OPEN,
 )
 
 cdef enum:
@@ -26,11 +26,13 @@ cdef enum:
     LINK = 0x28  # type bits of a symbolic link
     YES = 1  # what is known; 0: not yet
     NO = 2
+    ARCHIVES = 3  # of an execution: it takes libraries, but no shared objects
     IS_LOADABLE = 4  # of a path, as `kind_of` says
     IS_PLUGIN = 8
 
 LOADABLE, PLUGIN = IS_LOADABLE, IS_PLUGIN
 READS, WRITES = 1, 2
+TAKES_ALL, TAKES_ARCHIVES = YES, ARCHIVES
 
 
 cdef struct Opened:
@@ -51,11 +53,16 @@ cdef class PathOpens:
     """The opens of the paths of an image.
 
     `kind_of(path)` says whether a path is what ld.so(8) loads: 0, LOADABLE, or LOADABLE | PLUGIN;
-    `is_taker(path)` whether a program takes such files as input. Each is asked once a path.
+    `is_taker(path)` whether a program takes libraries as input. Each is asked once a path.
+    `is_named(row)` says whether the command line of an open names what was opened.
+    `takers` has a byte for each execution: TAKES_ALL for those that link, TAKES_ARCHIVES for those
+    that compile, else 0.
     """
 
     cdef object kind_of
     cdef object is_taker
+    cdef object is_named
+    cdef const u8[::1] known_takers
     cdef Columns columns
     cdef bint is_known  # the image has the table `graph_paths`
     cdef u64 n_paths
@@ -71,25 +78,31 @@ cdef class PathOpens:
     cdef const s64 *until_ns
     cdef const u64 *opens_start
     cdef const s32 *binary
+    cdef const s32 *parent
     cdef const u8 *known_uses
     cdef const s32 *known_first
     cdef bytearray programs  # whether a path was run, when that was asked for
     cdef u8 *paths  # IS_LOADABLE, IS_PLUGIN, NO for neither
-    cdef u8 *takers  # programs, by path
+    cdef u8 *programs_taking  # by path
+    cdef u8 *taking  # by execution
     cdef u8 *rows  # whether ld.so(8) opened it
     cdef u8 *executions  # whether `rows` is known of it
 
-    def __init__(self, image, kind_of=None, is_taker=None):
-        self.kind_of, self.is_taker = kind_of, is_taker
+    def __init__(self, image, kind_of=None, is_taker=None, is_named=None, takers=None):
+        self.kind_of, self.is_taker, self.is_named = kind_of, is_taker, is_named
+        self.known_takers = takers
         self.bind(Columns(image, is_checked=False))
         self.paths = <u8 *>calloc(self.n_paths + 1, 1)
-        self.takers = <u8 *>calloc(self.n_paths + 1, 1)
+        self.programs_taking = <u8 *>calloc(self.n_paths + 1, 1)
+        self.taking = <u8 *>calloc(self.n_executions + 1, 1)
         self.rows = <u8 *>calloc(self.n_opens + 1, 1)
         self.executions = <u8 *>calloc(self.n_executions + 1, 1)
-        if self.paths == NULL or self.takers == NULL:
+        if self.paths == NULL or self.programs_taking == NULL or self.taking == NULL:
             raise MemoryError
         if self.rows == NULL or self.executions == NULL:
             raise MemoryError
+        if takers is not None and <u64>self.known_takers.shape[0] < self.n_executions:
+            raise IndexError(self.n_executions)
 
     cdef void bind(self, Columns c) noexcept:
         self.columns = c
@@ -101,13 +114,15 @@ cdef class PathOpens:
         self.close_ns, self.until_ns = s64_of(c, OPENS_CLOSE_NS), s64_of(c, OPENS_UNTIL_NS)
         self.opens_start = u64_of(c, EXECUTIONS_OPENS_START)
         self.binary = s32_of(c, EXECUTIONS_BINARY)
+        self.parent = s32_of(c, EXECUTIONS_PARENT)
         self.known_uses = u8_of(c, GRAPH_PATHS_USES)
         self.known_first = s32_of(c, GRAPH_PATHS_FIRST)
         self.is_known = self.known_uses != NULL and c.length[GRAPH_PATHS_USES] == self.n_paths
 
     def __dealloc__(self):
         free(self.paths)
-        free(self.takers)
+        free(self.programs_taking)
+        free(self.taking)
         free(self.rows)
         free(self.executions)
 
@@ -235,52 +250,74 @@ cdef class PathOpens:
             self.paths[path] = self.kind_of(path) or NO
         return self.paths[path]
 
-    cdef bint takes_libraries(self, u64 execution) except -1:
+    cdef u8 find_taking(self, u64 execution) except 0:
         cdef s64 program = self.binary[execution]
         if program < 0:
-            return False
+            return NO
+        if self.known_takers is not None and self.known_takers[execution] == YES:
+            return YES
         self.check_path(program)
-        if not self.takers[program]:
-            self.takers[program] = YES if self.is_taker(program) else NO
-        return self.takers[program] == YES
+        if not self.programs_taking[program]:
+            self.programs_taking[program] = YES if self.is_taker(program) else NO
+        if self.programs_taking[program] == YES or self.known_takers is None:
+            return self.programs_taking[program]
+        return self.known_takers[execution] or NO
 
-    # Whether an execution takes libraries as inputs: `linkers` is not 0 for those that linked.
-    cdef bint is_taking(self, u64 execution, const u8[::1] linkers) except -1:
+    # Whether an execution takes libraries as inputs: YES, ARCHIVES or NO. Threads, and children
+    # before their first exec, do what the program does that they are of.
+    cdef u8 takes(self, u64 execution) except 0:
+        cdef u64 row = execution
+        cdef u8 found
         self.check_execution(execution)
-        if execution >= <u64>linkers.shape[0]:
-            raise IndexError(execution)
-        return linkers[execution] or self.takes_libraries(execution)
+        while not self.taking[row] and self.binary[row] < 0 and self.parent[row] >= 0:
+            self.taking[row] = NO  # ends a ring of parents
+            row = self.parent[row]
+            self.check_execution(row)
+        if not self.taking[row]:
+            self.taking[row] = self.find_taking(row)
+        found = self.taking[row]
+        while execution != row and self.taking[execution] != found:
+            self.taking[execution] = found
+            execution = self.parent[execution]
+        return found
 
-    def is_only_loaded(self, u64 path, const u8[::1] linkers):
+    # Whether an execution opened a file as an input and not to load it.
+    cdef bint is_taken(self, u64 row, u8 taking) except -1:
+        if taking == ARCHIVES:
+            return not self.kind(self.path_of(row)) & IS_LOADABLE
+        return taking == YES and not self.is_load(row)
+
+    def is_only_loaded(self, u64 path):
         """Tell whether all programs opened a library only to load it, none as an input.
 
-        `linkers` has a byte for each execution, not 0 for those that linked. Interpreters load
-        libraries later (dlopen(3)); linkers and what copies files take them.
+        Interpreters load libraries later (dlopen(3)); linkers and what copies files take them, and
+        compilers take archives.
         """
-        cdef u64 first, end, i, row, execution
+        cdef u64 first, end, i, row
         self.span(path, &first, &end)
         for i in range(first, end):
             row = self.row(i)
-            execution = self.execution[row]
-            if self.is_taking(execution, linkers) and not self.is_load(row):
+            if self.is_taken(row, self.takes(self.execution[row])):
                 return False
         return True
 
-    def taken_by(self, executions, const u8[::1] linkers):
+    def taken_by(self, executions):
         """Return a byte for each path: 1 when one of these executions took it as an input.
 
         It reads the opens of these executions only.
         """
         cdef u8[::1] taken
         cdef u64 execution, row
+        cdef u8 taking
         out = bytearray(self.n_paths + 1)
         taken = out
         for execution in executions:
-            if not self.is_taking(execution, linkers):
+            taking = self.takes(execution)
+            if taking == NO:
                 continue
             self.know_loads(execution)
             for row in range(self.opens_start[execution], self.opens_start[execution + 1]):
-                if self.rows[row] != YES:
+                if self.is_taken(row, taking):
                     taken[self.path_of(row)] = 1
         return out
 
@@ -310,34 +347,45 @@ cdef class PathOpens:
             opened[i - first] = Opened(self.open_ns[i], i)
         qsort(opened, end - first, sizeof(Opened), compare_opened)
         try:
-            self.mark_loads(opened, end - first)
+            self.mark_loads(opened, end - first, self.binary[execution] >= 0)
         finally:
             free(opened)
         return 0
 
-    # A run of libraries belongs to ld.so(8) up to the first other file; what is used longer than
-    # that, as libc.so.6 by a linker, does not.
-    cdef int mark_loads(self, const Opened *opened, u64 n) except -1:
-        cdef bint is_loading = True
+    # What took no time was no call: a preloaded library has asked ld.so(8) what it loaded.
+    cdef bint is_moment(self, u64 row) noexcept:
+        return self.close_ns[row] == self.open_ns[row] and self.until_ns[row] <= self.open_ns[row]
+
+    # A run of libraries belongs to ld.so(8) up to the first other file, or to one that is written.
+    # `is_loading`: the opens begin with a program.
+    cdef int mark_loads(self, const Opened *opened, u64 n, bint is_loading) except -1:
+        cdef bint is_told = False  # what ld.so(8) loaded; no run tells more
         cdef u64 begin = 0  # of the run
-        cdef u64 i
+        cdef u64 i, row
         cdef u8 kind
         for i in range(n):
-            kind = self.kind(self.path_of(opened[i].row))
+            row = opened[i].row
+            if self.is_moment(row) and self.kind(self.path_of(row)) & IS_LOADABLE:
+                self.rows[row], is_told = YES, True
+        for i in range(0 if is_told else n):
+            row = opened[i].row
+            kind = 0 if self.mode[row] & WRITES_BITS else self.kind(self.path_of(row))
             if kind & IS_LOADABLE and not is_loading and kind & IS_PLUGIN:
                 is_loading, begin = True, i
             if not kind & IS_LOADABLE:
                 if is_loading:
                     self.mark_run(opened + begin, i - begin, opened[i].time)
                 is_loading = False
-        if is_loading:
+        if is_loading and not is_told:
             self.mark_run(opened + begin, n - begin, INT64_MAX)
         return 0
 
+    # What is used longer than the run, as libc.so.6 by a linker, is an input, and so is what the
+    # command line names.
     cdef int mark_run(self, const Opened *opened, u64 n, s64 end) except -1:
         cdef u64 i, row
         for i in range(n):
             row = opened[i].row
-            if max(self.close_ns[row], self.until_ns[row]) <= end:
+            if max(self.close_ns[row], self.until_ns[row]) <= end and not self.is_named(row):
                 self.rows[row] = YES
         return 0

@@ -12,16 +12,15 @@ import enum
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cached_property
 
-from libetrace.depend.masks import row_mask
-from libetrace.depend.path_opens import LOADABLE, PLUGIN, PathOpens
+from libetrace.depend.path_opens import LOADABLE, PLUGIN, TAKES_ALL, TAKES_ARCHIVES, PathOpens
 from libetrace.image.file import Image
 
 from etrace.query.classes.kinds import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Kinds
 from etrace.query.classes.temporary import Temporaries
-from etrace.spec.database import file_type
+from etrace.spec.database import NONE, file_type
 
 
 class FileKind(enum.StrEnum):
@@ -77,7 +76,9 @@ _CONFIG_NAMES = re.compile(
     r"|SCons(truct|cript)|BUILD|WORKSPACE|Kconfig|Kbuild|configure|config\.(status|guess|sub|log)"
     r"|libtool|rules|control|changelog|substvars)(\..*)?|\.config|\..*rc"
 )
-_SHARED_OBJECT = re.compile(rb"\.so(\.[\w.]+)?$|/ld-[\w.-]+\.so")
+#: with a version: libLLVM.so.22.1-rust-1.95.0-stable; not libstdc++.so.6.0.30-gdb.py,
+#: nor meson's liba.so.1.symbols
+_SHARED_OBJECT = re.compile(rb"\.so(\.\d[\w.+~-]*(?<!\.py)(?<!\.symbols))?$")
 #: programs that take a shared object as an input; after `cas pp`, `linked` names the linkers
 _TAKERS = re.compile(
     rb".*/([\w.-]*-)?(ld|ld\.\w+|lld|gold|mold|wild|collect2|ar|ranlib|strip|objcopy|objdump"
@@ -85,11 +86,12 @@ _TAKERS = re.compile(
 )
 #: files other than libraries that ld.so(8) opens before a program begins
 _LOADING = frozenset((b"/etc/ld.so.cache", b"/etc/ld.so.preload"))
+_LIBRARY = re.compile(rb"^(-l|--library=)")
 _KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w\w+:")  # pipe:[1]; not C:
 #: files that a tool needs itself: modules of interpreters, plugins, locale, host configuration
 _TOOLS_OWN = re.compile(
     rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
-    rb"|.*/(liblto_plugin|LLVMgold)[^/]*$"
+    rb"|.*/(liblto_plugin|LLVMgold|libnss_)[^/]*$"
     rb"|.*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl([\d.]*|-base)|ruby|tcl[\d.]*|guile"
     rb"|locale|i18n|gconv|terminfo|bfd-plugins|git-core|nss|zoneinfo)(/|$)"
 )
@@ -124,8 +126,11 @@ class FileKinds:
     def __init__(self, image: Image) -> None:
         self._image = image
         self._products = Kinds(image)
-        self._opens = PathOpens(image, self._load_kind, self._is_taker)
+        self._opens = PathOpens(
+            image, self._load_kind, self._is_taker, self._is_named, self._takers()
+        )
         self._temporaries = Temporaries(image, self._opens)
+        self._named: tuple[int, Set[bytes]] = (NONE, frozenset())  # by the last execution
         self._known: dict[int, FileKind] = {}  # a library that was not made is LIBRARY here
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
 
@@ -134,7 +139,7 @@ class FileKinds:
         kind = self._known_kind(path)
         if kind is not FileKind.LIBRARY or self._is_made(path) or self._is_linked(path):
             return kind
-        is_loaded = self._opens.is_only_loaded(path, self._linkers)
+        is_loaded = self._opens.is_only_loaded(path)
         return FileKind.TOOL if is_loaded else kind
 
     def among(self, executions: Iterable[int]) -> Callable[[int], FileKind]:
@@ -143,7 +148,7 @@ class FileKinds:
         Another command may have linked libc.so.6, but `ar` only loads it: it is not part of the
         archive.
         """
-        taken = self._opens.taken_by(executions, self._linkers)
+        taken = self._opens.taken_by(executions)
 
         def kind_of(path: int) -> FileKind:
             kind = self._known_kind(path)
@@ -229,19 +234,45 @@ class FileKinds:
 
     # ---- what the dynamic linker opens ----
 
-    @cached_property
-    def _linkers(self) -> bytearray:
-        links = self._image["linked"]["execution"] if self._products.are_known else ()
-        return row_mask(self._image["executions"].n_rows, links)
+    def _takers(self) -> bytearray:
+        """Return what executions take: compilers archives, those that link shared objects too."""
+        mask = bytearray(self._image["executions"].n_rows)
+        if self._products.are_known:
+            for table, taking in (("compilations", TAKES_ARCHIVES), ("linked", TAKES_ALL)):
+                for row in self._image[table]["execution"]:
+                    mask[row] = taking
+        return mask
 
     def _is_taker(self, program: int) -> bool:
         return bool(_TAKERS.fullmatch(self._image.path_string(program)))
+
+    def _is_named(self, row: int) -> bool:
+        """Tell whether a command line names the library of an open, by its path or by -l."""
+        opens, image = self._image["opens"], self._image
+        execution = opens["execution"][row]
+        if execution != self._named[0]:
+            arguments = image["arguments"]["string"]
+            span = image["executions"].span("argv.start", execution)
+            self._named = (execution, _names(image.string(arguments[i]) for i in span[1:]))
+        return image.string(opens["original"][row]).rpartition(b"/")[2] in self._named[1]
 
     def _load_kind(self, path: int) -> int:
         name = self._image.path_string(path)
         if not (_SHARED_OBJECT.search(name) or name in _LOADING):
             return 0
         return LOADABLE | PLUGIN if _TOOLS_OWN.match(name) else LOADABLE
+
+
+def _names(words: Iterable[bytes]) -> Set[bytes]:
+    """Return the file names that the arguments of a linker may mean."""
+    found, before = set(), b""
+    for word in words:
+        library = word if before in (b"-l", b"--library") else _LIBRARY.sub(b"", word)
+        if library != word or before in (b"-l", b"--library"):
+            found.add(library[1:] if library.startswith(b":") else b"lib%s.so" % library)
+        found.add(word.rpartition(b"/")[2])
+        before = word
+    return found
 
 
 #: types other than devices; 0 is a path that was gone
