@@ -104,7 +104,7 @@ class _Writer:
         named = [each for each in one_unit.sources(command.tool, command.words) if each[1] != STDIN]
         outputs = objects(self._image, row)
         for file in kept:
-            output = _output_of(file, len(files), outputs)
+            output = _output_of(file, len(files), outputs, is_one=_links(command))
             if not outputs and self._commands.is_done_elsewhere(row):
                 output = self._told_output(command, file)
             yield self._entry(command, named, file, output)
@@ -161,11 +161,21 @@ class _Writer:
                     yield self._written(command.with_words(words), path)
 
 
-def _output_of(file: bytes, n_files: int, outputs: list[bytes]) -> bytes | None:
-    """Return the object of a source; of several objects the one with its name."""
-    if n_files == 1 or len(outputs) <= 1:
+def _output_of(file: bytes, n_files: int, outputs: list[bytes], *, is_one: bool) -> bytes | None:
+    """Return the object of a source: the first, or of several sources the one with its name.
+
+    `is_one`: all sources end in one file.
+    """
+    if is_one or n_files == 1 or len(outputs) <= 1:
         return outputs[0] if outputs else None
     return next((each for each in outputs if _stem(each) == _stem(file)), None)
+
+
+def _links(command: Command) -> bool:
+    """Tell whether a compiler was asked to link what it compiled."""
+    invocation = read_invocation(command.tool, command.words)
+    links = "default_output" in command.tool.settings
+    return links and invocation is not None and invocation.step is Step.LINK
 
 
 def _stem(path: bytes) -> bytes:

@@ -50,18 +50,22 @@ EXPECTED: dict[str, tuple[str, str, str] | None] = {
     "gcc -save-temps -c b.c -o temps.o": ("c", "b.c", "temps.o"),
     "gcc -pipe -c b.c -o piped.o": ("c", "b.c", "piped.o"),
     "gcc -gsplit-dwarf -g -c b.c -o split.o": ("c", "b.c", "split.o split.dwo"),
+    "gcc -gsplit-dwarf -g m.c -o split": ("c", "m.c", "split split-m.dwo"),
+    "gcc -gsplit-dwarf -g m.c b.c -o two": ("c", "m.c b.c", "two two-m.dwo two-b.dwo"),
+    "g++ -std=c++20 -fmodules-ts -c z.cpp -o z.o": ("c++", "z.cpp", "z.o gcm.cache/zz.gcm"),
     "gcc h.h": ("c", "h.h", "h.h.gch"),
     "gcc @words": ("c", "b.c", "words.o"),
     "gcc -c link.c -iquote quote -Iinc": ("c", "a.c", "link.o"),
     "cc -m32 -c b.c -o b32.o": ("c", "b.c", "b32.o"),
     "clang -c b.c": ("c", "b.c", "b.o"),
     "clang m.c b.c -o cprog": ("c", "m.c b.c", "cprog cprog"),
+    "clang -gsplit-dwarf -g m.c -o csplit": ("c", "m.c", "csplit m.dwo"),
     "clang -c m.c b.c -Iinc": ("c", "m.c b.c", "m.o b.o"),
     "clang++ -c p.cpp -o cp.o": ("c++", "p.cpp", "cp.o"),
     "clang -fno-integrated-cc1 -DX=1 -c b.c -o apart.o": ("c", "b.c", "apart.o"),
     "clang -c s.S -o cs.o": ("assembler", "s.S", "cs.o"),
     "clang -S b.c -o cb.s": ("c", "b.c", "cb.s"),
-    "clang -save-temps -c b.c -o ctemps.o": ("c", "b.c", "b.bc ctemps.o"),
+    "clang -save-temps -c b.c -o ctemps.o": ("c", "b.c", "ctemps.o b.bc"),
     "clang --driver-mode=cl /nologo /c /Foobj/ b.c m.c": ("c", "b.c m.c", "obj/b.obj obj/m.obj"),
     "clang --driver-mode=cl /c /TP b.c /Focxx": ("c++", "b.c", "cxx.obj"),
     "ccache gcc -c b.c -o missed.o": ("c", "b.c", "missed.o"),
@@ -74,6 +78,7 @@ FILES = {
     "b.c": "int b(void) { return 0; }\n",
     "m.c": "int main(void) { return 0; }\n",
     "p.cpp": "#include <vector>\nint main() { return std::vector<int>{0}[0]; }\n",
+    "z.cpp": "export module zz;\nexport int f() { return 1; }\n",
     "s.S": ".globl s\ns: ret\n",
     "t.s": ".globl t\nt: ret\n",
     "h.h": "#define H 1\n",
@@ -131,6 +136,21 @@ def test_real_compilers_are_understood(built: tuple[Path, Image]) -> None:
         result[command] = joined(parts) if parts else None
     assert result == EXPECTED
     assert list(found) == []
+
+
+def test_the_output_is_what_the_command_line_names(built: tuple[Path, Image]) -> None:
+    directory, image = built
+    assert run.postprocess(image, config.load(directory), ["compilations"])
+    outputs = {
+        (" ".join(entry["arguments"]), Path(entry["file"]).name): entry["output"]
+        for entry in compile_commands.entries(open_database(image.path))
+        if "output" in entry
+    }
+    for command, (_, sources, made) in ((c, e) for c, e in EXPECTED.items() if e is not None):
+        if "-gsplit" in command or "-fmodules" in command:
+            for source in sources.split():
+                one = command.replace("m.c b.c", source)
+                assert outputs[one, source] == str(directory / made.split()[0])
 
 
 def test_a_stage_of_clang_is_a_child_with_the_definitions_of_its_driver(

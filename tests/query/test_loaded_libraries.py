@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that a tool loads to run, and those that it takes as input: the same by each backend."""
+"""Libraries that a tool loads to run, and those that it takes as input, by each backend."""
 
 from __future__ import annotations
 

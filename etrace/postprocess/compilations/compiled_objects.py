@@ -46,35 +46,40 @@ class CompiledObjects:
         )
 
     def made(self, command: Command, parent: Command | None) -> list[int]:
-        """Return rows of `paths`: what a compilation made, in order of first writing process.
+        """Return rows of `paths`: what a compilation made, what its command line calls it first.
 
-        `parent` is the driver of a stage: of what the stage leaves in temporary files, the driver
-        makes the result.
+        The rest is in order of the first writing process. `parent` is the driver of a stage: of
+        what the stage leaves in temporary files, the driver makes the result.
         """
-        found = self._made_below(command, is_stage=parent is not None)
-        if not found and parent is not None:
-            found = self._made_below(parent, is_stage=False)
-        return found
+        named, others = self._made_below(command, is_stage=parent is not None)
+        if parent is not None and not named:
+            named, of_all_stages = self._made_below(parent, is_stage=False)
+            others = others or ([] if named else of_all_stages)
+        return [*named, *others]
 
-    def _made_below(self, command: Command, *, is_stage: bool) -> list[int]:
+    def _made_below(self, command: Command, *, is_stage: bool) -> tuple[list[int], list[int]]:
+        """Return what the command line calls outputs, and other objects."""
         tool, expected = command.tool, expected_outputs(command.invocation, command.cwd)
         extensions = _object_extensions(tool)
-        found: dict[int, None] = {}
+        named: dict[int, None] = {}
+        others: dict[int, None] = {}
         without_extension: dict[int, None] = {}
         for open_row in self._written(command.row):
             path = self._path[open_row]
-            if path in found:
+            if path in named or path in others:
                 continue
             name = self._image.path_string(path)
             is_expected = name in expected or self._asked_for(open_row, path) in expected
             if self._is_no_result(name, is_stage or not is_expected, tool):
                 continue
             extension = _extension(name)
-            if is_expected or (extension and extension in extensions):
-                found[path] = None
+            if is_expected:
+                named[path] = None
+            elif extension and extension in extensions:
+                others[path] = None
             elif extension in extensions:
                 without_extension[path] = None
-        return list(found or without_extension)
+        return list(named), list(others if named or others else without_extension)
 
     def _asked_for(self, open_row: int, path: int) -> bytes:
         """Return the name that an open used, normalised; empty when it is the path's own."""
