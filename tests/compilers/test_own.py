@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compiling import BuildTeller, write_database
+from compiling import CREATE, BuildTeller, write_database
 
 from etrace.compilers import own
 from etrace.compilers.tools import Tools, load
@@ -67,7 +67,26 @@ def test_an_unknown_compiler_is_reported_described_and_found(folder: Path, tmp_p
     assert [(each["arguments"][0], each["file"]) for each in json.loads(done.stdout)] == [
         ("avr32-vc-1.2", "/src/a.c")
     ]
-    assert "1 call of unknown compilers have no entries: /opt/bin/vcc (1)" in done.stderr
+    unknown = "1 call of unknown compilers: /opt/bin/vcc (1)"
+    assert f"cas: no entries for {unknown}" in done.stderr
+    done = cas(place, "compiled")
+    assert done.stdout == "/src/a.c\n"
+    assert done.stderr.splitlines()[0] == f"cas: not listed: {unknown}"
+    assert cas(place, "compiled", "--path", "/src/a.c").stderr == ""
+    assert cas(place, "compiled", "--commands", "--count").stdout == "1\n"
+
+
+def test_a_compiler_inside_another_program_is_reported(tmp_path: Path) -> None:
+    told = BuildTeller().run(10, "/usr/bin/java", "java org.apache.tools.ant.Main").thread(10, 11)
+    told.use(11, "/src/A.java").use(11, "/src/A.class", flags=CREATE).exit(11, 0).exit(10, 0)
+    write_database(tmp_path, told.trace())
+    assert cas(tmp_path, "pp").returncode == 0
+    inside = "/usr/bin/java (1)"
+    done = cas(tmp_path, "compiled")
+    assert done.stdout == ""
+    assert f"not listed: 1 source compiled inside another program: {inside}" in done.stderr
+    done = cas(tmp_path, "export", "compile_commands")
+    assert f"no entries: 2 programs ran; these compiled sources inside: {inside}" in done.stderr
 
 
 def test_a_users_name_wins_and_nothing_of_it_is_run(folder: Path) -> None:

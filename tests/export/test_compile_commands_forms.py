@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from builders import Text
-from compiling import BuildTeller, write_database
+from compiling import CREATE, BuildTeller, write_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.depend import configuration as config
@@ -303,3 +303,19 @@ def test_a_stage_of_a_known_compiler_is_not_missed(tmp_path: Path) -> None:
 
     found = diagnosed(tmp_path, tell)
     assert (found.n_compilers, found.n_failed, found.unknown) == (2, 1, {})
+
+
+def test_a_compiler_inside_another_program_is_named_with_its_sources(tmp_path: Path) -> None:
+    """As ant does, which compiles in a thread."""
+
+    def tell(told: BuildTeller) -> None:
+        told.run(10, "/usr/bin/java", "java org.apache.tools.ant.Main", reads=["ant.jar"])
+        told.thread(10, 11)
+        for name in ("A", "B"):
+            told.use(11, f"/src/{name}.java").use(11, f"/src/out/{name}.class", flags=CREATE)
+        told.end(11, 10)
+        told.run(20, "/bin/cp", "cp -r src to", reads=["/src/A.java", "/src/out/A.class"],
+                 writes=["/to/A.java", "/to/A.class"]).end(20)  # fmt: skip
+
+    found = diagnosed(tmp_path, tell)
+    assert (found.unknown, found.inside) == ({}, {b"/usr/bin/java": 2})

@@ -395,6 +395,11 @@ def test_response_files_are_read_and_gone_ones_cost_what_they_held(tmp_path: Pat
             "compile -o a.a -p main -complete ./a.go",
             ("go", "a.go", "a.a"),
         ),
+        (
+            "go/pkg/tool/linux_amd64/asm",
+            "asm -p main -trimpath x=> -I b001/ -D GOOS_linux -o a_amd64.o ./a_amd64.s",
+            ("assembler", "a_amd64.s", "a_amd64.o"),
+        ),
     ],
 )
 def test_other_languages_have_sources_and_outputs(

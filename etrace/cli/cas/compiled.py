@@ -8,8 +8,10 @@ import argparse
 from libetrace.image.file import Image
 
 from etrace.cli.options import selection as selecting
+from etrace.cli.options.compile_commands import tell_unlisted
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Executions, Paths
+from etrace.export.commands.diagnosis import diagnose
 from etrace.query.compiled import compilations, compiled
 
 
@@ -24,6 +26,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def answer(image: Image, args: argparse.Namespace) -> Answer:
     """Answer with paths, or with executions of compilers."""
     given = selecting.given(args)
+    if given.is_everything:
+        tell_unlisted(diagnose(image), "not listed:")
     if args.commands:
         execution = image["compilations"]["execution"]
         rows = [execution[row] for row in compilations(image, given)]

@@ -33,6 +33,10 @@ HINT = (
     "  hint: describe a compiler in $XDG_CONFIG_HOME/etrace/compilers/NAME.toml, then: cas pp;"
     " see docs/compile-commands.md\n"
 )
+INSIDE_HINT = (
+    "  hint: the command lines of ant and Gradle name no source; ant runs javac as a program with"
+    ' fork="yes"; see docs/compile-commands.md\n'
+)
 
 
 class _Rule(argparse.Action):
@@ -93,11 +97,22 @@ def tell_missing(image: Image, found: list[Entry], chosen: SourceChoice) -> None
     """Say why there are no entries, or which compilers are not known."""
     from etrace.export.commands.diagnosis import diagnose
 
-    if not (found or chosen.left_out.total()):
-        _tell_empty(diagnose(image))
-    elif (unknown := diagnose(image).unknown) and found:
-        calls = count(unknown.total(), "call")
-        tell(f"cas: {calls} of unknown compilers have no entries: {_listed(unknown)}\n{HINT}")
+    it = diagnose(image)
+    if found:
+        tell_unlisted(it, "no entries for")
+    elif not chosen.left_out.total():
+        _tell_empty(it)
+
+
+def tell_unlisted(it: Diagnosis, lacks: str) -> None:
+    """Say which compilers ran that are not known; `lacks` is what an answer lacks of them."""
+    if it.unknown:
+        calls = count(it.unknown.total(), "call")
+        tell(f"cas: {lacks} {calls} of unknown compilers: {_listed(it.unknown)}\n{HINT}")
+    if it.inside:
+        files = count(it.inside.total(), "source")
+        told = f"{files} compiled inside another program: {_listed(it.inside)}"
+        tell(f"cas: {lacks} {told}\n{INSIDE_HINT}")
 
 
 def _tell_empty(it: Diagnosis) -> None:
@@ -105,6 +120,9 @@ def _tell_empty(it: Diagnosis) -> None:
     if it.unknown:
         tell(f"cas: no entries: {ran}; these compiled, but are not known: {_listed(it.unknown)}\n")
         tell(HINT)
+    elif it.inside:
+        tell(f"cas: no entries: {ran}; these compiled sources inside: {_listed(it.inside)}\n")
+        tell(INSIDE_HINT)
     elif not it.n_compilers:
         tell(f"cas: no entries: {ran}, none of them a known compiler: {_listed(it.others)}\n{HINT}")
     else:

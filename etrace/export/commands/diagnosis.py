@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database -> why its compile_commands.json has few entries or none.
+"""A database -> why it has few compilations or none.
 
 A program that read a source and wrote an object of the same name compiled it, whatever it is
 called. When no tool of etrace/compilers describes it, and no known compiler started it, its
-compilations are missing.
+compilations are missing. A command line without the source's name is that of a program with a
+compiler inside: ant, a daemon of Gradle.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from posixpath import basename, splitext
 
 from libetrace.image.file import Image
@@ -19,9 +21,12 @@ from etrace.compilers import tools
 from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.compiled_objects import WRITE
 from etrace.query.classes.file_kinds import FileKind, by_name
+from etrace.query.classes.nearest_command import nearest_command
 from etrace.spec.database import NONE
 
-OBJECTS = frozenset((b".o", b".obj", b".lo", b".os", b".bc", b".axf", b".rel", b".p", b".asm"))
+OBJECTS = frozenset(
+    b".o .obj .lo .os .bc .axf .rel .p .asm .class .cmo .cmx .beam".split()
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -30,6 +35,7 @@ class Diagnosis:
 
     `n_compilers` are executions of known compilers and launchers, `n_failed` those of them that
     failed, `unknown` programs that compiled but are not known, `others` all that are not known.
+    `inside` counts the sources of programs with a compiler inside.
     `n_unread` is the number of commands whose response files are gone.
     """
 
@@ -38,6 +44,7 @@ class Diagnosis:
     n_failed: int = 0
     n_unread: int = 0
     unknown: Counter[bytes] = field(default_factory=Counter)
+    inside: Counter[bytes] = field(default_factory=Counter)
     others: Counter[bytes] = field(default_factory=Counter)
 
 
@@ -57,35 +64,73 @@ def diagnose(image: Image) -> Diagnosis:
             continue
         binary = image.path_string(executions["binary"][row])
         found.others[binary] += 1
-        if compiling.is_in(row) and not _is_below_tool(image, row, identified):
+        sources = compiling.compiled_by(row)
+        if not sources or _is_below_tool(image, row, identified):
+            continue
+        if _names_one(image, row, sources):
             found.unknown[binary] += 1
+        else:
+            found.inside[binary] += len(sources)
     if "unread_response_files" in image.tables:
         found.n_unread = len(set(image["unread_response_files"]["execution"]))
     return found
 
 
 def _tool(image: Image, row: int) -> Tool | None:
-    executions = image["executions"]
-    span = executions.span("argv.start", row)
-    argv0 = image.string(image["arguments"]["string"][span[0]]) if span else b""
-    return tools.load().identify(image.path_string(executions["binary"][row]), argv0)
+    argv0 = next(_argv(image, row), b"")
+    return tools.load().identify(image.path_string(image["executions"]["binary"][row]), argv0)
+
+
+def _argv(image: Image, row: int) -> Iterator[bytes]:
+    arguments = image["arguments"]["string"]
+    return (image.string(arguments[i]) for i in image["executions"].span("argv.start", row))
+
+
+def _names_one(image: Image, row: int, sources: Set[bytes]) -> bool:
+    """Tell whether a command line names one of these sources, or a file that may list them."""
+    return any(
+        word.startswith(b"@") or splitext(basename(word))[0] in sources
+        for word in _argv(image, row)
+    )
 
 
 class _Compiling:
-    """Tells which executions read x.c and wrote x.o, or the like. A build may have many opens."""
+    """Tells what programs compiled: x.c, when they wrote x.o. A build may have many opens."""
 
     def __init__(self, image: Image) -> None:
         self._image, opens = image, image["opens"]
         self._start, self._path = image["executions"]["opens.start"], opens["path"]
         self._is_write = bytes(opens["mode"]).translate(WRITE)
+        self._threads: defaultdict[int, list[int]] = defaultdict(list)
+        executions = image["executions"]
+        for row, binary in enumerate(executions["binary"]):
+            if binary == NONE and self._start[row] < self._start[row + 1]:
+                self._threads[nearest_command(executions, row)].append(row)
 
-    def is_in(self, row: int) -> bool:
-        """Tell whether an execution compiled."""
-        span = range(self._start[row], self._start[row + 1])
-        written = set(self._objects(span))
-        return bool(written) and any(
-            not self._is_write[each] and self._source(each) in written for each in span
-        )
+    def compiled_by(self, row: int) -> Set[bytes]:
+        """Return the names of the sources that an execution and its threads compiled.
+
+        They are without extension. What reads such objects as well copies them.
+        """
+        spans = [
+            range(self._start[each], self._start[each + 1])
+            for each in (row, *self._threads.get(row, ()))
+        ]
+        written = set(chain.from_iterable(map(self._objects, spans)))
+        return self._compiled(chain.from_iterable(spans), written) if written else frozenset()
+
+    def _compiled(self, opened: Iterable[int], written: Set[bytes]) -> Set[bytes]:
+        found: set[bytes] = set()
+        for each in opened:
+            if self._is_write[each]:
+                continue
+            path = self._image.path_string(self._path[each])
+            stem, suffix = splitext(basename(path))
+            if stem in written and suffix in OBJECTS:
+                return frozenset()
+            if stem in written and by_name(path) is FileKind.SOURCE:
+                found.add(stem)
+        return found
 
     def _objects(self, span: range) -> Iterator[bytes]:
         """Yield the names of the objects that some opens wrote, without their extension."""
@@ -95,11 +140,6 @@ class _Compiling:
             if suffix in OBJECTS:
                 yield stem
             at += 1
-
-    def _source(self, each: int) -> bytes:
-        """Return the name of a source without its extension; empty for other files."""
-        path = self._image.path_string(self._path[each])
-        return splitext(basename(path))[0] if by_name(path) is FileKind.SOURCE else b""
 
 
 def _is_below_tool(image: Image, row: int, identified: dict[int, Tool | None]) -> bool:
