@@ -24,6 +24,20 @@ static bool set_has(const struct glob_set *set, uint8_t byte)
 	return set->words[byte / 64] >> byte % 64 & 1;
 }
 
+/* ---- work ---- */
+
+bool (*glob_interrupted)(void);
+_Thread_local struct glob_pulse glob_pulse;
+
+bool glob_ask(void)
+{
+	if (!glob_pulse.stopped && glob_interrupted && glob_interrupted())
+		glob_pulse.stopped = true;
+	if (!glob_pulse.stopped)
+		glob_pulse.left = GLOB_PULSE_STEPS;
+	return !glob_pulse.stopped;
+}
+
 /* ---- compile ---- */
 
 static int add_set(struct globs *globs, const struct glob_set *set)
@@ -64,11 +78,11 @@ static int add_element(struct globs *globs, const struct glob_set *set)
 static int add_bracket(struct globs *globs, struct glob *glob, const uint8_t **at)
 {
 	struct glob_set set = { { 0 } };
-	const uint8_t *behind = NULL;
+	const uint8_t *start = *at, *behind = NULL;
 	unsigned int n = 0, last = 0;
 
 	for (unsigned int c = 1; c < 256; c++) {
-		const uint8_t *next = glob_bracket(*at, (uint8_t)c);
+		const uint8_t *next = glob_bracket(start, (uint8_t)c);
 
 		if (!next)
 			continue;
@@ -80,6 +94,8 @@ static int add_bracket(struct globs *globs, struct glob *glob, const uint8_t **a
 		n++;
 	}
 	*at = behind;
+	if (behind == start && ++glob->n_open > GLOB_OPEN_MAX)
+		return -E2BIG;
 	if (n == 0)
 		glob->kind = GLOB_NEVER;
 	if (n != 1)
@@ -161,7 +177,10 @@ static int add_next(struct globs *globs, struct glob *glob, const uint8_t **at)
 	}
 }
 
-static int add_glob(struct globs *globs, struct glob *glob)
+/* What a bracket costs: it is asked for each byte that there is. */
+#define GLOB_STEPS_PER_BYTE 64
+
+static int add_glob(struct globs *globs, struct glob *glob, size_t len)
 {
 	const uint8_t *at = glob->text;
 	int status = 0;
@@ -176,7 +195,9 @@ static int add_glob(struct globs *globs, struct glob *glob)
 	}
 	end_segment(globs, glob);
 	globs->n_segments += glob->n_segments;
-	return status;
+	if (glob->kind == GLOB_ODD && len > GLOB_ODD_BYTES_MAX)
+		return -ENAMETOOLONG;
+	return status || glob_work(len * GLOB_STEPS_PER_BYTE) ? status : -EINTR;
 }
 
 /* Room for all: an element or a star takes a byte of a pattern at least. */
@@ -209,7 +230,7 @@ int globs_init(struct globs *globs, const uint8_t *const *patterns, const size_t
 		memcpy(text, patterns[globs->n], lens[globs->n]);
 		text += lens[globs->n];
 		*text++ = 0;
-		status = add_glob(globs, &globs->globs[globs->n]);
+		status = add_glob(globs, &globs->globs[globs->n], lens[globs->n]);
 	}
 	return status;
 }
@@ -244,7 +265,7 @@ bool glob_segment_at(const struct globs *globs, const struct glob_segment *segme
 static const uint8_t *find_everywhere(const struct globs *globs, const struct glob_segment *segment,
 				      const uint8_t *text, const uint8_t *last)
 {
-	for (; text <= last; text++)
+	for (; text <= last && glob_work(segment->len + 1); text++)
 		if (glob_segment_at(globs, segment, text))
 			return text;
 	return NULL;
@@ -261,6 +282,8 @@ static const uint8_t *find_one_literal(const struct globs *globs,
 		if (!text)
 			return NULL;
 		text -= segment->rare;
+		if (!glob_work(segment->len))
+			return NULL;
 		if (glob_segment_at(globs, segment, text))
 			return text;
 		text++;
@@ -294,7 +317,7 @@ static const uint8_t *find_two_literals(const struct globs *globs,
 		for (; hits; hits &= hits - 1) {
 			const uint8_t *at = text + __builtin_ctz(hits);
 
-			if (at > last)
+			if (at > last || !glob_work(1 + segment->len / 16))
 				return NULL;
 			if (glob_segment_at(globs, segment, at))
 				return at;
@@ -351,7 +374,7 @@ static enum walk walk(const uint8_t **pattern, const uint8_t **text, const uint8
 		if (t == end)
 			return WALK_FAILS;
 		if (c == '[')
-			p = glob_bracket(p, *t);
+			p = glob_work(GLOB_STEPS_PER_BYTE) ? glob_bracket(p, *t) : NULL;
 		else if (c == '\\' ? !*p || *p++ != *t : c != '?' && c != *t)
 			return WALK_FAILS;
 		if (!p)
@@ -376,7 +399,7 @@ static enum walk walk_star(const uint8_t **pattern, const uint8_t **text, const 
 		enum walk found;
 
 		*text = at;
-		found = walk(pattern, text, end);
+		found = glob_work(1) ? walk(pattern, text, end) : WALK_FAILS;
 		if (found != WALK_FAILS)
 			return found;
 	}
@@ -394,6 +417,8 @@ static bool match_odd(const uint8_t *pattern, const uint8_t *text, const uint8_t
 
 bool glob_match(const struct globs *globs, const struct glob *glob, const uint8_t *text, size_t len)
 {
+	if (!glob_work(1))
+		return false;
 	if (glob->kind == GLOB_ODD)
 		return match_odd(glob->text, text, text + len);
 	if (glob->kind == GLOB_NEVER || len < glob->min_len)

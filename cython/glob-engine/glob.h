@@ -17,6 +17,12 @@
 /* Bytes that must be readable behind a text. */
 #define ETRACE_GLOB_PAD 32
 #define GLOB_NO_LITERAL UINT32_MAX
+/*
+ * What a pattern may cost: each `[` that nothing closes is read to the end of the pattern, and an odd
+ * pattern (below) is read anew for each byte of a text.
+ */
+#define GLOB_OPEN_MAX 16
+#define GLOB_ODD_BYTES_MAX 256
 
 /* The bytes that one element of a segment accepts. */
 struct glob_set {
@@ -42,6 +48,7 @@ struct glob {
 	uint32_t first; /* of its segments */
 	uint32_t n_segments;
 	size_t min_len; /* of a text that it matches */
+	uint32_t n_open; /* brackets that nothing closes */
 	enum glob_kind kind;
 };
 
@@ -62,7 +69,38 @@ struct globs {
  */
 const uint8_t *glob_bracket(const uint8_t *start, uint8_t c);
 
-/* Compile patterns without NUL bytes. 0, or -ENOMEM; destroy them then as well. */
+/*
+ * Work is counted in steps of some nanoseconds. Every so many of them `glob_interrupted`, when there
+ * is one, says whether to give up; from then on this thread finds nothing until glob_begin().
+ */
+struct glob_pulse {
+	int64_t left;
+	bool stopped;
+};
+
+#define GLOB_PULSE_STEPS (1 << 20)
+extern bool (*glob_interrupted)(void);
+extern _Thread_local struct glob_pulse glob_pulse __attribute__((tls_model("initial-exec")));
+
+static inline void glob_begin(void)
+{
+	glob_pulse = (struct glob_pulse){ GLOB_PULSE_STEPS, false };
+}
+
+bool glob_ask(void);
+
+/* Count work; whether to go on. */
+static inline bool glob_work(size_t steps)
+{
+	glob_pulse.left -= (int64_t)steps;
+	return __builtin_expect(glob_pulse.left > 0, 1) || glob_ask();
+}
+
+/*
+ * Compile patterns without NUL bytes. 0, -ENOMEM, -EINTR, for pattern `n - 1` -E2BIG (more than
+ * GLOB_OPEN_MAX brackets that nothing closes) or -ENAMETOOLONG (odd and longer than
+ * GLOB_ODD_BYTES_MAX); destroy them then as well.
+ */
 int globs_init(struct globs *globs, const uint8_t *const *patterns, const size_t *lens, uint32_t n);
 void globs_deinit(struct globs *globs);
 

@@ -134,14 +134,15 @@ static void try_needle(const struct pass *pass, uint32_t i, uint32_t at)
 	uint32_t pattern, next;
 
 	if (at < needle->offset || segment->len > pass->len - start ||
-	    !glob_segment_at(matcher->globs, segment, pass->text + start))
+	    !glob_work(segment->len / 16) || !glob_segment_at(matcher->globs, segment, pass->text + start))
 		return;
 	touch(matcher, i);
 	pattern = matcher->heads[i];
 	matcher->heads[i] = NO_ONE;
 	for (; pattern != NO_ONE; pattern = next) {
 		next = matcher->progress[pattern].next;
-		step(pass, pattern, i, start);
+		if (glob_work(1))
+			step(pass, pattern, i, start);
 	}
 }
 
@@ -152,7 +153,7 @@ static void try_bucket(const struct pass *pass, uint64_t key, uint32_t at)
 
 	if (!bucket->key)
 		return;
-	for (uint32_t i = bucket->needle; i != NO_ONE; i = matcher->needles[i].next)
+	for (uint32_t i = bucket->needle; i != NO_ONE && glob_work(1); i = matcher->needles[i].next)
 		if (matcher->heads[i] != NO_ONE)
 			try_needle(pass, i, at);
 }

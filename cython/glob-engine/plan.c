@@ -43,8 +43,7 @@ static uint64_t hash_segment(const struct globs *globs, const struct glob_segmen
 static bool same_segment(const struct globs *globs, const struct glob_segment *a,
 			 const struct glob_segment *b)
 {
-	return a == b || (a->plain && b->plain && a->len == b->len &&
-			  !memcmp(globs->bytes + a->at, globs->bytes + b->at, a->len));
+	return a->len == b->len && !memcmp(globs->bytes + a->at, globs->bytes + b->at, a->len);
 }
 
 /* The slot of a segment: its needle, or free. */
@@ -94,7 +93,9 @@ static void add_needle(struct matcher *matcher, uint32_t segment, const struct g
 static void plan_segment(struct matcher *matcher, const struct shared *shared,
 			 struct gram_counts *counts, uint32_t segment, bool is_trigger)
 {
-	uint32_t *slot = shared_slot(shared, matcher, segment);
+	uint32_t own = 0; /* of one with sets, of which many may have the same bytes */
+	uint32_t *slot = matcher->globs->segments[segment].plain ?
+				 shared_slot(shared, matcher, segment) : &own;
 	struct gram gram;
 
 	if (!*slot) {

@@ -132,9 +132,9 @@ static uint64_t first_like(const struct work *work, uint64_t row)
 	return work->seen[i] - 1;
 }
 
-static void match_all(const struct work *work, struct matcher *matcher)
+static int match_all(const struct work *work, struct matcher *matcher)
 {
-	for (uint64_t i = 0; i < work->rows->n; i++) {
+	for (uint64_t i = 0; i < work->rows->n && glob_work(1); i++) {
 		uint8_t *bits = work->bits + i * work->row_bytes;
 		uint64_t like = first_like(work, i);
 
@@ -143,6 +143,7 @@ static void match_all(const struct work *work, struct matcher *matcher)
 		else
 			matcher_match(matcher, work->text, join(work, i), bits);
 	}
+	return glob_pulse.stopped ? -EINTR : 0;
 }
 
 static int plan_and_match(const struct globs *globs, const struct work *work, uint64_t sum)
@@ -157,7 +158,7 @@ static int plan_and_match(const struct globs *globs, const struct work *work, ui
 	status = matcher_init(&matcher, globs, counts);
 	free(counts);
 	if (!status)
-		match_all(work, &matcher);
+		status = match_all(work, &matcher);
 	matcher_deinit(&matcher);
 	return status;
 }
@@ -174,6 +175,7 @@ int match_rows(const struct globs *globs, const struct rows *rows, uint8_t *bits
 		return 0;
 	if (measure(rows, &longest, &sum))
 		return -EOVERFLOW;
+	glob_begin();
 	while (work.seen_mask < 2 * rows->n)
 		work.seen_mask = 2 * work.seen_mask + 1;
 	work.text = malloc(longest + 1 + ETRACE_GLOB_PAD);

@@ -19,7 +19,7 @@ struct rows {
 
 /*
  * Set the bits of each row in `bits`, ceil(n patterns / 8) bytes a row, all zero before. 0, -ENOMEM,
- * -EINVAL for an offset out of order or range, -EOVERFLOW for a row of 4 GiB.
+ * -EINVAL for an offset out of order or range, -EOVERFLOW for a row of 4 GiB, -EINTR.
  */
 int match_rows(const struct globs *globs, const struct rows *rows, uint8_t *bits);
 

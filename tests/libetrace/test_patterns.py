@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import doctest
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import libetrace
 import pytest
+import waiting
 from c_fnmatch import c_fnmatch, c_locale
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -173,6 +178,55 @@ def test_bits_can_be_written_into_a_given_buffer() -> None:
 def test_a_nul_byte_in_a_pattern_is_refused() -> None:
     with pytest.raises(ValueError, match="pattern 1 holds a NUL byte"):
         PatternSet([b"a", b"b\0c"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrong"),
+    [
+        (b"[" * 30_000, "has 30,000 bytes"),
+        (b"a" * 4097, "has 4,097 bytes"),
+        (b"[" * 17, "more than 16 `\\[` that nothing closes"),
+        (b"[[" * 9 + b"\\]", "more than 16 `\\[` that nothing closes"),
+        (
+            b"[xb-[:alpha:]]" + b"b" * 243,
+            "257 bytes and an ill-formed bracket; such a pattern may have 256",
+        ),
+    ],
+)
+def test_a_pattern_that_takes_long_is_refused(pattern: bytes, wrong: str) -> None:
+    with pytest.raises(libetrace.error, match=wrong):
+        PatternSet([b"*", pattern])
+
+
+def test_patterns_within_the_limits_mean_what_fnmatch_says() -> None:
+    patterns = [b"[" * 16, b"[xb-[:alpha:]]" + b"b" * 242, b"a" * 4095 + b"*"]
+    texts = [b"[" * 16, b"[" * 15, b"x" + b"b" * 242, b"a]" + b"b" * 242, b"a" * 4096, b"a"]
+    compiled = PatternSet(patterns)
+    for text in texts:
+        assert compiled.match(text) == bits_by_fnmatch(patterns, text)
+
+
+def test_a_signal_ends_a_long_match() -> None:
+    """Each place of the text is compared with fifty brackets: some twenty seconds in all."""
+    text = b"c" * 20_000_000
+    known = PatternSet([b"*" + b"[!b]" * 50 + b"[xb-[:alpha:]]z*"])
+    main = threading.main_thread().ident
+    assert main is not None
+    clock = time.pthread_getcpuclockid(main)
+    columns_of_text = columns([[text]])
+    began = time.clock_gettime(clock)
+
+    def interrupt() -> None:
+        waiting.until(lambda: time.clock_gettime(clock) > began + 0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012  it may come late
+        known.match_rows(*columns_of_text)
+        thread.join()
+    assert time.clock_gettime(clock) < began + 5
+    assert known.match(b"c" * 60) == b"\0"  # the next match begins anew
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libetrace raises: `libetrace.error` and its two kinds."""
+"""What libetrace raises: `libetrace.error` and its kinds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class Error(Exception):
 
 class NotFoundError(Error, KeyError):
     """The database has no such process, execution, binary or path."""
+
+
+class PatternError(Error, ValueError):
+    """A glob is longer than any path, or costs more than one that means something."""
 
 
 class FilterError(Error, ValueError):

@@ -8,14 +8,23 @@ has the engine, docs/patterns.md the rules). Bits are those of "n" in `.nfsdb.js
 """
 from array import array
 
-from libc.errno cimport EINVAL, ENOMEM, EOVERFLOW
+from libc.errno cimport E2BIG, EINTR, EINVAL, ENAMETOOLONG, ENOMEM, EOVERFLOW
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from libetrace.core.types cimport u8, u32, u64
 
+from libetrace.core.errors import PatternError
+from libetrace.select.commands import check_length, shown
+
+cdef extern from "Python.h":
+    int PyErr_CheckSignals() noexcept
+
 cdef extern from "glob.h" nogil:
     const u32 ETRACE_GLOB_PAD
+    const u32 GLOB_OPEN_MAX
+    const u32 GLOB_ODD_BYTES_MAX
+    bint (*glob_interrupted)() noexcept nogil
 
     struct glob:
         pass
@@ -26,6 +35,8 @@ cdef extern from "glob.h" nogil:
 
     int globs_init(globs *self, const u8 **patterns, const size_t *lens, u32 n)
     void globs_deinit(globs *self)
+    void glob_begin()
+    bint glob_work(size_t steps)
     bint glob_match(const globs *self, const glob *one, const u8 *text, size_t len)
 
 cdef extern from "rows.h" nogil:
@@ -44,7 +55,17 @@ cdef extern from "rows.h" nogil:
 N_PATTERNS_MAX = 1 << 24
 
 
+cdef bint is_interrupted() noexcept with gil:
+    return PyErr_CheckSignals() != 0
+
+
+glob_interrupted = is_interrupted
+
+
+# -EINTR: the handler of a signal has raised already.
 cdef int check(int status) except -1:
+    if status == -EINTR:
+        return -1
     if status == -ENOMEM:
         raise MemoryError
     if status == -EOVERFLOW:
@@ -52,6 +73,20 @@ cdef int check(int status) except -1:
     if status == -EINVAL:
         raise ValueError("offsets that do not ascend, or lie outside their column")
     return 0
+
+
+cdef int check_pattern(int status, bytes pattern) except -1:
+    if status == -E2BIG:
+        raise PatternError(
+            f"the pattern {shown(pattern)} has more than {GLOB_OPEN_MAX} `[` that nothing closes",
+            "write \\[ for the character itself",
+        )
+    if status == -ENAMETOOLONG:
+        raise PatternError(
+            f"the pattern {shown(pattern)} has {len(pattern):,} bytes and an ill-formed bracket; "
+            f"such a pattern may have {GLOB_ODD_BYTES_MAX}", "write \\[ for the character itself",
+        )
+    return check(status)
 
 
 cdef bytes encoded(text):
@@ -65,6 +100,7 @@ cdef list encoded_patterns(patterns):
     for i, pattern in enumerate(found):
         if b"\0" in pattern:
             raise ValueError(f"pattern {i} holds a NUL byte")
+        check_length(pattern)
     return found
 
 
@@ -86,10 +122,11 @@ cdef class PatternSet:
             for i in range(n):
                 texts[i] = <const u8 *><const char *><bytes>found[i]
                 lens[i] = <size_t>len(<bytes>found[i])
+            glob_begin()
             status = globs_init(&self.globs, texts, lens, n)
         free(texts)
         free(lens)
-        check(status)
+        check_pattern(status, found[self.globs.n - 1] if self.globs.n else b"")
 
     def __dealloc__(self):
         globs_deinit(&self.globs)
@@ -108,17 +145,21 @@ cdef class PatternSet:
         cdef u8[::1] out = bits
         cdef size_t n = <size_t>text.shape[0]
         cdef u8 *padded = <u8 *>malloc(n + ETRACE_GLOB_PAD)
+        cdef bint goes_on
         cdef u32 i
         if padded == NULL:
             raise MemoryError
         if n:
             memcpy(padded, &text[0], n)
         memset(padded + n, 0, ETRACE_GLOB_PAD)
+        glob_begin()
         with nogil:
             for i in range(self.globs.n):
                 if glob_match(&self.globs, &self.globs.globs[i], padded, n):
                     out[i // 8] |= <u8>(0x80 >> i % 8)
+            goes_on = glob_work(0)
         free(padded)
+        check(0 if goes_on else -EINTR)
         return bytes(bits)
 
     def match_rows(
