@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 #: exit status of the tracer when it, not the traced command, failed
 TRACER_FAILED = 125
 PROGRAM = "etrace-ptrace"
+MAX_STATS_BYTES = 1 << 20
 #: signals that Python ignores, although commands expect their default action: SIGPIPE, SIGXFSZ
 PYTHON_IGNORES = (13, 25)
 
@@ -98,11 +99,10 @@ def parse_progress(line: bytes) -> Progress | None:
 
 def read_stats(path: str | Path) -> dict[str, Any]:
     """Return the stats of a capture; empty when the file is missing or malformed."""
-    import json
+    from libetrace.core.regular_file import read_json
 
     try:
-        with open(path, "rb") as stream:
-            raw = json.load(stream)
+        raw = read_json(path, MAX_STATS_BYTES)
     except (OSError, ValueError):
         return {}
     return raw if isinstance(raw, dict) else {}

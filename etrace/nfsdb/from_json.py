@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.convert.importer import Importer, JsonError
+from libetrace.core.regular_file import open_regular
 from libetrace.image.file import NewTable, new_tables
 from libetrace.trace.source import Source
 
@@ -26,14 +27,14 @@ HEAD_BYTES = 1 << 12
 
 
 def _open(path: Path) -> Source:
-    with path.open("rb") as stream:
+    with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
         return Source.from_fd(stream.fileno())
 
 
 def is_foreign(path: Path) -> bool:
     """Tell whether a file is JSON of another tool: entries of a database have one-letter keys."""
     try:
-        with path.open("rb") as stream:
+        with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
             return re.match(FOREIGN, stream.read(HEAD_BYTES)) is not None
     except OSError:
         return False

@@ -6,18 +6,20 @@ A list of [upid, absolute path, content]; bytes that are not UTF-8 by surrogatee
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from libetrace.core.regular_file import read_json as read_values
 from libetrace.image.file import NewColumn, NewTable
 
 from etrace.errors import EtraceError
 from etrace.spec.database import PRODUCTS
 
 TABLE = "response_files"
+#: `X.rsp` has 512 MB at most, of which JSON escapes every byte
+MAX_BYTES = 3 << 30
 SPEC = next(table for table in PRODUCTS if table.name == TABLE)
 
 
@@ -25,7 +27,7 @@ def read_json(path: Path) -> list[tuple[int, bytes, bytes]]:
     """Return (upid, path, content) of each file. EtraceError."""
     hint = "make it again: cas parse --force"
     try:
-        raw: Any = json.loads(path.read_bytes())
+        raw: Any = read_values(path, MAX_BYTES)
         array("q", [int(upid) for upid, _, _ in raw])  # values that fit no column
         return [(int(upid), _bytes(name), _bytes(content)) for upid, name, content in raw]
     except OSError as error:

@@ -38,8 +38,11 @@ class Parsed(NamedTuple):
 def find_trace(directory: Path) -> Path:
     """Return the trace in a directory. EtraceError."""
     for name in TRACES:
-        if (directory / name).exists():
-            return directory / name
+        trace = directory / name
+        if trace.exists() and not trace.is_file():  # a pipe that nobody fills, an endless device
+            raise EtraceError(f"{trace}: not a file", "name the trace: cas parse TRACE")
+        if trace.exists():
+            return trace
     raise EtraceError(
         f"{directory}: no trace ({', '.join(TRACES)})", "make one: etrace run -- make -j8"
     )

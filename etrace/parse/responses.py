@@ -17,13 +17,16 @@ SUFFIX = ".rsp"
 FIRST_LINE = b"etrace response files 1"
 #: the tracer keeps 64 MB of contents and 65536 paths
 MAX_BYTES = 512 << 20
+#: a record may name an earlier content: what all unfold to, at least and by their file
+UNFOLDED_BYTES, UNFOLDED_RATIO = 64 << 20, 100
 
 
 def read(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Yield (upid, path, content) of each record, up to the first that is damaged or cut off."""
+    """Yield (upid, path, content) of each record up to one that is damaged, cut off, too much."""
     first, _, _ = data.partition(b"\n")
     at = len(first) + 1
     contents: list[bytes] = []
+    n_left = max(UNFOLDED_BYTES, UNFOLDED_RATIO * len(data))
     while first == FIRST_LINE and (end := data.find(b"\n", at)) >= 0:
         try:
             kind, upid, n_path, number = data[at:end].split(b" ")
@@ -36,6 +39,9 @@ def read(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
             elif kind == b"same" and not number.startswith(b"-"):
                 content = contents[int(number)]
             else:
+                return
+            n_left -= len(content)
+            if n_left < 0:
                 return
             yield int(upid), path, content
         except (ValueError, IndexError):

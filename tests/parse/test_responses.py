@@ -41,6 +41,15 @@ def test_a_damaged_record_ends_the_file(record: bytes) -> None:
     assert list(responses.read(DATA + record + b"\nfile 9 1 1\na\nb\n")) == RECORDS
 
 
+def test_a_content_that_is_named_many_times_is_unfolded_a_hundredfold() -> None:
+    content = b"x" * (2 << 20)
+    data = b"etrace response files 1\nfile 1 1 %d\na\n%b\n" % (len(content), content)
+    data += b"same 2 1 0\nb\n" * 10_000
+    found = list(responses.read(data))
+    total = sum(len(text) for _, _, text in found)
+    assert 98 * len(data) < total <= 100 * len(data)
+
+
 def test_files_of_several_traces_are_put_together(tmp_path: Path) -> None:
     (tmp_path / "a.rsp").write_bytes(DATA)
     (tmp_path / "b.rsp").write_bytes(b"etrace response files 1\nfile 9 1 1\na\nb\n")

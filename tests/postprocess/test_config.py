@@ -73,7 +73,14 @@ def test_a_wrong_type_names_file_and_key(tmp_path: Path, key: str, value: Any, w
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [("{", "not JSON"), ("[]", "not an object"), ("\udcff", "not JSON")],
+    [
+        ("{", "not JSON"),
+        ("[]", "not an object"),
+        ("\udcff", "not JSON"),
+        ("[" * 200_000, "more than 64 brackets within one another"),
+        ('{"a":' + "[" * 70 + "]" * 70 + "}", "more than 64 brackets within one another"),
+        (" " * (1 << 20) + "{}", "more than 1,048,576 bytes"),
+    ],
 )
 def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, wanted: str) -> None:
     (tmp_path / ".bas_config").write_text(text, errors="surrogateescape")
@@ -81,7 +88,23 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, text: str, wanted: str) -> N
         load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("ld_spec", ["[" * 30_000], "ld_spec: the pattern '.*' has 30,000 bytes"),
+        ("ar_spec", ["[" * 20], "ar_spec: the pattern '.*' has more than 16 `\\[`"),
+        ("exclude_command_variants", {"[" * 20: []}, "exclude_command_variants: the pattern"),
+        ("exclude_command_variants", {"*": ["a" * 5000]}, "exclude_command_variants: the pattern"),
+    ],
+)
+def test_a_pattern_that_takes_long_names_file_and_key(
+    tmp_path: Path, key: str, value: Any, wanted: str
+) -> None:
+    with pytest.raises(libetrace.error, match=rf"\.bas_config: {wanted}"):
+        write(tmp_path, **{key: value})
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".bas_config")
-    with pytest.raises(libetrace.error, match=r"\.bas_config: not a file"):
+    with pytest.raises(libetrace.error, match=r"\.bas_config: not a regular file"):
         load(tmp_path)

@@ -14,9 +14,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from libetrace.core.errors import Error
+from libetrace.core.errors import Error, PatternError
+from libetrace.core.regular_file import read_json
+from libetrace.select.commands import check_glob
 
 NAME = ".bas_config"
+#: of the file; the shipped one has two thousand
+MAX_BYTES = 1 << 20
 DEFAULT = Path(__file__).with_name("default.bas_config")
 Strings = tuple[str, ...]
 Variants = Mapping[str, Strings]
@@ -68,6 +72,8 @@ def _is_text(item: Any) -> bool:
 def _strings(value: Any) -> Strings:
     if not isinstance(value, list) or not all(map(_is_text, value)):
         raise TypeError("a list of strings")
+    for pattern in value:
+        check_glob(os.fsencode(pattern))
     return tuple(value)
 
 
@@ -75,6 +81,8 @@ def _variants(value: Any) -> Variants:
     if not isinstance(value, dict):
         raise TypeError("an object of lists of strings")
     try:
+        for wildcard in value:
+            check_glob(os.fsencode(wildcard))
         return {key: _strings(patterns) for key, patterns in value.items()}
     except TypeError as error:
         raise TypeError("an object of lists of strings") from error
@@ -91,10 +99,8 @@ UNUSED = ("clang_tailopts", "integrated_clang_compilers")
 
 def _read(path: Path) -> dict[str, Any]:
     hint = f"correct it, or copy the shipped one: {DEFAULT}"
-    if not path.is_file():  # a pipe would be waited for
-        raise Error(f"{path}: not a file", hint)
     try:
-        raw = json.loads(path.read_bytes())
+        raw = read_json(path, MAX_BYTES)
     except OSError as error:
         raise Error(f"{path}: {error.strerror}", hint) from error
     except ValueError as error:
@@ -107,6 +113,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _value(path: Path, key: str, raw: Any) -> Any:
     try:
         return KEYS[key](raw)
+    except PatternError as error:
+        raise Error(f"{path}: {key}: {error.message}", error.hint) from error
     except TypeError as error:
         raise Error(f"{path}: {key} is not {error}", f"it says {json.dumps(raw)[:60]}") from error
 

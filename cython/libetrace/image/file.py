@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from libetrace.core.ownership import may_be_mapped
+from libetrace.core.regular_file import open_regular
 from libetrace.core.rights import PRIVATE, give_away, narrow
 from libetrace.image.header import (
     DTYPES,
@@ -168,7 +169,7 @@ def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image
     Without `is_mapped`, or when others may truncate the file (core.ownership), it is read.
     """
     path = Path(path)
-    with path.open("rb") as stream:
+    with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
         return _open(stream, path, is_mapped=is_mapped)
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.core.digest import digest_file
+from libetrace.core.regular_file import open_regular
 
 #: a file as it was, see remember()
 Remembered = Mapping[str, Any]
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
+    with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
         return digest_file(stream.fileno())
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from posixpath import join, normpath
 from typing import Any
 
-from etrace.compilers.regular_file import open_regular
+from libetrace.core.regular_file import open_regular
+
 from etrace.errors import EtraceError
 from etrace.export.compile_commands import Entry
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from libetrace.core.digest import digest_file
+from libetrace.core.regular_file import open_regular
 
 from etrace.imports.access_trace import reader, writer
 from etrace.imports.access_trace.model import AccessTrace
@@ -36,8 +37,9 @@ def write(trace: AccessTrace, stream: BinaryIO, events_fd: int) -> None:
 def read(path: Path, digest: str) -> AccessTrace | None:
     """Read the file of event lines with this digest; None when there is none. EtraceError."""
     try:
-        with path.open("rb") as stream:
-            if stream.readline() != FIRST % digest.encode():
+        with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
+            first = FIRST % digest.encode()
+            if stream.read(len(first)) != first:
                 return None
             return reader.read(str(path), stream)
     except FileNotFoundError:

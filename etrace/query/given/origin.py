@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from libetrace.core.regular_file import read_json
 from libetrace.image.freshness import is_older
 
 TRACE_SUFFIXES = ("", ".zst")
 STATS_SUFFIX = ".stats"
+MAX_STATS_BYTES = 1 << 20
 #: how a capture ended that did not end with its build
 ENDINGS = {
     "interrupted": "the build was interrupted; the trace ends there",
@@ -32,7 +33,7 @@ class Origin:
 
 def _stats(path: Path) -> Mapping[str, Any]:
     try:
-        raw = json.loads(path.read_bytes())
+        raw = read_json(path, MAX_STATS_BYTES)
     except (OSError, ValueError):
         return {}
     return raw if isinstance(raw, dict) else {}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A name that somebody else chose -> the bytes of the regular file there, and of nothing else.
+
+The files beside a database, and those that a trace names, may be anyone's, and root may read them.
+A pipe would be waited for, opening a device may do something (rewind a tape, arm a watchdog), and
+files of /proc and /sys are the kernel's: none of them is opened. open(2): O_PATH opens nothing but
+the name.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+#: file systems whose regular files are answers of the kernel
+VIRTUAL = ("/proc", "/sys")
+NOT_REGULAR = "not a regular file on a disk"
+#: brackets within brackets of a JSON file
+NESTING_MAX = 64
+
+
+@cache
+def _virtual_devices() -> frozenset[int]:
+    found = set()
+    for path in VIRTUAL:
+        with suppress(OSError):
+            found.add(os.stat(path).st_dev)  # noqa: PTH116  the name of a mount, links followed
+    return frozenset(found)
+
+
+def open_regular(path: str | bytes | os.PathLike[str]) -> int:
+    """Open a regular file for reading and return the descriptor; OSError for all else."""
+    shown = os.fsdecode(path)
+    try:
+        name = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except ValueError as error:  # a NUL in it
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), shown) from error
+    try:
+        status = os.fstat(name)
+        if not stat.S_ISREG(status.st_mode) or status.st_dev in _virtual_devices():
+            raise OSError(errno.EINVAL, NOT_REGULAR, shown)  # noqa: TRY301  closes the name
+        return os.open(f"/proc/self/fd/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, shown) from error
+    finally:
+        os.close(name)
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Tell whether JSON has containers within containers beyond a limit."""
+    level = [value] if isinstance(value, list | dict) else []
+    for _ in range(limit):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, list | dict)
+        ]
+        if not level:
+            return False
+    return bool(level)
+
+
+def read_json(path: str | os.PathLike[str], max_bytes: int) -> Any:
+    """Return the value in a JSON file beside a database.
+
+    OSError when it is no regular file, ValueError when it is no JSON, too large or nested too deep.
+    """
+    with open(open_regular(path), "rb") as stream:
+        text = stream.read(max_bytes + 1)
+    if len(text) > max_bytes:
+        raise ValueError(f"more than {max_bytes:,} bytes")
+    too_deep = f"more than {NESTING_MAX} brackets within one another"
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    if _is_deeper(value, NESTING_MAX):
+        raise ValueError(too_deep)
+    return value
