@@ -57,7 +57,7 @@ def _stdin() -> int:
 def natural_key(path: Path) -> list[tuple[int, str]]:
     """Sort key in which part_10 comes after part_9."""
     pieces: list[str] = re.split(r"(\d+)", path.name)
-    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
+    return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in pieces]
 
 
 def is_trace(path: Path) -> bool:

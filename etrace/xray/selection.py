@@ -13,7 +13,7 @@ from etrace.xray.clock import LAST_TSC, Clock
 from etrace.xray.names import Names
 
 UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
-TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s)?")
+TIME = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)(ns|us|µs|ms|s)?")
 LAST_TID = 2**31 - 1
 
 

@@ -146,6 +146,44 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, suffix:
     assert "not a file" in done.stderr
 
 
+@pytest.mark.parametrize("kind", ["pipe", "endless", "deep"])
+@pytest.mark.parametrize(
+    "name", ["bas_config", "nfsdb", "nfsdb.stats", "nfsdb.accesses", "nfsdb.rsp.json"]
+)
+def test_what_a_foreign_directory_has_beside_its_database_is_not_waited_for(
+    name: str, kind: str, tmp_path: Path
+) -> None:
+    folder = databases.write_database(tmp_path / "build")
+    side = folder / f".{name}"
+    side.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(side)
+    elif kind == "endless":
+        side.symlink_to("/dev/zero")
+    else:
+        side.write_text("[" * 200_000)
+    for words in (["deps", "/src/hello"], ["parse"], ["export", "file-access-trace"]):
+        done = run(words, folder)
+        assert done.returncode in (0, 1), words
+        assert "Traceback" not in done.stderr, (words, done.stderr)
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, "1" * 25, "\u00b2"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["execs", "--pid={}"], ["execs", "-n", "{}"], ["execs", "-n", "5", "-p", "{}"],
+        ["refs", "--range={}:"], ["tree", "--levels={}"], ["parse", "--max-unpacked={}", "--force"],
+        ["execs", "--command-filter=ppid={}"], ["export", "file-access-trace", "--root={}"],
+        ["parse", "-j{}", "--force"], ["pp", "-j{}", "--force"],
+    ],
+)  # fmt: skip
+def test_a_number_of_any_length_is_answered(database: Path, words: list[str], number: str) -> None:
+    done = run([word.format(number) for word in words], database)
+    assert done.returncode in (0, 1, 2)
+    assert "Traceback" not in done.stderr, done.stderr
+
+
 def test_nobody_reads_the_rest(database: Path) -> None:
     command = [*PROGRAM, "refs", "--fmt", "x" * 100_000]
     with subprocess.Popen(

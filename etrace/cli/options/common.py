@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 #: argparse's message about unknown options
 _UNKNOWN = r"unrecognized arguments: (--[\w-]+)"
+MAX_DIGITS, NUMBER_MAX = 20, (1 << 63) - 1
 #: bytes of a size's last letter
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -48,9 +49,16 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
+def whole(text: str) -> int:
+    """Read a number that fits in 64 bits; Python's own take no end."""
+    if len(text) > MAX_DIGITS or not -NUMBER_MAX <= int(text) <= NUMBER_MAX:
+        raise argparse.ArgumentTypeError("a number is too large")
+    return int(text)
+
+
 def positive(text: str) -> int:
     """Read an option's number, 1 or more."""
-    number = int(text)
+    number = whole(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
     return number

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etrace.cli.ending import printable
+from etrace.cli.options.common import whole
 from etrace.cli.show.answer import Answer, Style
 from etrace.errors import EtraceError, UsageError
 
@@ -40,7 +41,7 @@ CHOSEN = ("range", "sorted", "sorting_key", "reverse")
 
 
 def _natural(text: str) -> int:
-    number = int(text)
+    number = whole(text)
     if number < 0:
         raise argparse.ArgumentTypeError(f"{text} is below 0")
     return number
@@ -50,7 +51,7 @@ def _slice(text: str) -> slice:
     parts = text.strip("[]").split(":")
     wrong = argparse.ArgumentTypeError(f"{text!r} is not START:END or START:END:STEP")
     try:
-        numbers = [int(part) if part else None for part in parts]
+        numbers = [whole(part) if part else None for part in parts]
     except ValueError:
         raise wrong from None
     if len(numbers) not in (2, 3) or numbers[2:] == [0]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ from etrace.errors import EtraceError
 from etrace.query.given.filters import Filter
 from etrace.query.given.selection import select_executions, select_opens
 from etrace.query.given.targets import find_targets
+
+_PROCESS = re.compile(rb"(\d{1,20})(?::(\d{1,20}))?")
+_SHOWN_BYTES = 40  # of what is no process
 
 Rows = Sequence[int]
 
@@ -74,12 +78,13 @@ def pid_rows(image: Image, pids: Iterable[bytes], *, is_exact: bool = True) -> l
     upid, index = executions["upid"], executions["index"]
     rows: set[int] = set()
     for text in pids:
-        process, _, which = text.partition(b":")
-        if not process.isdigit() or (which and not which.isdigit()):
+        found_process = _PROCESS.fullmatch(text)
+        if found_process is None:
             raise EtraceError(
-                f"{os.fsdecode(text)!r} is not a process",
+                f"{os.fsdecode(text[:_SHOWN_BYTES])!r} is not a process",
                 "write PID or PID:INDEX, as cas execs does",
             )
+        process, which = found_process[1], found_process[2]
         start = bisect.bisect_left(upid, int(process))
         found = range(start, bisect.bisect_right(upid, int(process)))
         chosen = [row for row in found if not which or index[row] == int(which)]

@@ -236,7 +236,7 @@ class _Reader:
 
     def _check(self, key: str, value: str, at: int) -> None:
         rule = self.grammar.keys[key]
-        if key == "ppid" and not re.fullmatch(r"-1|\d+", value):
+        if key == "ppid" and not re.fullmatch("-1|[0-9]{1,20}", value):
             raise self.wrong(at, f"{value!r} is not a process")
         given = value.split("|") if rule.is_list else [value]
         for each in given:
