@@ -6,6 +6,7 @@ from __future__ import annotations
 import lzma
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,42 @@ def test_mangled_names_are_demangled() -> None:
     assert demangle("_Z4leafi") == "leaf(int)"
     assert demangle("main") == "main"
     assert demangle("_Znonsense") == "_Znonsense"
+
+
+def bomb(levels: int) -> str:
+    """Return a name of ten bytes a level, each of which doubles what it stands for."""
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    out = "_Z1f1AIiiE"
+    for level in range(levels):
+        number = digits[level]
+        out += f"S_IS{number}_S{number}_E"  # S_ is A, S0_ its first instance
+    return out
+
+
+def test_a_name_that_grows_stays_mangled() -> None:
+    inner = "A<int, int>"
+    assert demangle(bomb(1)) == f"f({inner}, A<{inner}, {inner} >)"
+    limit = (len(bomb(9)) * 64, 4096)
+    assert len(demangle(bomb(9))) <= max(limit)
+    for levels in (12, 20, 30):
+        assert demangle(bomb(levels)) == bomb(levels)
+    assert demangle("_Z4leafi") == "leaf(int)"
+
+
+def test_names_that_grow_leave_the_others(tmp_path: Path) -> None:
+    names = [bomb(30).replace("1f", f"{len(str(i)) + 1}f{i}", 1) for i in range(40)]
+    functions = [
+        f'[[clang::xray_always_instrument]] void f{i}() asm("{name}"); void f{i}() {{}}\n'
+        for i, name in enumerate(names)
+    ]
+    last = "[[clang::xray_always_instrument]] void last(int) {}\nint main() { last(1); }\n"
+    (tmp_path / "bombs.cpp").write_text("".join(functions) + last)
+    programs.run("clang++-19", "-fxray-instrument", "bombs.cpp", "-o", "bombs", cwd=tmp_path)
+    began = time.process_time()
+    found = InstrumentationMap.from_elf(tmp_path / "bombs")
+    shown = {found.name(i) for i in range(1, found.n_functions + 1)}
+    assert {"last(int)", *names} <= shown
+    assert time.process_time() < began + 5
 
 
 def test_object_files_have_no_ids_yet(tmp_path: Path) -> None:
