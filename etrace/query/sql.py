@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from etrace.errors import EtraceError
 from etrace.export.frames import Frames
 
 N_ROWS = 4096  # fetched at a time
+INTERRUPT_SECONDS = 0.05
 FILES_HINT = "if you trust the statement: --allow-files"
 #: a statement sees the tables of the image and nothing else, and cannot change that
 ALWAYS = ("SET python_enable_replacements = false",)
@@ -44,15 +47,39 @@ def _connect(image: Image, *, allow_files: bool) -> Any:
     return connection
 
 
+def _called(connection: Any, call: Callable[[], Any]) -> Any:
+    """Return what a call returns; what a signal raises meanwhile ends the statement.
+
+    The call has a thread of its own, for Python runs the handlers of signals in the main one.
+    """
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001  for who waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return future.result()
+    finally:
+        while not future.done():  # an interrupt that comes before its statement is lost
+            connection.interrupt()
+            wait([future], INTERRUPT_SECONDS)
+
+
 def _fetch(connection: Any) -> Iterator[tuple[Any, ...]]:
     import duckdb  # noqa: PLC0415
 
     try:
-        while rows := connection.fetchmany(N_ROWS):
+        while rows := _called(connection, lambda: connection.fetchmany(N_ROWS)):
             yield from rows
     except duckdb.Error as error:  # a type that needs another package of Python, no memory, ..
         reason = str(error).partition("\n")[0]
         raise EtraceError(reason, "convert the column to text: CAST(.. AS VARCHAR)") from error
+    finally:
+        connection.close()
 
 
 def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:
@@ -61,18 +88,26 @@ def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:
     With `allow_files` it may read and write files, attach databases and load extensions.
     """
     connection = _connect(image, allow_files=allow_files)
+    try:
+        _execute(connection, statement)
+    except BaseException:
+        connection.close()
+        raise
+    columns = [column[0] for column in connection.description or ()]
+    return Rows(columns, _fetch(connection))
+
+
+def _execute(connection: Any, statement: str) -> None:
     import duckdb  # noqa: PLC0415
 
     try:
         if len(connection.extract_statements(statement)) > 1:
             raise EtraceError("several statements at once", "give one statement")
-        connection.execute(statement)
+        _called(connection, lambda: connection.execute(statement))
     except duckdb.PermissionException as error:
         raise EtraceError(str(error), FILES_HINT) from error
     except duckdb.Error as error:
         raise EtraceError(str(error), "the tables and their columns: cas sql --tables") from error
-    columns = [column[0] for column in connection.description or ()]
-    return Rows(columns, _fetch(connection))
 
 
 def tables(image: Image) -> Iterator[tuple[str, str, str]]:

@@ -7,12 +7,15 @@ import builtins
 import json
 import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import databases
 import pytest
+import waiting
 from libetrace.image.file import Image
 from terminal import Terminal
 
@@ -20,6 +23,14 @@ from etrace.cli.main import cas
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 from etrace.query import sql
+
+#: `cas`, whose end is that of a program
+ENTRY = """
+import gc, sys
+sys.argv[0] = "cas"
+from etrace.cli.main import cas
+sys.exit(cas(sys.argv[1:]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +83,34 @@ def test_bytes_that_are_not_utf8_are_shown_escaped(tmp_path: Path) -> None:
 def test_an_empty_database_can_be_asked(tmp_path: Path) -> None:
     (tmp_path / ".nfsdb.json").write_text("[]")
     assert answer(open_database(tmp_path), "SELECT count(*) FROM opens") == [(0,)]
+
+
+ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(10000000000) b"
+ROWS = "SELECT a.range + b.range FROM range(10000000000) a, range(10000000000) b"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("statement", [ENDLESS, ROWS])
+def test_a_signal_ends_a_statement(build: Path, statement: str, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", ENTRY, "sql", "--dbdir", str(build), statement]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        at_work = Path(f"/proc/{child.pid}/task")  # DuckDB's threads have begun
+        waiting.until(lambda: len(list(at_work.iterdir())) > 1)
+        child.send_signal(number)
+        _, told = child.communicate(timeout=60)
+    assert child.returncode == 128 + number
+    assert told in ("", "cas: interrupted\n")
+
+
+def test_the_end_frees_what_duckdb_would_report(build: Path) -> None:
+    program = ENTRY.replace("sys.exit(", "status = (") + "\nassert gc.get_freeze_count() == 0"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "sql", "--dbdir", str(build), "SELECT 1"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("1\n1\n", "")
 
 
 @pytest.mark.parametrize("missing", ["duckdb", "pyarrow"])
@@ -132,8 +171,9 @@ def test_wrong_use_is_told(
 def test_a_type_that_python_lacks_a_package_for_is_told(
     image: Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pytz", None)
-    with pytest.raises(EtraceError, match="pytz"):
+    for name in ("pytz", "zoneinfo"):  # of DuckDB 1 and 2
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(EtraceError, match=r"pytz|zoneinfo"):
         answer(image, "SELECT now()")
 
 
