@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MIN_PREFIX = 2
+MAX_LETTERS = 255  # of a file's name
 LETTERS_A_SLIP = 3
 N_NEAREST = 3
 
@@ -37,6 +38,8 @@ def distance(a: str, b: str, limit: int | None = None) -> int:
 
 def _rank(word: str, known: str) -> int | None:
     """Return the distance of two words, None when they are not similar."""
+    if max(len(word), len(known)) > MAX_LETTERS:  # the time grows with both
+        return None
     word, known = word.lower(), known.lower()
     shorter, difference = min(len(word), len(known)), abs(len(word) - len(known))
     if shorter >= MIN_PREFIX and (known.startswith(word) or word.startswith(known)):

@@ -15,6 +15,15 @@ from etrace.cli.show.answer import Answer, Style
 from etrace.cli.show.shapes import Executions
 from etrace.query.tree import Node, tree
 
+#: deeper nodes tell their depth: a chain of processes would be as wide as it is long
+MAX_INDENTED = 64
+
+
+def _indent(depth: int) -> bytes:
+    if depth <= MAX_INDENTED:
+        return b"  " * depth
+    return b"  " * MAX_INDENTED + b"(%d) " % depth
+
 
 class _Nodes:
     """Entries are nodes; plain ones are indented by their depth."""
@@ -27,11 +36,11 @@ class _Nodes:
     def plain(self, item: Node, style: Style) -> bytes:
         """Return the command, indented."""
         command = self._executions.plain(item.execution, style)
-        return b"  " * item.depth + (command or b"(no command)")
+        return _indent(item.depth) + (command or b"(no command)")
 
     def details(self, item: Node, style: Style) -> bytes:
         """Return all that is known of the execution, indented."""
-        return b"  " * item.depth + self._executions.details(item.execution, style)
+        return _indent(item.depth) + self._executions.details(item.execution, style)
 
     def entry(self, item: Node, style: Style) -> Mapping[str, Any]:
         """Return the execution with its depth."""

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an input costs grows as its size: CPU and output of each kind of input, at 1x and 8x.
+
+An input eight times as large may cost 24 times as much, which 64 times of quadratic work exceeds
+and which caches and a loaded machine do not. CPU is that of this process and of its children.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import databases
+import pytest
+from builders import O_CREAT, O_WRONLY, TraceBuilder
+from xray_builder import LogBuilder
+
+from etrace.cli.main import cas, etrace
+from etrace.parse import responses
+
+TIMES, MOST = 8, 24
+#: what costs less is not compared: start-up, imports, noise
+FLOOR_SECONDS, FLOOR_BYTES = 0.3, 1 << 18
+#: output for each byte of input, beyond the floor
+RATIO_MAX = 100
+Kind = Callable[[Path, int], list[list[str]]]
+KINDS: dict[str, tuple[int, Kind]] = {}
+
+
+def kind(n: int) -> Callable[[Kind], Kind]:
+    """Register a kind of input: it makes one of `n` parts in a directory; returns the commands."""
+
+    def register(make: Kind) -> Kind:
+        KINDS[make.__name__] = (n, make)
+        return make
+
+    return register
+
+
+def upid(number: int) -> int:
+    return number << 22 | number
+
+
+def parsed(folder: Path, trace: TraceBuilder, *questions: list[str]) -> list[list[str]]:
+    (folder / ".nfsdb").write_bytes(trace.trace())
+    where = ["--dbdir", str(folder)]
+    return [["cas", "parse", "--force", *where], *([*q[:2], *where, *q[2:]] for q in questions)]
+
+
+# ---- traces ----
+
+
+@kind(1000)
+def chain_of_processes(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src")
+    for i in range(1, n):
+        trace.fork(upid(i), upid(i + 1)).exec(upid(i), f"/bin/p{i}")
+    return parsed(
+        folder, trace, ["cas", "tree"], ["cas", "execs", "--json"], ["cas", "pp"],
+        ["etrace", "summary"], ["etrace", "critical-path"],
+        ["etrace", "timeline", "-o", str(folder / "t")],
+        ["etrace", "report", "-o", str(folder / "r")],
+    )  # fmt: skip
+
+
+@kind(1000)
+def many_uses_of_one_file(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src")
+    for i in range(2, n):
+        trace.fork(upid(1), upid(i)).exec(upid(i), "/bin/p")
+        trace.use(upid(i), "/src/a").use(upid(i), "/src/b", flags=O_WRONLY | O_CREAT)
+        trace.use(upid(i), "/src/b").use(upid(i), "/src/a", flags=O_WRONLY | O_CREAT)
+        trace.exit(upid(i))
+    return parsed(
+        folder, trace, ["cas", "deps", "/src/b"], ["cas", "rdeps", "/src/a"], ["cas", "procref"],
+        ["etrace", "summary"],
+    )  # fmt: skip
+
+
+@kind(1000)
+def renames_in_a_row(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/mv")
+    trace.use(upid(1), "/src/0", flags=O_WRONLY | O_CREAT)
+    for i in range(n):
+        trace.rename(upid(1), f"/src/{i}", f"/src/{i + 1}")
+    return parsed(folder, trace, ["cas", "deps", f"/src/{n}"], ["etrace", "summary"])
+
+
+@kind(20_000)
+def long_names(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/cc", ["cc", "-c", "[" * n, "a/" * n])
+    trace.use(upid(1), "/src/" + "ab" * n)
+    return parsed(folder, trace, ["cas", "refs"], ["cas", "pp"], ["cas", "execs", "--json"])
+
+
+# ---- JSON and files beside a database ----
+
+
+@kind(10_000)
+def brackets_of_json(folder: Path, n: int) -> list[list[str]]:
+    for name in (".nfsdb.json", ".nfsdb.env.json", ".bas_config", ".nfsdb.stats"):
+        (folder / name).write_text("[" * n)
+    return [["cas", "cache", "--dbdir", str(folder)]]
+
+
+@kind(2000)
+def patterns_of_a_configuration(folder: Path, n: int) -> list[list[str]]:
+    databases.write_database(folder)
+    globs = [f"{'[' * 16}*[[:alpha:]]*[xy]abcd{i}" for i in range(n)]
+    config = {
+        "dependency_exclude_patterns": globs,
+        "exclude_command_variants": {"*": globs, **{glob: [] for glob in globs}},
+    }
+    (folder / ".bas_config").write_text(json.dumps(config)[: 1 << 20])
+    return [["cas", "deps", "--dbdir", str(folder), "/src/hello"]]
+
+
+@kind(2000)
+def words_of_a_question(folder: Path, n: int) -> list[list[str]]:
+    databases.write_database(folder)
+    where = ["--dbdir", str(folder)]
+    return [
+        ["cas", "deps", *where, "[" * n], ["cas", "deps", *where, "/src/" + "hel" * n],
+        ["cas", "refs", *where, "--filter", "or".join(["[path=a,type=wc]"] * n)],
+        ["cas", "refs", *where, "--filter", "[path=" + "[" * n], ["cas", "h" * n, *where],
+        ["cas", "refs", *where, "--fmt", "{filename" * n], ["cas", "execs", "--pid=" + "1" * n],
+        ["cas", "compiled", *where, "[" * n], ["cas", "compiled", *where, "*a" * n],
+        ["cas", "deps", *where, "/src/hello", "--exclude", "[" * n],
+    ]  # fmt: skip
+
+
+# ---- logs of other tools ----
+
+
+@kind(3000)
+def lines_of_strace(folder: Path, n: int) -> list[list[str]]:
+    log = folder / "log"
+    lines = ['1 execve("/bin/sh", ["sh"], 0x7ffd /* 1 var */) = 0']
+    lines += ['1 openat(AT_FDCWD, "b", O_RDONLY) = 3', "1 close(3) = 0"] * n
+    lines += ["1 read(3,  <unfinished ...>", '1 <... read resumed>"", 1) = 0'] * n
+    log.write_text("\n".join(lines) + "\n")
+    return [["etrace", "import", "strace", str(log), "--cwd", "/", "-o", str(folder)]]
+
+
+@kind(3000)
+def nested_calls_of_xray(folder: Path, n: int) -> list[list[str]]:
+    log = LogBuilder(buffer_bytes=1 << 24).thread(1).cpu(0, 1000)
+    for i in range(n):
+        log.enter(i % 50 + 1, 10)
+    for i in reversed(range(n)):
+        log.exit(i % 50 + 1, 10)
+    path = folder / "log"
+    path.write_bytes(log.build())
+    return [
+        ["etrace", "xray", "account", str(path)], ["etrace", "xray", "stack", str(path)],
+        ["etrace", "xray", "flame", str(path), "-o", str(folder / "f")],
+        ["etrace", "xray", "graph", str(path)], ["etrace", "xray", "convert", str(path)],
+        ["etrace", "xray", "convert", "-f", "folded", str(path)],
+    ]  # fmt: skip
+
+
+# ---- the comparison ----
+
+
+def cpu_seconds() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def sizes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_size for path in folder.iterdir()}
+
+
+def costs(folder: Path, make: Kind, n: int) -> Iterator[tuple[str, float, int, int]]:
+    """Yield (command, seconds, bytes of output, bytes of input) of each."""
+    folder.mkdir()
+    commands = make(folder, n)
+    n_input = sum(sizes(folder).values()) + sum(len(word) for c in commands for word in c)
+    for number, words in enumerate(commands):
+        before, told, began = sizes(folder), io.TextIOWrapper(io.BytesIO()), cpu_seconds()
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+            with contextlib.suppress(SystemExit):
+                (cas if words[0] == "cas" else etrace)(words[1:])
+            told.flush()
+        seconds, after = cpu_seconds() - began, sizes(folder)
+        made = sum(size for name, size in after.items() if before.get(name) != size)
+        shown = f"{number}: {' '.join(words)[:80]}"
+        yield shown, seconds, made + len(told.buffer.getbuffer()), n_input
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_a_large_input_costs_as_its_size(name: str, tmp_path: Path) -> None:
+    n, make = KINDS[name]
+    small = list(costs(tmp_path / "small", make, n))
+    large = list(costs(tmp_path / "large", make, n * TIMES))
+    for one, many in zip(small, large, strict=True):
+        shown, seconds, n_bytes, n_input = many
+        told = f"{shown}: {one[1]:.2f} s -> {seconds:.2f} s, {one[2]:,} -> {n_bytes:,} bytes"
+        print(told)
+        assert seconds <= MOST * one[1] + FLOOR_SECONDS, told
+        assert n_bytes <= MOST * one[2] + FLOOR_BYTES, told
+        assert n_bytes <= RATIO_MAX * n_input + FLOOR_BYTES, told
+
+
+def test_records_of_response_files_unfold_with_their_size() -> None:
+    def cost(n: int) -> tuple[float, int, int]:
+        text = b"x" * n
+        data = b"etrace response files 1\nfile 1 1 %d\na\n%b\n" % (n, text)
+        data += b"same 2 1 0\nb\n" * (n // 13)
+        began = time.process_time()
+        total = sum(len(content) for _, _, content in responses.read(data))
+        return time.process_time() - began, total, len(data)
+
+    (one_s, _, _), (many_s, total, size) = cost(1 << 20), cost(8 << 20)
+    assert many_s <= MOST * one_s + FLOOR_SECONDS
+    assert total <= RATIO_MAX * size
