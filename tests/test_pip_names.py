@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,8 +89,8 @@ def test_hints_of_missing_libraries_name_known_distributions(
 ) -> None:
     libraries = (*features.ANALYTICS, *features.PERFETTO, *features.WEB)
     assert set(libraries) <= KNOWN
-    for prefix in ("/srv/venv", features.sys.base_prefix):
-        monkeypatch.setattr(features.sys, "prefix", prefix)
+    for prefix in ("/srv/venv", sys.base_prefix):
+        monkeypatch.setattr(sys, "prefix", prefix)
         assert list(named(features.install_hint(libraries))) == list(libraries)
 
 

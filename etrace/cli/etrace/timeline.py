@@ -34,7 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", choices=sorted((*WRITERS, HTML)), default="chrome",
         help="format: chrome is JSON, which Perfetto, chrome://tracing and speedscope read; "
-        "perfetto is Perfetto's own, smaller, and needs the extra perfetto; html is the page of "
+        "perfetto is Perfetto's own, smaller, and needs the library perfetto; html is the page of "
         "etrace report with its timeline first, without --lanes, --xray and -m "
         "(default: %(default)s)",
     )  # fmt: skip

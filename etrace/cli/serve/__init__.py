@@ -3,7 +3,7 @@
 
 `endpoints` says which queries and options there are, `words` turns a request into the words of a
 command line, `worker` answers it in a process of its own, `access` decides who may ask, `app` puts
-them together. Needs the extra `web` (starlette, uvicorn).
+them together. Needs starlette and uvicorn.
 """
 
 from __future__ import annotations
