@@ -112,8 +112,8 @@ sanitize: needs-test build ## the tests of capture and collect on C programs bui
 test-bare: needs-bare ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm
 
-test-bare-all: needs-bare ## the same in Debian 12 and 13
-	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm trixie
+test-bare-all: needs-bare ## the same and the packages as every kind of user, in Debian 12 and 13
+	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm:all trixie:all
 
 test-install: needs-install ## the packages in a machine of Debian 12 with systemd, booted under emulation; root
 	PYTHONPATH=tests $(PYTHON) -m install.run bookworm

@@ -123,7 +123,7 @@ def render_all(folder: Path, values: dict[str, Any], kind: str) -> None:
 
 
 def metadata(values: dict[str, Any]) -> str:
-    """Return by what Python's importlib.metadata and pip know a package that they did not install."""
+    """Return the metadata by which importlib.metadata and pip know a distribution's package."""
     project = {**values["project"], "dynamic": []}
     found = StandardMetadata.from_pyproject({"project": project}, TOP)
     return str(found.as_rfc822())

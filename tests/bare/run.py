@@ -8,6 +8,7 @@ ends as expected; what it printed is in build/bare/, and shown when it failed.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -69,6 +70,33 @@ WITH_SUDO = Plan(
         Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
     ),
 )
+README = (TOP / "README.md").read_text("utf-8")
+#: the lines of README that install packages: by apt-get, and into a virtual environment
+[BY_APT] = re.findall(r"^sudo (apt-get install .*)$", README, re.MULTILINE)
+BY_PIP = "\n".join(re.findall(r"^(?:python3 -m venv|~/etrace/bin/pip) .*$", README, re.MULTILINE))
+#: what docs/packages.md tells of libraries for a packaged cas
+[EXTRAS] = re.findall(
+    r"^```\n(python3 -m venv --system-site-packages .*?)^```",
+    (TOP / "docs/packages.md").read_text("utf-8"), re.MULTILINE | re.DOTALL,
+)  # fmt: skip
+ALWAYS_YES = """echo 'APT::Get::Assume-Yes "true";' >/etc/apt/apt.conf.d/yes"""
+NO_KERNEL = "! dpkg -l | grep -E '^ii +(linux-image|initramfs-tools|busybox)'"
+#: info and classification of lintian that is not of use here
+UNUSED_TAGS = (
+    "spelling-error-in-binary,"  # pieces of words in machine code
+    "hardening-no-fortify-functions,"  # modules that call none of them
+    "debian-watch-file-is-missing,"  # nothing is released on the web
+    "package-contains-documentation-outside-usr-share-doc,"  # pages that programs fill
+    "systemd-service-file-missing-install-key,"  # the socket starts it
+    "package-supports-alternative-init-but-no-init.d-script"  # Debian's default is systemd
+)
+LINTIAN = (
+    "apt-get -qq install lintian >/dev/null && cd project/build/packages/deb && "
+    f"! lintian -I --pedantic --allow-root --suppress-tags {UNUSED_TAGS} *.changes | "
+    "grep -v ^N: | grep ."
+)
+RPMLINT = """sudo apt-get -qq install rpmlint >/dev/null && cd project &&
+rpmlint --config packaging/rpmlint.toml build/packages/rpm/*.rpm build/packages/rpm/*/*.rpm"""
 PACKAGES = "etrace etrace-dkms etrace-doc libgcc-input-name python3-libetrace"
 BUILD = r"""mkdir build && cd build && printf 'int main(void) { return 0; }' >a.c &&
 printf 'a: a.c\n\tgcc -o a a.c\n' >Makefile && etrace run -- make &&
@@ -80,14 +108,22 @@ LEFT = (
 PACKAGED = Plan(
     "packages",
     (
-        Step("make deb", "cd project && make deb", says=(r"etrace-dkms_\S+_all\.deb",)),
-        Step("apt-get install", "apt-get install -qq --no-install-recommends libc6-dev "
-             "$(ls $PWD/project/build/packages/deb/*.deb | grep -v dbgsym)"),
+        Step("make deb", "cd project && make deb",
+             says=(r"etrace-dkms_\S+_all\.deb", rf"to install:\n{re.escape(BY_APT)}\Z")),
+        Step("README's line installs them and no kernel",
+             f"{ALWAYS_YES} && cd project && {BY_APT} && {NO_KERNEL}"),
         Step("a build by the packages' commands", BUILD, PLAIN,
              says=(r"/build/a\.c$", r"/build/a$", r"inputs +1 of 1 confirmed")),
         Step("etrace doctor and the site", "etrace doctor && "
              "grep -q Secure.Boot /usr/share/doc/etrace-doc/html/search/search_index.js", PLAIN,
              says=(r"ptrace: works", r"gcc plugin +yes")),
+        Step("Python and pip know them", "apt-get -qq install python3-pip python3-venv && pip list",
+             says=(r"^linux-build-tracer +\d",)),
+        Step("libraries that are extras, as docs/packages.md says", f"cd build && {EXTRAS} "
+             "~/etrace-extras/bin/pip install perfetto && ~/etrace-extras/bin/python "
+             "/usr/bin/etrace timeline --to perfetto -o t.pftrace && test -s t.pftrace", PLAIN,
+             says=(r"^count_star\(\)\n[1-9]\d*$",)),
+        Step("lintian says nothing", LINTIAN),
         Step("a kernel for which the module cannot be built stops nothing",
              "mkdir -p /lib/modules/9.9.9/build && touch /lib/modules/9.9.9/build/Makefile && "
              "/etc/kernel/postinst.d/etrace 9.9.9 && dpkg-reconfigure etrace-dkms && "
@@ -104,7 +140,8 @@ PACKAGED = Plan(
              "unshare -m sh -c 'mount --bind /var/lib/dkms /var/lib/dkms && "
              "mount -o remount,ro,bind /var/lib/dkms && dpkg-reconfigure etrace-dkms'",
              says=(r"etrace-module: \S+: (not built|built and installed)",)),
-        Step("apt-get purge leaves nothing", f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep ."),
+        Step("apt-get purge leaves nothing but the group", "getent group etrace && "
+             f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep . && getent group etrace"),
     ),
 )  # fmt: skip
 #: Debian's Python installs below dist-packages; with this one it does as Arch's
@@ -134,9 +171,48 @@ ARCH = Plan(
              says=(r"/build/a\.c$", r"inputs +1 of 1 confirmed")),
     ),
 )  # fmt: skip
+SAID = ("to install:\n",)
+NAMED_FIRST = (
+    r"\Asetup: these packages are missing: [^\n]*\n"
+    r"  hint: as root: apt-get install [^\n]*python3-venv[^\n]*\nmake: "
+)
+
+
+def kinds_of_users(kind: str, *more: Step) -> Plan:
+    """Make a kind of package as each kind of user; what is missing is named before a build."""
+    command = f"cd project && make {kind}"
+    sudo = f"apt-get -qq update && apt-get -qq install sudo && {ALWAYS_YES}"
+    return Plan(
+        f"make-{kind}",
+        (
+            Step("without rights, packages missing", command, PLAIN, 2, (NAMED_FIRST,)),
+            Step("apt-get install sudo", sudo),
+            Step("with sudo", command, SUDOER, says=SAID),
+            *more,
+            Step("without rights, nothing missing", command, PLAIN, says=SAID),
+            Step("as root", command, says=SAID),
+        ),
+    )
+
+
+INSTALLS = (
+    kinds_of_users(
+        "deb",
+        Step("README's line", f"cd project && sudo {BY_APT} && etrace run -- true", SUDOER),
+    ),
+    kinds_of_users(
+        "wheel",
+        Step("README's lines", f"cd project && {BY_PIP} && ~/etrace/bin/etrace doctor", SUDOER),
+    ),
+    kinds_of_users(
+        "rpm",
+        Step("rpmlint says nothing", RPMLINT, SUDOER, says=(r" 0 errors, 0 warnings",)),
+    ),
+    kinds_of_users("arch"),
+)
 PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO)
-#: only when they are named
-NAMED = (PACKAGED, ARCH)
+#: of make test-bare-all, or when they are named
+NAMED = (PACKAGED, ARCH, *INSTALLS)
 
 
 def take(suite: str, plan: Plan) -> list[bool]:
@@ -168,7 +244,9 @@ def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:
     found = []
     for word in words:
         suite, _, name = word.partition(":")
-        plans = [plan for plan in (*PLANS, *NAMED) if plan.name == name] if name else PLANS
+        every = (*PLANS, *NAMED)
+        plans = every if name == "all" else [plan for plan in every if plan.name == name]
+        plans = plans if name else PLANS
         if not plans:
             names = ", ".join(plan.name for plan in (*PLANS, *NAMED))
             sys.exit(f"bare: no plan {name!r}; there are {names}")

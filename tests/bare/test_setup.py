@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -28,11 +29,13 @@ def write(path: Path, script: str) -> None:
     path.chmod(0o755)
 
 
-def setup(programs: Path) -> subprocess.CompletedProcess[str]:
-    """Run the profile `build` where the compiler is missing."""
+def setup(
+    programs: Path, profiles: str = "build", compiler: str = "no-such-compiler"
+) -> subprocess.CompletedProcess[str]:
+    """Run profiles where the compiler is missing, or another one is taken."""
     return subprocess.run(
-        [TOP / "build-aux" / "setup", "build", programs / "venv"],
-        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "CC": "no-such-compiler"},
+        [TOP / "build-aux" / "setup", profiles, programs / "venv"],
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "CC": compiler},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -59,3 +62,24 @@ def test_lists_that_cannot_be_refreshed_are_the_networks_fault(programs: Path) -
         "setup: the package lists could not be refreshed\n"
         "  hint: check the network and run this again\n"
     )
+
+
+def test_all_that_packages_are_built_with_is_named_before_anything_is_built(
+    programs: Path,
+) -> None:
+    write(programs / "dpkg-query", "exit 1")
+    done = setup(programs, "deb+wheel", "gcc")
+    assert done.returncode == 1
+    [line] = re.findall(r"^  hint: as root: apt-get install (.*)$", done.stderr, re.MULTILINE)
+    control = (TOP / "packaging/templates/debian/control.j2").read_text()
+    [field] = re.findall(r"^Build-Depends:\n((?: .*\n)+)", control, re.MULTILINE)
+    wanted = {
+        re.sub(r"[{]{2}.*[}]{2}", r"\\d+", name).replace("-compat", "")
+        for name in re.findall(r"^ ([^\n,(]*[^\n,( ])", field, re.MULTILINE)
+        if not name.startswith("dh-sequence-")
+    }
+    named = line.split()
+    wanted.add("build-essential")
+    assert {name for name in wanted if not any(re.fullmatch(name, one) for one in named)} == set()
+    assert len(named) == len(set(named))
+    assert not (programs / "venv").exists()

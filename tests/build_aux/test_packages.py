@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tomllib
+from importlib.metadata import PathDistribution
 from pathlib import Path
 from types import ModuleType
 
@@ -87,6 +88,38 @@ def test_there_is_a_script_for_each_command(tree: Path) -> None:
     assert scripts.keys() == project["scripts"].keys()
     assert all(os.access(path, os.X_OK) for path in scripts.values())
     assert "from etrace.cli.main import cas\n" in scripts["cas"].read_text()
+
+
+def test_the_packages_have_the_metadata_of_the_distribution(
+    packages: ModuleType, tree: Path
+) -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    found = PathDistribution(tree / "debian/common/dist-info").metadata
+    assert (found["Name"], found["Version"]) == (project["name"], __version__)
+    assert set(project["dependencies"]) <= set(found.get_all("Requires-Dist", []))
+    name = f"linux_build_tracer-{__version__}.dist-info"
+    installed = (tree / "debian/etrace.install").read_text().split()
+    assert f"usr/lib/python3/dist-packages/{name}" in installed
+    for kind in ("rpm", "arch"):
+        packages.render_all(tree / kind, {**packages.manifest("bookworm"), "sums": ["", ""]}, kind)
+        [rendered] = (tree / kind).iterdir()
+        assert name in rendered.read_text()
+
+
+def test_what_an_earlier_build_made_is_removed(packages: ModuleType, tmp_path: Path) -> None:
+    for name in ("etrace_0.0.9-1_amd64.deb", "debug/etrace-dbgsym_0.0.9-1_amd64.deb", "notes"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    packages.clear("deb", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes"]
+
+
+def test_the_line_that_installs_packages_is_that_of_the_readme(packages: ModuleType) -> None:
+    line = packages.install_line("deb", TOP / "build/packages/deb")
+    readme = (TOP / "README.md").read_text()
+    assert f"\nsudo {line.removeprefix('sudo ')}\n" in readme
+    made, installed = packages.install_line("wheel", TOP / "build/packages/wheel").split(" && ")
+    assert f"\n{made}\n{installed}\n" in readme
 
 
 def test_arch_packages_are_those_of_the_manifest(packages: ModuleType, tmp_path: Path) -> None:
