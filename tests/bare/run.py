@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two commands of the README where nothing is installed: `-m bare.run [SUITE[:PLAN]...]`; root.
+"""The commands of the README where nothing is installed: `-m bare.run [SUITE[:PLAN]...]`; root.
 
 Each plan has a fresh root (root.py) and steps in it; two plans run at once. A step passes when it
 ends as expected; what it printed is in build/bare/, and shown when it failed.
@@ -240,15 +240,15 @@ def take_step(where: str, step: Step, root: Path, log: Path) -> bool:
 
 
 def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:
-    """Return what `SUITE` or `SUITE:PLAN` asks for."""
+    """Return what `SUITE`, `SUITE:PLAN` or `SUITE:all` asks for."""
     found = []
     for word in words:
         suite, _, name = word.partition(":")
-        every = (*PLANS, *NAMED)
-        plans = every if name == "all" else [plan for plan in every if plan.name == name]
-        plans = plans if name else PLANS
+        every = {plan.name: [plan] for plan in (*PLANS, *NAMED)}
+        every |= {"": [*PLANS], "all": [*PLANS, *NAMED]}
+        plans = every.get(name, [])
         if not plans:
-            names = ", ".join(plan.name for plan in (*PLANS, *NAMED))
+            names = ", ".join(filter(None, every))
             sys.exit(f"bare: no plan {name!r}; there are {names}")
         found += [(suite, plan) for plan in plans]
     return found

@@ -48,8 +48,7 @@ def packages(suite: str) -> Path:
             part = path.with_suffix(".part")
             part.mkdir(parents=True)
             for one in (root / "root/project/build/packages/deb").glob("*.deb"):
-                if "dbgsym" not in one.name:
-                    shutil.copy(one, part)
+                shutil.copy(one, part)
             part.rename(path)
     return path
 
