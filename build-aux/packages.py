@@ -29,7 +29,6 @@ from etrace.render import render, write_whole
 
 TOP = Path(__file__).resolve().parents[1]
 HERE = TOP / "packaging"
-DEBUG = "debug"  # debug information of the Debian packages, apart from what users install
 TEMPLATES = HERE / "templates"
 OS_RELEASE = Path("/etc/os-release")
 PREBUILT = Path("tests/data/xray/bin")
@@ -187,9 +186,6 @@ def make_deb(out: Path, values: dict[str, Any]) -> list[Path]:
     subprocess.run(
         ["dpkg-buildpackage", "-us", "-uc", "-F"], cwd=tree, check=True, env=environment(values)
     )
-    (out / DEBUG).mkdir()
-    for path in out.glob("*-dbgsym_*.deb"):
-        path.rename(out / DEBUG / path.name)
     return sorted(out.glob("*.deb"))
 
 
@@ -268,7 +264,7 @@ def lay_out_common(out: Path, values: dict[str, Any]) -> None:
 
 #: files that an earlier build left: the lines that install packages name none of them
 MADE = {
-    "deb": ("*.deb", "*.dsc", "*.changes", "*.buildinfo", "*.tar.xz", DEBUG),
+    "deb": ("*.deb", "*.dsc", "*.changes", "*.buildinfo", "*.tar.xz"),
     "rpm": ("*.rpm", "*/*.rpm", "*.tar.xz"),
     "arch": ("*.tar.xz",),
     "wheel": ("*.whl", "*.tar.gz", "plain"),

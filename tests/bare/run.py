@@ -111,7 +111,7 @@ PACKAGED = Plan(
         Step("make deb", "cd project && make deb",
              says=(r"etrace-dkms_\S+_all\.deb", rf"to install:\n{re.escape(BY_APT)}\Z")),
         Step("README's line installs them and no kernel",
-             f"{ALWAYS_YES} && cd project && {BY_APT} && {NO_KERNEL}"),
+             f"{ALWAYS_YES} && cd project && {BY_APT} && {NO_KERNEL} && ! dpkg -l | grep dbgsym"),
         Step("a build by the packages' commands", BUILD, PLAIN,
              says=(r"/build/a\.c$", r"/build/a$", r"inputs +1 of 1 confirmed")),
         Step("etrace doctor and the site", "etrace doctor && "

@@ -107,8 +107,7 @@ def test_the_packages_have_the_metadata_of_the_distribution(
 
 
 def test_what_an_earlier_build_made_is_removed(packages: ModuleType, tmp_path: Path) -> None:
-    for name in ("etrace_0.0.9-1_amd64.deb", "debug/etrace-dbgsym_0.0.9-1_amd64.deb", "notes"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in ("etrace_0.0.9-1_amd64.deb", "etrace_0.0.9-1.dsc", "notes"):
         (tmp_path / name).touch()
     packages.clear("deb", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
