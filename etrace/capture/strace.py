@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PROGRAM = "strace"
 #: --seccomp-bpf came with it
 MIN_VERSION = (5, 3)
+#: it tells which process a number in a PID namespace is
+PIDS_VERSION = (5, 9)
 #: longest argument that execve(2) takes (MAX_ARG_STRLEN)
 STRING_BYTES = 131072
 #: `?`: a call that this machine may not have
@@ -62,11 +64,12 @@ def version(path: str) -> tuple[int, ...]:
     return version_of(done.stdout + done.stderr)
 
 
-def arguments(options: Options, log: str) -> list[str]:
-    """Return the options of strace for these capture options."""
+def arguments(options: Options, log: str, found: tuple[int, ...]) -> list[str]:
+    """Return the options of this version of strace for these capture options."""
     calls = CALLS + (MOUNTS if options.mounts else "") + (NAMES if options.thread_names else "")
     words = ["-f", "--seccomp-bpf", "-q", "-ttt", "-y", "-s", str(STRING_BYTES)]
     words += ["-v"] if options.env else []
+    words += ["--pidns-translation"] if found >= PIDS_VERSION else []
     # only SIGCHLD, which ends nothing: a signal that is left out has no `killed by` either
     return [*words, "-e", f"trace={calls}", "-e", "signal=!SIGCHLD", "-o", log]
 
@@ -124,8 +127,9 @@ class StraceBackend:
             return obstacle
         with tempfile.TemporaryDirectory(prefix="etrace-probe-") as directory:
             log = Path(directory) / "log"
+            path = locate()
             done = subprocess.run(
-                [locate(), *arguments(Options("", ""), str(log)), "true"],
+                [path, *arguments(Options("", ""), str(log), version(path)), "true"],
                 capture_output=True,
                 check=False,
             )

@@ -96,7 +96,8 @@ class _Run:
             fifo = os.path.join(directory, "log")
             os.mkfifo(fifo, 0o600)
             reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            argv = [path, *strace.arguments(self._options, fifo), "--", *self._command]
+            words = strace.arguments(self._options, fifo, strace.version(path))
+            argv = [path, *words, "--", *self._command]
             with signals.forwarded(self._hand_on), os.fdopen(reader, "rb", PIPE_BYTES) as log:
                 began = time.monotonic_ns()
                 self._start(argv)

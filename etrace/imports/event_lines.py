@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
+from etrace.errors import EtraceError
 from etrace.spec import model
 
 FIRST_LINE = b"INITCWD=%b\n"
@@ -42,10 +43,13 @@ class _Form:
 class EventLines:
     """Writes a trace to `stream`. Times are in ns; `counts` has the events by tag.
 
-    The caller writes the events of a upid in order of time.
+    The caller writes the events of a upid in order of time. `limit` returns how many bytes the
+    trace may have by now.
     """
 
-    def __init__(self, stream: BinaryIO, directory: bytes) -> None:
+    def __init__(
+        self, stream: BinaryIO, directory: bytes, limit: Callable[[], int] | None = None
+    ) -> None:
         spec = model.load()
         self.part_bytes = spec.limit("part_bytes")
         self.pid_bits = spec.limit("upid_pid_bits")
@@ -53,7 +57,7 @@ class EventLines:
         self.counts: Counter[str] = Counter()
         self.n_bytes = 0
         self._forms = {event.tag: _Form(event) for event in spec.events}
-        self._stream = stream
+        self._stream, self._limit = stream, limit
         self._room = [FIRST_LINE % directory.replace(b"\n", b"\\012")]
         self._size = len(self._room[0])
 
@@ -101,9 +105,14 @@ class EventLines:
                 self._add(b"%b%b\n" % (head, line))
 
     def flush(self) -> None:
-        """Write what is still in memory."""
+        """Write what is still in memory. EtraceError when the trace becomes too large."""
         self._stream.write(b"".join(self._room))
         self.n_bytes += self._size
+        if self._limit is not None and self.n_bytes > (limit := self._limit()):
+            raise EtraceError(
+                f"the trace of this log takes more than {limit / 1e6:.0f} MB, which no build makes",
+                "if you trust the log, raise the limit: --max-unpacked SIZE, for example 8G",
+            )
         self._room, self._size = [], 0
 
     def _add(self, lines: bytes) -> None:

@@ -76,6 +76,11 @@ def most(n_packed: int) -> int:
     return min(max(FREE_BYTES, MAX_RATIO * n_packed), memory // 2)
 
 
+def most_written(n_read: int) -> int:
+    """Return the limit in bytes for what is written to a file from `n_read` bytes of a log."""
+    return min(_allowed[-1], MOST) if _allowed else max(FREE_BYTES, MAX_RATIO * n_read)
+
+
 def _collect(pieces: Iterable[bytes], n_packed: int, name: str, n_wanted: int = MOST) -> bytes:
     limit = most(n_packed)
     out = io.BytesIO()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,7 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 LEAKS = {"ASAN_OPTIONS": "detect_leaks=0", "LSAN_OPTIONS": "detect_leaks=0"}
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent", **LEAKS}
 TEMPORARY = re.compile(rb"/(cc|st)[A-Za-z0-9]{6}\b")
+PROCESS = re.compile(rb"/proc/\d+\b")
 PIPE = re.compile(rb"pipe:\[\d+\]")
 #: docs/capture-strace.md, "Limits": programs of tests/events -> tags of the lines that differ
 LINKS_LOOKED_UP_LATER = {"Symlink", "SR", "SR_end"}
@@ -72,10 +73,12 @@ def etrace(
     return subprocess.run(command, cwd=cwd, env=ENV, capture_output=True, timeout=120, check=False)
 
 
-def captured(backend: str, folder: Path, output: Path, words: list[str]) -> dict[str, list[bytes]]:
+def captured(
+    backend: str, folder: Path, output: Path, words: list[str], command: Sequence[str] = ("make",)
+) -> dict[str, list[bytes]]:
     """Return the lines of each task of a build of tests/data/tiny_build, without random names."""
     shutil.copytree(DATA / "tiny_build", folder)
-    done = etrace(backend, output, ["-q", "--no-usage", *words, "--", "make"], folder)
+    done = etrace(backend, output, ["-q", "--no-usage", *words, "--", *command], folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(b"etrace:") == 0, done.stderr
     shutil.rmtree(folder)
@@ -85,6 +88,7 @@ def captured(backend: str, folder: Path, output: Path, words: list[str]) -> dict
 
 
 def _stable(line: bytes) -> bytes:
+    line = PROCESS.sub(b"/proc/N", line)
     return PIPE.sub(b"pipe:[N]", TEMPORARY.sub(rb"/\1XXXXXX", line))
 
 
@@ -98,6 +102,25 @@ def test_a_build_gives_the_lines_of_ptrace(words: list[str], tmp_path: Path) -> 
     assert len(wanted) > 30
     if diff := trace_lines.difference(wanted, got):
         pytest.fail(diff[:4000], pytrace=False)
+
+
+SANDBOXES = {
+    "unshare": ["unshare", "-Urpfm", "--mount-proc", "sh", "-c", 'cd "$1" && make', "sh"],
+    "bwrap": ["bwrap", "--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "make", "-C"],
+}
+
+
+@pytest.mark.parametrize("sandbox", SANDBOXES)
+def test_a_build_in_a_pid_namespace_gives_the_lines_of_ptrace(sandbox: str, tmp_path: Path) -> None:
+    for tool, package in {"strace": "strace", "gcc": "gcc", "bwrap": "bubblewrap"}.items():
+        need_tool(tool, package)
+    folder = tmp_path.resolve() / "build"
+    command = [*SANDBOXES[sandbox], str(folder)]
+    wanted = captured("ptrace", folder, tmp_path / "ptrace", [], command)
+    got = captured("strace", folder, tmp_path / "strace", [], command)
+    assert len(wanted) > 30
+    diff = trace_lines.difference(wanted, got)
+    assert tags_of(diff) <= BY_CHANCE, diff[:4000]
 
 
 @pytest.fixture(scope="module")
@@ -209,11 +232,13 @@ def test_an_old_strace_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_options_become_calls_to_trace() -> None:
-    plain = " ".join(strace.arguments(Options("t", "s"), "log"))
+    plain = " ".join(strace.arguments(Options("t", "s"), "log", (5, 8)))
+    assert "pidns" not in plain
     assert "mount" not in plain
     assert " -v " not in plain
     everything = Options("t", "s", env=True, mounts=True, thread_names=True)
-    words = strace.arguments(everything, "log")
+    words = strace.arguments(everything, "log", (5, 9))
+    assert "--pidns-translation" in words
     assert "-v" in words
     assert ",mount,?umount,umount2,prctl" in " ".join(words)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import resource
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -62,18 +63,38 @@ def test_names_that_are_no_pid(tmp_path: Path) -> None:
 
 
 def test_working_directories_do_not_grow_without_end(tmp_path: Path) -> None:
-    deeper = '10 1795392547.1 chdir("' + "a" * 4000 + '") = 0\n'
-    log = deeper * 400 + '10 1795392548.1 openat(AT_FDCWD, "x", O_RDONLY) = 3\n'
-    trace, converted = convert(tmp_path, log)
-    assert len(facts(trace)[0]) < 3 << 16
-    assert "384 lines were not understood and left out" in " ".join(converted.remarks)
+    """Beyond PATH_MAX the kernel tells none either; an absolute one is known again."""
+    deeper = '10 1795392547.1 chdir("' + "a" * 200 + '") = 0\n'
+    opens = '10 1795392548.1 openat(AT_FDCWD, "x", O_RDONLY) = 3\n' * 20000
+    back = '10 1795392549.1 chdir("/b") = 0\n10 1795392549.1 open("y", O_RDONLY) = 3\n'
+    trace, converted = convert(tmp_path, deeper * 320 + opens + back)
+    assert facts(trace) == ["1 Open 0 0 3 /b/y /b/y"]
+    left_out = "20,000 calls were left out: relative to a directory that the log does not show"
+    assert left_out in converted.remarks
+
+
+def test_a_log_that_would_fill_the_disk_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log, trace = tmp_path / "log", tmp_path / "trace"
+    deep = '10 1795392547.1 chdir("' + "/a" * 2000 + '") = 0\n'
+    log.write_text(deep + '10 1795392548.1 openat(AT_FDCWD, "x", O_RDONLY) = 3\n' * 20000)
+    words = ["strace", "--cwd=/w", str(log), "-o", str(trace)]
+    assert "takes more than 67 MB, which no build makes\n" in told(capfd, words)
+    assert list(tmp_path.iterdir()) == [log]
+    assert etrace(["import", *words, "--max-unpacked=1G"]) == 0
+    assert trace.stat().st_size > 100 * log.stat().st_size
 
 
 def test_children_of_a_process_with_very_many_descriptors(tmp_path: Path) -> None:
     opens = "".join(f'10 1795392547.1 open("/f", O_RDONLY) = {fd}\n' for fd in range(3, 9000))
-    forks = "".join(f"10 1795392548.1 vfork() = {pid}\n" for pid in range(11, 200))
+    forks = "".join(f"10 1795392548.1 vfork() = {pid}\n" for pid in range(11, 2000))
+    tracemalloc.start()
     _, converted = convert(tmp_path, opens + forks)
-    assert converted.n_processes == 190
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert converted.n_processes == 1990
+    assert most < 200 << 20
 
 
 @pytest.mark.parametrize("n_lost", [1, 4, 8, 30])

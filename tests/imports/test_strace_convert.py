@@ -244,6 +244,77 @@ def test_the_directory_is_the_one_of_y_or_must_be_named(tmp_path: Path) -> None:
         assert "--cwd" in raised.value.hint
 
 
+ATTACHED = timed(
+    '10 execve("/bin/sh", ["sh"], 0x7f /* 3 vars */) = 0',
+    '20 execve("/bin/gcc", ["gcc", "n.c"], 0x7f /* 3 vars */) = 0',
+    '20 openat(AT_FDCWD, "n.c", O_RDONLY) = 3',
+    '20 rename("a", "/b") = 0',
+    '20 openat(AT_FDCWD, "/n.h", O_RDONLY) = 4',
+    '20 execve("./x", ["x"], 0x7f /* 3 vars */) = 0',
+    "20 +++ exited with 0 +++",
+)
+
+
+def test_the_directory_of_a_process_without_parent_is_not_guessed(tmp_path: Path) -> None:
+    trace, converted = convert(tmp_path, ATTACHED)
+    assert facts(trace) == [
+        "1 New_proc /bin/sh /bin/sh /w sh",
+        "2 New_proc /bin/gcc /bin/gcc  gcc n.c",
+        "2 Open 0 0 4 /n.h /n.h",
+        "2 New_proc ./x ./x  x",
+        "2 Exit 0",
+    ]
+    remarks = " ".join(converted.remarks)
+    assert "2 calls were left out: relative to a directory that the log does not show" in remarks
+    assert "2 programs have no working directory: that of a process without parent" in remarks
+    assert "1 process has no parent in the log" in remarks
+
+
+def test_the_directory_of_a_process_without_parent_is_the_one_that_y_shows(tmp_path: Path) -> None:
+    shown = ATTACHED.replace('AT_FDCWD, "n.c", O_RDONLY) = 3', 'AT_FDCWD</d>, "n.c", O_RDONLY) = 3')
+    trace, converted = convert(tmp_path, shown)
+    assert facts(trace)[1:] == [
+        "2 New_proc /bin/gcc /bin/gcc /d gcc n.c",
+        "2 Open 0 0 3 /d/n.c /d/n.c",
+        "2 RenameFrom /d/a",
+        "2 RenameTo /b",
+        "2 Open 0 0 4 /n.h /n.h",
+        "2 New_proc /d/x /d/x /d x",
+        "2 Exit 0",
+    ]
+    assert "left out" not in " ".join(converted.remarks)
+
+
+def test_a_number_in_a_pid_namespace_is_no_process_of_the_log(tmp_path: Path) -> None:
+    """With --pidns-translation strace tells which one it is; without, nobody is made of it."""
+    log = timed(
+        '10 execve("/bin/unshare", ["unshare"], 0x7f /* 3 vars */) = 0',
+        "10 unshare(CLONE_NEWNS|CLONE_NEWPID) = 0",
+        "10 vfork() = 11",
+        '11 chdir("/d") = 0',
+        "11 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7f) = 2",
+        '12 execve("gcc", ["gcc"], 0x7f /* 3 vars */) = 0',
+        "12 +++ exited with 0 +++",
+    )
+    trace, converted = convert(tmp_path, log)
+    assert facts(trace)[1:] == [
+        "1 SchedFork 1.1",
+        "1.1 SysClone 16777233",
+        "2 New_proc gcc gcc  gcc",
+        "2 Exit 0",
+    ]
+    assert converted.n_processes == 3
+    assert "without --pidns-translation?" in converted.remarks[-1]
+    told = log.replace("= 2\n", "= 2 /* 12 in strace's PID NS */\n")
+    trace, converted = convert(tmp_path, told)
+    assert facts(trace)[2:] == [
+        "1.1 SysClone 16777233",
+        "1.1 SchedFork 1.1.1",
+        "1.1.1 New_proc /d/gcc /d/gcc /d gcc",
+        "1.1.1 Exit 0",
+    ]
+
+
 def test_what_is_no_log_is_refused_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(EtraceError, match=r"log:1: no line of strace: expected PID TIME"):
         convert(tmp_path, "int main(void)\n{\n}\n")

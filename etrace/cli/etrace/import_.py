@@ -77,12 +77,15 @@ def _import_strace(args: argparse.Namespace) -> None:
     from etrace.imports.output import name_trace, put_aside, writing
     from etrace.imports.strace.log import import_log
     from etrace.imports.strace.sources import find
+    from etrace.parse import unpacking
 
     trace = name_trace(args.output)
     models = [Path(name) for name in find(args.files) if name != STDIN]
     directory = None if args.cwd is None else os.fsencode(args.cwd.absolute())
-    with writing(trace, models) as stream:
-        converted = import_log(args.files, stream, directory=directory, is_here=args.here)
+    with unpacking.allowing(args.max_unpacked), writing(trace, models) as stream:
+        converted = import_log(
+            args.files, stream, directory=directory, is_here=args.here, most=unpacking.most_written
+        )
         was_there = put_aside(trace, _side_suffixes())
     if not args.quiet:
         _report(converted.out, converted.n_processes, converted.remarks, trace, was_there)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from etrace.imports.event_lines import EventLines
 from etrace.imports.strace import values
 from etrace.imports.strace.lines import Result
-from etrace.imports.strace.paths import MAX_SCRIPTS, Resolver, join
+from etrace.imports.strace.paths import MAX_SCRIPTS, Resolver, UnknownDirectoryError, join
 from etrace.imports.strace.tasks import Task
 from etrace.imports.strace.values import AT_FDCWD, NUMBERS, Descriptor, Text
 
@@ -25,14 +25,14 @@ CLOSE_RANGE_CLOEXEC = NUMBERS[b"CLOSE_RANGE_CLOEXEC"]
 FOLLOW = NUMBERS[b"AT_SYMLINK_FOLLOW"] | NUMBERS[b"AT_EMPTY_PATH"]
 PR_SET_NAME = NUMBERS[b"PR_SET_NAME"]
 COMM_BYTES = 15
-#: relative names may lead deeper than PATH_MAX; configure scripts try it
-MAX_DIRECTORY_BYTES = 1 << 16
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
 MAX_INT = (1 << 31) - 1
 
 #: what a log tells only in part; keys of `Calls.lacks`
 CUT = "string{s} {was|were} cut off by strace; record with -s 131072"
 ADDRESS = "argument{s} {is|are} not shown by strace: the memory could not be read"
+HOMELESS = "program{s} {has|have} no working directory: that of a process without parent is unknown"
+NO_DIRECTORY = "call{s} {was|were} left out: relative to a directory that the log does not show"
 UNRESOLVED = "open{s} {has|have} no path of the file: links are not followed; record with -y"
 
 
@@ -67,6 +67,8 @@ class Calls:
             handler(task, time_ns, values.arguments(text), result, name)
         except IndexError:
             raise BadCallError from None
+        except UnknownDirectoryError:
+            self.lacks[NO_DIRECTORY] += 1
 
     def _table(self) -> dict[bytes, Callable[[Task, int, list[bytes], Result, bytes], None]]:
         return {
@@ -121,9 +123,9 @@ class Calls:
         fd = self._fd(word)
         if fd.number == AT_FDCWD:
             if fd.path is not None and fd.path.startswith(b"/"):
-                task.directory.path = fd.path
+                task.directory.enter(fd.path)
             return task.directory.path
-        return fd.path or task.descriptors.paths.get(fd.number) or task.directory.path
+        return fd.path or task.descriptors.paths.get(fd.number) or b""
 
     def _meant(self, task: Task, path: bytes) -> bytes:
         """Return what a path below /proc or /dev/fd stands for in a task, if that is known."""
@@ -159,19 +161,28 @@ class Calls:
         if result.value != 0:
             return
         given = self._text(args[0])
-        path = join(directory, given) if given else directory  # execveat with AT_EMPTY_PATH
         argv = self._list(args[1])
-        program = self.resolver.entry(self._meant(task, path))
+        program = self._program(task, directory, given)
         interpreter, argv = self._interpreted(task, name_given or given, program, argv)
         self._close_on_exec(task, time_ns)
         task.program = interpreter
         cwd = task.directory.path
+        if not cwd:
+            self.lacks[HOMELESS] += 1
         self.out.execution(task.upid, time_ns, (interpreter, program, cwd), argv)
         if files := sum(len(word) > 1 and word.startswith(b"@") for word in argv[1:]):
             self.responses[argv[0]] += files
         if len(args) > 2 and args[2][:1] == b"[":
             for variable in self._list(args[2]):
                 self.environment.setdefault(variable, {})[task.upid] = None
+
+    def _program(self, task: Task, directory: bytes, given: bytes) -> bytes:
+        """Return the path of a program; as it was given, when its directory is not known."""
+        try:
+            path = join(directory, given) if given else directory  # execveat with AT_EMPTY_PATH
+        except UnknownDirectoryError:
+            return given
+        return self.resolver.entry(self._meant(task, path)) if path else given
 
     def _list(self, word: bytes) -> list[bytes]:
         found = values.strings(word)
@@ -196,7 +207,7 @@ class Calls:
                 break
             argv = [*words, at, *argv[1:]]
             at = words[0]
-            found = self.resolver.entry(join(task.directory.path, at))
+            found = self._program(task, task.directory.path, at)
         return found, argv
 
     def _close_on_exec(self, task: Task, time_ns: int) -> None:
@@ -219,16 +230,18 @@ class Calls:
     ) -> None:  # fmt: skip
         if result.value is None or result.value < 0 or given is None:
             return
-        original = join(at, given.value)
         path = values.opened_path(result.path) if result.path else None
+        task.descriptors.open(result.value, path, cloexec=bool(flags & O_CLOEXEC))
+        if path is not None and (given.is_cut or not (at or given.value.startswith(b"/"))):
+            original = path
+        else:
+            original = join(at, given.value)
         if path is None:
             self.lacks[UNRESOLVED] += 1
             path = self.resolver.file(self._meant(task, original))
-        elif given.is_cut:
-            original = path
+            task.descriptors.open(result.value, path, cloexec=bool(flags & O_CLOEXEC))
         numbers = (flags & U32, mode & U32, result.value)
         self.out.put(task.upid, time_ns, "Open", numbers, (path, original))
-        task.descriptors.open(result.value, path, cloexec=bool(flags & O_CLOEXEC))
 
     def _open(
         self, task: Task, time_ns: int, args: list[bytes], result: Result, _name: bytes
@@ -419,16 +432,15 @@ class Calls:
         self, task: Task, _time: int, args: list[bytes], result: Result, _name: bytes
     ) -> None:
         if result.value == 0:
-            path = self.resolver.file(join(task.directory.path, self._text(args[0])))
-            if len(path) > MAX_DIRECTORY_BYTES:
-                raise BadCallError
-            task.directory.path = path
+            given = self._text(args[0])
+            if task.directory.path or given.startswith(b"/"):
+                task.directory.enter(self.resolver.file(join(task.directory.path, given)))
 
     def _fchdir(
         self, task: Task, _time: int, args: list[bytes], result: Result, _name: bytes
     ) -> None:
         if result.value == 0:
-            task.directory.path = self._at(task, args[0])
+            task.directory.enter(self._at(task, args[0]))
 
     def _mount(
         self, task: Task, time_ns: int, args: list[bytes], result: Result, _name: bytes

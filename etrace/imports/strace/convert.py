@@ -18,13 +18,19 @@ from etrace.figures import agree
 from etrace.imports.event_lines import EventLines
 from etrace.imports.strace import values
 from etrace.imports.strace.calls import MAX_INT, U64, BadCallError, Calls
-from etrace.imports.strace.lines import Kind, Line, Result
+from etrace.imports.strace.lines import ENDS, Kind, Line, Result
 from etrace.imports.strace.paths import Lexical, Resolver
-from etrace.imports.strace.sources import Reading, Stamped
+from etrace.imports.strace.sources import Reading, Stamped, shown_directory
 from etrace.imports.strace.tasks import FORKS, Task, Tasks
 
 #: calls that take effect when they begin
 EARLY = frozenset((b"close", b"close_range", *FORKS))
+#: calls by which a process, or its children, come into a PID namespace
+NAMESPACES = frozenset((b"unshare", b"setns"))
+#: calls after which a working directory that is shown is not the one before, or is inherited
+MOVES = frozenset((b"chdir", b"fchdir", *FORKS))
+#: lines of a process without parent that wait for one that shows its working directory
+MAX_HELD = 64
 #: calls by what they tell, for the remark about those that a log lacks
 FAMILIES = {
     "programs": (b"execve", b"execveat"),
@@ -66,6 +72,7 @@ class Converter:
     `is_own`: strace was asked for all calls, so those that the log lacks were not made.
     `tells_responses`: a remark counts the response files whose contents are not saved.
     `tells_usage`: a remark says that of its own run strace does not tell what processes used.
+    `limit` returns how large the trace may be by now.
     """
 
     def __init__(
@@ -79,17 +86,20 @@ class Converter:
         is_own: bool = False,
         tells_responses: bool = True,
         tells_usage: bool = True,
+        limit: Callable[[], int] | None = None,
     ) -> None:
-        self.out = EventLines(stream, directory)
+        self.out = EventLines(stream, directory, limit)
         self.reading = reading or Reading()
-        self.tasks = Tasks(directory, self.out.pid_bits)
+        self.tasks = Tasks(self.out.pid_bits)
         self.calls = Calls(self.out, resolver or Lexical())
         self.n_processes = 0
         self.last_ns = 0
         self.first_pid = 0
         self._signals = {name.encode(): n for name, n in values.signals().items()}
         self._anonymous: Task | None = None
+        self._directory = directory
         self._waiting: dict[int, list[Stamped]] = {}
+        self._held: dict[int, list[Stamped]] = {}
         self._n_forking = 0
         self._on_fork, self._is_own = on_fork, is_own
         self._tells_responses, self._tells_usage = tells_responses, tells_usage
@@ -116,6 +126,9 @@ class Converter:
         while self._waiting:
             self._release()
             self._drain()
+        for pid in list(self._held):
+            self._place(pid, b"")
+        self._drain()
         for task in list(self.tasks.live.values()):
             if task.status is not None:
                 self.out.put(task.upid, task.last_ns, "Exit", (task.status,))
@@ -145,18 +158,36 @@ class Converter:
             return task
         if self._is_anonymous(line):
             return self._name(line.pid)
-        if self._n_forking or line.pid in self._waiting:
+        if line.pid in self._held:
+            self._hold(stamped)
+        elif self._n_forking or line.pid in self._waiting:
             self._waiting.setdefault(line.pid, []).append(stamped)
-            return None
-        if line.kind in (Kind.CALL, Kind.BEGUN, Kind.RESUMED):
-            return self._root(line.pid)
+        elif line.kind not in ENDS:
+            if not self.n_processes:
+                return self._root(line.pid, self._directory)
+            self._held[line.pid] = []
+            self._hold(stamped)
         return None
 
-    def _root(self, pid: int) -> Task:
+    def _hold(self, stamped: Stamped) -> None:
+        """Keep a line of a process without parent until one shows its working directory."""
+        line, held = stamped.line, self._held[stamped.line.pid]
+        held.append(stamped)
+        directory = shown_directory(line)
+        if directory or line.kind in ENDS or line.name in MOVES or len(held) == MAX_HELD:
+            self._place(line.pid, directory or b"")
+
+    def _place(self, pid: int, directory: bytes) -> None:
+        held = self._held.pop(pid)
+        if any(each.line.kind in (Kind.CALL, Kind.BEGUN) for each in held):
+            self._root(pid, directory)
+            self._ready.extendleft(reversed(held))
+
+    def _root(self, pid: int, directory: bytes) -> Task:
         self.n_processes += 1
         self.first_pid = self.first_pid or pid
         self._orphans += self.n_processes > 1
-        return self.tasks.root(pid)
+        return self.tasks.root(pid, directory)
 
     def _nameless(self, line: Line) -> Task | None:
         """Return the task of a line without pid: strace on a terminal names no single process."""
@@ -166,7 +197,8 @@ class Converter:
             return sole
         if self.tasks.live or line.kind not in (Kind.CALL, Kind.BEGUN):
             return None
-        self._anonymous = self._root(0)
+        directory = b"" if self.n_processes else self._directory
+        self._anonymous = self._root(0, directory)
         return self._anonymous
 
     def _is_anonymous(self, line: Line) -> bool:
@@ -239,7 +271,9 @@ class Converter:
             self.reading.spoil(where)
             return
         try:
-            if name in FORKS:
+            if name in NAMESPACES:
+                task.sends_inside |= result.value == 0 and b"CLONE_NEWPID" in text
+            elif name in FORKS:
                 self._fork(task, name, text, result, time_ns)
             else:
                 self.calls.handle(task, time_ns, name, text, result)
@@ -257,21 +291,23 @@ class Converter:
                 self.out.put(task.upid, time_ns, "SysCloneFailed")
         if result.value <= 0 or result.value > MAX_INT:
             return
+        if task.is_inside and not result.is_outer:
+            return  # the number is another one outside; the child is one of the orphans
         child = self.tasks.fork(task, result.value, flags or 0)
         child.last_ns = time_ns
         self.n_processes += 1
         self.out.put(task.upid, time_ns, "SchedFork", (child.upid,))
         if self._on_fork is not None:
             self._on_fork(child.pid)
-        self._ready.extend(self._waiting.pop(child.pid, ()))
+        for waiting in (self._held, self._waiting):
+            self._ready.extend(waiting.pop(child.pid, ()))
 
     def _release(self) -> None:
         """Take the lines of processes whose parent is not known."""
         waiting, self._waiting = self._waiting, {}
         for pid, lines in waiting.items():
-            if any(each.line.kind in (Kind.CALL, Kind.BEGUN) for each in lines):
-                self._root(pid)
-                self._ready.extend(lines)
+            self._held[pid] = []
+            self._ready.extend(lines)
 
     def _supersede(self, leader: Task, pid: int, time_ns: int, where: str) -> None:
         thread = self.tasks.live.get(pid)
@@ -321,7 +357,10 @@ class Converter:
             text = "response file{s} {was|were} not saved (@FILE of compilers): strace cannot"
             yield agree(n, text)
         if self._orphans:
-            text = "process{es} {has|have} no parent in the log (was it recorded without -f?)"
+            text = (
+                "process{es} {has|have} no parent in the log (recorded without -f, or in a PID "
+                "namespace without --pidns-translation?)"
+            )
             yield agree(self._orphans, text)
         if self.reading.n_bad:
             text = "line{s} {was|were} not understood and left out"

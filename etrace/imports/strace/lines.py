@@ -22,7 +22,7 @@ DAY_NS = 86400 * NS
 CALLS = frozenset(
     b"""execve execveat open openat openat2 creat close close_range pipe pipe2 dup dup2 dup3 fcntl
     fcntl64 ioctl rename renameat renameat2 link linkat symlink symlinkat chdir fchdir clone clone2
-    clone3 fork vfork exit exit_group mount umount umount2 prctl""".split()
+    clone3 fork vfork exit exit_group mount umount umount2 prctl unshare setns""".split()
 )
 #: an angle: the path or kind of a descriptor; sockets have `->` in it, devices `<char 1:3>`
 ANGLE = rb"<(?:[A-Z]\w*+:\[(?:[^\]]|\](?!>)){0,300}+\]|(?:[^<>]|<[^<>]*+>)*+)>"
@@ -70,13 +70,21 @@ class Kind(Enum):
     NOTHING = "nothing"  #: a line of strace that says nothing about a call: a signal, a note
 
 
+#: lines after which a process says no more
+ENDS = frozenset((Kind.EXITED, Kind.KILLED, Kind.SUPERSEDED))
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call returned: `value` is None for `?`; `path` as `-y` shows it, undecoded."""
+    """What a call returned: `value` is None for `?`; `path` as `-y` shows it, undecoded.
+
+    `is_outer`: strace told which process of its own PID namespace the value is.
+    """
 
     value: int | None
     path: bytes = b""
     error: bytes = b""
+    is_outer: bool = False
 
 
 @dataclass(slots=True)
@@ -207,4 +215,4 @@ def _result(found: re.Match[bytes]) -> Result:
     if value == b"?":
         return Result(None, error=found["error"] or b"")
     base = 16 if value.startswith(b"0x") else 10
-    return Result(int(value, base), path, found["error"] or b"")
+    return Result(int(value, base), path, found["error"] or b"", bool(found["outer"]))

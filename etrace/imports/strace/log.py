@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from etrace.errors import EtraceError
@@ -26,22 +26,29 @@ __all__ = ["import_log"]
 
 
 def import_log(
-    names: Sequence[str], stream: BinaryIO, *, directory: bytes | None = None, is_here: bool = False
+    names: Sequence[str],
+    stream: BinaryIO,
+    *,
+    directory: bytes | None = None,
+    is_here: bool = False,
+    most: Callable[[int], int] | None = None,
 ) -> Converted:
     """Write the trace of a log: one file, or those of `strace -ff`. EtraceError, OSError.
 
     `directory` is where strace was started; without it -y must show it. With `is_here` links are
-    looked up in this machine's file system.
+    looked up in this machine's file system. `most` returns how many bytes may be written for those
+    that were read.
     """
     files = find(names)
     reading = Reading()
     resolver = Here() if is_here else Lexical()
+    limit = None if most is None else lambda: most(reading.n_bytes)
     if len(files) > 1:
-        return _import_files(files, stream, directory, resolver, reading)
+        return _import_files(files, stream, directory, resolver, reading, limit)
     (name,) = files
     with open_log(name, HEAD_BYTES) as log:
         begin = directory or _required(first_directory(_head(log)), name)
-        converter = Converter(stream, begin, resolver=resolver, reading=reading)
+        converter = Converter(stream, begin, resolver=resolver, reading=reading, limit=limit)
         converter.feed(Log(name, log, 0, Clock(0, reading.lacks)).lines(reading))
         return converter.finish()
 
@@ -52,6 +59,7 @@ def _import_files(
     directory: bytes | None,
     resolver: Resolver,
     reading: Reading,
+    limit: Callable[[], int] | None,
 ) -> Converted:
     """Write the trace of the files of -ff."""
     allow_files(len(files))
@@ -59,7 +67,9 @@ def _import_files(
     begin = directory or _required(next((each for each in found if each), None), files[0])
     logs = [Log(name, None, pid_of(name), Clock(0, reading.lacks)) for name in files]
     merge = Merge(logs, reading)
-    converter = Converter(stream, begin, resolver=resolver, reading=reading, on_fork=merge.begin)
+    converter = Converter(
+        stream, begin, resolver=resolver, reading=reading, on_fork=merge.begin, limit=limit
+    )
     converter.feed(merge)
     return converter.finish()
 

@@ -33,13 +33,23 @@ class Resolver(Protocol):
         """Return the words of a script's `#!` line, none when it is not known to be a script."""
 
 
+class UnknownDirectoryError(Exception):
+    """A relative path in a directory that is not known."""
+
+
 def join(directory: bytes, path: bytes) -> bytes:
-    """Return a path as given, made absolute."""
-    return path if path.startswith(b"/") else b"%b/%b" % (directory, path)
+    """Return a path as given, made absolute. UnknownDirectoryError."""
+    if path.startswith(b"/"):
+        return path
+    if not directory:
+        raise UnknownDirectoryError
+    return b"%b/%b" % (directory, path)
 
 
 def tidy(path: bytes) -> bytes:
     """Return an absolute path without `.`, `..` and doubled slashes."""
+    if b"/." not in path and b"//" not in path and path.startswith(b"/"):
+        return path.rstrip(b"/") or b"/"  # as nearly all are
     return b"/" + os.path.normpath(path).lstrip(b"/")
 
 

@@ -37,6 +37,7 @@ class Reading:
     announced: set[int] = field(default_factory=set)
     lacks: set[str] = field(default_factory=set)
     n_lines: int = 0
+    n_bytes: int = 0
     n_bad: int = 0
     bad: str = ""
 
@@ -88,6 +89,7 @@ class Log:
         before: list[bytes] = []
         n_before = 0
         for number, raw in enumerate(lines_of(self.name, stream), 1):
+            reading.n_bytes += len(raw)
             text = raw.removesuffix(b"\n")
             if text.endswith(b" attached") and (found := _ATTACHED.fullmatch(text)):
                 if (pid := int(found[2])) <= PID_MAX:
@@ -153,6 +155,14 @@ def first_directory(head: bytes) -> bytes | None:
     changed = _CHDIR.search(head)
     found = _FDCWD.search(head, 0, changed.start() if changed else len(head))
     return unescape(found[1]) if found else None
+
+
+def shown_directory(line: Line) -> bytes | None:
+    """Return the working directory that -y shows in a call of one line."""
+    from etrace.imports.strace.values import unescape  # noqa: PLC0415  a cycle otherwise
+
+    found = _FDCWD.match(line.arguments)
+    return unescape(found[1]) if found and found[1].startswith(b"/") else None
 
 
 def children(names: Iterable[str]) -> set[int]:

@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 
 from etrace.imports.strace.lines import Line
 
-CLONE_FS, CLONE_FILES = 0x200, 0x400
+CLONE_FS, CLONE_FILES, CLONE_NEWPID = 0x200, 0x400, 0x20000000
 #: descriptors of a process that are followed; a forged log may fork with very many
 MAX_DESCRIPTORS = 4096
+#: of all processes, that were copied by forks; a child beyond that begins without
+MAX_COPIED = 1 << 20
+#: of a path; beyond it the kernel does not tell a working directory either (getcwd(2))
+PATH_MAX = 4096
 FORKS = frozenset((b"fork", b"vfork", b"clone", b"clone2", b"clone3"))
 
 
@@ -22,16 +26,18 @@ class Descriptors:
 
     paths: dict[int, bytes | None] = field(default_factory=dict)
     cloexec: set[int] = field(default_factory=set)
+    n_copied: int = 0
 
     def copy(self) -> Descriptors:
         """Return what a fork gives the child."""
-        return Descriptors(dict(self.paths), set(self.cloexec))
+        n_copied = len(self.paths) + len(self.cloexec)
+        return Descriptors(dict(self.paths), set(self.cloexec), n_copied)
 
     def open(self, fd: int, path: bytes | None, *, cloexec: bool) -> None:
         """Add a descriptor."""
         if len(self.paths) >= MAX_DESCRIPTORS and fd not in self.paths:
             return
-        self.paths[fd] = path
+        self.paths[fd] = path if path is None or len(path) <= PATH_MAX else None
         self.mark(fd, cloexec)
 
     def mark(self, fd: int, cloexec: bool) -> None:
@@ -47,9 +53,13 @@ class Descriptors:
 
 @dataclass(slots=True)
 class Directory:
-    """A working directory, which threads share."""
+    """A working directory, which threads share; empty when it is not known."""
 
     path: bytes
+
+    def enter(self, path: bytes) -> None:
+        """Change it. One that is longer than PATH_MAX is not known, as in the kernel."""
+        self.path = path if len(path) <= PATH_MAX else b""
 
 
 @dataclass(slots=True)
@@ -57,6 +67,8 @@ class Task:
     """A process or thread.
 
     `begun` is its unfinished call, `program` what it executed (PI), `status` that of exit_group.
+    `is_inside`: it is in a PID namespace and gets other numbers than strace; `sends_inside`: its
+    children are.
     """
 
     upid: int
@@ -68,21 +80,24 @@ class Task:
     program: bytes = b""
     last_ns: int = 0
     is_over: bool = False
+    is_inside: bool = False
+    sends_inside: bool = False
 
     def child(self, upid: int, pid: int, flags: int) -> Task:
         """Return the child that a call with these flags makes."""
         directory = self.directory if flags & CLONE_FS else Directory(self.directory.path)
         descriptors = self.descriptors if flags & CLONE_FILES else self.descriptors.copy()
-        return Task(upid, pid, directory, descriptors, program=self.program)
+        inside = self.is_inside or self.sends_inside or bool(flags & CLONE_NEWPID)
+        return Task(upid, pid, directory, descriptors, program=self.program, is_inside=inside)
 
 
 class Tasks:
     """The tasks of a log by pid. A pid that ended may come again."""
 
-    def __init__(self, directory: bytes, pid_bits: int) -> None:
+    def __init__(self, pid_bits: int) -> None:
         self._pid_bits = pid_bits
         self._n_tasks = 0
-        self._root_directory = directory
+        self._n_copied = 0
         self.live: dict[int, Task] = {}
 
     def upid(self, pid: int) -> int:
@@ -90,14 +105,19 @@ class Tasks:
         self._n_tasks += 1
         return (self._n_tasks << self._pid_bits) | (pid & ((1 << self._pid_bits) - 1))
 
-    def root(self, pid: int) -> Task:
+    def root(self, pid: int, directory: bytes) -> Task:
         """Add a task whose parent is not in the log."""
-        directory = Directory(self._root_directory)
-        return self._add(Task(self.upid(pid), pid, directory, Descriptors()))
+        return self._add(Task(self.upid(pid), pid, Directory(directory), Descriptors()))
 
     def fork(self, parent: Task, pid: int, flags: int) -> Task:
         """Add the child of a task."""
-        return self._add(parent.child(self.upid(pid), pid, flags))
+        child = parent.child(self.upid(pid), pid, flags)
+        if child.descriptors is not parent.descriptors:
+            self._n_copied += child.descriptors.n_copied
+            if self._n_copied > MAX_COPIED:
+                self._n_copied -= child.descriptors.n_copied
+                child.descriptors = Descriptors()
+        return self._add(child)
 
     def rename(self, task: Task, pid: int) -> None:
         """Give a task another pid: its first known one, or that of the leader in whose place it is.
@@ -112,6 +132,8 @@ class Tasks:
     def end(self, task: Task) -> None:
         """Remove a task that ended."""
         task.is_over = True
+        self._n_copied -= task.descriptors.n_copied
+        task.descriptors = Descriptors()
         if self.live.get(task.pid) is task:
             del self.live[task.pid]
 
