@@ -59,10 +59,13 @@ struct ring_header {
 #define RING_VARIABLE "ETRACE_PRELOAD"
 #define RING_VALUE_MAX (PRELOAD_MAX + 64)
 
+/* The abstract name of the collector's socket is that of the shared memory. */
+#define RING_SOCKET_MAX 64
+
 enum ring_kind {
 	RING_BORN = 1, /* parent */
 	RING_FORK, /* child */
-	RING_INTENT, /* n_args; path, cwd, arguments: a program is about to be executed */
+	RING_INTENT, /* n_args, is_spawned, has_no_library; path, cwd, arguments: a program is about to be executed */
 	RING_EXEC_FAILED,
 	RING_STARTED, /* n_args, n_env, n_objects, parent; execfn, program, cwd, open, lists */
 	RING_OPEN, /* flags, mode, fd; resolved, name, directory */
@@ -81,6 +84,8 @@ enum ring_kind {
 	RING_CONFINED, /* the process restricted its own system calls */
 	RING_OBJECTS, /* n; objects that the dynamic linker opened since */
 	RING_RESPONSE, /* 0; path, content: a response file; or how many were missed */
+	RING_LEFT, /* a child began in another PID namespace: nothing follows of it */
+	RING_OUTSIDE, /* path; a program without the shared memory: the collector's own record */
 	N_RING_KINDS,
 };
 

@@ -58,7 +58,9 @@ class TracedFiles:
             row = self.path_row(form)
             if row >= 0:
                 return self._image.path_string(row)
-        directory, _, name = normal.rpartition(b"/")
+        directory, slash, name = normal.rpartition(b"/")
+        if not slash:  # in a working directory that is not known
+            return normal
         return join(self.resolve_directory(directory or b"/"), name)
 
     def resolve_directory(self, path: bytes) -> bytes:

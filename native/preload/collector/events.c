@@ -14,9 +14,11 @@
 #include "names.h"
 #include "texts.h"
 #include "tracer.h"
+#include "unseen.h"
 
 static u64 n_unknown_ends;
 static u64 n_confined;
+static u64 n_left;
 
 u64 events_unknown_ends(void)
 {
@@ -28,6 +30,11 @@ u64 events_confined(void)
 	return n_confined;
 }
 
+u64 events_left(void)
+{
+	return n_left;
+}
+
 /* ---- processes ---- */
 
 static void put_exit(struct process *process, u64 now, s64 status)
@@ -37,8 +44,11 @@ static void put_exit(struct process *process, u64 now, s64 status)
 	process_end(process);
 }
 
+/* Of a program that ends without libc nothing is told but its start: Go is one. */
 static void put_wait_status(struct process *process, u64 now, int status)
 {
+	if (process->untold && WIFEXITED(status))
+		unseen_add_silent(process->untold);
 	put_exit(process, now,
 		 WIFSIGNALED(status) ? ETRACE_SIGNAL_STATUS_BASE + WTERMSIG(status)
 				     : WEXITSTATUS(status));
@@ -255,6 +265,23 @@ static void put_cwd(struct process *process, const struct event *event)
 	process_set_cwd(process, cwd.text, cwd.len);
 }
 
+/* One that was about to execute it says so when it settles. */
+static void put_outside(const struct event *event)
+{
+	struct process *process = living((pid_t)event->head.pid);
+	struct strings strings = strings_of(event);
+	struct etrace_text path = strings_next(&strings);
+
+	if (!process || !process->intent)
+		unseen_add_outside(&path);
+}
+
+static bool tells_nothing(enum ring_kind kind)
+{
+	return kind == RING_STARTED || kind == RING_OBJECTS || kind == RING_RESPONSE ||
+	       kind == RING_CHILD_END;
+}
+
 static void put_of_process(struct process *process, struct event *event)
 {
 	bool flags = event->head.args[1] == FORM_WITH_FLAGS;
@@ -311,6 +338,9 @@ static void put_of_process(struct process *process, struct event *event)
 	case RING_CONFINED:
 		n_confined++;
 		break;
+	case RING_LEFT:
+		n_left++;
+		break;
 	}
 }
 
@@ -320,7 +350,14 @@ void events_put(struct event *event)
 
 	if (event->head.kind == RING_BORN)
 		begin_child(event, (pid_t)event->head.pid, event->head.args[0]);
+	if (event->head.kind == RING_OUTSIDE) {
+		put_outside(event);
+		free(event);
+		return;
+	}
 	process = process_of(event);
+	if (process && !tells_nothing(event->head.kind))
+		process_hear(process);
 	if (process && event->head.kind == RING_FORK)
 		begin_child(event, event->head.args[0], (pid_t)event->head.pid);
 	if (process && event->head.kind == RING_INTENT) {

@@ -16,8 +16,12 @@ void events_settle(void);
 /* The parent of a process while it is there, else 0. */
 pid_t events_ask_parent(pid_t pid);
 
-/* Processes that ended and of which nobody learned how; that restricted their own calls. */
+/*
+ * Processes that ended and of which nobody learned how; that restricted their own calls; that began in
+ * another PID namespace.
+ */
 u64 events_unknown_ends(void);
 u64 events_confined(void);
+u64 events_left(void);
 
 #endif /* ETRACE_PRELOAD_EVENTS_H */

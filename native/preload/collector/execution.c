@@ -199,6 +199,8 @@ void execution_put_start(struct process *process, struct event *event)
 	if (options.environment)
 		environment_add(process->upid, list, n);
 	put_objects(process, now, &strings, event->head.args[2], lowest_free(&open));
+	process_hear(process);
+	process->untold = strndup(interpreter.text, interpreter.len);
 }
 
 /* A compiler tells what it was told by `@FILE`. What makes no sense was forged, and is missed. */
@@ -264,11 +266,12 @@ void execution_settle(struct process *process)
 	if (!event)
 		return;
 	process->intent = NULL;
+	process_hear(process);
 	strings = strings_of(event);
 	path = strings_next(&strings);
 	cwd = strings_next(&strings);
 	list = take_list(&strings, event->head.args[0], &n);
-	unseen_add(&path, &interpreter);
+	unseen_add(&path, event->head.args[2], &interpreter);
 	process_set_cwd(process, cwd.text, cwd.len);
 	data[0] = name_text(&interpreter);
 	data[1] = path;

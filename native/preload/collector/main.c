@@ -6,7 +6,7 @@
  *
  *   main       options, and the course of a capture
  *   supervise  the build as child processes
- *   library    which library; ring_file: the memory that it writes to
+ *   library    which library; ring_file: the memory that it writes to; outside: who cannot
  *   order      records in the order of time
  *   events     from a record to event lines; execution: programs; process: what is known of each
  *   unseen     programs without the library
@@ -30,6 +30,7 @@
 #include "event/environment.h"
 #include "library.h"
 #include "output/output.h"
+#include "outside.h"
 #include "report.h"
 #include "response/saved.h"
 #include "ring_file.h"
@@ -178,7 +179,9 @@ static int final_status(void)
 	int status = supervise_status();
 	bool succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 
-	return trace_error() && succeeded ? STATUS_ETRACE_FAILED << 8 : status;
+	if ((trace_error() || ring_lost() || report_untraced()) && succeeded)
+		return STATUS_ETRACE_FAILED << 8;
+	return status;
 }
 
 static void finish(void)
@@ -207,6 +210,7 @@ int main(int argc, char **argv)
 	put_first_line();
 	ring_create(library_name(), (options.environment ? RING_WANTS_ENVIRONMENT : 0) |
 					    (options.responses_path ? RING_WANTS_RESPONSES : 0));
+	outside_open(ring_variable());
 	report_start();
 	failure = supervise_start();
 	if (failure) {

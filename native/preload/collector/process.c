@@ -86,8 +86,15 @@ void process_set_cwd(struct process *process, const char *text, size_t len)
 	process->cwd[len] = '\0';
 }
 
+void process_hear(struct process *process)
+{
+	free(process->untold);
+	process->untold = NULL;
+}
+
 void process_end(struct process *process)
 {
+	process_hear(process);
 	process->has_ended = true;
 	fd_table_drop(process->fds);
 	process->fds = NULL;

@@ -20,6 +20,7 @@ struct process {
 	u32 cpu;
 	char *cwd;
 	struct fd_table *fds;
+	char *untold; /* the program was loaded and has told nothing since: its path */
 	struct event *intent; /* a program is about to be executed; what tells whether it was may follow */
 };
 
@@ -30,6 +31,9 @@ struct process *process_find(pid_t pid);
 struct process *process_begin(pid_t pid, struct process *parent, u64 time_ns);
 
 void process_set_cwd(struct process *process, const char *text, size_t len);
+
+/* What it does is told. */
+void process_hear(struct process *process);
 
 /* Its end; its number may come again. */
 void process_end(struct process *process);

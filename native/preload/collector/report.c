@@ -85,6 +85,10 @@ static void collect_warnings(void)
 		   "lost: the shared memory was full for too long");
 	warn_count(ring_damaged(), "part", "parts",
 		   "of the shared memory could not be understood: a program has written to it");
+	if (!unseen_untraced() && events_left())
+		report_warn("%llu %s in another PID namespace: what happens there is not in "
+			    "the trace", (unsigned long long)events_left(),
+			    events_left() == 1 ? "process began" : "processes began");
 	warn_count(events_confined(), "process", "processes",
 		   "restricted its own system calls: what it did from there on is not in the trace");
 	warn_count(events_unknown_ends(), "process", "processes",
@@ -113,6 +117,11 @@ static void put_json_string(FILE *file, const char *text)
 	putc('"', file);
 }
 
+u64 report_untraced(void)
+{
+	return unseen_untraced() ? unseen_untraced() : events_left();
+}
+
 static void put_counters(FILE *file)
 {
 	const struct {
@@ -130,6 +139,7 @@ static void put_counters(FILE *file)
 		{ "unread_strings", counters.unread_strings },
 		{ "orphans", counters.orphans },
 		{ "unseen_executions", unseen_count() },
+		{ "untraced", report_untraced() },
 		{ "unknown_ends", events_unknown_ends() },
 		{ "confined", events_confined() },
 		{ "response_files", counters.response_files },
@@ -192,6 +202,7 @@ static void write_stats(bool is_interrupted, int wait_status)
 void report_end(bool is_interrupted, int wait_status)
 {
 	collect_warnings();
+	counters.untraced = report_untraced();
 	if (options.stats_path && output_is_published())
 		write_stats(is_interrupted, wait_status);
 }

@@ -25,6 +25,7 @@
 #include "names.h"
 #include "order.h"
 #include "output/output.h"
+#include "outside.h"
 #include "report.h"
 #include "ring_file.h"
 #include "signals.h"
@@ -346,6 +347,7 @@ static void on_tick(void)
 	u64 now = monotonic_ns();
 
 	ring_drain(order_add);
+	outside_take(order_add);
 	put_until(now - SETTLED_NS);
 	if (kill_asked)
 		process_for_each(kill_one);
@@ -366,6 +368,7 @@ static void name_survivors(void);
 void supervise_run(void)
 {
 	struct timespec tick = { 0, TICK_NS };
+	struct pollfd outside = { .fd = outside_fd(), .events = POLLIN };
 	sigset_t child, none;
 	u64 end = 0;
 
@@ -381,11 +384,12 @@ void supervise_run(void)
 		if (end && !options.wait_all && now - end > GRACE_NS)
 			break;
 		on_tick();
-		ppoll(NULL, 0, &tick, &none);
+		ppoll(&outside, 1, &tick, &none);
 	}
 	ring_drain(order_add);
 	ring_close();
 	ring_drain(order_add);
+	outside_take(order_add);
 	put_until(UINT64_MAX);
 	name_survivors();
 	events_settle();
@@ -419,7 +423,7 @@ static void name_survivor(struct process *process)
 	FILE *file;
 	int len;
 
-	if (kill(process->pid, 0) < 0)
+	if (!is_of_build(process->pid))
 		return;
 	survivors.n++;
 	snprintf(name, sizeof(name), "/proc/%d/comm", process->pid);

@@ -2,7 +2,8 @@
 /*
  * Why a program did not load the library, from its file: a static program has no dynamic linker, the
  * linker of a set-user-ID program takes no library from the environment, and a library fits one
- * machine only. The file is read when all is over, and may be another one by then.
+ * machine only. A program that makes its own system calls tells nothing, and one in another namespace
+ * only that it is there; what they start is not known. The file is read when all is over, and may be another one by then.
  */
 #include "unseen.h"
 
@@ -22,7 +23,16 @@
 #define SHOWN_BYTES 300
 #define HEAD_BYTES 4096
 
-enum reason { REASON_STATIC, REASON_PRIVILEGED, REASON_OTHER_SIZE, REASON_UNKNOWN, N_REASONS };
+enum reason {
+	REASON_STATIC,
+	REASON_PRIVILEGED,
+	REASON_OTHER_SIZE,
+	REASON_UNKNOWN,
+	REASON_UNREADABLE, /* this and the next two also hide what they start */
+	REASON_SILENT,
+	REASON_OUTSIDE,
+	N_REASONS,
+};
 
 static struct {
 	u64 n;
@@ -130,14 +140,28 @@ static void add_name(enum reason reason, const struct etrace_text *path)
 		sprintf(names + len, "%s%s", len ? ", " : "", name);
 }
 
-void unseen_add(const struct etrace_text *path, struct name *interpreter)
+void unseen_add(const struct etrace_text *path, bool has_no_library, struct name *interpreter)
 {
 	enum reason reason;
 
 	name_set(interpreter, path->text, path->len);
 	reason = find_reason(interpreter);
+	if (has_no_library)
+		reason = REASON_UNREADABLE;
 	unseen[reason].n++;
 	add_name(reason, path);
+}
+
+void unseen_add_silent(const char *path)
+{
+	unseen[REASON_SILENT].n++;
+	add_name(REASON_SILENT, &(struct etrace_text){ path, strlen(path) });
+}
+
+void unseen_add_outside(const struct etrace_text *path)
+{
+	unseen[REASON_OUTSIDE].n++;
+	add_name(REASON_OUTSIDE, path);
 }
 
 void unseen_report(void (*warn)(const char *format, ...))
@@ -147,15 +171,19 @@ void unseen_report(void (*warn)(const char *format, ...))
 		[REASON_PRIVILEGED] = "set-user-ID programs",
 		[REASON_OTHER_SIZE] = "32-bit programs, for which this etrace has no library",
 		[REASON_UNKNOWN] = "programs that did not load the library",
+		[REASON_UNREADABLE] = "programs in a root directory, or as a user, without the library",
+		[REASON_SILENT] = "programs that make their own system calls",
+		[REASON_OUTSIDE] = "programs in another PID or user namespace",
 	};
 	int i;
 
 	for (i = 0; i < N_REASONS; i++)
 		if (unseen[i].n)
-			warn("%llu %s of %s: %s%s; what they opened is not in the trace",
+			warn("%llu %s of %s: %s%s; what they opened%s is not in the trace",
 			     (unsigned long long)unseen[i].n,
 			     unseen[i].n == 1 ? "execution was" : "executions were", kinds[i],
-			     unseen[i].names, unseen[i].is_cut ? ", .." : "");
+			     unseen[i].names, unseen[i].is_cut ? ", .." : "",
+			     i < REASON_UNREADABLE ? "" : " and started");
 }
 
 u64 unseen_count(void)
@@ -166,4 +194,9 @@ u64 unseen_count(void)
 	for (i = 0; i < N_REASONS; i++)
 		n += unseen[i].n;
 	return n;
+}
+
+u64 unseen_untraced(void)
+{
+	return unseen[REASON_UNREADABLE].n + unseen[REASON_SILENT].n + unseen[REASON_OUTSIDE].n;
 }

@@ -5,12 +5,21 @@
 
 #include "names.h"
 
-/* One execution; `interpreter` becomes the program that the kernel loaded for `path`. */
-void unseen_add(const struct etrace_text *path, struct name *interpreter);
+/* One execution, perhaps where the library cannot be read; `interpreter` becomes the program that the kernel loaded for `path`. */
+void unseen_add(const struct etrace_text *path, bool has_no_library, struct name *interpreter);
+
+/* One that was loaded and told nothing: it makes its own system calls. */
+void unseen_add_silent(const char *path);
+
+/* One that cannot open the shared memory: it is in another namespace. */
+void unseen_add_outside(const struct etrace_text *path);
 
 /* Say each kind once, with its names. */
 void unseen_report(void (*warn)(const char *format, ...));
 
 u64 unseen_count(void);
+
+/* Of these, those that may have started programs of which nothing is known. */
+u64 unseen_untraced(void);
 
 #endif /* ETRACE_PRELOAD_UNSEEN_H */

@@ -19,6 +19,9 @@ struct state {
 	int pid; /* 0: the page was cleared, this is a new process */
 	int sharing_pid; /* the child in this memory that was announced last */
 	bool may_share;
+	bool is_sharer_lost; /* it is in another PID namespace: its number is not known */
+	bool has_loaded; /* the program itself has objects loaded */
+	bool is_looking; /* for objects, in some thread */
 	bool is_over;
 	bool waited_in_vain; /* the last time: nobody makes room, and the build does not wait for it */
 	uint32_t last_id;

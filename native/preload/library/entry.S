@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vfork(): the child returns from it on the parent's stack, so nothing may be on that stack but what
- * the caller put there; the real one is jumped to. And the system call of 32 bits.
+ * the caller put there; the real one is jumped to. dlopen() and dlmopen() look at their caller, so they
+ * are jumped to as well. And the system call of 32 bits.
  */
 	.text
 	.globl vfork
@@ -17,6 +18,30 @@ vfork:
 	.cfi_adjust_cfa_offset -8
 	jmp *%rax
 	.cfi_endproc
+
+	.macro opening name, before
+	.globl \name
+	.type \name, %function
+\name:
+	.cfi_startproc
+	endbr64
+	pushq %rdi
+	.cfi_adjust_cfa_offset 8
+	pushq %rsi
+	.cfi_adjust_cfa_offset 8
+	pushq %rdx
+	.cfi_adjust_cfa_offset 8
+	call \before
+	popq %rdx
+	.cfi_adjust_cfa_offset -8
+	popq %rsi
+	.cfi_adjust_cfa_offset -8
+	popq %rdi
+	.cfi_adjust_cfa_offset -8
+	jmp *%rax
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
 #elif defined(__aarch64__)
 vfork:
 	.cfi_startproc
@@ -25,6 +50,24 @@ vfork:
 	ldp x29, x30, [sp], 16
 	br x0
 	.cfi_endproc
+
+	.macro opening name, before
+	.globl \name
+	.type \name, %function
+\name:
+	.cfi_startproc
+	stp x29, x30, [sp, -48]!
+	stp x0, x1, [sp, 16]
+	str x2, [sp, 32]
+	bl \before
+	mov x16, x0
+	ldp x0, x1, [sp, 16]
+	ldr x2, [sp, 32]
+	ldp x29, x30, [sp], 48
+	br x16
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
 #else
 vfork:
 	.cfi_startproc
@@ -35,6 +78,21 @@ vfork:
 	.cfi_adjust_cfa_offset -12
 	jmp *%eax
 	.cfi_endproc
+
+	.macro opening name, before
+	.globl \name
+	.type \name, %function
+\name:
+	.cfi_startproc
+	subl $12, %esp
+	.cfi_adjust_cfa_offset 12
+	call \before
+	addl $12, %esp
+	.cfi_adjust_cfa_offset -12
+	jmp *%eax
+	.cfi_endproc
+	.size \name, . - \name
+	.endm
 
 	.globl system_call
 	.hidden system_call
@@ -60,4 +118,6 @@ system_call:
 	.size system_call, . - system_call
 #endif
 	.size vfork, . - vfork
+	opening dlopen, preload_before_dlopen
+	opening dlmopen, preload_before_dlmopen
 	.section .note.GNU-stack, "", %progbits

@@ -33,6 +33,7 @@ static void put_intent(struct record *record, const struct path *path, char *con
 	for (i = 0; i < n; i++)
 		record_string(record, arguments[i], length(arguments[i]));
 	record->values.args[0] = (int)n;
+	record->values.args[2] = !variables_have_library();
 	record_end(record);
 }
 
@@ -59,10 +60,9 @@ static bool tell_intent(int dirfd, const char *name, char *const *arguments)
 static int execute(int dirfd, const char *name, char *const *arguments, char *const *environment,
 		   int flags)
 {
-	bool is_changed = record_is_on() || !variables_have_library();
-	bool is_traced = is_changed && name && (!environment || is_readable(environment));
-	bool told = is_traced && record_is_on() && tell_intent(dirfd, name, arguments);
+	bool is_traced = name && (!environment || is_readable(environment));
 	char **traced = is_traced ? TRACED(environment) : (char **)environment;
+	bool told = is_traced && record_is_on() && tell_intent(dirfd, name, arguments);
 	long result;
 
 	if (dirfd == AT_FDCWD && !flags)

@@ -5,7 +5,6 @@
  */
 #include "record.h"
 #include "paths.h"
-#include "variables.h"
 
 #define P_PID 1
 #define CLD_EXITED 1
@@ -211,10 +210,7 @@ PUBLIC int chroot(const char *path)
 {
 	long result = CALL1(__NR_chroot, path);
 
-	if (!result) {
-		variables_lose_library();
-		if (record_is_fast())
-			record_silence(); /* there may be no /proc that says what was opened */
-	}
+	if (!result && record_is_fast())
+		record_silence(); /* there may be no /proc that says what was opened */
 	return tell_cwd(result);
 }

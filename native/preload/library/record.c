@@ -13,6 +13,7 @@
 
 #include "chunk.h"
 #include "fast.h"
+#include "outside.h"
 
 #define O_RDWR 2
 #define O_CLOEXEC 02000000
@@ -37,6 +38,7 @@ struct state *state;
 static int last_pid;
 static bool is_asked_always; /* the kernel does not clear the page */
 static bool is_silent; /* this process and what it forks */
+static char ring_path[64];
 static bool is_fast; /* a tracer sees all but the calls of record_call() */
 
 static long map(size_t size, int flags, long fd)
@@ -85,30 +87,34 @@ static void map_ring(const char *path)
 static void read_variable(const char *value)
 {
 	size_t n = length(value);
-	char path[64];
 	size_t i = 0;
 
 	while (value[i] && value[i] != ':')
 		i++;
-	if (n >= sizeof(variable) || i >= sizeof(path) || i + 3 > n || value[i + 2] != ':')
+	if (n >= sizeof(variable) || i >= sizeof(ring_path) || i + 3 > n || value[i + 2] != ':')
 		return;
 	copy(variable, value, n + 1);
-	copy(path, value, i);
-	path[i] = '\0';
+	copy(ring_path, value, i);
+	ring_path[i] = '\0';
 	wants = (unsigned int)(value[i + 1] - '0');
 	library = variable + i + 3;
 	is_fast = wants & RING_WANTS_FAST;
-	map_ring(path);
+	map_ring(ring_path);
 }
 
 void record_connect(char **environment)
 {
 	const size_t n = sizeof(RING_VARIABLE "=") - 1;
+	int pid = (int)CALL0(__NR_getpid);
 	long page;
 
 	for (; *environment && !ring; environment++)
 		if (starts(*environment, RING_VARIABLE "=", n))
 			read_variable(*environment + n);
+	if (!is_fast && *library && (!ring || !fast_knows(pid))) {
+		ring = NULL;
+		outside_tell(ring_path);
+	}
 	if (!ring)
 		return;
 	page = map(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -118,8 +124,8 @@ void record_connect(char **environment)
 	}
 	state = (struct state *)page;
 	is_asked_always = CALL3(__NR_madvise, page, STATE_BYTES, MADV_WIPEONFORK) < 0;
-	state->pid = (int)CALL0(__NR_getpid);
-	last_pid = state->pid;
+	state->pid = pid;
+	last_pid = pid;
 	is_silent = is_fast && !fast_knows(state->pid);
 }
 
@@ -153,7 +159,13 @@ uint64_t record_now(void)
 	return (uint64_t)now.seconds * 1000000000u + (uint64_t)now.nanoseconds;
 }
 
-static void announce(int pid, int parent);
+static void announce(enum ring_kind kind, int pid, int parent);
+
+/* A child that has none in its PID namespace is the first one there. */
+static bool is_outside(void)
+{
+	return !is_fast && !CALL0(__NR_getppid);
+}
 
 /* A forked child: its page is clear. */
 static void begin_process(void)
@@ -161,9 +173,15 @@ static void begin_process(void)
 	int parent = last_pid;
 
 	state->pid = (int)CALL0(__NR_getpid);
+	if (is_outside()) {
+		announce(RING_LEFT, parent, 0);
+		record_leave();
+		is_silent = true;
+		return;
+	}
 	last_pid = state->pid;
 	if (!is_fast)
-		announce(state->pid, parent);
+		announce(RING_BORN, state->pid, parent);
 	else if (!fast_knows(state->pid))
 		is_silent = true;
 }
@@ -195,10 +213,13 @@ int record_pid(void)
 		begin_process();
 	} else if (pid != state->sharing_pid) {
 		state->sharing_pid = pid;
-		if (!is_fast)
-			announce(pid, state->pid);
+		state->is_sharer_lost = is_outside();
+		if (state->is_sharer_lost)
+			announce(RING_LEFT, state->pid, 0);
+		else if (!is_fast)
+			announce(RING_BORN, pid, state->pid);
 	}
-	return pid;
+	return state->is_sharer_lost ? -1 : pid;
 }
 
 void record_expect_sharing(void)
@@ -274,6 +295,9 @@ static void begin_taken(struct record *record, enum ring_kind kind, uint64_t tim
 static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
 {
 	record->head = NULL;
+	record->writer = NULL;
+	if (pid < 0 || is_silent)
+		return;
 	record->writer = writer_take(MAX_TURNS);
 	if (record->writer)
 		begin_taken(record, kind, time_ns, pid);
@@ -281,12 +305,22 @@ static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, 
 		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
 }
 
+/* The process; what it has loaded until now is told before. */
+static int pid_after_objects(enum ring_kind kind)
+{
+	int pid = record_pid();
+
+	if (state->has_loaded && kind != RING_OBJECTS && pid == state->pid)
+		objects_look();
+	return pid;
+}
+
 void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_ns)
 {
 	record->head = NULL;
 	record->writer = NULL;
 	if (record_is_on())
-		begin(record, kind, time_ns, record_pid());
+		begin(record, kind, time_ns, pid_after_objects(kind));
 }
 
 void record_begin(struct record *record, enum ring_kind kind)
@@ -297,7 +331,7 @@ void record_begin(struct record *record, enum ring_kind kind)
 	record->writer = NULL;
 	if (!record_is_on())
 		return;
-	pid = record_pid(); /* it may announce the process, before the time is taken */
+	pid = pid_after_objects(kind); /* it may announce the process, before the time is taken */
 	begin(record, kind, record_now(), pid);
 }
 
@@ -363,11 +397,11 @@ void record_put(enum ring_kind kind, int a, int b, int c)
 	record_end(&record);
 }
 
-static void announce(int pid, int parent)
+static void announce(enum ring_kind kind, int pid, int parent)
 {
 	struct record record;
 
-	begin(&record, RING_BORN, record_now(), pid);
+	begin(&record, kind, record_now(), pid);
 	record.values.args[0] = parent;
 	record_end(&record);
 }

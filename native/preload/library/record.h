@@ -54,6 +54,10 @@ void record_expect_sharing(void);
 int record_pid(void);
 bool record_is_sharing(void);
 
+/* In start.c: dlopen() was called, of which this is told before the next record. */
+void objects_expect(void);
+void objects_look(void);
+
 /* The process ends or becomes another program: its chunks are complete. */
 void record_leave(void);
 

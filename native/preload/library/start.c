@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A program has been loaded, and its end: what the kernel gave it, which descriptors it has, and which
- * objects the dynamic linker opened for it (those are not seen as they are opened: the linker makes
- * its own system calls).
+ * objects the dynamic linker opened for it. Those are not seen as they are opened: the linker makes its
+ * own system calls. After the first dlopen() every record looks whether there are more.
  */
+#include "chunk.h"
 #include "paths.h"
 #include "record.h"
 #include "response.h"
@@ -14,7 +15,7 @@
 #define F_GETFD 1
 #define AT_EXECFN 31
 #define AT_BASE 7
-#define MAX_OBJECTS 64
+#define MAX_OBJECTS 4096
 
 struct poll {
 	int fd;
@@ -39,6 +40,7 @@ const char *gnu_get_libc_version(void) WEAK;
 
 static uintptr_t linker_address;
 static size_t n_objects_told;
+static unsigned long long n_added_told;
 
 /* Bit N of the result: descriptor N is open. */
 static void find_open(unsigned char *open)
@@ -99,6 +101,14 @@ static size_t put_objects(struct record *record, size_t n_skipped)
 	if (dl_iterate_phdr)
 		dl_iterate_phdr(visit_object, &objects);
 	return objects.n;
+}
+
+/* How many were added so far; the first object tells. */
+static int read_added(struct object *object, size_t size, void *context)
+{
+	if (size >= offsetof(struct object, n_removed))
+		*(unsigned long long *)context = object->n_added;
+	return 1;
 }
 
 /* ---- the program ---- */
@@ -165,6 +175,8 @@ static void tell_start(char **arguments, char **environment, const char *name)
 	record.values.args[1] = wants_environment ? put_list(&record, environment) : 0;
 	n_objects_told = put_objects(&record, 0);
 	record.values.args[2] = (int)n_objects_told;
+	if (dl_iterate_phdr)
+		dl_iterate_phdr(read_added, &n_added_told);
 	record.values.args[3] = (int)CALL0(__NR_getppid);
 	record_end(&record);
 }
@@ -175,12 +187,63 @@ static void tell_objects(void)
 	size_t n = put_objects(NULL, 0);
 	struct record record;
 
-	if (n <= n_objects_told)
+	if (n <= n_objects_told) {
+		n_objects_told = n; /* one that could not be used was taken out */
 		return;
+	}
 	record_begin(&record, RING_OBJECTS);
 	record.values.args[0] = (int)(put_objects(&record, n_objects_told) - n_objects_told);
 	record_end(&record);
 	n_objects_told = n;
+}
+
+/* dl_iterate_phdr() takes a lock: not before the program needs it itself, and in glibc only. */
+void objects_expect(void)
+{
+	if (record_is_on() && !record_is_sharing() && dl_iterate_phdr && gnu_get_libc_version)
+		state->has_loaded = true;
+}
+
+void objects_look(void)
+{
+	unsigned long long n_added = 0;
+
+	if (__atomic_exchange_n(&state->is_looking, true, __ATOMIC_ACQUIRE))
+		return;
+	dl_iterate_phdr(read_added, &n_added);
+	if (n_added != n_added_told) {
+		n_added_told = n_added;
+		tell_objects();
+	}
+	__atomic_store_n(&state->is_looking, false, __ATOMIC_RELEASE);
+}
+
+void *dlopen(const char *name, int flags);
+void *dlmopen(long list, const char *name, int flags);
+
+static void *open_nothing(void)
+{
+	return NULL;
+}
+
+/* Called by entry.S, which goes on in what they return: the linker looks who called dlopen(). */
+void *preload_before_dlopen(void);
+void *preload_before_dlmopen(void);
+
+void *preload_before_dlopen(void)
+{
+	__typeof__(&dlopen) next = NEXT(dlopen);
+
+	objects_expect();
+	return next ? (void *)next : (void *)open_nothing;
+}
+
+void *preload_before_dlmopen(void)
+{
+	__typeof__(&dlmopen) next = NEXT(dlmopen);
+
+	objects_expect();
+	return next ? (void *)next : (void *)open_nothing;
 }
 
 int dlclose(void *handle);

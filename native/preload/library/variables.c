@@ -18,11 +18,32 @@
 
 enum { HAS_PRELOAD = 1, HAS_RING = 2, HAS_ASAN = 4, HAS_ALL = 7 };
 
+#if defined(__x86_64__)
+#define MACHINE "x86_64"
+#elif defined(__aarch64__)
+#define MACHINE "aarch64"
+#else
+#define MACHINE "i686"
+#endif
+#define PLATFORM "$PLATFORM"
+#define R_OK 4
+
 static bool is_library_lost;
 
-void variables_lose_library(void)
+/* The library has its name for this machine, but not in another root directory. */
+static bool is_there(void)
 {
-	is_library_lost = true;
+	const char *library = record_library();
+	const char *at = find(library, PLATFORM);
+	char path[PRELOAD_MAX + sizeof(MACHINE)];
+	size_t n = at ? (size_t)(at - library) : 0;
+
+	if (!at || length(library) >= PRELOAD_MAX)
+		return true;
+	copy(path, library, n);
+	copy(path + n, MACHINE, SIZE(MACHINE));
+	copy(path + n + SIZE(MACHINE), at + SIZE(PLATFORM), length(at + SIZE(PLATFORM)) + 1);
+	return !CALL3(__NR_faccessat, AT_FDCWD, path, R_OK);
 }
 
 bool variables_have_library(void)
@@ -66,6 +87,9 @@ size_t variables_need(char *const *environment)
 {
 	size_t n = 0;
 
+	if (!*record_library())
+		return 0;
+	is_library_lost = !is_there();
 	if (is_library_lost ? !(found_in(environment) & HAS_PRELOAD)
 			    : !record_is_on() || found_in(environment) == HAS_ALL)
 		return 0;

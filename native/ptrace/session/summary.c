@@ -54,10 +54,11 @@ void summary_tell(bool is_interrupted)
 		return;
 	if (is_interrupted)
 		say("the build was interrupted; the trace ends there");
-	say("%s, %s and %s in %.1f s -> %s (%s)",
+	say("%s, %s and %s in %.1f s -> %s (%s)%s",
 	    count(processes, counters.processes, "process", "processes"),
 	    count(programs, counters.executions, "program", "programs"),
 	    count(opens, counters.opens, "open", "opens"),
-	    (double)report_duration_ns() / NS_PER_SECOND, trace, size(bytes, counters.bytes));
+	    (double)report_duration_ns() / NS_PER_SECOND, trace, size(bytes, counters.bytes),
+	    counters.untraced ? ", incomplete" : "");
 	say("next: cas parse %s", trace);
 }
