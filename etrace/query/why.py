@@ -131,7 +131,7 @@ def _reasons(dependencies: Dependencies, root: int, goal: int, rules: Rules) -> 
     elif goal in dependencies.closure([root], _unlimited(rules, is_ordered=True), Exclusions()):
         yield "exclusions (patterns, configuration, --direct, pipes) cut every chain"
     elif goal in dependencies.closure([root], _unlimited(rules, is_ordered=False), Exclusions()):
-        yield "in every chain a file was written after it was read (--no-ordered shows one)"
+        yield "in every chain of the trace a file was written after it was read (see --no-ordered)"
 
 
 def _unlimited(rules: Rules, *, is_ordered: bool) -> Rules:
