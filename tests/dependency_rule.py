@@ -124,6 +124,7 @@ class Rule:
             )
             if kind == BEGUN
         }
+        several = self._several()
         for row in range(opens.n_rows):
             path, execution, access = (
                 opens["path"][row],
@@ -133,9 +134,20 @@ class Rule:
             begin, until = opens["open_ns"][row], opens["until_ns"][row]
             end = max(begin, opens["close_ns"][row])
             end = max(end, until if until >= 0 else self._end(execution))
-            writes = access != 0 and not self._is_device(path)
-            begin = min(begin, begun.get(row, begin))
-            yield Use(path, execution, begin, end, access != 1, writes)
+            one = min(begin, begun.get(row, begin)), end, access
+            for since, until_end, way in several.get(row, [one]):
+                writes = way != 0 and not self._is_device(path)
+                yield Use(path, execution, since, until_end, way != 1, writes)
+
+    def _several(self) -> dict[int, list[tuple[int, int, int]]]:
+        """Return the uses of the opens that had several."""
+        found: dict[int, list[tuple[int, int, int]]] = {}
+        if "open_uses" in self.image.tables:
+            table = self.image["open_uses"]
+            columns = (table["open"], table["begin_ns"], table["end_ns"], table["mode"])
+            for row, *use in zip(*columns, strict=True):
+                found.setdefault(row, []).append((use[0], use[1], use[2]))
+        return found
 
     def _inherited(self) -> Iterator[Use]:
         table = self.image["inherited"]

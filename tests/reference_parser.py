@@ -76,6 +76,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """An element of `u`."""
+
+    begin_ns: int
+    end_ns: int
+    access: int
+
+    def value(self) -> Entry:
+        return {"b": self.begin_ns, "e": self.end_ns, "m": self.access}
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One use of a file."""
 
@@ -87,6 +99,7 @@ class Record:
     last_ns: int = -1  # end of the last use of the same pair
     is_copy: bool = False  # of a descriptor: counts for the last use alone
     changes: tuple[Change, ...] = ()  # what it did beyond reading and writing
+    uses: tuple[Use, ...] = ()  # of the same pair, when they are several
 
     @property
     def until_ns(self) -> int:
@@ -397,7 +410,35 @@ def merge_records(records: Iterable[Record]) -> list[Record]:
         changes = first.changes + record.changes
         times = (first.begin_ns, first.end_ns)
         merged[pair] = Record(*pair, *times, access, last_ns, changes=changes)
+    write_ends = [record.until_ns for record in in_order if record.access != READ]
+    own: defaultdict[tuple[bytes, bytes], list[Record]] = defaultdict(list)
+    for record in in_order:
+        own[record.original, record.resolved].append(record)
+    for pair, records_of_pair in own.items():
+        merged[pair] = replace(merged[pair], uses=uses_of(records_of_pair, write_ends))
     return [with_begin(merged[pair], begins[pair]) for pair in sorted(merged)]
+
+
+def uses_of(records: list[Record], write_ends: list[int]) -> tuple[Use, ...]:
+    """Return the uses of a pair, none when they are one."""
+    found: list[Use] = []
+    for use in sorted(
+        (Use(r.begin_ns, r.until_ns, r.access) for r in records), key=lambda use: use.begin_ns
+    ):
+        last = found[-1] if found else None
+        if last and (
+            use.begin_ns == last.begin_ns
+            or use.begin_ns < last.end_ns
+            or (
+                last.access == use.access == READ
+                and not any(last.begin_ns <= end < use.begin_ns for end in write_ends)
+            )
+        ):
+            access = last.access if last.access == use.access else BOTH
+            found[-1] = Use(last.begin_ns, max(last.end_ns, use.end_ns), access)
+        else:
+            found.append(use)
+    return tuple(found) if len(found) > 1 else ()
 
 
 def with_begin(record: Record, begin_ns: int) -> Record:
@@ -420,6 +461,8 @@ def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
         times["l"] = record.until_ns
     if record.changes:
         times["t"] = [change.value() for change in record.changes]
+    if record.uses:
+        times["u"] = [use.value() for use in record.uses]
     return value | times | {"m": type_bits | record.access, "s": size}
 
 

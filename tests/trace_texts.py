@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from libetrace.convert.json_files import write_json_files
 from libetrace.image.file import NewTable, image_in_memory, new_tables
-from libetrace.trace.parser import EVENT_TAGS, parse
+from libetrace.trace.parser import parse
 from libetrace.trace.source import Source
+
+from etrace.parse.driver import products
 
 if TYPE_CHECKING:
     from libetrace.trace.parser import Counts
@@ -23,8 +25,7 @@ def tables_of(
     sources = [Source.from_bytes(content) for content in inputs]
     source = sources[0] if len(sources) == 1 else Source.merge(sources)
     columns, counts = parse(source, jobs=jobs, chunk_bytes=chunk_bytes, stat=stat)
-    usage = counts["events"][EVENT_TAGS.index("Usage")]
-    return new_tables(columns, ["usage"] if usage else []), counts
+    return new_tables(columns, products(counts)), counts
 
 
 def texts_of(tables: Sequence[NewTable], *, jobs: int = 1, split: int = 0) -> list[bytes]:

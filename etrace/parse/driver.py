@@ -81,7 +81,9 @@ def make_report(
 
 def products(counts: native.Counts) -> tuple[str, ...]:
     """Return the tables that an image may lack and the trace has."""
-    return ("usage",) if counts["events"][native.EVENT_TAGS.index("Usage")] else ()
+    has_usage = counts["events"][native.EVENT_TAGS.index("Usage")] > 0
+    there = {"usage": has_usage, "open_uses": counts["has_uses"]}
+    return tuple(name for name, is_there in there.items() if is_there)
 
 
 def parse_tables(

@@ -191,13 +191,13 @@ GRAPH: tuple[Table, ...] = (
         "graph_uses",
         "every use of a file: opens by row, then `graph_others`",
         (
-            C("begin_ns", "<i8", "stamp of its first begin", "ns"),
-            C("end_ns", "<i8", "stamp of its last end", "ns"),
+            C("begin_ns", "<i8", "stamp of its begin; of the first use of an open", "ns"),
+            C("end_ns", "<i8", "stamp of its end", "ns"),
         ),
     ),
     Table(
         "graph_others",
-        "uses that are no opens: inherited descriptors, programs, symbolic links by twos",
+        "inherited descriptors, programs, symbolic links by twos, later uses in `open_uses`",
         (
             C("path", "<u4", "row of `paths`"),
             C("execution", "<u4", "row of `executions`"),
@@ -276,6 +276,16 @@ PRODUCTS: tuple[Table, ...] = (
             C("wchar_bytes", "<i8", "taken by write and the like; NONE: not known", "bytes"),
             C("n_voluntary_switches", "<i8", "gave up the CPU to wait; NONE: not known"),
             C("n_forced_switches", "<i8", "was taken off the CPU; NONE: not known"),
+        ),
+    ),
+    Table(
+        "open_uses",
+        "uses of the opens that had several, by open, in order of time; there when any had",
+        (
+            C("open", "<u4", "row of `opens`"),
+            C("begin_ns", "<i8", "CLOCK_MONOTONIC", "ns"),
+            C("end_ns", "<i8", "CLOCK_MONOTONIC", "ns"),
+            C("mode", "|u1", "0 read, 1 write, 2 both"),
         ),
     ),
     Table(

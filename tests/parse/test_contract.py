@@ -29,6 +29,8 @@ from builders import (
 from contract import LEFT, OTHER, RIGHT, SHELL, T0, Parse, column, files, pipeline
 from parsing import Products
 
+NEW = O_WRONLY | O_CREAT | O_TRUNC
+
 # ---- executions ----------------------------------------------------------------------------------
 
 
@@ -117,8 +119,42 @@ def test_the_first_closed_open_keeps_its_times_and_the_others_mix_the_access(run
     t = TraceBuilder().at(T0).open(SHELL, "/w/a", fd=3).open(SHELL, "/w/a", fd=4, flags=O_WRONLY)
     t.close(SHELL, 4).close(SHELL, 3).open(SHELL, "/w/a", fd=3).close(SHELL, 3)
     first_use = [{"k": "f", "t": T0}]
+    uses = [{"b": T0, "e": T0 + 3000, "m": 2}, {"b": T0 + 4000, "e": T0 + 5000, "m": 0}]
+    times = {"b": T0 + 1000, "e": T0 + 2000, "l": T0 + 5000}
     assert files(run(t), SHELL) == [
-        {"p": "/w/a", "b": T0 + 1000, "e": T0 + 2000, "l": T0 + 5000, "t": first_use, "m": 2}
+        {"p": "/w/a", **times, "t": first_use, "u": uses, "m": 2},
+    ]
+
+
+def test_uses_of_a_name_are_apart_when_a_write_ended_in_between(run: Parse) -> None:
+    t = TraceBuilder().at(T0).use(SHELL, "/w/in").use(SHELL, "/w/in")  # T0 to T0 + 3000
+    t.use(SHELL, "/w/out", flags=NEW).use(SHELL, "/w/in").use(SHELL, "/w/out", flags=NEW)
+    empties = [{"k": "e", "t": T0 + 4000}, {"k": "e", "t": T0 + 8000}]
+    reads = [{"b": T0, "e": T0 + 3000, "m": 0}, {"b": T0 + 6000, "e": T0 + 7000, "m": 0}]
+    writes = [{"b": T0 + 4000, "e": T0 + 5000, "m": 1}, {"b": T0 + 8000, "e": T0 + 9000, "m": 1}]
+    assert files(run(t), SHELL) == [
+        {"p": "/w/in", "b": T0, "e": T0 + 1000, "l": T0 + 7000, "u": reads, "m": 0},
+        {
+            "p": "/w/out",
+            "b": T0 + 4000,
+            "e": T0 + 5000,
+            "l": T0 + 9000,
+            "t": empties,
+            "u": writes,
+            "m": 1,
+        },
+    ]
+
+
+def test_copies_of_a_descriptor_belong_to_its_use(run: Parse) -> None:
+    t = TraceBuilder().at(T0)
+    for _ in range(2):  # echo > out in a shell
+        t.open(SHELL, "/w/out", flags=NEW, fd=3).dup(SHELL, 3, 1).close(SHELL, 3).close(SHELL, 1)
+    empties = [{"k": "e", "t": T0}, {"k": "e", "t": T0 + 4000}]
+    uses = [{"b": T0, "e": T0 + 3000, "m": 1}, {"b": T0 + 4000, "e": T0 + 7000, "m": 1}]
+    times = {"b": T0, "e": T0 + 2000, "l": T0 + 7000}
+    assert files(run(t), SHELL) == [
+        {"p": "/w/out", **times, "t": empties, "u": uses, "m": 1},
     ]
 
 

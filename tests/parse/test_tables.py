@@ -24,6 +24,7 @@ from libetrace.trace.parser import parse
 from libetrace.trace.source import Source
 from trace_texts import tables_of, texts_of
 
+from etrace.parse.driver import products
 from etrace.spec.database import COLUMNS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -55,7 +56,7 @@ def imported(texts: Sequence[bytes]) -> list[NewTable]:
     importer.read_entries(Source.from_bytes(texts[0]))
     importer.read_environment(Source.from_bytes(texts[1]))
     importer.read_mounts(Source.from_bytes(texts[2]))
-    return new_tables(importer.columns())
+    return new_tables(importer.columns(), importer.products)
 
 
 def check(inputs: list[bytes], *, stat: bool = False) -> None:
@@ -106,7 +107,7 @@ def streamed(trace: bytes, *, jobs: int, chunk_bytes: int) -> list[NewTable]:
         os.close(read_end)
         writer.join()
     assert counts["bytes"] == len(trace)
-    return new_tables(columns)
+    return new_tables(columns, products(counts))
 
 
 def write_pieces(fd: int, trace: bytes) -> None:
@@ -159,10 +160,10 @@ def test_what_lies_in_a_file_gives_the_same_image(tmp_path: Path, jobs: int, bud
     trace = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes())
     with (tmp_path / "spilled").open("w+b") as file:
         source = Source.from_bytes(trace)
-        columns, _ = parse(
+        columns, counts = parse(
             source, jobs=jobs, chunk_bytes=50_000, stat=False, file=file, budget=budget
         )
-        tables = new_tables(columns)
+        tables = new_tables(columns, products(counts))
         assert any(isinstance(piece, FilePiece) for piece in columns[opens_column()])
         assert contents(tables) == contents(tables_of([trace])[0])
         write_image(tmp_path / "a.img", {}, tables)
@@ -174,8 +175,8 @@ def test_what_lies_in_a_file_gives_the_same_image(tmp_path: Path, jobs: int, bud
 def spilled(trace: bytes) -> dict[str, bytes]:
     """Return the tables when nothing may stay in memory: uses of a process are folded at once."""
     with open(os.memfd_create("spilled"), "w+b") as file:  # noqa: PTH123  a descriptor
-        columns, _ = parse(Source.from_bytes(trace), stat=False, file=file, budget=0)
-        return contents(new_tables(columns))
+        columns, counts = parse(Source.from_bytes(trace), stat=False, file=file, budget=0)
+        return contents(new_tables(columns, products(counts)))
 
 
 @THOROUGH

@@ -34,13 +34,15 @@ from libetrace.image.schema cimport (
     EXECUTIONS_ELAPSED_NS, EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START,
     EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID, EXISTS,
     INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, N_COLUMNS, OPENS_CLOSE_NS, OPENS_MODE,
-    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, TYPE,
+    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS,
+    OPEN_USES_END_NS, OPEN_USES_MODE, OPEN_USES_OPEN, TYPE,
     USAGE_USER_NS,
 )
 from libetrace.core.types cimport INT64_MAX, s16, s32, s64, u8, u32, u64
 
 cdef enum:
     MAX_STATUS = 0x7fff
+    READ_WRITE = 2
     MAX_U32 = 0xffffffff
     BYTE = 0xff
 
@@ -184,6 +186,34 @@ cdef s64 read_change_kind(Reading *reading) noexcept nogil:
     return 0
 
 
+# One of the uses of the next open.
+cdef struct Use:
+    s64 begin
+    s64 end
+    s64 access
+
+
+cdef int read_use_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Use *use = <Use *>into
+    if letter == c'm':
+        return scan_number(&reading.scanner, 0, READ_WRITE, &use.access)
+    return read_time(reading, &use.begin if letter == c'b' else &use.end)
+
+
+cdef int read_use(Reading *reading) noexcept nogil:
+    cdef size_t row = column(reading, OPENS_PATH).len / sizeof(u32)
+    cdef Use use = Use(0, 0, 0)
+    reading.draft.has_uses = True
+    if read_object(reading, b"bem", read_use_value, &use) < 0:
+        return -1
+    if add32(column(reading, OPEN_USES_OPEN), <s32>row) < 0 \
+            or add64(column(reading, OPEN_USES_BEGIN_NS), use.begin) < 0 \
+            or add64(column(reading, OPEN_USES_END_NS), use.end) < 0 \
+            or add8(column(reading, OPEN_USES_MODE), <u8>use.access) < 0:
+        return no_memory(reading)
+    return 0
+
+
 cdef int read_open_value(Reading *reading, int letter, void *into) noexcept nogil:
     cdef Opened *opened = <Opened *>into
     if letter == c'p':
@@ -200,6 +230,8 @@ cdef int read_open_value(Reading *reading, int letter, void *into) noexcept nogi
         return read_time(reading, &opened.until_ns)
     if letter == c't':
         return read_list(reading, read_change)
+    if letter == c'u':
+        return read_list(reading, read_use)
     if letter == c'm':
         return scan_number(&reading.scanner, 0, BYTE, &opened.mode)
     return scan_number(&reading.scanner, -INT64_MAX, INT64_MAX, &opened.size)
@@ -226,7 +258,7 @@ cdef int read_open(Reading *reading) noexcept nogil:
     cdef Opened opened
     memset(&opened, 0, sizeof(opened))
     opened.path = opened.original = NONE
-    if read_object(reading, b"pobeltms", read_open_value, &opened) < 0:
+    if read_object(reading, b"pobeltums", read_open_value, &opened) < 0:
         return -1
     if opened.path < 0:
         return fail(&reading.scanner, b"an opened file without p")
@@ -407,12 +439,13 @@ cdef int add_execution(Reading *reading, const Entry *entry) noexcept nogil:
     return add_products(reading, &entry.products)
 
 
-# An entry that goes on with the files of the one before: all else is there already.
+# An entry that goes on with the files of the one before: all else is there already. Opens, changes
+# and uses stay.
 cdef void join_entry(Draft *draft, const Draft *before) noexcept nogil:
     cdef Buffer *starts = &draft.columns[EXECUTIONS_OPENS_START]
     cdef int i
     for i in range(N_COLUMNS):
-        if not OPENS_PATH <= i <= CHANGES_NAME:  # of opens and of changes
+        if not OPENS_PATH <= i <= CHANGES_NAME and not OPEN_USES_OPEN <= i <= OPEN_USES_MODE:
             draft.columns[i].len = before.columns[i].len
     draft.readers.len = before.readers.len
     (<u64 *>(starts.data + starts.len - sizeof(u64)))[0] = draft.columns[OPENS_PATH].len / sizeof(u32)

@@ -26,8 +26,9 @@ from libetrace.image.schema cimport (
     EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
     EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
     INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, OPENS_CLOSE_NS, OPENS_MODE,
-    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PATHS_STRING,
-    PIPE_READERS_EXECUTION, STRINGS_START, USAGE_USER_NS,
+    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS,
+    OPEN_USES_END_NS, OPEN_USES_MODE, OPEN_USES_OPEN, PATHS_STRING, PIPE_READERS_EXECUTION,
+    STRINGS_START, USAGE_USER_NS,
 )
 from libetrace.convert.side_text cimport put_environment, put_mounts
 from libetrace.convert.text_file cimport TextFile, add_text, file_begin, file_end, file_stop
@@ -128,11 +129,11 @@ cdef int put_cpus(Columns columns, Buffer *out, u32 row) noexcept nogil:
     return 0
 
 
-# The first row of `changes` that is of this open or a later one.
-cdef u64 find_changes(Columns columns, u64 opened) noexcept nogil:
-    cdef const u32 *opens = u32_of(columns, CHANGES_OPEN)
+# The first row of `changes` or `open_uses` that is of this open or a later one.
+cdef u64 find_rows(Columns columns, int column, u64 opened) noexcept nogil:
+    cdef const u32 *opens = u32_of(columns, column)
     cdef u64 low = 0
-    cdef u64 high = columns.length[CHANGES_OPEN]
+    cdef u64 high = columns.length[column]
     cdef u64 middle
     while low < high:
         middle = (low + high) / 2
@@ -170,7 +171,26 @@ cdef int put_changes(Columns columns, const Texts *texts, Buffer *out, u64 opene
     return put_text(out, b"]") if change[0] > first else 0
 
 
-cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *change,
+# "u" of an open, whose uses begin at use[0] if it has some.
+cdef int put_uses(Columns columns, Buffer *out, u64 opened, u64 *use) noexcept nogil:
+    cdef const u32 *opens = u32_of(columns, OPEN_USES_OPEN)
+    cdef u64 first = use[0]
+    cdef char *to
+    while use[0] < columns.length[OPEN_USES_OPEN] and opens[use[0]] == opened:
+        if buffer_reserve(out, FIXED_BYTES) < 0:
+            return -1
+        to = etrace_put_text(out.data + out.len,
+                             b',"u":[{"b":' if use[0] == first else b',{"b":')
+        to = put_signed(to, s64_of(columns, OPEN_USES_BEGIN_NS)[use[0]])
+        to = put_signed(etrace_put_text(to, b',"e":'), s64_of(columns, OPEN_USES_END_NS)[use[0]])
+        to = etrace_put_decimal(etrace_put_text(to, b',"m":'),
+                                u8_of(columns, OPEN_USES_MODE)[use[0]])
+        out.len = etrace_put_text(to, b"}") - out.data
+        use[0] += 1
+    return put_text(out, b"]") if use[0] > first else 0
+
+
+cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *change, u64 *use,
                   bint is_first) noexcept nogil:
     cdef u32 path = u32_of(columns, PATHS_STRING)[u32_of(columns, OPENS_PATH)[i]]
     cdef u32 original = u32_of(columns, OPENS_ORIGINAL)[i]
@@ -190,7 +210,8 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *
     if until > max(begin, end):
         to = put_signed(etrace_put_text(to, b',"l":'), until)
     out.len = to - out.data
-    if put_changes(columns, texts, out, i, change) < 0 or buffer_reserve(out, FIXED_BYTES) < 0:
+    if put_changes(columns, texts, out, i, change) < 0 or put_uses(columns, out, i, use) < 0 \
+            or buffer_reserve(out, FIXED_BYTES) < 0:
         return -1
     to = etrace_put_text(out.data + out.len, b',"m":')
     to = etrace_put_decimal(to, u8_of(columns, OPENS_MODE)[i])
@@ -231,7 +252,8 @@ cdef int split_entry(Columns columns, const Entries *entries, Buffer *out, u32 r
 cdef s64 put_opens(Columns columns, const Entries *entries, Buffer *out, u32 row,
                    size_t begin) noexcept nogil:
     cdef u64 first = u64_of(columns, EXECUTIONS_OPENS_START)[row]
-    cdef u64 change = find_changes(columns, first)
+    cdef u64 change = find_rows(columns, CHANGES_OPEN, first)
+    cdef u64 use = find_rows(columns, OPEN_USES_OPEN, first)
     cdef size_t head_len = out.len - begin
     cdef u64 n_bytes = 0
     cdef s64 n_entries = 1
@@ -244,7 +266,7 @@ cdef s64 put_opens(Columns columns, const Entries *entries, Buffer *out, u32 row
                 n_bytes = 0
                 n_entries += 1
             n_bytes += path_bytes(columns, i)
-        if put_open(columns, &entries.texts, out, i, &change,
+        if put_open(columns, &entries.texts, out, i, &change, &use,
                     out.data[out.len - 1] == c'[') < 0:
             return -1
     return n_entries

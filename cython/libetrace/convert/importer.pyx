@@ -94,6 +94,8 @@ cdef class Importer:
             names |= {"patterns", "pattern_bits"}
         if self.draft.has_usage:
             names.add("usage")
+        if self.draft.has_uses:
+            names.add("open_uses")
         if self.draft.has_wrappers:
             names.add("wrappers")
         if self.draft.has_links:

@@ -8,7 +8,7 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
 
 from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
-from libetrace.image.mapped cimport NONE, Span
+from libetrace.image.mapped cimport NONE, Span, U4
 from libetrace.select.path_kinds cimport (
     IS_ARCHIVE, IS_BINARY, IS_COMPILED, IS_COMPILER, IS_EXECUTABLE, IS_LINKED, IS_LINKER, IS_SHARED,
     find_maker, path_kinds,
@@ -35,14 +35,14 @@ cdef object compare(u64 row, u64 other, int operator):
     return row >= other
 
 
-# The first row of `changes` that is of this open or a later one.
-cdef u64 first_change(Mapped c, u64 n, u64 opened):
+# The first row of `changes` or `open_uses` that is of this open or a later one.
+cdef u64 first_of(const U4 *opens, u64 n, u64 opened):
     cdef u64 low = 0
     cdef u64 high = n
     cdef u64 middle
     while low < high:
         middle = low + (high - low) / 2
-        if c.change_open.at[middle] < opened:
+        if opens.at[middle] < opened:
             low = middle + 1
         else:
             high = middle
@@ -232,7 +232,7 @@ cdef class Open:
         """
         cdef Mapped c = self.columns
         cdef u64 n = min(c.change_open.n, c.change_kind.n, c.change_ns.n, c.change_name.n)
-        cdef u64 i = first_change(c, n, self.row)
+        cdef u64 i = first_of(&c.change_open, n, self.row)
         found = []
         while i < n and c.change_open.at[i] == self.row:
             name = None if c.change_name.at[i] == NONE else c.decode(<u64>c.change_name.at[i])
@@ -242,12 +242,27 @@ cdef class Open:
             i += 1
         return found
 
+    @property
+    def uses(self):
+        """Uses from an open to its last close: [(begin in ns, end in ns, access)].
+
+        Several that nothing tells apart are one. Empty when there was only one.
+        """
+        cdef Mapped c = self.columns
+        cdef u64 n = min(c.use_open.n, c.use_begin.n, c.use_end.n, c.use_mode.n)
+        cdef u64 i = first_of(&c.use_open, n, self.row)
+        found = []
+        while i < n and c.use_open.at[i] == self.row:
+            found.append((c.use_begin.at[i], c.use_end.at[i], c.use_mode.at[i]))
+            i += 1
+        return found
+
     # ---- as a value ----
 
     def json(self):
-        """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "t", "m", "s"}.
+        """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "t", "u", "m", "s"}.
 
-        "o", "l" and "t" are there only when they tell something new.
+        "o", "l", "t" and "u" are there only when they tell something new.
         """
         out = {"p": self.path}
         if self.path_modified():
@@ -263,6 +278,9 @@ cdef class Open:
                 {"k": kind, "t": time} | ({} if name is None else {"n": name})
                 for kind, time, name in changes
             ]
+        uses = self.uses
+        if uses:
+            out["u"] = [{"b": begin, "e": end, "m": access} for begin, end, access in uses]
         out["m"] = self.mode
         out["s"] = self.size
         return out

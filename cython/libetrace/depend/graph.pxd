@@ -15,10 +15,12 @@ cdef class Graph:
     cdef readonly u32 n_processes
     cdef readonly u64 n_opens
     cdef readonly bint is_reversed
+    cdef list later  # opens of the last uses, when they were asked for
 
     cdef int fit(self, int number, u64 n) except -1
     cdef int bind_uses(self) except -1
     cdef int bind_lists(self) except -1
+    cdef list find_later(self)
     cdef object damage(self, str what)
 
 

@@ -26,9 +26,10 @@ from libetrace.image.schema cimport (
     GRAPH_OTHERS_PATH, GRAPH_OTHERS_PROCESS, GRAPH_PATHS_ENDS_START, GRAPH_PATHS_LAST,
     GRAPH_PATHS_READS_START, GRAPH_PATHS_WRITES_START, GRAPH_PROCESSES_READS_START,
     GRAPH_PROCESSES_SOURCES_START, GRAPH_PROCESSES_TARGETS_START, GRAPH_PROCESSES_WRITES_START,
-    GRAPH_USES_BEGIN_NS, GRAPH_USES_END_NS, OPENS_EXECUTION, OPENS_PATH, PATHS_STRING,
-    PATH_ENDS_IS_AWAY, PATH_ENDS_TIME_NS, PATH_READS_USE, PATH_WRITES_USE, PIPE_SOURCES_OTHER,
-    PIPE_SOURCES_OWN, PIPE_TARGETS_OTHER, PIPE_TARGETS_OWN, PROCESS_READS_USE, PROCESS_WRITES_USE,
+    GRAPH_USES_BEGIN_NS, GRAPH_USES_END_NS, OPENS_EXECUTION, OPENS_PATH, OPEN_USES_OPEN,
+    PATHS_STRING, PATH_ENDS_IS_AWAY, PATH_ENDS_TIME_NS, PATH_READS_USE, PATH_WRITES_USE,
+    PIPE_SOURCES_OTHER, PIPE_SOURCES_OWN, PIPE_TARGETS_OTHER, PIPE_TARGETS_OWN,
+    PROCESS_READS_USE, PROCESS_WRITES_USE,
 )
 
 
@@ -160,6 +161,26 @@ cdef class Graph:
         if row >= self.edges.uses.n:
             raise IndexError(row)
         return path_of(&self.edges.uses, row), execution_of(&self.edges.uses, row)
+
+    def open_of(self, u64 row):
+        """Return the row of `opens` that a use is of, -1 for one that is of none."""
+        cdef u64 n = self.edges.uses.n
+        cdef u64 first
+        if row >= n:
+            raise IndexError(row)
+        if row < self.n_opens:
+            return row
+        if self.later is None:
+            self.later = self.find_later()
+        first = n - min(n, <u64>len(self.later))
+        return self.later[row - first] if row >= first else -1
+
+    # The opens of the uses that lie last.
+    cdef list find_later(self):
+        cdef const u32 *open = u32_of(self.columns, OPEN_USES_OPEN)
+        cdef u64 n = self.columns.length[OPEN_USES_OPEN]
+        cdef u64 i
+        return [open[i] for i in range(1, n) if open[i] == open[i - 1] and open[i] < self.n_opens]
 
     def is_producible(self, u32 path):
         """Tell whether anything wrote the path (reversed: read it)."""

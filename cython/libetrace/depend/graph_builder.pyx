@@ -2,9 +2,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """An image -> the tables of its dependency graph: every use of a file, and lists of them in order.
 
-What one execution used several times by the same name is one open: it lasts from its first begin to
-its last end, and to the end of the execution when the trace does not tell (a foreign parser's). An
-inherited file is used as long as its execution runs. libetrace.depend.use_lists sorts them.
+An open is one use, from its first begin to its last end, and to the end of the execution when the
+trace does not tell (a foreign parser's). The table `open_uses` holds the uses of the opens that had
+several: the first is the open's, later ones are `others`. An inherited file is used as long as its
+execution runs. libetrace.depend.use_lists sorts them.
 """
 from cpython.array cimport array, clone
 from libc.stdlib cimport free, malloc, qsort
@@ -25,7 +26,8 @@ from libetrace.image.schema cimport (
     EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_ELAPSED_NS, EXECUTIONS_READERS_START,
     EXECUTIONS_START_NS, EXECUTIONS_UPID, INHERITED_EXECUTION, INHERITED_MODE, INHERITED_PATH,
     OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_PATH, OPENS_UNTIL_NS,
-    PATHS_MODE, PATHS_STRING, PIPE_READERS_EXECUTION, WRAPPERS_EXECUTION,
+    OPEN_USES_BEGIN_NS, OPEN_USES_END_NS, OPEN_USES_MODE, OPEN_USES_OPEN, PATHS_MODE,
+    PATHS_STRING, PIPE_READERS_EXECUTION, WRAPPERS_EXECUTION,
 )
 
 #: tables of a graph, in the order in which `build_graph` gives them
@@ -155,12 +157,13 @@ cdef class _Builder:
         cdef u64 n_programs
         self.mark_written(is_written)
         n_programs = self.count_programs(is_written, all_programs)
-        self.make_room(self.n_inherited + n_programs + 2 * self.n_links)
+        self.make_room(self.n_inherited + n_programs + 2 * self.n_links + self.count_later())
         self.first = self.first_stamp()
         self.take_opens(is_written)
         self.take_inherited()
         self.take_programs(is_written, all_programs)
         self.take_links(self.n_inherited + n_programs)
+        self.take_later(is_written, self.n_inherited + n_programs + 2 * self.n_links)
         return 0
 
     cdef int make_room(self, u64 n_others) except -1:
@@ -311,6 +314,41 @@ cdef class _Builder:
             self.other_process.data.as_uints[number + 1] = process
             number += 2
             process += 1
+        return 0
+
+    cdef bint is_later(self, u64 i) noexcept:
+        cdef const u32 *open = u32_of(self.columns, OPEN_USES_OPEN)
+        return i > 0 and open[i] == open[i - 1]
+
+    # How many uses are not the first of their open.
+    cdef u64 count_later(self) noexcept:
+        cdef u64 n = 0
+        cdef u64 i
+        for i in range(self.columns.length[OPEN_USES_OPEN]):
+            n += self.is_later(i)
+        return n
+
+    # The uses of opens that had several; the later ones are the last of all.
+    cdef int take_later(self, const u8[::1] is_written, u64 number) except -1:
+        cdef const u32 *open = u32_of(self.columns, OPEN_USES_OPEN)
+        cdef const s64 *begin = s64_of(self.columns, OPEN_USES_BEGIN_NS)
+        cdef const s64 *end = s64_of(self.columns, OPEN_USES_END_NS)
+        cdef const u8 *mode = u8_of(self.columns, OPEN_USES_MODE)
+        cdef u32 path
+        cdef u8 access
+        cdef u64 i
+        for i in range(self.columns.length[OPEN_USES_OPEN]):
+            path, access = self.uses.open_path[open[i]], access_of(mode[i])
+            if is_written[path] & IS_DEVICE:
+                access &= ~<u8>WRITES
+            if self.is_later(i):
+                self.put(number, path, self.uses.open_execution[open[i]], access,
+                         max(begin[i], 0), max(begin[i], end[i], 0))
+                number += 1
+            else:
+                self.access.data.as_uchars[open[i]] = access
+                (<s64 *>self.begin.data.as_voidptr)[open[i]] = max(begin[i], 0)
+                (<s64 *>self.end.data.as_voidptr)[open[i]] = max(begin[i], end[i], 0)
         return 0
 
     # ---- tables ----

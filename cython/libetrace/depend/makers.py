@@ -45,7 +45,8 @@ class Makers:
     def _add(self, closure: Closure) -> None:
         graph = closure.graph
         self._executions.update(closure.executions)
-        self._opens.update(row for row in (*closure.entered, *closure.left) if row < graph.n_opens)
+        rows = (graph.open_of(row) for row in (*closure.entered, *closure.left))
+        self._opens.update(row for row in rows if row >= 0)
         for row in closure.left:
             path, execution = graph.use(row)
             process = graph.process_of_execution(execution)

@@ -34,6 +34,7 @@ cdef struct Draft:
     s64 n_pattern_bytes  # of an execution; NONE: no execution has patterns
     bint has_wrappers
     bint has_usage  # some entry has the key a
+    bint has_uses  # some open has the key u
     bint has_links
     bint has_compilations
     bint tells_last  # some entry has the key h

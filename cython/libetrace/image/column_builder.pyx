@@ -41,7 +41,7 @@ cdef int draft_clear(Draft *draft) noexcept nogil:
     draft.wrappers.len = draft.mounters.len = 0
     draft.n_pattern_bytes = NONE
     draft.has_wrappers = draft.has_links = draft.has_compilations = draft.tells_last = False
-    draft.has_usage = False
+    draft.has_usage = draft.has_uses = False
     return 0
 
 

@@ -21,8 +21,8 @@ from libetrace.core.errors import Error
 
 MAGIC = b"ETRACEDB"
 #: readers refuse newer schemas; incremented when a column changes its meaning
-SCHEMA_VERSION = 5
-#: what older images lack are tables that may be missing (4: usage, 5: targets)
+SCHEMA_VERSION = 6
+#: what older images lack are tables that may be missing (4: usage, 5: targets, 6: open_uses)
 OLDEST_SCHEMA = 3
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file

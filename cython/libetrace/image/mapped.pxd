@@ -62,6 +62,10 @@ cdef class Mapped:
     cdef U1 change_kind
     cdef S8 change_ns
     cdef S4 change_name
+    cdef U4 use_open
+    cdef S8 use_begin
+    cdef S8 use_end
+    cdef U1 use_mode
     cdef U1 inherited_descriptor
     cdef U4 inherited_path
     cdef U1 inherited_mode

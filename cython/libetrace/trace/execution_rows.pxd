@@ -37,6 +37,8 @@ cdef struct Builder:
     Buffer keys
     Buffer spare
     Buffer kept  # u8 for each record
+    Buffer uses  # Use, of a pair of paths
+    Buffer write_ends  # s64, of an execution in order of time
     u64 fold_bytes  # of records, at which they are folded
     Buffer starts
     s64 used[N_USAGE]  # by the executions of the process at hand that have their rows

@@ -14,6 +14,9 @@ from libetrace.trace.descriptors cimport (
 from libetrace.image.column_builder cimport NONE, add8, add16, add32, add64
 from libetrace.trace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_USAGE
 from libetrace.trace.inherited cimport find_inherited
+from libetrace.trace.open_uses cimport (
+    Use, add_write_end, has_end, last_use, next_use, sort_stamps, sort_uses,
+)
 from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
 from libetrace.trace.event_model cimport ACCESS, IS_CLONE, Event, UsageSums
 from libetrace.core.usage cimport MAX_RSS, N_USAGE
@@ -26,7 +29,8 @@ from libetrace.image.schema cimport (
     EXECUTIONS_OPENS_START, EXECUTIONS_PARENT, EXECUTIONS_READERS_START, EXECUTIONS_START_NS,
     EXECUTIONS_STATUS, EXECUTIONS_UPID, INHERITED_DESCRIPTOR, INHERITED_EXECUTION, INHERITED_MODE,
     INHERITED_PATH, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_ORIGINAL,
-    OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, PIPE_READERS_EXECUTION, USAGE_USER_NS,
+    OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS, OPEN_USES_END_NS, OPEN_USES_MODE,
+    OPEN_USES_OPEN, PIPE_READERS_EXECUTION, USAGE_USER_NS,
 )
 from libetrace.trace.trace cimport (
     FACTS, NO_PROCESS, PATH, STRING, Path, Process, Wanted, find_process, has_rows,
@@ -34,6 +38,7 @@ from libetrace.trace.trace cimport (
 from libetrace.core.types cimport s16, s32, u8
 
 cdef enum:
+    READ = 0
     READ_WRITE = 2
     RUN = 12  # sorted by insertion
     FOLD_BYTES = 16 << 20  # of records of one process
@@ -65,6 +70,8 @@ cdef void builder_free(Builder *builder) noexcept nogil:
     buffer_free(&builder.keys)
     buffer_free(&builder.spare)
     buffer_free(&builder.kept)
+    buffer_free(&builder.uses)
+    buffer_free(&builder.write_ends)
     buffer_free(&builder.starts)
     for i in range(N_COLUMNS):
         buffer_free(&builder.columns[i])
@@ -300,10 +307,6 @@ cdef int add_open(Builder *builder, const Merged *merged, u32 row) noexcept nogi
     return add64(&columns[OPENS_UNTIL_NS], merged.last)
 
 
-cdef inline s64 last_use(const Record *record) noexcept nogil:
-    return max(record.begin, record.end)
-
-
 # Combines all records of one pair of paths, from keys[0] on; returns their number.
 cdef s64 merge_records(const Record *records, const Key *keys, Merged *merged) noexcept nogil:
     cdef const Record *record
@@ -335,6 +338,63 @@ cdef inline void merge_open(Merged *merged, const Record *record) noexcept nogil
     merged.has_changes |= record.change != NO_CHANGE
 
 
+# ---- uses apart ----
+
+
+# The ends of the writes of the execution of keys[0], in order of time.
+cdef int find_write_ends(Builder *builder, const Record *records, const Key *keys) noexcept nogil:
+    cdef size_t i = 0
+    builder.write_ends.len = 0
+    while keys[i].index == keys[0].index:
+        if add_write_end(&records[keys[i].record], &builder.write_ends) < 0:
+            return -1
+        i += 1
+    sort_stamps(&builder.write_ends)
+    return 0
+
+
+# The uses that n records tell of, in order of time; NULL when there is no memory.
+cdef const Use *find_uses(Builder *builder, const Record *records, const Key *keys,
+                          s64 n) noexcept nogil:
+    cdef const Record *record
+    cdef Use use
+    cdef s64 i
+    builder.uses.len = 0
+    for i in range(n):
+        record = &records[keys[i].record]
+        use.begin, use.end = record.begin, last_use(record)
+        use.record = use.last = keys[i].record
+        use.access = record.access
+        if buffer_add(&builder.uses, &use, sizeof(use)) < 0:
+            return NULL
+    sort_uses(<Use *>builder.uses.data, n)
+    return <const Use *>builder.uses.data
+
+
+# The uses of the open that comes next, when they are several.
+cdef int add_uses(Builder *builder, const Record *records, const Key *keys, s64 n) noexcept nogil:
+    cdef Buffer *columns = builder.columns
+    cdef s32 row = <s32>n_rows(builder, OPENS_PATH, sizeof(u32))
+    cdef const Use *uses
+    cdef Use use
+    cdef s64 at = 0
+    if n == 1:
+        return 0
+    uses = find_uses(builder, records, keys, n)
+    if uses == NULL:
+        return -1
+    while at < n:
+        at += next_use(uses + at, n - at, &builder.write_ends, &use)
+        if use.record == uses[0].record and at == n:  # all are one
+            return 0
+        if add32(&columns[OPEN_USES_OPEN], row) < 0 \
+                or add64(&columns[OPEN_USES_BEGIN_NS], use.begin) < 0 \
+                or add64(&columns[OPEN_USES_END_NS], use.end) < 0 \
+                or add8(&columns[OPEN_USES_MODE], use.access) < 0:
+            return -1
+    return 0
+
+
 # ---- a process of very many uses ----
 
 
@@ -345,7 +405,7 @@ cdef u64 least_bytes(const Builder *builder) noexcept nogil:
 
 
 # Keeps the records that decide what all of them are merged into, so that memory grows with the files
-# that a process uses, not with how often it uses them.
+# that a process reads and with its writes, not with how often it reads them.
 cdef int fold_records(Builder *builder) noexcept nogil:
     cdef Record *records = <Record *>builder.records.data
     cdef size_t n = builder.records.len / sizeof(Record)
@@ -358,7 +418,8 @@ cdef int fold_records(Builder *builder) noexcept nogil:
         return -1
     kept = <u8 *>builder.kept.data
     memset(kept, 0, n)
-    mark_kept(records, keys, n, kept)
+    if mark_kept(builder, records, keys, n, kept) < 0:
+        return -1
     for i in range(n):
         if kept[i]:
             records[n_kept] = records[i]
@@ -368,13 +429,39 @@ cdef int fold_records(Builder *builder) noexcept nogil:
     return 0
 
 
-cdef void mark_kept(const Record *records, const Key *keys, size_t n, u8 *kept) noexcept nogil:
+# Of uses that read its two ends are enough when nothing was written in between.
+cdef int mark_uses(Builder *builder, const Record *records, const Key *keys, s64 n,
+                   u8 *kept) noexcept nogil:
+    cdef const Use *uses = find_uses(builder, records, keys, n)
+    cdef Use use
+    cdef s64 at = 0
+    cdef s64 i, end
+    cdef bint is_whole
+    if uses == NULL:
+        return -1
+    while at < n:
+        end = at + next_use(uses + at, n - at, &builder.write_ends, &use)
+        is_whole = use.access != READ or has_end(&builder.write_ends, use.begin, use.end)
+        kept[use.record] = kept[use.last] = True
+        for i in range(at, end if is_whole else at):
+            kept[uses[i].record] = True
+        at = end
+    return 0
+
+
+cdef int mark_kept(Builder *builder, const Record *records, const Key *keys, size_t n,
+                   u8 *kept) noexcept nogil:
     cdef Merged merged
     cdef const Record *record
     cdef size_t at = 0
     cdef s64 n_merged, i
     while at < n:
+        if (at == 0 or keys[at].index != keys[at - 1].index) and find_write_ends(
+                builder, records, keys + at) < 0:
+            return -1
         n_merged = merge_records(records, keys + at, &merged)
+        if mark_uses(builder, records, keys + at, n_merged, kept) < 0:
+            return -1
         kept[merged.latest - records] = True
         if merged.first != NULL:
             kept[merged.first - records] = kept[merged.earliest - records] = True
@@ -384,6 +471,7 @@ cdef void mark_kept(const Record *records, const Key *keys, size_t n, u8 *kept) 
             record = &records[keys[at + i].record]
             kept[record - records] |= not record.is_copy and record.change != NO_CHANGE
         at += n_merged
+    return 0
 
 
 # The opens of one execution, from keys[0] on; returns how many keys they take, -1 without memory.
@@ -392,10 +480,13 @@ cdef s64 add_opens(Builder *builder, const Record *records, const Key *keys, u32
     cdef Merged merged
     cdef s64 n = 0
     cdef s64 n_merged
+    if keys[0].index == index and find_write_ends(builder, records, keys) < 0:
+        return -1
     while keys[n].index == index:
         n_merged = merge_records(records, keys + n, &merged)
         if merged.first != NULL and (
                 add_changes(builder, records, keys + n, n_merged, &merged) < 0
+                or add_uses(builder, records, keys + n, n_merged) < 0
                 or add_open(builder, &merged, row) < 0):
             return -1
         n += n_merged

@@ -16,6 +16,7 @@ class Counts(TypedDict):
     files: int
     paths: int
     pipe_links: int
+    has_uses: bool
     problems: list[tuple[int, list[int]]]
 
 def parse(

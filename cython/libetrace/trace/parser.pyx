@@ -18,7 +18,7 @@ from libetrace.core.memory cimport Buffer
 from libetrace.core.spill cimport Spill, is_spilled, spill_init
 from libetrace.trace.pipeline cimport N_PASSES, is_threaded, run_pass, trace_free, trace_init
 from libetrace.trace.report cimport N_PROBLEM_LINES, N_PROBLEMS
-from libetrace.image.schema cimport N_COLUMNS, PATHS_MODE
+from libetrace.image.schema cimport N_COLUMNS, OPEN_USES_OPEN, PATHS_MODE
 from libetrace.trace.source cimport Source
 from libetrace.trace.tables cimport OPENS, Part, Tables, tables_free
 from libetrace.trace.trace cimport Trace, has_rows
@@ -78,6 +78,10 @@ cdef list list_problems(const Trace *trace):
 cdef dict make_counts(const Trace *trace, const Tables *tables):
     cdef u32 i
     cdef u64 n_processes = 0
+    cdef u64 number
+    cdef bint has_uses = False
+    for number in range(tables.n_parts):
+        has_uses |= tables.parts[number].len[OPEN_USES_OPEN] > 0
     for i in range(trace.n_processes):
         n_processes += has_rows(&trace.processes[i])
     return {
@@ -89,6 +93,7 @@ cdef dict make_counts(const Trace *trace, const Tables *tables):
         "files": tables.parts[tables.n_parts].first[OPENS],
         "paths": tables.columns[PATHS_MODE].len,
         "pipe_links": trace.n_edges,
+        "has_uses": has_uses,
         "problems": list_problems(trace),
     }
 

@@ -23,7 +23,8 @@ from libetrace.image.schema cimport (
     ARGUMENTS_STRING, CHANGES_OPEN, CHILDREN_UPID, CPUS_CPU, EXECUTIONS_ARGV_START,
     EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_INHERITED_START,
     EXECUTIONS_OPENS_START, EXECUTIONS_READERS_START, EXISTS, INHERITED_PATH, OPENS_PATH,
-    PATHS_MODE, PATHS_SIZE, PATHS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES, STRINGS_START,
+    OPEN_USES_OPEN, PATHS_MODE, PATHS_SIZE, PATHS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES,
+    STRINGS_START,
     TYPE,
 )
 from libetrace.trace.trace cimport FACTS, PATH, STRING, Path, has_rows
@@ -224,17 +225,23 @@ cdef void place_parts(Tables *tables) noexcept nogil:
             part[1].first[i] = part.first[i] + part.len[LIST_ROWS[i]] / ROW_BYTES[i]
 
 
+cdef void move_opens(Part *part, int column) noexcept nogil:
+    cdef u32 *opens = <u32 *>(part.data + part.start[column])
+    cdef u64 row
+    for row in range(part.len[column] / sizeof(u32)):
+        opens[row] += <u32>part.first[OPENS]
+
+
 cdef void move_rows(Part *part) noexcept nogil:
     cdef u64 *ends
-    cdef u32 *opens = <u32 *>(part.data + part.start[CHANGES_OPEN])
     cdef u64 row
     cdef int i
     for i in range(N_LISTS):
         ends = <u64 *>(part.data + part.start[LIST_STARTS[i]])
         for row in range(part.len[LIST_STARTS[i]] / sizeof(u64)):
             ends[row] += part.first[i]
-    for row in range(part.len[CHANGES_OPEN] / sizeof(u32)):
-        opens[row] += <u32>part.first[OPENS]
+    move_opens(part, CHANGES_OPEN)
+    move_opens(part, OPEN_USES_OPEN)
 
 
 # A column of a part as renumber_columns() takes it.
