@@ -58,6 +58,24 @@ OF_PROG = (
 )  # fmt: skip
 
 
+MOVED = """
+set -e
+echo 'int main(void) { return 0; }' > main.c
+cc -o build_prog main.c
+python3 - <<'END'
+import os, shutil
+with open("build_prog", "rb") as module:
+    open("probe", "w").close()  # as tempfile tries a directory
+    os.remove("probe")
+    shutil.copyfileobj(module, open("installed", "wb"))
+open("between", "w").close()
+shutil.copy("build_prog", "again")
+open("installed", "rb").close()
+END
+rm build_prog
+"""
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Image:
     tree, folder = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("database")
@@ -82,6 +100,16 @@ def test_what_real_tools_copy_is_found_and_nothing_else(built: Image) -> None:
         **{f"out/{name}": "prog" for name in OF_PROG},
         "out/renamed.so": "libf.so.1",
     }
+
+
+def test_probes_are_no_copies_when_the_modules_were_moved_away(tmp_path: Path) -> None:
+    tree, folder = tmp_path / "tree", tmp_path / "database"
+    tree.mkdir()
+    folder.mkdir()
+    capture_database(folder, ["sh", "-c", MOVED], tree)
+    assert cas(["--dbdir", str(folder), "pp"]) == 0
+    image = open_database(folder)
+    assert below(image, list(find_copies(image))) == ["again", "installed"]
 
 
 def test_copies_are_listed_with_the_modules_when_asked_for(built: Image) -> None:

@@ -21,6 +21,8 @@ from etrace.query.classes.names import GONE, LINKED, RENAMED, Names
 from etrace.spec.database import ACCESS, EXISTS, NONE
 
 READ, WRITE = 0, 1
+#: begin, end, access
+Use = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def find_copies(image: Image) -> Mapping[int, Copy]:
     """Return the remaining copies of linked modules, by path; EtraceError before `cas pp`.
 
     A linked module is not a copy. Names that a rename took away are left out. So are files that
-    were gone when the trace was parsed, unless all were gone.
+    were gone when the trace was parsed, unless all modules and copies were gone.
     """
     return _Search(image).copies()
 
@@ -63,29 +65,48 @@ class _Search:
                 if copy not in found and copy not in self._modules:
                     found[copy] = Copy(module, execution)
                     waiting.append((copy, module))
-        return {path: found[path] for path in sorted(found) if self._is_left(path)}
+        modes = self._image["paths"]["mode"]
+        were_parsed_here = any(modes[path] & EXISTS for path in (*self._modules, *found))
+        return {
+            path: found[path]
+            for path in sorted(found)
+            if (modes[path] & EXISTS or not were_parsed_here) and not self._is_renamed_away(path)
+        }
 
     def _made_of(self, path: int, maker: int) -> Iterator[tuple[int, int]]:
         """Yield copies of a path and the executions that made them; `maker` made the path itself.
 
-        When the maker reads its own copy again, the trace has one use from the first open to the
-        last close. Files that it wrote in between (for an installer, all later files) are not
-        copies.
+        What it writes while it has its own copy open to write and to read is no copy.
         """
         yield from self._renamed.get(path, ())
         opens, by_path = self._image["opens"], self._image["path_opens"]["open"]
         for at in self._image["paths"].span("opens.start", path):
             row = by_path[at]
-            execution, access = opens["execution"][row], opens["mode"][row] & ACCESS
-            is_read = access != WRITE and not (execution == maker and access != READ)
-            if is_read and execution not in self._makers:
-                yield from self._written_while(row)
+            execution = opens["execution"][row]
+            if execution in self._makers:
+                continue
+            for use in self._uses(row):
+                if use[2] == READ or (use[2] != WRITE and execution != maker):
+                    yield from self._written_while(row, use)
 
-    def _written_while(self, row: int) -> Iterator[tuple[int, int]]:
+    def _uses(self, row: int) -> list[Use]:
+        """Return the uses of an open."""
+        opens = self._image["opens"]
+        if "open_uses" in self._image.tables:
+            table = self._image["open_uses"]
+            first = bisect.bisect_left(table["open"], row)
+            last = bisect.bisect_right(table["open"], row, lo=first)
+            if first < last:
+                columns = (table[name][first:last] for name in ("begin_ns", "end_ns", "mode"))
+                return list(zip(*columns, strict=True))
+        end = max(opens["close_ns"][row], opens["until_ns"][row])
+        return [(opens["open_ns"][row], end, opens["mode"][row] & ACCESS)]
+
+    def _written_while(self, row: int, use: Use) -> Iterator[tuple[int, int]]:
         """Yield the files that an execution opened for writing while it read a file."""
         opens = self._image["opens"]
         execution = opens["execution"][row]
-        begin, end = opens["open_ns"][row], max(opens["close_ns"][row], opens["until_ns"][row])
+        begin, end, _ = use
         writes = self._writes(execution)
         for at in range(bisect.bisect_left(writes, (begin, 0)), len(writes)):
             time_ns, other = writes[at]
@@ -95,12 +116,14 @@ class _Search:
                 yield opens["path"][other], execution
 
     def _writes_of(self, execution: int) -> list[tuple[int, int]]:
-        """Return (time, row) of the opens for writing of an execution, in order of time."""
+        """Return (time, row) of the uses that write of an execution, in order of time."""
         opens = self._image["opens"]
         return sorted(
-            (opens["open_ns"][row], row)
+            (begin, row)
             for row in self._image["executions"].span("opens.start", execution)
             if opens["mode"][row] & ACCESS != READ and opens["close_ns"][row] > 0
+            for begin, _, access in self._uses(row)
+            if access != READ
         )
 
     @cached_property
@@ -113,13 +136,6 @@ class _Search:
                 found[self._names.named(made[-1].name)].append((path, made[-1].execution))
         return found
 
-    @cached_property
-    def _were_parsed_here(self) -> bool:
-        modes = self._image["paths"]["mode"]
-        return any(modes[module] & EXISTS for module in self._modules)
-
-    def _is_left(self, path: int) -> bool:
+    def _is_renamed_away(self, path: int) -> bool:
         changes = self._names.changes.get(path, ())
-        if changes and changes[-1].kind == GONE:
-            return False
-        return not self._were_parsed_here or bool(self._image["paths"]["mode"][path] & EXISTS)
+        return bool(changes) and changes[-1].kind == GONE
