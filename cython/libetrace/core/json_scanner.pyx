@@ -206,8 +206,9 @@ cdef int scan_string(Scanner *scanner, const char **bytes, size_t *len) noexcept
         return 0
     if scan_escaped(scanner) < 0:
         return -1
-    # an empty one (nothing was ever added) has no data: any address does
-    bytes[0] = scanner.text.data if scanner.text.data != NULL else stop
+    bytes[0] = scanner.text.data
+    if bytes[0] == NULL:  # an empty one (nothing was ever added) has no data: any address does
+        bytes[0] = stop
     len[0] = scanner.text.len
     return 0
 

@@ -118,8 +118,8 @@ cdef c_array.array row_array(object rows, u64 n):
     if rows is None:
         rows = range(n)
     if isinstance(rows, range) and rows.step == 1 and rows.start >= 0:
-        if len(rows) and rows[-1] >= n:
-            raise IndexError(f"row {rows[-1]} of {n}")
+        if len(rows) and rows.stop > n:
+            raise IndexError(f"row {rows.stop - 1} of {n}")
         first = rows.start
         out = new_rows(len(rows))
         for i in range(<u64>len(out)):

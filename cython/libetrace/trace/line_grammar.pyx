@@ -46,7 +46,7 @@ cdef void init_codes() noexcept:
     cdef char follower
     cdef Tag *tag
     memset(forms.codes, NO_CODE, sizeof(forms.codes))
-    for code in range(N_CODES):
+    for code in range(<u32>N_CODES):
         tag = &forms.tags[code]
         if tag.len > 1:
             init_code(code, tag.text[0], tag.text[1])
@@ -124,7 +124,7 @@ cdef u32 find_code(const char *text, const char *end) noexcept nogil:
     if code < N_CODES:
         return code if has_tag(&forms.tags[code], text, end) else <u32>NO_CODE
     if code == SEVERAL_CODES:
-        for code in range(N_CODES):
+        for code in range(<u32>N_CODES):
             if has_tag(&forms.tags[code], text, end):
                 return code
     return NO_CODE

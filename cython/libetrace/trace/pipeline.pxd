@@ -16,7 +16,3 @@ cdef void trace_free(Trace *trace) noexcept nogil
 cdef bint is_threaded(int number) noexcept nogil
 cdef int run_pass(int number, Trace *trace, Tables *tables, unsigned int worker) noexcept nogil
 cdef int run_all(Trace *trace, Tables *tables) noexcept nogil
-
-# For the fuzzer, through __pyx_capi__: parses memory on one thread without touching the file system,
-# in chunks of `chunk_bytes` (0: as usual). 0; -1 when there is no memory.
-cdef api int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) noexcept nogil

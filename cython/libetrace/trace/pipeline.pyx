@@ -125,7 +125,7 @@ cdef void count_kinds(Trace *trace) noexcept nogil:
     cdef u32 i
     cdef u32 kind
     for i in range(trace.n_chunks):
-        for kind in range(N_KINDS):
+        for kind in range(<u32>N_KINDS):
             trace.n_kinds_seen[kind] += trace.chunks[i].n_events[kind]
 
 
@@ -260,7 +260,7 @@ cdef void trace_free(Trace *trace) noexcept nogil:
     free(trace.slots)
     free(trace.paths)
     free(trace.edges)
-    for i in range(N_USES):
+    for i in range(<u32>N_USES):
         free(trace.uses[i])
 
 
@@ -274,7 +274,10 @@ cdef int run_all(Trace *trace, Tables *tables) noexcept nogil:
     return 0
 
 
-cdef int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) noexcept nogil:
+# For the fuzzer, through __pyx_capi__: parses memory on one thread without touching the file system,
+# in chunks of `chunk_bytes` (0: as usual). 0; -1 when there is no memory. Not in the .pxd: every
+# module that reads it would have a pointer that it does not use.
+cdef api int etrace_parse_memory(const char *data, size_t size, size_t chunk_bytes) noexcept nogil:
     cdef Trace *trace = <Trace *>calloc(1, sizeof(Trace))
     cdef Tables *tables = <Tables *>calloc(1, sizeof(Tables))
     cdef char *copy = <char *>calloc(1, size + ETRACE_PAD)

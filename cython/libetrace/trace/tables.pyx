@@ -93,7 +93,7 @@ cdef void tables_free(Tables *tables, const Trace *trace) noexcept nogil:
     free_records(tables, trace)
     for i in range(tables.n_parts if tables.parts != NULL else 0):
         spill_give(&trace.spill, tables.parts[i].data)
-    for i in range(N_COLUMNS):
+    for i in range(<u64>N_COLUMNS):
         buffer_free(&tables.columns[i])
     free(tables.parts)
     free(tables.ranges)

@@ -146,7 +146,7 @@ cdef int etrace_xray_debug_memory(const u8 *data, u64 size) noexcept nogil:
     cdef u64 i, cut
     if size < 2:
         return 0
-    for i in range(N_FUZZED):
+    for i in range(<u64>N_FUZZED):
         addresses[i] = i * i
     wanted.at, wanted.n = addresses, N_FUZZED
     memset(found, 0, sizeof(found))
