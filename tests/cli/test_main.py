@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from etrace import __version__
 from etrace.cli import main, xray
 from etrace.cli.ending import guarded
 from etrace.errors import CaptureError, EtraceError, UsageError
@@ -58,6 +59,14 @@ def test_an_unknown_command_is_a_usage_error_that_names_known_ones(
         main.etrace([word])
     assert ended.value.code == 2
     assert f"no command {word!r}; {hint}" in capsys.readouterr().err
+
+
+def test_python_runs_it_as_a_module(tmp_path: Path) -> None:
+    words = [sys.executable, "-P", "-m", "etrace", "--version"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"etrace {__version__}")
+    done = subprocess.run([*words[:-1], "rnu"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "etrace: error: no command 'rnu'" in done.stderr) == (2, True)
 
 
 def test_no_command_prints_help_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,6 +90,25 @@ def test_the_answer_on_the_command_line(database: Path, capsys: pytest.CaptureFi
     assert (entry["filename"], entry["compilations"], entry["seconds"]) == ("/src/util.h", 2, None)
 
 
+def test_columns_have_headings_where_people_read(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cas(["includes", "--dbdir", str(database)]) == 0
+    heading, line = capsys.readouterr().out.splitlines()
+    assert heading.split() == [
+        "bytes",
+        "share",
+        "compilations",
+        "times",
+        "read",
+        "seconds",
+        "header",
+    ]
+    assert heading.index("header") == line.index("/src/util.h")
+    assert cas(["includes", "--dbdir", str(database), "--fmt", "{filename}"]) == 0
+    assert capsys.readouterr().out == "/src/util.h\n"
+
+
 def test_equal_builds_do_not_differ(database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cas(["includes", "--diff", str(database), str(database)]) == 0
     assert capsys.readouterr().out == ""

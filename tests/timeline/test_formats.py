@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from captured_builds import told_database
 from libetrace.image.file import Image
 from lua_database import write_processed_lua
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
+from terminal import Terminal
 from timing_builds import US, a_pipeline
 
 from etrace.errors import EtraceError
@@ -112,3 +115,14 @@ def test_without_the_package_the_message_names_it(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(EtraceError, match="needs the package perfetto") as caught:
         perfetto.write(io.BytesIO(), [], [])
     assert "pip install perfetto" in caught.value.hint
+
+
+@pytest.mark.parametrize(("form", "name"), [("chrome", "timeline.json"), ("html", "timeline.html")])
+def test_a_terminal_is_told_of_a_file(tmp_path: Path, form: str, name: str) -> None:
+    told_database(tmp_path, a_pipeline())
+    command = [str(Path(sys.executable).with_name("etrace")), "timeline", "--to", form]
+    with Terminal(command, tmp_path, dict(os.environ)) as terminal:
+        terminal.wait_for(rf"etrace: the timeline is {name} \(.*\); open it in ")
+        assert '"ph"' not in terminal.log
+    piped = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert piped.stdout == (tmp_path / name).read_bytes()

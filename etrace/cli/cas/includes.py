@@ -15,6 +15,10 @@ from etrace.nfsdb.store import open_database
 from etrace.query.includes import Growth, Includes, compare, compilations_of, includes
 
 NS_PER_SECOND = 1e9
+HEADING = (
+    f"{'bytes':>15} {'share':>7} {'compilations':>12} {'times read':>10} {'seconds':>18}  header"
+)
+GROWTH_HEADING = f"{'bytes':>16} {'seconds':>10}{'':8}  header"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -39,10 +43,13 @@ def answer(image: Image | None, args: argparse.Namespace) -> Answer:
     if image is None:
         before, after = (open_database(where) for where in args.diff)
         grown = compare(before, after, args.module)
-        return Answer(Facts(_growth_line, {"path": "filename"}), [_growth(each) for each in grown])
+        return Answer(
+            Facts(_growth_line, {"path": "filename"}, GROWTH_HEADING),
+            [_growth(each) for each in grown],
+        )
     only = compilations_of(image, args.module) if args.module else None
     found = includes(image, only)
-    return Answer(Facts(_line, {"path": "filename"}), _records(image, found))
+    return Answer(Facts(_line, {"path": "filename"}, HEADING), _records(image, found))
 
 
 def _records(image: Image, found: Includes) -> list[Record]:
@@ -65,8 +72,8 @@ def _records(image: Image, found: Includes) -> list[Record]:
 def _line(r: Record) -> str:
     time = "-" if r["seconds"] is None else f"{r['seconds']:.3f} s +-{r['error']:.3f}"
     return (
-        f"{r['read_bytes']:>13,} B {100 * r['share']:>5.1f} % {r['compilations']:>6}"
-        f" {r['opens']:>6} {time:>18}  {r['filename']}"
+        f"{r['read_bytes']:>13,} B {100 * r['share']:>5.1f} % {r['compilations']:>12}"
+        f" {r['opens']:>10} {time:>18}  {r['filename']}"
     )
 
 

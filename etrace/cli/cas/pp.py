@@ -72,11 +72,9 @@ def _meant(key: str) -> str:
 
 
 def tell_config(config: Config) -> None:
-    """Report which configuration is used and its errors."""
+    """Report the errors of the configuration."""
     for key in config.unknown:
         tell(f"cas pp: warning: {config.path}: unknown key {key!r}{_meant(key)}\n")
-    if config.is_default:
-        tell("cas pp: no .bas_config beside the database: using the shipped configuration\n")
 
 
 def teller(args: argparse.Namespace) -> Callable[[str], None]:

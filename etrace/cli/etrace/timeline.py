@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from itertools import chain
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from libetrace.image.file import Image
 
 from etrace.cli.ending import tell
 from etrace.cli.options.common import add_database
+from etrace.cli.show.figures import size
 from etrace.cli.show.output import opened
 from etrace.errors import UsageError
 from etrace.nfsdb.store import open_database
@@ -22,6 +24,11 @@ from etrace.timeline.xray_calls import XRayCalls
 
 WRITERS = {"chrome": chrome.write, "perfetto": perfetto.write}
 HTML = "html"
+#: what a terminal cannot show goes to a file, as that of `etrace report` does
+DEFAULTS = {
+    "chrome": Path("timeline.json"), "perfetto": Path("timeline.pftrace"),
+    HTML: Path("timeline.html"),
+}  # fmt: skip
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +61,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE",
-        help="write to FILE, which appears whole or not at all (default: standard output)",
+        help="write to FILE, which appears whole or not at all (default: standard output, or "
+        "timeline.json, .pftrace or .html when that is a terminal)",
     )  # fmt: skip
 
 
@@ -66,13 +74,12 @@ def _calls(image: Image, args: argparse.Namespace) -> XRayCalls:
     return calls
 
 
-def _write_page(image: Image, output: Path | None) -> int:
+def _write_page(image: Image, output: Path | None) -> None:
     from etrace.report.page import render
 
     text = render(image, first="timeline").encode()
     with opened(output, image.path) as stream:
         stream.write(text)
-    return 0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -84,11 +91,23 @@ def run(args: argparse.Namespace) -> int:
             "the page has lanes of its own and no calls", "leave out --lanes, --xray and -m"
         )
     image = open_database(args.place or args.database)
+    output = args.output
+    if output is None and sys.stdout is not None and sys.stdout.isatty():
+        output = DEFAULTS[args.to]
     if args.to == HTML:
-        return _write_page(image, args.output)
+        _write_page(image, output)
+    else:
+        _write(image, args, output)
+    if args.output is None and output is not None:
+        viewer = "a browser" if args.to == HTML else "https://ui.perfetto.dev"
+        length = size(output.stat().st_size)
+        tell(f"etrace: the timeline is {output} ({length}); open it in {viewer}\n")
+    return 0
+
+
+def _write(image: Image, args: argparse.Namespace, output: Path | None) -> None:
     calls, phases = _calls(image, args), TimeTraces(image)
     lanes = Lanes(args.lanes or Lanes.TREE)
     found = slices(image, lanes, lambda row: chain(phases(row), calls(row)))
-    with opened(args.output, image.path) as stream:
+    with opened(output, image.path) as stream:
         WRITERS[args.to](stream, found, counters(image))
-    return 0

@@ -244,6 +244,9 @@ def _lines(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[b
     else:
         line = shape.details if args.details else shape.plain
         render = lambda item: line(item, style)  # noqa: E731
+        heading = getattr(shape, "heading", "")
+        if heading and answer.items and not args.nul:
+            yield heading.encode() + end
     for item in _page(answer, args):
         yield render(item) + end
 

@@ -251,11 +251,18 @@ class ExecutionColumns(Executions):
 class Facts:
     """Entries are records (dicts) already; `line` makes the plain line of one.
 
-    `fed` says under which key of a record an option of the next module finds its value.
+    `fed` says under which key of a record an option of the next module finds its value; `heading`
+    names the columns of the lines.
     """
 
-    def __init__(self, line: Callable[[Record], str], fed: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        line: Callable[[Record], str],
+        fed: Mapping[str, str] | None = None,
+        heading: str = "",
+    ) -> None:
         self._line = line
+        self.heading = heading
         self._fed = fed or {}
         self.feeds = tuple(self._fed)
 
