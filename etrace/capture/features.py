@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 LIBEXEC = os.path.join(os.path.dirname(os.path.realpath(etrace.__file__)), "libexec")  # noqa: PTH118, PTH120
-REBUILD = "then build etrace again (make build, or pip install --force-reinstall)"
+REBUILD = (
+    "then build etrace from its source again (make build, or pip install --force-reinstall with "
+    "the source archive; a wheel is built already)"
+)
 PYARROW = ("pyarrow",)
 ANALYTICS = ("duckdb", *PYARROW)
 PERFETTO = ("perfetto",)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -53,6 +54,11 @@ class Machine:
 
     def build(self) -> tuple[int, str]:
         """Run `etrace-module build`; return its status and what it said."""
+        done = self.run("build")
+        return done.returncode, done.stderr
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `etrace-module` with these words."""
         spec = importlib.util.spec_from_file_location("packages", TOP / "build-aux/packages.py")
         assert spec is not None
         assert spec.loader is not None
@@ -66,11 +72,10 @@ class Machine:
             assert place in text
             text = text.replace(place, str(there))
         script.write_text(text)
-        done = subprocess.run(
-            ["sh", str(script), "build"], capture_output=True, text=True, check=False,
+        return subprocess.run(
+            ["sh", str(script), *words], capture_output=True, text=True, check=False,
             env={"PATH": f"{self.programs}:/usr/bin:/bin", "TMPDIR": str(self.root)},
         )  # fmt: skip
-        return done.returncode, done.stderr
 
 
 @pytest.fixture
@@ -133,3 +138,31 @@ def test_secure_boot_without_any_key_says_how_to_get_one(machine: Machine) -> No
     assert machine.build()[1].splitlines()[-1] == (
         "etrace-module:   sudo apt-get install openssl && sudo etrace-module build"
     )
+
+
+def test_a_machine_without_kernels_is_told_when_the_module_comes(machine: Machine) -> None:
+    shutil.rmtree(machine.modules / RELEASE)
+    status, said = machine.build()
+    assert (status, "no kernel is installed here" in said) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("has_headers", "is_installed", "state"),
+    [
+        (False, False, f"no headers; install linux-headers-{RELEASE}, and the module is built"),
+        (True, False, f"not built; sudo etrace-module build {RELEASE}"),
+        (True, True, "installed"),
+    ],
+)
+def test_the_status_of_each_kernel_is_told(
+    machine: Machine, has_headers: bool, is_installed: bool, state: str
+) -> None:
+    if has_headers:
+        machine.with_headers()
+    machine.program("uname", f"echo {RELEASE}")
+    if is_installed:
+        machine.program(
+            "dkms", f'[ "$1" = status ] && echo "etrace/1, {RELEASE}, x86_64: installed"'
+        )
+    done = machine.run("status")
+    assert (done.returncode, done.stdout) == (not is_installed, f"{RELEASE} (running): {state}\n")

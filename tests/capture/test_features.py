@@ -34,15 +34,22 @@ def test_what_a_build_lacks_is_said_with_what_to_install(
     features.main()
     assert capsys.readouterr().out == (
         "built without zstd (etrace start --zstd, etrace_cat --zstd)\n"
-        "  hint: apt-get install libzstd-dev, then build etrace again (make build, or pip install "
-        "--force-reinstall)\n"
+        "  hint: apt-get install libzstd-dev, " + features.REBUILD + "\n"
         "built without gcc plugin (cas pp --confirm-inputs for gcc)\n"
-        "  hint: apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), then build etrace "
-        "again (make build, or pip install --force-reinstall)\n"
+        "  hint: apt-get install g++ gcc-N-plugin-dev (N: gcc -dumpversion), "
+        + features.REBUILD
+        + "\n"
         "built without preload of 32 bits (32-bit programs under etrace run --backend preload)\n"
-        "  hint: on x86-64 use a compiler that links with -m32 (CC=gcc), then build etrace again "
-        "(make build, or pip install --force-reinstall)\n"
+        "  hint: on x86-64 use a compiler that links with -m32 (CC=gcc), " + features.REBUILD + "\n"
     )
+
+
+def test_nobody_is_told_to_install_a_wheel_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(features, "LIBEXEC", str(tmp_path))
+    for feature in (features.gcc_plugin(), features.collector_zstd(), features.preload_narrow()):
+        assert "--force-reinstall with the source archive" in feature.hint
 
 
 def test_a_build_with_everything_says_nothing(

@@ -26,6 +26,7 @@ from etrace.capture.kmod.sessions import session, teardown
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Counter, Option, Request, Started
 from etrace.capture.kmod.system.owner import myself
+from etrace.capture.remote import service
 from etrace.errors import CaptureError
 
 pytestmark = pytest.mark.root
@@ -278,10 +279,10 @@ def test_a_module_that_does_not_answer_runs_no_command(
 def test_the_backend_is_refused_to_others_than_root_at_no_cost(machine: Machine) -> None:
     program = (
         "import os, socket, sys\n"
-        "from etrace.capture.kmod.backend import KmodBackend\n"
+        "from etrace.capture.kmod.backend import KmodBackend, presence\n"
         "from etrace.capture.remote import protocol, service\n"  # nobody may not read them
         "import etrace.capture.backend\n"
-        "os.seteuid(65534)\n"
+        "presence.LOADED_MODULES = '/'; os.seteuid(65534)\n"
         "probe = KmodBackend().probe()\n"
         "assert not probe.works and 'root' in probe.reason, probe\n"
         "assert 'pyroute2' not in sys.modules\n"
@@ -309,6 +310,20 @@ def test_a_module_is_to_be_built_where_the_kernel_takes_modules(
     obstacle = KmodBackend(machine.host).obstacle()
     assert obstacle is not None
     assert obstacle.hint.startswith(advice)
+
+
+@pytest.mark.parametrize("takes_modules", [True, False])
+def test_a_user_is_told_to_start_the_service_only_where_it_could_load_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, takes_modules: bool
+) -> None:
+    place = tmp_path if takes_modules else tmp_path / "none"
+    monkeypatch.setattr(presence, "LOADED_MODULES", str(place))
+    monkeypatch.setattr(service, "SOCKET", str(tmp_path / "etraced.sock"))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    obstacle = KmodBackend().obstacle()
+    assert obstacle is not None
+    assert ("systemctl" in obstacle.hint) is takes_modules
+    assert obstacle.hint.startswith("use a kernel") is not takes_modules
 
 
 def test_what_stands_in_the_way_is_found_without_loading(machine: Machine, tmp_path: Path) -> None:

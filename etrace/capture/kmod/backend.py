@@ -40,18 +40,16 @@ class KmodBackend:
         if os.geteuid() != 0:
             from etrace.capture.remote import service
 
-            return service.obstacle()
+            found = service.obstacle()
+            if found is None or os.path.exists(presence.LOADED_MODULES) or presence.source():
+                return found
+            return _no_module()  # etraced could not load one either
         from etrace.capture.kmod.sessions import session
 
         host = self.host
         try:
             if not host.modules.source():
-                return Probe(
-                    False,
-                    "there is no etrace.ko for this kernel",
-                    _way_to_a_module(),
-                    expected=True,
-                )
+                return _no_module()
             host.tracefs.mount()
             host.collector()
             already = session.already(host)
@@ -100,7 +98,10 @@ class KmodBackend:
         return trace(self.host, command, options, on_progress)
 
 
-def _way_to_a_module() -> str:
+def _no_module() -> Probe:
+    from etrace.capture.backend import Probe
+
+    way = "use a kernel that loads modules (Debian's do), or trace without the module: etrace run"
     if os.path.exists(presence.LOADED_MODULES):
-        return "build and install it: docs/capture-kmod-control.md"
-    return "use a kernel that loads modules (Debian's do), or trace without the module: etrace run"
+        way = "build and install it: docs/capture-kmod-control.md"
+    return Probe(False, "there is no etrace.ko for this kernel", way, expected=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from etrace.capture.kmod.loading import presence, provision
@@ -187,10 +187,15 @@ def collector(host: Host) -> Check:
 
 
 def examine(host: Host, kernel: Kernel) -> Iterator[Check]:
-    """Yield every condition of capture by the module."""
-    yield capabilities(kernel)
-    yield module_file(host, kernel)
+    """Yield every condition of capture by the module.
+
+    Rights and tracefs are of no use where the kernel takes no modules and has none.
+    """
+    is_of_use = takes_modules(kernel) or bool(host.modules.source())
+    for needed in (capabilities(kernel), module_file(host, kernel)):
+        yield needed if is_of_use else replace(needed, hint="")
     for check in (lockdown, secure_boot, signatures, configuration, kprobes):
         yield check(kernel)
-    yield tracefs(host)
+    mounted = tracefs(host)
+    yield mounted if is_of_use else replace(mounted, hint="")
     yield collector(host)
