@@ -3,16 +3,17 @@
 PYTHON ?= python3
 VENV ?= .venv
 BUILD ?= build/release
-SETUP_ARGS ?= -Dbuildtype=release
+# with STRICT=1, as in CI, a warning of Meson, Cython or a compiler ends the build
+SETUP_ARGS ?= -Dbuildtype=release $(if $(STRICT),-Dwerror=true --fatal-meson-warnings)
 PYTEST_ARGS ?=
 export PYTHON
-# a pipe fails when any part of it does: pip's errors must not vanish behind a filter of its output
+# a pipe fails when any part of it does
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 BIN := $(VENV)/bin
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' etrace/__init__.py)
-SOURCES := $(shell find etrace cython native completions docs/man kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
+SOURCES := $(shell find etrace cython native completions kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
@@ -20,7 +21,7 @@ SOURCES := $(shell find etrace cython native completions docs/man kmod/include -
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 # What a target needs is named, and installed where that is allowed, before anything is built.
 .NOTPARALLEL:
@@ -33,13 +34,12 @@ build: $(VENV)/.built ## every command, in $(VENV)/bin
 $(VENV)/.features: FORCE
 	@build-aux/features $(VENV) $(BUILD)
 
-$(VENV)/.built: $(SOURCES) build-aux/setup build-aux/translate.py $(VENV)/.features
+$(VENV)/.built: $(SOURCES) build-aux/setup build-aux/build.py build-aux/manual.py build-aux/translate.py $(VENV)/.features
 	@build-aux/setup build $(VENV)
 	@build-aux/features $(VENV) $(BUILD)
 	@! ls -d $(VENV)/lib/python3*/site-packages/etrace-*.dist-info >/dev/null 2>&1 || \
 		$(BIN)/python -P -m pip uninstall -q -y etrace # a stranger's, or of a tree that had that name
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir=$(BUILD) \
-		$(addprefix -Csetup-args=,$(SETUP_ARGS)) . 2>&1 | { grep -v '^WARNING: Location' || true; }
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python build-aux/build.py $(BUILD) $(SETUP_ARGS)
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
 	@$(BIN)/python -P -m etrace.capture.features
 	@touch $@
@@ -100,7 +100,7 @@ pytest: needs-test+browser build ## the tests but those of sanitize and test-vm;
 
 sanitize: needs-test build ## the tests of capture and collect on C programs built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
-		meson setup build/sanitize -Dstrict=true -Db_sanitize=address,undefined -Db_lundef=false \
+		meson setup build/sanitize -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
 		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat preload >/dev/null
 	ln -sfn $(abspath build/sanitize/native/preload/library) build/sanitize/native/preload/collector/preload
@@ -174,7 +174,6 @@ lint: needs-lint build ## all linters
 	@! expand -t8 $$(git ls-files 'kmod/src/*.[ch]') | grep -v '"' | grep '.\{101\}'  # as checkpatch counts
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
-	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages --check
 	$(BIN)/python build-aux/website.py
 
 format: needs-lint ## let ruff rewrite the Python files
@@ -184,9 +183,8 @@ format: needs-lint ## let ruff rewrite the Python files
 bench: needs-test+browser build ## measure speed and memory: paired runs, medians, ratios
 	$(BIN)/python bench/run.py
 
-generate: build ## render what is rendered from etrace/spec, and man pages from the commands
+generate: build ## render what is rendered from etrace/spec
 	PYTHONPATH=. $(BIN)/python -m etrace.render
-	PYTHONPATH=. $(BIN)/python -m etrace.cli.manual.pages
 
 debug: ## build with every check on into .venv-debug, and run the tests on it
 	$(MAKE) pytest VENV=.venv-debug BUILD=build/debug \
@@ -198,4 +196,7 @@ fuzz: needs-fuzz build ## ten million runs of the fuzzers
 	$(BIN)/python tests/fuzz/fuzz_imports.py --seconds 3600
 
 clean: ## remove everything that was made
-	rm -rf build .venv .venv-debug .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist *.egg-info .venv .venv-debug .hypothesis .*_cache
+	find . -name .git -prune -o -name __pycache__ -prune -exec rm -rf {} +
+	find kmod \( -name '*.ko' -o -name '*.o' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' -o -name '.*.o.d' \
+		-o -name modules.order -o -name Module.symvers \) -delete

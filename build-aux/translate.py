@@ -57,6 +57,7 @@ class Module:
 def main() -> int:
     """Translate what is stale; 1 when a module has errors."""
     arguments = parse_arguments()
+    Options.warning_errors = arguments.werror
     modules = list(find_modules(arguments))
     write_depfile(arguments.depfile, modules, arguments.root)
     stale = [module for module in modules if not module.is_current()]
@@ -69,6 +70,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--root", type=absolute, required=True, help="the folder of the package")
     parser.add_argument("--output", type=Path, required=True, help="the folder of the C files")
     parser.add_argument("--depfile", type=Path, required=True)
+    parser.add_argument("--werror", action="store_true", help="a warning is an error")
     parser.add_argument("--shared", help="the module that holds what Cython's modules share")
     parser.add_argument(
         "-X", dest="directives", action="append", default=DIRECTIVES, metavar="NAME=VALUE"
@@ -85,7 +87,8 @@ def absolute(text: str) -> Path:
 def find_modules(arguments: argparse.Namespace) -> Iterator[Module]:
     """Yield the module of each source, with the key of all that its C is made of."""
     options = options_of(arguments, arguments.output)
-    tool = [Cython.__version__, Path(__file__).read_text("utf-8"), arguments.shared]
+    script = Path(__file__).read_text("utf-8")
+    tool = [Cython.__version__, script, arguments.shared, arguments.werror]
     tree = create_dependency_tree(Context.from_options(options), quiet=True)
     for source in arguments.sources:
         name = ".".join(source.relative_to(arguments.root).with_suffix("").parts)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 #: public name -> (submodule, its name there)
 _PLACES = {
+    "__version__": ("db.database", "__version__"),
     "error": ("core.errors", "Error"),
     "nfsdb": ("db.database", "Database"),
     "nfsdbEntry": ("db.execution", "Execution"),
@@ -37,7 +38,7 @@ _PLACES = {
     "is_LLVM_BC_file": ("db.magic", "is_llvm_bc_file"),
     "is_ELF_or_LLVM_BC_file": ("db.magic", "is_elf_or_llvm_bc_file"),
 }
-__all__ = list(_PLACES)
+__all__ = [name for name in _PLACES if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> object:

@@ -12,6 +12,7 @@ from libetrace.db.database import Rows as nfsdbFilteredIter
 from libetrace.db.database import Rows as nfsdbFilteredOpensIter
 from libetrace.db.database import Rows as nfsdbFilteredOpensPathsIter
 from libetrace.db.database import Rows as nfsdbOpensIter
+from libetrace.db.database import __version__ as __version__
 from libetrace.db.execution import Execution as nfsdbEntry
 from libetrace.db.filemap import FileMap as nfsdbFileMap
 from libetrace.db.magic import is_elf_file as is_ELF_file

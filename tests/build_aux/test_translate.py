@@ -95,3 +95,15 @@ def test_the_depfile_names_every_declaration(package: Path) -> None:
     translate(package)
     out = package.parents[1] / "out"
     assert (out / "d").read_text() == f"{out}/package.alone.c: {package}/shown.pxd {SCRIPT}\n"
+
+
+def test_a_warning_is_an_error_where_it_is_asked_for(package: Path) -> None:
+    (package / "alone.pyx").write_text(
+        "# cython: wraparound=False\ndef last(list items):\n    return items[-1]\n"
+    )
+    allowed = translate(package)
+    assert allowed.returncode == 0
+    assert "negative indices" in allowed.stderr
+    refused = translate(package, "--werror")
+    assert refused.returncode == 1
+    assert "negative indices" in refused.stderr

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,20 @@ def test_the_shell_reads_what_is_installed(shell: str) -> None:
     subprocess.run([shell, "-n", stub], check=True)
 
 
+def test_every_program_that_is_completed_has_an_installed_file(scripts: Path) -> None:
+    share = Path(sys.prefix, "share")
+    completed = sorted(re.findall(r"(?m)^complete -F \S+ (\S+)$", (scripts / "bash").read_text()))
+    assert completed == ["cas", "etrace", "etrace_cat", "etrace_parser", "etraced"]
+    for folder, suffix in (
+        ("bash-completion/completions", ""),
+        ("fish/vendor_completions.d", ".fish"),
+    ):
+        there = sorted(path.name for path in (share / folder).iterdir())
+        assert there == [f"{name}{suffix}" for name in completed]
+    first = (share / "zsh/site-functions/_etrace").read_text().splitlines()[0]
+    assert first == f"#compdef {' '.join(completed)}"
+
+
 def in_bash(scripts: Path, *words: str) -> list[str]:
     start = ["bash", "--norc", "-c", COMPLETE_IN_BASH, "bash", str(scripts / "bash")]
     done = subprocess.run([*start, *words], capture_output=True, text=True, check=True)
@@ -68,6 +84,8 @@ def in_fish(scripts: Path, line: str) -> list[str]:
         (["etrace", "run", "--backend", "=", "k"], ["kmod"]),
         (["etrace", "completion", "z"], ["zsh"]),
         (["etrace_parser", "--sp"], ["--split"]),
+        (["etrace_cat", "--ins"], ["--instance"]),
+        (["etraced", "--li"], ["--listen"]),
         (["cas", "linker"], ["linker_pattern"]),
         (["cas", "--dbdir", "x", "compiler"], ["compiler_pattern"]),
         (["cas", "refs", "--rel"], ["--relative"]),
@@ -90,6 +108,8 @@ def test_bash_and_fish_complete(scripts: Path, words: list[str], wanted: list[st
     ("typed", "wanted"),
     [
         ("etrace doc", r"doctor "),
+        ("etrace_cat --ins", r"--instance"),
+        ("etraced --li", r"--listen"),
         ("cas refs --rela", r"--relative"),
         ("cas deps --kind sou", r"--kind source"),
         ("etrace run --backend=km", r"--backend=kmod"),

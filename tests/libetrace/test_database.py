@@ -21,6 +21,8 @@ from libetrace.image.file import open_image, write_image
 from libetrace.image.header import SCHEMA_VERSION
 from lua_database import ROOT, write_lua
 
+import etrace
+
 Entry = dict[str, Any]
 
 
@@ -79,6 +81,7 @@ def test_loading_needs_the_standard_library_only(lua_directory: Path) -> None:
 
 def test_every_public_name_exists() -> None:
     assert all(getattr(libetrace, name) is not None for name in libetrace.__all__)
+    assert libetrace.__version__ == etrace.__version__
     with pytest.raises(AttributeError, match="no attribute 'nfsbd'"):
         libetrace.nfsbd  # type: ignore[attr-defined]  # noqa: B018
 

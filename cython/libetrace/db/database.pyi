@@ -30,6 +30,8 @@ Condition: TypeAlias = tuple[Any, ...]
 Groups: TypeAlias = Sequence[Sequence[Condition]]
 Process: TypeAlias = tuple[int] | tuple[int, int]
 
+__version__: str
+
 class OpenConditions(TypedDict, total=False):
     path: PathText | Sequence[PathText] | None
     has_path: str | bytes | None

@@ -25,6 +25,10 @@ from libetrace.select.filters import (
 from libetrace.image.freshness import is_same
 from libetrace.core.texts import encode_path
 
+cdef extern from *:
+    const char *ETRACE_VERSION  # of Meson, which has it from etrace/__init__.py
+
+__version__ = ETRACE_VERSION.decode()
 HINT = "make it again: cas cache"
 
 CLONE_THREAD = 0x10000

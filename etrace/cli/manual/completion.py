@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from etrace.cli.manual.declarations import Command, Kind, Option, Program, programs
+from etrace.capture.kmod.sessions import collector
+from etrace.cli.manual.declarations import (
+    Command,
+    Kind,
+    Option,
+    Program,
+    etrace_cat,
+    etraced,
+    programs,
+)
 from etrace.render import render
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -65,5 +74,6 @@ def script(shell: str) -> str:
         common, own, names, described, quote, command_names, query_names, takes_files,
     )  # fmt: skip
     values: dict[str, Any] = {function.__name__: function for function in functions}
-    values |= {"programs": programs(), "Kind": Kind}
+    declared = (*programs(), etrace_cat(collector.program()), etraced())
+    values |= {"programs": declared, "Kind": Kind}
     return render(TEMPLATES / f"completion.{shell}.j2", values)

@@ -53,6 +53,7 @@ class Command:
     options: tuple[Option, ...]
     arguments: tuple[Option, ...]
     epilog: str
+    usage: str
     is_query: bool = False
     parent: str = ""  #: `etrace xray account` is xray-account, a child of xray
 
@@ -139,7 +140,9 @@ def _command(
     options = tuple(_options(declared))
     named = tuple(option for option in options if option.names)
     unnamed = tuple(option for option in options if not option.names)
-    return Command(name, aliases, summary, named, unnamed, declared.epilog or "", is_query)
+    usage = " ".join(declared.format_usage().removeprefix("usage:").split())
+    epilog = declared.epilog or ""
+    return Command(name, aliases, summary, named, unnamed, epilog, usage, is_query)
 
 
 def _with_children(parent: Command, children: Sequence[Command]) -> list[Command]:
@@ -186,13 +189,13 @@ def _cas() -> Program:
         commands.append(_command(c.name, c.summary, declared, c.aliases, is_query=is_query))
     top = _command("cas", cas.SUMMARY, cas.top_parser())
     common = tuple(_options(cas.common_parser()))
-    body = Command("cas", (), cas.SUMMARY, (*top.options, *common), (), "")
+    body = Command("cas", (), cas.SUMMARY, (*top.options, *common), (), "", "")
     usage = ("[OPTION]... MODULE [OPTION]... [MODULE [OPTION]...]...",)
     return Program("cas", cas.SUMMARY, usage, body, tuple(commands), EXIT_STATUS)
 
 
 def etraced() -> Program:
-    """Return the declaration of the service, which nobody types: no completion has it."""
+    """Return the declaration of the service."""
     summary = service.SUMMARY
     body = _command(service.PROGRAM, summary, service.make_parser())
     return Program(service.PROGRAM, summary, ("[OPTION]...",), body, (), EXIT_STATUS, 8)
@@ -228,7 +231,7 @@ def read_help(name: str, text: str) -> Program:
         raise EtraceError(f"{name} --help has lines that are no options")
     summary = "print the records of the kernel module as event lines, in the order of time"
     declared = tuple(_c_option(match) for match in found)
-    body = Command(name, (), summary, declared, (), " ".join(description.split()))
+    body = Command(name, (), summary, declared, (), " ".join(description.split()), words)
     return Program(name, summary, usage, body, (), status.removeprefix("Exit status: "))
 
 
