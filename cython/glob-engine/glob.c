@@ -26,7 +26,7 @@ static bool set_has(const struct glob_set *set, uint8_t byte)
 
 /* ---- work ---- */
 
-bool (*glob_interrupted)(void);
+int (*glob_interrupted)(void);
 _Thread_local struct glob_pulse glob_pulse;
 
 bool glob_ask(void)

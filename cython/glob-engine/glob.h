@@ -79,7 +79,7 @@ struct glob_pulse {
 };
 
 #define GLOB_PULSE_STEPS (1 << 20)
-extern bool (*glob_interrupted)(void);
+extern int (*glob_interrupted)(void);
 extern _Thread_local struct glob_pulse glob_pulse __attribute__((tls_model("initial-exec")));
 
 static inline void glob_begin(void)
