@@ -12,12 +12,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/pytest --no-loadscope-reorder --durations=25
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' etrace/__init__.py)
 SOURCES := $(shell find etrace cython native completions kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs release-check reproducible demo test pytest sanitize test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs release-check reproducible demo test pytest sanitize test-long test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -93,10 +94,16 @@ kernel-patches: ## the same as a patch series in OUT=; DEST= [MAINTAINER=]
 demo: needs-demo build ## trace, parse and summarise the build of a real C project
 	@$(BIN)/python demo/run.py
 
-test: pytest sanitize test-vm ## all tests
+# a worker more than processors: one waits for the guest
+test: needs-test+browser+vm build ## all tests but the long ones, a guest beside the others
+	$(PYTEST) -n $$(($$(nproc) + 1)) -m 'not long and (not vm or not (kasan or tree or slow))' $(PYTEST_ARGS)
+	$(MAKE) sanitize
 
-pytest: needs-test+browser build ## the tests but those of sanitize and test-vm; PYTEST_ARGS chooses
-	$(BIN)/pytest -m 'not vm' -n auto --no-loadscope-reorder --durations=25 $(PYTEST_ARGS)
+pytest: needs-test+browser build ## the tests that boot no guest; PYTEST_ARGS chooses
+	$(PYTEST) -n auto -m 'not vm and not long' $(PYTEST_ARGS)
+
+test-long: needs-test+browser build ## the same with what looks for rare faults: fuzzers, large builds; before a release
+	ETRACE_LONG=1 $(PYTEST) -n auto -m 'not vm' $(PYTEST_ARGS)
 
 sanitize: needs-test build ## the tests of capture and collect on C programs built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
@@ -107,7 +114,7 @@ sanitize: needs-test build ## the tests of capture and collect on C programs bui
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
 		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
 		ETRACE_PRELOAD_PROGRAM=$(abspath build/sanitize/native/preload/collector/etrace-preload) \
-		ASAN_OPTIONS=detect_leaks=0 $(BIN)/pytest -m 'not slow and not vm' tests/capture tests/collect
+		ASAN_OPTIONS=detect_leaks=0 $(PYTEST) -n auto -m 'not slow and not vm' tests/capture tests/collect
 
 test-bare: needs-bare ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm

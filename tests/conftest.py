@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every test: signals as a terminal's programs have them, and who runs where.
+"""What holds for every test: signals as a terminal's programs have them, what runs first and where.
 
 A shell starts what stands before `&` with SIGINT and SIGQUIT ignored, nohup with SIGHUP, and
 children inherit that: programs under test could not be interrupted.
@@ -21,9 +21,22 @@ def pytest_configure() -> None:
             signal.signal(number, signal.default_int_handler if ctrl_c else signal.SIG_DFL)
 
 
+#: what takes longest starts first, so that no worker is left with it at the end
+LONGEST = ("[guest-", "/oracles/", "/windows/", "/test_real_builds.py", "/test_kmod_source.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start with what takes longest."""
+
+    def rank(item: pytest.Item) -> int:
+        return next((n for n, part in enumerate(LONGEST) if part in item.nodeid), len(LONGEST))
+
+    items.sort(key=rank)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep on one worker what shares fixtures: tests of a file, all real builds, all under Wine.
+    """Keep on one worker what shares fixtures: a file, a guest, all real builds, all under Wine.
 
     pytest-xdist 3.8's own groups (xdist_group) do nothing with pytest 9.2.
     """
@@ -32,7 +45,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFixtures(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
-            shared = (name for name in ("/oracles/", "/windows/") if name in file)
+            shared = (name for name in ("[guest-", "/oracles/", "/windows/") if name in nodeid)
             return next(shared, file)
 
     return ByFixtures(config, log)

@@ -145,6 +145,7 @@ def test_zlib_configure_make_install(backend: Backend, tmp_path: Path) -> None:
     check(backend, Build(debian("zlib"), script, results), tmp_path)
 
 
+@pytest.mark.long
 def test_bash_configure_make(backend: Backend, tmp_path: Path) -> None:
     need_tool("make", "make")
     need_tool("gcc", "gcc")
@@ -169,6 +170,7 @@ def test_a_cmake_ninja_project_in_cplusplus(backend: Backend, tmp_path: Path) ->
     check(backend, Build(debian("libjsoncpp"), script, results), tmp_path)
 
 
+@pytest.mark.long
 def test_a_python_wheel_with_a_c_extension(backend: Backend, tmp_path: Path) -> None:
     need_tool("gcc", "gcc")
     venv = tmp_path.resolve() / "venv"

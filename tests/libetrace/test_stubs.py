@@ -68,6 +68,7 @@ def own_names() -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_stubs_are_as_the_modules(tmp_path: Path) -> None:
     allowlist = tmp_path / "allowlist"
     allowlist.write_text("\n".join([*ALLOWED, *own_names()]) + "\n")

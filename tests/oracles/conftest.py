@@ -88,7 +88,13 @@ TOOLS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session", params=PACKAGES, ids=lambda package: package.name)
+LONG = {"bash": [pytest.mark.long]}
+
+
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(p, id=p.name, marks=LONG.get(p.name, ())) for p in PACKAGES],
+)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A package, built and post-processed."""
     for tool, debian in TOOLS:

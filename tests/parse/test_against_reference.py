@@ -2,7 +2,8 @@
 """etrace_parser against the slow reference parser, on generated traces and on every sample.
 
 Whole files are compared: the entries byte for byte, environment and mounts as values, and whether
-there was anything to report. Each trace is parsed on one thread, on two, and in tiny chunks.
+there was anything to report. Samples are parsed on one thread, on two, and in tiny chunks; each of
+the many traces that are generated or cut is parsed in one of these ways.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import lzma
 import os
 import tempfile
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import event_streams
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -27,6 +30,8 @@ CONT_END_WITH_MORE = b"""\
 0,0,5,0!Cont|
 0,0,5,0!Cont_end|,
 """
+DAMAGED = [[b""], [b"INITCWD=/"], [b"\n"], [b"", b"INITCWD=/w\n", b""], [CONT_END_WITH_MORE]]
+A_WAY = st.sampled_from(WAYS)
 THOROUGH = settings(
     max_examples=400,
     deadline=None,
@@ -51,16 +56,16 @@ def shown(products: Products) -> list[object]:
 
 @pytest.mark.slow
 @THOROUGH
-@given(event_streams.inputs())
-def test_whole_traces_give_the_same(inputs: list[bytes]) -> None:
-    check(inputs)
+@given(event_streams.inputs(), A_WAY)
+def test_whole_traces_give_the_same(inputs: list[bytes], way: Way) -> None:
+    check(inputs, [way])
 
 
 @pytest.mark.slow
 @THOROUGH
-@given(event_streams.inputs(event_streams.OUT_OF_ORDER))
-def test_traces_with_stamps_out_of_order_give_the_same(inputs: list[bytes]) -> None:
-    check(inputs)
+@given(event_streams.inputs(event_streams.OUT_OF_ORDER), A_WAY)
+def test_traces_with_stamps_out_of_order_give_the_same(inputs: list[bytes], way: Way) -> None:
+    check(inputs, [way])
 
 
 @settings(THOROUGH, max_examples=50)
@@ -71,28 +76,28 @@ def test_the_command_gives_the_same_as_the_native_parser(inputs: list[bytes]) ->
 
 @pytest.mark.slow
 @THOROUGH
-@given(event_streams.damaged())
-@example([b""])
-@example([b"INITCWD=/"])
-@example([b"\n"])
-@example([b"", b"INITCWD=/w\n", b""])
-@example([CONT_END_WITH_MORE])
-def test_damaged_traces_give_the_same(inputs: list[bytes]) -> None:
+@given(event_streams.damaged(), A_WAY)
+def test_damaged_traces_give_the_same(inputs: list[bytes], way: Way) -> None:
+    check(inputs, [way])
+
+
+@pytest.mark.parametrize("inputs", DAMAGED)
+def test_known_damage_gives_the_same(inputs: list[bytes]) -> None:
     check(inputs)
 
 
 @pytest.mark.parametrize("path", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
 def test_a_trace_cut_at_any_byte_gives_the_same(path: Path) -> None:
     trace = path.read_bytes()
-    for size in range(0, len(trace) + 1, max(1, len(trace) // 150)):
-        check([trace[:size]])
+    for size, way in zip(range(0, len(trace) + 1, max(1, len(trace) // 150)), cycle(WAYS)):
+        check([trace[:size]], [way])
 
 
 @pytest.mark.parametrize("path", sorted(SEEDS.iterdir()), ids=lambda path: path.name)
 def test_a_trace_without_any_one_line_gives_the_same(path: Path) -> None:
     lines = path.read_bytes().split(b"\n")
-    for at in range(len(lines)):
-        check([b"\n".join(lines[:at] + lines[at + 1 :])])
+    for at, way in zip(range(len(lines)), cycle(WAYS)):
+        check([b"\n".join(lines[:at] + lines[at + 1 :])], [way])
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.nfsdb.xz")), ids=lambda path: path.name)

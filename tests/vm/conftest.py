@@ -27,7 +27,8 @@ KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run what needs a guest once for each kernel that was asked for."""
     if "guest" in metafunc.fixturenames:
-        metafunc.parametrize("guest", KERNELS, indirect=True, scope="session")
+        names = [f"guest-{kernel}" for kernel in KERNELS]  # tests/conftest.py goes by them
+        metafunc.parametrize("guest", KERNELS, indirect=True, scope="session", ids=names)
 
 
 @pytest.fixture(scope="session")

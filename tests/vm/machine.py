@@ -176,6 +176,8 @@ def _wait(
 ) -> tuple[patience.OwnTime, str]:
     """Run to the end; return the time that it had, and why it was ended before, or nothing."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # vng is a script of env python3
+    if os.geteuid() == 0:  # the tests beside it can wait, its clock cannot
+        command = ["nice", "-n", "-10", *command]
     started = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
         env={**os.environ, "PATH": path}, start_new_session=True,
