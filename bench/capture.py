@@ -51,7 +51,6 @@ def ways(scratch: Path, *, with_bear: bool = False) -> dict[str, list[str]]:
         "strace --seccomp-bpf": ["strace", "-f", "--seccomp-bpf", *log, "-e", f"trace={CALLS}"],
         "etrace run": [*run, "--"],
         "its C tracer alone": [*alone, "--"],
-        "its C tracer --fast": [*alone, "--fast", "--"],
         "etrace-preload": [*library, "--"],
         "etrace run --backend strace": [*run, "--backend", "strace", "--"],
     }

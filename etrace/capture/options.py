@@ -18,14 +18,13 @@ class Options:
     of the files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
-    `fast`: the ptrace backend may have a library make calls without a stop.
     `usage`: print what processes used, if the backend can.
     `on_start` is called with the pid of the program that captures, when it has begun.
     `substitute`: where ptrace is refused, the preload backend may take its place.
     """
 
     __slots__ = (
-        "env", "fast", "libraries", "mounts", "on_start", "owner", "response_files", "stats",
+        "env", "libraries", "mounts", "on_start", "owner", "response_files", "stats",
         "substitute", "summary", "thread_names", "trace", "usage", "wait_all",
     )  # fmt: skip
 
@@ -43,7 +42,6 @@ class Options:
         response_files: bool = True,
         libraries: str | None = None,
         substitute: bool = False,
-        fast: bool = False,
         usage: bool = True,
         on_start: Callable[[int], None] | None = None,
     ) -> None:
@@ -58,6 +56,5 @@ class Options:
         self.response_files = response_files
         self.libraries = libraries
         self.substitute = substitute
-        self.fast = fast
         self.usage = usage
         self.on_start = on_start

@@ -66,7 +66,6 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         "--no-usage": not options.usage,
         "--wait-all": options.wait_all,
         "--summary": options.summary,
-        "--fast": options.fast,
         "--substitute": options.substitute,
     }
     out = ["-o", str(options.trace), "--stats", str(options.stats)]

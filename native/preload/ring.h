@@ -23,14 +23,7 @@
 enum ring_state { RING_FREE, RING_TAKEN, RING_FULL };
 
 /* What the library has to record beside the usual. */
-enum { RING_WANTS_ENVIRONMENT = 1, RING_WANTS_RESPONSES = 2, RING_WANTS_FAST = 4 };
-
-/*
- * With RING_WANTS_FAST a tracer reads the memory. It lets calls pass that are made in one page at a fixed
- * address; those, and no others, are told.
- */
-#define FAST_PAGE 0x70001000u
-#define FAST_PAGE_BYTES 4096u
+enum { RING_WANTS_ENVIRONMENT = 1, RING_WANTS_RESPONSES = 2 };
 
 struct ring_chunk {
 	uint32_t state;

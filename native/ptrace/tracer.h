@@ -30,7 +30,6 @@ struct options {
 	int wait_all;
 	int summary; /* print a summary at the end */
 	int usage; /* print what processes used */
-	int fast; /* a library in the traced programs makes some calls without a stop */
 	int substitute; /* where ptrace is refused, etrace-preload takes over */
 	char **command;
 };

@@ -35,7 +35,6 @@ FLAGS = (
     ("--wait-all", "wait for processes that outlive the command, however long"),
     ("--no-usage", "do not record CPU time, memory and I/O of processes (Usage lines)"),
     ("--no-response-files", "do not save the contents of compilers' response files (@FILE)"),
-    ("--fast", "let a preloaded library tell the opens: fewer stops of the ptrace backend"),
     ("--quiet", "print no status line and no summary"),
 )
 SHORT = {"-q": "--quiet", "-o": "--output"}
@@ -156,7 +155,6 @@ def _options(args: Any) -> Options:
         summary=not args.quiet,
         owner=owner,
         response_files=not args.no_response_files,
-        fast=args.fast,
         usage=not args.no_usage,
         substitute=args.backend == registry.AUTO,
     )
@@ -171,8 +169,6 @@ def run(args: Any) -> int:
         raise UsageError(
             f"unknown option {command[0]}", "options go before `--`: etrace run --help"
         )
-    if args.fast and args.backend not in (registry.AUTO, "ptrace"):
-        raise UsageError(f"--fast: not with the {args.backend} backend", "leave --fast out")
     backend = registry.choose(args.backend, lambda text: tell(f"etrace: {text}\n"))
     options = _options(args)
     outcome = _capture(backend, command, options, args.quiet)

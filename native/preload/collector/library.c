@@ -31,7 +31,6 @@
 static char folder[PRELOAD_MAX];
 static char name[PRELOAD_MAX + 64];
 static char link_folder[64];
-static char real_folder[PATH_MAX];
 
 static bool is_there(const char *machine)
 {
@@ -77,8 +76,6 @@ void library_find(const char *given)
 	if (!is_there(THIS_MACHINE))
 		die("%s/" FILE_NAME(THIS_MACHINE) ": the library to preload is not installed; "
 		    "run `make build`, or install the package again", folder);
-	if (!realpath(folder, real_folder))
-		die("%s: %s", folder, strerror(errno));
 	if (strpbrk(folder, SPECIAL))
 		link_to_folder();
 	snprintf(name, sizeof(name), "%s/" FILE_NAME("$PLATFORM"), folder);
@@ -89,13 +86,6 @@ void library_find(const char *given)
 const char *library_name(void)
 {
 	return name;
-}
-
-bool library_is_file(const char *path)
-{
-	size_t n = strlen(real_folder);
-
-	return n && !strncmp(path, real_folder, n) && !strncmp(path + n, "/libetrace-", 11);
 }
 
 bool library_has_other_size(void)

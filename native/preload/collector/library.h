@@ -11,9 +11,6 @@ void library_find(const char *folder);
 /* What LD_PRELOAD has to name. */
 const char *library_name(void);
 
-/* Whether `path`, without symbolic links, is one of the libraries. */
-bool library_is_file(const char *path);
-
 /* Whether there is one for programs of the other word size. */
 bool library_has_other_size(void);
 

@@ -144,7 +144,6 @@ static void parse_options(int argc, char **argv)
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "summary", no_argument, &options.summary, 1 },
-		{ "fast", no_argument, &options.fast, 1 }, /* it is not slow */
 		{ "no-usage", no_argument, &options.usage, 0 },
 		{ "substitute", no_argument, &options.substitute, 1 }, /* this is it */
 		{ "env", no_argument, &options.environment, 1 },

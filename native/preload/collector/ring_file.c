@@ -277,22 +277,6 @@ void ring_drain(void (*receive)(struct event *event))
 		allocate(n_chunks + STEP_CHUNKS);
 }
 
-void ring_drain_of(uint32_t pid, bool has_left, void (*receive)(struct event *event))
-{
-	uint32_t i;
-
-	for (i = 0; i < n_chunks; i++) {
-		struct ring_chunk *chunk = &ring->chunks[i];
-		uint32_t state = __atomic_load_n(&chunk->state, __ATOMIC_ACQUIRE);
-
-		if (state == RING_FREE || chunk->pid != pid)
-			continue;
-		drain_chunk(i, receive);
-		if (state == RING_FULL || has_left)
-			free_chunk(i);
-	}
-}
-
 /* Right after ring_drain(): what they wrote has been taken out. */
 void ring_reclaim(void)
 {

@@ -24,8 +24,6 @@ const char *ring_variable(void);
 /* Hand on every record that was written so far; the receiver frees it. */
 void ring_drain(void (*receive)(struct event *event));
 
-/* Of one process only; `has_left`: it writes no more, its chunks are free then. */
-void ring_drain_of(uint32_t pid, bool has_left, void (*receive)(struct event *event));
 
 /* Free the chunks of processes that have ended without a word. */
 void ring_reclaim(void);

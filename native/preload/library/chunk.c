@@ -43,7 +43,7 @@ bool chunk_wait(struct writer *writer)
 	struct clock pause = { 0, 1000000 };
 	int i;
 
-	for (i = 0; i < MAX_WAITS && (record_is_on() || record_is_fast()) && !state->waited_in_vain; i++) {
+	for (i = 0; i < MAX_WAITS && record_is_on() && !state->waited_in_vain; i++) {
 		if (chunk_take(writer))
 			return true;
 		CALL2(__NR_nanosleep, &pause, 0);
@@ -58,12 +58,12 @@ void chunk_give_back(struct writer *writer)
 	writer->chunk = 0;
 }
 
-struct writer *writer_take(int n_turns)
+struct writer *writer_take(void)
 {
 	int turn;
 	int i;
 
-	for (turn = 0; turn < n_turns; turn++) {
+	for (turn = 0; turn < MAX_TURNS; turn++) {
 		for (i = 0; i < N_WRITERS; i++) {
 			uint32_t expected = 0;
 

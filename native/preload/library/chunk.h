@@ -37,8 +37,8 @@ struct clock {
 extern struct ring_header *ring;
 extern struct state *state;
 
-/* A writer that nobody else uses, after at most so many looks; NULL when there is none. */
-struct writer *writer_take(int n_turns);
+/* A writer that nobody else uses, after at most MAX_TURNS looks; NULL when there is none. */
+struct writer *writer_take(void);
 
 struct ring_chunk *chunk_of(const struct writer *writer);
 char *chunk_bytes(const struct writer *writer);

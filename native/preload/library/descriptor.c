@@ -9,33 +9,12 @@
 
 int close(int fd);
 
-/* A call that the tracer did not see: it had an effect, or none. */
-static void tell(struct record *record, bool had_effect, enum ring_kind kind, int a, int b, int c)
-{
-	if (!had_effect) {
-		record_cancel(record);
-		return;
-	}
-	record_tell(record, kind);
-	record->values.args[0] = a;
-	record->values.args[1] = b;
-	record->values.args[2] = c;
-	record_end(record);
-}
-
 PUBLIC int close(int fd)
 {
 	__typeof__(&close) next = has_threads() ? NEXT(close) : NULL;
-	struct record record;
-	long fast;
+	int result = next ? next(fd) : (int)with_errno(CALL1(__NR_close, fd));
 	int *error;
-	int result;
 
-	if (record_call(&record, &fast, __NR_close, fd, 0, 0, 0)) {
-		tell(&record, fast != -EBADF, RING_CLOSE, fd, 0, 0);
-		return (int)with_errno(fast);
-	}
-	result = next ? next(fd) : (int)with_errno(CALL1(__NR_close, fd));
 	if (!record_is_on())
 		return result;
 	error = result < 0 ? __errno_location() : NULL;
@@ -67,14 +46,8 @@ PUBLIC void closefrom(int first)
 
 static int dup_by(long n, int from, long to, long more, int flags)
 {
-	struct record record;
-	long result;
+	long result = CALL3(n, from, to, more);
 
-	if (record_call(&record, &result, n, from, to, more, 0)) {
-		tell(&record, result >= 0, RING_DUP, from, (int)result, flags);
-		return (int)with_errno(result);
-	}
-	result = CALL3(n, from, to, more);
 	if (result >= 0)
 		record_put(RING_DUP, from, (int)result, flags);
 	return (int)with_errno(result);
@@ -148,14 +121,8 @@ PUBLIC int fcntl64(int fd, int command, ...)
 
 static int pipe_by(int *fds, int flags)
 {
-	struct record record;
-	long result;
+	long result = CALL2(__NR_pipe2, fds, flags);
 
-	if (record_call(&record, &result, __NR_pipe2, (long)fds, flags, 0, 0)) {
-		tell(&record, !result, RING_PIPE, result ? 0 : fds[0], result ? 0 : fds[1], flags);
-		return (int)with_errno(result);
-	}
-	result = CALL2(__NR_pipe2, fds, flags);
 	if (!result)
 		record_put(RING_PIPE, fds[0], fds[1], flags);
 	return (int)with_errno(result);

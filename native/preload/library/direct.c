@@ -92,7 +92,6 @@ static long clone_directly(long n, const long *a)
 	uint64_t start = record_is_on() ? record_now() : 0;
 	long child;
 
-	record_expect_threads();
 	if (n != __NR_clone3 && (a[0] & CLONE_VM))
 		record_expect_sharing();
 	child = CALL6(n, a[0], a[1], a[2], a[3], a[4], a[5]);

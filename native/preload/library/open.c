@@ -48,45 +48,8 @@ static int open_by_call(int dirfd, const char *name, int flags, unsigned int mod
 	return (int)with_errno(CALL4(__NR_openat, dirfd, name, flags, mode));
 }
 
-static void put_open(struct record *record, const char *name, int flags, unsigned int mode, int fd)
-{
-	struct path path;
-
-	path_of_fd(&path, fd);
-	record_tell(record, RING_OPEN);
-	record_string(record, path.text, path.n);
-	record_string(record, name, length(name));
-	path.n = 0;
-	if (name[0] != '/') /* it may be another one when the record is read */
-		path_of_cwd(&path);
-	record_string(record, path.text, path.n);
-	record->values.args[0] = flags;
-	record->values.args[1] = (int)mode;
-	record->values.args[2] = fd;
-	record_end(record);
-}
-
-/* Files of /proc may say what the tracer has to do with the process: it is to see them opened. */
-static bool open_fast(const char *name, int flags, unsigned int mode, long *result)
-{
-	struct record record;
-
-	if (!record_is_fast() || !is_readable(name) || starts(name, "/proc/", 6) ||
-	    !record_call(&record, result, __NR_openat, AT_FDCWD, (long)name, flags, mode))
-		return false;
-	if (*result < 0)
-		record_cancel(&record);
-	else
-		put_open(&record, name, flags, mode, (int)*result);
-	return true;
-}
-
 static int open_name(int dirfd, const char *name, int flags, unsigned int mode)
 {
-	long result;
-
-	if (dirfd == AT_FDCWD && open_fast(name, flags, mode, &result))
-		return (int)with_errno(result);
 	return open_told(open_by_call(dirfd, name, flags, mode), dirfd, name, flags, mode);
 }
 

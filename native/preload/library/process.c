@@ -63,9 +63,7 @@ PUBLIC int clone(int (*function)(void *), void *stack, int flags, void *argument
 
 	if (!next)
 		return (int)with_errno(-ENOSYS);
-	if (flags & CLONE_THREAD)
-		record_expect_threads();
-	else if (flags & CLONE_VM)
+	if (!(flags & CLONE_THREAD) && (flags & CLONE_VM))
 		record_expect_sharing();
 	child = next(function, stack, flags, argument, parent_tid, tls, child_tid);
 	if (child > 0 && start && !(flags & CLONE_THREAD))
@@ -210,7 +208,5 @@ PUBLIC int chroot(const char *path)
 {
 	long result = CALL1(__NR_chroot, path);
 
-	if (!result && record_is_fast())
-		record_silence(); /* there may be no /proc that says what was opened */
 	return tell_cwd(result);
 }

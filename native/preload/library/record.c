@@ -12,7 +12,6 @@
 #include "record.h"
 
 #include "chunk.h"
-#include "fast.h"
 #include "outside.h"
 
 #define O_RDWR 2
@@ -25,7 +24,6 @@
 #define MADV_WIPEONFORK 18
 #define STATE_BYTES 4096
 #define ALIGN 8u
-#define ROOM_BYTES 1024 /* that nearly all records need at most */
 
 int clock_gettime(int clock, struct clock *now) WEAK;
 int sched_getcpu(void) WEAK;
@@ -39,7 +37,6 @@ static int last_pid;
 static bool is_asked_always; /* the kernel does not clear the page */
 static bool is_silent; /* this process and what it forks */
 static char ring_path[64];
-static bool is_fast; /* a tracer sees all but the calls of record_call() */
 
 static long map(size_t size, int flags, long fd)
 {
@@ -55,10 +52,17 @@ static bool is_error(long result)
 	return (unsigned long)result >= (unsigned long)-4095L;
 }
 
-/* Not to be seen by the tracer either. */
-static long own_call(long n, long a, long b, long c, long d)
+/* In a PID namespace of its own it has another number than the collector sees. */
+static bool is_known_as(int pid)
 {
-	return is_fast ? fast_call(n, a, b, c, d) : CALL4(n, a, b, c, d);
+	char text[12];
+	long n = CALL4(__NR_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text));
+	int number = 0;
+	long i;
+
+	for (i = 0; i < n; i++)
+		number = 10 * number + (text[i] - '0');
+	return n > 0 && number == pid && CALL0(__NR_getppid) > 0;
 }
 
 static void map_ring(const char *path)
@@ -67,15 +71,13 @@ static void map_ring(const char *path)
 	long at;
 	long size;
 
-	if (is_fast && !fast_map())
-		return;
-	fd = own_call(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
+	fd = CALL4(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	/* after the collector's end its number may be another's, and the file a short one */
 	size = CALL3(__NR_lseek, fd, 0, SEEK_END);
 	at = size == (long)RING_BYTES ? map(RING_BYTES, MAP_SHARED, fd) : -1;
-	own_call(__NR_close, fd, 0, 0, 0);
+	CALL1(__NR_close, fd);
 	if (is_error(at))
 		return;
 	ring = (struct ring_header *)at;
@@ -98,7 +100,6 @@ static void read_variable(const char *value)
 	ring_path[i] = '\0';
 	wants = (unsigned int)(value[i + 1] - '0');
 	library = variable + i + 3;
-	is_fast = wants & RING_WANTS_FAST;
 	map_ring(ring_path);
 }
 
@@ -111,7 +112,7 @@ void record_connect(char **environment)
 	for (; *environment && !ring; environment++)
 		if (starts(*environment, RING_VARIABLE "=", n))
 			read_variable(*environment + n);
-	if (!is_fast && *library && (!ring || !fast_knows(pid))) {
+	if (*library && (!ring || !is_known_as(pid))) {
 		ring = NULL;
 		outside_tell(ring_path);
 	}
@@ -126,7 +127,6 @@ void record_connect(char **environment)
 	is_asked_always = CALL3(__NR_madvise, page, STATE_BYTES, MADV_WIPEONFORK) < 0;
 	state->pid = pid;
 	last_pid = pid;
-	is_silent = is_fast && !fast_knows(state->pid);
 }
 
 const char *record_variable(void)
@@ -146,7 +146,7 @@ unsigned int record_wants(void)
 
 bool record_is_on(void)
 {
-	return ring && !is_fast && !is_silent && !state->is_over &&
+	return ring && !is_silent && !state->is_over &&
 	       __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
 }
 
@@ -164,7 +164,7 @@ static void announce(enum ring_kind kind, int pid, int parent);
 /* A child that has none in its PID namespace is the first one there. */
 static bool is_outside(void)
 {
-	return !is_fast && !CALL0(__NR_getppid);
+	return !CALL0(__NR_getppid);
 }
 
 /* A forked child: its page is clear. */
@@ -180,10 +180,7 @@ static void begin_process(void)
 		return;
 	}
 	last_pid = state->pid;
-	if (!is_fast)
-		announce(RING_BORN, state->pid, parent);
-	else if (!fast_knows(state->pid))
-		is_silent = true;
+	announce(RING_BORN, state->pid, parent);
 }
 
 static void forget_parent(void)
@@ -216,7 +213,7 @@ int record_pid(void)
 		state->is_sharer_lost = is_outside();
 		if (state->is_sharer_lost)
 			announce(RING_LEFT, state->pid, 0);
-		else if (!is_fast)
+		else
 			announce(RING_BORN, pid, state->pid);
 	}
 	return state->is_sharer_lost ? -1 : pid;
@@ -276,11 +273,20 @@ static void end_part(struct record *record, uint32_t flags)
 	__atomic_store_n(&chunk_of(writer)->head, writer->head, __ATOMIC_RELEASE);
 }
 
-static void begin_taken(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
+static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
 {
 	struct ring_record *values = &record->values;
 	int i;
 
+	record->head = NULL;
+	record->writer = NULL;
+	if (pid < 0 || is_silent)
+		return;
+	record->writer = writer_take();
+	if (!record->writer) {
+		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	values->kind = (uint16_t)kind;
 	values->part = 0;
 	values->pid = (uint32_t)pid;
@@ -290,19 +296,6 @@ static void begin_taken(struct record *record, enum ring_kind kind, uint64_t tim
 	for (i = 0; i < RING_N_ARGS; i++)
 		values->args[i] = 0;
 	begin_part(record);
-}
-
-static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, int pid)
-{
-	record->head = NULL;
-	record->writer = NULL;
-	if (pid < 0 || is_silent)
-		return;
-	record->writer = writer_take(MAX_TURNS);
-	if (record->writer)
-		begin_taken(record, kind, time_ns, pid);
-	else
-		__atomic_add_fetch(&ring->lost, 1, __ATOMIC_RELAXED);
 }
 
 /* The process; what it has loaded until now is told before. */
@@ -423,64 +416,7 @@ void record_stop(void)
 		state->is_over = true;
 }
 
-void record_expect_threads(void)
-{
-	if (is_fast && ring)
-		state->is_over = true;
-}
-
 void record_silence(void)
 {
 	is_silent = true;
-}
-
-/* ---- calls that a tracer lets pass ---- */
-
-bool record_is_fast(void)
-{
-	return is_fast && ring && !is_silent && __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
-}
-
-static bool has_room(struct writer *writer)
-{
-	if (writer->chunk && writer->head + ROOM_BYTES <= CHUNK_BYTES)
-		return true;
-	chunk_give_back(writer);
-	return chunk_take(writer);
-}
-
-/* Threads and children in this memory are left to the tracer. */
-static bool reserve(struct record *record)
-{
-	if (!record_is_fast() || has_threads())
-		return false;
-	record_pid();
-	if (is_silent || state->is_over || record_is_sharing())
-		return false;
-	record->head = NULL;
-	record->writer = writer_take(1);
-	if (!record->writer)
-		return false;
-	if (has_room(record->writer))
-		return true;
-	record_cancel(record);
-	return false;
-}
-
-bool record_call(struct record *record, long *result, long n, long a, long b, long c, long d)
-{
-	if (!reserve(record))
-		return false;
-	*result = fast_call(n, a, b, c, d);
-	return true;
-}
-
-void record_tell(struct record *record, enum ring_kind kind)
-{
-	begin_taken(record, kind, record_now(), state->pid);
-}
-
-void record_cancel(struct record *record)
-{
-	__atomic_store_n(&record->writer->busy, 0, __ATOMIC_RELEASE);
 }

@@ -30,17 +30,6 @@ void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_n
 void record_string(struct record *record, const char *text, size_t n);
 void record_end(struct record *record);
 
-/*
- * For a tracer (see FAST_PAGE): make a system call that it does not see, when there is room to tell it.
- * True: it was made; record_tell() or record_cancel() has to follow.
- */
-bool record_call(struct record *record, long *result, long n, long a, long b, long c, long d);
-void record_tell(struct record *record, enum ring_kind kind);
-void record_cancel(struct record *record);
-
-/* Whether record_call() may return true. */
-bool record_is_fast(void);
-
 /* A record without strings. */
 void record_put(enum ring_kind kind, int a, int b, int c);
 void record_put_at(enum ring_kind kind, uint64_t time_ns, int a, int b, int c);
@@ -63,9 +52,6 @@ void record_leave(void);
 
 /* The process has told its end: nothing that it does from here on is recorded. */
 void record_stop(void);
-
-/* For a tracer: a thread that libc does not know of is about to be made. */
-void record_expect_threads(void);
 
 /* Nor of what it forks: it may not make the system calls that this takes. */
 void record_silence(void);

@@ -64,13 +64,7 @@ static void put_close(struct task *task, u64 time_ns, int fd)
 static bool enter_close(struct task *task)
 {
 	int fd = (int)task->args[0];
-	enum descriptor_state state;
-
-	if (task->hidden_fd && task->hidden_fd == fd + 1) {
-		task->hidden_fd = 0;
-		return false;
-	}
-	state =
+	enum descriptor_state state =
 		fd_table_has(task->fds, fd) ? DESCRIPTOR_OPEN : state_of(task, fd);
 
 	if (state == DESCRIPTOR_OPEN) {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "event/syscall.h"
-#include "library.h"
 #include "task/memory.h"
 #include "tracer.h"
 
@@ -46,17 +45,6 @@ static void put_event(struct task *task, int fd, u64 flags, u64 mode, const stru
 		event_put(task, ETRACE_EV_OPEN, values, data);
 }
 
-/* What --fast has the dynamic linker open is no part of the build. */
-static bool is_own_library(struct task *task, int fd)
-{
-	struct path path;
-
-	if (!path_of_fd(task, fd, &path) || !library_is_file(path.text))
-		return false;
-	task->hidden_fd = fd + 1;
-	return true;
-}
-
 static void put_open(struct task *task, int fd, int dirfd, u64 address, u64 flags, u64 mode)
 {
 	struct path resolved;
@@ -64,8 +52,6 @@ static void put_open(struct task *task, int fd, int dirfd, u64 address, u64 flag
 	char text[PATH_MAX];
 	ssize_t len = memory_read_path(task, address, text);
 
-	if (options.fast && is_own_library(task, fd))
-		return;
 	take_open(task, fd, &resolved);
 	if (len < 0 || !path_join(task, dirfd, text, (size_t)len, &original)) {
 		counters.unread_strings++;

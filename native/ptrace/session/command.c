@@ -17,7 +17,6 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-#include "event/fast.h"
 #include "session/front.h"
 #include "task/denied.h"
 #include "task/filter.h"
@@ -97,7 +96,6 @@ static void run_command(int gate)
 
 	if (read(gate, &byte, 1) != 1) /* the tracer could not attach: it says so */
 		_exit(STATUS_ETRACE_FAILED);
-	fast_set_environment();
 	signals_restore();
 	if (geteuid() != 0)
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -130,7 +128,6 @@ pid_t command_start(void)
 
 	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failure_pipe, O_CLOEXEC) < 0)
 		die("cannot start the command: %s", strerror(errno));
-	fast_start();
 	asan_added = switch_leaks_off("ASAN_OPTIONS");
 	lsan_added = switch_leaks_off("LSAN_OPTIONS");
 	pid = fork();

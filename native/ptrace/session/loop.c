@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "event/fast.h"
 #include "event/process.h"
 #include "event/syscall.h"
 #include "event/usage.h"
@@ -408,12 +407,6 @@ static void wait_for_parent(struct task *task, int status)
 	task_set_state(task, WIFSTOPPED(status) ? TASK_PARKED : TASK_ENDED_EARLY);
 }
 
-/* It ends, or has become another program. */
-static bool is_last_of_program(int status)
-{
-	return !WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXEC;
-}
-
 static void on_report(pid_t tid, int status)
 {
 	struct task *task = task_find(tid);
@@ -432,7 +425,6 @@ static void on_report(pid_t tid, int status)
 		process_restore_argument(task);
 	}
 	task->n_stops += WIFSTOPPED(status);
-	fast_take(task, is_last_of_program(status));
 	if (WIFSTOPPED(status))
 		on_stop(task, status);
 	else
@@ -458,7 +450,6 @@ static void on_tick(void)
 {
 	ticked = 0;
 	orphans_asked = task_parked_count() > 0;
-	fast_take_all();
 	trace_flush();
 	report_status();
 	if (kill_asked) { /* and again by the next tick, for those that were born since */

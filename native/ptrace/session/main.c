@@ -51,7 +51,6 @@
 #include <unistd.h>
 
 #include "event/environment.h"
-#include "event/fast.h"
 #include "output/output.h"
 #include "output/trace_file.h"
 #include "response/response.h"
@@ -81,7 +80,7 @@ static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"                     [--response-files FILE] [--libraries FOLDER]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
-	"                     [--thread-names] [--no-usage] [--wait-all] [--fast]\n"
+	"                     [--thread-names] [--no-usage] [--wait-all]\n"
 	"                     [--substitute] [--] COMMAND [ARGUMENT...]\n"
 	"       etrace-ptrace --version\n";
 
@@ -159,7 +158,6 @@ static void parse_options(int argc, char **argv)
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "summary", no_argument, &options.summary, 1 },
-		{ "fast", no_argument, &options.fast, 1 },
 		{ "substitute", no_argument, &options.substitute, 1 },
 		{ "env", no_argument, &options.environment, 1 },
 		{ "mounts", no_argument, &options.mounts, 1 },
@@ -227,7 +225,6 @@ static void finish(enum loop_end end)
 		ending = ENDING_TRACER;
 	else if (is_interruption(status))
 		ending = ENDING_INTERRUPTED;
-	fast_stop();
 	if (options.environment)
 		environment_put();
 	response_put();

@@ -22,7 +22,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../../preload/ring.h"
 #include "tracer.h"
 
 #define NO_CALL (-1) /* the table of numbers has no such call */
@@ -153,71 +152,25 @@ static size_t argument_offset(unsigned int argument)
 	return offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t);
 }
 
-/* Calls that the preloaded library makes, and tells itself. */
-static bool may_be_told(enum call call)
-{
-	switch (call) {
-	case CALL_OPENAT:
-	case CALL_CLOSE:
-	case CALL_DUP:
-	case CALL_DUP2:
-	case CALL_DUP3:
-	case CALL_FCNTL:
-	case CALL_PIPE2:
-		return options.fast;
-	default:
-		return false;
-	}
-}
-
-#define FAST_INSTRUCTIONS 6
-
-/* How many instructions put_trace() puts. */
-static uint8_t trace_length(const struct row *row)
-{
-	return may_be_told(row->call) ? FAST_INSTRUCTIONS + 1 : 1;
-}
-
-/*
- * Stop, unless the call comes from the library's page. Only here: a filter that looks at the address
- * before the number is known would cost every call, and not only the traced ones.
- */
-static void put_trace(struct program *program, const struct row *row)
-{
-	const size_t address = offsetof(struct seccomp_data, instruction_pointer);
-
-	if (may_be_told(row->call)) {
-		put_load(program, address + 4);
-		put_skip_unless(program, 0, 4);
-		put_load(program, address);
-		put(program, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K,
-							  ~(FAST_PAGE_BYTES - 1)));
-		put_skip_unless(program, FAST_PAGE, 1);
-		put_return(program, SECCOMP_RET_ALLOW);
-	}
-	put_return(program, SECCOMP_RET_TRACE | row->call);
-}
-
 static void put_row(struct program *program, const struct row *row, int number)
 {
 	const struct condition *condition = row->condition;
 	uint8_t n = condition ? condition->n_values : 0;
-	uint8_t length = trace_length(row);
 	uint8_t i;
 
 	if (!condition) {
-		put_skip_unless(program, (uint32_t)number, length);
-		put_trace(program, row);
+		put_skip_unless(program, (uint32_t)number, 1);
+		put_return(program, SECCOMP_RET_TRACE | row->call);
 		return;
 	}
-	put_skip_unless(program, (uint32_t)number, (uint8_t)(n * (length + 1) + 2));
+	put_skip_unless(program, (uint32_t)number, (uint8_t)(2 * n + 2));
 	put_load(program, argument_offset(condition->argument));
 	for (i = 0; i < n; i++) {
 		if (condition->bits)
-			put_skip_unless_any(program, condition->bits, length);
+			put_skip_unless_any(program, condition->bits, 1);
 		else
-			put_skip_unless(program, condition->values[i], length);
-		put_trace(program, row);
+			put_skip_unless(program, condition->values[i], 1);
+		put_return(program, SECCOMP_RET_TRACE | row->call);
 	}
 	put_return(program, SECCOMP_RET_ALLOW);
 }

@@ -80,7 +80,6 @@ struct task {
 	u64 covered_at;
 	size_t n_covered;
 
-	int hidden_fd; /* + 1: where the dynamic linker opened this capture's own library */
 
 	bool is_watched; /* every call stops, for a seccomp filter may outrank the tracer's */
 	bool is_entered; /* the call it stands in has been looked at */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # backends.sh NAME: the project in sources/NAME is built in the same folder by `etrace run` with each
-# backend, and with ptrace once more with --fast. Leaves WORK/backends/HOW.nfsdb and .stats.
+# backend. Leaves WORK/backends/HOW.nfsdb and .stats.
 set -u
 . "$WORK/guest/session.sh"
 OUT=$WORK/backends
@@ -27,7 +27,6 @@ build() {
 mkdir -p $folder
 mount -t tmpfs none $folder || die "no tmpfs"
 build ptrace --backend ptrace
-build fast --backend ptrace --fast
 build preload --backend preload
 build strace --backend strace
 insmod $HOME_/etrace.ko || die "insmod failed"
