@@ -17,6 +17,7 @@ import paired
 from paired import Candidate
 
 from etrace.capture import preload, ptrace
+from etrace.spec import syscalls
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -24,10 +25,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 import sources  # noqa: E402  found through the line above
 
 #: the calls that etrace records, as strace names them
-CALLS = (
-    "execve,execveat,fork,vfork,clone,clone3,open,openat,openat2,creat,close,close_range,pipe,pipe2,"
-    "dup,dup2,dup3,fcntl,rename,renameat,renameat2,link,linkat,symlink,symlinkat"
-)
+CALLS = ",".join(f"?{name}" for name in syscalls.load().of_strace("always"))
 LOOP = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done"
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 
 from etrace.errors import EtraceError, SpecError
-from etrace.spec import database, model
+from etrace.spec import database, model, syscalls
 
 #: rendered file -> template, relative to the top of the tree and to etrace/spec/templates
 OUTPUTS = {
@@ -26,6 +26,9 @@ OUTPUTS = {
     "cython/libetrace/image/schema.json": "schema.json.j2",
     "cython/libetrace/image/schema.pxd": "schema.pxd.j2",
     "native/common/tool_names.h": "tool_names.h.j2",
+    "native/ptrace/task/calls.h": "ptrace_calls.h.j2",
+    "native/preload/library/calls.h": "preload_calls.h.j2",
+    "kmod/src/event/calls.h": "kmod_calls.h.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",
 }
@@ -78,6 +81,7 @@ def outputs(top: Path) -> dict[Path, str]:
         "type_shift": database.TYPE_SHIFT,
         "products": [table.name for table in database.PRODUCTS],
         "tool_names": tool_names(),
+        "calls": syscalls.load(),
     }
     templates = top / "etrace" / "spec" / "templates"
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}

@@ -16,14 +16,16 @@ from pathlib import Path
 
 from trace_lines import Event, Line, Trace, events
 
+from etrace.spec import syscalls
+
 Fact = tuple[object, ...]
 Tasks = dict[str, list[Fact]]
 #: working directory and argv of a program that was started
 Call = tuple[bytes, list[bytes]]
 
-CALLS = (
-    "execve,execveat,open,openat,openat2,creat,close,close_range,pipe,pipe2,dup,dup2,dup3,fcntl,?fcntl64,"
-    "rename,renameat,renameat2,link,linkat,symlink,symlinkat,clone,clone3,fork,vfork,chdir"
+NOT_COMPARED = {"exit", "exit_group", "fchdir"}
+CALLS = ",".join(
+    f"?{name}" for name in syscalls.load().of_strace("always") if name not in NOT_COMPARED
 )
 OPTIONS = ["-ff", "--seccomp-bpf", "-q", "-s", "200000", "-v", "-xx", "-X", "raw", "-y"]
 

@@ -24,14 +24,6 @@ MIN_VERSION = (5, 3)
 PIDS_VERSION = (5, 9)
 #: longest argument that execve(2) takes (MAX_ARG_STRLEN)
 STRING_BYTES = 131072
-#: `?`: a call that this machine may not have
-CALLS = (
-    "execve,?execveat,?open,openat,?openat2,?creat,close,?close_range,?pipe,pipe2,dup,?dup2,dup3,"
-    "fcntl,?fcntl64,?rename,?renameat,renameat2,?link,linkat,?symlink,symlinkat,clone,?clone3,"
-    "?fork,?vfork,chdir,fchdir,exit,exit_group"
-)
-MOUNTS = ",mount,?umount,umount2"
-NAMES = ",prctl"
 INSTALL = "install the package strace (apt-get install strace), or leave --backend out"
 
 
@@ -66,7 +58,11 @@ def version(path: str) -> tuple[int, ...]:
 
 def arguments(options: Options, log: str, found: tuple[int, ...]) -> list[str]:
     """Return the options of this version of strace for these capture options."""
-    calls = CALLS + (MOUNTS if options.mounts else "") + (NAMES if options.thread_names else "")
+    from etrace.spec import syscalls
+
+    asked = {"mounts": options.mounts, "thread_names": options.thread_names}
+    names = syscalls.load().of_strace("always", *(when for when, wanted in asked.items() if wanted))
+    calls = ",".join(f"?{name}" for name in names)  # `?`: this machine may not have it
     words = ["-f", "--seccomp-bpf", "-q", "-ttt", "-y", "-s", str(STRING_BYTES)]
     words += ["-v"] if options.env else []
     words += ["--pidns-translation"] if found >= PIDS_VERSION else []

@@ -229,8 +229,8 @@ def test_what_a_log_lacks_is_said_once(tmp_path: Path) -> None:
         "-ttt"
     )
     assert second == (
-        "the log has no calls for: opens, closes, pipes, copies of descriptors, renames, links, "
-        "changes of the working directory, forks: if there were any, strace was not asked for them"
+        "the log has no calls for: opens, closes, copies of descriptors, forks, pipes, changes of "
+        "the working directory, renames, links: if there were any, strace was not asked for them"
     )
 
 

@@ -22,6 +22,7 @@ from etrace.imports.strace.lines import ENDS, Kind, Line, Result
 from etrace.imports.strace.paths import Lexical, Resolver
 from etrace.imports.strace.sources import Reading, Stamped, shown_directory
 from etrace.imports.strace.tasks import FORKS, Task, Tasks
+from etrace.spec import syscalls
 
 #: calls that take effect when they begin
 EARLY = frozenset((b"close", b"close_range", *FORKS))
@@ -32,17 +33,7 @@ MOVES = frozenset((b"chdir", b"fchdir", *FORKS))
 #: lines of a process without parent that wait for one that shows its working directory
 MAX_HELD = 64
 #: calls by what they tell, for the remark about those that a log lacks
-FAMILIES = {
-    "programs": (b"execve", b"execveat"),
-    "opens": (b"open", b"openat", b"openat2", b"creat"),
-    "closes": (b"close",),
-    "pipes": (b"pipe", b"pipe2"),
-    "copies of descriptors": (b"dup", b"dup2", b"dup3", b"fcntl", b"fcntl64"),
-    "renames": (b"rename", b"renameat", b"renameat2"),
-    "links": (b"link", b"linkat", b"symlink", b"symlinkat"),
-    "changes of the working directory": (b"chdir", b"fchdir"),
-    "forks": tuple(FORKS),
-}
+FAMILIES = syscalls.load().families()
 CPU = "the CPU of each event: it is 0"
 USAGE = "what processes used (CPU time, memory, I/O)"
 

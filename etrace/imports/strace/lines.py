@@ -15,14 +15,15 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from etrace.spec import syscalls
+
 PID_MAX = 1 << 22
 NS = 10**9
 DAY_NS = 86400 * NS
 #: the calls that say something about processes and files; all others are passed over
 CALLS = frozenset(
-    b"""execve execveat open openat openat2 creat close close_range pipe pipe2 dup dup2 dup3 fcntl
-    fcntl64 ioctl rename renameat renameat2 link linkat symlink symlinkat chdir fchdir clone clone2
-    clone3 fork vfork exit exit_group mount umount umount2 prctl unshare setns""".split()
+    name.encode()
+    for name in syscalls.load().of_strace("always", "mounts", "thread_names", "import")
 )
 #: an angle: the path or kind of a descriptor; sockets have `->` in it, devices `<char 1:3>`
 ANGLE = rb"<(?:[A-Z]\w*+:\[(?:[^\]]|\](?!>)){0,300}+\]|(?:[^<>]|<[^<>]*+>)*+)>"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from etrace.imports.strace.lines import Line
+from etrace.spec import syscalls
 
 CLONE_FS, CLONE_FILES, CLONE_NEWPID = 0x200, 0x400, 0x20000000
 #: descriptors of a process that are followed; a forged log may fork with very many
@@ -17,7 +18,7 @@ MAX_DESCRIPTORS = 4096
 MAX_COPIED = 1 << 20
 #: of a path; beyond it the kernel does not tell a working directory either (getcwd(2))
 PATH_MAX = 4096
-FORKS = frozenset((b"fork", b"vfork", b"clone", b"clone2", b"clone3"))
+FORKS = frozenset(syscalls.load().families()["forks"])
 
 
 @dataclass(slots=True)

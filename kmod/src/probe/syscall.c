@@ -32,35 +32,8 @@ static void count_mount(struct etrace_task *entry, const struct etrace_call *cal
 
 static const struct etrace_handler new_mount = { .exit = count_mount };
 
-/* close() has none: its handler gets the descriptor. */
-static const struct etrace_handler *const handlers[ETRACE_N_CALLS_AT_EXIT] = {
-	[ETRACE_CALL_OPEN] = &etrace_open,
-	[ETRACE_CALL_OPENAT] = &etrace_open,
-	[ETRACE_CALL_OPENAT2] = &etrace_open,
-	[ETRACE_CALL_CREAT] = &etrace_open,
-	[ETRACE_CALL_CLOSE_RANGE] = &etrace_close_range,
-	[ETRACE_CALL_PIPE] = &etrace_pipe,
-	[ETRACE_CALL_PIPE2] = &etrace_pipe,
-	[ETRACE_CALL_DUP] = &etrace_dup,
-	[ETRACE_CALL_DUP2] = &etrace_dup,
-	[ETRACE_CALL_DUP3] = &etrace_dup,
-	[ETRACE_CALL_FCNTL] = &etrace_fcntl,
-	[ETRACE_CALL_RENAME] = &etrace_pair,
-	[ETRACE_CALL_RENAMEAT] = &etrace_pair,
-	[ETRACE_CALL_RENAMEAT2] = &etrace_pair,
-	[ETRACE_CALL_LINK] = &etrace_pair,
-	[ETRACE_CALL_LINKAT] = &etrace_pair,
-	[ETRACE_CALL_SYMLINK] = &etrace_symlink,
-	[ETRACE_CALL_SYMLINKAT] = &etrace_symlink,
-	[ETRACE_CALL_CLONE] = &etrace_clone,
-	[ETRACE_CALL_CLONE3] = &etrace_clone,
-	[ETRACE_CALL_MOUNT] = &etrace_mount,
-	[ETRACE_CALL_OLDUMOUNT] = &etrace_umount,
-	[ETRACE_CALL_UMOUNT2] = &etrace_umount,
-	[ETRACE_CALL_IO_URING_SETUP] = &io_uring,
-	[ETRACE_CALL_PIDFD_GETFD] = &passed,
-	[ETRACE_CALL_NEW_MOUNT_API] = &new_mount,
-};
+#define ETRACE_CALL_HANDLERS
+#include "event/calls.h"
 
 /* syscall_get_arguments() copies all six, to a stack that must be guarded then. */
 static __always_inline int first_argument(const struct pt_regs *regs)

@@ -8,74 +8,14 @@
 #include "task/lookup.h"
 #include "tracer.h"
 
-static const struct syscall_handler *const handlers[N_CALLS] = {
-	[CALL_OPEN] = &open_handler,
-	[CALL_OPENAT] = &openat_handler,
-	[CALL_OPENAT2] = &openat2_handler,
-	[CALL_OPEN_BY_HANDLE] = &open_by_handle_handler,
-	[CALL_CREAT] = &creat_handler,
-	[CALL_CLOSE] = &close_handler,
-	[CALL_CLOSE_RANGE] = &close_range_handler,
-	[CALL_PIPE] = &pipe_handler,
-	[CALL_PIPE2] = &pipe_handler,
-	[CALL_DUP] = &dup_handler,
-	[CALL_DUP2] = &dup2_handler,
-	[CALL_DUP3] = &dup3_handler,
-	[CALL_FCNTL] = &fcntl_handler,
-	[CALL_RENAME] = &rename_handler,
-	[CALL_RENAMEAT] = &rename_handler,
-	[CALL_RENAMEAT2] = &rename_handler,
-	[CALL_LINK] = &link_handler,
-	[CALL_LINKAT] = &link_handler,
-	[CALL_SYMLINK] = &symlink_handler,
-	[CALL_SYMLINKAT] = &symlink_handler,
-	[CALL_CLONE] = &clone_handler,
-	[CALL_CLONE3] = &clone_handler,
-	[CALL_EXECVEAT] = &execveat_handler,
-	[CALL_CHDIR] = &chdir_handler,
-	[CALL_CHROOT] = &chroot_handler,
-	[CALL_UNSHARE] = &unshare_handler,
-	[CALL_SETNS] = &setns_handler,
-	[CALL_PTRACE] = &ptrace_handler,
-	[CALL_IO_URING_SETUP] = &count_handler,
-	[CALL_SECCOMP] = &seccomp_handler,
-	[CALL_FOREIGN_ABI] = &count_handler,
-	[CALL_AFFINITY] = &affinity_handler,
-	[CALL_MOUNT] = &mount_handler,
-	[CALL_OLDUMOUNT] = &umount_handler,
-	[CALL_UMOUNT2] = &umount_handler,
-	[CALL_SET_NAME] = &set_name_handler,
-};
-
 #define ARGUMENT(n) (1u << (n))
 
-/* Arguments that are strings and are read at the entry: nothing has touched them so far. */
-static unsigned int strings_of(enum call call)
-{
-	switch (call) {
-	case CALL_RENAME:
-	case CALL_LINK:
-		return ARGUMENT(0) | ARGUMENT(1);
-	case CALL_RENAMEAT:
-	case CALL_RENAMEAT2:
-	case CALL_LINKAT:
-		return ARGUMENT(1) | ARGUMENT(3);
-	case CALL_EXECVEAT:
-	case CALL_SET_NAME:
-		return ARGUMENT(1);
-	case CALL_MOUNT:
-		return ARGUMENT(0) | ARGUMENT(1) | ARGUMENT(2);
-	case CALL_OLDUMOUNT:
-	case CALL_UMOUNT2:
-		return ARGUMENT(0);
-	default:
-		return 0;
-	}
-}
+#define CALL_HANDLERS
+#include "task/calls.h"
 
 static bool strings_are_there(struct task *task)
 {
-	unsigned int strings = strings_of(task->call);
+	unsigned int strings = strings_of[task->call];
 	unsigned int i;
 
 	for (i = 0; strings >> i; i++)

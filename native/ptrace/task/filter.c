@@ -5,8 +5,6 @@
  * Facts: a call number that the program allows without looking at its arguments stays in the
  * kernel's constant-action bitmap (Linux 5.11+), so the calls that are not listed here cost some
  * ten nanoseconds. The list is searched from the top: the frequent calls come first.
- * Numbers: arch/x86/entry/syscalls/syscall_{64,32}.tbl, include/uapi/asm-generic/unistd.h and
- * arch/arm/tools/syscall.tbl.
  */
 #include "task/filter.h"
 
@@ -52,48 +50,8 @@ static const struct condition sets_name = { 0, 1, { PR_SET_NAME }, 0 };
 static const struct condition attaches = { 0, 3, { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE }, 0 };
 static const struct condition listens = { 1, 1, { 0 }, SECCOMP_FILTER_FLAG_NEW_LISTENER };
 
-static const struct row rows[] = {
-	/*                    x86-64   x32 i386 arm64 arm */
-	{ CALL_OPENAT,           257,  257, 295,   56,  322, NULL },
-	{ CALL_CLOSE,              3,    3,   6,   57,    6, NULL },
-	{ CALL_OPEN,               2,    2,   5, NO_CALL,    5, NULL },
-	{ CALL_FCNTL,             72,   72,  55,   25,   55, &is_dup },
-	{ CALL_FCNTL,        NO_CALL, NO_CALL, 221, NO_CALL,  221, &is_dup }, /* fcntl64 */
-	{ CALL_DUP2,              33,   33,  63, NO_CALL,   63, NULL },
-	{ CALL_CLONE,             56,   56, 120,  220,  120, NULL },
-	{ CALL_CLONE3,           435,  435, 435,  435,  435, NULL },
-	{ CALL_PIPE2,            293,  293, 331,   59,  359, NULL },
-	{ CALL_PIPE,              22,   22,  42, NO_CALL,   42, NULL },
-	{ CALL_DUP,               32,   32,  41,   23,   41, NULL },
-	{ CALL_DUP3,             292,  292, 330,   24,  358, NULL },
-	{ CALL_CHDIR,             80,   80,  12,   49,   12, NULL },
-	{ CALL_CHDIR,             81,   81, 133,   50,  133, NULL }, /* fchdir */
-	{ CALL_RENAME,            82,   82,  38, NO_CALL,   38, NULL },
-	{ CALL_RENAMEAT,         264,  264, 302,   38,  329, NULL },
-	{ CALL_RENAMEAT2,        316,  316, 353,  276,  382, NULL },
-	{ CALL_LINK,              86,   86,   9, NO_CALL,    9, NULL },
-	{ CALL_LINKAT,           265,  265, 303,   37,  330, NULL },
-	{ CALL_SYMLINK,           88,   88,  83, NO_CALL,   83, NULL },
-	{ CALL_SYMLINKAT,        266,  266, 304,   36,  331, NULL },
-	{ CALL_OPENAT2,          437,  437, 437,  437,  437, NULL },
-	{ CALL_CREAT,             85,   85,   8, NO_CALL,    8, NULL },
-	{ CALL_CLOSE_RANGE,      436,  436, 436,  436,  436, NULL },
-	{ CALL_EXECVEAT,         322,  545, 358,  281,  387, NULL },
-	{ CALL_CHROOT,           161,  161,  61,   51,   61, NULL },
-	{ CALL_CHROOT,           155,  155, 217,   41,  218, NULL }, /* pivot_root */
-	{ CALL_UNSHARE,          272,  272, 310,   97,  337, NULL },
-	{ CALL_SETNS,            308,  308, 346,  268,  375, NULL },
-	{ CALL_PTRACE,           101,  521,  26,  117,   26, &attaches },
-	{ CALL_OPEN_BY_HANDLE,   304,  304, 342,  265,  371, NULL },
-	{ CALL_SECCOMP,          317,  317, 354,  277,  383, &listens },
-	{ CALL_IO_URING_SETUP,   425,  425, 425,  425,  425, NULL },
-	{ CALL_AFFINITY,         203,  203, 241,  122,  241, NULL }, /* sched_setaffinity */
-	{ CALL_AFFINITY,         204,  204, 242,  123,  242, NULL },
-	{ CALL_MOUNT,            165,  165,  21,   40,   21, NULL },
-	{ CALL_OLDUMOUNT,    NO_CALL, NO_CALL,  22, NO_CALL, NO_CALL, NULL },
-	{ CALL_UMOUNT2,          166,  166,  52,   39,   52, NULL },
-	{ CALL_SET_NAME,         157,  157, 172,  167,  172, &sets_name },
-};
+#define CALL_NUMBERS
+#include "task/calls.h"
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 _Static_assert(SYS_openat == 257 && SYS_close == 3 && SYS_execveat == 322, "x86-64 numbers");
