@@ -164,4 +164,6 @@ def test_the_builder_of_the_module_tells_its_usage(tree: Path, words: list[str])
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: etrace-module build [RELEASE...] | etrace-module remove\n"
+    assert done.stderr == (
+        "usage: etrace-module build [RELEASE...] | etrace-module status | etrace-module remove\n"
+    )
