@@ -106,6 +106,11 @@ def test_the_packages_have_the_metadata_of_the_distribution(
         assert name in rendered.read_text()
 
 
+def test_rules_have_one_recipe_for_each_target(tree: Path) -> None:
+    targets = re.findall(r"^(\w+):", (tree / "debian/rules").read_text(), re.MULTILINE)
+    assert sorted(set(targets)) == sorted(targets)
+
+
 def test_what_an_earlier_build_made_is_removed(packages: ModuleType, tmp_path: Path) -> None:
     for name in ("etrace_0.0.9-1_amd64.deb", "etrace_0.0.9-1.dsc", "notes"):
         (tmp_path / name).touch()
