@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from libetrace.depend.threads import find_thread_owners
 from libetrace.image.file import Image, Table
 
 from etrace.capture.features import ANALYTICS, install_hint
@@ -119,6 +120,8 @@ class Frames:
         columns: dict[str, Any] = {}
         if name in NUMBERED:
             columns[NUMBERED[name]] = self._numbers(range(table.n_rows))
+        if name == "executions":
+            columns["thread_of"] = self._without_none(self._numbers(self._threads()))
         if name in OWNED:
             owner, start, title = OWNED[name]
             columns[title] = self._owners(self._image[owner], f"{start}.start")
@@ -170,6 +173,11 @@ class Frames:
         if not pc.any(has).as_py():
             return column
         return pc.if_else(has, self._pa.scalar(None, column.type), column)
+
+    def _threads(self) -> Iterator[int]:
+        """Yield which execution each begin of a thread belongs to, NONE for all others."""
+        for row, owner in enumerate(find_thread_owners(self._image)):
+            yield NONE if owner == row else owner
 
     def _owners(self, owner: Table, start: str) -> Any:
         rows = array("i")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from libetrace.depend.configuration import KEYS, load
-from libetrace.depend.execution_totals import count_processes
+from libetrace.depend.threads import count_processes
 from libetrace.image.file import Image
 
 from etrace import __version__

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from libetrace.depend.dependencies import Dependencies, join
-from libetrace.depend.execution_totals import Totals, count_processes, total_executions
+from libetrace.depend.execution_totals import Totals, total_executions
 from libetrace.depend.path_opens import READS, WRITES, PathOpens
 from libetrace.depend.rules import Rules
+from libetrace.depend.threads import count_processes
 from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_head
@@ -36,11 +37,15 @@ N_PRODUCTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One command that took long; `argv` is that of the command that people know: gcc's for cc1."""
+    """One command that worked long; `argv` is that of the command that people know: gcc's for cc1.
+
+    `cpu_ns` is None where it is not known.
+    """
 
     elapsed: int
     binary: str
     argv: tuple[str, ...]
+    cpu_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +130,19 @@ class _Build:
         """Describe executions."""
         for row in rows:
             binary = self.records.path(self.binary[row])
-            yield Execution(self.elapsed[row], binary, self.known_command(row))
+            cpu_ns = self.usages.value(row, CPU)
+            yield Execution(self.elapsed[row], binary, self.known_command(row), cpu_ns)
 
     def programs(self, totals: Totals) -> list[Program]:
-        """Return the programs that took longest; equal names in several directories are one."""
-        count, elapsed = Counter[str](), Counter[str]()
-        for binary, n, elapsed_ns in totals.programs:
+        """Return the programs that worked longest; equal names in several directories are one."""
+        count, elapsed, work = Counter[str](), Counter[str](), Counter[str]()
+        for binary, n, elapsed_ns, work_ns in totals.programs:
             name = self.program(binary)
             count[name] += n
             elapsed[name] += elapsed_ns
+            work[name] += work_ns
         made = [Program(name, n, elapsed[name]) for name, n in count.items()]
-        longest = sorted(made, key=lambda p: (-p.elapsed_ns, p.name))[:N_PROGRAMS]
+        longest = sorted(made, key=lambda p: (-work[p.name], p.name))[:N_PROGRAMS]
         cpu = self.cpu_by_program() if self.usages.is_known else {}
         return [replace(each, cpu_ns=cpu.get(each.name)) for each in longest]
 

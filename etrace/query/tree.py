@@ -2,7 +2,8 @@
 """The process tree.
 
 A process that executes several programs has a node for each, all at one depth. The part before its
-first exec has a node only when no exec follows.
+first exec has a node only when no exec follows. Threads have none: what they start lies below the
+process, and what they execute goes on with it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from libetrace.depend.threads import find_thread_owners
 from libetrace.image.file import Image
 
+from etrace.query.classes.shown_executions import shown_executions
 from etrace.query.given import chosen
 from etrace.query.given.chosen import EVERYTHING, Given
 from etrace.spec.database import NONE
@@ -25,16 +28,8 @@ class Node:
     depth: int
 
 
-def _is_shown(image: Image, row: int) -> bool:
-    """Whether an execution has a program, or is the only one of its process."""
-    executions = image["executions"]
-    upid = executions["upid"]
-    is_last = row + 1 == len(upid) or upid[row + 1] != upid[row]
-    return executions["binary"][row] != NONE or is_last
-
-
 def _process(image: Image, first: int) -> range:
-    """Return the rows of the process whose first execution is the row `first`."""
+    """Return the rows of the upid whose first execution is the row `first`."""
     upid = image["executions"]["upid"]
     last = first
     while last < len(upid) and upid[last] == upid[first]:
@@ -44,6 +39,7 @@ def _process(image: Image, first: int) -> range:
 
 def _walk(image: Image, roots: Iterable[range], n_levels: int | None) -> Iterator[Node]:
     executions, child = image["executions"], image["children"]["execution"]
+    shown, owner = set(shown_executions(image)), find_thread_owners(image)
     seen: set[int] = set()
     waiting = [(rows, 0) for rows in roots][::-1]
     while waiting:
@@ -52,12 +48,16 @@ def _walk(image: Image, roots: Iterable[range], n_levels: int | None) -> Iterato
             if row in seen:  # in a damaged trace a process may be its own ancestor
                 continue
             seen.add(row)
-            if _is_shown(image, row):
+            if row in shown:
                 yield Node(row, depth)
             forked = [child[i] for i in executions.span("children.start", row)]
-            if n_levels is not None and depth + 1 >= n_levels:
-                continue
-            below = [(_process(image, first), depth + 1) for first in forked if first != NONE]
+            below = [
+                (_process(image, first), depth + (owner[first] == first))
+                for first in forked
+                if first != NONE
+            ]
+            if n_levels is not None:
+                below = [each for each in below if each[1] < n_levels]
             if below:  # then the rest of this process
                 waiting += [(rows[at + 1 :], depth), *below[::-1]]
                 break

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executions -> the commands of the page, as columns.
 
-A command is an execution that ran a program, or a process that never ran one. What a process did
-before its first program belongs to that program.
+What a process did before its first program belongs to that program, what a thread did to its
+process.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import os
 from array import array
 from collections.abc import Callable, Iterator
 
+from libetrace.depend.threads import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query.classes.kinds import Kinds
 from etrace.query.classes.labels import Labels
+from etrace.query.classes.shown_executions import shown_executions
 from etrace.query.targets import Targets
 from etrace.report.pack import Pack, shown
 from etrace.spec.database import NONE
-from etrace.timing.critical_path import find_critical_path
+from etrace.timing.critical_path import doubts, find_critical_path
 from etrace.timing.usage import cpu_times
 
 #: arguments of all commands together; what is beyond is left out, and the page says so
@@ -33,19 +35,10 @@ class Commands:
     def __init__(self, image: Image) -> None:
         self.image = image
         self._table = image["executions"]
-        self.rows = sorted(self._shown(), key=self._table["start_ns"].__getitem__)
+        self.rows = sorted(shown_executions(image), key=self._table["start_ns"].__getitem__)
         self.number = {row: i for i, row in enumerate(self.rows)}
         #: number of the command of each execution, NONE for none
         self.owners = self._owners()
-
-    def _shown(self) -> Iterator[int]:
-        binary, upid = self._table["binary"], self._table["upid"]
-        n_rows = len(binary)
-        for row in range(n_rows):
-            is_last = row + 1 == n_rows or upid[row + 1] != upid[row]
-            is_only = is_last and (row == 0 or upid[row - 1] != upid[row])
-            if binary[row] != NONE or is_only:
-                yield row
 
     def _owners(self) -> array[int]:
         """Return the number of the command that each execution belongs to, NONE for none."""
@@ -55,6 +48,9 @@ class Commands:
                 owners[row] = self.number[row]
             elif row + 1 < len(owners) and upid[row + 1] == upid[row]:
                 owners[row] = owners[row + 1]
+        for row, above in enumerate(find_thread_owners(self.image)):
+            if above != row:
+                owners[row] = owners[above]
         return owners
 
     def of(self, row: int) -> int:
@@ -184,4 +180,8 @@ def add_critical_path(pack: Pack, commands: Commands) -> None:
     on_path = {commands.of(row) for row in found.executions}
     pack.add("command.critical", "B", (number in on_path for number in range(len(commands.rows))))
     pack.add("command.slack", "d", map(found.slack_ns.__getitem__, commands.rows))
-    pack.meta["critical"] = {"ns": found.path_ns, "parallelism": found.perfect_parallelism}
+    pack.meta["critical"] = {
+        "ns": found.path_ns,
+        "parallelism": found.perfect_parallelism,
+        "doubts": [[ns, shown(os.fsencode(where))] for ns, where in doubts(commands.image, found)],
+    }

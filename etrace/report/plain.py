@@ -24,6 +24,10 @@ def _seconds(n_ns: int) -> str:
     return f"{n_ns / 1e9:.3f} s"
 
 
+def _cpu(n_ns: int | None) -> str:
+    return "-" if n_ns is None else _seconds(n_ns)
+
+
 def _table(
     parent: Element, caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]
 ) -> None:
@@ -49,17 +53,18 @@ def plain_tables(title: str, image: Image) -> str:
         f" ({page.failed} with a status other than 0), {_seconds(page.elapsed_ns)}"
     )
     _table(
-        root, "Slowest commands", ("time", "command"),
+        root, "Slowest commands", ("time", "CPU", "command"),
         (
-            (_seconds(each.elapsed), shown(shlex.join(each.argv).encode(errors="surrogateescape"))
-             [:MAX_COMMAND])
+            (_seconds(each.elapsed), _cpu(each.cpu_ns),
+             shown(shlex.join(each.argv).encode(errors="surrogateescape"))[:MAX_COMMAND])
             for each in page.slowest
         ),
     )  # fmt: skip
     _table(
-        root, "Time by program", ("program", "times", "time"),
+        root, "Time by program", ("program", "times", "time", "CPU"),
         (
-            (shown(p.name.encode(errors="surrogateescape")), str(p.count), _seconds(p.elapsed_ns))
+            (shown(p.name.encode(errors="surrogateescape")), str(p.count), _seconds(p.elapsed_ns),
+             _cpu(p.cpu_ns))
             for p in page.programs
         ),
     )  # fmt: skip

@@ -12,12 +12,13 @@ import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from itertools import pairwise
 from typing import NamedTuple
 
+from libetrace.depend.threads import find_parents, find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.query.classes.labels import Labels
+from etrace.query.classes.shown_executions import shown_executions
 from etrace.spec.database import NONE
 
 #: bytes of a command that a slice tells
@@ -50,22 +51,16 @@ Inside = Callable[[int], Iterable[Slice]]
 def shown_rows(image: Image) -> list[int]:
     """Return executions with a program and those of processes that ran none, by start."""
     executions = image["executions"]
-    names = ("upid", "binary", "start_ns", "elapsed_ns")
-    upid, binary, start, elapsed = (executions[name].tolist() for name in names)
-    n = executions.n_rows
-    rows = [
-        row for row in range(n)
-        if binary[row] != NONE or row + 1 == n or upid[row + 1] != upid[row]
-    ]  # fmt: skip
+    start, elapsed = (executions[name].tolist() for name in ("start_ns", "elapsed_ns"))
+    rows = shown_executions(image)
     rows.sort(key=elapsed.__getitem__, reverse=True)  # of those that begin at once, the longest
     rows.sort(key=start.__getitem__)
     return rows
 
 
 def is_leaf(image: Image) -> list[bool]:
-    """Return for each execution whether it forked nothing."""
-    start = image["executions"]["children.start"].tolist()
-    return [a == b for a, b in pairwise(start)]
+    """Return for each execution whether it, with its threads, started no process."""
+    return [not has_children for has_children in find_parents(image)]
 
 
 def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator[Slice]:
@@ -77,7 +72,9 @@ def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator
     names = ("start_ns", "elapsed_ns", "upid")
     start, elapsed, upid = (executions[name].tolist() for name in names)
     command = _Commands(labels)
-    places = _Lanes(executions["parent"].tolist(), is_nested=lanes is Lanes.TREE)
+    owner = find_thread_owners(image)
+    parents = [NONE if row == NONE else owner[row] for row in executions["parent"].tolist()]
+    places = _Lanes(parents, is_nested=lanes is Lanes.TREE)
     for row in rows:
         begin, end = start[row], start[row] + elapsed[row]
         lane = places.place(row, begin, end)

@@ -2,23 +2,36 @@
 """A database -> the chain of executions that its end waited for, and the slack of all others.
 
 The chain is the longest one through the network of segments when nothing waits for a free slot: no
-number of processors makes the build shorter. The words of the head line are those of AOSP's soong.
+number of processors makes the build shorter. The path through a program that orders work itself
+(own_order.py) is the order that it chose, so another order may be shorter there. The words of the
+head line are those of AOSP's soong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from libetrace.depend.threads import find_thread_owners
 from libetrace.image.file import Image
 
+from etrace.figures import count
+from etrace.query.classes.labels import Labels
 from etrace.spec.database import NONE
 from etrace.timing.network import Network, Reason, build_network
+from etrace.timing.own_order import OwnOrder, find_own_order
+from etrace.timing.processes import Processes
 from etrace.timing.schedule import Schedule, schedule, slacks
-from etrace.timing.usage import cpu_times
+from etrace.timing.usage import cpu_times, sleepers
 
 #: what an execution was blocked by
-CHILD, PIPE, JOB_SLOT, UNKNOWN = "child", "pipe", "job slot", "unknown"
+CHILD, PIPE, JOB_SLOT = "child", "pipe", "job slot"
+#: neither a CPU nor a child or a pipe to wait for: it was taken off its CPU more often than it gave
+#: it up, or the trace does not tell which of several it was
+PROCESSORS, OTHER = "busy processors", "disk, lock or processors"
+#: a path of which less lies in programs that order work themselves is told as it is
+IN_DOUBT = 0.1
+N_DOUBTS = 3
 BLOCKED_BY = {Reason.CHILD: CHILD, Reason.PIPE: PIPE}
 
 
@@ -53,13 +66,37 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """A program that orders work itself, and how much of the path lies in it.
+
+    `execution` is its row; `n` is how many programs it started, or how many threads it had.
+    """
+
+    execution: int
+    order: OwnOrder
+    n: int
+    path_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class CriticalPath:
-    """The path, the earliest step first. `slack_ns` is by execution: 0 on the path."""
+    """The path, the earliest step first. `slack_ns` and `work_ns` are by execution.
+
+    Slack is 0 on the path. Work is CPU time where that is known, else the time without waits.
+    `inside` are the programs on it that order work themselves, the one with most of it first.
+    """
 
     steps: tuple[Step, ...]
     path_ns: int
     elapsed_ns: int
     slack_ns: tuple[int, ...]
+    work_ns: tuple[int, ...]
+    inside: tuple[Inside, ...] = ()
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether the build may be shorter than the path, by another order inside programs."""
+        return sum(each.path_ns for each in self.inside) > IN_DOUBT * self.path_ns
 
     @property
     def executions(self) -> list[int]:
@@ -80,7 +117,50 @@ def find_critical_path(image: Image) -> CriticalPath:
     starts, ends = network.begin_ns, network.end_ns
     elapsed = max(ends) - min(starts) if ends else 0
     slack = _slack_of_executions(image, network, found)
-    return CriticalPath(steps, found.elapsed_ns, elapsed, slack)
+    inside = tuple(_inside(image, network.processes, steps))
+    work = tuple(_work_of_executions(image, network))
+    return CriticalPath(steps, found.elapsed_ns, elapsed, slack, work, inside)
+
+
+def doubts(image: Image, found: CriticalPath) -> Iterator[tuple[int, str]]:
+    """Yield how much of the path lies where, for what makes it an upper bound; ns and words."""
+    labels, by_name = Labels(image), dict[tuple[str, OwnOrder], list[Inside]]()
+    for each in found.inside if found.is_upper_bound else ():
+        by_name.setdefault((labels.program(each.execution), each.order), []).append(each)
+    for (name, order), parts in list(by_name.items())[:N_DOUBTS]:
+        path_ns = sum(each.path_ns for each in parts)
+        if order is OwnOrder.PROGRAMS:
+            n = count(sum(each.n for each in parts), "process")
+            where = f"below {name}, which started {n} in an order of its own"
+        else:
+            where = f"in {name}, which has {count(max(each.n for each in parts), 'thread')}"
+        yield path_ns, f"{where}: what they wait for is not known"
+
+
+def _work_of_executions(image: Image, network: Network) -> Iterator[int]:
+    own, cpu = [0] * image["executions"].n_rows, cpu_times(image)
+    for row, work_ns in zip(network.execution, network.work_ns, strict=True):
+        own[row] += work_ns
+    for row, work_ns in enumerate(own):
+        yield work_ns if cpu is None or cpu[row] == NONE else cpu[row]
+
+
+def _inside(image: Image, processes: Processes, steps: Sequence[Step]) -> list[Inside]:
+    """Return in which programs that order work themselves the steps lie, the outermost each."""
+    orders, path_ns = find_own_order(image, processes), dict[int, int]()
+    for step in steps:
+        at = processes.of_row[step.execution]
+        chosen = at if at in orders else NONE
+        while (at := processes[at].parent) != NONE:
+            chosen = at if orders.get(at) is OwnOrder.PROGRAMS else chosen
+        if chosen != NONE:
+            path_ns[chosen] = path_ns.get(chosen, 0) + step.work_ns
+    found = []
+    for number, work_ns in path_ns.items():
+        own, order = processes[number], orders[number]
+        n = len(own.children) if order is OwnOrder.PROGRAMS else own.n_threads + 1
+        found.append(Inside(own.end - 1, order, n, work_ns))
+    return sorted(found, key=lambda each: (-each.path_ns, each.execution))
 
 
 def _slack_of_executions(image: Image, network: Network, found: Schedule) -> tuple[int, ...]:
@@ -88,7 +168,7 @@ def _slack_of_executions(image: Image, network: Network, found: Schedule) -> tup
     for segment, slack in enumerate(slacks(network, found, network.work_ns)):
         row = network.execution[segment]
         least[row] = min(least.get(row, round(slack)), round(slack))
-    return tuple(least.get(row, 0) for row in range(image["executions"].n_rows))
+    return tuple(least.get(row, 0) for row in find_thread_owners(image))
 
 
 def _chain(found: Schedule) -> list[int]:
@@ -109,6 +189,7 @@ class _Steps:
 
     def __init__(self, image: Image, network: Network, found: Schedule) -> None:
         self.network, self.found, self.cpu = network, found, cpu_times(image)
+        self.sleeps = sleepers(image)
         self.executions = image["executions"]
         self.waits: dict[int, dict[Reason, int]] = {}
         for segment, reason in network.waited.items():
@@ -187,8 +268,13 @@ class _Steps:
         yield from (Blocked(BLOCKED_BY[by], ns) for by, ns in waits.items() if ns > 0)
         rest = self.executions["elapsed_ns"][row] - known - cpu
         if cpu != NONE and row not in self.told and rest > 0:
-            yield Blocked(UNKNOWN, rest)
+            yield Blocked(self._off_processor(row), rest)
         self.told.add(row)
+
+    def _off_processor(self, row: int) -> str:
+        if self.network.processes.of_row[row] in self.network.readers:
+            return PIPE
+        return OTHER if self.sleeps[row] else PROCESSORS
 
     def _slot_wait(self, segment: int) -> int:
         """Return how long a job could have run and did not, while others of its kind ran."""

@@ -10,7 +10,7 @@ other. Devices and directories make no dependency (docs/dependencies.md).
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import NamedTuple
 
@@ -54,15 +54,15 @@ class _File:
             self.readers.add(process)
 
 
-def find_dependencies(
-    image: Image, processes: Processes, *, among_leaves: bool = False
-) -> list[Dependency]:
+#: two processes -> the jobs that they belong to, NONE for none
+JobsOf = Callable[[int, int], tuple[int, int]]
+
+
+def find_dependencies(image: Image, processes: Processes, jobs_of: JobsOf) -> list[Dependency]:
     """Return the dependencies between jobs, each once, by the time of the later use.
 
-    Between the children of the scheduler that two processes have in common; `among_leaves` between
-    leaf jobs, whatever schedulers they have.
+    What is a job `jobs_of` tells, as Processes.jobs_of_common() and leaf_jobs() do.
     """
-    jobs_of = processes.leaf_jobs if among_leaves else processes.jobs_of_common
     found: dict[tuple[int, int], Dependency] = {}
     files: dict[int, _File] = {}
     for path, process, is_write in _uses(image, processes):

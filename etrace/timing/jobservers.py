@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
 from etrace.spec.database import NONE
-from etrace.timing.processes import Processes
+from etrace.timing.processes import Processes, most_at_once
 
 MAKES = frozenset(b"make gmake".split())
 #: -j without a number
@@ -108,19 +108,7 @@ class Jobservers:
         for job, slots in self.of_job.items():
             jobs[slots].append(job)
         for each, own in zip(self.all, jobs, strict=True):
-            each.seen = max(most_at_once(self._processes, own), 1)
-
-
-def most_at_once(processes: Processes, numbers: Iterable[int]) -> int:
-    """Return how many of some processes ran at once, at most."""
-    changes = []
-    for number in numbers:
-        changes += [(processes[number].start_ns, 1), (processes[number].end_ns, -1)]
-    most = now = 0
-    for _, change in sorted(changes):
-        now += change
-        most = max(most, now)
-    return most
+            each.seen = max(most_at_once(self._processes.spans(own)), 1)
 
 
 def named_jobs(argv: Sequence[bytes], *, is_ninja: bool = False) -> int | None:

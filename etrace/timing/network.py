@@ -205,7 +205,7 @@ class _Builder:
         """Add the waits for children and pipes, and the dependencies between jobs."""
         for segment, other, reason in self.waits:
             self.network.before[segment].append((self.last[other], reason, NONE))
-        for each in find_dependencies(self.image, self.processes):
+        for each in find_dependencies(self.image, self.processes, self.processes.jobs_of_common):
             begin = self.forked_by[each.after]
             edge = (self.last[each.before], Reason.FILE, each.path)
             self.network.before[begin].append(edge)

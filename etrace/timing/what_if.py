@@ -19,10 +19,12 @@ from libetrace.image.file import Image
 from etrace.alike import suggestion
 from etrace.errors import UsageError
 from etrace.query.classes.labels import Labels
+from etrace.query.classes.shown_executions import shown_executions
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
-from etrace.timing.jobservers import Jobservers, most_at_once
+from etrace.timing.jobservers import Jobservers
 from etrace.timing.network import Network, Reason, build_network
+from etrace.timing.processes import most_at_once
 from etrace.timing.schedule import Limits, Schedule, schedule
 from etrace.timing.usage import cpu_times, sleepers
 
@@ -81,7 +83,7 @@ def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = Non
     cpu = cpu_times(image)
     model = _Model(image, network, cpu)
     changed = _multiplied(image, network, model.work, factors)
-    n_executions = image["executions"].n_rows
+    shown = shown_executions(image)
     same, asked = model.limits(None), model.limits(n_jobs)
     ordered = schedule(network, changed, asked)
     return Prediction(
@@ -93,8 +95,8 @@ def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = Non
         n_processors=asked.n_processors,
         ordered_ns=ordered.elapsed_ns,
         free_ns=_free(image, model, changed, ordered, n_jobs),
-        n_executions=n_executions,
-        n_unknown=n_executions if cpu is None else cpu.count(NONE),
+        n_executions=len(shown),
+        n_unknown=len(shown) if cpu is None else sum(cpu[row] == NONE for row in shown),
     )
 
 
@@ -106,7 +108,7 @@ class _Model:
         self.jobservers = Jobservers(image, network.processes)
         is_leaf = network.processes.is_leaf_job
         self.leaf_jobs = [job for job in network.last_of_job if is_leaf(job)]
-        self.n_jobs = max(most_at_once(network.processes, self.leaf_jobs), 1)
+        self.n_jobs = max(most_at_once(network.processes.spans(self.leaf_jobs)), 1)
         n = len(set(image["cpus"]["cpu"]))
         self.n_processors = None if cpu is None else n or None
         part = {} if cpu is None else _parts(network, cpu, sleepers(image))
@@ -198,7 +200,7 @@ def _free(
         free.job[segment_of[job]] = job
         free.last_of_job[job] = segment_of[job]
         work.append(unlimited.end[last] - unlimited.begin[first])
-    for each in find_dependencies(image, network.processes, among_leaves=True):
+    for each in find_dependencies(image, network.processes, network.processes.leaf_jobs):
         edge = (segment_of[each.before], Reason.FILE, each.path)
         free.before[segment_of[each.after]].append(edge)
     opens = min(ordered.begin[begin_of[job]] for job in jobs)

@@ -21,7 +21,7 @@ def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
     assert found == Prediction(
         traced_ns=1210 * US, traced_jobs=1, traced_processors=None, simulated_ns=1210 * US,
         n_jobs=2, n_processors=None, ordered_ns=910 * US, free_ns=910 * US,
-        n_executions=8, n_unknown=8,
+        n_executions=4, n_unknown=4,
     )  # fmt: skip
 
 

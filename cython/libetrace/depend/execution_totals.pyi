@@ -8,7 +8,6 @@ class Totals(NamedTuple):
     n_commands: int
     n_failed: int
     slowest: list[int]
-    programs: list[tuple[int, int, int]]
+    programs: list[tuple[int, int, int, int]]
 
-def count_processes(image: Image) -> int: ...
 def total_executions(image: Image, n_slowest: int) -> Totals: ...

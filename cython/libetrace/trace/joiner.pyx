@@ -19,8 +19,8 @@ from libetrace.trace.report cimport (
 from libetrace.core.scan cimport etrace_hash64
 from libetrace.core.spill cimport spill_drop_all
 from libetrace.trace.trace cimport (
-    CLONE_FILES, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line, find_process,
-    has_rows,
+    CLONE_FILES, CLONE_THREAD, NO_PROCESS, Claim, Process, compare_events, drop_dead, event_line,
+    find_process, has_rows,
 )
 from libetrace.core.types cimport INT64_MAX, s64, u32, u64
 from libc.string cimport memset
@@ -242,6 +242,7 @@ cdef void take_parent(Trace *trace, const Claim *claim) noexcept nogil:
     child.fork_event = claim.event
     child.inherits = child.first != NULL and compare_events(claim.event, child.first) < 0
     child.shares_files = child.inherits and claim.flags & CLONE_FILES != 0
+    child.is_thread = claim.flags & CLONE_THREAD != 0
 
 
 # Of the claims that are left: the events of the others are dead.

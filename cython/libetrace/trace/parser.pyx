@@ -21,7 +21,7 @@ from libetrace.trace.report cimport N_PROBLEM_LINES, N_PROBLEMS
 from libetrace.image.schema cimport N_COLUMNS, OPEN_USES_OPEN, PATHS_MODE
 from libetrace.trace.source cimport Source
 from libetrace.trace.tables cimport OPENS, Part, Tables, tables_free
-from libetrace.trace.trace cimport Trace, has_rows
+from libetrace.trace.trace cimport Process, Trace, has_rows
 from libetrace.core.types cimport u32, u64
 
 PROBLEMS = (
@@ -77,19 +77,24 @@ cdef list list_problems(const Trace *trace):
 
 cdef dict make_counts(const Trace *trace, const Tables *tables):
     cdef u32 i
+    cdef const Process *process
     cdef u64 n_processes = 0
+    cdef u64 n_programs = 0
     cdef u64 number
     cdef bint has_uses = False
     for number in range(tables.n_parts):
         has_uses |= tables.parts[number].len[OPEN_USES_OPEN] > 0
     for i in range(trace.n_processes):
-        n_processes += has_rows(&trace.processes[i])
+        process = &trace.processes[i]
+        if has_rows(process):
+            n_processes += not process.is_thread
+            n_programs += process.n_programs
     return {
         "bytes": trace.load.done,
         "lines": trace.n_lines,
         "events": [trace.n_kinds_seen[i] for i in range(ETRACE_N_EVENTS)],
         "processes": n_processes,
-        "executions": trace.n_executions,
+        "executions": n_programs,
         "files": tables.parts[tables.n_parts].first[OPENS],
         "paths": tables.columns[PATHS_MODE].len,
         "pipe_links": trace.n_edges,

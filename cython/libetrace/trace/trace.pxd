@@ -12,6 +12,7 @@ from libetrace.core.types cimport s64, u8, u32, u64
 cdef enum:
     NO_PROCESS = 0xffffffff
     CLONE_FILES = 0x400
+    CLONE_THREAD = 0x10000
 
 # What some row uses a string as.
 cdef enum:
@@ -57,6 +58,7 @@ cdef struct Process:
     bint has_exit
     bint inherits  # descriptors: the fork comes before its first event
     bint shares_files  # the table itself
+    bint is_thread  # of its parent
 
 
 # A distinct string in all threads together; in order of bytes.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from libetrace.depend.threads import find_parents
 from libetrace.image.file import Image
 
 from etrace.cli.ending import printable
@@ -20,7 +21,14 @@ from etrace.errors import UsageError
 from etrace.nfsdb.store import open_database
 from etrace.query.classes.labels import Labels
 from etrace.spec.database import NONE
-from etrace.timing.critical_path import Blocked, CriticalPath, Step, find_critical_path
+from etrace.timing.critical_path import (
+    Blocked,
+    CriticalPath,
+    Inside,
+    Step,
+    doubts,
+    find_critical_path,
+)
 from etrace.timing.network import Reason
 from etrace.timing.what_if import Prediction, predict
 
@@ -86,9 +94,10 @@ def run(args: argparse.Namespace) -> int:
 
 def head_line(found: CriticalPath) -> str:
     """Return the figures in the words of soong."""
+    most = "at most " if found.is_upper_bound else ""
     return (
-        f"critical path {seconds(found.path_ns)}, elapsed {seconds(found.elapsed_ns)},"
-        f" perfect parallelism {found.perfect_parallelism:.0%}"
+        f"critical path {most}{seconds(found.path_ns)}, elapsed {seconds(found.elapsed_ns)},"
+        f" perfect parallelism {most}{found.perfect_parallelism:.0%}"
     )
 
 
@@ -97,6 +106,7 @@ def _lines(
 ) -> Iterator[str]:
     labels = Labels(image)
     yield head_line(found)
+    yield from (f"{seconds(ns)} of it {where}" for ns, where in doubts(image, found))
     if prediction is not None:
         yield from ("", *_predicted(prediction))
         return
@@ -106,7 +116,7 @@ def _lines(
     yield f"{'start':>9}  {'work':>9}  {'CPU':>9}  {'command':<{WIDTH}}  waited for"
     shown = [s for s in found.steps if with_all or s.work_ns >= SHORT * found.path_ns]
     for step in shown:
-        yield _step(image, labels, step)
+        yield _step(image, labels, step, 0 if with_all else SHORT * found.path_ns)
     rest = sum(s.work_ns for s in found.steps) - sum(s.work_ns for s in shown)
     if len(shown) < len(found.steps):
         n = count(len(found.steps) - len(shown), "shorter step")
@@ -118,10 +128,14 @@ def _short(time_ns: int | None) -> str:
     return "-" if time_ns is None else seconds(time_ns)
 
 
-def _step(image: Image, labels: Labels, step: Step) -> str:
+def _step(image: Image, labels: Labels, step: Step, least_ns: float) -> str:
     times = f"{_short(step.start_ns):>9}  {_short(step.work_ns):>9}  {_short(step.cpu_ns):>9}"
     notes = [_why(image, step)] if step.reason else []
-    notes += [f"blocked by {each.by} {seconds(each.time_ns)}" for each in step.blocked]
+    notes += [
+        f"blocked by {each.by} {seconds(each.time_ns)}"
+        for each in step.blocked
+        if each.time_ns >= least_ns
+    ]
     return f"{times}  {labels.of(step.execution):<{WIDTH}}  {'; '.join(notes)}".rstrip()
 
 
@@ -134,20 +148,19 @@ def _why(image: Image, step: Step) -> str:
 
 def _others(image: Image, labels: Labels, found: CriticalPath) -> Iterator[str]:
     """Yield the longest commands that start none and are not on the path, the least slack first."""
-    executions, on_path = image["executions"], set(found.executions)
-    start, binary = executions["children.start"], executions["binary"]
+    executions, on_path, is_parent = image["executions"], set(found.executions), find_parents(image)
+    work, binary = found.work_ns, executions["binary"]
     rows = [
         row for row in range(executions.n_rows)
-        if binary[row] != NONE and row not in on_path and start[row] == start[row + 1]
+        if binary[row] != NONE and row not in on_path and not is_parent[row]
     ]  # fmt: skip
     if not rows:
         return
-    rows.sort(key=lambda row: -executions["elapsed_ns"][row])
+    rows.sort(key=lambda row: -work[row])
     yield ""
-    yield f"{'slack':>9}  {'elapsed':>9}  longest commands that are not on the path"
+    yield f"{'slack':>9}  {'work':>9}  longest commands that are not on the path"
     for row in sorted(rows[:N_OTHERS], key=found.slack_ns.__getitem__):
-        elapsed = seconds(executions["elapsed_ns"][row])
-        yield f"{seconds(found.slack_ns[row]):>9}  {elapsed:>9}  {labels.of(row)}"
+        yield f"{seconds(found.slack_ns[row]):>9}  {seconds(work[row]):>9}  {labels.of(row)}"
 
 
 def _predicted(it: Prediction) -> Iterator[str]:
@@ -178,6 +191,8 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
         "critical_path_ns": str(found.path_ns),
         "elapsed_ns": str(found.elapsed_ns),
         "perfect_parallelism": found.perfect_parallelism,
+        "is_upper_bound": found.is_upper_bound,
+        "inside": [_inside_record(image, labels, each) for each in found.inside],
         "steps": [_step_record(image, labels, step) for step in found.steps],
         "slack": [
             {**_execution(image, row), "slack_ns": str(slack)}
@@ -191,6 +206,16 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
             for value in (getattr(prediction, name),)
         }
     return record
+
+
+def _inside_record(image: Image, labels: Labels, inside: Inside) -> dict[str, Any]:
+    return {
+        **_execution(image, inside.execution),
+        "name": labels.of(inside.execution),
+        "order": inside.order.value,
+        "n": inside.n,
+        "path_ns": str(inside.path_ns),
+    }
 
 
 def _execution(image: Image, row: int) -> dict[str, Any]:

@@ -41,7 +41,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def _slow(execution: Execution, width: int) -> str:
     """Return one line; a long command keeps its end, which has the names of files."""
     program = PurePosixPath(execution.binary).name
-    start = f"{seconds(execution.elapsed):>11}  {program:<8} "
+    cpu = "" if execution.cpu_ns is None else f"  {seconds(execution.cpu_ns):>11} CPU"
+    start = f"{seconds(execution.elapsed):>11}{cpu}  {program:<8} "
     text, room = shlex.join(execution.argv), max(width - len(start), 24)
     if len(text) > room:
         text = f"{text[: room // 3]}...{text[-(room - room // 3 - 3) :]}"
@@ -71,7 +72,8 @@ def text(page: Summary, width: int) -> Iterator[str]:
     )
     yield f"{count(page.files, 'file')}: {page.read:,} read, {page.written:,} written"
     if page.slowest:
-        yield from ("", "slowest commands")
+        by = "without waits for pipes" if page.cpu_ns is None else "by CPU time"
+        yield from ("", f"slowest commands, {by}")
         yield from (_slow(execution, width) for execution in page.slowest)
         yield from ("", "time by program (commands that start no others)")
         yield from (_program(p) for p in page.programs)

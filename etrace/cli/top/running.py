@@ -13,9 +13,13 @@ from etrace.compilers.tools import Tools, load
 from etrace.query.classes.labels import PID_MASK, subject
 
 LINE = re.compile(
-    rb"(\d+),\d+,(\d+),(\d+)!(?:(New_proc|SchedFork|Exit|PI|A)\b)(?:\[\d+\])?\|?(.*)", re.S
+    rb"(\d+),\d+,(\d+),(\d+)!"
+    rb"(New_proc|SysClone|SysCloneFailed|SchedFork|Exit|PI|A)\b(?:\[\d+\])?\|?(.*)",
+    re.S,
 )
 CHILD = re.compile(rb"pid=(\d+)")
+FLAGS = re.compile(rb"flags=(\d+)")
+CLONE_THREAD = 0x10000
 STATUS = re.compile(rb"status=(\d+)")
 N_FAILURES = 200
 #: an argument list longer than this tells nothing more
@@ -54,6 +58,9 @@ class Running:
 
     def __init__(self) -> None:
         self.processes: dict[int, Process] = {}
+        #: the process of each thread, and flags of clones whose fork has not come yet, by upid
+        self._threads: dict[int, int] = {}
+        self._flags: dict[int, int] = {}
         self.failures: deque[Failure] = deque(maxlen=N_FAILURES)
         self.n_finished = self.n_failed = 0
         self.began_ns = self.now_ns = 0
@@ -73,10 +80,23 @@ class Running:
         self.now_ns += ns
 
     def _take(self, upid: int, tag: bytes, text: bytes) -> None:
+        if tag in (b"SysClone", b"SysCloneFailed"):
+            flags = FLAGS.search(text)
+            self._flags[upid] = int(flags[1]) if flags else 0
+            return
+        is_thread = bool(self._flags.pop(upid, 0) & CLONE_THREAD)
         if tag == b"SchedFork":
             if child := CHILD.search(text):
-                self._fork(upid, int(child[1]))
+                self._fork(self._threads.get(upid, upid), int(child[1]), is_thread=is_thread)
             return
+        if upid in self._threads:
+            if tag not in (b"New_proc", b"Exit"):
+                return
+            leader = self._threads.pop(upid)
+            if tag == b"Exit":
+                return
+            if leader in self.processes:  # else it took its process over
+                self._fork(leader, upid, is_thread=False)
         process = self.processes.get(upid)
         if process is None:
             if tag == b"Exit":
@@ -95,9 +115,12 @@ class Running:
         made = self.processes[upid] = Process(upid, parent, self.now_ns)
         return made
 
-    def _fork(self, parent: int, child: int) -> None:
+    def _fork(self, parent: int, child: int, *, is_thread: bool) -> None:
         if parent not in self.processes:
             self._add(parent, -1)
+        if is_thread and child not in self.processes:
+            self._threads[child] = parent
+            return
         if child not in self.processes:  # else its own lines came first, or the trace is odd
             self._add(child, -1)
         if self.processes[child].parent == -1 and child != parent:

@@ -21,7 +21,7 @@ from etrace.imports.strace.calls import MAX_INT, U64, BadCallError, Calls
 from etrace.imports.strace.lines import ENDS, Kind, Line, Result
 from etrace.imports.strace.paths import Lexical, Resolver
 from etrace.imports.strace.sources import Reading, Stamped, shown_directory
-from etrace.imports.strace.tasks import FORKS, Task, Tasks
+from etrace.imports.strace.tasks import CLONE_THREAD, FORKS, Task, Tasks
 from etrace.spec import syscalls
 
 #: calls that take effect when they begin
@@ -286,7 +286,7 @@ class Converter:
             return  # the number is another one outside; the child is one of the orphans
         child = self.tasks.fork(task, result.value, flags or 0)
         child.last_ns = time_ns
-        self.n_processes += 1
+        self.n_processes += not (flags or 0) & CLONE_THREAD
         self.out.put(task.upid, time_ns, "SchedFork", (child.upid,))
         if self._on_fork is not None:
             self._on_fork(child.pid)

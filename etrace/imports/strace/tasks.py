@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from etrace.imports.strace.lines import Line
 from etrace.spec import syscalls
 
-CLONE_FS, CLONE_FILES, CLONE_NEWPID = 0x200, 0x400, 0x20000000
+CLONE_FS, CLONE_FILES, CLONE_THREAD, CLONE_NEWPID = 0x200, 0x400, 0x10000, 0x20000000
 #: descriptors of a process that are followed; a forged log may fork with very many
 MAX_DESCRIPTORS = 4096
 #: of all processes, that were copied by forks; a child beyond that begins without

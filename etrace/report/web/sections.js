@@ -25,9 +25,11 @@ export function figures(d) {
   for (let i = 0; i < d.n; i++) { failed += d.status[i] > 0; cpu += d.cpu ? Math.max(0, d.cpu[i]) : 0; }
   const shown = [["elapsed", time(d.end)], ["commands", number(d.meta.n_programs)], ["with a status other than 0", number(failed)], ["files", number(d.filePath.length)]];
   if (d.cpu) shown.splice(1, 0, ["CPU time", time(cpu)]);
-  if (d.meta.critical) shown.splice(1, 0, ["critical path", time(d.meta.critical.ns)], ["perfect parallelism", `${Math.round(100 * d.meta.critical.parallelism)} %`]);
+  const { critical } = d.meta, doubts = critical ? critical.doubts : [], most = doubts.length ? ", at most" : "";
+  if (critical) shown.splice(1, 0, [`critical path${most}`, time(critical.ns)], [`perfect parallelism${most}`, `${Math.round(100 * critical.parallelism)} %`]);
   if (d.meta.is_processed) shown.push(["linked modules", number(d.meta.modules.length)], ["compilations", number(d.meta.n_compilations)]);
-  return el("ul", { class: "figures" }, ...shown.map(([name, value]) => el("li", {}, el("b", {}, value), el("span", {}, name))));
+  return el("div", {}, el("ul", { class: "figures" }, ...shown.map(([name, value]) => el("li", {}, el("b", {}, value), el("span", {}, name)))),
+    ...doubts.map(([ns, where]) => el("p", { class: "soft" }, `Of the critical path ${time(ns)} is ${where}.`)));
 }
 
 export function failureList(d, details) {
