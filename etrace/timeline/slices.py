@@ -3,7 +3,8 @@
 
 `TREE`: a child lies inside the execution that forked it, as far as one lane can show; siblings that
 run at the same time get lanes of their own. `PACKED`: only executions that start no others, on as
-few lanes as possible, so that the number of lanes is that of commands that ran at once.
+few lanes as possible, so that the number of lanes is that of commands that ran at once. A thread
+has a slice, on a lane of its own, when there is something inside it to show.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class Slice(NamedTuple):
 Inside = Callable[[int], Iterable[Slice]]
 
 
-def shown_rows(image: Image) -> list[int]:
+def shown_rows(image: Image, threads: Iterable[int] = ()) -> list[int]:
     """Return executions with a program and those of processes that ran none, by start."""
     executions = image["executions"]
     start, elapsed = (executions[name].tolist() for name in ("start_ns", "elapsed_ns"))
-    rows = shown_executions(image)
+    rows = [*shown_executions(image), *threads]
     rows.sort(key=elapsed.__getitem__, reverse=True)  # of those that begin at once, the longest
     rows.sort(key=start.__getitem__)
     return rows
@@ -65,21 +66,25 @@ def is_leaf(image: Image) -> list[bool]:
 
 def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator[Slice]:
     """Yield the slices by start; what lies inside an execution follows it at once."""
-    rows, executions, labels = shown_rows(image), image["executions"], Labels(image)
+    executions, labels, owner = image["executions"], Labels(image), find_thread_owners(image)
+    threads = {row for row, own in enumerate(owner) if own != row and inside and any(inside(row))}
+    rows = shown_rows(image, threads)
     if lanes is Lanes.PACKED:
         leaf = is_leaf(image)
         rows = [row for row in rows if leaf[row] and executions["binary"][row] != NONE]
     names = ("start_ns", "elapsed_ns", "upid")
     start, elapsed, upid = (executions[name].tolist() for name in names)
     command = _Commands(labels)
-    owner = find_thread_owners(image)
     parents = [NONE if row == NONE else owner[row] for row in executions["parent"].tolist()]
+    for row in threads:
+        parents[row] = NONE
     places = _Lanes(parents, is_nested=lanes is Lanes.TREE)
     for row in rows:
         begin, end = start[row], start[row] + elapsed[row]
         lane = places.place(row, begin, end)
         details = (("command", command.of(row)), ("pid", upid[row] & PID_MASK))
-        yield Slice(lane, begin, end, labels.of(row), "execution", details)
+        name = f"{labels.program(row)} (thread)" if row in threads else labels.of(row)
+        yield Slice(lane, begin, end, name, "execution", details)
         for each in inside(row) if inside is not None else ():
             first, last = max(each.start_ns, begin), min(each.end_ns, end)
             if first <= last:

@@ -82,7 +82,8 @@ class Inside:
 class CriticalPath:
     """The path, the earliest step first. `slack_ns` and `work_ns` are by execution.
 
-    Slack is 0 on the path. Work is CPU time where that is known, else the time without waits.
+    Slack is 0 on the path. Work is CPU time where that is known, else the time without waits; none
+    for a reader that its writer outlived.
     `inside` are the programs on it that order work themselves, the one with most of it first.
     """
 
@@ -142,7 +143,9 @@ def _work_of_executions(image: Image, network: Network) -> Iterator[int]:
     for row, work_ns in zip(network.execution, network.work_ns, strict=True):
         own[row] += work_ns
     for row, work_ns in enumerate(own):
-        yield work_ns if cpu is None or cpu[row] == NONE else cpu[row]
+        is_known = cpu is not None and cpu[row] != NONE
+        waited = network.processes.of_row[row] in network.readers
+        yield cpu[row] if cpu is not None and is_known else 0 if waited else work_ns
 
 
 def _inside(image: Image, processes: Processes, steps: Sequence[Step]) -> list[Inside]:

@@ -19,7 +19,7 @@ from etrace.query.facts import stat
 from etrace.query.sql import ask
 from etrace.query.summary import summarise
 from etrace.report.commands import Commands
-from etrace.timeline.slices import Lanes, slices
+from etrace.timeline.slices import Lanes, Slice, slices
 from etrace.timing.processes import Processes
 from etrace.timing.what_if import predict
 
@@ -95,6 +95,16 @@ def test_no_list_shows_a_thread(
     assert capsys.readouterr().out.splitlines() == [
         "sh -c './workers; exit 0'", "  ./workers", "    sh -c 'exec /bin/true'", "    /bin/true",
     ]  # fmt: skip
+
+
+def test_a_thread_with_calls_has_a_slice_on_a_lane_of_its_own(image: Image) -> None:
+    owners = find_thread_owners(image)
+    thread = next(row for row, owner in enumerate(owners) if row != owner)
+    begin = image["executions"]["start_ns"][thread]
+    calls = {thread: [Slice(0, begin, begin + 1, "start()", "xray")]}
+    found = list(slices(image, Lanes.TREE, lambda row: calls.get(row, ())))
+    lane = next(each.lane for each in found if each.name == "workers (thread)")
+    assert [each.name for each in found if each.lane == lane] == ["workers (thread)", "start()"]
 
 
 def test_what_a_thread_opens_is_its_process_s(image: Image) -> None:

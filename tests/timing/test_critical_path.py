@@ -8,7 +8,7 @@ from pathlib import Path
 from captured_builds import told_database
 from libetrace.image.file import Image
 from lua_database import write_processed_lua
-from timing_builds import US, a_pipeline, two_objects_and_a_link
+from timing_builds import FIRST, MAKE, SECOND, US, Story, a_pipeline, two_objects_and_a_link
 
 from etrace.nfsdb.store import open_database
 from etrace.query.classes.labels import Labels
@@ -80,3 +80,21 @@ def test_the_lua_build_waits_for_its_largest_object(tmp_path: Path) -> None:
     assert found.path_ns < found.elapsed_ns
     assert sum(step.work_ns for step in found.steps) == found.path_ns
     assert all(found.slack_ns[row] == 0 for row in found.executions)
+
+
+def test_a_reader_that_its_writer_outlived_did_no_work_of_its_own(tmp_path: Path) -> None:
+    sh, gen, sort = MAKE, FIRST, SECOND
+    story = Story()
+    story.at(0).exec(sh, "/usr/bin/gcc", ["gcc", "-pipe", "-c", "a.c"])
+    story.at(50).pipe(sh, 3, 4)
+    story.at(100).fork(sh, gen)
+    story.at(100).dup(gen, 4, 1).close(gen, 3).close(gen, 4).exec(gen, "/usr/lib/cc1", ["cc1"])
+    story.at(110).fork(sh, sort)
+    story.at(110).dup(sort, 3, 0).close(sort, 3).close(sort, 4)
+    story.at(110).exec(sort, "/usr/bin/as", ["as"]).close(sh, 3).close(sh, 4)
+    for upid, end in ((sort, 790), (gen, 800), (sh, 820)):
+        story.at(end).exit(upid)
+    image = told_database(tmp_path, story.builder.trace())
+    work, labels = find_critical_path(image).work_ns, Labels(image)
+    names = {labels.of(row): work[row] // US for row in (3, 5)}
+    assert names == {"cc1": 700, "as": 0}
