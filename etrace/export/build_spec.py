@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, BinaryIO
 
+from libetrace.depend.threads import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.postprocess.compilations.response_files import response_files
@@ -41,7 +42,6 @@ KNOWN_WINDOWS = (
 FUNCTION = "execve"
 FUNCTION_WINDOWS = "CreateProcess"
 PID_MASK = (1 << 22) - 1
-CLONE_THREAD = 0x10000
 Item = dict[str, Any]
 
 
@@ -146,12 +146,8 @@ class BuildSpec:
     @cached_property
     def _threads(self) -> frozenset[int]:
         """Rows of index 0 of threads: what a thread starts is a child of its process."""
-        children = self._image["children"]
-        return frozenset(
-            row
-            for row, flags in zip(children["execution"], children["flags"], strict=True)
-            if flags & CLONE_THREAD and row != NONE
-        )
+        owners = find_thread_owners(self._image)
+        return frozenset(row for row, owner in enumerate(owners) if owner != row)
 
     def _parent_pid(self, row: int) -> int:
         """Return what getppid() gave the process when it began, 0 when that was not traced."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 
+from libetrace.depend.threads import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
@@ -29,7 +30,6 @@ from etrace.imports.access_trace.model import (
 from etrace.spec.database import ACCESS, NONE, file_type
 
 PID_MASK = (1 << 22) - 1
-CLONE_THREAD = 0x10000
 #: larger times are since 1970: an imported log has them; as CLOCK_MONOTONIC it would be 30 years
 UNIX_NS = 10**18
 #: of a upid or pid
@@ -119,21 +119,8 @@ class Export:
 
     def _find_leaders(self) -> dict[int, int]:
         """Return the upid of the process of each thread."""
-        children, executions = self._image["children"], self._executions
-        leaders: dict[int, int] = {}
-        for row in range(executions.n_rows):
-            for i in executions.span("children.start", row):
-                if children["flags"][i] & CLONE_THREAD:
-                    leaders[children["upid"][i]] = executions["upid"][row]
-        return {upid: self._first(upid, leaders) for upid in leaders}
-
-    def _first(self, upid: int, leaders: dict[int, int]) -> int:
-        """Return the end of a chain of threads; a damaged database may have a circle."""
-        seen = {upid}
-        while (above := leaders.get(upid)) is not None and above not in seen:
-            seen.add(above)
-            upid = above
-        return upid
+        upid, owners = self._executions["upid"], find_thread_owners(self._image)
+        return {upid[row]: upid[owner] for row, owner in enumerate(owners) if owner != row}
 
     def _find_rows(self) -> dict[int, list[int]]:
         """Return the executions of each process by upid, in the order in which processes began."""
