@@ -61,7 +61,8 @@ def test_what_a_program_loads_is_told_before_it_closes_its_output(
     (folder / "plugins").mkdir()
     plugin, out = folder / "plugins" / "plugin.so", folder / "out"
     rpath = f"-Wl,-rpath,{plugin.parent}"
-    for more in (["-shared", "-fPIC", "n.c", "-o", plugin], [DATA / "loads.c", "-o", "l", rpath]):
+    made = ("-shared", "-fPIC", "n.c", "-o", str(plugin)), (str(DATA / "loads.c"), "-ol", rpath)
+    for more in made:
         subprocess.run(["gcc", flag, *more], cwd=folder, check=True)
     done, _ = run(folder, "./l", str(out), *words)
     assert done.status == 0, done.stderr
