@@ -28,6 +28,7 @@ TIMES, MOST = 8, 24
 FLOOR_SECONDS, FLOOR_BYTES = 0.3, 1 << 18
 #: output for each byte of input, beyond the floor
 RATIO_MAX = 100
+EXPORTS = ("build-spec", "file-access-trace", "compile_commands", "json")
 Kind = Callable[[Path, int], list[list[str]]]
 KINDS: dict[str, tuple[int, Kind]] = {}
 
@@ -98,6 +99,25 @@ def long_names(folder: Path, n: int) -> list[list[str]]:
     return parsed(folder, trace, ["cas", "refs"], ["cas", "pp"], ["cas", "execs", "--json"])
 
 
+@kind(300)
+def programs_that_cas_pp_looks_at(folder: Path, n: int) -> list[list[str]]:
+    """Shells, makes and compilers, each in the one before, and as many side by side."""
+    trace = TraceBuilder(cwd="/src")
+    for i in range(1, 4 * n, 4):
+        for k, line in enumerate(("sh -c make", "make x", "gcc -c a.c -o a.o", "cc1 a.c")):
+            argv = line.split()
+            at = upid(i + k)
+            trace.fork(upid(max(i + k - 1, 1)), at).exec(at, f"/bin/{argv[0]}", argv)
+            trace.use(at, "/src/a.c").use(at, f"/src/{i + k}.o", flags=O_WRONLY | O_CREAT)
+    return parsed(
+        folder, trace, ["cas", "pp"], ["cas", "commands", "--targets"], ["cas", "compiled"],
+        ["cas", "commands", "--target", "x"], ["cas", "commands", "--generate"],
+        ["cas", "linked_modules"], ["cas", "revcomps_for"], ["cas", "includes"],
+        ["cas", "compilation_info_for", "--json"], ["cas", "deps", f"/src/{4 * n}.o"],
+        *(["cas", "export", what, "-o", str(folder / what)] for what in EXPORTS),
+    )  # fmt: skip
+
+
 # ---- JSON and files beside a database ----
 
 
@@ -145,6 +165,21 @@ def lines_of_strace(folder: Path, n: int) -> list[list[str]]:
     lines += ["1 read(3,  <unfinished ...>", '1 <... read resumed>"", 1) = 0'] * n
     log.write_text("\n".join(lines) + "\n")
     return [["etrace", "import", "strace", str(log), "--cwd", "/", "-o", str(folder)]]
+
+
+@kind(1000)
+def blocks_of_an_access_trace(folder: Path, n: int) -> list[list[str]]:
+    """What the export of a database writes is read again."""
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/p")
+    for i in range(n):
+        trace.use(upid(1), f"/src/{i}")
+    commands = parsed(folder, trace)
+    log = str(folder / "log")
+    return [
+        *commands, ["cas", "export", "file-access-trace", "--dbdir", str(folder), "-o", log],
+        ["etrace", "import", "file-access-trace", log, "-o", str(folder)],
+        ["cas", "parse", "--force", "--dbdir", str(folder)],
+    ]  # fmt: skip
 
 
 @kind(3000)

@@ -9,6 +9,10 @@ from libetrace.image.file import Image
 
 from etrace.spec.database import NONE
 
+#: a chain of compilers of any length would be below each of them; launchers, drivers and stages
+#: take ten
+MAX_LEVELS = 100
+
 
 class ProcessTree:
     """Rows of executions; those of one upid stand together, by index."""
@@ -42,16 +46,23 @@ class ProcessTree:
             row += 1
 
     def below(self, row: int) -> list[int]:
-        """Return an execution, those after it in its process, and all descendants, by row."""
+        """Return an execution, those after it in its process, and its descendants, by row.
+
+        What lies MAX_LEVELS below is left out, a later execution of a process as one of a child.
+        """
         found: dict[int, None] = {}
-        todo = [row]
-        while todo:
-            for each in self.rest_of_process(todo.pop()):
-                if each in found:
-                    break
-                found[each] = None
-                todo.extend(self.children(each))
+        level, n_levels = [row], 0
+        while level and n_levels < MAX_LEVELS:
+            n_levels += 1
+            found.update(dict.fromkeys(level))
+            after = [next_row for each in level if (next_row := self._next(each)) is not None]
+            after += [child for each in level for child in self.children(each)]
+            level = [each for each in dict.fromkeys(after) if each not in found]
         return sorted(found)
+
+    def _next(self, row: int) -> int | None:
+        after = row + 1
+        return after if after < self.n_rows and self.upid[after] == self.upid[row] else None
 
     def children(self, row: int) -> list[int]:
         """Return the rows of index 0 of the processes that an execution forked."""
