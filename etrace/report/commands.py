@@ -38,6 +38,7 @@ class Commands:
         self.rows = sorted(shown_executions(image), key=self._table["start_ns"].__getitem__)
         self.number = {row: i for i, row in enumerate(self.rows)}
         #: number of the command of each execution, NONE for none
+        self._above: dict[int, int] = {NONE: NONE}  # of executions that are no commands
         self.owners = self._owners()
 
     def _owners(self) -> array[int]:
@@ -59,12 +60,15 @@ class Commands:
 
     def parent(self, number: int) -> int:
         """Return the command that started another, NONE for none."""
-        row, seen = self.rows[number], 0
-        while row != NONE and seen <= len(self.rows):
-            row, seen = self._table["parent"][row], seen + 1
-            if row in self.number:
-                return self.number[row]
-        return NONE
+        parents, passed = self._table["parent"], []
+        row = parents[self.rows[number]]
+        while row not in self.number and row not in self._above:
+            self._above[row] = NONE  # what a ring of parents comes to
+            passed.append(row)
+            row = parents[row]
+        found = self.number[row] if row in self.number else self._above[row]
+        self._above.update(dict.fromkeys(passed, found))
+        return found
 
     def program(self, row: int) -> bytes:
         """Return the name of an execution's program."""
