@@ -39,7 +39,7 @@ def find_trace(directory: Path) -> Path:
     """Return the trace in a directory. EtraceError."""
     for name in TRACES:
         trace = directory / name
-        if trace.exists() and not trace.is_file():  # a pipe that nobody fills, an endless device
+        if trace.exists() and not (trace.is_file() or trace.is_dir()):  # a pipe, an endless device
             raise EtraceError(f"{trace}: not a file", "name the trace: cas parse TRACE")
         if trace.exists():
             return trace
