@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 LIBEXEC = os.path.join(os.path.dirname(os.path.realpath(etrace.__file__)), "libexec")  # noqa: PTH118, PTH120
 REBUILD = (
-    "then build etrace from its source again (make build, or pip install --force-reinstall with "
-    "the source archive; a wheel is built already)"
+    "then build etrace from its source again (make build, or, with the source archive, pip install "
+    "--force-reinstall; a wheel is built already)"
 )
 PYARROW = ("pyarrow",)
 ANALYTICS = ("duckdb", *PYARROW)

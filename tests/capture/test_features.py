@@ -49,7 +49,7 @@ def test_nobody_is_told_to_install_a_wheel_again(
 ) -> None:
     monkeypatch.setattr(features, "LIBEXEC", str(tmp_path))
     for feature in (features.gcc_plugin(), features.collector_zstd(), features.preload_narrow()):
-        assert "--force-reinstall with the source archive" in feature.hint
+        assert "with the source archive, pip install --force-reinstall" in feature.hint
 
 
 def test_a_build_with_everything_says_nothing(
