@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of pip, pipx and uv in the tree name distributions that are what they say.
 
-PyPI's `etrace` is a stranger's program (docs/decisions/0062-distribution-name.md): a hint that
+PyPI's `etrace` is a stranger's program (docs/decisions/0060-distribution-name.md): a hint that
 names it would run that stranger's code.
 """
 

@@ -76,7 +76,7 @@ def facts() -> Iterator[Fact]:
 def strangers() -> Iterator[Check]:
     """Yield distributions of Python that take the place of this etrace.
 
-    PyPI's `etrace` is another program (docs/decisions/0062-distribution-name.md).
+    PyPI's `etrace` is another program (docs/decisions/0060-distribution-name.md).
     """
     for found in distributions(name="etrace"):
         where = found.locate_file("")

@@ -87,7 +87,9 @@ def commands(title: str, listed: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 def head(name: str, section: int, summary: str, usages: Iterable[str]) -> Iterator[str]:
     """Yield what every page begins with; of a usage, the first words are the command."""
+    # REUSE-IgnoreStart: of the page, not of this file
     yield '.\\" SPDX-License-Identifier: Apache-2.0'
+    # REUSE-IgnoreEnd
     yield f'.TH {name.upper()} {section} "" "etrace {__version__}" "etrace manual"'
     yield f".SH NAME\n{escape(name)} \\- {escape(summary)}\n.SH SYNOPSIS"
     yield "\n.br\n".join(f"\\fB{escape(c)}\\fR {escape(rest)}" for c, rest in map(_split, usages))
