@@ -8,14 +8,13 @@ in the plain tables, which `xml.etree` escapes (plain.py).
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from importlib.resources import files
 
 from libetrace.image.file import Image
 
 from etrace import __version__
+from etrace.page_policy import policy
 from etrace.query.classes.file_kinds import FileKinds
 from etrace.query.includes import includes
 from etrace.report import failures, modules
@@ -50,10 +49,6 @@ def style() -> str:
 def served() -> str:
     """Return the page of a server, which asks for its script, style and data."""
     return _web("served.html")
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def pack(image: Image) -> Pack:
@@ -106,10 +101,7 @@ def render(image: Image, first: str | None = None) -> str:
     if first is not None:
         packed.meta["first"] = first
     values = {
-        "policy": (
-            f"default-src 'none'; script-src 'sha256-{_hash(code)}'; "
-            f"style-src 'sha256-{_hash(look)}'; base-uri 'none'; form-action 'none'"
-        ),
+        "policy": policy(code, look),
         "style": look,
         "script": code,
         "plain": plain_tables(packed.meta["title"], image),

@@ -7,13 +7,13 @@ The page is flame.html; the merged stacks are put into it as JSON.
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 from typing import Any
 
+from etrace.page_policy import policy
 from etrace.xray.session import Session
 from etrace.xray.stacks import Stacks
-
-MARK = "/*ETRACE-DATA*/"
 
 
 def _widths(found: Stacks) -> list[int]:
@@ -47,5 +47,12 @@ def render(session: Session, found: Stacks, title: str) -> str:
     """Return the page."""
     page = files("etrace.xray").joinpath("flame.html").read_text(encoding="utf-8")
     data = _table(session, found) | {"title": title}
-    text = json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
-    return page.replace(MARK, text)
+    values = {
+        "policy": policy(_between(page, "script"), _between(page, "style")),
+        "data": json.dumps(data, ensure_ascii=True).replace("<", "\\u003c"),
+    }
+    return re.sub(r"@(policy|data)@", lambda mark: values[mark[1]], page)
+
+
+def _between(page: str, tag: str) -> str:
+    return page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
