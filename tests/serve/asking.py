@@ -34,10 +34,12 @@ class Answer:
 class Server:
     """`etrace serve` on these databases."""
 
-    def __init__(self, *databases: Path, options: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *databases: Path, options: tuple[str, ...] = (), program: str = PROGRAM
+    ) -> None:
         words = ["serve", "--port", "0", *options, *map(str, databases)]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *words],
+            [sys.executable, "-c", program, *words],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

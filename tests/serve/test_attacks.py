@@ -20,6 +20,7 @@ from waiting import until
 from etrace.cli.cas import program
 from etrace.cli.serve import worker
 from etrace.cli.serve.access import Access, hosts_of
+from etrace.cli.serve.endpoints import endpoints
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
 
@@ -136,10 +137,67 @@ def test_an_answer_that_is_too_large_is_not_sent(image: Image) -> None:
         ask(image, ["commands"], worker.Limits(answer_bytes=100))
 
 
-def test_a_query_that_dies_is_told(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
-    replaced(monkeypatch, os.abort)
-    with pytest.raises(worker.TooLongError, match="was ended"):
+@pytest.mark.parametrize(
+    ("act", "error", "said"),
+    [
+        (os.abort, worker.CrashedError, "crashed by SIGABRT"),
+        (lambda: signal.raise_signal(signal.SIGKILL), worker.TooLongError, "short of memory"),
+        (lambda: [0 for _ in iter(int, 1)], worker.TooLongError, "within 1 s of CPU time"),
+    ],
+)
+def test_what_ended_a_query_is_told(
+    image: Image, monkeypatch: pytest.MonkeyPatch,
+    act: Callable[[], object], error: type[EtraceError], said: str,
+) -> None:  # fmt: skip
+    replaced(monkeypatch, act)
+    monkeypatch.setattr(asyncio, "timeout", lambda _seconds: contextlib.nullcontext())
+    with pytest.raises(error, match=said):
+        ask(image, ["commands"], worker.Limits(seconds=1))
+
+
+def test_a_truncated_database_is_called_so(tmp_path: Path) -> None:
+    where = databases.write_database(tmp_path / "build")
+    server = Server(where)
+    os.truncate(where / ".nfsdb.img", 64)
+    answer = server.query("commands")
+    server.end()
+    assert (answer.status, answer.value["error"]) == (
+        500, "the database was truncated, or its disk cannot be read"
+    )  # fmt: skip
+
+
+# ---- what it tells of its machine
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
+    """A server of a build that has a configuration of its own but no products."""
+    where = databases.write_parsed(tmp_path_factory.mktemp("secret") / "build")
+    (where / ".bas_config").write_text('{"dependency_exclude_patterns": ["/src/util.o"]}')
+    made = Server(where)
+    yield made, where
+    made.end()
+
+
+def test_the_configuration_beside_a_database_is_used(configured: tuple[Server, Path]) -> None:
+    answer = configured[0].query("deps", path="/src/libutil.a")
+    assert (answer.status, answer.value["entries"]) == (200, ["/src/util.o"])
+
+
+@pytest.mark.parametrize("query", sorted(endpoints()))
+def test_no_answer_tells_where_the_database_is(configured: tuple[Server, Path], query: str) -> None:
+    server, where = configured
+    for given in ({}, {"path": "/src/main.c"}, {"path": "x"}, {"filter": "[["}):
+        answer = server.query(query, **given)
+        assert str(where.parent).encode() not in answer.body
+        assert b"/etrace/" not in answer.body
+
+
+def test_an_error_of_a_file_does_not_name_it(image: Image, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced(monkeypatch, (image.path.parent / "other").read_bytes)
+    with pytest.raises(EtraceError, match="a query opens no files") as caught:
         ask(image, ["commands"])
+    assert str(image.path.parent) not in caught.value.message + caught.value.hint
 
 
 def test_who_leaves_ends_the_question(held: Server) -> None:

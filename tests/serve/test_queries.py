@@ -117,4 +117,4 @@ def test_the_description_has_every_parameter(server: Server) -> None:
         get = document["paths"][f"/api/v1/databases/{{database}}/{name}"]["get"]
         described = [each["name"] for each in get["parameters"]]
         assert described == ["database", *(each.name for each in endpoint.parameters)]
-        assert {"200", "400", "401", "404", "413", "503"} == set(get["responses"])
+        assert {"200", "400", "401", "404", "413", "500", "503"} == set(get["responses"])

@@ -119,11 +119,21 @@ def _value(path: Path, key: str, raw: Any) -> Any:
         raise Error(f"{path}: {key} is not {error}", f"it says {json.dumps(raw)[:60]}") from error
 
 
+_kept: dict[Path, Config] = {}
+
+
+def keep(directory: Path) -> None:
+    """Load a configuration for this process and those that it forks, which may open no files."""
+    _kept[directory] = load(directory)
+
+
 def load(directory: Path) -> Config:
     """Return the configuration of a database's directory, else the shipped one.
 
     Error names the file and the key that is wrong.
     """
+    if directory in _kept:
+        return _kept[directory]
     own = directory / NAME
     path = own if own.exists() else DEFAULT
     raw = _read(path)

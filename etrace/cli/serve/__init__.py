@@ -2,8 +2,8 @@
 """`etrace serve`: the queries of `cas` as JSON over HTTP, and a page that asks them; read-only.
 
 `endpoints` says which queries and options there are, `words` turns a request into the words of a
-command line, `worker` answers it in a process of its own, `access` decides who may ask, `app` puts
-them together. Needs starlette and uvicorn.
+command line, `worker` answers it in a process of its own, `access` decides who may ask,
+`connections` how long they may take, `app` puts them together. Needs starlette and uvicorn.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from libetrace.image.file import Image
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8420
-N_CONNECTIONS = 64
 LOOPBACK = ("127.", "::1", "localhost")
 
 
@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
         ) from None
     from etrace.cli.serve.access import Access, hosts_of
     from etrace.cli.serve.app import Server
+    from etrace.cli.serve.connections import BACKLOG, N_CONNECTIONS, Connection, Crowd
     from etrace.cli.serve.endpoints import endpoints
     from etrace.cli.serve.worker import Limits
 
@@ -87,16 +88,20 @@ def run(args: argparse.Namespace) -> int:
         access = Access(hosts_of(args.host))
         server = Server(images, access, Limits(seconds=args.timeout))
         _announce(listener, args.host, access.token, images)
+        connection: Any = partial(Connection, access=access, crowd=Crowd())
         config = uvicorn.Config(
-            server.app(), log_level="warning", access_log=False, limit_concurrency=N_CONNECTIONS,
-            timeout_keep_alive=5, server_header=False, lifespan="off", ws="none",
+            server.app(), http=connection, log_level="error", access_log=False, lifespan="off",
+            limit_concurrency=N_CONNECTIONS, backlog=BACKLOG, timeout_keep_alive=5,
+            server_header=False, ws="none",
         )  # fmt: skip
         uvicorn.Server(config).run(sockets=[listener])
     return 0
 
 
 def _open_all(paths: list[Path]) -> dict[str, Image]:
-    """Open the databases; their names are those of their directories."""
+    """Open the databases and their configurations; their names are those of their directories."""
+    from libetrace.depend.configuration import keep
+
     from etrace.nfsdb.store import open_database
 
     images: dict[str, Image] = {}
@@ -106,6 +111,7 @@ def _open_all(paths: list[Path]) -> dict[str, Image]:
         if name in images:
             raise UsageError(f"two databases are called {name}", "rename one of the directories")
         images[name] = open_database(path)
+        keep(images[name].path.parent)
     return images
 
 

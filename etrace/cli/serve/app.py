@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,8 @@ FILES = (
     ("/report.js", page.report_script, "text/javascript"),
     ("/report.css", page.report_style, "text/css"),
 )
+#: of an error that is not the question's fault
+STATUS = {worker.TooLargeError: 413, worker.TooLongError: 503, worker.CrashedError: 500}
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -143,7 +146,7 @@ class Server:
         endpoint = endpoints().get(request.path_params["query"])
         if endpoint is None:
             raise _RefusedError(404, "no such query", "see /openapi.json")
-        with _told():
+        with _told(image):
             words = words_of(endpoint, request.query_params.multi_items())
             body = await self._answered(request, worker.query(image, [endpoint.name, *words]))
         return Response(body, media_type="application/json")
@@ -152,7 +155,7 @@ class Server:
         """Return the data of the report; they are made once."""
         image, name = self._image(request), request.path_params["database"]
         if name not in self._reports:
-            with _told():
+            with _told(image):
                 self._reports[name] = await self._answered(request, worker.report(image))
         return Response(self._reports[name], media_type="application/octet-stream")
 
@@ -186,16 +189,16 @@ class Server:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Tell the client what was wrong with its question."""
+def _told(image: Image) -> Iterator[None]:
+    """Tell the client what was wrong with its question, but not where the database is."""
     try:
         yield
-    except worker.TooLargeError as error:
-        raise _RefusedError(413, error.message, error.hint) from None
-    except worker.TooLongError as error:
-        raise _RefusedError(503, error.message, error.hint) from None
     except EtraceError as error:
-        raise _RefusedError(400, error.message, error.hint) from None
+        status = next((STATUS[kind] for kind in STATUS if isinstance(error, kind)), 400)
+        texts = (error.message, error.hint)
+        place = os.fspath(image.path)
+        message, hint = (text.replace(place, image.path.name) for text in texts)
+        raise _RefusedError(status, message, hint) from None
 
 
 async def _gone(request: Request) -> None:

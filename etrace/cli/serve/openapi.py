@@ -46,6 +46,7 @@ STATUSES = {
     "401": "the token is missing or wrong",
     "404": "no such database or query",
     "413": "the answer is too large: ask for fewer entries on a page",
+    "500": "the query failed: the server says how",
     "503": "too many requests at once, or this one took too long",
 }
 
@@ -85,7 +86,7 @@ def _report() -> Document:
         "parameters": [DATABASE],
         "responses": {
             "200": {"description": "the data", "content": {"application/octet-stream": {}}},
-            **_errors("401", "404", "413", "503"),
+            **_errors("401", "404", "413", "500", "503"),
         },
     }
 

@@ -54,6 +54,10 @@ class TooLongError(EtraceError):
     """The answer takes more time or memory than it may."""
 
 
+class CrashedError(EtraceError):
+    """The process of the question ended by a signal that is no limit."""
+
+
 #: prints the answer; returns the exit status
 Question = Callable[[], int]
 
@@ -91,6 +95,8 @@ async def answer(question: Question, limits: Limits) -> bytes:
         _end(pid)
         raise
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])  # it has closed both: it has ended
+    if status < 0:
+        raise _ended(-status, limits)
     return _checked(out.result(), err.result(), status)
 
 
@@ -99,12 +105,26 @@ def _end(pid: int) -> None:
     os.waitpid(pid, 0)
 
 
+def _ended(by: int, limits: Limits) -> EtraceError:
+    """Return the error for the signal that ended a query."""
+    if by == signal.SIGXCPU:
+        return TooLongError(f"no answer within {limits.seconds} s of CPU time", "ask for less")
+    if by == signal.SIGBUS:
+        return CrashedError(
+            "the database was truncated, or its disk cannot be read",
+            "make it again (cas parse), then start etrace serve again",
+        )
+    if by == signal.SIGKILL:
+        return TooLongError("the query was killed: the machine is short of memory", "ask for less")
+    return CrashedError(
+        f"the query crashed by {signal.Signals(by).name}", "please report it with the request"
+    )
+
+
 def _checked(out: bytes, err: bytes, status: int) -> bytes:
     """Return an answer that is whole; the error otherwise."""
     if status == 0:
         return out
-    if status < 0:
-        raise TooLongError("the query was ended: it took too much time or memory", "ask for less")
     text = err.decode(errors="replace").strip()  # of argparse it begins with the usage
     message, _, hint = text.rpartition(": error: ")[2].partition("\n  hint: ")
     raise EtraceError(message or "no answer", hint)
@@ -160,7 +180,7 @@ def _restrict(limits: Limits, out: int, err: int) -> None:
     for fd, copy in ((nothing, 0), (out, 1), (err, 2)):
         os.dup2(fd, copy)
     os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    _limit(resource.RLIMIT_CPU, limits.seconds)
+    _limit(resource.RLIMIT_CPU, limits.seconds, limits.seconds + 1)  # SIGXCPU, then SIGKILL
     _limit(resource.RLIMIT_AS, _address_space() + limits.memory_bytes)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
@@ -170,10 +190,11 @@ def _restrict(limits: Limits, out: int, err: int) -> None:
     sys.addaudithook(_refuse)
 
 
-def _limit(which: int, value: int) -> None:
-    hard = resource.getrlimit(which)[1]
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(which, (value, value))
+def _limit(which: int, soft: int, hard: int | None = None) -> None:
+    hard, most = soft if hard is None else hard, resource.getrlimit(which)[1]
+    if most != resource.RLIM_INFINITY:
+        soft, hard = min(soft, most), min(hard, most)
+    resource.setrlimit(which, (soft, hard))
 
 
 def _address_space() -> int:
@@ -208,7 +229,14 @@ def _modules() -> tuple[str, ...]:
 def _run(body: Callable[[], int]) -> int:
     from etrace.cli.ending import guarded
 
-    return guarded("cas", body)
+    def nameless() -> int:
+        """Run the body; errors of files do not tell where these are on this machine."""
+        try:
+            return body()
+        except OSError as error:
+            raise EtraceError(f"the query failed: {error.strerror or 'a read error'}") from error
+
+    return guarded("cas", nameless)
 
 
 def _write_report(image: Image) -> int:
