@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from libetrace.core.mounts import mount_of
+
 from etrace.capture.kmod.system.owner import Owner
 from etrace.errors import CaptureError
 
@@ -59,7 +61,15 @@ def caller_of(sock: socket.socket) -> Caller:
 
 
 def check_trace(fd: int, caller: Caller) -> None:
-    """Refuse a descriptor that is not the caller's own regular file, open to read and write."""
+    """Refuse a descriptor that is not the caller's own regular file, open to read and write.
+
+    Files of /proc and its like are regular too, and what is written to them is not kept. A FUSE of
+    a user answers as it likes, or never.
+    """
+    mount = mount_of(fd, caller.pid)
+    if mount is None or not mount.stores or mount.mounter:
+        kind = mount.kind if mount else "unknown to the caller"
+        raise RefusedError(f"the trace is on a file system that keeps no files for it ({kind})")
     found = os.fstat(fd)
     flags = fcntl.fcntl(fd, fcntl.F_GETFL)
     if not stat.S_ISREG(found.st_mode):

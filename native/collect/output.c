@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "collect.h"
@@ -20,6 +22,7 @@
 #include "resume.h"
 #include "signals.h"
 
+#define CONFIGFS_MAGIC 0x62656570 /* fs/configfs/mount.c; not in linux/magic.h */
 #define BUFFER_BYTES (1u << 20)
 #define FLUSH_BYTES (256u << 10) /* a write of this size costs little next to what gathers it */
 #define COMPRESS_BYTES (960u << 10) /* a frame each: larger ones are smaller in sum */
@@ -73,6 +76,25 @@ static void open_file(void)
 		tell_mode();
 }
 
+/* Regular files that are orders to the kernel: nothing that is written there is kept. */
+static bool is_kernels(int fd)
+{
+	static const long kinds[] = { BINFMTFS_MAGIC, BPF_FS_MAGIC, CGROUP_SUPER_MAGIC,
+				      CGROUP2_SUPER_MAGIC, CONFIGFS_MAGIC, DEBUGFS_MAGIC,
+				      EFIVARFS_MAGIC, PROC_SUPER_MAGIC, PSTOREFS_MAGIC,
+				      SECURITYFS_MAGIC, SELINUX_MAGIC, SMACK_MAGIC, SYSFS_MAGIC,
+				      TRACEFS_MAGIC };
+	struct statfs fs;
+	size_t i;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if ((long)fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
 static void find_start(void)
 {
 	struct stat st;
@@ -80,6 +102,8 @@ static void find_start(void)
 
 	if (fstat(output.fd, &st) < 0 || flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		die("cannot write %s: it is not open for writing", output.name);
+	if (S_ISREG(st.st_mode) && is_kernels(output.fd))
+		die("cannot write %s: it is a file of the kernel", output.name);
 	output.start = -1;
 	if (options.resume)
 		output.start = lseek(output.fd, resume_cut(output.fd, output.name), SEEK_SET);

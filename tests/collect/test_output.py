@@ -47,6 +47,16 @@ def test_an_output_file_is_made_and_never_overwritten(tmp_path: Path, instance: 
     assert out.read_bytes() == WHOLE
 
 
+@pytest.mark.parametrize("path", ["/proc/self/comm", "/proc/self/mem"])
+def test_a_file_of_the_kernel_is_no_output(instance: Path, path: str) -> None:
+    """stat(2) calls it a regular file."""
+    fd = os.open(path, os.O_RDWR)
+    for options in (["-o", path, "--continue"], ["--output-fd", str(fd)]):
+        done = collect("--raw", instance, *options, pass_fds=(fd,))
+        assert (done.status, "it is a file of the kernel" in done.messages) == (125, True)
+    os.close(fd)
+
+
 def mode_of(path: Path) -> int:
     return path.stat().st_mode & 0o777
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -27,6 +28,8 @@ from etrace.service.caller import (
 )
 
 pytestmark = pytest.mark.root
+LIBC = ctypes.CDLL(None)
+MNT_DETACH = 2
 SLEEP = ["/bin/sleep", "60"]
 
 
@@ -186,9 +189,43 @@ def test_a_file_of_another_user_is_refused(me: Caller, tmp_path: Path) -> None:
     os.close(fd)
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/self/mem", "/proc/self/oom_score_adj", "/sys/kernel/mm/ksm/run"],
+)
+def test_a_file_of_the_kernel_is_refused(me: Caller, path: str) -> None:
+    """stat(2) calls it a regular file of the caller."""
+    fd = os.open(path, os.O_RDWR)
+    with pytest.raises(RefusedError, match="keeps no files"):
+        check_trace(fd, Caller(me.pid, os.fstat(fd).st_uid, 0))
+    os.close(fd)
+
+
+def test_a_file_in_memory_that_no_mount_shows_is_refused(me: Caller) -> None:
+    fd = os.memfd_create("trace")
+    with pytest.raises(RefusedError, match="unknown to the caller"):
+        check_trace(fd, Caller(me.pid, 0, 0))
+    os.close(fd)
+
+
+def test_a_file_system_that_a_user_serves_is_refused(me: Caller, tmp_path: Path) -> None:
+    """Nothing is asked of it, so nothing waits for it."""
+    server = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={server},rootmode=40000,user_id={NOBODY.uid},group_id={NOBODY.gid}"
+    assert LIBC.mount(b"fuse", os.fsencode(tmp_path), b"fuse.x", 0, options.encode()) == 0
+    try:
+        fd = os.open(tmp_path, os.O_PATH)
+        with pytest.raises(RefusedError, match=r"fuse\.x"):
+            check_trace(fd, me)
+        os.close(fd)
+    finally:
+        assert LIBC.umount2(os.fsencode(tmp_path), MNT_DETACH) == 0
+        os.close(server)
+
+
 def test_what_is_no_file_is_refused(me: Caller) -> None:
     for fd in (*os.pipe(), os.open("/dev/null", os.O_RDWR), os.open("/", os.O_RDONLY)):
-        with pytest.raises(RefusedError, match="not a regular file"):
+        with pytest.raises(RefusedError, match=r"not a regular file|keeps no files"):
             check_trace(fd, me)
         os.close(fd)
 

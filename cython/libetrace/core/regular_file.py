@@ -3,8 +3,8 @@
 
 The files beside a database, and those that a trace names, may be anyone's, and root may read them.
 A pipe would be waited for, opening a device may do something (rewind a tape, arm a watchdog), and
-files of /proc and /sys are the kernel's: none of them is opened. open(2): O_PATH opens nothing but
-the name.
+files of /proc, tracefs and their like are the kernel's: none of them is opened. open(2): O_PATH
+opens nothing but the name.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import errno
 import json
 import os
 import stat
-from contextlib import suppress
-from functools import cache
 from typing import Any
 
-#: file systems whose regular files are answers of the kernel
-VIRTUAL = ("/proc", "/sys")
+from libetrace.core.mounts import mount_of
+
 NOT_REGULAR = "not a regular file on a disk"
 #: brackets within brackets of a JSON file
 NESTING_MAX = 64
 
 
-@cache
-def _virtual_devices() -> frozenset[int]:
-    found = set()
-    for path in VIRTUAL:
-        with suppress(OSError):
-            found.add(os.stat(path).st_dev)  # noqa: PTH116  the name of a mount, links followed
-    return frozenset(found)
+#: device -> whether its file system holds files, not answers of the kernel
+_devices: dict[int, bool] = {}
+
+
+def _stores(fd: int, device: int) -> bool:
+    if device not in _devices:
+        mount = mount_of(fd)
+        _devices[device] = mount is None or mount.stores
+    return _devices[device]
 
 
 def open_regular(path: str | bytes | os.PathLike[str]) -> int:
@@ -42,7 +42,7 @@ def open_regular(path: str | bytes | os.PathLike[str]) -> int:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), shown) from error
     try:
         status = os.fstat(name)
-        if not stat.S_ISREG(status.st_mode) or status.st_dev in _virtual_devices():
+        if not stat.S_ISREG(status.st_mode) or not _stores(name, status.st_dev):
             raise OSError(errno.EINVAL, NOT_REGULAR, shown)  # noqa: TRY301  closes the name
         return os.open(f"/proc/self/fd/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
