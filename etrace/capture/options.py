@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 class Options:
     """What to record beyond the default, and where.
 
-    `trace` is the event file, `stats` the JSON with the counts of the capture. `owner` is the owner
-    of the files, if it is not this process's user. With `summary` the backend may print a summary
+    `trace` is the event file, `stats` the JSON with the counts of the capture. `folder` is the
+    descriptor of their directory, if no name is to lead there again. `owner` is the owner of the
+    files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
     `usage`: print what processes used, if the backend can.
@@ -24,8 +25,8 @@ class Options:
     """
 
     __slots__ = (
-        "env", "libraries", "mounts", "on_start", "owner", "response_files", "stats",
-        "substitute", "summary", "thread_names", "trace", "usage", "wait_all",
+        "env", "folder", "libraries", "mounts", "on_start", "owner", "response_files",
+        "stats", "substitute", "summary", "thread_names", "trace", "usage", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +43,7 @@ class Options:
         response_files: bool = True,
         libraries: str | None = None,
         substitute: bool = False,
+        folder: int | None = None,
         usage: bool = True,
         on_start: Callable[[int], None] | None = None,
     ) -> None:
@@ -56,5 +58,6 @@ class Options:
         self.response_files = response_files
         self.libraries = libraries
         self.substitute = substitute
+        self.folder = folder
         self.usage = usage
         self.on_start = on_start

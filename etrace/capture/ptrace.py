@@ -75,6 +75,9 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         out += ["--response-files", f"{options.trace}{RESPONSES_SUFFIX}"]
     if options.libraries is not None:  # of etrace-preload
         out += ["--libraries", options.libraries]
+    if options.folder is not None:
+        os.set_inheritable(options.folder, True)  # to the tracer, which keeps it from the build
+        out += ["--folder", str(options.folder)]
     if options.owner is not None:
         out += ["--owner", f"{options.owner.uid}:{options.owner.gid}"]
     out += [flag for flag, wanted in flags.items() if wanted]

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
+
+from libetrace.core.folders import open_folder
 
 from etrace.errors import CaptureError
 
@@ -66,8 +69,8 @@ def owner_of(directory: str) -> Owner | None:
     return owner if owner.uid != ROOT and os.stat(at).st_uid == owner.uid else None
 
 
-def prepare(directory: str, owner: Owner | None = None) -> str:
-    """Make `directory` ready for a capture; return the name of the trace in it.
+def prepare(directory: str, owner: Owner | None = None) -> tuple[str, int]:
+    """Make `directory` ready for a capture; return the name of the trace in it, and its descriptor.
 
     An older trace stays until the command runs. CaptureError when nothing can be written there.
     """
@@ -85,17 +88,21 @@ def prepare(directory: str, owner: Owner | None = None) -> str:
         ) from error
 
 
-def _prepare(directory: str) -> str:
+def _prepare(directory: str) -> tuple[str, int]:
     if not os.path.isabs(directory):
         os.getcwd()  # it may be gone
-    os.makedirs(directory, exist_ok=True)
+    folder = open_folder(directory, make=True)
     trace = os.path.normpath(os.path.join(directory, TRACE))
-    if os.path.exists(trace) and not os.path.isfile(trace):
+    try:
+        mode = os.stat(TRACE, dir_fd=folder).st_mode
+    except OSError:  # a link to nothing, or to what the owner cannot reach, is renamed
+        mode = 0
+    if mode and not stat.S_ISREG(mode):
         raise CaptureError(f"{trace}: not a regular file", "remove it, or give -o")
-    if os.path.exists(trace) and is_being_written(trace):
+    if mode and is_being_written(TRACE, folder):
         raise CaptureError(
             f"{trace}: another capture is writing it", "give another directory with -o"
         )
-    if not os.access(directory, os.W_OK | os.X_OK, effective_ids=True):
+    if not os.access(".", os.W_OK | os.X_OK, dir_fd=folder, effective_ids=True):
         raise CaptureError(f"{directory}: not writable", "give another directory with -o")
-    return trace
+    return trace, folder

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from libetrace.core.rights import narrow
+from libetrace.core.rights import narrow, opened_folder
 from libetrace.image.file import Image, replacing
 
 from etrace.export.frames import Frames
@@ -40,14 +40,16 @@ def _write(table: Any, stream: BinaryIO) -> None:
 def write_parquet(image: Image, directory: Path) -> list[Path]:
     """Write each table of an image as DIRECTORY/TABLE.parquet; returns the files.
 
-    A file appears whole or not at all. EtraceError without pyarrow, OSError.
+    A file appears whole or not at all; no link of another user is followed to the directory.
+    EtraceError without pyarrow, OSError.
     """
     frames = Frames(image)
-    directory.mkdir(parents=True, exist_ok=True)
+    with opened_folder(directory, make=True):
+        pass  # each file looks for itself where it goes
     written = []
     for name in frames:
         path = directory / f"{name}.parquet"
-        with replacing(path) as stream:
+        with replacing(path, models=[image.path]) as stream:
             narrow(stream.fileno(), [image.path])  # there is a table of environments
             _write(frames[name], stream)
         written.append(path)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from libetrace.core.rights import followed, give_away, narrow
+from libetrace.core.rights import followed, give_away, narrow, opened_folder
 from libetrace.image.file import replacing
 
 from etrace.errors import EtraceError
@@ -40,8 +40,9 @@ def writing(path: Path, models: Sequence[Path]) -> Iterator[BinaryIO]:
 def put_aside(trace: Path, suffixes: Sequence[str]) -> bool:
     """Rename an older trace and the files that belong to it; tell whether there was one."""
     is_there = trace.exists()
-    for suffix in ("", *suffixes):
-        path = Path(f"{trace}{suffix}")
-        if os.path.lexists(path):
-            path.replace(f"{path}{OLD_SUFFIX}")
+    with opened_folder(trace.parent) as folder:
+        for suffix in ("", *suffixes):
+            name = f"{trace.name}{suffix}"
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(name, f"{name}{OLD_SUFFIX}", src_dir_fd=folder, dst_dir_fd=folder)
     return is_there

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from libetrace.core.rights import give_away, narrow
+from libetrace.image.file import replacing
 
 from etrace.errors import EtraceError
 
@@ -34,20 +34,6 @@ def check_output(output: Path) -> None:
         raise EtraceError(f"cannot write {output}: it is {kind}", "name a file to write, X.json")
 
 
-def open_pending(path: Path) -> int:
-    """Create an empty file that only this process writes.
-
-    O_EXCL: in a foreign directory, a prepared link of this name is not followed.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o666)
-    except OSError as error:
-        raise EtraceError(
-            f"cannot write {path.parent}: {error.strerror}", "choose another place for the output"
-        ) from error
-
-
 @contextmanager
 def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[int, int, int]]:
     """Yield descriptors of the three files; they get their names when the block succeeds.
@@ -58,22 +44,17 @@ def pending_files(output: Path, models: Sequence[Path] = ()) -> Iterator[tuple[i
     targets = output_files(output)
     for target in targets:
         check_output(target)
-    word = os.urandom(4).hex()
-    pending: list[Path] = []
     fds: list[int] = []
-    try:
-        for target in targets:
-            path = target.with_name(f".{target.name}.{word}.tmp")
-            pending.append(path)  # Ctrl-C may come as soon as the file exists
-            fds.append(open_pending(path))
+    with ExitStack() as stack:
+        for target in targets:  # the database gets its name last: a reader finds its side files
+            try:
+                stream = stack.enter_context(replacing(target, is_new=True))
+            except OSError as error:
+                raise EtraceError(
+                    f"cannot write {target.parent}: {error.strerror}",
+                    "choose another place for the output",
+                ) from error
+            fds.append(stream.fileno())
             narrow(fds[-1], models)
             give_away(fds[-1], models)
         yield fds[0], fds[1], fds[2]
-        # The database comes last: a reader of a new one finds its side files too.
-        for path, target in reversed(list(zip(pending, targets, strict=True))):
-            path.replace(target)
-    finally:
-        for fd in fds:
-            os.close(fd)
-        for path in pending:
-            path.unlink(missing_ok=True)

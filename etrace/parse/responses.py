@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from libetrace.core.rights import give_away, narrow
+from libetrace.core.rights import give_away, narrow, opened_folder
+from libetrace.image.file import replacing
 
 from etrace.compilers.regular_file import read_regular
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX
@@ -73,18 +75,14 @@ def collect(sides: Sequence[Path]) -> list[tuple[int, bytes, bytes]]:
 def write(found: Sequence[tuple[int, bytes, bytes]], sides: Sequence[Path], target: Path) -> None:
     """Write the records to a file of the database; without records remove it."""
     if not found:
-        target.unlink(missing_ok=True)
+        with opened_folder(target.parent) as folder, contextlib.suppress(FileNotFoundError):
+            os.unlink(target.name, dir_fd=folder)
         return
-    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with open(os.open(temporary, flags, 0o666), "w") as stream:  # noqa: PTH123  a descriptor
-            narrow(stream.fileno(), sides)
-            give_away(stream.fileno(), sides)
-            json.dump([(upid, _text(path), _text(text)) for upid, path, text in found], stream)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(target, is_new=True) as stream:
+        narrow(stream.fileno(), sides)
+        give_away(stream.fileno(), sides)
+        records = [(upid, _text(path), _text(text)) for upid, path, text in found]
+        stream.write(json.dumps(records).encode())
 
 
 def _text(data: bytes) -> str:

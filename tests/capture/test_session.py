@@ -15,7 +15,7 @@ from etrace.errors import CaptureError
 
 
 def test_a_directory_is_made(tmp_path: Path) -> None:
-    trace = session.prepare(str(tmp_path / "a" / "b"))
+    trace, _ = session.prepare(str(tmp_path / "a" / "b"))
     assert trace == str(tmp_path / "a" / "b" / ".nfsdb")
     assert session.side_files(trace) == [f"{trace}.stats", f"{trace}.rsp", f"{trace}.accesses"]
     assert list((tmp_path / "a" / "b").iterdir()) == []

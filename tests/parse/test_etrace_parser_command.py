@@ -153,10 +153,10 @@ def test_a_full_disk_is_an_error_that_leaves_no_file(
 ) -> None:
     real_open = os.open
 
-    def open_full(path: Any, flags: int, mode: int = 0o777) -> int:
+    def open_full(path: Any, flags: int, mode: int = 0o777, dir_fd: int | None = None) -> int:
         if re.fullmatch(r"\.t\.nfsdb\.json\.\w+\.tmp", Path(path).name):
             return real_open("/dev/full", os.O_WRONLY)
-        return real_open(path, flags, mode)
+        return real_open(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", open_full)
     assert main([str(trace), str(output)]) == 1

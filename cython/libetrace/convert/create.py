@@ -23,6 +23,7 @@ from libetrace.image.file import (
     new_table,
     new_tables,
     open_image,
+    replacing,
     write_image,
 )
 from libetrace.trace.parser import parse
@@ -117,23 +118,17 @@ def parse_nfsdb(
 
     The files get their names when all of them are whole. `threads` is "-jN".
     """
-    targets = _outputs(Path(os.fsdecode(json_db_filename)))
-    word = os.urandom(4).hex()
-    pending = [target.with_name(f".{target.name}.{word}.tmp") for target in targets]
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    source = Path(os.fsdecode(tracer_db_filename))
     with ExitStack() as stack:
-        trace = stack.enter_context(Path(os.fsdecode(tracer_db_filename)).open("rb"))
+        trace = stack.enter_context(source.open("rb"))
         fds = []
-        for path in pending:
-            stack.callback(path.unlink, missing_ok=True)  # Ctrl-C may come as soon as it is there
-            fds.append(os.open(path, flags, 0o666))
-            stack.callback(os.close, fds[-1])
-            narrow(fds[-1], [Path(os.fsdecode(tracer_db_filename))])
+        for target in _outputs(Path(os.fsdecode(json_db_filename))):
+            stream = stack.enter_context(replacing(target, is_new=True))  # the first one comes last
+            narrow(stream.fileno(), [source])
+            fds.append(stream.fileno())
         jobs = _count_jobs(threads)
         columns, _ = parse(Source.from_fd(trace.fileno()), jobs=jobs)
         image = image_in_memory(new_tables(columns))
         del columns
         write_json_files(image, (fds[0], fds[1], fds[2]), jobs=jobs)
-        for path, target in reversed(list(zip(pending, targets, strict=True))):
-            path.replace(target)
     return 0

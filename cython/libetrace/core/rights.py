@@ -6,31 +6,49 @@ Nobody may read it who may not read all that it is made of; nobody else chooses 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = 0
+from libetrace.core.folders import (
+    LOOK,
+    MAX_LINKS,
+    ROOT,
+    is_link,
+    is_of_proc,
+    open_folder,
+    refuse_foreign,
+)
+
 PRIVATE = 0o600
 READ_AND_WRITE = 0o666
-#: limit of symbolic links on a path, from path_resolution(7)
-MAX_LINKS = 40
 
 
 def narrow(fd: int, models: Sequence[Path]) -> None:
     """Take from a new file the rights that one of `models` does not give. OSError.
 
     What root makes of nothing that tells is root's alone: programs get secrets as arguments and in
-    their environment.
+    their environment. Another group than that of a model gets what all others get.
     """
-    mode = os.fstat(fd).st_mode & READ_AND_WRITE
+    own = os.fstat(fd)
+    mode = own.st_mode & READ_AND_WRITE
     if not models and os.geteuid() == ROOT:
         mode &= PRIVATE
-    for model in models:
-        mode &= model.stat().st_mode
+    for status in (model.stat() for model in models):
+        is_same = status.st_gid == own.st_gid
+        mode &= (
+            status.st_mode if is_same else status.st_mode & 0o606 | (status.st_mode & 0o006) << 3
+        )
     os.fchmod(fd, mode)
+
+
+def may_own(owner: int, models: Sequence[Path]) -> bool:
+    """Tell whether a user may own what is made of `models`: they can read each. OSError."""
+    found = [model.stat() for model in models]
+    return all(owner == status.st_uid or status.st_mode & stat.S_IROTH for status in found)
 
 
 def give_away(fd: int, models: Sequence[Path]) -> None:
@@ -57,21 +75,41 @@ def _is_device_or_pipe(link: Path) -> bool:
 def followed(path: Path) -> Path:
     """Return where a name leads under which a file is to be written. OSError.
 
-    Links of this user and of root are followed. That of anybody else could lead to any file that
-    this user may write; the kernel stops an open(2) there in sticky directories only.
+    Links are followed as `open_folder` does it, which holds for the directories on the way too.
     """
+    if not path.name:  # `.`
+        return path.absolute()
     for _ in range(MAX_LINKS):
-        path = path.parent.resolve() / path.name
         try:
-            status = path.lstat()
+            with opened_folder(path.parent) as folder:
+                text = _link_text(folder, path)
         except FileNotFoundError:
             return path
-        if not stat.S_ISLNK(status.st_mode):
+        if text is None:
             return path
-        if status.st_uid not in (ROOT, os.geteuid()):
-            text = "it is a link of another user, which is not followed"
-            raise PermissionError(errno.EACCES, text, str(path))
-        if _is_device_or_pipe(path):  # /proc/self/fd/1: its text `pipe:[123]` is no name
-            return path
-        path = path.parent / path.readlink()
+        path = path.parent / text
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def _link_text(folder: int, path: Path) -> str | None:
+    """Return the text of a link, None for anything else."""
+    fd = os.open(path.name or ".", LOOK, dir_fd=folder)
+    try:
+        if not is_link(fd) or (is_of_proc(fd) and _is_device_or_pipe(path)):
+            return None  # the text of /proc/self/fd/1, `pipe:[123]`, is no name
+        refuse_foreign(fd)
+        return os.readlink("", dir_fd=fd)
+    except PermissionError as error:
+        raise PermissionError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def opened_folder(path: Path, *, make: bool = False) -> Iterator[int]:
+    """Yield the descriptor of `open_folder`. OSError."""
+    folder = open_folder(path, make=make)
+    try:
+        yield folder
+    finally:
+        os.close(folder)

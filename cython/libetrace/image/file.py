@@ -14,13 +14,15 @@ import contextlib
 import json
 import mmap
 import os
+import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from libetrace.core.folders import ROOT
 from libetrace.core.ownership import may_be_mapped
 from libetrace.core.regular_file import open_regular
-from libetrace.core.rights import PRIVATE, give_away, narrow
+from libetrace.core.rights import PRIVATE, give_away, may_own, narrow, opened_folder
 from libetrace.image.header import (
     DTYPES,
     HEAD,
@@ -349,42 +351,58 @@ def image_in_memory(tables: Sequence[NewTable]) -> Image:
         return _open(stream, Path("an image in memory"))
 
 
-def take_over(fd: int, model: Path) -> None:
+def _take_over(fd: int, status: os.stat_result, models: Sequence[Path]) -> None:
     """Give a new file the rights of another one, and its owner when root writes it. OSError.
 
-    A file derived from another one must not be readable by more users.
+    A file derived from another one must not be readable by more users, and not belong to a user who
+    cannot read what it is made of.
     """
-    try:
-        status = model.stat()
-    except FileNotFoundError:
-        return
-    os.fchmod(fd, status.st_mode & 0o666)
-    if os.geteuid() == 0:
+    if os.geteuid() == ROOT:
+        if not may_own(status.st_uid, models):
+            return
         os.fchown(fd, status.st_uid, status.st_gid)
+    os.fchmod(fd, status.st_mode & 0o666)
 
 
 @contextlib.contextmanager
-def replacing(path: Path, model: Path | None = None, *, is_new: bool = False) -> Iterator[BinaryIO]:
+def replacing(
+    path: Path, model: Path | None = None, *, is_new: bool = False, models: Sequence[Path] = ()
+) -> Iterator[BinaryIO]:
     """Yield a stream; the file gets the name `path` when the block succeeds. OSError.
 
     It has the rights, and when root writes it the owner, of `model`, by default of the file that it
-    replaces; with `is_new` those of any new file.
+    replaces; with `is_new` those of any new file. A user who cannot read all of `models` does not
+    get it. A link of that name is replaced, and no link of another user is followed on the way.
     """
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    name = path.name
+    temporary = f".{name}.{os.urandom(4).hex()}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:  # Ctrl-C may come as soon as the file is there
-        try:
-            fd = os.open(temporary, flags, 0o666)
-        except OSError as error:  # the user does not know the temporary name
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
-        if not is_new:
-            take_over(fd, model or path)
-        with open(fd, "w+b") as stream:  # noqa: PTH123  a descriptor
-            yield stream
-        temporary.replace(path)
-    finally:
-        with contextlib.suppress(OSError):  # also of a read-only file system: it has no such file
-            temporary.unlink()
+    with opened_folder(path.parent) as folder:
+        try:  # Ctrl-C may come as soon as the file is there
+            try:
+                fd = os.open(temporary, flags, 0o666, dir_fd=folder)
+            except OSError as error:  # the user does not know the temporary name
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+            with open(fd, "w+b") as stream:  # noqa: PTH123  a descriptor
+                if not is_new:
+                    with contextlib.suppress(FileNotFoundError):
+                        found = model.stat() if model else _replaced(name, folder)
+                        _take_over(fd, found, models)
+                yield stream
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with contextlib.suppress(
+                OSError
+            ):  # of a read-only file system too: it has no such file
+                os.unlink(temporary, dir_fd=folder)
+
+
+def _replaced(name: str, folder: int) -> os.stat_result:
+    """Return the status of the file that is replaced; FileNotFoundError, also for a link."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISLNK(status.st_mode):
+        raise FileNotFoundError(name)
+    return status
 
 
 def write_image(

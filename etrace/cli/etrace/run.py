@@ -144,7 +144,7 @@ def end_like(outcome: Outcome) -> int:
 
 def _options(args: Any) -> Options:
     owner = session.owner_of(os.fspath(args.output))
-    trace = session.prepare(os.fspath(args.output), owner)
+    trace, folder = session.prepare(os.fspath(args.output), owner)
     return Options(
         trace,
         f"{trace}.stats",
@@ -153,6 +153,7 @@ def _options(args: Any) -> Options:
         args.thread_names,
         args.wait_all,
         summary=not args.quiet,
+        folder=folder,
         owner=owner,
         response_files=not args.no_response_files,
         usage=not args.no_usage,

@@ -297,7 +297,7 @@ def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
                 yield stream
             return
         known = [*models, path] if path.exists() else models
-        with replacing(path) as stream:
+        with replacing(path, models=models) as stream:
             narrow(stream.fileno(), known)
             yield stream
 

@@ -49,6 +49,7 @@ enum {
 	OPTION_RESPONSES,
 	OPTION_ROTATE,
 	OPTION_OWNER,
+	OPTION_FOLDER,
 	OPTION_LIBRARIES,
 	OPTION_HELP,
 	OPTION_VERSION,
@@ -57,6 +58,7 @@ enum {
 static const char usage[] =
 	"usage: etrace-preload -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"                      [--response-files FILE] [--libraries FOLDER] [--status-fd N]\n"
+	"                      [--folder FD]\n"
 	"                      [--summary] [--env] [--thread-names] [--wait-all] [--]\n"
 	"                      COMMAND [ARGUMENT...]\n"
 	"       etrace-preload --version\n";
@@ -119,6 +121,9 @@ static void take_option(int option)
 	case OPTION_OWNER:
 		output_set_owner(optarg);
 		break;
+	case OPTION_FOLDER:
+		output_set_folder(optarg);
+		break;
 	case OPTION_LIBRARIES:
 		options.libraries = optarg;
 		break;
@@ -142,6 +147,7 @@ static void parse_options(int argc, char **argv)
 		{ "response-files", required_argument, NULL, OPTION_RESPONSES },
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
+		{ "folder", required_argument, NULL, OPTION_FOLDER },
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "summary", no_argument, &options.summary, 1 },
 		{ "no-usage", no_argument, &options.usage, 0 },

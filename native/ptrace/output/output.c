@@ -5,6 +5,8 @@
  *
  * Arguments and environments hold secrets, so only the owner can read a trace and the files beside
  * it.
+ *
+ * With --folder all files are below its descriptor: nobody can turn the name of the directory.
  */
 #include "output/output.h"
 
@@ -31,6 +33,7 @@ static struct {
 	gid_t gid;
 } owner;
 
+static int folder = AT_FDCWD;
 static const char *rotated[MAX_ROTATED];
 static size_t n_rotated;
 
@@ -47,6 +50,39 @@ void output_set_owner(const char *text)
 	owner.given = sscanf(text, "%u:%u%c", &owner.uid, &owner.gid, &end) == 2;
 	if (!owner.given || owner.uid == (uid_t)-1 || owner.gid == (gid_t)-1)
 		die("--owner %s: not UID:GID", text);
+}
+
+void output_set_folder(const char *text)
+{
+	char end;
+
+	if (sscanf(text, "%d%c", &folder, &end) != 1 || folder < 0 ||
+	    fcntl(folder, F_SETFD, FD_CLOEXEC) < 0)
+		die("--folder %s: not an open descriptor", text);
+}
+
+void output_keep_folder(void)
+{
+	if (folder != AT_FDCWD)
+		fcntl(folder, F_SETFD, 0);
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* What openat(2) and its like take with `folder`. */
+static const char *below(const char *path)
+{
+	return folder == AT_FDCWD ? path : name_of(path);
+}
+
+static int look_at(const char *path, struct stat *st)
+{
+	return fstatat(folder, below(path), st, AT_SYMLINK_NOFOLLOW);
 }
 
 void output_add_rotated(const char *path)
@@ -81,7 +117,7 @@ static int open_as_owner(const char *path, int flags)
 	int fd;
 
 	act_as_owner();
-	fd = open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	fd = openat(folder, below(path), flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 	act_as_myself();
 	return fd;
 }
@@ -94,7 +130,7 @@ int output_create(const char *path)
 void output_remove(const char *path)
 {
 	act_as_owner();
-	unlink(path);
+	unlinkat(folder, below(path), 0);
 	act_as_myself();
 }
 
@@ -114,7 +150,7 @@ int output_open(const char *path)
 	int fd;
 
 	if (geteuid() == 0) {
-		if (lstat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		if (look_at(path, &st) < 0 || !S_ISREG(st.st_mode))
 			return open_as_owner(path, O_NOFOLLOW);
 		output_remove(path);
 		return output_create(path); /* nor is a hard link put there in the meantime */
@@ -130,14 +166,15 @@ int output_rename(const char *from, const char *to)
 	int result;
 
 	act_as_owner();
-	result = rename(from, to);
+	result = renameat(folder, below(from), folder, below(to));
 	act_as_myself();
 	return result;
 }
 
 static bool is_locked(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	int fd = openat(folder, below(path),
+			O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 
 	if (fd >= 0)
@@ -149,14 +186,14 @@ static bool is_there(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0;
+	return look_at(path, &st) == 0;
 }
 
 static bool is_still(const char *path, int fd)
 {
 	struct stat named, open;
 
-	return lstat(path, &named) == 0 && fstat(fd, &open) == 0 && named.st_dev == open.st_dev &&
+	return look_at(path, &named) == 0 && fstat(fd, &open) == 0 && named.st_dev == open.st_dev &&
 	       named.st_ino == open.st_ino;
 }
 
@@ -205,13 +242,6 @@ int output_begin(const char *trace)
 	if (is_locked(trace))
 		refuse_second(trace, true);
 	return fd;
-}
-
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* Without an older trace, files that were renamed before stay. */

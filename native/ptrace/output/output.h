@@ -11,6 +11,12 @@
 /* --owner UID:GID: with the rights of this user files are made, renamed and removed. */
 void output_set_owner(const char *text);
 
+/* --folder FD: all files are made in this directory, with the last names of their paths. */
+void output_set_folder(const char *text);
+
+/* Let the program that this one becomes, with the same options, have the directory. */
+void output_keep_folder(void);
+
 /* --rotate FILE: another file that goes aside when the trace gets its name. */
 void output_add_rotated(const char *path);
 

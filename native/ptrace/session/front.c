@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output/output.h"
 #include "signals.h"
 #include "tracer.h"
 
@@ -179,6 +180,9 @@ static void substitute(void)
 	say("preload is used instead: it misses static programs, and what libc opens for itself "
 	    "(docs/capture-preload.md)");
 	signals_restore();
+	output_keep_folder();
+	if (options.status_fd >= 0)
+		fcntl(options.status_fd, F_SETFD, 0);
 	execv(path, arguments);
 	say("cannot run '%s': %s", path, strerror(errno));
 }

@@ -71,6 +71,7 @@ enum {
 	OPTION_RESPONSES,
 	OPTION_ROTATE,
 	OPTION_OWNER,
+	OPTION_FOLDER,
 	OPTION_LIBRARIES,
 	OPTION_HELP,
 	OPTION_VERSION,
@@ -78,7 +79,7 @@ enum {
 
 static const char usage[] =
 	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
-	"                     [--response-files FILE] [--libraries FOLDER]\n"
+	"                     [--response-files FILE] [--libraries FOLDER] [--folder FD]\n"
 	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
 	"                     [--thread-names] [--no-usage] [--wait-all]\n"
 	"                     [--substitute] [--] COMMAND [ARGUMENT...]\n"
@@ -133,6 +134,9 @@ static void take_option(int option)
 	case OPTION_OWNER:
 		output_set_owner(optarg);
 		break;
+	case OPTION_FOLDER:
+		output_set_folder(optarg);
+		break;
 	case OPTION_LIBRARIES:
 		options.libraries = optarg;
 		break;
@@ -157,6 +161,7 @@ static void parse_options(int argc, char **argv)
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
+		{ "folder", required_argument, NULL, OPTION_FOLDER },
 		{ "summary", no_argument, &options.summary, 1 },
 		{ "substitute", no_argument, &options.substitute, 1 },
 		{ "env", no_argument, &options.environment, 1 },

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from libetrace.core.folders import open_folder
+
 from etrace.capture.kmod.system.owner import Owner, acting_as
 from etrace.capture.session import (
     OLD_SUFFIX,
@@ -50,7 +52,7 @@ class Output:
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
         with acting_as(self.owner), _errors_of(self.directory):
-            fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            fd = open_folder(self.directory)
             try:
                 if identity_of(fd) != self.identity:
                     raise CaptureError(
@@ -141,8 +143,7 @@ def open_output(directory: Path, owner: Owner) -> Output:
     """Return the directory for a capture, made when it is not there."""
     directory = directory.absolute()
     with acting_as(owner), _errors_of(directory):
-        directory.mkdir(parents=True, exist_ok=True)
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fd = open_folder(directory, make=True)
         try:
             identity = identity_of(fd)
         finally:
