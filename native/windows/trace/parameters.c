@@ -26,7 +26,8 @@
 /* Offsets of one word size. */
 struct layout {
 	size_t word;
-	size_t parameters; /* in the PEB, the others in the parameters */
+	size_t loader; /* these two in the PEB, the others in the parameters */
+	size_t parameters;
 	size_t flags;
 	size_t directory;
 	size_t image;
@@ -34,8 +35,8 @@ struct layout {
 	size_t environment;
 };
 
-static const struct layout layout64 = { 8, 0x20, 0x08, 0x38, 0x60, 0x70, 0x80 };
-static const struct layout layout32 = { 4, 0x10, 0x08, 0x24, 0x38, 0x40, 0x48 };
+static const struct layout layout64 = { 8, 0x18, 0x20, 0x08, 0x38, 0x60, 0x70, 0x80 };
+static const struct layout layout32 = { 4, 0x0c, 0x10, 0x08, 0x24, 0x38, 0x40, 0x48 };
 
 struct remote {
 	HANDLE process;
@@ -192,6 +193,7 @@ bool parameters_read(struct parameters *out, HANDLE process, bool wants_environm
 	struct remote remote = { .process = process };
 	PROCESS_BASIC_INFORMATION basic;
 	struct text directory;
+	uint64_t loader;
 
 	*out = (struct parameters){ 0 };
 	if (NtQueryInformationProcess(process, ProcessBasicInformation, &basic, sizeof(basic), NULL))
@@ -199,6 +201,7 @@ bool parameters_read(struct parameters *out, HANDLE process, bool wants_environm
 	out->parent = (unsigned long)basic.InheritedFromUniqueProcessId;
 	if (!find_remote(&remote, (uintptr_t)basic.PebBaseAddress))
 		return false;
+	out->has_loader = read_word(&remote, remote.peb + remote.layout->loader, &loader) && loader;
 	if (!read_string(&remote, remote.layout->directory, &out->directory) ||
 	    !read_string(&remote, remote.layout->image, &out->image) ||
 	    !read_string(&remote, remote.layout->command_line, &out->command_line))

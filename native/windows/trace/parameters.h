@@ -13,6 +13,7 @@ struct parameters {
 	struct buffer image; /* as it was asked for */
 	struct words environment;
 	bool lacks_environment; /* it was asked for, and could not be read, or not to its end */
+	bool has_loader; /* its loader has begun: before, Wine may not have filled the others in */
 	unsigned long parent; /* process id of who made it */
 };
 

@@ -10,7 +10,7 @@
 #include "trace/report.h"
 
 #define RETRY_MS 2 /* a new process may not have its parameters yet */
-#define N_EMPTY 50 /* CreateProcess() leaves no command line empty; then it is so */
+#define N_EMPTY 500 /* CreateProcess() leaves no command line empty; then it is so */
 #define KEY_END 1
 #define RIGHTS (PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE)
 
@@ -25,7 +25,8 @@ static void read_one(struct watch *watch, struct watched *watched)
 		watched->image = parameters_image(watched->process, NULL);
 	watched->is_read = parameters_read(&watched->parameters, watched->process,
 					   watch->wants_environment) &&
-			   (watched->parameters.command_line.len || ++watched->n_empty > N_EMPTY);
+			   (watched->parameters.command_line.len ||
+			    (watched->parameters.has_loader && ++watched->n_empty > N_EMPTY));
 	if (!watched->is_read)
 		parameters_free(&watched->parameters);
 }
