@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,21 @@ def test_a_program_that_makes_its_own_system_calls_is_told(folder: Path) -> None
     told = "etrace: 1 execution was of programs that make their own system calls: /usr/bin/go;"
     assert done.stderr.decode().startswith(told)
     assert (folder / "m").exists()
+
+
+SENDS = """
+import os, socket, sys
+os.setuid(int(sys.argv[1]))
+name = b"\\0" + os.environb[b"ETRACE_PRELOAD"].partition(b":")[0]
+socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"/opt/forged", name)
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("uid", "n"), [(0, 1), (65534, 0)], ids=["own", "stranger"])
+def test_a_stranger_adds_no_program_to_those_that_are_missing(
+    uid: int, n: int, folder: Path
+) -> None:
+    done, stats = run(folder, sys.executable, "-c", SENDS, str(uid))
+    assert done.stderr.count(b"/opt/forged") == n
+    assert (done.status, stats["untraced"]) == (INCOMPLETE if n else 0, n)
