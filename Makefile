@@ -107,7 +107,7 @@ test-long: needs-test+browser build ## the same with what looks for rare faults:
 
 sanitize: needs-test build ## the tests of capture and collect on C programs built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
-		meson setup build/sanitize -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false \
+		CC="$${CC:-cc}" CXX="$${CXX:-c++}" meson setup build/sanitize -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false \
 			-Dbuildtype=debugoptimized >/dev/null; } && \
 		ninja -C build/sanitize native/ptrace/etrace-ptrace native/collect/etrace_cat preload >/dev/null
 	ln -sfn $(abspath build/sanitize/native/preload/library) build/sanitize/native/preload/collector/preload

@@ -88,7 +88,8 @@ def main(folder: str, setup_args: list[str]) -> int:
         "--root-user-action=ignore", "--no-build-isolation", f"-Cbuild-dir={folder}",
         *(f"-Csetup-args={each}" for each in setup_args), ".",
     ]  # fmt: skip
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    # named compilers: Meson would put any sccache before them, whose server may be of another root
+    environment = {"CC": "cc", "CXX": "c++"} | os.environ | {"PYTHONUNBUFFERED": "1"}
     steps = Steps(sys.stdout)
     with log.open("w") as out, subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

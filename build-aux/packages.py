@@ -175,7 +175,8 @@ def archive(folder: Path, path: Path, values: dict[str, Any], compressor: str = 
 
 def environment(values: dict[str, Any]) -> dict[str, str]:
     """Return the environment of a build that gives the same bytes each time."""
-    return {**os.environ, "SOURCE_DATE_EPOCH": str(changed_at(values))}
+    named = {"CC": "cc", "CXX": "c++"}  # or Meson puts sccache or ccache before them
+    return named | os.environ | {"SOURCE_DATE_EPOCH": str(changed_at(values))}
 
 
 def make_deb(out: Path, values: dict[str, Any]) -> list[Path]:

@@ -81,7 +81,7 @@ def followed(path: Path) -> Path:
         return path.absolute()
     for _ in range(MAX_LINKS):
         try:
-            with opened_folder(path.parent) as folder:
+            with opened_folder(path.parent, file=path) as folder:
                 text = _link_text(folder, path)
         except FileNotFoundError:
             return path
@@ -106,9 +106,14 @@ def _link_text(folder: int, path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def opened_folder(path: Path, *, make: bool = False) -> Iterator[int]:
-    """Yield the descriptor of `open_folder`. OSError."""
-    folder = open_folder(path, make=make)
+def opened_folder(path: Path, *, make: bool = False, file: Path | None = None) -> Iterator[int]:
+    """Yield the descriptor of `open_folder`. OSError names `file`, unless a link is refused."""
+    try:
+        folder = open_folder(path, make=make)
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(file or path)) from error
     try:
         yield folder
     finally:

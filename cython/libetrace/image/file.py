@@ -377,7 +377,7 @@ def replacing(
     name = path.name
     temporary = f".{name}.{os.urandom(4).hex()}.tmp"
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with opened_folder(path.parent) as folder:
+    with opened_folder(path.parent, file=path) as folder:
         try:  # Ctrl-C may come as soon as the file is there
             try:
                 fd = os.open(temporary, flags, 0o666, dir_fd=folder)
