@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 
 from libetrace.depend.threads import find_thread_owners
@@ -27,6 +28,7 @@ from etrace.imports.access_trace.model import (
     Operation,
     Process,
 )
+from etrace.query.classes.nearest_command import nearest_commands
 from etrace.spec.database import ACCESS, NONE, file_type
 
 PID_MASK = (1 << 22) - 1
@@ -157,15 +159,15 @@ class Export:
         """Return the executions of a process that have a program."""
         return [row for row in self._rows[upid] if self._executions["binary"][row] != NONE]
 
+    @cached_property
+    def _nearest(self) -> list[int]:
+        return nearest_commands(self._executions)
+
     def _program(self, row: int) -> bytes:
         """Return the program of an execution; for one before any exec, its parent's."""
-        table, seen = self._executions, set[int]()
-        while row != NONE and row not in seen:
-            if table["binary"][row] != NONE:
-                return self._one_line(self._image.path_string(table["binary"][row]))
-            seen.add(row)
-            row = table["parent"][row]
-        return b""
+        if (command := self._nearest[row]) == NONE:
+            return b""
+        return self._one_line(self._image.path_string(self._executions["binary"][command]))
 
     def _process(self, upid: int) -> Process:
         table, rows = self._executions, self._rows[upid]

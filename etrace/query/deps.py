@@ -12,7 +12,7 @@ from libetrace.depend.graph import Closure
 from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
-from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.classes.nearest_command import nearest_commands
 from etrace.query.given.target_rules import read_targets
 from etrace.query.given.targets import find_targets
 from etrace.spec.database import NONE
@@ -41,8 +41,8 @@ class Walked(NamedTuple):
 
         An execution without a program (a thread or fork) is replaced by its nearest command.
         """
-        executions = self.image["executions"]
-        found = {nearest_command(executions, row) for row in self.executions}
+        nearest = nearest_commands(self.image["executions"])
+        found = {nearest[row] for row in self.executions}
         return sorted(found - {NONE})
 
     def use_of(self, path: int) -> int:

@@ -22,7 +22,7 @@ from etrace.timing.network import Network, Reason, build_network
 from etrace.timing.own_order import OwnOrder, find_own_order
 from etrace.timing.processes import Processes
 from etrace.timing.schedule import Schedule, schedule, slacks
-from etrace.timing.usage import cpu_times, sleepers
+from etrace.timing.usage import cpu_times, never_slept
 
 #: what an execution was blocked by
 CHILD, PIPE, JOB_SLOT = "child", "pipe", "job slot"
@@ -148,14 +148,30 @@ def _work_of_executions(image: Image, network: Network) -> Iterator[int]:
         yield cpu[row] if cpu is not None and is_known else 0 if waited else work_ns
 
 
+def _outermost(processes: Processes, orders: dict[int, OwnOrder]) -> dict[int, int]:
+    """Return the outermost process at or above each that orders programs itself, NONE for none."""
+    found = {NONE: NONE}
+    for number in range(len(processes)):
+        passed, at = list[int](), number
+        while at not in found:
+            passed.append(at)
+            at = processes[at].parent
+        for each in reversed(passed):
+            is_own = orders.get(each) is OwnOrder.PROGRAMS
+            above = found[processes[each].parent]
+            found[each] = each if above == NONE and is_own else above
+    return found
+
+
 def _inside(image: Image, processes: Processes, steps: Sequence[Step]) -> list[Inside]:
     """Return in which programs that order work themselves the steps lie, the outermost each."""
     orders, path_ns = find_own_order(image, processes), dict[int, int]()
+    outermost = _outermost(processes, orders)
     for step in steps:
         at = processes.of_row[step.execution]
-        chosen = at if at in orders else NONE
-        while (at := processes[at].parent) != NONE:
-            chosen = at if orders.get(at) is OwnOrder.PROGRAMS else chosen
+        chosen = outermost[at]
+        if chosen == NONE and at in orders:
+            chosen = at
         if chosen != NONE:
             path_ns[chosen] = path_ns.get(chosen, 0) + step.work_ns
     found = []
@@ -192,7 +208,7 @@ class _Steps:
 
     def __init__(self, image: Image, network: Network, found: Schedule) -> None:
         self.network, self.found, self.cpu = network, found, cpu_times(image)
-        self.sleeps = sleepers(image)
+        self.never_slept = never_slept(image)
         self.executions = image["executions"]
         self.waits: dict[int, dict[Reason, int]] = {}
         for segment, reason in network.waited.items():
@@ -277,7 +293,7 @@ class _Steps:
     def _off_processor(self, row: int) -> str:
         if self.network.processes.of_row[row] in self.network.readers:
             return PIPE
-        return OTHER if self.sleeps[row] else PROCESSORS
+        return PROCESSORS if self.never_slept[row] else OTHER
 
     def _slot_wait(self, segment: int) -> int:
         """Return how long a job could have run and did not, while others of its kind ran."""

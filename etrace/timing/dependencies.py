@@ -9,6 +9,7 @@ other. Devices and directories make no dependency (docs/dependencies.md).
 
 from __future__ import annotations
 
+import heapq
 import stat
 from collections.abc import Callable, Iterator
 from itertools import compress
@@ -86,7 +87,10 @@ def _keep(found: dict[tuple[int, int], Dependency], one: Dependency) -> None:
 
 
 def _uses(image: Image, processes: Processes) -> Iterator[tuple[int, int, bool]]:
-    """Yield (path, process, whether it writes) of files that the build wrote, by time."""
+    """Yield (path, process, whether it writes) of files that the build wrote, by time.
+
+    Who executes a program reads it.
+    """
     opens, n_paths = image["opens"], image["paths"].n_rows
     paths, modes = opens["path"], opens["mode"]
     writes = PathOpens(image).uses().translate(IS_WRITTEN)
@@ -96,6 +100,19 @@ def _uses(image: Image, processes: Processes) -> Iterator[tuple[int, int, bool]]
     times, executions = opens["open_ns"], opens["execution"]
     rows = list(compress(range(len(paths)), map(written.__getitem__, paths)))
     rows.sort(key=times.__getitem__)
-    for row in rows:
-        if not stat.S_ISDIR(file_type(modes[row])):
-            yield paths[row], processes.of_row[executions[row]], bool(modes[row] & ACCESS)
+    opened = (
+        (times[row], paths[row], processes.of_row[executions[row]], bool(modes[row] & ACCESS))
+        for row in rows
+        if not stat.S_ISDIR(file_type(modes[row]))
+    )
+    began = min(  # time stamp of the begin of the trace, from which executions count
+        (t - processes.row_start(e) for t, e in zip(times, executions, strict=True) if t > 0),
+        default=0,
+    )
+    programs = sorted(
+        (began + processes.row_start(row), path, processes.of_row[row], False)
+        for row, path in enumerate(image["executions"]["binary"])
+        if path != NONE and written[path]
+    )
+    for _, path, process, is_write in heapq.merge(opened, programs, key=lambda use: use[0]):
+        yield path, process, is_write

@@ -112,9 +112,11 @@ class Processes:
             self.of_row[row] = self.of_row[above]
             own = self.all[self.of_row[row]]
             own.n_threads += 1
-            executes = row + 1 < len(upid) and upid[row + 1] == upid[row]
-            if executes or status[row] != NONE:  # else its end is not known
-                own.end_ns = max(own.end_ns, self.row_end(row))
+            last = row  # what a thread executes goes on as its process
+            while last + 1 < len(upid) and upid[last + 1] == upid[row]:
+                last += 1
+            if last != row or status[row] != NONE:  # else its end is not known
+                own.end_ns = max(own.end_ns, self.row_end(last))
 
     def _adopt(self, parent: list[int]) -> None:
         """Join children to parents, the earlier fork first; a process that began later is none."""

@@ -24,3 +24,12 @@ def sleepers(image: Image) -> list[bool]:
     usage = image["usage"]
     switches = zip(usage["n_voluntary_switches"], usage["n_forced_switches"], strict=True)
     return [voluntary > forced for voluntary, forced in switches]
+
+
+def never_slept(image: Image) -> list[bool]:
+    """Return for each execution whether it was taken off its CPU and never gave it up."""
+    if "usage" not in image.tables:
+        return [False] * image["executions"].n_rows
+    usage = image["usage"]
+    switches = zip(usage["n_voluntary_switches"], usage["n_forced_switches"], strict=True)
+    return [voluntary == 0 < forced for voluntary, forced in switches]

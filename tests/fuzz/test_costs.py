@@ -70,6 +70,20 @@ def chain_of_processes(folder: Path, n: int) -> list[list[str]]:
 
 
 @kind(1000)
+def chain_of_forks(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/sh", ["sh", "x.sh"])
+    for i in range(1, n):
+        trace.fork(upid(i), upid(i + 1)).use(upid(i + 1), "/src/a.c")
+        trace.use(upid(i + 1), f"/src/o{i}.o", flags=O_WRONLY | O_CREAT)
+    return parsed(
+        folder, trace, ["cas", "pp"], ["cas", "compiled"], ["etrace", "critical-path"],
+        ["etrace", "timeline", "-o", str(folder / "t")],
+        ["etrace", "report", "-o", str(folder / "r")],
+        *(["cas", "export", what, "-o", str(folder / what)] for what in EXPORTS),
+    )  # fmt: skip
+
+
+@kind(1000)
 def many_uses_of_one_file(folder: Path, n: int) -> list[list[str]]:
     trace = TraceBuilder(cwd="/src")
     for i in range(2, n):

@@ -98,3 +98,29 @@ def test_a_reader_that_its_writer_outlived_did_no_work_of_its_own(tmp_path: Path
     work, labels = find_critical_path(image).work_ns, Labels(image)
     names = {labels.of(row): work[row] // US for row in (3, 5)}
     assert names == {"cc1": 700, "as": 0}
+
+
+def test_a_job_waits_for_the_program_that_it_runs(tmp_path: Path) -> None:
+    story = Story()
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make", "out"])
+    story.job(MAKE, FIRST, (100, 400), ["gcc", "-o", "gen"], (), ("/usr/bin/gen",))
+    story.job(MAKE, SECOND, (400, 1000), ["gen"], (), ("/src/out",))
+    story.at(1010).exit(MAKE)
+    image = told_database(tmp_path, story.builder.trace())
+    found = find_critical_path(image)
+    files = [image.path_string(step.path) for step in found.steps if step.path >= 0]
+    assert files == [b"/usr/bin/gen"]
+    assert (found.path_ns, found.elapsed_ns) == (1010 * US, 1010 * US)
+
+
+def test_what_a_thread_executes_is_waited_for(tmp_path: Path) -> None:
+    story = Story()
+    story.at(0).exec(MAKE, "/bin/sh", ["sh", "-c", "tool; cp"])
+    story.at(0).fork(MAKE, FIRST).exec(FIRST, "/usr/bin/tool", ["tool"])
+    story.at(10).thread(FIRST, SECOND)
+    story.at(20).exit(FIRST).exec(SECOND, "/bin/sleep", ["sleep", "1"])
+    story.at(900).exit(SECOND)
+    story.at(910).exit(MAKE)
+    image = told_database(tmp_path, story.builder.trace())
+    steps = find_critical_path(image).steps
+    assert "sleep 1" in [Labels(image).of(step.execution) for step in steps]

@@ -11,6 +11,7 @@ from captured_builds import told_database
 from timing_builds import US, Story, two_directories, two_objects_and_a_link
 
 from etrace.errors import UsageError
+from etrace.timing.critical_path import find_critical_path
 from etrace.timing.what_if import Prediction, predict
 
 MAKE, CC = (n << 22 | n for n in (1, 2))
@@ -85,6 +86,24 @@ def test_cpu_time_counts_for_what_computes_and_elapsed_time_for_what_sleeps(
 ) -> None:
     found = predict(told_database(tmp_path, _with_usage(user_us, n_voluntary, n_forced)), {}, 1)
     assert (found.ordered_ns, found.n_unknown) == (us * US, found.n_executions - 1)
+
+
+@pytest.mark.parametrize(
+    ("n_voluntary", "n_forced", "reason"),
+    [
+        (0, 9, "busy processors"),
+        (1, 9, "disk, lock or processors"),
+        (1, 1, "disk, lock or processors"),
+        (-1, -1, "disk, lock or processors"),
+        (9, 1, "disk, lock or processors"),
+    ],
+)
+def test_only_what_never_gave_its_cpu_up_waited_for_processors(
+    tmp_path: Path, n_voluntary: int, n_forced: int, reason: str
+) -> None:
+    found = find_critical_path(told_database(tmp_path, _with_usage(300, n_voluntary, n_forced)))
+    reasons = {blocked.by for step in found.steps for blocked in step.blocked}
+    assert reasons == {"child", reason}
 
 
 def _compiler_that_pipes(reader_ends_us: int) -> bytes:

@@ -21,7 +21,7 @@ from etrace.compilers import tools
 from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.compiled_objects import WRITE
 from etrace.query.classes.file_kinds import FileKind, by_name
-from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.classes.nearest_command import nearest_commands
 from etrace.spec.database import NONE
 
 OBJECTS = frozenset(
@@ -103,9 +103,10 @@ class _Compiling:
         self._is_write = bytes(opens["mode"]).translate(WRITE)
         self._threads: defaultdict[int, list[int]] = defaultdict(list)
         executions = image["executions"]
+        nearest = nearest_commands(executions)
         for row, binary in enumerate(executions["binary"]):
             if binary == NONE and self._start[row] < self._start[row + 1]:
-                self._threads[nearest_command(executions, row)].append(row)
+                self._threads[nearest[row]].append(row)
 
     def compiled_by(self, row: int) -> Set[bytes]:
         """Return the names of the sources that an execution and its threads compiled.

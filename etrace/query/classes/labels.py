@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 
 from libetrace.image.file import Image
 
@@ -19,7 +19,7 @@ from etrace.compilers import ar
 from etrace.compilers.invocation import STDIN, select_tool
 from etrace.compilers.options import INPUT, values
 from etrace.compilers.tools import Tool, Tools, load
-from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.classes.nearest_command import nearest_commands
 from etrace.query.classes.producing import COPIERS
 from etrace.spec.database import NONE
 
@@ -81,8 +81,12 @@ class Labels:
 
     def program(self, row: int) -> str:
         """Return the name of the program alone: `cc1`; before its first exec the parent's."""
-        at = nearest_command(self._executions, row)
+        at = self._nearest[row]
         return "" if at == NONE else os.fsdecode(self._program(at))
+
+    @cached_property
+    def _nearest(self) -> list[int]:
+        return nearest_commands(self._executions)
 
     def _forked(self, row: int) -> str:
         name = self.program(row)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from libetrace.depend.path_opens import PathOpens
 from libetrace.image.file import Image
 
-from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.classes.nearest_command import nearest_commands
 from etrace.spec.database import NONE
 
 WRITES = 3  # bits of opens.mode
@@ -129,10 +129,14 @@ class Temporaries:
             return None
         return int(opens["execution"][first])
 
+    @cached_property
+    def _nearest(self) -> list[int]:
+        return nearest_commands(self._image["executions"])
+
     def _program(self, execution: int) -> bytes:
         """Return the program's name; for a child before its first exec, its parent's."""
         table = self._image["executions"]
-        command = nearest_command(table, execution)
+        command = self._nearest[execution]
         if command == NONE:
             return b""
         return os.path.basename(self._image.path_string(table["binary"][command]))  # noqa: PTH119
