@@ -163,3 +163,73 @@ def test_a_stranger_adds_no_program_to_those_that_are_missing(
     done, stats = run(folder, sys.executable, "-c", SENDS, str(uid))
     assert done.stderr.count(b"/opt/forged") == n
     assert (done.status, stats["untraced"]) == (INCOMPLETE if n else 0, n)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("script", "n"), [("cp n.c m.c", 2), ("exec gcc -c n.c", 4)])
+def test_a_user_namespace_alone_is_counted_too(script: str, n: int, folder: Path) -> None:
+    need_tool("unshare", "util-linux")
+    done, stats = run(folder, "unshare", "-Ur", "sh", "-c", f"{script}; exit 0")
+    assert (done.status, stats["untraced"]) == (INCOMPLETE, n)
+    assert b"did not load" not in done.stderr
+
+
+FLOODS = """
+import os, signal, socket, subprocess, sys
+name = b"\\0" + os.environb[b"ETRACE_PRELOAD"].partition(b":")[0]
+senders = []
+for _ in range(8):
+    if not (pid := os.fork()):
+        os.setuid(65534)
+        sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        while True:
+            sender.sendto(b"/opt/forged", name)
+    senders.append(pid)
+done = subprocess.run(["sh", "-c", "for i in $(seq 300); do /bin/true; done"])
+for pid in senders:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+sys.exit(done.returncode)
+"""
+
+
+@pytest.mark.root
+def test_a_stranger_who_sends_without_end_delays_nothing(folder: Path) -> None:
+    done, stats = run(folder, sys.executable, "-c", FLOODS)
+    assert (done.status, stats["lost"], stats["untraced"]) == (0, 0, 0), done.stderr
+    assert done.stderr.count(b"/opt/forged") == 0
+
+
+TAKES = """
+import os, socket, sys, time
+own, (read, write) = os.getpid(), os.pipe()
+if not (child := os.fork()):
+    if os.fork():  # what takes the names is no descendant of the collector
+        os._exit(0)
+    taken = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(30)]
+    for fd, sock in enumerate(taken):
+        sock.bind(b"\\0/proc/%d/fd/%d" % (own, fd))
+    os.write(write, b"taken")
+    os.closerange(0, 3)
+    while os.path.exists("/proc/%d" % own):
+        time.sleep(0.05)
+    os._exit(0)
+os.waitpid(child, 0)
+os.read(read, 5)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_a_name_that_another_has_taken_is_told(folder: Path) -> None:
+    words = [str(PRELOAD.path()), "-o", str(folder / "t"), "--", "true"]
+    done = subprocess.run(
+        [sys.executable, "-c", TAKES, *words], cwd=folder, env=ENV, capture_output=True, check=False
+    )
+    assert b"programs in other namespaces are not counted: socket @/proc/" in done.stderr
+
+
+def test_a_program_that_ends_by_quick_exit_is_recorded(folder: Path) -> None:
+    (folder / "q.c").write_text("#include <stdlib.h>\nint main(void) { quick_exit(0); }\n")
+    subprocess.run(["gcc", "-o", "q", "q.c"], cwd=folder, check=True)
+    done, stats = run(folder, "sh", "-c", "./q; exit 0")
+    assert (done.status, stats["untraced"]) == (0, 0), done.stderr

@@ -272,8 +272,10 @@ static void put_outside(const struct event *event)
 	struct strings strings = strings_of(event);
 	struct etrace_text path = strings_next(&strings);
 
-	if (!process || !process->intent)
+	if (!process || !process->intent || process->intent->head.args[2] == HIDDEN_OUTSIDE)
 		unseen_add_outside(&path);
+	else
+		process->intent->head.args[2] = HIDDEN_OUTSIDE;
 }
 
 static bool tells_nothing(enum ring_kind kind)

@@ -12,9 +12,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "report.h"
 #include "tracer.h"
 
+/* At a time: other users can send without end, and the records of the build come first. */
+#define MAX_TAKEN 256
+
 static int listener = -1;
+
+/* Another user may have taken the name, to keep programs from being counted. */
+static void warn_of_socket(const char *variable, size_t n)
+{
+	report_warn("programs in other namespaces are not counted: socket @%.*s: %s", (int)n, variable,
+		    strerror(errno));
+}
 
 void outside_open(const char *variable)
 {
@@ -26,11 +37,14 @@ void outside_open(const char *variable)
 		return;
 	memcpy(address.sun_path + 1, variable, n);
 	listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (listener < 0)
+	if (listener < 0) {
+		warn_of_socket(variable, n);
 		return;
+	}
 	if (setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
 	    bind(listener, (struct sockaddr *)&address,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0) {
+		warn_of_socket(variable, n);
 		close(listener);
 		listener = -1;
 	}
@@ -73,8 +87,9 @@ void outside_take(void (*receive)(struct event *event))
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(struct ucred))];
 	} control;
+	int i;
 
-	while (listener >= 0) {
+	for (i = 0; listener >= 0 && i < MAX_TAKEN; i++) {
 		struct iovec piece = { path, sizeof(path) };
 		struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1,
 					  .msg_control = &control,

@@ -140,14 +140,14 @@ static void add_name(enum reason reason, const struct etrace_text *path)
 		sprintf(names + len, "%s%s", len ? ", " : "", name);
 }
 
-void unseen_add(const struct etrace_text *path, bool has_no_library, struct name *interpreter)
+void unseen_add(const struct etrace_text *path, int hidden, struct name *interpreter)
 {
 	enum reason reason;
 
 	name_set(interpreter, path->text, path->len);
 	reason = find_reason(interpreter);
-	if (has_no_library)
-		reason = REASON_UNREADABLE;
+	if (hidden)
+		reason = hidden == HIDDEN_OUTSIDE ? REASON_OUTSIDE : REASON_UNREADABLE;
 	unseen[reason].n++;
 	add_name(reason, path);
 }

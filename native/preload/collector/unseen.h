@@ -5,8 +5,11 @@
 
 #include "names.h"
 
-/* One execution, perhaps where the library cannot be read; `interpreter` becomes the program that the kernel loaded for `path`. */
-void unseen_add(const struct etrace_text *path, bool has_no_library, struct name *interpreter);
+/* Argument 2 of RING_INTENT: whether the library cannot be read there, or the socket heard of it. */
+enum hidden { HIDDEN_NOT, HIDDEN_NO_LIBRARY, HIDDEN_OUTSIDE };
+
+/* One execution; `interpreter` becomes the program that the kernel loaded for `path`. */
+void unseen_add(const struct etrace_text *path, int hidden, struct name *interpreter);
 
 /* One that was loaded and told nothing: it makes its own system calls. */
 void unseen_add_silent(const char *path);
