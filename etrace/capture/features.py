@@ -57,7 +57,8 @@ def install_hint(packages: Iterable[str], of_debian: Iterable[str] = ()) -> str:
     if sys.prefix != sys.base_prefix:
         return f"{sys.prefix}/bin/python -m pip install {names}"
     if of_debian and os.path.exists("/usr/bin/apt-get"):  # noqa: PTH110
-        return f"apt-get install {' '.join(of_debian)}"
+        sudo = "" if os.geteuid() == 0 else "sudo "
+        return f"{sudo}apt-get install {' '.join(of_debian)}"
     venv = f"python3 -m venv --system-site-packages {EXTRAS}"
     command = os.path.realpath(sys.argv[0])
     return f"{venv} && {EXTRAS}/bin/pip install {names}; then: {EXTRAS}/bin/python {command} ..."

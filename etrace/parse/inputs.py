@@ -96,6 +96,8 @@ def open_input(name: str) -> Source:
         return open_zstd(name)
     try:
         with Path(name).open("rb") as file:
+            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
+                raise EtraceError(f"{name}: a device", "give the .nfsdb file that etrace run wrote")
             return Source.from_fd(file.fileno())
     except OSError as error:
         raise EtraceError(

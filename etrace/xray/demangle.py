@@ -76,8 +76,9 @@ def _demangled(library: Any, name: str) -> str:
 
 def is_simple(name: str) -> bool:
     """Tell whether a name stands for little, whatever it says."""
-    few = len(REFERENCE.findall(name)) <= FEW_REFERENCES
-    return few and len(name) <= SHORT_BYTES and EXPANSION.search(name) is None
+    if len(name) > SHORT_BYTES or EXPANSION.search(name):  # first: finding references is quadratic
+        return False
+    return len(REFERENCE.findall(name)) <= FEW_REFERENCES
 
 
 def _data_bytes() -> int:

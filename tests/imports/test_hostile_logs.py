@@ -86,14 +86,30 @@ def test_a_log_that_would_fill_the_disk_is_refused(
     assert trace.stat().st_size > 100 * log.stat().st_size
 
 
-def test_children_of_a_process_with_very_many_descriptors(tmp_path: Path) -> None:
+CLONE = "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD)"
+#: a child whose threads come and go
+THREADS = (
+    "10 1795392547.2 fork() = 9\n"
+    + (
+        f"9 1795392547.2 {CLONE} = 8\n"
+        "8 1795392547.2 exit(0) = ?\n"
+        "8 1795392547.2 +++ exited with 0 +++\n"
+    )
+    * 2000
+)
+
+
+@pytest.mark.parametrize(("between", "n"), [("", 1990), (THREADS, 1991)], ids=["none", "threads"])
+def test_children_of_a_process_with_very_many_descriptors(
+    between: str, n: int, tmp_path: Path
+) -> None:
     opens = "".join(f'10 1795392547.1 open("/f", O_RDONLY) = {fd}\n' for fd in range(3, 9000))
     forks = "".join(f"10 1795392548.1 vfork() = {pid}\n" for pid in range(11, 2000))
     tracemalloc.start()
-    _, converted = convert(tmp_path, opens + forks)
+    _, converted = convert(tmp_path, opens + between + forks)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert converted.n_processes == 1990
+    assert converted.n_processes == n
     assert most < 200 << 20
 
 

@@ -25,6 +25,7 @@ from etrace.cli.serve.access import Access, hosts_of
 from etrace.cli.serve.connections import Connection, Crowd
 
 HASTY = f"from etrace.cli.serve import connections as c; c.LIFE_S = c.LOOK_S = 1; {PROGRAM}"
+BRIEF = f"from etrace.cli.serve import connections as c; c.LIFE_S = 1; {PROGRAM}"
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 NOBODY = 65534
 
@@ -33,6 +34,14 @@ NOBODY = 65534
 def hasty(database: Path) -> Iterator[Server]:
     """A server with short times."""
     made = Server(database, program=HASTY)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def brief(database: Path) -> Iterator[Server]:
+    """A server that has little time for strangers alone."""
+    made = Server(database, program=BRIEF)
     yield made
     made.end()
 
@@ -81,21 +90,22 @@ def test_a_connection_with_the_token_is_cut_when_it_stays_idle(hasty: Server) ->
     head = f"Host: localhost\r\nAuthorization: Bearer {hasty.token}\r\n\r\n"
     with connected(hasty) as (idle,):
         idle.sendall(b"GET /api/v1/databases HTTP/1.1\r\n" + head.encode())
+        idle.sendall(b"GET / HTTP/1.1\r\nX: ")  # uvicorn's own limit is over then
         assert b"source_root" in ended(idle)
 
 
-def test_a_connection_with_the_token_lasts_longer_than_a_strangers(hasty: Server) -> None:
+def test_a_connection_with_the_token_lasts_longer_than_a_strangers(brief: Server) -> None:
     """Each request begins its time anew: more of them than fit into a stranger's life."""
-    asked = hasty.connected()
-    with connected(hasty) as (stranger,):
+    asked = brief.connected()
+    with connected(brief) as (stranger,):
         while not select.select([stranger], [], [], 0.05)[0]:
             asked.request(
-                "GET", "/api/v1/databases", headers={"Authorization": f"Bearer {hasty.token}"}
+                "GET", "/api/v1/databases", headers={"Authorization": f"Bearer {brief.token}"}
             )
             assert asked.getresponse().read()
             local = asked.sock.getsockname() if asked.sock else None
         asked.request(
-            "GET", "/api/v1/databases", headers={"Authorization": f"Bearer {hasty.token}"}
+            "GET", "/api/v1/databases", headers={"Authorization": f"Bearer {brief.token}"}
         )
         assert asked.getresponse().status == 200
         assert asked.sock is None or asked.sock.getsockname() == local
@@ -183,3 +193,11 @@ def test_a_stranger_does_not_delay_the_end_of_the_server(database: Path) -> None
         assert silent.recv(1)
         silent.sendall(GET[:9])
         made.end()
+
+
+def test_one_user_may_ask_many_questions_at_once(server: Server) -> None:
+    head = f"Host: localhost\r\nAuthorization: Bearer {server.token}\r\nConnection: close\r\n\r\n"
+    with connected(server, 32) as many:  # all connect before any of them speaks
+        for sock in many:
+            sock.sendall(b"GET /api/v1/databases HTTP/1.1\r\n" + head.encode())
+        assert all(ended(sock).startswith(b"HTTP/1.1 200 ") for sock in many)

@@ -15,7 +15,7 @@ import xray_samples as samples
 
 from etrace.errors import EtraceError
 from etrace.xray import InstrumentationMap
-from etrace.xray.demangle import demangle
+from etrace.xray.demangle import demangle, is_simple
 from etrace.xray.names import Names, read_maps
 
 
@@ -188,6 +188,13 @@ def test_object_numbers_choose_the_map() -> None:
 def test_a_map_without_tail_calls_does_not_fit_a_log_with_them() -> None:
     names = Names(read_maps([str(samples.program("rec_nopie19"))]))
     assert any("tail call" in text for text in names.misfits([1], [2]))
+
+
+def test_a_long_name_is_not_searched_for_references() -> None:
+    began = time.process_time()
+    for letters in ("S", "S0", "SA", "T0"):
+        assert not is_simple("_Z" + letters * (60_000 // len(letters)))
+    assert time.process_time() - began < 1  # 3 to 6 s each when it is
 
 
 def test_mangled_names_are_demangled() -> None:

@@ -44,7 +44,15 @@ def open_regular(path: str | bytes | os.PathLike[str]) -> int:
         status = os.fstat(name)
         if not stat.S_ISREG(status.st_mode) or not _stores(name, status.st_dev):
             raise OSError(errno.EINVAL, NOT_REGULAR, shown)  # noqa: TRY301  closes the name
-        return os.open(f"/proc/self/fd/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        try:
+            return os.open(f"/proc/self/fd/{name}", flags)
+        except FileNotFoundError:  # no /proc in this root directory
+            fd = os.open(path, flags)
+            if not os.path.sameopenfile(fd, name):
+                os.close(fd)
+                raise
+            return fd
     except OSError as error:
         raise OSError(error.errno, error.strerror, shown) from error
     finally:

@@ -2,9 +2,9 @@
 """How long a connection may last, and how many there are: no limit of uvicorn holds before a head.
 
 Whoever can reach the port can connect. A *stranger* is a connection that has not shown the token:
-it is cut after LIFE_S, whatever it sends or reads; there are at most N_STRANGERS, of one user or
-address N_OF_ONE, and the oldest makes room for a new one. So whoever sends the token with a first
-request gets in, and is not counted as a stranger from then on.
+it is cut after LIFE_S, whatever it sends or reads; there are at most N_STRANGERS, and the oldest of
+the user or address that has most of them makes room for a new one. So whoever sends the token with
+a first request gets in, and is not counted as a stranger from then on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from etrace.capture.peer import host_of, user_of
 from etrace.cli.serve.access import Access
 
 LIFE_S = 10.0
-N_STRANGERS, N_OF_ONE = 64, 8
+N_STRANGERS = 64
 #: of one who has shown the token: how often it is looked at, and what it must have read by then
 LOOK_S, LOOK_BYTES = 10.0, 160 << 10
 N_CONNECTIONS = 192  #: of all kinds; more are answered with 503
@@ -35,11 +35,8 @@ class Crowd:
 
     def enter(self, connection: Connection, whose: Hashable) -> None:
         """Take in a connection; it has the place of the oldest where there are too many."""
-        counts = Counter(self._strangers.values())
-        if counts[whose] >= N_OF_ONE:
-            self._cut_oldest(whose)
-        elif len(self._strangers) >= N_STRANGERS:
-            self._cut_oldest(counts.most_common(1)[0][0])
+        if len(self._strangers) >= N_STRANGERS:
+            self._cut_oldest(Counter(self._strangers.values()).most_common(1)[0][0])
         self._strangers[connection] = whose
 
     def leave(self, connection: Connection) -> None:

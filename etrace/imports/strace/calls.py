@@ -211,7 +211,7 @@ class Calls:
         return found, argv
 
     def _close_on_exec(self, task: Task, time_ns: int) -> None:
-        task.descriptors = task.descriptors.copy()  # an exec leaves a shared table
+        task.descriptors = task.descriptors.own()
         for fd in sorted(task.descriptors.cloexec):
             self.out.put(task.upid, time_ns, "Close", (fd,))
             task.descriptors.close(fd)

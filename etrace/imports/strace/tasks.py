@@ -27,12 +27,36 @@ class Descriptors:
 
     paths: dict[int, bytes | None] = field(default_factory=dict)
     cloexec: set[int] = field(default_factory=set)
+    copied: list[int] = field(default_factory=lambda: [0])  #: by all processes
     n_copied: int = 0
+    n_users: int = 1
 
     def copy(self) -> Descriptors:
-        """Return what a fork gives the child."""
+        """Return what a fork gives the child: nothing when all have copied too much."""
         n_copied = len(self.paths) + len(self.cloexec)
-        return Descriptors(dict(self.paths), set(self.cloexec), n_copied)
+        if self.copied[0] + n_copied > MAX_COPIED:
+            return Descriptors(copied=self.copied)
+        self.copied[0] += n_copied
+        return Descriptors(dict(self.paths), set(self.cloexec), self.copied, n_copied)
+
+    def share(self) -> Descriptors:
+        """Return the same for another task (CLONE_FILES)."""
+        self.n_users += 1
+        return self
+
+    def leave(self) -> None:
+        """Count one task less; the last one gives back what was copied."""
+        self.n_users -= 1
+        if not self.n_users:
+            self.copied[0] -= self.n_copied
+
+    def own(self) -> Descriptors:
+        """Return what a task has after an exec, which leaves a shared table."""
+        if self.n_users == 1:
+            return self
+        own = self.copy()
+        self.leave()
+        return own
 
     def open(self, fd: int, path: bytes | None, *, cloexec: bool) -> None:
         """Add a descriptor."""
@@ -87,7 +111,7 @@ class Task:
     def child(self, upid: int, pid: int, flags: int) -> Task:
         """Return the child that a call with these flags makes."""
         directory = self.directory if flags & CLONE_FS else Directory(self.directory.path)
-        descriptors = self.descriptors if flags & CLONE_FILES else self.descriptors.copy()
+        descriptors = (self.descriptors.share if flags & CLONE_FILES else self.descriptors.copy)()
         inside = self.is_inside or self.sends_inside or bool(flags & CLONE_NEWPID)
         return Task(upid, pid, directory, descriptors, program=self.program, is_inside=inside)
 
@@ -98,7 +122,7 @@ class Tasks:
     def __init__(self, pid_bits: int) -> None:
         self._pid_bits = pid_bits
         self._n_tasks = 0
-        self._n_copied = 0
+        self._copied = [0]
         self.live: dict[int, Task] = {}
 
     def upid(self, pid: int) -> int:
@@ -108,17 +132,12 @@ class Tasks:
 
     def root(self, pid: int, directory: bytes) -> Task:
         """Add a task whose parent is not in the log."""
-        return self._add(Task(self.upid(pid), pid, Directory(directory), Descriptors()))
+        descriptors = Descriptors(copied=self._copied)
+        return self._add(Task(self.upid(pid), pid, Directory(directory), descriptors))
 
     def fork(self, parent: Task, pid: int, flags: int) -> Task:
         """Add the child of a task."""
-        child = parent.child(self.upid(pid), pid, flags)
-        if child.descriptors is not parent.descriptors:
-            self._n_copied += child.descriptors.n_copied
-            if self._n_copied > MAX_COPIED:
-                self._n_copied -= child.descriptors.n_copied
-                child.descriptors = Descriptors()
-        return self._add(child)
+        return self._add(parent.child(self.upid(pid), pid, flags))
 
     def rename(self, task: Task, pid: int) -> None:
         """Give a task another pid: its first known one, or that of the leader in whose place it is.
@@ -133,7 +152,7 @@ class Tasks:
     def end(self, task: Task) -> None:
         """Remove a task that ended."""
         task.is_over = True
-        self._n_copied -= task.descriptors.n_copied
+        task.descriptors.leave()
         task.descriptors = Descriptors()
         if self.live.get(task.pid) is task:
             del self.live[task.pid]
