@@ -16,7 +16,7 @@
  *
  * Order. A round reads, from every CPU, all that was written before the round began. An event goes
  * out when a round that began HOLD_NS after the event's time has ended: whatever is earlier was
- * read by then, also from a CPU that writes nothing at all. docs/etrace_cat.md has the figures.
+ * read by then, also from a CPU that writes nothing at all. docs/capture-kmod.md has the figures.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,7 @@ static const char help[] =
 	"\n"
 	"  --tracefs DIR     where tracefs is mounted (default: found automatically)\n"
 	"  --instance NAME   name of the ftrace instance (default: etrace)\n"
-	"  --raw DIR         print a saved instance instead (docs/etrace_cat.md)\n"
+	"  --raw DIR         print a saved instance instead (docs/capture-kmod.md)\n"
 	"  -o, --output FILE write there; it must not exist (default: standard output)\n"
 	"  --output-fd N     write to an open descriptor\n"
 	"  --zstd            compress, in frames of a megabyte or a second\n"

@@ -103,5 +103,5 @@ def _no_module() -> Probe:
 
     way = "use a kernel that loads modules (Debian's do), or trace without the module: etrace run"
     if os.path.exists(presence.LOADED_MODULES):
-        way = "build and install it: docs/capture-kmod-control.md"
+        way = "build and install it: docs/capture-kmod.md"
     return Probe(False, "there is no etrace.ko for this kernel", way, expected=True)

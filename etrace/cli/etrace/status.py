@@ -18,7 +18,7 @@ from etrace.cli.show.figures import count, size
 EXIT_RUNS, EXIT_NONE = 0, 1
 EPILOG = """\
 It needs no rights and prints the counters of the kernel module, losses first. They are
-described in docs/capture-kmod-control.md.
+described in docs/capture-kmod.md.
 
 exit status: 0 a session is running; 1 no session is running, or it died.
 """

@@ -36,12 +36,12 @@ UNLOAD_S = 5.0
 PAUSE_S = 0.05
 
 LOAD_HINTS = {
-    errno.ENOEXEC: "it was built for another kernel: build it again (docs/capture-kmod-control.md)",
+    errno.ENOEXEC: "it was built for another kernel: build it again (docs/capture-kmod.md)",
     errno.EPERM: "is the kernel locked down, or this a container? see `etrace doctor`",
     errno.EKEYREJECTED: "this kernel loads signed modules only: see `etrace doctor`",
     errno.ENOKEY: "this kernel loads signed modules only: see `etrace doctor`",
     errno.ENOENT: "it needs symbols this kernel does not have: dmesg lists them",
-    errno.EINVAL: "it was built for another kernel: build it again (docs/capture-kmod-control.md)",
+    errno.EINVAL: "it was built for another kernel: build it again (docs/capture-kmod.md)",
 }
 
 
@@ -167,7 +167,7 @@ class KernelModules:
         else:
             raise CaptureError(
                 f"there is no {FILE} for this kernel ({release()})",
-                "build and install it (docs/capture-kmod-control.md), or give --module FILE",
+                "build and install it (docs/capture-kmod.md), or give --module FILE",
             )
 
     def unload(self) -> None:
