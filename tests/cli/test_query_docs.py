@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/queries.md and docs/filters.md, run on the Lua build of tests/golden."""
+"""The examples of docs/queries.md, run on the Lua build of tests/golden."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from etrace.cli.cas import program as cas
 from etrace.parse import parse_trace
 
 TOP = Path(__file__).parents[2]
-PAGES = ("queries", "filters")
+PAGE = TOP / "docs" / "queries.md"
 PROGRAM = "import sys; from etrace.cli.main import cas; sys.exit(cas())"
 CAS = shlex.join([sys.executable, "-c", PROGRAM])
 
@@ -32,16 +32,15 @@ def lua(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def sessions(page: str) -> list[tuple[str, str]]:
-    """Return the commands of a page's terminal sessions, each with what it printed."""
-    text = (TOP / "docs" / f"{page}.md").read_text()
-    blocks = re.findall(r"^```\n(\$ .*?)^```", text, re.DOTALL | re.MULTILINE)
+def sessions() -> list[tuple[str, str]]:
+    """Return the commands of the page's terminal sessions, each with what it printed."""
+    blocks = re.findall(r"^```\n(\$ .*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     parts = (part for block in blocks for part in re.split(r"^\$ ", block, flags=re.MULTILINE))
     found = (part.partition("\n") for part in parts)
     return [(command, output) for command, _, output in found if command]
 
 
-EXAMPLES = [example for page in PAGES for example in sessions(page)]
+EXAMPLES = sessions()
 
 
 @pytest.mark.parametrize(("command", "output"), EXAMPLES)
@@ -55,7 +54,7 @@ def test_an_example_prints_what_the_page_says(lua: Path, command: str, output: s
     assert done.stdout == output
 
 
-def test_the_pages_have_examples() -> None:
+def test_the_page_has_examples() -> None:
     assert len(EXAMPLES) == 5
 
 

@@ -12,8 +12,8 @@ from etrace.cli.options.common import add_binaries, add_paths, add_pids
 from etrace.query.given.chosen import Given, paths_that_hold
 from etrace.query.given.filters import parse_executions, parse_opens
 
-FILTER_HELP = "files that match TEXT: [path=*.h,type=wc]and[access=r]; see docs/filters.md"
-COMMAND_HELP = "commands that match TEXT: [bin=/gcc]or[cmd= -c ]; see docs/filters.md"
+FILTER_HELP = "files that match TEXT: [path=*.h,type=wc]and[access=r]; see docs/queries.md"
+COMMAND_HELP = "commands that match TEXT: [bin=/gcc]or[cmd= -c ]; see docs/queries.md"
 
 
 def add_filter(parser: argparse._ActionsContainer) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a filter -> its alternatives, checked: docs/filters.md has the grammar.
+"""The text of a filter -> its alternatives, checked: docs/queries.md has the grammar.
 
     filter = all { "or" all }
     all    = part { "and" part }

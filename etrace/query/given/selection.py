@@ -62,7 +62,7 @@ def _select(
         except (
             errors.FilterError
         ) as error:  # a value that the grammar takes and the engine does not
-            raise EtraceError(error.message, "docs/filters.md says what a key takes") from error
+            raise EtraceError(error.message, "docs/queries.md says what a key takes") from error
     return rows
 
 
