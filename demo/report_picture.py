@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take the pictures of docs/report.md from the demo's build: docs/pictures/report-*.png.
+"""Take the pictures of docs/seeing-a-build.md from the demo's build: docs/pictures/report-*.png.
 
 Run it as `python demo/report_picture.py` after `make demo` and `build-aux/setup browser`. It looks
 at the page in a headless chromium, light and dark, and at that of a build that fails.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database -> one HTML page that shows the build (docs/report.md)."""
+"""A database -> one HTML page that shows the build (docs/seeing-a-build.md)."""
