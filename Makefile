@@ -131,7 +131,7 @@ test-install-all: needs-install ## the same with Debian 12 and 13
 test-vm: needs-test+vm build ## the kernel module in this Debian's kernel under emulation
 	$(BIN)/pytest -m 'vm and not kasan and not tree and not slow' $(PYTEST_ARGS) tests/vm
 	@echo 'test-vm leaves out a longer build, storm and CLI session (make test-stress), other kernels (make' \
-		'test-kernels) and detectors (make test-kasan): docs/testing-kernels.md has their last results'
+		'test-kernels) and detectors (make test-kasan): docs/testing.md has their last results'
 
 test-stress: needs-test+vm build ## storms, 500 rounds of loading and starting, a longer build and CLI session
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \

@@ -73,7 +73,7 @@ ROWS = (
     Row("trace_pipe, a line", "trace_pipe_line", "", None),
 )
 # Instructions by which kernels' own paths to the probe of two system calls differ, 24 (docs/
-# testing-kernels.md counts them), and by which opening and closing varies natively.
+# testing.md counts them), and by which opening and closing varies natively.
 OWN = 35
 SPREAD = 0.15
 

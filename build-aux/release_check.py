@@ -2,7 +2,7 @@
 """Whether this tree can be released: `build-aux/release_check.py [--unreleased]`.
 
 It stops at the first thing that is wrong and says how to put it right. Cheap checks come first.
-docs/releasing.md has the procedure.
+docs/testing.md has the procedure.
 """
 
 from __future__ import annotations
