@@ -2,7 +2,7 @@
 """`unix-tracer -- make`: trace a build and write its build spec, with xcalbuild's options.
 
 The build is captured as `etrace run` captures it, into a directory that is removed afterwards; the
-spec is what `cas export build-spec` makes of it (docs/build-spec.md).
+spec is what `cas export build-spec` makes of it (docs/exports.md).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PREFERRED, SUBSTITUTE = "ptrace", "preload"
 #: the preload library of any machine
 LIBRARY = "libetrace-*.so"
 EPILOG = """\
-The output appears when the build has ended, whole or not at all. docs/build-spec.md describes it.
+The output appears when the build has ended, whole or not at all. docs/exports.md describes it.
 
 exit status: that of the command, or 128+N when signal N ended it; 1 for -h and for a wrong command
 line; 125 when the capture failed; 126 and 127 when the command cannot be started.

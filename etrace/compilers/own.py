@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tools that a user describes: `$XDG_CONFIG_HOME/etrace/compilers/*.toml`.
 
-The tables are those of etrace/compilers (docs/compile-commands.md). Who can write these files
+The tables are those of etrace/compilers (docs/exports.md). Who can write these files
 decides what etrace takes for a compiler, so they must belong to this user or root, and nobody else
 may write to them. What they describe is never run (`cas pp --ask-compilers`).
 """
@@ -67,7 +67,7 @@ def tables() -> dict[str, dict[str, Any]]:
             raw = tomllib.loads(content.decode())
         except ValueError as error:
             raise SpecError(
-                f"{path}: {error}", "docs/compile-commands.md has an example"
+                f"{path}: {error}", "docs/exports.md has an example"
             ) from error
         for name, table in raw.items():
             if name in found:

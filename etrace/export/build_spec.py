@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executions -> the build spec: the calls of compilers and binary tools, in the order of time.
 
-Format: xcalbuild's build spec (docs/build-spec.md), an array of objects with `directory`,
+Format: xcalbuild's build spec (docs/exports.md), an array of objects with `directory`,
 `arguments` and, where a response file was named, `respfile`. Its debug form has every call. Values
 differ from xcalbuild's tracer where that one is wrong: JSON is escaped, arguments are those of the
 program, the directory is the one that the program began in.

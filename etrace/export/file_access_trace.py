@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database -> BuildXL's File Access Trace File (docs/file-access-trace.md).
+"""A database -> BuildXL's File Access Trace File (docs/exports.md).
 
 Processes are those of the build, threads are part of theirs. An operation is a fork, an exec, an
 exit, an open, a rename, a link or a symbolic link; all in the order of time.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.nfsdb.rsp` of traces -> `X.rsp.json` of the database (docs/response-files.md)."""
+"""`.nfsdb.rsp` of traces -> `X.rsp.json` of the database (docs/compilations.md)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_an_unknown_compiler_is_reported_described_and_found(folder: Path, tmp_p
         "cas: no entries: 3 programs ran; these compiled, but are not known:"
         " /opt/bin/avr32-vc-1.2 (1), /opt/bin/vcc (1)\n"
         "  hint: describe a compiler in $XDG_CONFIG_HOME/etrace/compilers/NAME.toml, then: cas pp;"
-        " see docs/compile-commands.md\n"
+        " see docs/exports.md\n"
     )
     describe(
         folder,

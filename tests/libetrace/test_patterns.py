@@ -273,6 +273,6 @@ def test_importing_libetrace_does_not_load_the_engine() -> None:
 
 
 def test_the_examples_of_the_page_are_true() -> None:
-    page = Path(__file__).parents[2] / "docs" / "patterns.md"
+    page = Path(__file__).parents[2] / "docs" / "postprocess.md"
     failed, attempted = doctest.testfile(str(page), module_relative=False)
     assert (failed, attempted) == (0, 5)

@@ -3,7 +3,7 @@
 """Command patterns to bits: which of many globs match each command line.
 
 The meaning of a pattern is that of fnmatch(pattern, string, 0) in glibc's C locale (cython/glob-engine
-has the engine, docs/patterns.md the rules). Bits are those of "n" in `.nfsdb.json`: pattern i is
+has the engine, docs/postprocess.md the rules). Bits are those of "n" in `.nfsdb.json`: pattern i is
 0x80 >> i % 8 of byte i / 8, ceil(n / 8) bytes a row.
 """
 from array import array

@@ -31,11 +31,11 @@ NAMES = (
 N_LISTED = 12
 HINT = (
     "  hint: describe a compiler in $XDG_CONFIG_HOME/etrace/compilers/NAME.toml, then: cas pp;"
-    " see docs/compile-commands.md\n"
+    " see docs/exports.md\n"
 )
 INSIDE_HINT = (
     "  hint: the command lines of ant and Gradle name no source; ant runs javac as a program with"
-    ' fork="yes"; see docs/compile-commands.md\n'
+    ' fork="yes"; see docs/exports.md\n'
 )
 
 

@@ -29,7 +29,7 @@ _NUMBER = re.compile(rb"\d{1,20}", re.ASCII)
 _PROCESS = re.compile(
     rb'(\d{1,20}),"(.*)",(\d{1,20}),(\d{1,20}),(\d{1,20}),(-?\d{1,20})', re.DOTALL
 )
-HINT = "is it a file access trace of BuildXL (docs/file-access-trace.md)?"
+HINT = "is it a file access trace of BuildXL (docs/exports.md)?"
 
 
 class _Lines:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What response files of compilers hold (docs/response-files.md). */
+/* What response files of compilers hold (docs/compilations.md). */
 #ifndef ETRACE_PRELOAD_RESPONSE_H
 #define ETRACE_PRELOAD_RESPONSE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Response files: what `@FILE` on the command line of a compiler or linker held while it ran. Build
- * tools remove such files at once. They go to a file beside the trace (docs/response-files.md).
+ * tools remove such files at once. They go to a file beside the trace (docs/compilations.md).
  */
 #ifndef ETRACE_PTRACE_RESPONSE_H
 #define ETRACE_PTRACE_RESPONSE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The response files that were read: what `.nfsdb.rsp` is made of (docs/response-files.md). */
+/* The response files that were read: what `.nfsdb.rsp` is made of (docs/compilations.md). */
 #ifndef ETRACE_PTRACE_SAVED_H
 #define ETRACE_PTRACE_SAVED_H
 

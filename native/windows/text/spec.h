@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of a program -> an item of the build spec, in xcalbuild's layout (docs/build-spec.md). */
+/* A call of a program -> an item of the build spec, in xcalbuild's layout (docs/exports.md). */
 #ifndef WINDOWS_SPEC_H
 #define WINDOWS_SPEC_H
 
