@@ -66,9 +66,7 @@ def tables() -> dict[str, dict[str, Any]]:
         try:
             raw = tomllib.loads(content.decode())
         except ValueError as error:
-            raise SpecError(
-                f"{path}: {error}", "docs/exports.md has an example"
-            ) from error
+            raise SpecError(f"{path}: {error}", "docs/exports.md has an example") from error
         for name, table in raw.items():
             if name in found:
                 raise SpecError(f"{path}: {name} is in another file too", "give it another name")
