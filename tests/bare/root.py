@@ -33,7 +33,8 @@ PASSED_ON = (
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CERTIFICATES = Path("usr/local/share/ca-certificates")
 ARCHIVES = Path("var/cache/apt/archives")
-#: ROOT COMMAND...: mounts what a machine has and runs the command, whose end is that of all others
+#: ROOT COMMAND...: mounts what a machine has and runs the command, whose end is that of all others.
+#: The root is the root of the mount namespace: the kernel refuses user namespaces in a chroot.
 ENTER = """
 root=$1; shift
 mount --bind "$root" "$root"
@@ -45,6 +46,9 @@ if [ -n "$PIP_CACHE" ]; then
 	mkdir -p "$root/root/.cache/pip"
 	mount --bind "$PIP_CACHE" "$root/root/.cache/pip"
 fi
+cd "$root"
+pivot_root . mnt
+umount -l /mnt
 exec env -i "$@"
 """
 
@@ -185,7 +189,7 @@ def run(root: Path, user: User, command: str, output: IO[bytes]) -> int:
     words: list[str | Path] = [
         *environment, f"HOME={user.home}", f"USER={user.name}", f"PATH={PATH}", "LANG=C.UTF-8",
         "CI=1",  # examples of tests are the same in each run
-        "chroot", f"--userspec={user.number}:{user.number}", "--groups=", root,
+        "chroot", f"--userspec={user.number}:{user.number}", "--groups=", "/",
         "bash", "-c", f"cd && {command}\nexit $?",  # it stays: process 1 has to reap orphans
     ]  # fmt: skip
     return subprocess.run(

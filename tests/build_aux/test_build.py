@@ -58,7 +58,11 @@ def test_a_build_shows_its_steps_with_their_time_and_every_warning(build: Module
 
 def make(top: Path, *words: str) -> str:
     return subprocess.run(
-        ["make", *words], cwd=top, capture_output=True, text=True, check=True
+        ["make", "--no-print-directory", *words],
+        cwd=top,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
 

@@ -23,8 +23,10 @@ PROBE = f"""{DROP}
 import socket, sys
 import etrace.capture.backend, etrace.capture.remote.protocol, etrace.errors
 from etrace.capture.kmod.backend import KmodBackend
+from etrace.capture.kmod.loading import presence
 from etrace.capture.remote import service
 service.SOCKET = sys.argv[1]
+presence.LOADED_MODULES = "/proc"  # the kernel takes modules
 drop()
 backend = KmodBackend()
 probe = backend.probe()

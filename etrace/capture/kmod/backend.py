@@ -41,7 +41,8 @@ class KmodBackend:
             from etrace.capture.remote import service
 
             found = service.obstacle()
-            if found is None or os.path.exists(presence.LOADED_MODULES) or presence.source():
+            served = os.path.exists(service.SOCKET)
+            if not found or served or os.path.exists(presence.LOADED_MODULES) or presence.source():
                 return found
             return _no_module()  # etraced could not load one either
         from etrace.capture.kmod.sessions import session
