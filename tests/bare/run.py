@@ -108,7 +108,7 @@ PACKAGED = Plan(
     "packages",
     (
         Step("make deb", "cd project && make deb",
-             says=(r"etrace-dkms_\S+_all\.deb", rf"to install:\n{re.escape(BY_APT)}\Z")),
+             says=(r"etrace-dkms_\S+_all\.deb", rf"to install:\n{re.escape(BY_APT)}\n\Z")),
         Step("README's line installs them and no kernel",
              f"{ALWAYS_YES} && cd project && {BY_APT} && {NO_KERNEL} && ! dpkg -l | grep dbgsym"),
         Step("a build by the packages' commands", BUILD, PLAIN,
