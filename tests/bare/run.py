@@ -87,7 +87,8 @@ UNUSED_TAGS = (
     "debian-watch-file-is-missing,"  # nothing is released on the web
     "package-contains-documentation-outside-usr-share-doc,"  # pages that programs fill
     "systemd-service-file-missing-install-key,"  # the socket starts it
-    "package-supports-alternative-init-but-no-init.d-script"  # Debian's default is systemd
+    "package-supports-alternative-init-but-no-init.d-script,"  # Debian's default is systemd
+    "capitalization-error-in-description"  # cas is a command
 )
 LINTIAN = (
     "apt-get -qq install lintian >/dev/null && cd project/build/packages/deb && "
