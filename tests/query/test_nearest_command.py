@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from etrace.query.classes.nearest_command import nearest_command
+from etrace.query.classes.nearest_command import nearest_commands
 from etrace.query.deps import Walked
 
 
@@ -21,7 +21,7 @@ def test_it_is_the_nearest_that_ran_a_program(
     binary: list[int], parent: list[int], found: int
 ) -> None:
     executions = cast("Any", {"binary": binary, "parent": parent})
-    assert nearest_command(executions, len(binary) - 1) == found
+    assert nearest_commands(executions)[-1] == found
 
 
 def test_the_commands_of_a_walk_end_in_a_ring_of_parents() -> None:

@@ -9,31 +9,19 @@ from etrace.spec.database import NONE
 
 
 def nearest_commands(executions: Table) -> list[int]:
-    """Return nearest_command() of each execution, in time that grows as their number."""
+    """Return for each execution the nearest of it and its ancestors that ran a program.
+
+    NONE without one. A damaged database may hold a ring of parents: it has none.
+    """
     binary, parent = list(executions["binary"]), list(executions["parent"])
     found = [row if program != NONE else None for row, program in enumerate(binary)]
     for row in range(len(found)):
         passed, at = list[int](), row
         while at != NONE and found[at] is None:
-            found[at] = NONE  # what a ring of parents comes to
+            found[at] = NONE  # what a ring comes to
             passed.append(at)
             at = parent[at]
         end = NONE if at == NONE else found[at]
         for each in passed:
             found[each] = end
     return [NONE if row is None else row for row in found]
-
-
-def nearest_command(executions: Table, row: int) -> int:
-    """Return the nearest of an execution and its ancestors that ran a program, NONE without one.
-
-    A damaged database may hold a ring of parents: it has none.
-    """
-    binary, parent = executions["binary"], executions["parent"]
-    seen: set[int] = set()
-    while row != NONE and binary[row] == NONE:
-        if row in seen:
-            return NONE
-        seen.add(row)
-        row = parent[row]
-    return row
