@@ -18,7 +18,7 @@ SOURCES := $(shell find etrace cython native completions kmod/include -type f ! 
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs release-check reproducible demo test pytest sanitize test-long test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs pictures release-check reproducible demo test pytest sanitize test-long test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -38,12 +38,13 @@ $(VENV)/.features: FORCE
 $(VENV)/.built: $(SOURCES) build-aux/setup build-aux/build.py build-aux/manual.py build-aux/translate.py $(VENV)/.features
 	@build-aux/setup build $(VENV)
 	@build-aux/features $(VENV) $(BUILD)
+	@touch $@.begun # a file that changes from here on is newer
 	@! ls -d $(VENV)/lib/python3*/site-packages/etrace-*.dist-info >/dev/null 2>&1 || \
 		$(BIN)/python -P -m pip uninstall -q -y etrace # a stranger's, or of a tree that had that name
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python build-aux/build.py $(BUILD) $(SETUP_ARGS)
 	@test -x $(BIN)/etrace || { echo "make: the build failed; see above" >&2; exit 1; }
 	@$(BIN)/python -P -m etrace.capture.features
-	@touch $@
+	@mv $@.begun $@
 
 module: needs-module ## build the kernel module for the running kernel
 	$(MAKE) -C kmod modules
@@ -76,6 +77,9 @@ test-windows: needs-windows build ## the tracer for Windows, under Wine; a part 
 docs: needs-docs build ## the site of these documents, the commands and the library, in build/website/site
 	$(BIN)/python build-aux/website.py
 
+pictures: needs-browser build ## the pictures of the report in docs/pictures, of real builds
+	$(BIN)/python build-aux/pictures.py
+
 release-check: needs-deb+wheel+rpm+arch+windows build ## whether this tree can be released; RELEASE=--unreleased takes an undated changelog
 	nice $(BIN)/python build-aux/release_check.py $(RELEASE)
 
@@ -102,8 +106,9 @@ test: needs-test+browser+vm build ## all tests but the long ones, a guest beside
 pytest: needs-test+browser build ## the tests that boot no guest; PYTEST_ARGS chooses
 	$(PYTEST) -n auto -m 'not vm and not long' $(PYTEST_ARGS)
 
-test-long: needs-test+browser build ## the same with what looks for rare faults: fuzzers, large builds; before a release
+test-long: needs-test+browser build ## the same with what looks for rare faults: fuzzers, large builds, seeded faults; before a release
 	ETRACE_LONG=1 $(PYTEST) -n auto -m 'not vm' $(PYTEST_ARGS)
+	$(BIN)/python build-aux/mutate.py
 
 sanitize: needs-test build ## the tests of capture and collect on C programs built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
@@ -140,8 +145,8 @@ test-stress: needs-test+vm build ## storms, 500 rounds of loading and starting, 
 # what each kernel is tested with
 KERNEL_TESTS := $(addprefix tests/vm/test_,events.py control.py servers.py probes_off.py cgroup.py stress.py)
 
-test-kernels: needs-test+vm build ## the module in Linux 5.10, 6.1, 6.1-rt, 6.12, 7.2 and arm64; root; fetches 700 MB once
-	ETRACE_KERNELS=5.10,6.1,6.1-rt,6.12,6.12-unexported,7.2 $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS)
+test-kernels: needs-test+vm build ## the module in every Linux of etrace/spec/kernels.toml and for arm64; root; fetches 700 MB once
+	ETRACE_KERNELS=all $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS)
 	$(MAKE) test-arm64
 
 test-arm64: needs-test+vm+arm64 build ## the module and the ptrace backend in Linux 6.1 for arm64; fetches 80 MB once
@@ -153,23 +158,23 @@ test-kasan: needs-test+kasan build ## the module in a kernel full of detectors, 
 		tests/vm/test_debug_kernel.py
 
 test-kernel-tree: needs-test+tree build ## a kernel with the module in its own tree, built in and not; builds it in 10 minutes
-	ETRACE_KERNELS=tree-6.1,tree-6.12 ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
+	ETRACE_KERNELS=tree ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
 		tests/vm/test_kernel_tree.py tests/vm/test_events.py tests/vm/test_servers.py \
 		tests/vm/test_usage.py::test_threads_that_end_before_a_tick_are_counted \
 		tests/vm/test_control.py::test_ways_around_the_events_are_counted \
 		tests/vm/test_control.py::test_sessions_are_of_privileged_users_and_one_at_a_time
-	ETRACE_KERNELS=tree-6.1-module,tree-6.12-module ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
+	ETRACE_KERNELS=tree-module ETRACE_VM_SECONDS=3600 $(BIN)/pytest -m vm $(PYTEST_ARGS) \
 		tests/vm/test_kernel_tree.py::test_the_kselftest_passes tests/vm/test_events.py tests/vm/test_servers.py \
 		tests/vm/test_control.py
 
 bench-kernel: needs-test+vm build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
-	PYTHONPATH=tests $(BIN)/python bench/kernel.py $(KERNELS)
+	PYTHONPATH=tests:bench $(BIN)/python -m kernel.instructions $(KERNELS)
 
 bench-kernel-build: needs-test+vm build ## a real build natively and traced, in instructions
-	PYTHONPATH=tests $(BIN)/python bench/kernel_build.py $(KERNELS)
+	PYTHONPATH=tests:bench $(BIN)/python -m kernel.whole_build $(KERNELS)
 
 bench-kernel-profile: needs-test+vm build ## the same by function; PROFILE='open_close', '--function NAME'
-	PYTHONPATH=tests $(BIN)/python bench/kernel_profile.py $(PROFILE)
+	PYTHONPATH=tests:bench $(BIN)/python -m kernel.by_function $(PROFILE)
 
 lint: needs-lint build ## all linters
 	$(BIN)/ruff check .
@@ -178,6 +183,7 @@ lint: needs-lint build ## all linters
 	PYTHONPATH=.:cython $(BIN)/lint-imports
 	$(BIN)/python build-aux/arrows.py
 	$(BIN)/python build-aux/c_layers.py
+	$(BIN)/python build-aux/english.py
 	@! expand -t8 $$(git ls-files 'kmod/src/*.[ch]') | grep -v '"' | grep '.\{101\}'  # as checkpatch counts
 	$(BIN)/reuse --suppress-deprecation lint -q || $(BIN)/reuse lint
 	PYTHONPATH=. $(BIN)/python -m etrace.render --check
@@ -190,7 +196,7 @@ format: needs-lint ## let ruff rewrite the Python files
 bench: needs-test+browser build ## measure speed and memory: paired runs, medians, ratios
 	$(BIN)/python bench/run.py
 
-generate: build ## render what is rendered from etrace/spec
+generate: needs-build ## render what is rendered from etrace/spec
 	PYTHONPATH=. $(BIN)/python -m etrace.render
 
 debug: ## build with every check on into .venv-debug, and run the tests on it

@@ -15,34 +15,29 @@ from pathlib import Path
 
 import paired
 from paired import Candidate
+from samples import PROGRAMS, TOP, compiled
 
-from etrace.capture import preload, ptrace
+from etrace.capture import ptrace
 from etrace.spec import syscalls
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(TOP / "tests"))
 
-import sources  # noqa: E402  found through the line above
+import sources
 
 #: the calls that etrace records, as strace names them
 CALLS = ",".join(f"?{name}" for name in syscalls.load().of_strace("always"))
 LOOP = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done"
 
 
-def etrace() -> Path:
-    """Path of the `etrace` command of this environment."""
-    return Path(sys.executable).parent / "etrace"
-
-
 def ways(scratch: Path, *, with_bear: bool = False) -> dict[str, list[str]]:
-    """Return what stands before a command: nothing, strace, etrace run, its C programs, Bear.
+    """Return what to put before a command: nothing, strace, etrace run, its C programs, Bear.
 
     Bear is left out where it is not installed.
     """
     log = ["-o", f"{scratch}/strace.out"]
-    run = [str(etrace()), "run", "-q", "-o", str(scratch)]
+    run = [str(PROGRAMS / "etrace"), "run", "-q", "-o", str(scratch)]
     alone = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb"]
-    library = [str(ptrace.program(preload.PROGRAM)), "-o", f"{scratch}/.nfsdb"]
+    library = [str(ptrace.program(ptrace.PRELOAD_PROGRAM)), "-o", f"{scratch}/.nfsdb"]
     found = {
         "native": [],
         "strace -f": ["strace", "-f", *log],
@@ -80,21 +75,13 @@ def compare(
     return paired.table(title, paired.compare(candidates, rounds))
 
 
-def compiled(name: str, scratch: Path) -> str:
-    """Compile a program of bench/programs; returns its path."""
-    out = scratch / name
-    source = HERE / "programs" / f"{name}.c"
-    subprocess.run(["cc", "-O2", "-o", out, source], check=True)
-    return str(out)
-
-
 def stops_of(title: str, command: Sequence[str], scratch: Path, tree: Path) -> str:
     """Return stops and events of one run of the C tracer."""
     stats = scratch / "stats"
     tracer = [str(ptrace.program()), "-o", f"{scratch}/.nfsdb", "--stats", str(stats), "--"]
     subprocess.run([*tracer, *command], cwd=tree, check=True, capture_output=True)
-    told = ptrace.read_stats(stats)
-    stops, events = told["stops"], told["events"]
+    counts = ptrace.read_stats(stats)
+    stops, events = counts["stops"], counts["events"]
     return f"{title}: {stops:,} stops for {events:,} events, {stops / events:.2f} for each\n"
 
 
@@ -112,9 +99,7 @@ def main(rounds: int = 7) -> None:
         print(stops_of("bc, ./configure", ["./configure"], scratch, bc))
         loop = ["sh", "-c", LOOP]
         print(compare("400 x /bin/true by sh", loop, scratch, rounds, with_bear=True))
-        fork_exec = [compiled("forkexec", scratch), "500"]
-        print(compare("500 x fork + exec of /bin/true", fork_exec, scratch, rounds))
-        open_close = [compiled("openclose", scratch), "20000"]
+        open_close = [str(compiled("openclose")), "20000"]
         print(compare("20,000 x open + close", open_close, scratch, rounds))
 
 

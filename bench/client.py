@@ -7,20 +7,11 @@ whoever else runs on the machine would be measured in the wall clock; one thread
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import paired
-import scale
+from samples import CAS, cas, database
 
-from etrace.parse import parse_trace
-
-TOP = Path(__file__).parent.parent
-CACHE = TOP / "build" / "bench" / "client"
-GOLDEN = TOP / "tests" / "golden" / "lua.nfsdb.xz"
-CAS = str(Path(sys.executable).with_name("cas"))
 MAX_SECONDS = 0.150
 ROUNDS = 15
 QUERIES = (
@@ -38,26 +29,15 @@ QUERIES = (
 )
 
 
-def prepare() -> Path:
-    """Make a database in the cache; returns its directory."""
-    shutil.rmtree(CACHE, ignore_errors=True)
-    CACHE.mkdir(parents=True)
-    trace = CACHE / ".nfsdb"
-    trace.write_bytes(scale.read_trace(GOLDEN))
-    parse_trace([str(trace)], str(CACHE / ".nfsdb.json"))
-    for command in ("pp --quiet", "cache"):
-        words = [CAS, *command.split(), "--dbdir", str(CACHE)]
-        subprocess.run(words, check=True, capture_output=True)
-    return CACHE
-
-
 def main() -> None:
     """Print the medians, and fail when a query takes longer than it may."""
-    database = prepare()
+    directory = database("client", 1, "--json")
+    cas(directory, "pp", "--quiet")
+    cas(directory, "cache")
     candidates = [paired.Candidate("python -c pass", [sys.executable, "-c", "pass"])]
     for query in QUERIES:
         command = [CAS, *query.split()]
-        candidates.append(paired.Candidate(f"cas {query}", command, cwd=database))
+        candidates.append(paired.Candidate(f"cas {query}", command, cwd=directory))
     figures = paired.compare(candidates, ROUNDS)
     print(paired.table("cas on the image of a Lua build, warm", figures))
     slow = [figure.name for figure in figures if figure.cpu > MAX_SECONDS]

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import resource
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,29 +11,17 @@ from typing import Any
 
 import libetrace
 import paired
+from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
-from libetrace.depend.rules import Rules
 from paired import Candidate
-from parser import CACHE, N_COPIES, scaled, verdict
+from samples import CACHE, CAS, N_COPIES, cas, database, verdict
 
 from etrace.nfsdb.store import open_database
 
-PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "dependencies"
 #: what the figures are held to; Samsung CAS took 24.9 s on this kind of machine
 MAX_SECONDS = 0.5
 N_MODULES, N_FILES = 1800, 400
-
-
-def make_database() -> None:
-    """Parse the scaled trace and find its modules, once."""
-    DATABASE.mkdir(parents=True, exist_ok=True)
-    if not (DATABASE / ".nfsdb.json").exists():
-        trace = scaled(N_COPIES)
-        subprocess.run([PROGRAMS / "etrace_parser", trace, DATABASE / ".nfsdb.json"], check=True)
-    command: list[str | Path] = [PROGRAMS / "cas", "pp", "--dbdir", DATABASE]
-    command += ["--linked", "--no-json"]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def measure(rounds: int) -> tuple[float, float, str]:
@@ -70,8 +56,7 @@ def make_modules() -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         entries = [_link(module) for module in range(N_MODULES)]
         libetrace.create_nfsdb(entries, "/w", "", [], [], directory / ".nfsdb.img")
-        command: list[str | Path] = [PROGRAMS / "cas", "pp", "--dbdir", directory, "--no-json"]
-        subprocess.run([*command, "--linked", "--graph"], check=True, stdout=subprocess.DEVNULL)
+        cas(directory, "pp", "--no-json", "--linked", "--graph")
     return directory
 
 
@@ -93,26 +78,21 @@ def ask_modules() -> str:
     """Ask for the files of every module in a process of its own; returns its cost."""
     image = str(make_modules() / ".nfsdb.img")
     words = ["import libetrace", "db = libetrace.nfsdb()", f"db.load({image!r})"]
-    words += ["print(sum(db.mdeps_count(path) for path, _ in db.linked_module_paths()))"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", "; ".join(words)], check=True, capture_output=True, text=True
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return f"{done.stdout.strip()} files, {seconds:.2f} s CPU"
+    words += ["sum(db.mdeps_count(path) for path, _ in db.linked_module_paths())"]
+    run = paired.once(Candidate("", [sys.executable, "-c", "; ".join(words)]))
+    return f"{run.cpu:.2f} s CPU"
 
 
 def main(rounds: int = 7) -> None:
     """Print the figures and what they are held to."""
     print(f"### {N_MODULES} modules of {N_FILES} files each, all asked\n{ask_modules()}\n")
-    make_database()
+    database("dependencies")
+    cas(DATABASE, "pp", "--linked", "--no-json")
     graph, closures, found = measure(rounds)
     print(f"### closures\n{found}\n")
     print(f"graph {graph:.3f} s, all modules asked {closures:.3f} s (CPU)\n")
     print(verdict("CPU seconds of all modules asked", closures, MAX_SECONDS, at_most=True))
-    words = [PROGRAMS / "cas", "deps", "--dbdir", DATABASE, "-l", "src/lua"]
-    candidate = Candidate("cas deps", [str(word) for word in words])
+    candidate = Candidate("cas deps", [CAS, "deps", "--db", str(DATABASE), "-l", "src/lua"])
     print(paired.table(f"one query, {N_COPIES} Lua builds", paired.compare([candidate], rounds)))
 
 

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import paired
 from paired import Candidate, Figure
-from parser import CACHE, MEGA, N_COPIES, scaled, verdict
+from samples import CACHE, CAS, MEGA, N_COPIES, database, verdict
 
-from etrace.nfsdb.store import open_database, reopen
+from etrace.nfsdb.products import reopen
+from etrace.nfsdb.store import open_database
 
-PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "image"
 JSON = DATABASE / ".nfsdb.json"
 N_OPENINGS = 21
@@ -25,25 +22,16 @@ MS = 1e3
 MAX_TO_IMAGE_S, MAX_TO_JSON_S, MAX_OPEN_MS, MAX_PEAK_MB = 3.0, 1.0, 20.0, 1000.0
 
 
-def make_database() -> None:
-    """Parse the scaled trace, once."""
-    DATABASE.mkdir(parents=True, exist_ok=True)
-    if not JSON.exists():
-        subprocess.run([PROGRAMS / "etrace_parser", scaled(N_COPIES), JSON], check=True)
-    shutil.rmtree(DATABASE / "out", ignore_errors=True)
-
-
 def candidates() -> list[Candidate]:
     """Return what takes turns: the file read by others, and our two ways."""
     loads = f"import json; json.loads(open({str(JSON)!r}, 'rb').read())"
-    cas = str(PROGRAMS / "cas")
     return [
         Candidate("md5sum", ["md5sum", JSON]),
         Candidate("json.loads", [sys.executable, "-c", loads]),
-        Candidate("cas cache --force", [cas, "cache", "--force", "--dbdir", str(DATABASE)]),
+        Candidate("cas cache --force", [CAS, "cache", "--force", "--db", str(DATABASE)]),
         Candidate(
             "cas export json",
-            [cas, "export", "json", "--dbdir", str(DATABASE), "-o", str(DATABASE / "out.json")],
+            [CAS, "export", "json", "--db", str(DATABASE), "-o", str(DATABASE / "out.json")],
         ),
     ]
 
@@ -53,18 +41,18 @@ def opening_ms() -> tuple[float, float]:
 
     Medians; the second has the check that the JSON is still the one it was made of.
     """
-    image, database = [], []
+    image, whole = [], []
     for _ in range(N_OPENINGS):
         start = time.perf_counter()
         reopen(DATABASE / ".nfsdb.img")
         middle = time.perf_counter()
         open_database(DATABASE)
         image.append(middle - start)
-        database.append(time.perf_counter() - middle)
-    return statistics.median(image) * MS, statistics.median(database) * MS
+        whole.append(time.perf_counter() - middle)
+    return statistics.median(image) * MS, statistics.median(whole) * MS
 
 
-def tell_promises(figures: list[Figure]) -> None:
+def report_promises(figures: list[Figure]) -> None:
     """Print what the figures are held to."""
     _, _, to_image, to_json = figures
     print(verdict("CPU s, JSON to image", to_image.cpu, MAX_TO_IMAGE_S, at_most=True))
@@ -75,14 +63,14 @@ def tell_promises(figures: list[Figure]) -> None:
 
 def main(rounds: int = 5) -> None:
     """Print the figures and what they are held to."""
-    make_database()
+    database("image", N_COPIES, "--json")
     figures = paired.compare(candidates(), rounds)
     size = JSON.stat().st_size / MEGA
     print(paired.table(f"image, {size:.0f} MB of JSON, against md5sum of it", figures))
-    tell_promises(figures)
-    image, database = opening_ms()
+    report_promises(figures)
+    image, whole = opening_ms()
     print(verdict("ms to open the image", image, MAX_OPEN_MS, at_most=True))
-    print(verdict("ms to open the database", database, MAX_OPEN_MS, at_most=True))
+    print(verdict("ms to open the database", whole, MAX_OPEN_MS, at_most=True))
     print()
 
 

@@ -14,25 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import libetrace
-import parser as parser_bench
+from samples import N_COPIES, database
 
-from etrace.nfsdb.store import open_database
-from etrace.parse import parse_trace
-
-N_COPIES = 200
 ROUNDS = 7
-
-
-def scaled_image() -> Path:
-    """Return the image of the scaled sample, made when it is not there yet."""
-    trace = parser_bench.scaled(N_COPIES)
-    directory = parser_bench.CACHE / f"lua-{N_COPIES}.db"
-    database = directory / ".nfsdb.json"
-    if not database.exists():
-        directory.mkdir(exist_ok=True)
-        parse_trace([str(trace)], database)
-    open_database(directory)
-    return directory / ".nfsdb.img"
 
 
 def measure(work: Callable[[], object]) -> tuple[float, float]:
@@ -81,7 +65,7 @@ def questions(image: Path) -> dict[str, Callable[[], object]]:
 
 def main() -> None:
     """Print the table."""
-    image = scaled_image()
+    image = database("library") / ".nfsdb.img"
     print(f"### libetrace, {image.stat().st_size / 1e6:.0f} MB image ({N_COPIES} x Lua)")
     print("| | median ms | least ms |\n|---|---|---|")
     for name, work in questions(image).items():

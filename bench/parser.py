@@ -7,59 +7,42 @@
 from __future__ import annotations
 
 import itertools
-import lzma
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import paired
-import scale
 from paired import Candidate, Figure
+from samples import CACHE, CAS, MEGA, N_COPIES, PROGRAMS, compiled, repeating, scaled, verdict
 
-SAMPLE = Path(__file__).resolve().parents[1] / "tests" / "golden" / "lua.nfsdb.xz"
-CACHE = Path(__file__).resolve().parents[1] / "build" / "bench"
-N_COPIES = 200
 GROWTH = (2, 20, 200, 2000)
 #: 3 MB to 30 GB
 STREAMED = (2, 20, 200, 2000, 20000)
-MEGA = 1e6
 #: (what grows, how often): traces of generate_trace that grow in one way only
 ONE_WAY = (("events", 10**6), ("events", 10**7), ("files", 10**6), ("processes", 10**7))
 #: what the figures are held to
 MAX_IMAGE_RATIO, MAX_JSON_RATIO, MIN_SPEEDUP, MAX_PEAK_RATIO = 0.6, 1.1, 1.7, 1.5
 
 
-def scaled(n_copies: int) -> Path:
-    """Return the sample scaled, made when it is not there yet."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    target = CACHE / f"lua-{n_copies}.nfsdb"
-    if not target.exists():
-        pending = target.with_suffix(".tmp")
-        scale.scale(SAMPLE, n_copies, pending)
-        pending.rename(target)
-    return target
-
-
 def parse_with(trace: Path, jobs: int, *, with_json: bool = False) -> Candidate:
-    """One way to parse: every run makes its files anew."""
+    """One way to parse: every run makes its files again."""
     output = CACHE / "out"
-
-    def remove_output() -> None:
-        shutil.rmtree(output, ignore_errors=True)
-        output.mkdir()
-
-    programs = Path(sys.executable).parent
-    command = [str(programs / "cas"), "parse", "-q", "-j", str(jobs), "--dbdir", str(output)]
-    name = f"cas parse -j{jobs}"
     if with_json:
-        command = [str(programs / "etrace_parser"), "-j", str(jobs)]
-        name = f"etrace_parser -j{jobs}"
-    command.append(str(trace))
-    if with_json:
-        command.append(str(output / ".nfsdb.json"))
-    return Candidate(name, command, prepare=remove_output)
+        parser = str(PROGRAMS / "etrace_parser")
+        name, command = (
+            "etrace_parser",
+            [parser, "-j", str(jobs), str(trace), f"{output}/.nfsdb.json"],
+        )
+    else:
+        words = ["parse", "-q", "-j", str(jobs), "--db", str(output), str(trace)]
+        name, command = "cas parse", [CAS, *words]
+    return Candidate(f"{name} -j{jobs}", command, prepare=lambda: empty(output))
+
+
+def empty(directory: Path) -> None:
+    """Make a directory that has no files."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
 
 
 def compare_with_md5sum(rounds: int) -> tuple[list[Figure], Path]:
@@ -85,34 +68,18 @@ def speedup(rounds: int) -> float:
 def stream_with(name: str, generator: str) -> Candidate:
     """Parse a trace that a command writes to a pipe; its CPU time counts too."""
     output = CACHE / "stream"
-
-    def remove_output() -> None:
-        shutil.rmtree(output, ignore_errors=True)
-        output.mkdir()
-
-    cas = Path(sys.executable).parent / "cas"
-    command = f"{generator} | {cas} parse -q --dbdir {output} -"
-    return Candidate(name, ["sh", "-c", command], prepare=remove_output)
+    command = f"{generator} | {CAS} parse -q --db {output} -"
+    return Candidate(name, ["sh", "-c", command], prepare=lambda: empty(output))
 
 
 def streamed_copies(n_copies: int) -> Candidate:
     """Parse the sample, repeated."""
-    sample = CACHE / "lua.nfsdb"
-    sample.write_bytes(lzma.decompress(SAMPLE.read_bytes()))
-    return stream_with(f"{n_copies} copies", f"{compiled('repeat_trace')} {n_copies} <{sample}")
+    return stream_with(f"{n_copies} copies", repeating(n_copies))
 
 
 def generated(what: str, n: int) -> Candidate:
     """Parse a trace of `n` processes, or of one process with `n` events."""
     return stream_with(f"{n:,} {what}", f"{compiled('generate_trace')} {what} {n}")
-
-
-def compiled(name: str) -> Path:
-    """Return a program of bench/programs, compiled."""
-    program = CACHE / name
-    source = Path(__file__).resolve().parent / "programs" / f"{name}.c"
-    subprocess.run(["gcc", "-O2", "-o", program, source], check=True)
-    return program
 
 
 def streams(candidates: Iterable[Candidate]) -> str:
@@ -126,13 +93,6 @@ def streams(candidates: Iterable[Candidate]) -> str:
         run = paired.once(candidate)
         lines.append(f"| {candidate.name} | {run.cpu:.1f} | {run.peak_bytes / MEGA:.0f} |")
     return "\n".join(lines) + "\n"
-
-
-def verdict(name: str, value: float, limit: float, at_most: bool) -> str:
-    """Say whether a figure keeps its promise."""
-    kept = value <= limit if at_most else value >= limit
-    bound = f"{'at most' if at_most else 'at least'} {limit}"
-    return f"{'ok  ' if kept else 'MISS'} {name}: {value:.2f} ({bound})"
 
 
 def growth(copies: Sequence[int], rounds: int) -> str:

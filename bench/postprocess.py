@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import paired
 from paired import Candidate
-from parser import CACHE, N_COPIES, scaled, verdict
+from samples import CACHE, CAS, N_COPIES, cas, database, verdict
 
-PROGRAMS = Path(sys.executable).parent
 DATABASE = CACHE / "pp"
 #: what the figures are held to
 MAX_SECONDS, MAX_PEAK_MB = 1.5, 1000.0
@@ -21,22 +17,18 @@ PATTERNS = [f"*/bin/tool{n} *-o *{n}.o" for n in range(98)] + ["make*", "*collec
 
 
 def make_database() -> None:
-    """Parse the scaled trace and make its image, once."""
-    DATABASE.mkdir(parents=True, exist_ok=True)
+    """Make the database of the repeated sample, with 100 command patterns."""
+    database("pp", N_COPIES, "--json")
     config = {"exclude_command_variants": {"*": PATTERNS}}
     (DATABASE / ".bas_config").write_text(json.dumps(config))
-    if not (DATABASE / ".nfsdb.json").exists():
-        trace = scaled(N_COPIES)
-        subprocess.run([PROGRAMS / "etrace_parser", trace, DATABASE / ".nfsdb.json"], check=True)
-    cache: list[str | Path] = [PROGRAMS / "cas", "cache", "--dbdir", DATABASE, "--force", "-q"]
-    subprocess.run(cache, check=True)
-    subprocess.run(pp("--no-json").command, check=True, stdout=subprocess.DEVNULL)
+    cas(DATABASE, "cache", "--force", "-q")
+    cas(DATABASE, "pp", "--no-json", "--force")
 
 
 def pp(*options: str) -> Candidate:
     """One way to post-process: everything is made again."""
-    command = [PROGRAMS / "cas", "pp", "--dbdir", DATABASE, "--force", *options]
-    return Candidate(f"cas pp {' '.join(options)}", [str(part) for part in command])
+    command = [CAS, "pp", "--db", str(DATABASE), "--force", *options]
+    return Candidate(f"cas pp {' '.join(options)}", command)
 
 
 def main(rounds: int = 5) -> None:

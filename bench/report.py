@@ -1,53 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace report` on 10^5 processes: time to write, size, and time until the page is drawn.
+"""`etrace report` on 10^5 processes: time to write, size, time until the page is drawn, and frames
+while it is scrolled.
 
-The build is N copies of Lua's (scale.py), each in a directory of its own, so that names of files
+The build is N copies of Lua's (samples.py), each in a directory of its own, so that names of files
 and arguments differ. Needs chromium: build-aux/setup browser.
 """
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import scale
+import paired
+import samples
 
-TOP = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TOP / "tests"))
+sys.path.insert(0, str(samples.TOP / "tests"))
 
-from browser import Page, browser  # noqa: E402  found through the line above
+from browser import Page, browser
 
-GOLDEN = TOP / "tests/golden/lua.nfsdb.xz"
-BIN = Path(sys.executable).parent
 N_COPIES = 870
 COPY_SHIFT = 32
 ROUNDS = 3
 
 
-def write_trace(target: Path, n_copies: int) -> None:
+def write_trace(target: Path) -> None:
     """Write the trace of copies in directories of their own."""
-    whole = target.with_name("whole")
-    scale.scale(GOLDEN, n_copies, whole)
-    with whole.open("rb") as lines, target.open("wb") as stream:
+    with samples.scaled(N_COPIES).open("rb") as lines, target.open("wb") as stream:
         stream.write(next(lines))
         for line in lines:
             copy = int(line.removeprefix(b"0: ").partition(b",")[0]) >> COPY_SHIFT
             stream.write(line.replace(b"lua-5.4.4", b"lua-%05d" % copy))
-    whole.unlink()
 
 
 def make_report(where: Path) -> tuple[float, int]:
     """Make the report of the trace in a directory; return CPU seconds and bytes."""
-    for command in (["cas", "parse", ".nfsdb"], ["cas", "pp"]):
-        subprocess.run([BIN / command[0], *command[1:]], cwd=where, check=True, capture_output=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([BIN / "etrace", "report"], cwd=where, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return cpu, (where / "build.html").stat().st_size
+    for words in (["parse", ".nfsdb"], ["pp"]):
+        subprocess.run([samples.CAS, *words], cwd=where, check=True, capture_output=True)
+    run = paired.once(paired.Candidate("", [samples.PROGRAMS / "etrace", "report"], where))
+    return run.cpu, (where / "build.html").stat().st_size
 
 
 def until_drawn(page: Page, report: Path) -> float:
@@ -60,18 +52,57 @@ def until_drawn(page: Page, report: Path) -> float:
     return min(once() for _ in range(ROUNDS))
 
 
+#: scrolls an element from top to bottom in a number of frames -> ms of each frame
+SCROLL = """(element, n) => new Promise(done => {
+    const found = [], whole = element.scrollHeight - element.clientHeight;
+    let last = performance.now();
+    const step = now => {
+        found.push(now - last); last = now;
+        element.scrollTop = whole * found.length / n;
+        found.length < n ? requestAnimationFrame(step) : done(found);
+    };
+    requestAnimationFrame(step);
+})"""
+#: zooms the timeline into its middle and back
+ZOOM = """n => new Promise(done => {
+    const found = [], timeline = etraceReport.timeline;
+    let last = performance.now();
+    const step = now => {
+        found.push(now - last); last = now;
+        timeline.zoom(found.length <= n / 2 ? .9 : 1 / .9);
+        found.length < n ? requestAnimationFrame(step) : done(found);
+    };
+    requestAnimationFrame(step);
+})"""
+N_FRAMES = 120
+
+
+def frames(page: Page, script: str) -> str:
+    """Return the median and the 99th percentile of the frames of a movement, in ms."""
+    found = sorted(page.run(script))
+    return f"{found[len(found) // 2]:.0f} ms, 99 % below {found[int(len(found) * 0.99)]:.0f} ms"
+
+
 def main() -> None:
     """Print the figures."""
-    with tempfile.TemporaryDirectory() as folder, browser() as page:
+    with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
-        write_trace(where / ".nfsdb", N_COPIES)
-        cpu, n_bytes = make_report(where)
-        drawn = until_drawn(page, where / "build.html")
-        n_commands = page.run("etraceReport.data.n")
+        write_trace(where / ".nfsdb")
+        cpu, n_bytes = make_report(where)  # it waits for all children: the browser comes later
+        with browser() as page:
+            drawn = until_drawn(page, where / "build.html")
+            n_commands = page.run("etraceReport.data.n")
+            moved = {
+                "page": f"({SCROLL})(document.scrollingElement, {N_FRAMES})",
+                "commands": f"({SCROLL})(document.querySelector('#commands .table'), {N_FRAMES})",
+                "timeline, zoomed": f"({ZOOM})({N_FRAMES})",
+            }
+            lines = [f"frames of {name}: {frames(page, script)}" for name, script in moved.items()]
     print(
         f"report of {n_commands:,} commands: {cpu:.1f} CPU seconds, {n_bytes / 1e6:.1f} MB, "
         f"drawn after {drawn:.2f} s"
     )
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictions of `etrace critical-path --what-if --jobs` against reruns of builds.
 
-Another number of jobs, and a compiler behind a wrapper that sleeps twice as long. All builds are
+Another number of jobs, and a compiler in a wrapper that sleeps twice as long. All builds are
 traced, so the tracer's own cost is in all. After a build that only warms caches up, the builds take
 turns, N_ROUNDS times (ETRACE_BENCH_ROUNDS); the figures are medians, and the spread is from the
 least to the most in parts of the median. `the same` is the traced build by the model: how far it is
@@ -15,19 +15,17 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import sources
-from parser import verdict
+from samples import PROGRAMS, verdict
 
 from etrace.nfsdb.store import open_database
 from etrace.timing.what_if import Prediction, predict
 
-PROGRAMS = Path(sys.executable).parent
 WRAPPER = '#!/bin/sh\nsleep {seconds}\nexec gcc "$@"\n'
 SLEEP = 0.1
 MAX_ERROR_PERCENT = 10.0
@@ -105,7 +103,7 @@ class Bench:
         if build.sleep:
             words.append(f"CC={self._wrapper(build.sleep)}{self.package.cc}")
         self._run([PROGRAMS / "etrace", "run", "-q", "-o", database, "--", "make", "-s", *words])
-        self._run([PROGRAMS / "cas", "parse", "-q", "--dbdir", database, database / ".nfsdb"])
+        self._run([PROGRAMS / "cas", "parse", "-q", "--db", database, database / ".nfsdb"])
         return database
 
     def _wrapper(self, seconds: float) -> Path:

@@ -16,7 +16,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1] / "cython/libetrace"
 ORDER = ("core", "image", "trace", "convert", "select", "depend", "db")
 #: packages beside those above -> what they may import
-BESIDE = {"xray": ("core",)}
+BESIDE = {"xray": ("core",), "timing": ("core", "image")}
 IMPORT = re.compile(r"\s*(?:from libetrace\.([\w.]+) c?import (.*)|c?import libetrace\.([\w.]+))")
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 CONFIGURE, COMPILE, INSTALL = "configure", "translate and compile", "install"
 #: a line of the log -> the step that it begins; pip and its children print no better mark
@@ -63,7 +63,7 @@ class Steps:
         return f"{time.monotonic() - self.since:.0f} s"
 
 
-def follow(lines: TextIO, log: TextIO, steps: Steps) -> list[str]:
+def follow(lines: IO[str], log: TextIO, steps: Steps) -> list[str]:
     """Copy the lines to the log and show the steps; return the warnings."""
     warnings = []
     steps.begin(CONFIGURE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks who includes whom in the C programs: folders one way, no circle of files.
 
-A folder includes from itself and from those before it in LAYERS. A .c file and its header count as
-one file: two that include each other are a circle too.
+FOLDERS names every folder that has C sources, and the folders that it may include besides itself.
+A .c file and its header count as one file: two that include each other are a circle too.
 
     c_layers.py [TOP]
 """
@@ -15,37 +15,60 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-LAYERS = {
-    "kmod/src": (".", "record", "task", "event", "probe", "session"),
-    "native/ptrace": (".", "output", "task", "response", "event", "session"),
-    "native/windows": ("text", "trace"),
+KMOD = (
+    "kmod/src",
+    *(f"kmod/src/{name}" for name in ("record", "task", "event", "probe", "session")),
+)
+CAPTURE = ("native/format", "native/capture")
+PTRACE = tuple(f"native/ptrace/{name}" for name in ("task", "event", "session"))
+FOLDERS: dict[str, tuple[str, ...]] = {
+    **{folder: ("native/format", *KMOD[:at]) for at, folder in enumerate(KMOD)},
+    "native/format": (),
+    "native/capture": ("native/format",),
+    **{folder: (*CAPTURE, *PTRACE[:at]) for at, folder in enumerate(PTRACE)},
+    "native/preload": (),
+    "native/preload/library": ("native/capture", "native/preload"),
+    "native/preload/collector": (*CAPTURE, "native/preload"),
+    "native/collect": CAPTURE,
+    "native/gcc_input_name": (),
+    "native/windows/text": ("native/format",),
+    "native/windows/trace": ("native/format", "native/windows/text"),
 }
 INCLUDE = re.compile(r'^#include "(.+)"$', re.M)
+SOURCES = {".c", ".h", ".S", ".cc"}
 
 
-def includes(root: Path) -> dict[Path, set[Path]]:
-    """Return for each file below `root`, without its suffix, which others it includes."""
-    found: dict[Path, set[Path]] = {}
-    for path in sorted(root.rglob("*.[ch]")):
-        file = path.relative_to(root).with_suffix("")
-        names = [Path(name) for name in INCLUDE.findall(path.read_text())]
-        ours = {name.with_suffix("") for name in names if (root / name).exists()}
-        found.setdefault(file, set()).update(ours - {file})
-    return found
+def source_files(top: Path) -> list[Path]:
+    """Return the C files below the two roots, relative to `top`."""
+    found = (path for root in ("kmod/src", "native") for path in (top / root).rglob("*"))
+    return sorted(path.relative_to(top) for path in found if path.suffix in SOURCES)
 
 
-def problems(root: Path, layers: tuple[str, ...]) -> list[str]:
-    """Return what breaks the order of the folders below `root`, one line each."""
-    graph = includes(root)
-    unknown = {str(file.parent) for file in graph} - set(layers)
+def find(top: Path, file: Path, name: str) -> Path | None:
+    """Return which of these files `file` includes by `name`; None for a header from elsewhere."""
+    folders = [*file.parents, *map(Path, FOLDERS)]
+    paths = (folder / name for folder in folders)
+    return next((path for path in paths if (top / path).is_file()), None)
+
+
+def problems(top: Path) -> list[str]:
+    """Return what breaks the order, one line each."""
+    files = source_files(top)
+    unknown = {str(file.parent) for file in files} - set(FOLDERS)
     if unknown:
-        return [f"{folder}: no layer; give it a place in LAYERS" for folder in sorted(unknown)]
-    found = [
-        f"{file} includes {other}, which is above it"
-        for file, others in graph.items()
-        for other in sorted(others)
-        if layers.index(str(other.parent)) > layers.index(str(file.parent))
-    ]
+        return [f"{folder}: give it a place in FOLDERS" for folder in sorted(unknown)]
+    graph: dict[Path, set[Path]] = {}
+    found = []
+    for file in files:
+        mine = graph.setdefault(file.with_suffix(""), set())
+        allowed = {str(file.parent), *FOLDERS[str(file.parent)]}
+        for name in INCLUDE.findall((top / file).read_text()):
+            other = find(top, file, name)
+            if other is None:
+                continue
+            if str(other.parent) not in allowed:
+                found.append(f"{file} includes {other}, which is not below it")
+            mine.update({other.with_suffix("")} - {file.with_suffix("")})
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -55,8 +78,7 @@ def problems(root: Path, layers: tuple[str, ...]) -> list[str]:
 
 def main(words: list[str]) -> int:
     """Run as a program; see the head of this file."""
-    top = Path(words[0]) if words else TOP
-    found = [f"{root}: {line}" for root in LAYERS for line in problems(top / root, LAYERS[root])]
+    found = problems(Path(words[0]) if words else TOP)
     for line in found:
         print(f"c_layers.py: {line}", file=sys.stderr)
     return 1 if found else 0

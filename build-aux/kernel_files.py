@@ -3,13 +3,14 @@
 
 The sources are those of kmod/, native/format and tests/; kmod/tree has what they lack there. A file
 is changed only where it speaks of this tree or of other releases: conditions on the release are
-resolved for the one at hand, paths are those of the kernel. docs/decisions/0028 says where and why.
+resolved for the one at hand, paths are those of the kernel. Decision 28 says where and why.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,12 @@ HOME = "kernel/trace/etrace"
 SELFTEST = "tools/testing/selftests/etrace"
 UAPI = "include/uapi/linux/etrace.h"
 DOCUMENT = "Documentation/trace/etrace.rst"
-OLDEST = (5, 10)
-NEWEST_TESTED = (7, 2)
+KERNELS = [
+    tuple(map(int, name.split(".")))
+    for name in tomllib.loads((TOP / "etrace/spec/kernels.toml").read_text())
+    if "-" not in name
+]
+OLDEST, NEWEST_TESTED = KERNELS[0], KERNELS[-1]
 MAX_COLUMNS = 100
 # kmod/src/record has these because kbuild compiles no file outside of the module's folder
 WRAPPERS = {f"record/{name}": f"etrace_{name}" for name in ("format", "record", "split")}
@@ -71,7 +76,7 @@ class Hook:
     place: Callable[[str], int | None]  # offset in the text; None: the file is not as expected
 
     def put(self, text: str) -> str:
-        """Return `text` with the lines; as it is when it has them."""
+        """Return `text` with the lines, unchanged when it has them."""
         if self.lines in text:
             return text
         at = self.place(text)
@@ -87,13 +92,13 @@ class Hook:
 
 
 def read_kernel(root: Path) -> Kernel:
-    """Look at the tree below `root`; refuse what is no kernel, or one that etrace does not know."""
+    """Look at the tree below `root`; refuse what is not a kernel that etrace knows."""
     root = root.resolve()
     makefile = root / "Makefile"
     marks = (makefile, root / "MAINTAINERS", root / "kernel/trace/Kconfig", root / "scripts")
     if not all(mark.exists() for mark in marks):
         raise KernelTreeError(
-            f"{root} is no kernel's source tree", "give the folder that holds its MAINTAINERS"
+            f"{root} is not a kernel's source tree", "give the folder that holds its MAINTAINERS"
         )
     text = makefile.read_text()
     numbers = [re.search(rf"^{name} = (\d+)$", text, re.M) for name in ("VERSION", "PATCHLEVEL")]
@@ -102,7 +107,8 @@ def read_kernel(root: Path) -> Kernel:
     version = (int(numbers[0][1]), int(numbers[1][1]))
     if version < OLDEST:
         raise KernelTreeError(
-            f"Linux {version[0]}.{version[1]} is too old", "etrace needs Linux 5.10 or later"
+            f"Linux {version[0]}.{version[1]} is too old",
+            f"etrace needs Linux {OLDEST[0]}.{OLDEST[1]} or later",
         )
     exported = {symbol for symbol, (_, path) in EXPORTS.items() if _exports(root / path, symbol)}
     return Kernel(root, version, frozenset(exported))
@@ -130,10 +136,10 @@ REWRITES = (
     (" * Rendered from etrace/spec/events.toml by `make generate`: do not edit.\n", ""),
     (" * Used by the kernel module and by every C program of etrace.\n", ""),
     (
-        ", 5.10 to 7.2: the only file that looks at a version. Each\n * branch names the",
+        ": the only file that looks at a version. Each branch names the\n *",
         ". Named is",
     ),
-    (". Named is first release that has it, and why.", ", as they are in this one."),
+    (". Named is first release that has it, and why.", ", as in this one."),
     ("; Kbuild looks", ""),
     ("#include <linux/version.h>\n", ""),
 )
@@ -161,7 +167,7 @@ def _known(line: str, version: tuple[int, int]) -> bool | None:
 def resolve(text: str, version: tuple[int, int]) -> str:
     """Drop the branches that a kernel of `version` does not compile, and their conditions."""
     kept: list[str] = []
-    stack: list[bool | None] = []  # of the conditions around a line: None is left as it is
+    stack: list[bool | None] = []  # of the conditions around a line: None is left unchanged
     for line in text.splitlines(keepends=True):
         match = DIRECTIVE.match(line)
         word = match[1] if match else ""
@@ -169,7 +175,7 @@ def resolve(text: str, version: tuple[int, int]) -> str:
             stack.append(_known(line.rstrip("\n"), version))
         if word in {"else", "elif"} and stack[-1] is not None:
             if word == "elif":
-                raise KernelTreeError(f"cannot resolve {line!r} behind a condition on the release")
+                raise KernelTreeError(f"cannot resolve {line!r} after a condition on the release")
             stack[-1] = not stack[-1]
             continue
         ours = bool(word) and stack[-1] is not None
@@ -233,7 +239,7 @@ def _uapi(version: tuple[int, int]) -> bytes:
 
 
 def _object_lines() -> list[str]:
-    """Return what kmod/Kbuild says behind its obj-m line."""
+    """Return what kmod/Kbuild says after its obj-m line."""
     text = (KMOD / "Kbuild").read_text()
     _, mark, lines = text.partition("obj-m := etrace.o\n")
     assert mark, "kmod/Kbuild has no obj-m line"
@@ -306,8 +312,8 @@ def _before(line: str) -> Callable[[str], int | None]:
     return place
 
 
-def _behind(line: str) -> Callable[[str], int | None]:
-    """Place lines behind the only line that reads so."""
+def _after(line: str) -> Callable[[str], int | None]:
+    """Place lines after the only line with this text."""
 
     def place(text: str) -> int | None:
         at = text.find(f"\n{line}\n")
@@ -317,7 +323,7 @@ def _behind(line: str) -> Callable[[str], int | None]:
 
 
 def _sorted_among(pattern: str, name: str) -> Callable[[str], int | None]:
-    """Place lines behind what `pattern` finds by the last name before ours; lists have faults."""
+    """Place lines after what `pattern` finds by the last name before ours; lists have faults."""
 
     def place(text: str) -> int | None:
         found = list(re.finditer(pattern, text, re.M))
@@ -340,7 +346,7 @@ def hooks(maintainer: str) -> list[Hook]:
              _before("endif # FTRACE")),
         Hook("kernel/trace/Makefile", "obj-$(CONFIG_ETRACE) += etrace/\n\n", PROBES,
              _before("libftrace-y := ftrace.o")),
-        Hook("Documentation/trace/index.rst", "   etrace\n", DOCUMENTS, _behind("   events")),
+        Hook("Documentation/trace/index.rst", "   etrace\n", DOCUMENTS, _after("   events")),
         Hook("MAINTAINERS", entry, DOCUMENTS, _sorted_among(title, entry.partition("\n")[0])),
         Hook("tools/testing/selftests/Makefile", "TARGETS += etrace\n", SELFTESTS,
              _sorted_among(r"^TARGETS \+= (\S+)$", "etrace")),

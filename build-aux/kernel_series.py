@@ -2,7 +2,8 @@
 """Writes etrace as a series of patches for a kernel, with a cover letter, as git format-patch does.
 
 Only the files that the series touches are copied into a repository of its own, so DEST needs none
-and stays as it is. The words are those of kmod/tree/series: subject, empty line, text.
+and stays unchanged. The words are those of kmod/tree/series.txt: subject, empty line and text of
+the cover letter and of each patch, with a line of `%` between them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 import kernel_files
 from kernel_files import Kernel, KernelTreeError
 
-WORDS = kernel_files.OURS / "series"
+WORDS = kernel_files.OURS / "series.txt"
 SUBJECT_BYTES = 72
 
 
@@ -24,7 +25,7 @@ def _git(repository: Path, maintainer: str, *words: str | Path) -> str:
     """Run git as the maintainer, whatever this machine's configuration says."""
     match = re.fullmatch(r"([^<>]+) <([^<>\s]+)>", maintainer)
     if not match:
-        raise KernelTreeError(f"{maintainer!r} is no maintainer", "give 'Name <address>'")
+        raise KernelTreeError(f"{maintainer!r} is not a maintainer", "give 'Name <address>'")
     who = {
         f"GIT_{role}_{what}": value
         for role in ("AUTHOR", "COMMITTER")
@@ -43,10 +44,9 @@ def _git(repository: Path, maintainer: str, *words: str | Path) -> str:
 
 def words_of(patch: int) -> tuple[str, str]:
     """Return subject and text of a patch; 0 is the cover letter."""
-    (path,) = WORDS.glob(f"{patch:04}-*.txt")
-    subject, _, text = path.read_text().partition("\n\n")
+    subject, _, text = WORDS.read_text().split("\n%\n")[patch].partition("\n\n")
     if "\n" in subject or len(subject) > SUBJECT_BYTES:
-        raise KernelTreeError(f"{path}: the subject is longer than a line of a mail")
+        raise KernelTreeError(f"{WORDS}: the subject {subject!r} is longer than a line of a mail")
     return subject, text.strip("\n")
 
 

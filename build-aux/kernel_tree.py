@@ -71,7 +71,7 @@ def check_ours(kernel: Kernel, name: str, record: Record, wanted: bytes | None) 
         if (kernel.root / folder).is_symlink():
             raise KernelTreeError(f"{kernel.root / folder} is a symbolic link")
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise KernelTreeError(f"{path} is no regular file")
+        raise KernelTreeError(f"{path} is not a regular file")
     if not path.exists() or (content := path.read_bytes()) == wanted:
         return
     if name not in record.files:
@@ -173,7 +173,7 @@ def _remove_empty(folder: Path, root: Path) -> None:
         folder = folder.parent
 
 
-def tell(plan: Plan) -> str:
+def summary(plan: Plan) -> str:
     """Return in one line per folder what a plan did."""
     if not plan.write and not plan.remove:
         return f"nothing to do: {plan.same} files are as they should be"
@@ -210,10 +210,10 @@ def put(kernel: Kernel, maintainer: str) -> None:
     """Put etrace there, or bring it up to date."""
     plan = plan_put(kernel, maintainer)
     carry_out(kernel, plan)
-    print(tell(plan))
+    print(summary(plan))
     if kernel.version > kernel_files.NEWEST_TESTED:
         version = ".".join(map(str, kernel.version))
-        print(f"etrace was not tried in Linux {version}: tell how it went")
+        print(f"etrace was not tried in Linux {version}: please report how it went")
     if plan.write:
         print("next: make menuconfig (Kernel hacking, Tracers, Event lines of a process tree)")
 
@@ -222,11 +222,11 @@ def remove(kernel: Kernel) -> None:
     """Take it back."""
     plan = plan_remove(kernel)
     carry_out(kernel, plan)
-    print(tell(plan))
+    print(summary(plan))
 
 
 def patches(kernel: Kernel, out: Path, maintainer: str) -> None:
-    """Write the series for the kernel as it is without etrace."""
+    """Write the series for the kernel without etrace."""
     if read_record(kernel).files:
         raise KernelTreeError(
             f"{kernel.root} has etrace already: a series is made for a tree without",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the man pages in the middle of a build: Meson runs this, and installs the folder.
 
-The commands import compiled modules, which lie in Meson's folder then. Needs Python alone, so that
+The commands import compiled modules, which are in Meson's folder then. Needs Python alone, so that
 no way to build etrace needs more than before.
 """
 

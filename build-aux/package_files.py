@@ -75,7 +75,7 @@ def _place(name: str) -> str:
 
 
 def is_explained(kind: str, name: str) -> bool:
-    """Tell whether DIFFERENCES has a reason why only this kind of packages has a file."""
+    """Return whether DIFFERENCES has a reason why only this kind of packages has a file."""
     return any(kind == k and re.fullmatch(pattern, name) for k, pattern, _ in DIFFERENCES)
 
 

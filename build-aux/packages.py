@@ -31,7 +31,7 @@ TOP = Path(__file__).resolve().parents[1]
 HERE = TOP / "packaging"
 TEMPLATES = HERE / "templates"
 OS_RELEASE = Path("/etc/os-release")
-PREBUILT = Path("tests/data/xray/bin")
+PREBUILT = Path("tests/data/xray/samples.tar.xz")
 DEBIAN_PYTHON = Path("/usr/lib/python3/dist-packages")
 
 
@@ -83,7 +83,7 @@ def tracked_files() -> Iterator[Path]:
 def copy_sources(tree: Path) -> None:
     """Copy what is tracked, with its modes; programs that tests read have no source to build."""
     for name in tracked_files():
-        if (TOP / name).is_file() and not name.is_relative_to(PREBUILT):
+        if (TOP / name).is_file() and name != PREBUILT:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TOP / name, tree / name, follow_symlinks=False)
 
@@ -135,7 +135,7 @@ def write(path: Path, text: str) -> None:
 
 
 def make_tree(out: Path, name: str, values: dict[str, Any]) -> Path:
-    """Lay out the source tree anew, named as distributions of this kind are; return its folder."""
+    """Lay out a new source tree, named as distributions of this kind are; return its folder."""
     tree = out / f"{name}-{values['project']['version']}"
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)

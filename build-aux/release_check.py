@@ -102,7 +102,7 @@ def versions(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def versions_in_zip(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the version in the name of the tracer's zip, and those that its programs tell."""
+    """Yield the version in the name of the tracer's zip, and those that its programs print."""
     yield path.name, path.stem.removeprefix("windows-tracer-")
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():

@@ -2,7 +2,7 @@
 """Build packages twice and compare their bytes: `build-aux/reproducible.py [KIND]...`.
 
 Both builds are of a clone of HEAD. They differ in what must not matter: folder, umask, time zone,
-language, home, seed of Python's hashes, number of processors, time of day. Files that tell how a
+language, home, seed of Python's hashes, number of processors, time of day. Files that record how a
 build went (.buildinfo, .changes, source RPMs with the name of the machine) are not compared.
 """
 
@@ -105,7 +105,7 @@ def members(path: Path) -> dict[str, str]:
         parts = [path.read_bytes()]
     else:
         return {}
-    return {name: told for part in parts for name, told in _tar_members(part)}
+    return {name: facts for part in parts for name, facts in _tar_members(part)}
 
 
 def _said(*command: str) -> bytes:

@@ -139,7 +139,7 @@ def translate(module: Module, arguments: argparse.Namespace) -> bool:
     try:
         result = compile_module(str(module.source), options_of(arguments, fresh), module.name)
     except CompileError:
-        return False  # Cython has told where
+        return False  # Cython has said where
     if result.num_errors:
         fresh.unlink(missing_ok=True)
         return False

@@ -62,7 +62,7 @@ def text(words: str) -> str:
 
 
 def prose(words: str) -> str:
-    """Return running text in which indented lines, examples, stay as they are."""
+    """Return running text in which indented lines, examples, stay unchanged."""
     out = []
     for is_example, lines in groupby(words.splitlines(), lambda line: line.startswith("  ")):
         part = "\n".join(lines)

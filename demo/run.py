@@ -73,7 +73,7 @@ def main() -> int:
     binary, header = ASKED["hello" if build is HELLO_BUILD else "lua"]
     cas = bin_dir / "cas"
     run([cas, "pp"], tree)
-    run([cas, "linked_modules", "--relative"], tree)
+    run([cas, "linked-modules", "--relative"], tree)
     run([cas, "deps", binary, "--count"], tree)
     run([cas, "why", binary, header], tree)
     run([cas, "unused", ".", "--relative"], tree)

@@ -8,10 +8,10 @@ class EtraceError(Exception):
     """An error that the user can understand.
 
     `message` says what went wrong, `hint` (may be empty) what to do next; `status` is the exit
-    status of the command.
+    status of the command: docs/queries.md lists them.
     """
 
-    status = 1
+    status = 2
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -19,10 +19,14 @@ class EtraceError(Exception):
         self.hint = hint
 
 
+class NothingFoundError(EtraceError):
+    """The command line and its input are right, and what it asks for is not there."""
+
+    status = 1
+
+
 class UsageError(EtraceError):
     """The command line is wrong or contradicts itself."""
-
-    status = 2
 
 
 class CaptureError(EtraceError):

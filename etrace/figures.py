@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers with nouns: `1 process`, `1,234 lines without a prefix`."""
+"""Numbers as people read them: `1 process`, `1,234 lines without a prefix`, `1.5 MB`, `0.250 s`."""
 
 from __future__ import annotations
 
 import re
 
+NS_PER_SECOND = 1_000_000_000
+STEP = 1000
+UNITS = ("B", "kB", "MB", "GB", "TB")
 VOWELS = "aeiou"
 HISSES = ("s", "ch", "sh", "x")
 _FORMS = r"\{([^{}|]*)\|?([^{}]*)\}"
@@ -33,3 +36,16 @@ def agree(n: int, text: str) -> str:
         return one if n == 1 else many
 
     return f"{n:,} {re.sub(_FORMS, form, text)}"
+
+
+def size(n_bytes: int) -> str:
+    """Return a size in powers of 1000: `12 B`, `1.5 MB`."""
+    value, unit = float(n_bytes), 0
+    while value >= STEP and unit < len(UNITS) - 1:
+        value, unit = value / STEP, unit + 1
+    return f"{value:.1f} {UNITS[unit]}" if unit else f"{n_bytes} B"
+
+
+def seconds(n_ns: int) -> str:
+    """Return a duration in seconds with three digits after the point."""
+    return f"{n_ns / NS_PER_SECOND:.3f} s"

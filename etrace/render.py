@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from etrace.spec import database, model, syscalls
 OUTPUTS = {
     "kmod/include/etrace/events.h": "events.h.j2",
     "cython/libetrace/trace/events.pxd": "events.pxd.j2",
+    "cython/libetrace/image/columns.pxd": "columns.pxd.j2",
     "cython/libetrace/image/schema.json": "schema.json.j2",
     "cython/libetrace/image/schema.pxd": "schema.pxd.j2",
-    "native/common/tool_names.h": "tool_names.h.j2",
+    "native/capture/tool_names.h": "tool_names.h.j2",
     "native/ptrace/task/calls.h": "ptrace_calls.h.j2",
     "native/preload/library/calls.h": "preload_calls.h.j2",
     "kmod/src/event/calls.h": "kmod_calls.h.j2",
@@ -44,6 +46,7 @@ def render(template: Path, values: dict[str, Any]) -> str:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701  C, Cython, Markdown and unit files: nothing here is HTML
     )
+    env.filters["json"] = json.dumps
     try:
         return env.get_template(template.name).render(values)
     except jinja2.TemplateError as error:
@@ -73,13 +76,14 @@ def tool_names() -> list[str]:
 
 def outputs(top: Path) -> dict[Path, str]:
     """Render all rendered files of the tree `top`: path -> text."""
+    schema = database.load()
     values = {
         "spec": model.load(),
-        "tables": database.TABLES + database.PRODUCTS,
+        "schema": schema,
+        "tables": schema.tables,
         "modes": {"ACCESS": database.ACCESS, "EXISTS": database.EXISTS, "TYPE": database.TYPE}
         | {f"TYPE_{name}": bits for name, bits in database.FILE_TYPES.items()},
         "type_shift": database.TYPE_SHIFT,
-        "products": [table.name for table in database.PRODUCTS],
         "tool_names": tool_names(),
         "calls": syscalls.load(),
     }
@@ -96,37 +100,28 @@ def check(rendered: Mapping[Path, str]) -> list[str]:
     return lines
 
 
-def write_or_check(
-    module: str,
-    description: str | None,
-    render_all: Callable[[Path], Mapping[Path, str]],
-    argv: list[str] | None = None,
-) -> int:
-    """Run `python -m MODULE [--check] [--top DIR]` over what `render_all(top)` returns."""
-    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+def main(argv: list[str] | None = None) -> int:
+    """Command line of `python -m etrace.render`."""
+    parser = argparse.ArgumentParser(prog="python -m etrace.render", description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="only compare; exit with 1 when a file differs"
     )
     parser.add_argument("--top", type=Path, default=Path.cwd(), help="top of the source tree")
     args = parser.parse_args(argv)
     try:
-        rendered = render_all(args.top)
+        rendered = outputs(args.top)
         if args.check:
             differences = check(rendered)
             sys.stdout.writelines(f"{line}\n" for line in differences)
             return 1 if differences else 0
         for path, text in rendered.items():
-            write_whole(path, text)
+            if not path.exists() or path.read_text() != text:  # a newer file is built again
+                write_whole(path, text)
     except EtraceError as error:
         hint = f": {error.hint}" if error.hint else ""
-        sys.stderr.write(f"{module.rpartition('.')[2]}: {error.message}{hint}\n")
+        sys.stderr.write(f"render: {error.message}{hint}\n")
         return 1
     return 0
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Command line of `python -m etrace.render`."""
-    return write_or_check("etrace.render", __doc__, outputs, argv)
 
 
 if __name__ == "__main__":

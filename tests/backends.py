@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capture backends under test, and how a command is run under one of them.
-
-A backend that can be run as `PROGRAM OPTIONS -- COMMAND` is one line of `BACKENDS`.
-"""
+"""The capture backends that are programs, and how a command is run under one of them."""
 
 from __future__ import annotations
 
@@ -45,8 +42,7 @@ class Backend:
         return [str(self.path()), "-o", str(trace), *options, "--", *map(str, command)]
 
 
-BACKENDS = (Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE"),)
-#: not one of them: it misses what docs/capture-preload.md lists
+PTRACE = Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE")
 PRELOAD = Backend("preload", "etrace-preload", "ETRACE_PRELOAD_PROGRAM")
 
 
@@ -69,10 +65,10 @@ class Captured:
 
 
 def capture(
-    backend: Backend,
     command: Sequence[str | Path],
     cwd: Path,
     *,
+    backend: Backend = PTRACE,
     options: Sequence[str] = (),
     env: Mapping[str, str] | None = None,
     stdin: bytes = b"",
@@ -82,7 +78,7 @@ def capture(
 ) -> Captured:
     """Run `command` under `backend` in `cwd`, as `user` and its group when one is given.
 
-    The trace lies beside `cwd`, not in it.
+    The trace is beside `cwd`, not in it.
     """
     trace = trace or cwd.with_name(cwd.name + ".nfsdb")
     done = subprocess.run(

@@ -26,10 +26,10 @@ FLAGS = (
     "--hide-scrollbars", "--no-first-run", "--disable-extensions", "--disable-component-update",
     "--disable-background-networking", "--remote-debugging-pipe", "--force-color-profile=srgb",
 )  # fmt: skip
-#: ends when the page shows the report, or why it does not
+#: ends when the page shows the report, or why it does not, or a comparison
 READY = """new Promise(done => {
     const look = () => document.readyState === "complete" &&
-        (globalThis.etraceReport || document.querySelector(".bad"))
+        (globalThis.etraceReport || document.querySelector(".bad, main"))
         ? requestAnimationFrame(() => requestAnimationFrame(done))
         : requestAnimationFrame(look);
     look();
@@ -118,8 +118,20 @@ class Page:
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
+        self.run("globalThis.isLeft = true")
         self.call("Page.navigate", url=path.absolute().as_uri())
+        while self._is_left():
+            pass
         self.run(READY)
+
+    def _is_left(self) -> bool:
+        """Whether scripts still run in the page that was shown before."""
+        try:
+            return bool(self.run("globalThis.isLeft === true"))
+        except BrowserError as error:
+            if "context" in str(error):  # of the page that goes away
+                return True
+            raise
 
     def settle(self) -> None:
         """Wait until what was asked for is drawn."""
@@ -137,7 +149,8 @@ class Page:
 
     def key(self, key: str, code: int = 0) -> None:
         """Press a key."""
-        text = {"text": key} if len(key) == 1 else {}
+        typed = "\r" if key == "Enter" else key
+        text = {"text": typed} if len(typed) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self.call(
                 "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code,

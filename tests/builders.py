@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces written as the story they tell.
+"""Traces written as the story of a build.
 
     t = TraceBuilder(cwd="/src")
     t.fork(MAKE, CC)
@@ -81,7 +81,7 @@ class TraceBuilder:
         return self._add(upid, event_lines.event_lines(self.head(upid), tag, raw))
 
     def lines(self, upid: int, *data: bytes) -> Self:
-        """Add lines of one stamp as they are, well formed or not."""
+        """Add lines of one stamp unchanged, well formed or not."""
         head = self.head(upid)
         return self._add(upid, b"".join(head + each + b"\n" for each in data))
 
@@ -112,7 +112,7 @@ class TraceBuilder:
         cwd: Text | None = None,
         interpreter: Text | None = None,
     ) -> Self:
-        """`upid` executes `program`, with its path alone as argv unless told."""
+        """`upid` executes `program`, with its path alone as argv by default."""
         path = os.fsencode(program)
         values = {
             "PI": path if interpreter is None else os.fsencode(interpreter),
@@ -223,6 +223,10 @@ class TraceBuilder:
         names = ("user", "system", "maxrss", "rchar", "wchar", "voluntary", "forced")
         known = dict(zip(names, values, strict=False))
         return self.event(upid, "Usage", **{name: known.get(name, -1) for name in names})
+
+    def written(self, upid: int, text: Text, *, fd: int = 2, cut: int = 0) -> Self:
+        """A process wrote a piece of text, after `cut` bytes that the trace lacks."""
+        return self.event(upid, "Written", fd=fd, cut=cut, OU=text)
 
     def comm(self, upid: int, name: Text) -> Self:
         """A thread changes its name."""

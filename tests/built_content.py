@@ -4,47 +4,35 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import trace_lines
-from backends import Backend, capture
 
-#: names that a tool makes anew in each run
+#: names that a tool chooses at random in each run
 RANDOM = re.compile(rb"/tmp/cc[A-Za-z0-9]{6}(?=\.|$)|(?<=/)st[A-Za-z0-9]{6}$")
 Program = tuple[bytes, ...]
 Opened = tuple[bytes, bytes, bytes, int]
 
 
-def content(
-    backend: Backend, tree: Path, *options: str
-) -> tuple[Counter[Program], Counter[Opened]]:
-    """Build `tree` under capture; return its programs, and its opens by program."""
-    subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
-    done = capture(backend, ["make", "-j2", "linux"], tree, timeout=400, options=options)
-    assert done.status == 0, done.stderr.decode()
-    return of_trace(done.trace.read_bytes())
+def of_trace(text: bytes, tree: Path | None = None) -> tuple[Counter[Program], Counter[Opened]]:
+    """Return the programs of a trace, and its opens by program; a build's tree becomes `<tree>`."""
 
+    def known(value: bytes) -> bytes:
+        named = value.replace(bytes(tree), b"<tree>") if tree else value
+        return RANDOM.sub(b"RANDOM", named)
 
-def of_trace(lines_of_trace: bytes) -> tuple[Counter[Program], Counter[Opened]]:
-    """Return the programs of a trace, and its opens by program."""
-    trace = trace_lines.parse(lines_of_trace)
-    by_upid: dict[int, list[trace_lines.Line]] = {}
-    for line in trace.lines:
-        by_upid.setdefault(line.upid, []).append(line)
     programs: Counter[Program] = Counter()
     opens: Counter[Opened] = Counter()
-    for lines in by_upid.values():
+    for events in trace_lines.events_by_task(trace_lines.parse(text)):
         program = b""
-        for event in trace_lines.events(lines):
-            text = {key: RANDOM.sub(b"RANDOM", value) for key, value in event.strings.items()}
+        for event in events:
+            strings = {key: known(value) for key, value in event.strings.items()}
             if event.tag == "New_proc":
-                program = text["PP"]
-                words = [RANDOM.sub(b"RANDOM", word) for word in event.items]
-                programs[(text["PI"], program, text["CW"], *words)] += 1
+                program = strings["PP"]
+                programs[(strings["PI"], program, strings["CW"], *map(known, event.items))] += 1
             elif event.tag == "Open":
-                opens[(program, text["FN"], text["FO"], event.args["flags"])] += 1
+                opens[(program, strings["FN"], strings["FO"], event.args["flags"])] += 1
     return programs, opens
 
 

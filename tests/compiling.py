@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilations told as traces, and what `cas pp` finds in a database."""
+"""Compilations as traces, and what `cas pp` finds in a database."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Self
 
 from builders import O_CREAT, O_TRUNC, O_WRONLY, Text, TraceBuilder
+from databases import parse_bytes
 from libetrace.depend import configuration as config
 from libetrace.image.file import Image
-from trace_texts import parse_bytes
 
-from etrace.nfsdb.store import StringTable, open_database
+from etrace.nfsdb.products import StringTable
+from etrace.nfsdb.store import open_database
 from etrace.postprocess.compilations.phase import Compilations
 from etrace.postprocess.compilations.probe import Prober
 from etrace.postprocess.run import Work

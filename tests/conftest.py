@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What holds for every test: signals as a terminal's programs have them, what runs first and where.
 
-A shell starts what stands before `&` with SIGINT and SIGQUIT ignored, nohup with SIGHUP, and
+A shell starts a command that `&` follows with SIGINT and SIGQUIT ignored, nohup with SIGHUP, and
 children inherit that: programs under test could not be interrupted.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import Any
 
@@ -22,7 +23,7 @@ def pytest_configure() -> None:
 
 
 #: what takes longest starts first, so that no worker is left with it at the end
-LONGEST = ("[guest-", "/oracles/", "/windows/", "/test_real_builds.py", "/test_kmod_source.py")
+LONGEST = ("[guest-", "/oracles/", "/windows/", "/test_kmod_source.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -34,9 +35,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test ETRACE_REPEAT times, to see how often it fails by chance."""
+    if n := int(os.environ.get("ETRACE_REPEAT", "0")):
+        metafunc.fixturenames.append("repetition")
+        metafunc.parametrize("repetition", range(n))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep on one worker what shares fixtures: a file, a guest, all real builds, all under Wine.
+    """Keep on one worker what shares fixtures: a file, a guest, all under Wine.
 
     pytest-xdist 3.8's own groups (xdist_group) do nothing with pytest 9.2.
     """
@@ -45,7 +53,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFixtures(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
-            shared = (name for name in ("[guest-", "/oracles/", "/windows/") if name in nodeid)
+            shared = (name for name in ("[guest-", "/windows/") if name in nodeid)
             return next(shared, file)
 
     return ByFixtures(config, log)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small build as a database: hello from two sources and an archive, with all that `cas pp` adds.
+"""Databases: of a small build, the golden Lua build, traces in memory and captured commands.
+
+The small build is hello from two sources and an archive, with all that `cas pp` adds.
 
     1 make -> 2 gcc -c main.c  -> 3 cc1 main.c (reads main.c util.h)
            -> 4 gcc -c util.c  -> 5 cc1 util.c (reads util.c util.h)
@@ -12,16 +14,30 @@ Process n has upid n << 22 | n, as a trace numbers them; each has index 0 and in
 from __future__ import annotations
 
 import json
+import lzma
+import os
 from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from libetrace.image.file import Image, NewColumn, NewTable
+from backends import capture
+from libetrace.convert.json_files import write_json_files
+from libetrace.depend.configuration import load
+from libetrace.image.file import Image, NewTable, image_in_memory, new_table, new_tables
+from libetrace.image.header import DTYPES, SCHEMA
+from libetrace.trace.parser import parse
+from libetrace.trace.source import Source
 
-from etrace.nfsdb.store import StringTable, open_database, rewrite
-from etrace.query.given.chosen import Given
-from etrace.spec.database import PRODUCTS
+from etrace.nfsdb.products import StringTable, rewrite
+from etrace.nfsdb.store import open_database
+from etrace.parse import parse_trace
+from etrace.parse.driver import products
+from etrace.postprocess.run import postprocess
+from etrace.query.select.selection import Selection
+
+if TYPE_CHECKING:
+    from libetrace.trace.parser import Counts
 
 REGULAR, GONE = 0x60, 0
 READ, WRITE = 0, 1
@@ -83,16 +99,11 @@ def _entries(*, with_changes: bool = False) -> Iterable[dict[str, Any]]:
 
 
 def _table(name: str, rows: Sequence[Sequence[int]], starts: dict[str, list[int]]) -> NewTable:
-    """Make a product of rows (values of its columns that are no starts) and starts."""
-    table = next(t for t in PRODUCTS if t.name == name)
-    plain = [c.name for c in table.columns if not c.name.endswith(".start")]
-    columns = []
-    for c in table.columns:
-        at = plain.index(c.name) if c.name in plain else -1
-        values = starts[c.name] if at < 0 else [row[at] for row in rows]
-        code = {"<u4": "I", "<i4": "i", "|u1": "B", "<u8": "Q"}[c.dtype]
-        columns.append(NewColumn(c.name, c.dtype, array(code, values)))
-    return NewTable(name, len(rows), columns)
+    """Make a product of rows (values of its columns other than starts) and starts."""
+    columns = SCHEMA[name].columns
+    plain = [column for column in columns if column not in starts]
+    values = {column: [row[i] for row in rows] for i, column in enumerate(plain)} | starts
+    return new_table(name, [array(DTYPES[c.dtype][0], values[n]) for n, c in columns.items()])
 
 
 def _row(image: Image, upid: int) -> int:
@@ -129,9 +140,9 @@ def _products(image: Image) -> list[NewTable]:
     return [*tables, strings.table()]
 
 
-def of_compilers() -> Given:
+def of_compilers() -> Selection:
     """Return what chooses the two executions that compiled."""
-    return Given(pids=[b"%d" % GCC_MAIN, b"%d" % GCC_UTIL])
+    return Selection(pids=[b"%d" % GCC_MAIN, b"%d" % GCC_UTIL])
 
 
 def write_parsed(directory: Path, *, with_changes: bool = False) -> Path:
@@ -152,3 +163,91 @@ def add_products(directory: Path) -> Path:
     image = open_database(directory)
     rewrite(image, _products(image))
     return directory
+
+
+# ---- captured commands, and traces of tests/builders.py
+
+
+TRACE = ".nfsdb"
+
+
+def capture_database(folder: Path, command: Sequence[str | Path], cwd: Path) -> Image:
+    """Run a command under the first backend; the test fails when it does."""
+    captured = capture(command, cwd, trace=folder / TRACE, env=dict(os.environ))
+    assert captured.status == 0, captured.stderr.decode()
+    return parse_database(folder)
+
+
+def parse_database(folder: Path) -> Image:
+    """Parse the trace in a folder and open its database."""
+    parse_trace([folder / TRACE], folder / f"{TRACE}.json")
+    return open_database(folder)
+
+
+def database_of(folder: Path, trace: bytes) -> Image:
+    """Write a trace and open its database."""
+    (folder / TRACE).write_bytes(trace)
+    return parse_database(folder)
+
+
+# ---- the golden Lua build (tests/golden)
+
+
+GOLDEN = Path(__file__).resolve().parent / "golden"
+LUA_ROOT = "/tmp/b/lua-5.4.4"
+
+
+def write_lua(directory: Path) -> Path:
+    """Write trace, JSON and image of the Lua build; returns the directory.
+
+    Files are taken as gone (no lstat): the same on every machine.
+    """
+    trace = lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes())
+    directory.mkdir(exist_ok=True)
+    (directory / ".nfsdb").write_bytes(trace)
+    names = (".nfsdb.json", ".nfsdb.env.json", ".nfsdb.mounts.json")
+    for name, text in zip(names, parse_bytes(trace), strict=True):
+        (directory / name).write_bytes(text)
+    open_database(directory)
+    return directory
+
+
+def write_processed_lua(directory: Path) -> Path:
+    """Write the Lua build with all that `cas pp` adds; returns the directory.
+
+    Compilers are not asked for their own directories: the same on every machine.
+    """
+    write_lua(directory)
+    image = open_database(directory)
+    postprocess(image, load(directory), ("wrappers", "patterns", "linked", "compilations"))
+    return directory
+
+
+# ---- a trace in memory -> the texts of its JSON files, without a database
+
+
+def tables_of(
+    inputs: Sequence[bytes], *, jobs: int = 1, chunk_bytes: int = 0, stat: bool = False
+) -> tuple[list[NewTable], Counts]:
+    """Parse traces, merged by time; return the tables of the image and what was counted."""
+    sources = [Source.from_bytes(content) for content in inputs]
+    source = sources[0] if len(sources) == 1 else Source.merge(sources)
+    columns, counts = parse(source, jobs=jobs, chunk_bytes=chunk_bytes, stat=stat)
+    return new_tables(columns, products(counts)), counts
+
+
+def texts_of(tables: Sequence[NewTable], *, jobs: int = 1, split: int = 0) -> list[bytes]:
+    """Return the texts of entries, environment and mounts."""
+    fds = [os.memfd_create(name) for name in ("json", "env", "mounts")]
+    write_json_files(image_in_memory(tables), (fds[0], fds[1], fds[2]), jobs=jobs, split=split)
+    texts = []
+    for fd in fds:
+        with open(fd, "rb") as stream:  # noqa: PTH123  a descriptor
+            stream.seek(0)
+            texts.append(stream.read())
+    return texts
+
+
+def parse_bytes(trace: bytes, *, split: int = 0) -> list[bytes]:
+    """Return the texts of entries, environment and mounts of a trace, without asking for files."""
+    return texts_of(tables_of([trace])[0], split=split)

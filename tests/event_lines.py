@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Event -> lines, in Python and from the text of seed 004 alone: the oracle for the C formatter.
 
-Usage is from docs/format.md.
+Usage and Written are from docs/format.md.
 
 Nothing here reads events.toml or calls the C code, so an error in either shows as a difference.
 """
@@ -19,6 +19,7 @@ SYNTAX = {
     "SysCloneFailed": "",
     "Exit": "status=u32",
     "Usage": "user=s64 system=s64 maxrss=s64 rchar=s64 wchar=s64 voluntary=s64 forced=s64",
+    "Written": "fd=s32 cut=s64 size=OU",
     "Open": "fnamesize=FN forigsize=FO flags=u32 mode=u32 fd=s32",
     "Close": "fd=s32",
     "Pipe": "fd1=s32 fd2=s32 flags=u32",

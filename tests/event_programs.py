@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of tests/events: which there are, what their heads say, and how they are built."""
+"""The programs of tests/events and tests/data: what their heads say, and how they are built."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from _pytest.mark import ParameterSet
 from backends import need_tool
 
 SOURCES = Path(__file__).resolve().parent / "events"
+DATA = SOURCES.with_name("data")
 SHARED = ("expect", "old_calls")  # of all programs, none itself
 
 
 def head_value(source: Path, key: str) -> str:
-    """Return what the comment at the head of a program says behind `key:`."""
+    """Return what the comment at the head of a program says after `key:`."""
     match = re.search(rf"^ \* {key}: (.*)$", source.read_text(), re.MULTILINE)
     return match[1] if match else ""
 
@@ -61,3 +62,21 @@ def build_programs(out: Path, *compilers: str) -> None:
             "tests/events does not build; 32-bit static programs need `apt-get install "
             f"gcc-multilib` (or lib32gcc-*-dev and libc6-dev-i386):\n{done.stderr}"
         )
+
+
+def compiled(name: str, folder: Path, *flags: str) -> Path:
+    """Build a program of tests/data beside `folder`, for each set of flags another one."""
+    need_tool("gcc", "gcc")
+    program = folder.with_name(f"{name}{''.join(flags)}")
+    command: list[str | Path] = [
+        "gcc",
+        "-O1",
+        "-pthread",
+        *flags,
+        "-o",
+        program,
+        DATA / f"{name}.c",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"apt-get install libc6-dev-i386 libasan8?\n{done.stderr}"
+    return program

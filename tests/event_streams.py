@@ -22,7 +22,7 @@ CPUS = st.sampled_from([0, 0, 0, 1, 7, 2**32 - 1])
 IN_ORDER = st.sampled_from([1000, 1000, 1000, 0, 0, 10**9])
 OUT_OF_ORDER = st.sampled_from([1000, 1000, 0, -1500, -5000, 10**9, -(10**9)])
 
-#: paths that exist with every kind of mode, that need escapes, that are not UTF-8, that name pipes
+#: paths that exist with every kind of mode, with escapes, without UTF-8, names of pipes
 NAMES = [
     b"/etc/passwd", b"/", b"/dev/null", b"/usr/bin/passwd", b"/tmp", b"/bin", b"/var/local",
     b"/w/a.c", b"/w/b.h", b"/w/./b.h", b"relative", b"", b"/nul\0byte",

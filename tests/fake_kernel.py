@@ -22,18 +22,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod.sessions import session
-from etrace.capture.kmod.sessions.host import Host
-from etrace.capture.kmod.sessions.state import StateDirectory
+from etrace.capture.kmod import session
+from etrace.capture.kmod.session import Host, Session
+from etrace.capture.kmod.state import StateDirectory
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Control, Counter, Phase, Request, Started, Status
+from etrace.capture.kmod.system.module import Modules
 from etrace.capture.kmod.system.owner import Owner, myself
 from etrace.capture.kmod.system.tracefs import Tracefs
 from etrace.errors import CaptureError
 
 COLLECTOR = """\
 #!{python} -SE
-import json, os, signal, sys, time
+import json, os, signal, sys
 args = dict(zip(sys.argv[1:], [*sys.argv[2:], ""]))
 behaviour = lambda: json.load(open({behaviour!r}))
 signal.signal(signal.SIGTERM, lambda *_: None)
@@ -50,8 +51,10 @@ os.close(number("--ready-fd"))
 if os.devnull in args:
     sys.exit()
 signal.sigwait({{signal.SIGTERM}})
-if behaviour().get("hangs"):
-    time.sleep(float(behaviour()["hangs"]))
+if hangs := behaviour().get("hangs"):
+    for each in hangs["signals"]:
+        os.kill(hangs["pid"], each)
+    open(hangs["until"]).close()
 os.write(number("--output-fd"), behaviour().get("trace", "4194305,0,1,0!Exit|status=0\\n").encode())
 stats = counts | dict(events=10, lines=20, threads=0, duration_ns=10**9, ended="stopped")
 stats["records"] = behaviour().get("records", 10)
@@ -71,7 +74,7 @@ INSTANCE_FILES = {
 
 
 @dataclass
-class FakeModules:
+class FakeModules(Modules):
     """A module that can be loaded, or not."""
 
     loaded: bool = False
@@ -112,7 +115,7 @@ class FakeKernel:
     owner: socket.socket | None = None
 
     def settle(self) -> None:
-        """End the session when nobody has its socket any more."""
+        """End the session when nobody has its socket."""
         if self.phase is not Phase.RUNNING or self.owner is None:
             return
         poll = select.poll()
@@ -187,11 +190,21 @@ class Machine:
         """Say what the collector does."""
         (self.root / "behaviour.json").write_text(json.dumps(behaviour))
 
+    def hang(self, *signals: int) -> Path:
+        """Let the collector hang when it is to end, after it has sent us signals.
+
+        It goes on when the FIFO that is returned gets a writer.
+        """
+        until = self.root / "until"
+        os.mkfifo(until)
+        self.behave(hangs={"signals": signals, "pid": os.getpid(), "until": str(until)})
+        return until
+
     def set_file(self, name: str, value: str) -> None:
         (self.instance / name).write_text(value)
 
     def changes(self) -> list[str]:
-        """What is not as it was before the first session, in words."""
+        """What differs from before the first session, in words."""
         left = [str(p.name) for p in self.states.path.glob("*") if p.name != "lock"]
         found = [f"/run holds {name}" for name in left]
         found += ["the instance is there"] if self.instance.exists() else []
@@ -201,7 +214,7 @@ class Machine:
         return found + [f"process {pid} runs" for pid in self.collectors()]
 
     def end_collectors(self) -> None:
-        """Leave no process behind."""
+        """End all processes."""
         for pid in self.collectors():
             os.kill(pid, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
@@ -276,9 +289,13 @@ def plan(directory: Path, **more: object) -> session.Plan:
 
 
 def begin(machine: Machine, directory: Path, **more: object) -> list[str]:
+    return begun(machine, directory, **more)[1]
+
+
+def begun(machine: Machine, directory: Path, **more: object) -> tuple[Session, list[str]]:
+    """Begin a session; return it and the list of its messages, which grows."""
     said: list[str] = []
-    session.begin(machine.host, plan(directory, **more), said.append)
-    return said
+    return session.begin(machine.host, plan(directory, **more), said.append), said
 
 
 def kill(machine: Machine) -> None:

@@ -65,12 +65,12 @@ def cache_dir() -> Path:
 def fetch(package: str, into: Path | None = None) -> Path:
     """Unpack the upstream source of `package` and return the top of its tree.
 
-    Without `into` the tree lies in the cache and is shared: do not build there.
+    Without `into` the tree is in the cache and is shared: do not build there.
     """
     archive = tarball(package)
     if into is not None:
         return _unpack(archive, into)
-    with _locked(cache_dir() / "sources.lock"):
+    with locked(cache_dir() / "sources.lock"):
         target = cache_dir() / "trees" / package
         if target.is_dir():
             return _top(target)
@@ -82,7 +82,7 @@ def fetch(package: str, into: Path | None = None) -> Path:
 def tarball(package: str) -> Path:
     """Download the upstream tarball of `package` unless it is cached; return its path."""
     folder = cache_dir() / "sources" / package
-    with _locked(cache_dir() / "sources.lock"):
+    with locked(cache_dir() / "sources.lock"):
         if not folder.is_dir():
             _download(package, folder)
     for name in (ORIGINAL, NATIVE):
@@ -219,7 +219,8 @@ def _download(package: str, folder: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

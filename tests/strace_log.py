@@ -2,7 +2,7 @@
 """What strace saw, as the same short tuples that `from_trace` makes of event lines.
 
 strace writes one file per task (-ff), every string as hex (-xx), numbers raw (-X raw) and the path
-behind each descriptor (-y): strace(1). A tuple says what both tools know for sure: of renames,
+of each descriptor (-y): strace(1). A tuple says what both tools know for sure: of renames,
 links and symlinks the last names, for the oracle does not resolve directories.
 """
 
@@ -198,7 +198,7 @@ def _read(prefix: Path, cwd: bytes) -> _Task:
 
 
 def from_trace(trace: Trace, names: dict[int, str]) -> Tasks:
-    """Reduce a trace to what strace can tell."""
+    """Reduce a trace to what strace can show."""
     lines: dict[int, list[Line]] = {upid: [] for upid in names}
     for line in trace.lines:
         if line.upid in lines:
@@ -232,7 +232,7 @@ def _facts(task: list[Event], names: dict[int, str]) -> Iterator[Fact]:
 
 
 def _closed_by_exec(task: list[Event], index: int) -> bool:
-    """Whether a Close is of the run of Closes that share the stamp of the New_proc behind them."""
+    """Whether a Close is of the run of Closes that share the stamp of the New_proc that follows."""
     stamp = task[index].time_ns
     for event in task[index:]:
         if event.time_ns != stamp or event.tag not in {"Close", "New_proc"}:

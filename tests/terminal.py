@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+from trying import LIMIT_S
+
 CTRL_C = "\x03"
 CTRL_Z = "\x1a"
 CTRL_D = "\x04"
@@ -32,7 +34,7 @@ def _foreground(terminal: int) -> set[str]:
     return names
 
 
-def wait_for_program(terminal: int, name: str, seconds: float = 20) -> None:
+def wait_for_program(terminal: int, name: str, seconds: float = LIMIT_S) -> None:
     """Wait until a program of this name runs in the foreground of a terminal."""
     end = time.monotonic() + seconds
     while name not in (found := _foreground(terminal)):
@@ -73,14 +75,14 @@ class Terminal:
         os.close(self.fd)
 
     def type(self, text: str) -> None:
-        """Type `text`, as it is."""
+        """Type `text`, unchanged."""
         os.write(self.fd, text.encode())
 
     def line(self, text: str) -> None:
         """Type a line."""
         self.type(text + "\n")
 
-    def wait_for(self, pattern: str, seconds: float = 20) -> str:
+    def wait_for(self, pattern: str, seconds: float = LIMIT_S) -> str:
         """Wait until what appeared since the last match has `pattern`; return the match."""
         end = time.monotonic() + seconds
         while True:
@@ -107,7 +109,7 @@ class Terminal:
         self.seen += text
         self.log += text
 
-    def end(self, seconds: float = 20) -> int:
+    def end(self, seconds: float = LIMIT_S) -> int:
         """Wait for the program to end and return its status."""
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:

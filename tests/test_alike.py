@@ -32,7 +32,7 @@ def test_beyond_a_limit_slips_are_not_counted(limit: int, n: int) -> None:
     [
         ("dps", ["deps"]),
         ("dep", ["deps"]),
-        ("linked_module", ["linked_modules"]),
+        ("linked_module", ["linked-modules"]),
         ("comands", ["commands"]),
         ("DEPS", ["deps", "rdeps"]),
         ("foo", []),

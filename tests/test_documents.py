@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents agree with the tree: links lead to files, maps and lists are complete."""
+"""The documents agree with the tree: links lead to files, maps, lists and defences are complete."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DOCUMENTS = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
 FOREIGN = re.compile(r"\.\./shared|/work/|\bseeds? 00\d|\bthe ancestor\b|\bissue \d", re.IGNORECASE)
 #: where the demo was recorded
 RECORDED = "/work/main/build/demo"
-#: of a link in Markdown its target without the part behind `#`
+#: of a link in Markdown its target without the part after `#`
 LINK = re.compile(r"\]\(([^)#\s]*)(?:#[^)\s]*)?\)")
 
 
 def _links(page: str) -> list[str]:
-    """Return the targets in this tree of the links of a page; code is no link."""
+    """Return the targets in this tree of the links of a page; links in code do not count."""
     text = re.sub(r"```.*?```|`[^`]*`", "", page, flags=re.S)
     return [target for target in LINK.findall(text) if target and "://" not in target]
 
@@ -50,11 +50,15 @@ def test_the_picture_of_the_demo_shows_its_transcript() -> None:
     assert picture["PICTURE"].read_text() == picture["svg"](lines)
 
 
-def test_decisions_are_numbered_without_holes_and_listed() -> None:
+def test_every_decision_is_listed_with_the_page_that_has_it() -> None:
     folder = TOP / "docs" / "decisions"
-    pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
-    assert [int(name[:4]) for name in pages] == list(range(1, len(pages) + 1))
-    assert re.findall(r"\]\((\d.*?\.md)\)", (folder / "README.md").read_text()) == pages
+    written = [
+        (number, page.name)
+        for page in folder.glob("[0-9]*.md")
+        for number in re.findall(r"^##? (\d+)\. ", page.read_text(), re.MULTILINE)
+    ]
+    listed = re.findall(r"^- \[(\d+)\]\((.*?)\)", (folder / "README.md").read_text(), re.MULTILINE)
+    assert listed == sorted(written, key=lambda entry: int(entry[0]))
 
 
 def test_the_files_of_the_architecture_are_there() -> None:
@@ -72,7 +76,7 @@ def _tracked_folders() -> set[str]:
 
 
 def _covers(name: str, folder: str) -> bool:
-    """Tell whether a name of the map stands for a folder; `**` stands for all below it."""
+    """Return whether a name of the map stands for a folder; `**` stands for all below it."""
     return name == folder or (name.endswith("**") and folder.startswith(name[:-2]))
 
 
@@ -83,3 +87,38 @@ def test_the_map_names_every_folder_and_no_other() -> None:
     folders = sorted(_tracked_folders())
     assert [f for f in folders if not any(_covers(name, f) for name in names)] == []
     assert [name for name in names if not any(_covers(name, f) for f in folders)] == []
+
+
+# ---- docs/security.md names a test in every row
+
+SECURITY = (TOP / "docs/security.md").read_text()
+ROWS = [
+    line
+    for line in SECURITY.splitlines()
+    if line.startswith("| ") and not line.startswith("| who ")
+]
+#: what is between backquotes in the last cell: a file, a test of one, or both
+NAMED = re.compile(r"`([\w/]+\.py)?(?:::)?(?:\.\.)?(test_\w+|\w+)?(?:\.\.)?`")
+
+
+def _files(name: str) -> list[Path]:
+    return list(TOP.glob(name)) or list(TOP.glob(f"tests/**/{name}"))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_defence_names_tests_that_are_there(row: str) -> None:
+    last = row.rstrip("| ").rpartition(" | ")[2]
+    named = NAMED.findall(last)
+    assert named or "](" in last, "neither a test nor a documented limit"
+    sources = ""
+    for file, test in named:
+        if file:
+            found = _files(file)
+            assert found, f"{file} is not there"
+            sources = "".join(path.read_text() for path in found)
+        if test:
+            assert re.search(rf"def \w*{test}", sources), f"{test} is not in {file or 'the file'}"
+
+
+def test_the_page_has_rows() -> None:
+    assert len(ROWS) > 20

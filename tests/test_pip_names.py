@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of pip, pipx and uv in the tree name distributions that are what they say.
 
-PyPI's `etrace` is a stranger's program (docs/decisions/0060-distribution-name.md): a hint that
+PyPI's `etrace` is a stranger's program (docs/decisions/0036-packages-and-releases.md): a hint that
 names it would run that stranger's code.
 """
 
@@ -18,13 +18,13 @@ from pathlib import Path
 import pytest
 
 from etrace.capture import features
-from etrace.capture.kmod.loading import provision
+from etrace.capture.kmod import findings
 
 TOP = Path(__file__).resolve().parents[1]
 #: what a command may take from an index
 KNOWN = {"duckdb", "pyarrow", "perfetto", "starlette", "uvicorn", "virtme-ng", "pip"}
 COMMAND = re.compile(
-    r"(?:\bpip[\d.]*\s+(?:-\S+\s+)*(?:install|download|wheel)|\bpipx\s+(?:install|run|inject)"
+    r"(?:\bpip[\d.]*\s+(?:-\S+\s+)*(?:install|download|wheel)|\bpipx\s+(?:install|run|inject\s+\S+)"
     r"|\buv\s+(?:pip\s+install|tool\s+(?:install|run)|add)|\buvx)\b([^`;&|<>()]*)"
 )
 #: where a command ends in the text around it: its line, but for a path that was wrapped
@@ -74,6 +74,7 @@ def test_commands_of_the_tree_name_known_distributions() -> None:
         ('"pip install etrace", or', ["etrace"]),
         ("run: python3 -m pip -q install -U duckdb etrace", ["duckdb", "etrace"]),
         ("`pipx install etrace` or uv tool install etracer", ["etrace", "etracer"]),
+        ("pipx inject environment etrace", ["etrace"]),
         ("uvx etrace\nnext line", ["etrace"]),
         ("then `pip install\nbuild/packages/wheel/*.whl`", []),
         ('pip install -q "${groups[@]}" --group test . && make', []),
@@ -97,4 +98,4 @@ def test_hints_of_missing_libraries_name_known_distributions(
 def test_the_name_of_the_distribution_is_nobody_elses() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["name"] == "linux-build-tracer"
-    assert project["name"].replace("-", "_") == provision.ARCHIVE
+    assert project["name"].replace("-", "_") == findings.ARCHIVE

@@ -54,7 +54,7 @@ def test_deb822_entries_may_hold_comments_keys_and_several_suites(tmp_path: Path
     )
 
 
-def test_a_machine_without_archives_is_told_so(tmp_path: Path) -> None:
+def test_a_machine_without_archives_gets_a_hint(tmp_path: Path) -> None:
     with pytest.raises(sources.SourceError, match="no archive of 'bookworm'; add one to"):
         sources.entries(tmp_path, "bookworm")
 

@@ -2,7 +2,7 @@
 /*
  * calls KIND COUNT ROUNDS: nanoseconds of one turn of KIND, the least of ROUNDS times COUNT turns. In a
  * guest with -icount shift=0 a nanosecond is an instruction. The least of some short rounds is one
- * without a timer tick. Marks (marks.h) stand around each.
+ * without a timer tick. Marks (marks.h) surround each.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

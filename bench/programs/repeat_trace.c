@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes COPIES of the trace on standard input, as bench/scale.py does: copy k has every upid shifted
- * by k * 2^32 and every stamp by k times the length of the trace; its root is forked by that of the
+ * Writes COPIES of the trace on standard input as one build: copy k has every upid shifted by
+ * k * 2^32 and every stamp by k times the length of the trace; its root is forked by that of the
  * first copy. Fast enough to feed the parser through a pipe.
  *
  *     repeat_trace COPIES <lua.nfsdb | etrace_parser - out.json

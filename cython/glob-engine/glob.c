@@ -72,13 +72,13 @@ static int add_element(struct globs *globs, const struct glob_set *set)
 }
 
 /*
- * Compile a bracket, *at behind its '['. An odd one goes on in different places for different bytes;
+ * Compile a bracket, with *at after its '['. An odd one goes on in different places for different bytes;
  * one that accepts a single byte is a literal.
  */
 static int add_bracket(struct globs *globs, struct glob *glob, const uint8_t **at)
 {
 	struct glob_set set = { { 0 } };
-	const uint8_t *start = *at, *behind = NULL;
+	const uint8_t *start = *at, *after = NULL;
 	unsigned int n = 0, last = 0;
 
 	for (unsigned int c = 1; c < 256; c++) {
@@ -86,15 +86,15 @@ static int add_bracket(struct globs *globs, struct glob *glob, const uint8_t **a
 
 		if (!next)
 			continue;
-		if (behind && next != behind)
+		if (after && next != after)
 			glob->kind = GLOB_ODD;
-		behind = next;
+		after = next;
 		set.words[c / 64] |= (uint64_t)1 << c % 64;
 		last = c;
 		n++;
 	}
-	*at = behind;
-	if (behind == start && ++glob->n_open > GLOB_OPEN_MAX)
+	*at = after;
+	if (after == start && ++glob->n_open > GLOB_OPEN_MAX)
 		return -E2BIG;
 	if (n == 0)
 		glob->kind = GLOB_NEVER;
@@ -292,7 +292,7 @@ static const uint8_t *find_one_literal(const struct globs *globs,
 }
 
 #ifdef __SSE2__
-/* Places among the 16 at `text` where both literals stand. */
+/* Places among the 16 at `text` where both literals are. */
 static unsigned int both_literals(const struct glob_segment *segment, const uint8_t *text,
 				  __m128i rare, __m128i second)
 {
@@ -387,7 +387,7 @@ static enum walk walk(const uint8_t **pattern, const uint8_t **text, const uint8
 	return WALK_STARS;
 }
 
-/* From the star at *pattern to the next one, which fnmatch(3) never comes back from either. */
+/* From the star at *pattern to the next one, where fnmatch(3) does not backtrack either. */
 static enum walk walk_star(const uint8_t **pattern, const uint8_t **text, const uint8_t *end)
 {
 	for (; **pattern == '*' || **pattern == '?'; (*pattern)++)

@@ -3,8 +3,8 @@
  * Glob patterns with the meaning that fnmatch(pattern, string, 0) of glibc has in the C locale: on
  * bytes, `*` and `?` cross `/` and a leading period, `\` escapes, brackets as bracket.c says.
  *
- * Whatever stands between two stars takes a fixed number of bytes, so a pattern is a list of
- * segments: one that begins the text, those between stars, each wanted at the first place behind
+ * Whatever is between two stars takes a fixed number of bytes, so a pattern is a list of
+ * segments: one that begins the text, those between stars, each wanted at the first place after
  * the one before it, and one that ends the text. That needs no backtracking over stars.
  */
 #ifndef ETRACE_GLOB_H
@@ -14,12 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that must be readable behind a text. */
+/* Bytes that must be readable after a text. */
 #define ETRACE_GLOB_PAD 32
 #define GLOB_NO_LITERAL UINT32_MAX
 /*
  * What a pattern may cost: each `[` that nothing closes is read to the end of the pattern, and an odd
- * pattern (below) is read anew for each byte of a text.
+ * pattern (below) is read again for each byte of a text.
  */
 #define GLOB_OPEN_MAX 16
 #define GLOB_ODD_BYTES_MAX 256
@@ -44,7 +44,7 @@ enum glob_kind {
 };
 
 struct glob {
-	const uint8_t *text; /* the pattern, NUL behind it */
+	const uint8_t *text; /* the pattern, NUL after it */
 	uint32_t first; /* of its segments */
 	uint32_t n_segments;
 	size_t min_len; /* of a text that it matches */
@@ -57,14 +57,14 @@ struct globs {
 	uint32_t n_segments, n_elements, n_sets, sets_size;
 	struct glob *globs;
 	struct glob_segment *segments; /* equal plain ones are not shared */
-	uint8_t *bytes; /* of elements; of one that is no literal: 0 */
+	uint8_t *bytes; /* of elements; 0 for one that is not a literal */
 	uint32_t *sets; /* of elements: 0 for a literal, else 1 + its place in `pool` */
 	struct glob_set *pool;
 	uint8_t *texts;
 };
 
 /*
- * Where the pattern goes on behind the bracket that opened before `start`, when it accepts `c`; NULL
+ * Where the pattern goes on after the bracket that opened before `start`, when it accepts `c`; NULL
  * when it does not. `start` itself: the bracket never ends, so its `[` stands for itself.
  */
 const uint8_t *glob_bracket(const uint8_t *start, uint8_t c);
@@ -108,12 +108,32 @@ void globs_deinit(struct globs *globs);
 bool glob_segment_at(const struct globs *globs, const struct glob_segment *segment,
 		     const uint8_t *text);
 
-/* First place in [text, last] where a segment stands; NULL when there is none. */
+/* First place in [text, last] where a segment is; NULL when there is none. */
 const uint8_t *glob_find(const struct globs *globs, const struct glob_segment *segment,
 			 const uint8_t *text, const uint8_t *last);
 
-/* Whether a pattern matches a text, which has ETRACE_GLOB_PAD readable bytes behind it. */
+/* Whether a pattern matches a text, which has ETRACE_GLOB_PAD readable bytes after it. */
 bool glob_match(const struct globs *globs, const struct glob *glob, const uint8_t *text,
 		size_t len);
+
+/* ---- rows of argv, as the database image has them, against all patterns ---- */
+
+/* The text of row i is its strings arguments[argv[i]..argv[i + 1]), one space between. */
+struct rows {
+	const uint64_t *strings; /* n_strings + 1 offsets in `bytes` */
+	uint64_t n_strings;
+	const uint8_t *bytes;
+	uint64_t n_bytes;
+	const uint64_t *argv; /* n + 1 offsets in `arguments` */
+	uint64_t n;
+	const uint32_t *arguments;
+	uint64_t n_arguments;
+};
+
+/*
+ * Set the bits of each row in `bits`, ceil(n patterns / 8) bytes a row, all zero before. 0, -ENOMEM,
+ * -EINVAL for an offset out of order or range, -EOVERFLOW for a row of 4 GiB, -EINTR.
+ */
+int match_rows(const struct globs *globs, const struct rows *rows, uint8_t *bits);
 
 #endif /* ETRACE_GLOB_H */

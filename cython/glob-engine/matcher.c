@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The pass over a text. Grams are met in the order of their place. That is enough: a segment that
- * counts begins behind the end of the one before it, so its gram is met later, too.
+ * counts begins after the end of the one before it, so its gram is met later, too.
  */
 #include "matcher.h"
-#include "tables.h"
 
 struct pass {
 	struct matcher *matcher;
@@ -56,7 +55,7 @@ static uint32_t find_between(const struct pass *pass, uint32_t segment, uint32_t
 	return found ? (uint32_t)(found - pass->text) + len : NO_ONE;
 }
 
-/* Go on behind a segment that ends at `end`, as far as one that has to be waited for. */
+/* Go on after a segment that ends at `end`, as far as one that has to be waited for. */
 static void advance(const struct pass *pass, uint32_t pattern, uint32_t end)
 {
 	struct matcher *matcher = pass->matcher;
@@ -81,7 +80,7 @@ static void advance(const struct pass *pass, uint32_t pattern, uint32_t end)
 }
 
 /*
- * The first time that a gram of a pattern is met: look at what must stand before its segment and at
+ * The first time that a gram of a pattern is met: look at what must be before its segment and at
  * the end. False: there is nothing to wait for, the pattern matches the text or does not.
  */
 static bool rouse(const struct pass *pass, uint32_t pattern)
@@ -124,7 +123,7 @@ static void step(const struct pass *pass, uint32_t pattern, uint32_t needle, uin
 			start + matcher->globs->segments[progress->segment].len);
 }
 
-/* Tell all who wait for a needle that it may stand at `start`. */
+/* A needle may be at `start`: let those that wait for it go on. */
 static void try_needle(const struct pass *pass, uint32_t i, uint32_t at)
 {
 	struct matcher *matcher = pass->matcher;

@@ -3,8 +3,6 @@
  * Joins the arguments of a row in a small buffer that stays in the cache, matches it, goes on. A row
  * with the same arguments as an earlier one takes its bits: a fork shows the argv of its parent.
  */
-#include "rows.h"
-
 #include "matcher.h"
 
 #include <errno.h>

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capture backends behind one protocol: a command goes in, event lines come out."""
+"""Capture backends with one protocol: a command goes in, event lines come out."""

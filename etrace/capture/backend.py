@@ -34,14 +34,14 @@ class Outcome:
     `status` is the exit status of the command, or of the backend when that failed (125);
     `signal` is the signal that ended the command, 0 when none did; `stats` is the content of the
     stats file, empty when the backend could not write one; `remarks` are messages for the user that
-    the backend has not printed; `is_told`: it has printed the summary of the capture.
+    the backend has not printed; `is_reported`: it has printed the summary of the capture.
     """
 
     status: int
     signal: int
     stats: dict[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
-    is_told: bool = False
+    is_reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Backend(Protocol):
         """Description in one line."""
 
     def obstacle(self) -> Probe | None:
-        """Return a known obstacle without a trial, None if there is none."""
+        """Return a known obstacle without a trial, None without one."""
 
     def is_out_of_question(self) -> bool:
         """Whether it is normal that it does not work here; must be cheap: each start calls it."""

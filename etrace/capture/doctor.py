@@ -17,7 +17,7 @@ from etrace.capture import registry
 from etrace.capture.backend import Probe
 from etrace.capture.kmod import findings
 from etrace.capture.kmod.findings import Check
-from etrace.capture.kmod.sessions import host
+from etrace.capture.kmod.session import Host
 from etrace.capture.ptrace import status_field
 
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -76,7 +76,7 @@ def facts() -> Iterator[Fact]:
 def strangers() -> Iterator[Check]:
     """Yield distributions of Python that take the place of this etrace.
 
-    PyPI's `etrace` is another program (docs/decisions/0060-distribution-name.md).
+    PyPI's `etrace` is another program (docs/decisions/0036-packages-and-releases.md).
     """
     for found in distributions(name="etrace"):
         where = found.locate_file("")
@@ -91,7 +91,7 @@ def strangers() -> Iterator[Check]:
 
 def kernel_module() -> Iterator[Check]:
     """Yield the needs of the kernel module, and whether they are met here."""
-    return findings.examine(host.real(), findings.Kernel())
+    return findings.examine(Host(), findings.Kernel())
 
 
 def examine() -> list[Finding]:

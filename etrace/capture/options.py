@@ -19,14 +19,15 @@ class Options:
     files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
-    `usage`: print what processes used, if the backend can.
+    `usage`, `stderr`, `stdout`: print what processes used and wrote there, if the backend can.
     `on_start` is called with the pid of the program that captures, when it has begun.
     `substitute`: where ptrace is refused, the preload backend may take its place.
     """
 
     __slots__ = (
         "env", "folder", "libraries", "mounts", "on_start", "owner", "response_files",
-        "stats", "substitute", "summary", "thread_names", "trace", "usage", "wait_all",
+        "stats", "stderr", "stdout", "substitute", "summary", "thread_names", "trace", "usage",
+        "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +46,8 @@ class Options:
         substitute: bool = False,
         folder: int | None = None,
         usage: bool = True,
+        stderr: bool = True,
+        stdout: bool = False,
         on_start: Callable[[int], None] | None = None,
     ) -> None:
         self.trace = trace
@@ -60,4 +63,6 @@ class Options:
         self.substitute = substitute
         self.folder = folder
         self.usage = usage
+        self.stderr = stderr
+        self.stdout = stdout
         self.on_start = on_start

@@ -37,14 +37,14 @@ def temporary_directory(prefix: str) -> Iterator[tuple[str, Callable[[int], None
             _watch(reader, writer, directory)
         os.close(reader)
         try:
-            yield directory, lambda tracer: _tell(writer, b"%d\n" % tracer)
+            yield directory, lambda tracer: _say(writer, b"%d\n" % tracer)
         finally:
-            _tell(writer, DONE)
+            _say(writer, DONE)
             os.close(writer)
             os.waitpid(pid, 0)
 
 
-def _tell(writer: int, text: bytes) -> None:
+def _say(writer: int, text: bytes) -> None:
     with contextlib.suppress(BrokenPipeError):  # somebody killed the child
         os.write(writer, text)
 

@@ -18,7 +18,7 @@ HEADER = struct.Struct("=IHHII")
 REQUEST = struct.Struct("=BBxxI")
 ADDRESSES = struct.Struct(">HH16s16s")
 REST = struct.Struct("=III")
-#: of inet_diag_msg, behind state and addresses: expiry, both queues, user, inode
+#: of inet_diag_msg, after state and addresses: expiry, both queues, user, inode
 FOUND = struct.Struct("=4x48xIIIII")
 ANY = 0xFFFFFFFF
 Address = tuple[str, int]

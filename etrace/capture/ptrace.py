@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rootless backend: drives the C program etrace-ptrace (docs/capture-ptrace.md)."""
+"""The rootless backends: they drive the C programs etrace-ptrace and etrace-preload.
+
+docs/capture-ptrace.md and docs/capture-preload.md describe them.
+"""
 
 from __future__ import annotations
 
 import os
 
 import etrace
-from etrace.capture.session import RESPONSES_SUFFIX, side_files
+from etrace.capture.files import RESPONSES_SUFFIX, side_files
 from etrace.errors import CaptureError
 
 TYPE_CHECKING = False
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 #: exit status of the tracer when it, not the traced command, failed
 TRACER_FAILED = 125
 PROGRAM = "etrace-ptrace"
+PRELOAD_PROGRAM = "etrace-preload"
 MAX_STATS_BYTES = 1 << 20
 #: signals that Python ignores, although commands expect their default action: SIGPIPE, SIGXFSZ
 PYTHON_IGNORES = (13, 25)
@@ -58,12 +62,14 @@ def process_name(pid: str) -> str:
 
 
 def arguments(options: Options, status_fd: int | None) -> list[str]:
-    """Options of etrace-ptrace for these capture options."""
+    """Options of the program for these capture options."""
     flags = {
         "--env": options.env,
         "--mounts": options.mounts,
         "--thread-names": options.thread_names,
         "--no-usage": not options.usage,
+        "--stdout": options.stdout,
+        "--no-stderr": not options.stderr,
         "--wait-all": options.wait_all,
         "--summary": options.summary,
         "--substitute": options.substitute,
@@ -148,10 +154,25 @@ def _execute(argv: list[str]) -> NoReturn:
         raise _cannot_execute(argv[0], error) from error
 
 
-def _refusal(reason: str, hint: str) -> Probe:
+def refusal(reason: str, hint: str) -> Probe:
+    """Return the probe of a backend that does not work here."""
     from etrace.capture.backend import Probe
 
     return Probe(False, reason, hint)
+
+
+def traced_already() -> Probe | None:
+    """Return the obstacle that this process has a tracer; None when it has none."""
+    try:
+        tracer = status_field("TracerPid")
+    except OSError:  # no /proc: the program says so
+        return None
+    if tracer in ("0", ""):
+        return None
+    return refusal(
+        f"this process is already traced by process {tracer} ({process_name(tracer)})",
+        "a process has one tracer only: run etrace around the outermost command only",
+    )
 
 
 class PtraceBackend:
@@ -165,17 +186,9 @@ class PtraceBackend:
         """See Backend.obstacle: this process has a tracer already, or the program is missing."""
         try:
             program()
-            tracer = status_field("TracerPid")
         except CaptureError as error:
-            return _refusal(error.message, error.hint)
-        except OSError:  # no /proc: the tracer says so
-            return None
-        if tracer in ("0", ""):
-            return None
-        return _refusal(
-            f"this process is already traced by process {tracer} ({process_name(tracer)})",
-            "a process has one tracer only: run etrace around the outermost command only",
-        )
+            return refusal(error.message, error.hint)
+        return traced_already()
 
     def is_out_of_question(self) -> bool:
         """See Backend.is_out_of_question: never."""
@@ -253,4 +266,20 @@ class PtraceBackend:
         code = process.returncode
         status, signal = (code, 0) if code >= 0 else (128 - code, -code)
         stats = read_stats(options.stats)
-        return Outcome(status, signal, stats, is_told=options.summary)
+        return Outcome(status, signal, stats, is_reported=options.summary)
+
+
+class PreloadBackend(PtraceBackend):
+    """A library in every program (LD_PRELOAD), for where ptrace is refused."""
+
+    name = "preload"
+    description = "a library in every program; misses static programs"
+    program = PRELOAD_PROGRAM
+
+    def obstacle(self) -> Probe | None:
+        """See Backend.obstacle: the program is missing."""
+        try:
+            program(PRELOAD_PROGRAM)
+        except CaptureError as error:
+            return refusal(error.message, error.hint)
+        return None

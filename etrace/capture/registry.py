@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from etrace.capture.kmod.backend import KmodBackend
-from etrace.capture.preload import PreloadBackend
-from etrace.capture.ptrace import PtraceBackend
+from etrace.capture.ptrace import PreloadBackend, PtraceBackend
 from etrace.capture.strace import StraceBackend
 from etrace.errors import CaptureError
 
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 AUTO = "auto"
 #: those that miss nothing, in the order in which `auto` tries them
 COMPLETE: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
+#: the one that records what programs write (docs/decisions/0072-what-commands-write.md)
+KEEPS_WRITTEN = PtraceBackend.name
 #: takes the place of the last one where that cannot work; it misses some events
 SUBSTITUTE: Backend = PreloadBackend()
 #: etrace-ptrace says the same when ptrace is refused to it
@@ -30,10 +31,10 @@ def names() -> list[str]:
     return [AUTO, *(b.name for b in BACKENDS)]
 
 
-def choose(name: str, tell: Callable[[str], None]) -> Backend:
+def choose(name: str, say: Callable[[str], None]) -> Backend:
     """Return the backend of that name; for `auto` the first that works.
 
-    `tell` gets the reason why a backend is not used, unless that is normal.
+    `say` gets the reason why a backend is not used, unless that is normal.
 
     The last one is not tried first: its own message is better. If all are certain to fail,
     CaptureError gives every reason before anything is written.
@@ -47,11 +48,11 @@ def choose(name: str, tell: Callable[[str], None]) -> Backend:
         if probe.works:
             return backend
         if not probe.expected:
-            tell(f"{backend.name} is not used: {probe.reason}")
-    return _last(tell)
+            say(f"{backend.name} is not used: {probe.reason}")
+    return _last(say)
 
 
-def _last(tell: Callable[[str], None]) -> Backend:
+def _last(say: Callable[[str], None]) -> Backend:
     """Return the last complete backend, or its substitute when that alone is willing."""
     last = COMPLETE[-1]
     obstacle = last.obstacle()
@@ -59,8 +60,8 @@ def _last(tell: Callable[[str], None]) -> Backend:
         return last
     if SUBSTITUTE.obstacle() is not None:
         raise CaptureError(obstacle.reason, obstacle.hint)
-    tell(f"{last.name} is not used: {obstacle.reason}")
-    tell(f"{SUBSTITUTE.name} is used instead: {MISSES}")
+    say(f"{last.name} is not used: {obstacle.reason}")
+    say(f"{SUBSTITUTE.name} is used instead: {MISSES}")
     return SUBSTITUTE
 
 

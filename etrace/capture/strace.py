@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend that runs strace and converts its log while the build runs (docs/capture-strace.md).
 
-strace writes into a named pipe, so nothing but the trace comes to the disk, and no process of the
+strace writes into a named pipe, so only the trace comes to the disk, and no process of the
 build gets a descriptor of etrace.
 """
 
 from __future__ import annotations
 
-from etrace.capture.ptrace import process_name, status_field
+from etrace.capture.ptrace import refusal, traced_already
 from etrace.errors import CaptureError
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PROGRAM = "strace"
 #: --seccomp-bpf came with it
 MIN_VERSION = (5, 3)
-#: it tells which process a number in a PID namespace is
+#: it says which process a number in a PID namespace is
 PIDS_VERSION = (5, 9)
 #: longest argument that execve(2) takes (MAX_ARG_STRLEN)
 STRING_BYTES = 131072
@@ -46,7 +46,7 @@ def version_of(text: str) -> tuple[int, ...]:
 
 
 def version(path: str) -> tuple[int, ...]:
-    """Return the version of strace, empty when it does not tell."""
+    """Return the version of strace, empty when it does not say."""
     import subprocess
 
     try:
@@ -70,12 +70,6 @@ def arguments(options: Options, log: str, found: tuple[int, ...]) -> list[str]:
     return [*words, "-e", f"trace={calls}", "-e", "signal=!SIGCHLD", "-o", log]
 
 
-def _refusal(reason: str, hint: str) -> Probe:
-    from etrace.capture.backend import Probe
-
-    return Probe(False, reason, hint)
-
-
 class StraceBackend:
     """strace --seccomp-bpf: where only strace may trace. `auto` never takes it."""
 
@@ -87,24 +81,16 @@ class StraceBackend:
         try:
             path = locate()
             found = version(path)
-            tracer = status_field("TracerPid")
         except CaptureError as error:
-            return _refusal(error.message, error.hint)
-        except OSError:  # no /proc: strace says so
-            return None
+            return refusal(error.message, error.hint)
         if found < MIN_VERSION:
             shown = ".".join(map(str, found)) or "unknown"
             wanted = ".".join(map(str, MIN_VERSION))
-            return _refusal(
+            return refusal(
                 f"{path}: version {shown}, and --seccomp-bpf came with {wanted}",
                 "install a newer strace, or leave --backend out",
             )
-        if tracer in ("0", ""):
-            return None
-        return _refusal(
-            f"this process is already traced by process {tracer} ({process_name(tracer)})",
-            "a process has one tracer only: run etrace around the outermost command only",
-        )
+        return traced_already()
 
     def is_out_of_question(self) -> bool:
         """See Backend.is_out_of_question: ptrace works wherever strace does, and sees more."""
@@ -147,4 +133,8 @@ class StraceBackend:
         """Trace `command`; see Backend.run."""
         from etrace.capture.strace_run import run
 
-        return run(command, options, on_progress)
+        def strace(log: str) -> list[str]:
+            path = locate()
+            return [path, *arguments(options, log, version(path)), "--", *command]
+
+        return run(command, strace, options, on_progress)

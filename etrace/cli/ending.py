@@ -29,7 +29,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
-def tell(text: str) -> None:
+def say(text: str) -> None:
     """Print on standard error; nothing when the user closed it (`2>&-`)."""
     if sys.stderr is not None:
         sys.stderr.write(printable(text))
@@ -37,9 +37,9 @@ def tell(text: str) -> None:
 
 def fail(program: str, error: EtraceError) -> int:
     """Print an error and its hint; returns the exit status."""
-    tell(f"{program}: error: {error.message}\n")
+    say(f"{program}: error: {error.message}\n")
     if error.hint:
-        tell(f"  hint: {error.hint}\n")
+        say(f"  hint: {error.hint}\n")
     return error.status
 
 
@@ -93,7 +93,7 @@ def guarded(program: str, body: Callable[[], int]) -> int:
     except MemoryError:
         return fail(program, EtraceError("not enough memory", "use a machine with more memory"))
     except KeyboardInterrupt:
-        tell(f"{program}: interrupted\n")
+        say(f"{program}: interrupted\n")
         return SIGNALLED + SIGINT
     except BrokenPipeError:  # `| head`: nobody wants the rest
         return SIGNALLED + SIGPIPE

@@ -7,9 +7,8 @@ import argparse
 from pathlib import Path
 
 from etrace.capture.remote.service import GROUP, SOCKET
-from etrace.cli.ending import tell
-from etrace.cli.options.common import Parser, positive
-from etrace.cli.version import add_version
+from etrace.cli.ending import say
+from etrace.cli.options.common import Parser, add_version, positive
 from etrace.errors import UsageError
 
 PROGRAM = "etraced"
@@ -54,17 +53,16 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the command; return its exit status."""
     args = make_parser().parse_args(argv)
-    from etrace.capture.kmod.sessions.host import real
+    from etrace.capture.kmod.session import Host
     from etrace.capture.kmod.system.owner import need_root
-    from etrace.service import listening
-    from etrace.service.daemon import Daemon
+    from etrace.service.daemon import Daemon, inherited_socket, make_socket
 
     need_root()
-    listener = listening.inherited()
+    listener = inherited_socket()
     if listener is None and args.listen is not None:
-        listener = listening.made(args.listen, args.group)
+        listener = make_socket(args.listen, args.group)
     if listener is None:
         raise UsageError("there is no socket to serve", "start etraced.socket, or give --listen")
     with listener:
-        Daemon(listener, real(), lambda text: tell(f"{PROGRAM}: {text}\n"), args.idle).run()
+        Daemon(listener, Host(), lambda text: say(f"{PROGRAM}: {text}\n"), args.idle).run()
     return 0

@@ -17,13 +17,14 @@ from etrace.cli.ending import guarded  # noqa: E402
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from types import ModuleType
+    from typing import Any
 
 
 class Command:
-    """One `etrace NAME`; its module has `declare(parser)` and `run(args) -> int`.
+    """One `etrace NAME`; its module has `declare_NAME(parser)` and `run_NAME(args) -> int`.
 
-    A module may have `read(words)`, which returns the same as argparse, or None to use argparse.
+    They need no _NAME when the module has one command. A module may have `read(words)`, which
+    returns the same as argparse, or None to use argparse.
     """
 
     __slots__ = ("module", "name", "summary")
@@ -33,38 +34,54 @@ class Command:
         self.module = module
         self.summary = summary
 
+    def declare(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+        self.load("declare")(parser)
+
+    def run(self, args: Any) -> int:
+        """Run the command; return its exit status."""
+        return int(self.load("run")(args))
+
+    def load(self, what: str) -> Any:
+        """Import the module; return its function `what`, or None."""
+        __import__(self.module)  # importlib would cost half a millisecond
+        module, own = sys.modules[self.module], self.name.replace("-", "_")
+        return getattr(module, f"{what}_{own}", None) or getattr(module, what, None)
+
 
 COMMANDS = (
     Command("run", "etrace.cli.etrace.run", "trace a command and everything it starts"),
-    Command("start", "etrace.cli.etrace.start", "start tracing with the kernel module (root)"),
-    Command("status", "etrace.cli.etrace.status", "show the session and what it lost"),
-    Command("stop", "etrace.cli.etrace.stop", "end the session and write its trace (root)"),
+    Command("start", "etrace.cli.etrace.session", "start tracing with the kernel module (root)"),
+    Command("status", "etrace.cli.etrace.session", "show the session and what it lost"),
+    Command("stop", "etrace.cli.etrace.session", "end the session and write its trace (root)"),
     Command("import", "etrace.cli.etrace.import_", "make a trace from another tool's log"),
     Command("top", "etrace.cli.top", "watch a build that is being traced"),
-    Command("summary", "etrace.cli.etrace.summary", "show a build on one page"),
-    Command("report", "etrace.cli.etrace.report", "write a page that shows a build"),
+    Command("summary", "etrace.cli.etrace.views", "show a build on one page"),
+    Command("report", "etrace.cli.etrace.views", "write a page that shows a build"),
     Command(
         "critical-path",
         "etrace.cli.etrace.critical_path",
         "show what the end of a build waited for, and what could shorten it",
     ),
-    Command("timeline", "etrace.cli.etrace.timeline", "write a build for trace viewers"),
+    Command(
+        "advise", "etrace.cli.etrace.advise", "find what would make a build faster or more robust"
+    ),
+    Command("timeline", "etrace.cli.etrace.views", "write a build for trace viewers"),
+    Command("compare", "etrace.cli.etrace.compare", "show what differs between two builds"),
     Command("serve", "etrace.cli.serve", "serve the queries of cas as JSON, and a page for them"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",
-        "etrace.cli.etrace.doctor",
+        "etrace.cli.etrace.setup",
         "check which backends work here, and what to do if none does",
     ),
-    Command("completion", "etrace.cli.etrace.completion", "print a shell completion script"),
+    Command("completion", "etrace.cli.etrace.setup", "print a shell completion script"),
 )
 SUMMARY = "see everything a Linux build did"
 EPILOG = """\
-a first trace:
-  etrace run -- make -j8
-  cas parse
+a first trace, and what it shows:
+  etrace run --report -- make -j8
   etrace summary
-  etrace report
 """
 
 
@@ -72,7 +89,7 @@ def top_parser() -> argparse.ArgumentParser:
     """Declare `etrace` without a command: its help lists them."""
     import argparse
 
-    from etrace.cli.version import add_version
+    from etrace.cli.options.common import add_version
 
     width = max(len(c.name) for c in COMMANDS)
     listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
@@ -84,7 +101,7 @@ def top_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_version(
-        parser, "collector_zstd", "gcc_plugin", "preload_narrow", "zstd_command", "analytics",
+        parser, "zstd", "gcc plugin", "preload of 32 bits", "zstd command", "analytics",
         "perfetto", "web",
     )  # fmt: skip
     parser.add_argument("command", metavar="COMMAND", help=argparse.SUPPRESS)
@@ -96,26 +113,38 @@ def _find(name: str) -> Command | None:
 
 
 def _refuse(argv: list[str]) -> int:  # noqa: RET503  error() exits
-    """Answer a command line whose first word is no command: help, the version, or an error."""
+    """Answer a command line whose first word is not a command: help, the version, or an error."""
     top = top_parser()
     if not argv:
         top.print_help()
         return 2
     name = top.parse_args(argv[:1]).command
-    from etrace.alike import suggestion
-
-    top.error(f"no command {name!r}; {suggestion(name, [c.name for c in COMMANDS])}")
+    top.error(f"no command {name!r}; {_meant(argv)}")
 
 
-def _arguments(command: Command, module: ModuleType, words: list[str]) -> argparse.Namespace:
-    read = getattr(module, "read", None)
+def _meant(argv: list[str]) -> str:
+    """Return what the user may have meant: a command of etrace, or to trace a program."""
+    import shlex
+    import shutil
+
+    from etrace.alike import nearest, suggestion
+
+    names = [command.name for command in COMMANDS]
+    if shutil.which(argv[0]) is None:
+        return suggestion(argv[0], names)
+    near = [*nearest(argv[0], names), f"etrace run -- {shlex.join(argv)}"]
+    return f"did you mean: {' or '.join(near)}"
+
+
+def _arguments(command: Command, words: list[str]) -> Any:
+    read = command.load("read")
     if read is not None and (args := read(words)) is not None:
-        return args  # type: ignore[no-any-return]
+        return args
     from etrace.cli.options.common import Parser
 
     description = f"{command.summary[0].upper()}{command.summary[1:]}."
     parser = Parser(prog=f"etrace {command.name}", description=description)
-    module.declare(parser)
+    command.declare(parser)
     return parser.parse_args(words)
 
 
@@ -127,9 +156,7 @@ def etrace(argv: list[str] | None = None) -> int:
         command = _find(words[0]) if words else None
         if command is None:
             return _refuse(words)
-        __import__(command.module)  # importlib would cost half a millisecond
-        module = sys.modules[command.module]
-        return int(module.run(_arguments(command, module, words[1:])))
+        return command.run(_arguments(command, words[1:]))
 
     return guarded("etrace", run)
 
@@ -147,7 +174,7 @@ def etrace_parser(argv: list[str] | None = None) -> int:
 
 
 def cas(argv: list[str] | None = None) -> int:
-    """`cas MODULE ...`."""
+    """`cas QUERY ...`."""
     words = sys.argv[1:] if argv is None else argv
 
     def run() -> int:

@@ -8,9 +8,16 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import guarded, stop_on_sigterm, tell
-from etrace.cli.options.common import Parser, add_unpacking, positive
-from etrace.cli.version import add_version
+from etrace.cli.ending import guarded, say, stop_on_sigterm
+from etrace.cli.options.common import (
+    Parser,
+    add_examples,
+    add_jobs,
+    add_quiet,
+    add_unpacking,
+    add_version,
+    positive,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +33,8 @@ MEGA = 1e6
 EPILOG = """\
 The output appears whole or not at all. docs/nfsdb-json.md describes its keys.
 
-exit status: 0 every line was used; 2 parts of the trace were left out, as standard error reports
-(or wrong usage); 1 nothing was usable, the input cannot be read or the output cannot be written.
+exit status: 0 every line was used; 2 parts of the trace were left out, as standard error reports,
+nothing was usable, the input cannot be read, the output cannot be written, or wrong usage.
 """
 
 
@@ -39,20 +46,18 @@ def make_parser() -> argparse.ArgumentParser:
         "(X.json), X.env.json and X.mounts.json.",
         epilog=EPILOG,
     )
-    parser.add_argument("-j", "--jobs", type=positive, default=0, metavar="N",
-                        help="threads (default: one for each CPU)")  # fmt: skip
+    add_jobs(parser)
     parser.add_argument("--stats", action="store_true", help="print counts")
     parser.add_argument("--split", type=positive, default=0, metavar="BYTES",
                         help="split entries whose paths have more than BYTES bytes")  # fmt: skip
     add_unpacking(parser)
-    add_version(parser, "zstd_command")
-    parser.add_argument(
-        "--quiet", action="store_true", help="print no progress and no list of problems"
-    )
+    add_version(parser, "zstd command")
+    add_quiet(parser)
     parser.add_argument("inputs", nargs="+", metavar="INPUT",
                         help="trace (.nfsdb, .nfsdb.zst), directory of the parts of each CPU, or - "
                              "for standard input; several are merged by time")  # fmt: skip
     parser.add_argument("output", metavar="OUTPUT", help="database to write (.nfsdb.json)")
+    add_examples(parser, "etrace_parser .nfsdb .nfsdb.json", "etrace_parser --stats .nfsdb x.json")
     return parser
 
 
@@ -95,7 +100,7 @@ def print_stats(report: ParseReport) -> None:
 def print_problems(report: ParseReport) -> None:
     """Print one line for each kind of problem."""
     for problem in report.problems:
-        tell(f"{PROGRAM}: {problem}\n")
+        say(f"{PROGRAM}: {problem}\n")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from etrace.cli.ending import fail, stop_on_sigterm, tell
+from etrace.cli.ending import fail, say, stop_on_sigterm
 from etrace.cli.options import build_spec as spec_options
-from etrace.cli.options.common import Parser
-from etrace.cli.version import add_version
+from etrace.cli.options.common import Parser, add_version
 from etrace.errors import CaptureError, EtraceError
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="directories of the preload library, between colons; ptrace needs none")  # fmt: skip
     add("-s", dest="socket", metavar="SOCKET",
         help="accepted and not used: no backend needs a socket")  # fmt: skip
-    spec_options.add_form(parser)
+    spec_options.add_form(parser, "-d", "-c")
     add("-p", dest="prints_known", action="store_true", help="print the known programs, and exit")
     add("-h", "-?", action=UsageAction, nargs=0, help="print this on standard error, and exit")
     add("--help", action="help", help="print this, and exit")
@@ -128,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
         )  # fmt: skip
         outcome = backend.run(args.command, options, None)
         for remark in outcome.remarks:
-            tell(f"{PROGRAM}: {remark}\n")
+            say(f"{PROGRAM}: {remark}\n")
         failed = _exported(args, trace, outcome)
     return failed if failed and not outcome.status else end_like(outcome)
 
@@ -164,11 +163,11 @@ def _export(args: argparse.Namespace, trace: Path, outcome: Outcome) -> None:
             return
         raise
     for problem in parsed.problems:
-        tell(f"{PROGRAM}: {problem}\n")
+        say(f"{PROGRAM}: {problem}\n")
     image = open_database(trace.parent)
     with writing(args.output, image.path) as stream:
         written = write(stream, BuildSpec(image, spec_options.known(args)), is_debug=args.debug)
-    spec_options.tell_empty(PROGRAM, written)
+    spec_options.report_empty(PROGRAM, written)
 
 
 def _check_output(output: Path) -> None:
@@ -184,31 +183,31 @@ def _backend(args: argparse.Namespace) -> Backend:
     from etrace.capture import registry
 
     if args.backend is not None:
-        return registry.choose(args.backend, _tell_line)
+        return registry.choose(args.backend, _report_line)
     backend = next(each for each in registry.BACKENDS if each.name == PREFERRED)
     probe = backend.probe()
     if probe.works:
         return backend
-    _tell_line(f"{PREFERRED} does not work here: {probe.reason}")
-    _tell_line(f"capturing with {SUBSTITUTE}, which misses static programs")
-    return registry.choose(SUBSTITUTE, _tell_line)
+    _report_line(f"{PREFERRED} does not work here: {probe.reason}")
+    _report_line(f"capturing with {SUBSTITUTE}, which misses static programs")
+    return registry.choose(SUBSTITUTE, _report_line)
 
 
 def _libraries(args: argparse.Namespace, backend: Backend) -> str | None:
-    """Return the directory of `-l` with the preload library, and tell what is not used."""
+    """Return the directory of `-l` with the preload library, and say what is not used."""
     if args.socket is not None:
-        _tell_line("-s is not used: etrace needs no socket")
+        _report_line("-s is not used: etrace needs no socket")
     if args.libraries is None:
         return None
     if backend.name != SUBSTITUTE:
-        _tell_line(f"-l is not used: {backend.name} needs no library")
+        _report_line(f"-l is not used: {backend.name} needs no library")
         return None
     folders = (Path(each) for each in args.libraries.split(":"))
     found = next((each for each in folders if any(each.glob(LIBRARY))), None)
     if found is None:
-        _tell_line(f"-l is not used: there is no {LIBRARY}; taking the installed one")
+        _report_line(f"-l is not used: there is no {LIBRARY}; taking the installed one")
     return None if found is None else str(found.absolute())
 
 
-def _tell_line(text: str) -> None:
-    tell(f"{PROGRAM}: {text}\n")
+def _report_line(text: str) -> None:
+    say(f"{PROGRAM}: {text}\n")

@@ -2,8 +2,8 @@
 """argv of `ar` -> whether it writes an archive, and which arguments may name it.
 
 ar(1): `ar [-]{dmpqrstx}[mod...] [relpos] [count] archive [member...]`, where the first argument is
-letters with or without a dash, options may stand anywhere, and `-M` reads a script from standard
-input. llvm-ar also takes letters without a dash behind long options. Which operand is the archive
+letters with or without a dash, options may be anywhere, and `-M` reads a script from standard
+input. llvm-ar also takes letters without a dash after long options. Which operand is the archive
 is left to who knows what was written: relpos and count were not.
 """
 
@@ -29,7 +29,7 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ArCommand:
-    """`operands`: the archive and what stands before and after it, in order."""
+    """`operands`: the archive and what is before and after it, in order."""
 
     action: Action
     operands: tuple[bytes, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiler's argv -> what it was told to compile, how and where to (nothing is run or read).
+"""A compiler's argv -> what it compiles, how and where to (nothing is run or read).
 
 Facts: `etrace/compilers/*.toml`; what the options mean: GCC's manual, "Invoking GCC" and "The C
 Preprocessor", and the Clang command line reference.
@@ -23,7 +23,7 @@ SYSROOT_MARKS = (b"=", b"$SYSROOT")
 
 
 class Step(Enum):
-    """The last thing that the compiler was told to do."""
+    """The last step that the compiler takes."""
 
     OBJECT = "-c"
     ASSEMBLY = "-S"
@@ -182,7 +182,7 @@ class _Reader:
             directories.append(self.prefix + argument.value)
 
     def add_with_sysroot(self, argument: Argument) -> None:
-        """-iwithsysroot: an absolute path lies in the sysroot."""
+        """-iwithsysroot: an absolute path is in the sysroot."""
         mark = SYSROOT_MARKS[0] if argument.value.startswith(b"/") else b""
         self.it.system.append(mark + argument.value)
 
@@ -245,7 +245,7 @@ def _root_directories(it: Invocation) -> None:
 
 
 def _is_option(word: bytes) -> bool:
-    """Tell whether a word that no table knows is an option, `/nologo`, and no absolute path."""
+    """Return whether a word that no table knows is an option, `/nologo`, and no absolute path."""
     return word.startswith(b"/") and word.count(b"/") == 1
 
 
@@ -349,7 +349,7 @@ def _by_mode(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Tool | None:
 
 
 def without_launchers(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Sequence[bytes]:
-    """Return the command that launchers were told to run, its name first; empty without one."""
+    """Return the command that launchers run, its name first; empty without one."""
     while tool.kind == "launcher":
         launched = _launched(tools, argv)
         if launched is None:
@@ -359,9 +359,9 @@ def without_launchers(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Sequen
 
 
 def _launched(tools: Tools, argv: Sequence[bytes]) -> tuple[Tool, Sequence[bytes]] | None:
-    """Return what a launcher was told to launch: itself under another name, or its first command.
+    """Return what a launcher launches: itself under another name, or its first command.
 
-    Its own options and NAME=value may stand before the command.
+    Its own options and NAME=value may be before the command.
     """
     own = tools.find_name(argv[0]) if argv else None
     if own is not None and own.kind == "compiler":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A compiler's argv -> that for one of its sources, or for a header.
 
-`gcc -c a.c b.c` compiles each source by itself, with the same options: what other tools are told
-about a.c is `gcc -c a.c`. Compilers whose sources are one unit (javac, rustc) are left alone.
+`gcc -c a.c b.c` compiles each source by itself, with the same options: other tools get
+of a.c `gcc -c a.c`. Compilers whose sources are one unit (javac, rustc) are left alone.
 """
 
 from __future__ import annotations

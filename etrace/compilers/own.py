@@ -77,15 +77,17 @@ def tables() -> dict[str, dict[str, Any]]:
 def _checked(path: Path, name: str, table: Any) -> dict[str, Any]:
     """Return a table if its values have the right types, with what is never done with it."""
     if not isinstance(table, dict):
-        raise SpecError(f"{path}: {name} is no table", f"write [{name}]")
+        raise SpecError(f"{path}: {name} is not a table", f"write [{name}]")
     options = table.get("options", {})
     if not isinstance(options, dict):
-        raise SpecError(f"{path}: {name}.options is no table", f"write [{name}.options]")
+        raise SpecError(f"{path}: {name}.options is not a table", f"write [{name}.options]")
     lists = {key: table[key] for key in LISTS if key in table}
     for key, value in (lists | {f"options.{key}": value for key, value in options.items()}).items():
         if not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-            raise SpecError(f"{path}: {name}.{key} is no list of texts", f'write {key} = ["..."]')
+            raise SpecError(
+                f"{path}: {name}.{key} must be a list of strings", f'write {key} = ["..."]'
+            )
     for key in TEXTS:
         if not isinstance(table.get(key, ""), str):
-            raise SpecError(f"{path}: {name}.{key} is no text", f'write {key} = "..."')
+            raise SpecError(f"{path}: {name}.{key} must be a string", f'write {key} = "..."')
     return {**table, "probe": False}

@@ -9,7 +9,7 @@ from libetrace.core.regular_file import open_regular
 
 
 def is_regular(path: bytes) -> bool:
-    """Tell whether a regular file of a disk is there that can be read."""
+    """Return whether a regular file of a disk is there that can be read."""
     try:
         os.close(open_regular(path))
     except OSError:

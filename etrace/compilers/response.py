@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Response files: `@FILE` in an argv -> the arguments that lie in the file.
+"""Response files: `@FILE` in an argv -> the arguments that are in the file.
 
 Some tools name them by an option, too: `--via FILE` of Arm's, `-f FILE` of IAR's. Those are the
 options with the meaning `response` in etrace/compilers/*.toml.
@@ -25,13 +25,53 @@ from functools import lru_cache
 from etrace.compilers import tools
 from etrace.compilers.options import Form, split_form
 from etrace.compilers.regular_file import read_regular
-from etrace.compilers.windows_words import (
-    WINDOWS_WORD,
-    quotes_as_windows,
-    split_windows,
-    unquoted_windows,
+from etrace.spec.path_style import POSIX_STYLE, PathStyle, program_name
+
+#: a word: backslashes before a quote are half as many, then the quote groups or stands for itself
+WINDOWS_WORD = re.compile(
+    rb"""(?> [^\s"\\]++ | \\++(?!") | (?:\\\\)*+\\" | (?:\\\\)*+
+             "(?> [^"\\]++ | \\++(?!") | (?:\\\\)*+\\" | (?:\\\\)++(?=") | "" )*+ (?:"|\Z) )++""",
+    re.VERBOSE,
 )
-from etrace.spec.path_style import POSIX_STYLE, PathStyle
+_GNU = re.compile(rb"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|ar|ld|as)(?:-[\d.]+)?|tcc|collect2|cc1|cc1plus")
+_LLVM = re.compile(rb"(?:llvm-|clang).*")
+
+
+def quotes_as_windows(program: bytes) -> bool:
+    """Return whether a program of Windows cuts its response files as Windows does command lines."""
+    name = program_name(program).rpartition(b"\\")[2].lower()
+    return _LLVM.fullmatch(name) is not None or _GNU.fullmatch(name) is None
+
+
+def split_windows(text: bytes) -> list[bytes]:
+    """Split text into words."""
+    return [unquoted_windows(word) for word in WINDOWS_WORD.findall(text)]
+
+
+def unquoted_windows(word: bytes) -> bytes:
+    """Return what a word means."""
+    if b'"' not in word:
+        return word
+    out, at, is_quoted = bytearray(), 0, False
+    while at < len(word):
+        end = at
+        while word[end : end + 1] == b"\\":
+            end += 1
+        n, at = end - at, end
+        is_quote = word[at : at + 1] == b'"'
+        out += b"\\" * (n // 2 if is_quote else n)
+        if is_quote and n % 2:
+            out += b'"'
+        elif is_quote and is_quoted and word[at + 1 : at + 2] == b'"':
+            out += b'"'
+            at += 1
+        elif is_quote:
+            is_quoted = not is_quoted
+        else:
+            out += word[at : at + 1]
+        at += 1
+    return bytes(out)
+
 
 #: libiberty gives up there too
 MAX_FILES = 2000
@@ -110,13 +150,13 @@ class Naming:
         return bool(self.separate)
 
     def names(self, words: Sequence[bytes]) -> bool:
-        """Tell whether any of some words names a file."""
+        """Return whether any of some words names a file."""
         if any(word.startswith(b"@") for word in words):
             return True
         return self.has_options and any(self.takes_next(w) or self.file_in(w) for w in words)
 
     def takes_next(self, word: bytes) -> bool:
-        """Tell whether the next word names a file."""
+        """Return whether the next word names a file."""
         return self.has_options and _folded(word) in self.separate
 
     def file_in(self, word: bytes) -> bytes | None:
@@ -192,8 +232,8 @@ class ResponseFiles:
     def text(self, argv: Sequence[bytes], cwd: bytes, upid: int = 0) -> bytes | None:
         """Return what all response files of a command line hold, None when none can be read.
 
-        The contents stand in order, a newline between them; in place of words that name a file
-        stands its content. Splitting the text gives the words that `expand` puts in.
+        The contents are in order, a newline between them; in place of words that name a file
+        is its content. Splitting the text gives the words that `expand` puts in.
         """
         if not argv or not naming_of(argv[0]).names(argv[1:]):
             return None
@@ -263,7 +303,7 @@ class ResponseFiles:
         return self._n_expanded_left >= 0
 
     def _counts(self, text: bytes) -> bool:
-        """Tell whether a content is within the limit of all, which counts each one once."""
+        """Return whether a content is within the limit of all, which counts each one once."""
         if (identity := hash(text)) in self._counted:
             return True
         if len(text) > self._n_left:

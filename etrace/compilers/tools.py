@@ -15,7 +15,21 @@ A file holds one table a tool (docs/compilations.md):
 
 A user's own files add tools (own.py), and their names win over those of the package. Names and
 paths are not inherited. `[cross]` lists how the names of cross compilers begin. All other
-keys are `settings`, for who uses the tool.
+keys are `settings`, for who uses the tool:
+
+    role            "driver" counts as the compilation, "stage" does when no driver was seen,
+                    "frontend" does instead of its driver
+    probe           it can be asked for its include directories
+    links           it makes linked modules itself, without a linker
+    languages       extensions of sources by language; `dialects` the same for values of -x
+    promotes        C sources are C++; `takes_all`: every input is a source; `no_sources`:
+                    extensions of inputs that never are
+    separate_units  each source is compiled by itself
+    default_output  what it makes without -o; `object_suffix`: what it names objects, if not ".o"
+    objects         extensions of other objects that it writes; `intermediate`: globs of files that
+                    it writes and removes, `temporary` the same in TMPDIR
+    first_argument  tool by the first argument, "" for none; `modes` by the last such option
+    style           of archivers, see archivers.toml
 """
 
 from __future__ import annotations
@@ -131,7 +145,7 @@ class Tools:
         table, forms = self._inherited(name, ())
         if table.get("kind") not in KINDS:
             raise SpecError(
-                f"compilers: {name}: kind is none of {', '.join(KINDS)}",
+                f"compilers: {name}: kind is not one of {', '.join(KINDS)}",
                 'give it a kind, or let it extend another: extends = "gcc"',
             )
         known = {key: table.pop(key, "") for key in ("kind", "family", "language")}

@@ -17,10 +17,10 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, BinaryIO
 
-from libetrace.depend.threads import find_thread_owners
+from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
-from etrace.postprocess.compilations.response_files import response_files
+from etrace.postprocess.compilations.traced_files import response_files
 from etrace.postprocess.compilations.trusted import is_own
 from etrace.spec.database import NONE
 from etrace.spec.path_style import program_name, style_of
@@ -38,7 +38,7 @@ KNOWN_WINDOWS = (
     "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-g++", "i686-w64-mingw32-gcc",
     "i686-w64-mingw32-g++",
 )  # fmt: skip
-#: the system call behind every function that starts a program
+#: the system call after every function that starts a program
 FUNCTION = "execve"
 FUNCTION_WINDOWS = "CreateProcess"
 PID_MASK = (1 << 22) - 1
@@ -70,7 +70,7 @@ class KnownPrograms:
         return KnownPrograms([name.lower().removesuffix(".exe") for name in self._all], ())
 
     def has(self, name: str) -> bool:
-        """Tell whether a program of this name is known."""
+        """Return whether a program of this name is known."""
         if name not in self._memo:
             self._memo[name] = name in self._names or any(
                 fnmatchcase(name, glob) for glob in self._globs

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables `compilations*` -> compile_commands.json, for clangd, clang-tidy and editors.
+"""The tables `compilations*` and `linked` -> compile_commands.json, and links in a file like it.
 
 Format: "JSON Compilation Database Format Specification" of the Clang documentation. One entry for
 each compiled file and output, with the arguments of the last command that wrote it and no other
 source. A stage that a driver started has the driver's arguments. Launchers are left away:
 `ccache gcc -c a.c` is `gcc -c a.c`, whether ccache then ran gcc, with other arguments, or had the
 object. Response files are replaced by what they held.
+
+A header has the options of one of the compilations that read it: that of a source of the same name
+in the same directory, else of the same name anywhere, else the first. Headers of the system are
+left out. A link has `directory`, `arguments` (or `command`), `output` and `kind`; its command is
+that of the compiler that started the linker.
 """
 
 from __future__ import annotations
@@ -14,18 +19,21 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from posixpath import join
+from posixpath import join, splitext
 from typing import Any, BinaryIO
 
 from libetrace.image.file import Image
 
 from etrace.compilers import one_unit
 from etrace.compilers.invocation import STDIN, Step, read_invocation
+from etrace.compilers.options import values
 from etrace.errors import EtraceError
-from etrace.export.commands.path_style import Paths, PathStyle
-from etrace.export.commands.traced import Command, Commands
-from etrace.query.compiled import objects, sources
-from etrace.query.given.source_choice import SourceChoice
+from etrace.export.command_lines import Command, Commands, Paths, PathStyle
+from etrace.query.compilations import objects, readers, sources
+from etrace.query.rows.classes import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, product
+from etrace.query.rows.file_kinds import FileKind, FileKinds, is_of_system
+from etrace.query.select.selection import EVERYTHING
+from etrace.query.select.sources import SourceSelection
 
 NAME = "compile_commands.json"
 #: of outputs without -o
@@ -50,7 +58,7 @@ class Form:
 def entries(
     image: Image,
     rows: Iterable[int] | None = None,
-    choice: SourceChoice | None = None,
+    choice: SourceSelection | None = None,
     form: Form | None = None,
 ) -> list[Entry]:
     """Return the entries of compilations, all or by row, in their order.
@@ -61,11 +69,11 @@ def entries(
     table = image.tables.get("compilations")
     if table is None:
         raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
-    chosen = list(range(table.n_rows) if rows is None else rows)
-    writer = _Writer(image, choice or SourceChoice(), form or Form())
-    found = [entry for row in chosen for entry in writer.of_compilation(row)]
+    selected = list(range(table.n_rows) if rows is None else rows)
+    writer = _Writer(image, choice or SourceSelection(), form or Form())
+    found = [entry for row in selected for entry in writer.of_compilation(row)]
     if writer.form.with_headers:
-        found += writer.of_headers(chosen)
+        found += writer.of_headers(selected)
     return _unique(found)
 
 
@@ -90,7 +98,7 @@ def _unique(found: Iterable[Entry]) -> list[Entry]:
 class _Writer:
     """Makes the entries of one image."""
 
-    def __init__(self, image: Image, choice: SourceChoice, form: Form) -> None:
+    def __init__(self, image: Image, choice: SourceSelection, form: Form) -> None:
         self._image, self._choice, self.form = image, choice, form
         self._commands = Commands(image, expands=form.expands)
         self._paths = Paths(self._commands, form.paths)
@@ -106,10 +114,10 @@ class _Writer:
         for file in kept:
             output = _output_of(file, len(files), outputs, is_one=_links(command))
             if not outputs and self._commands.is_done_elsewhere(row):
-                output = self._told_output(command, file)
+                output = self._named_output(command, file)
             yield self._entry(command, named, file, output)
 
-    def _told_output(self, command: Command, file: bytes) -> bytes | None:
+    def _named_output(self, command: Command, file: bytes) -> bytes | None:
         """Return the output that a command names, or by default has, without a trace of it."""
         invocation = read_invocation(command.tool, command.words)
         suffix = None if invocation is None else SUFFIXES.get(invocation.step)
@@ -148,8 +156,6 @@ class _Writer:
         return {**entry_of(command, self.form), "file": show(file)}
 
     def of_headers(self, rows: Sequence[int]) -> Iterator[Entry]:
-        from etrace.export.commands.headers import sources_of_headers  # noqa: PLC0415  seldom
-
         languages = self._image["compilations"]["language"]
         for header, row in sources_of_headers(self._image, rows):
             if self._choice.passes(header):
@@ -159,6 +165,14 @@ class _Writer:
                 words = one_unit.for_header(command.tool, command.words, path, language)
                 if words is not None:
                     yield self._written(command.with_words(words), path)
+
+    def of_link(self, execution: int, path: int, kind: int) -> Entry:
+        command = self._commands.of_link(execution)
+        output = self._image.path_string(path)
+        outputs = values(command.tool.options.parse(command.words), "output")
+        name = self._paths.named(command, [*outputs, *command.words], output)
+        shown = self._paths.shown(command, name, output)
+        return {**entry_of(command, self.form), "output": show(shown), "kind": LINK_KINDS[kind]}
 
 
 def _output_of(file: bytes, n_files: int, outputs: list[bytes], *, is_one: bool) -> bytes | None:
@@ -172,7 +186,7 @@ def _output_of(file: bytes, n_files: int, outputs: list[bytes], *, is_one: bool)
 
 
 def _links(command: Command) -> bool:
-    """Tell whether a compiler was asked to link what it compiled."""
+    """Return whether a compiler was asked to link what it compiled."""
     invocation = read_invocation(command.tool, command.words)
     links = "default_output" in command.tool.settings
     return links and invocation is not None and invocation.step is Step.LINK
@@ -186,10 +200,46 @@ def _stem(path: bytes) -> bytes:
 def entry_of(command: Command, form: Form) -> Entry:
     """Return what a command is: its directory and its arguments."""
     words = list(map(show, command.argv))
-    told: Entry = {"command": shlex.join(words)} if form.is_text else {"arguments": words}
-    return {"directory": show(command.cwd), **told}
+    command_key: Entry = {"command": shlex.join(words)} if form.is_text else {"arguments": words}
+    return {"directory": show(command.cwd), **command_key}
 
 
 def show(text: bytes) -> str:
     """Return bytes as text; those that are not UTF-8 by surrogateescape."""
     return text.decode("utf-8", "surrogateescape")
+
+
+def sources_of_headers(image: Image, rows: Sequence[int]) -> Iterator[tuple[bytes, int]]:
+    """Yield headers and rows of `compilations`, in order of paths; only those of `rows` count."""
+    kinds, wanted = FileKinds(image), set(rows)
+    for path, found in sorted(readers(image, EVERYTHING).items()):
+        header, own = image.path_string(path), sorted(found & wanted)
+        if own and kinds.of(path) is FileKind.HEADER and not is_of_system(header):
+            yield header, max(own, key=lambda row: (_likeness(image, header, row), -row))
+
+
+def _likeness(image: Image, header: bytes, row: int) -> int:
+    stem = splitext(header)[0]
+    stems = [splitext(source)[0] for source in sources(image, row)]
+    if stem in stems:
+        return 2
+    name = stem.rpartition(b"/")[2]
+    return int(any(each.rpartition(b"/")[2] == name for each in stems))
+
+
+LINK_KINDS = {ARCHIVE: "archive", EXECUTABLE: "executable", SHARED: "shared", PARTIAL: "partial"}
+
+
+def link_entries(image: Image, form: Form | None = None) -> list[Entry]:
+    """Return the entries of all links, in order of their executions. EtraceError before cas pp."""
+    linked = product(image, "linked", "linked modules")
+    writer = _Writer(image, SourceSelection(), form or Form())
+    return [
+        writer.of_link(linked["execution"][row], linked["path"][row], linked["kind"][row])
+        for row in _in_order(image, linked["execution"])
+    ]
+
+
+def _in_order(image: Image, executions: memoryview) -> list[int]:
+    start = image["executions"]["start_ns"]
+    return sorted(range(len(executions)), key=lambda row: (start[executions[row]], row))

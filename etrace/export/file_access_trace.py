@@ -14,7 +14,7 @@ from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
 
-from libetrace.depend.threads import find_thread_owners
+from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
@@ -28,7 +28,7 @@ from etrace.imports.access_trace.model import (
     Operation,
     Process,
 )
-from etrace.query.classes.nearest_command import nearest_commands
+from etrace.query.rows.commands import nearest_commands
 from etrace.spec.database import ACCESS, NONE, file_type
 
 PID_MASK = (1 << 22) - 1
@@ -97,11 +97,11 @@ class Export:
         self, version: int, *, is_split: bool = False, root: int | None = None
     ) -> AccessTrace:
         """Return the trace of the build, or of a process (upid) and its descendants."""
-        chosen = self._chosen(root)
-        steps = [step for upid in chosen for step in self._steps(upid)]
+        selected = self._selected(root)
+        steps = [step for upid in selected for step in self._steps(upid)]
         steps.sort(key=lambda step: (step.time_ns, step.process, step.rank))
         trace = _numbered(version, list(_settled(steps)))
-        trace.processes = [self._process(upid) for upid in chosen]
+        trace.processes = [self._process(upid) for upid in selected]
         return split(trace, self._written().__contains__) if is_split else trace
 
     def upid(self, text: str) -> int:
@@ -112,7 +112,7 @@ class Export:
             return number
         found = [upid for upid in self._rows if upid & PID_MASK == number]
         if len(found) != 1:
-            what = "is that of several processes" if found else "is no process of the database"
+            what = "is that of several processes" if found else "is not a process of the database"
             hint = ", ".join(map(str, found)) or "cas execs --details shows the upids (pid)"
             raise EtraceError(f"{text}: {what}", hint)
         return found[0]
@@ -133,7 +133,7 @@ class Export:
             found.sort(key=lambda row: (table["start_ns"][row], row))
         return dict(sorted(rows.items(), key=lambda pair: (table["start_ns"][pair[1][0]], pair[0])))
 
-    def _chosen(self, root: int | None) -> list[int]:
+    def _selected(self, root: int | None) -> list[int]:
         if root is None:
             return list(self._rows)
         parents = {upid: self._parent(upid) for upid in self._rows}

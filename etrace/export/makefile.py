@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 
 from libetrace.image.file import Image
 
-from etrace.query.classes.records import Records
+from etrace.query.rows.records import Records
 
 VARIABLES = {"c": "CC", "c++": "CXX"}
 #: a newline would end the line of a recipe: the shell gets it in a variable
@@ -94,7 +94,7 @@ def _most_used(languages: Mapping[int, str], argvs: Mapping[int, list[str]]) -> 
 def makefile(image: Image, rows: Iterable[int], *, static: bool = False) -> bytes:
     """Return the Makefile of executions (rows): `comp_N` those that compiled, `cmd_N` all others.
 
-    Executions without a program or arguments are left out. The table `compilations` tells which
+    Executions without a program or arguments are left out. The table `compilations` says which
     ones compiled.
     """
     records = Records(image)

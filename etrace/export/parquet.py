@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from libetrace.core.rights import narrow, opened_folder
+from libetrace.core.folders import narrow, opened_folder
 from libetrace.image.file import Image, replacing
 
-from etrace.export.frames import Frames
+from etrace.query.rows.frames import Frames
 
 #: rows of a row group, which is held in memory as plain text
 N_ROWS = 1 << 17

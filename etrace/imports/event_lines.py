@@ -12,7 +12,7 @@ from etrace.spec import model
 
 FIRST_LINE = b"INITCWD=%b\n"
 NS = 10**9
-#: CPU of an event whose log does not tell it
+#: CPU of an event whose log does not have it
 NO_CPU = 0
 ROOM_BYTES = 1 << 16
 
@@ -110,7 +110,7 @@ class EventLines:
         self.n_bytes += self._size
         if self._limit is not None and self.n_bytes > (limit := self._limit()):
             raise EtraceError(
-                f"the trace of this log takes more than {limit / 1e6:.0f} MB, which no build makes",
+                f"the trace of this log takes over {limit / 1e6:.0f} MB, too much for its size",
                 "if you trust the log, raise the limit: --max-unpacked SIZE, for example 8G",
             )
         self._room, self._size = [], 0

@@ -13,6 +13,7 @@ from libetrace.image.freshness import is_older, remember
 from libetrace.trace.source import FIRST_LINE
 
 from etrace.nfsdb.files import DatabaseFiles
+from etrace.nfsdb.products import add_responses, read_responses
 from etrace.spec import path_style
 
 HEAD_BYTES = 1 << 13  # more than the longest path
@@ -101,6 +102,4 @@ def build_image(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> 
     made_of = [files.json, *(path for path in files.sources.values() if path.exists())]
     write_image(files.image, attributes, tables, made_of)
     if files.responses.exists():
-        from etrace.nfsdb.responses import add_table, read_json  # noqa: PLC0415  few builds have any
-
-        add_table(files.image, read_json(files.responses))
+        add_responses(files.image, read_responses(files.responses))

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from etrace.errors import EtraceError
 
 STEM = ".nfsdb"
+#: a trace that the kernel module is still writing
+CAPTURING = STEM + ".capturing"
 #: the environment variable with the default database
 DIRECTORY_VARIABLE = "DB_DIR"
 

@@ -32,7 +32,7 @@ def _open(path: Path) -> Source:
 
 
 def is_foreign(path: Path) -> bool:
-    """Tell whether a file is JSON of another tool: entries of a database have one-letter keys."""
+    """Return whether a file is JSON of another tool: entries of a database have one-letter keys."""
     try:
         with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
             return re.match(FOREIGN, stream.read(HEAD_BYTES)) is not None
@@ -72,5 +72,4 @@ def read_tables(files: DatabaseFiles) -> tuple[list[NewTable], dict[str, Any]]:
         _read(files.env, importer.read_environment)
     if files.mounts.exists():
         _read(files.mounts, importer.read_mounts)
-    attributes = {"unknown_keys": importer.n_unknown, "tells_last": importer.tells_last}
-    return new_tables(importer.columns(), importer.products), attributes
+    return new_tables(importer.columns(), importer.products), importer.attributes

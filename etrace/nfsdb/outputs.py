@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from libetrace.core.rights import give_away, narrow
+from libetrace.core.folders import give_away, narrow
 from libetrace.image.file import replacing
 
 from etrace.errors import EtraceError

@@ -1,60 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A directory or file -> the open image of its database, never a stale one; adds products to it.
+"""A directory or file -> the open image of its database, never a stale one.
 
 A missing image, or one that does not fit the JSON beside it, is made from the JSON before it is
 opened. When the trace of the directory has changed since, the database is refused, because only
 `cas parse` reads traces. A damaged image, another file or another schema is refused too: only `cas
-cache` replaces such files. An image alone is a complete database.
+cache` (`update_image`) replaces such files, because the user asks for it. An image alone is a
+complete database.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-from array import array
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from libetrace.image.columns import Columns
-from libetrace.image.file import Image, NewColumn, NewTable, Table, open_image, write_image
+from libetrace.image.file import Image, open_image
 from libetrace.image.freshness import is_older, is_same, restamped
 from libetrace.image.header import ImageError
-from libetrace.image.string_lookup import Lookup
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import DatabaseFiles, locate
-from etrace.spec.database import PRODUCTS
-
-ADDED_STRINGS = PRODUCTS[0]
+from etrace.nfsdb.products import reopen, rewrite
 
 
-def check_rows(image: Image) -> None:
-    """Compare every row number in an image with its table. EtraceError."""
-    try:
-        Columns(image)
-    except ImageError as error:
-        raise EtraceError(error.message, error.hint) from error
-
-
-def reopen(path: Path, *, is_checked: bool = True) -> Image:
-    """Open an image as it is, after `rewrite`.
-
-    One scan of all columns (1 ms for 40 MB) makes sure that every row number lies inside its table.
-    Without `is_checked` only the lengths of columns are checked. EtraceError.
-    """
-    try:
-        image = open_image(path)
-    except ImageError as error:
-        raise EtraceError(error.message, error.hint) from error
-    if is_checked:
-        check_rows(image)
-    return image
+class StaleError(EtraceError):
+    """The trace of a database has changed since the database was made from it."""
 
 
 def is_fresh(image: Image, files: DatabaseFiles) -> bool:
-    """Tell whether the image fits the JSON files beside it; without JSON it is fresh."""
+    """Return whether the image fits the JSON files beside it; without JSON it is fresh."""
     if not files.json.exists():
         return True
     remembered = image.attributes.get("sources")
@@ -63,27 +39,32 @@ def is_fresh(image: Image, files: DatabaseFiles) -> bool:
     return all(is_same(path, remembered.get(name)) for name, path in files.sources.items())
 
 
+def _traces(files: DatabaseFiles) -> tuple[Path, ...]:
+    return files.trace, files.trace.with_name(f"{files.trace.name}.zst")
+
+
 def _check_trace(image: Image, files: DatabaseFiles) -> None:
-    """Refuse a database whose trace has been replaced."""
-    if not files.trace.exists():
+    """Refuse a database whose trace has been replaced. StaleError."""
+    trace = next((path for path in _traces(files) if path.exists()), None)
+    if trace is None:
         return
     made = files.json if files.json.exists() else files.image
     known = image.attributes.get("traces") or {}
-    named = [kept for name, kept in known.items() if Path(name).name == files.trace.name]
-    if named and any(is_same(files.trace, kept) for kept in named):
+    named = [kept for name, kept in known.items() if Path(name).name == trace.name]
+    if named and any(is_same(trace, kept) for kept in named):
         return
-    if named or is_older(made, files.trace):
-        raise EtraceError(
-            f"{files.trace} has changed since the database was made from it",
-            f"make it again: cas parse; to query the old database: --dbdir {made}",
+    if named or is_older(made, trace):
+        raise StaleError(
+            f"{trace} has changed since the database was made from it",
+            f"make it again: cas parse; to query the old database: --db {made}",
         )
 
 
 def _trace_again(files: DatabaseFiles, name: str, kept: Any) -> tuple[str, Any]:
-    """Return a remembered trace; if it lies beside the image, with its present name and stamp."""
-    is_here = Path(name).name == files.trace.name and files.trace.exists()
-    if is_here and is_same(files.trace, kept):
-        return str(files.trace.absolute()), restamped(files.trace, kept)
+    """Return a remembered trace; if it is beside the image, with its present name and stamp."""
+    for trace in _traces(files):
+        if Path(name).name == trace.name and trace.exists() and is_same(trace, kept):
+            return str(trace.absolute()), restamped(trace, kept)
     return name, kept
 
 
@@ -120,7 +101,7 @@ def open_database(where: Path | None = None, *, is_checked: bool = True) -> Imag
     if not files.image.exists() and not files.json.exists():
         raise EtraceError(
             f"{files.image.parent}: no database",
-            "make one: cas parse; or name its directory: --dbdir DIR, or DB_DIR=DIR",
+            "make one: cas parse; or name its directory: --db DIR, or DB_DIR=DIR",
         )
     if files.image.exists():
         image = reopen(files.image, is_checked=is_checked)
@@ -162,68 +143,27 @@ def refresh(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> None
         ) from error
 
 
-# ---- products ----
+def _is_right(files: DatabaseFiles) -> bool:
+    try:
+        return is_fresh(reopen(files.image), files)
+    except (EtraceError, FileNotFoundError):
+        return False
 
 
-def _again(table: Table) -> NewTable:
-    columns = [
-        NewColumn(name, info.dtype, table.columns[name], info.unit, info.meaning)
-        for name, info in table.infos.items()
-    ]
-    return NewTable(table.name, table.n_rows, columns)
+def update_image(
+    files: DatabaseFiles, said: Mapping[str, str] | None = None, *, force: bool = False
+) -> bool:
+    """Make a stale or damaged image again; return whether it did. Keeps what the user set.
 
-
-def rewrite(
-    image: Image,
-    tables: Sequence[NewTable],
-    attributes: Mapping[str, Any] | None = None,
-) -> None:
-    """Write the file of an image again with `tables` and `attributes` added or replaced.
-
-    The rest is copied. The new file replaces the old one when it is whole; `image` still shows the
-    old one, so open it again. EtraceError when another process has made the image again meanwhile,
-    because row numbers in `tables` are those of the old one. OSError.
+    EtraceError when there is no JSON, OSError.
     """
-    if image.path.stat().st_ino != image.inode:
-        raise EtraceError(f"{image.path} changed meanwhile", "run the command again")
-    kept = {name: _again(table) for name, table in image.tables.items()}
-    kept |= {table.name: table for table in tables}
-    write_image(image.path, {**image.attributes, **(attributes or {})}, list(kept.values()))
-
-
-class StringTable:
-    """Numbers for strings: rows of `strings`, else of `added_strings`, which grows.
-
-    Its table has to be written with the tables that use the numbers.
-    """
-
-    def __init__(self, image: Image) -> None:
-        self._image = image
-        self._known: dict[bytes, int] = {}
-        self._lookup = Lookup(image["strings"]["start"], image["strings"]["bytes"])
-        added = image.tables.get(ADDED_STRINGS.name)
-        n_added = 0 if added is None else added.n_rows
-        self._added = [image.string(image.n_strings + row) for row in range(n_added)]
-        for row, text in enumerate(self._added, image.n_strings):
-            self._known[text] = row
-
-    def number(self, text: bytes) -> int:
-        """Return the number of a string; add it if the image lacks it."""
-        number = self._known.get(text)
-        if number is None:
-            number = self._lookup.find(text)
-            if number < 0:
-                number = self._image.n_strings + len(self._added)
-                self._added.append(text)
-            self._known[text] = number
-        return number
-
-    def table(self) -> NewTable:
-        """Return the table `added_strings`."""
-        start = array("Q", accumulate(map(len, self._added), initial=0))
-        data = (start, b"".join(self._added))
-        columns = [
-            NewColumn(c.name, c.dtype, content, c.unit, c.meaning)
-            for c, content in zip(ADDED_STRINGS.columns, data, strict=True)
-        ]
-        return NewTable(ADDED_STRINGS.name, len(self._added), columns)
+    if not force and _is_right(files):
+        if said:
+            image = reopen(files.image)
+            known = {**(image.attributes.get("said") or {}), **said}
+            rewrite(image, [], {**known, "said": known})
+        return False
+    if not files.json.exists():
+        raise EtraceError(f"{files.json}: no such file", "make one: cas parse")
+    refresh(files, said)
+    return True

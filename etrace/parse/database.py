@@ -8,14 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from libetrace.core.rights import followed
+from libetrace.core.folders import followed
 from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_same, remember
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import describe, remember_sources, root_of
 from etrace.nfsdb.files import STEM, DatabaseFiles, name_files
-from etrace.nfsdb.store import is_fresh, reopen
+from etrace.nfsdb.products import add_responses, reopen
+from etrace.nfsdb.store import is_fresh
 from etrace.parse import responses
 from etrace.parse.driver import count_jobs, parse_tables
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head
@@ -154,9 +155,7 @@ class _Making(NamedTuple):
 
         write_image(self.files.image, describe_image, tables, self.models, is_new=True)
         if found:
-            from etrace.nfsdb.responses import add_table  # noqa: PLC0415  seldom needed
-
-            add_table(self.files.image, found)
+            add_responses(self.files.image, found)
         return report
 
 
@@ -192,7 +191,7 @@ def parse_database(
         found = find_parsed(files, inputs)
         if found is not None:
             if with_json and not files.json.exists():
-                from etrace.nfsdb.write_back import add_json  # noqa: PLC0415  seldom needed
+                from etrace.nfsdb.to_json import add_json  # noqa: PLC0415  seldom needed
 
                 add_json(files, count_jobs(jobs))
             return found

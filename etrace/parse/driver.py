@@ -81,8 +81,10 @@ def make_report(
 
 def products(counts: native.Counts) -> tuple[str, ...]:
     """Return the tables that an image may lack and the trace has."""
-    has_usage = counts["events"][native.EVENT_TAGS.index("Usage")] > 0
-    there = {"usage": has_usage, "open_uses": counts["has_uses"]}
+    seen = dict(zip(native.EVENT_TAGS, counts["events"], strict=True))
+    there = {
+        "usage": seen["Usage"], "written": seen["Written"], "open_uses": counts["has_uses"],
+    }  # fmt: skip
     return tuple(name for name, is_there in there.items() if is_there)
 
 
@@ -111,8 +113,10 @@ def parse_tables(
     except Error as error:
         raise EtraceError(f"{', '.join(names)}: {error.message}", error.hint) from error
     report = make_report(counts, source, names, time.monotonic() - started)
-    if not report.processes and not report.events["UPID"]:
+    tables = new_tables(columns, products(counts))
+    has_rows = any(table.n_rows for table in tables if table.name == "executions")
+    if not has_rows and not report.events["UPID"]:
         raise NothingUsableError(
             f"{', '.join(names)}: no events", "is it a trace (.nfsdb)?", report
         )
-    return new_tables(columns, products(counts)), report
+    return tables, report

@@ -61,7 +61,7 @@ def natural_key(path: Path) -> list[tuple[int, str]]:
 
 
 def is_trace(path: Path) -> bool:
-    """Tell by the first bytes whether a file is a trace, not stats or a database."""
+    """Return whether, by its first bytes, a file is a trace, not stats or a database."""
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -97,7 +97,9 @@ def open_input(name: str) -> Source:
     try:
         with Path(name).open("rb") as file:
             if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
-                raise EtraceError(f"{name}: a device", "give the .nfsdb file that etrace run wrote")
+                raise EtraceError(
+                    f"{name}: a device, not a trace", "name the .nfsdb file that etrace run wrote"
+                )
             return Source.from_fd(file.fileno())
     except OSError as error:
         raise EtraceError(

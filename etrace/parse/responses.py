@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from libetrace.core.rights import give_away, narrow, opened_folder
+from libetrace.core.folders import give_away, narrow, opened_folder
 from libetrace.image.file import replacing
 
 from etrace.compilers.regular_file import read_regular

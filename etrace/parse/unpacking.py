@@ -112,7 +112,7 @@ class _Members:
         self.is_damaged = True
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the bytes up to the end or the damage; `is_damaged` tells which."""
+        """Yield the bytes up to the end or the damage; `is_damaged` says which."""
         import zlib  # noqa: PLC0415  seldom needed
 
         member = None
@@ -196,12 +196,12 @@ def unzstd(data: bytes | memoryview, name: str) -> bytes:
         packed.seek(0)
         with _zstd(packed, name) as child:
             out = _collect(iter(lambda: child.stdout.read(PIECE_BYTES), b""), len(data), name)
-            told = child.stderr.read().decode(errors="replace").strip()
+            message = child.stderr.read().decode(errors="replace").strip()
             status = child.wait()
     if status == 0:
         return out
     if not out:
-        raise EtraceError(f"{name}: damaged zstd data: {told}", "copy the log again")
+        raise EtraceError(f"{name}: damaged zstd data: {message}", "copy the log again")
     return Salvaged(out)
 
 
@@ -212,12 +212,14 @@ def open_zstd(name: str) -> Source:
             limit = most(os.fstat(packed.fileno()).st_size)
             with _zstd(packed, name) as child:
                 source = Source.from_fd(child.stdout.fileno(), limit)
-                told = child.stderr.read().decode(errors="replace").strip()
+                message = child.stderr.read().decode(errors="replace").strip()
                 status = child.wait()
     except OverflowError as error:
         raise TooLargeError(name, limit) from error
     except OSError as error:
-        raise EtraceError(f"cannot read {name}: {error.strerror}", "name a trace") from error
+        raise EtraceError(
+            f"cannot read {name}: {error.strerror}", "name a trace that you can read"
+        ) from error
     if status:
-        raise EtraceError(f"cannot decompress {name}: zstd failed: {told}", "copy it again")
+        raise EtraceError(f"cannot decompress {name}: zstd failed: {message}", "copy it again")
     return source

@@ -26,7 +26,7 @@ from etrace.compilers.options import INPUT, Argument, values
 from etrace.compilers.response import Expanded
 from etrace.compilers.tools import Tool, Tools
 from etrace.figures import agree, count
-from etrace.postprocess.compilations.response_files import response_files
+from etrace.postprocess.compilations.traced_files import response_files
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
 from etrace.postprocess.outputs import Outputs, Written, find_named, find_results
 from etrace.postprocess.run import Work, product
@@ -206,7 +206,7 @@ def find_modules(work: Work) -> list[Module]:
             found.update(finder.settle(module))
     work.progress(PHASE.name, len(candidates), len(candidates))
     if finder.unknown:
-        work.tell(unknown_links([work.image["executions"]["upid"][row] for row in finder.unknown]))
+        work.say(unknown_links([work.image["executions"]["upid"][row] for row in finder.unknown]))
     return sorted(found)
 
 

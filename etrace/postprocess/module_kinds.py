@@ -55,12 +55,12 @@ def kind_by_options(options: Sequence[Argument]) -> Kind:
 
 def kind_of(elf_type: int, options: Sequence[Argument]) -> Kind:
     """Return the kind of a module, by its ELF type (0: unknown) or the linker's options."""
-    told = kind_by_options(options)
+    asked = kind_by_options(options)
     match elf_type:
         case ElfType.RELOCATABLE:
             return Kind.PARTIAL
         case ElfType.EXECUTABLE:
             return Kind.EXECUTABLE
         case ElfType.SHARED:
-            return Kind.SHARED if told is Kind.SHARED else Kind.EXECUTABLE
-    return told
+            return Kind.SHARED if asked is Kind.SHARED else Kind.EXECUTABLE
+    return asked

@@ -16,29 +16,27 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from libetrace.depend.configuration import Config
-from libetrace.image.file import Image, NewColumn, NewTable
+from libetrace.image.file import Image, NewTable, new_table
 
 from etrace import __version__
 from etrace.compilers import own as own_compilers
-from etrace.nfsdb.store import StringTable, check_rows, rewrite
-from etrace.spec.database import PRODUCTS
+from etrace.nfsdb.products import StringTable, check_rows, rewrite
 
 #: in the order in which they run; each module has a PHASE
 PHASES = ("wrappers", "patterns", "linked", "compilations", "graph", "targets")
-_MODULES = {"compilations": "compilations.phase", "targets": "targets.phase"}
+_MODULES = {"compilations": "compilations.phase", "targets": "targets.finder"}
 ATTRIBUTE = "phases"
-_SPECS = {table.name: table for table in PRODUCTS}
 
 
 class Strings(Protocol):
-    """The part of `etrace.nfsdb.store.StringTable` that a phase needs."""
+    """The part of `etrace.nfsdb.products.StringTable` that a phase needs."""
 
     def number(self, text: bytes) -> int:
         """Return the row of a string; add it if the image lacks it."""
         ...
 
 
-def tell_nobody(*_: object) -> None:
+def say_nothing(*_: object) -> None:
     """Ignore a report."""
 
 
@@ -46,7 +44,7 @@ def tell_nobody(*_: object) -> None:
 class Work:
     """The inputs of a phase: the image, the table for new strings, and the progress callback.
 
-    `progress(what, done, total)` may be called often. `tell(text)` sends a message to the user.
+    `progress(what, done, total)` may be called often. `say(text)` sends a message to the user.
     `is_asking`: trusted compilers are run to learn the directories that they search by themselves.
     """
 
@@ -55,7 +53,7 @@ class Work:
     config: Config
     jobs: int
     progress: Callable[[str, int, int], None]
-    tell: Callable[[str], None] = tell_nobody
+    say: Callable[[str], None] = say_nothing
     is_asking: bool = False
 
 
@@ -101,12 +99,7 @@ class Result:
 
 def product(name: str, *data: Any) -> NewTable:
     """Return a product's table of its columns in the order of the schema; buffers of its dtypes."""
-    columns = [
-        NewColumn(c.name, c.dtype, content, c.unit, c.meaning)
-        for c, content in zip(_SPECS[name].columns, data, strict=True)
-    ]
-    first = columns[0]
-    return NewTable(name, len(first.data) - first.name.endswith("start"), columns)
+    return new_table(name, data)
 
 
 def load_phase(name: str) -> Phase:
@@ -146,9 +139,9 @@ def postprocess(
     jobs: int = 1,
     force: bool = False,
     is_asking: bool = False,
-    tell: Callable[[str], None] = tell_nobody,
-    progress: Callable[[str, int, int], None] = tell_nobody,
-    report: Callable[[Result], None] = tell_nobody,
+    say: Callable[[str], None] = say_nothing,
+    progress: Callable[[str, int, int], None] = say_nothing,
+    report: Callable[[Result], None] = say_nothing,
 ) -> bool:
     """Run phases and write their tables into the image's file; return whether any were written.
 
@@ -157,7 +150,7 @@ def postprocess(
     """
     check_rows(image)
     strings = StringTable(image)
-    work = Work(image, strings, config, jobs, progress, tell, is_asking)
+    work = Work(image, strings, config, jobs, progress, say, is_asking)
     tables: list[NewTable] = []
     done: dict[str, str] = {}
     for phase in map(load_phase, names):

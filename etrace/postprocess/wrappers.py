@@ -4,7 +4,7 @@
 In `sh -c "cat a | sort > out"` the output of sort came from cat, so both count as the shell's.
 `rbm_wrapping_binaries` lists the shells; a program with many names (busybox) counts only when it
 was run as a shell. The rule for nested shells is in docs/postprocess.md;
-`libetrace.depend.wrappers` applies it.
+`libetrace.depend.execution_facts` applies it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from libetrace.depend.wrappers import wrapping_shells
+from libetrace.depend.execution_facts import wrapping_shells
 from libetrace.image.file import Image, NewTable
 from libetrace.select.patterns import PatternSet
 

@@ -15,17 +15,17 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
-from libetrace.depend.owned_paths import owned_paths
-from libetrace.depend.rules import Rules
+from libetrace.depend.path_opens import owned_paths
 from libetrace.image.file import Image
 
-from etrace.query.classes.file_kinds import FileKind, FileKinds
-from etrace.query.classes.kinds import product
-from etrace.query.deps import walk
-from etrace.query.revcomps_for import WRITE_ONLY, Compilers
+from etrace.query.compilations import WRITE_ONLY, Compilers
+from etrace.query.dependencies import walk
+from etrace.query.rows.classes import product
+from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.spec.database import NONE
 
 #: kinds of the files that a compilation reads for their text
@@ -38,8 +38,7 @@ PROPORTIONAL = 1e-12
 Point = tuple[float, float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What one header costs; `path` is a row of `paths`."""
 
     path: int
@@ -50,16 +49,14 @@ class Header:
     share: float  #: of the bytes of all sources and headers that compilations read
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """Nanoseconds of compiling for each byte of a header, and their standard error."""
 
     ns_a_byte: float
     error: float
 
 
-@dataclass(frozen=True, slots=True)
-class Includes:
+class Includes(NamedTuple):
     """All headers, the most expensive first; `fit` is None with too few compilations."""
 
     headers: tuple[Header, ...]
@@ -68,8 +65,7 @@ class Includes:
     read_bytes: int  #: of all sources and headers
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+class Growth(NamedTuple):
     """A header in two builds, by path; `noise` is None when a build has no fit."""
 
     path: bytes
@@ -94,7 +90,7 @@ def fit_headers(points: Sequence[Point]) -> Fit | None:
         return None
     s, h, y = (_centred([point[i] for point in points]) for i in range(3))
     ss, hh, sh, sy, hy = _dot(s, s), _dot(h, h), _dot(s, h), _dot(s, y), _dot(h, y)
-    if not ss:  # sources of one size tell nothing: a line
+    if not ss:  # sources of one size add nothing: a line
         return _fit_line(h, y) if hh else None
     determinant = ss * hh - sh * sh
     if determinant <= ss * hh * PROPORTIONAL:
@@ -204,13 +200,21 @@ def compilations_of(image: Image, modules: Sequence[bytes]) -> frozenset[int]:
 def compare(before: Image, after: Image, modules: Sequence[bytes] = ()) -> list[Growth]:
     """Return the headers whose bytes differ between two builds, the largest change first.
 
-    Headers below the source roots match by their paths in them. With `modules`, only compilations
-    that went into these count.
+    With `modules`, only compilations that went into these count.
     """
     a = includes(before, compilations_of(before, modules) if modules else None)
     b = includes(after, compilations_of(after, modules) if modules else None)
-    old, new = _by_name(before, a), _by_name(after, b)
-    found = (_growth(name, old.get(name, 0), new.get(name, 0), a.fit, b.fit) for name in old | new)
+    return grown((before, a), (after, b))
+
+
+def grown(before: tuple[Image, Includes], after: tuple[Image, Includes]) -> list[Growth]:
+    """Return the headers whose bytes differ between two builds, the largest change first.
+
+    Headers below the source roots match by their paths in them.
+    """
+    old, new = _by_name(*before), _by_name(*after)
+    fits = before[1].fit, after[1].fit
+    found = (_growth(name, old.get(name, 0), new.get(name, 0), *fits) for name in old | new)
     changed = (each for each in found if each.before != each.after)
     return sorted(changed, key=lambda g: (-abs(g.after - g.before), g.path))
 

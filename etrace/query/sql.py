@@ -13,7 +13,7 @@ from libetrace.image.file import Image
 
 from etrace.capture.features import ANALYTICS, install_hint
 from etrace.errors import EtraceError
-from etrace.export.frames import Frames
+from etrace.query.rows.frames import Frames
 
 N_ROWS = 4096  # fetched at a time
 INTERRUPT_SECONDS = 0.05

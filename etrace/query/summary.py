@@ -13,17 +13,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies, join
-from libetrace.depend.execution_totals import Totals, total_executions
-from libetrace.depend.path_opens import READS, WRITES, PathOpens
-from libetrace.depend.rules import Rules
-from libetrace.depend.threads import count_processes
+from libetrace.depend.execution_facts import total_executions
+from libetrace.depend.path_opens import WRITES, PathOpens
 from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_head
-from etrace.query.classes.file_kinds import FileKind, FileKinds
-from etrace.query.classes.records import Records
-from etrace.query.usage import CPU, Usages
+from etrace.query.failures import (
+    SIGNALLED,
+    Failures,
+    find_failures,
+    last_lines,
+    status_text,
+)
+from etrace.query.rows.commands import Commands, statuses
+from etrace.query.rows.file_kinds import FileKind, FileKinds
+from etrace.query.rows.records import Records
+from etrace.query.rows.usage import CPU, Usages
+from etrace.query.totals import Totals, totals
 from etrace.spec.database import NONE
 
 ELF_MAGIC = b"\x7fELF"
@@ -33,6 +41,7 @@ ELF_TYPE_OFFSET, ET_REL = 16, 1
 BIN_DIRECTORIES = frozenset(("bin", "sbin"))
 N_SLOWEST = N_PROGRAMS = 10
 N_PRODUCTS = 8
+N_FAILURES, N_LINES = 3, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +80,27 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """A command that made the build fail; `argv` is that of the command that people know."""
+
+    argv: tuple[str, ...]
+    ended: str  #: `status 1`, `signal 11 (SIGSEGV)`
+    end_ns: int
+    lines: tuple[bytes, ...]  #: the last that it wrote
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """One build on one page."""
 
-    elapsed_ns: int
-    processes: int
-    executions: int
-    failed: int
-    files: int
-    read: int
-    written: int
-    opens: int
+    totals: Totals
     slowest: tuple[Execution, ...]
     programs: tuple[Program, ...]
     products: tuple[Product, ...]  #: the largest of `n_products`
     n_products: int
-    cpu_ns: int | None = None  #: of all executions of which it is known
+    failures: tuple[Failure, ...] = ()  #: the first of `n_failures`; the first one is the cause
+    n_failures: int = 0
+    interrupted_by: str = ""  #: the signal that ended the build
 
 
 def _kind(path: str) -> str | None:
@@ -133,16 +147,16 @@ class _Build:
             cpu_ns = self.usages.value(row, CPU)
             yield Execution(self.elapsed[row], binary, self.known_command(row), cpu_ns)
 
-    def programs(self, totals: Totals) -> list[Program]:
-        """Return the programs that worked longest; equal names in several directories are one."""
+    def programs(self, by_binary: Iterable[tuple[int, int, int, int]]) -> list[Program]:
+        """Return the programs, the one that worked longest first, by name without directory."""
         count, elapsed, work = Counter[str](), Counter[str](), Counter[str]()
-        for binary, n, elapsed_ns, work_ns in totals.programs:
+        for binary, n, elapsed_ns, work_ns in by_binary:
             name = self.program(binary)
             count[name] += n
             elapsed[name] += elapsed_ns
             work[name] += work_ns
         made = [Program(name, n, elapsed[name]) for name, n in count.items()]
-        longest = sorted(made, key=lambda p: (-work[p.name], p.name))[:N_PROGRAMS]
+        longest = sorted(made, key=lambda p: (-work[p.name], p.name))
         cpu = self.cpu_by_program() if self.usages.is_known else {}
         return [replace(each, cpu_ns=cpu.get(each.name)) for each in longest]
 
@@ -158,10 +172,15 @@ class _Build:
         return found
 
 
+def programs(image: Image) -> list[Program]:
+    """Return all programs of a build, the one that worked longest first."""
+    return _Build(image).programs(total_executions(image, 0).programs)
+
+
 def products(image: Image, uses: bytes) -> tuple[int, list[Product]]:
     """Return how many binaries the build wrote that are still there, and the largest of them.
 
-    A symbolic link to one of them is no binary of its own. `uses` has READS and WRITES by path.
+    A symbolic link to one of them is not a binary of its own. `uses` has READS and WRITES by path.
     """
     written = {os.fsdecode(image.path_string(row)): row for row in _rows(uses, WRITES)}
     found = []
@@ -206,23 +225,32 @@ def _product(
     )
 
 
+def _failures(build: _Build, commands: Commands, found: Failures) -> Iterator[Failure]:
+    status = statuses(build.image)
+    for number in found.commands[:N_FAILURES]:
+        row = commands.rows[number]
+        yield Failure(
+            build.known_command(row),
+            status_text(status[row]),
+            commands.end_ns(number),
+            tuple(last_lines(commands, number, N_LINES)),
+        )
+
+
 def summarise(image: Image) -> Summary:
     """Put a build in figures; commands that started others mostly wait and are not called slow."""
-    build, totals = _Build(image), total_executions(image, N_SLOWEST)
-    uses = PathOpens(image).uses()
-    n_products, largest = products(image, uses)
+    build, executions = _Build(image), total_executions(image, N_SLOWEST)
+    n_products, largest = products(image, PathOpens(image).uses())
+    commands = Commands(image)
+    failed = find_failures(commands) if executions.n_failed else Failures([])
+    by = failed.interrupted_by
     return Summary(
-        elapsed_ns=totals.elapsed_ns,
-        processes=count_processes(image),
-        executions=totals.n_commands,
-        failed=totals.n_failed,
-        files=len(uses) - uses.count(0),
-        read=uses.count(READS) + uses.count(READS | WRITES),
-        written=uses.count(WRITES) + uses.count(READS | WRITES),
-        opens=image["opens"].n_rows,
-        slowest=tuple(build.slowest(totals.slowest)),
-        programs=tuple(build.programs(totals)),
+        totals=totals(image),
+        slowest=tuple(build.slowest(executions.slowest)),
+        programs=tuple(build.programs(executions.programs)[:N_PROGRAMS]),
         products=tuple(largest),
         n_products=n_products,
-        cpu_ns=build.usages.total(range(image["executions"].n_rows), CPU),
+        failures=tuple(_failures(build, commands, failed)),
+        n_failures=len(failed.commands),
+        interrupted_by=status_text(SIGNALLED + by) if by else "",
     )

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from libetrace.depend.configuration import Exclusions, Rules, exclusions_of
 from libetrace.depend.dependencies import Dependencies
-from libetrace.depend.exclusions import Exclusions, exclusions_of
-from libetrace.depend.rules import Rules
 
 from etrace.errors import EtraceError
-from etrace.query.classes.producing import incidental
-from etrace.query.deps import Walked, walk
-from etrace.query.given.target_rules import read_target
-from etrace.query.given.targets import find_targets, nearest_paths
+from etrace.query.dependencies import Walked, walk
+from etrace.query.rows.commands import incidental
+from etrace.query.select.file_names import find_files, nearest_paths, split_rules
 
 N_NEAREST = 5
 
@@ -75,11 +73,11 @@ def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) ->
     """Return how `target` depends on `file`; EtraceError for names that do not match one file."""
     goal = _single(dependencies, file)
     walked = walk(dependencies, [target], rules)
-    root = _single(dependencies, read_target(target, rules)[0])
+    root = _single(dependencies, split_rules(target, rules)[0])
     if root == goal:
         raise EtraceError("a file does not depend on itself", "name two files")
     if any(goal in closure for closure in walked.closures):
-        own = read_target(target, rules)[1]
+        own = split_rules(target, rules)[1]
         return Why(root, goal, tuple(_links(_best_chain(dependencies, root, goal, own))))
     reasons = tuple(_reasons(dependencies, root, goal, rules))
     made = _made(dependencies, root, goal)
@@ -101,7 +99,7 @@ def _best_chain(
 
 
 def _single(dependencies: Dependencies, name: bytes) -> int:
-    rows = find_targets(dependencies.image, [name])
+    rows = find_files(dependencies.image, [name])
     if len(rows) != 1:
         raise EtraceError(f"{os.fsdecode(name)} is {len(rows)} files", "name one")
     return rows[0]

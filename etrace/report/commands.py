@@ -1,96 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions -> the commands of the page, as columns.
-
-What a process did before its first program belongs to that program, what a thread did to its
-process.
-"""
+"""The commands of the page, as columns."""
 
 from __future__ import annotations
 
 import os
-from array import array
 from collections.abc import Callable, Iterator
 
-from libetrace.depend.threads import find_thread_owners
-from libetrace.image.file import Image
+from libetrace.image.file import Table
 
+from etrace.advise.build import Build
 from etrace.errors import EtraceError
-from etrace.query.classes.kinds import Kinds
-from etrace.query.classes.labels import Labels
-from etrace.query.classes.shown_executions import shown_executions
-from etrace.query.targets import Targets
+from etrace.query.rows.classes import Classes
+from etrace.query.rows.commands import FORK, Commands
+from etrace.query.rows.labels import Labels
+from etrace.query.rows.targets import Targets
 from etrace.report.pack import Pack, shown
 from etrace.spec.database import NONE
-from etrace.timing.critical_path import doubts, find_critical_path
-from etrace.timing.usage import cpu_times
+from etrace.timing.critical_path import CriticalPath, doubts
+from etrace.timing.schedule import cpu_times
 
 #: arguments of all commands together; what is beyond is left out, and the page says so
 MAX_ARGUMENTS = 6_000_000
+#: instead of an exit status: the process went on as another program
+REPLACED = -2
 CLASSES = ("command", "compiler", "linker")
 
 
-class Commands:
-    """The commands of one image: `rows` are rows of `executions`, in order of time."""
-
-    def __init__(self, image: Image) -> None:
-        self.image = image
-        self._table = image["executions"]
-        self.rows = sorted(shown_executions(image), key=self._table["start_ns"].__getitem__)
-        self.number = {row: i for i, row in enumerate(self.rows)}
-        #: number of the command of each execution, NONE for none
-        self._above: dict[int, int] = {NONE: NONE}  # of executions that are no commands
-        self.owners = self._owners()
-
-    def _owners(self) -> array[int]:
-        """Return the number of the command that each execution belongs to, NONE for none."""
-        upid, owners = self._table["upid"], array("i", [NONE]) * len(self._table["upid"])
-        for row in range(len(owners) - 1, -1, -1):
-            if row in self.number:
-                owners[row] = self.number[row]
-            elif row + 1 < len(owners) and upid[row + 1] == upid[row]:
-                owners[row] = owners[row + 1]
-        for row, above in enumerate(find_thread_owners(self.image)):
-            if above != row:
-                owners[row] = owners[above]
-        return owners
-
-    def of(self, row: int) -> int:
-        """Return the command of an execution, NONE for none."""
-        return NONE if row == NONE else self.owners[row]
-
-    def parent(self, number: int) -> int:
-        """Return the command that started another, NONE for none."""
-        parents, passed = self._table["parent"], []
-        row = parents[self.rows[number]]
-        while row not in self.number and row not in self._above:
-            self._above[row] = NONE  # what a ring of parents comes to
-            passed.append(row)
-            row = parents[row]
-        found = self.number[row] if row in self.number else self._above[row]
-        self._above.update(dict.fromkeys(passed, found))
-        return found
-
-    def program(self, row: int) -> bytes:
-        """Return the name of an execution's program."""
-        binary = self._table["binary"][row]
-        if binary == NONE:
-            return b"(fork)"
-        return self.image.path_string(binary).rpartition(b"/")[2]
-
-    def argv(self, row: int) -> list[int]:
-        """Return the strings of an execution's arguments."""
-        strings = self.image["arguments"]["string"]
-        return [strings[i] for i in self._table.span("argv.start", row)]
-
-
-def statuses(image: Image) -> list[int]:
-    """Return the exit status of the process of each execution, NONE when it is not known."""
-    upid, status = image["executions"]["upid"], image["executions"]["status"]
-    found = list(status)
-    for row in range(len(found) - 2, -1, -1):
-        if upid[row] == upid[row + 1]:
-            found[row] = found[row + 1]
-    return found
+def _status(table: Table, row: int) -> int:
+    """Return the exit status of a command, NONE when it is not known, or REPLACED."""
+    upid = table["upid"]
+    if row + 1 < len(upid) and upid[row + 1] == upid[row]:
+        return REPLACED
+    return int(table["status"][row])
 
 
 def _without_rings(parents: list[int]) -> list[int]:
@@ -113,7 +54,7 @@ def add_commands(pack: Pack, commands: Commands) -> None:
     """Add the columns `command.*`."""
     image, rows = commands.image, commands.rows
     table = image["executions"]
-    base = min((table["start_ns"][row] for row in rows), default=0)
+    base = min(table["start_ns"], default=0)
     texts: dict[int, int] = {}
 
     def text(string: int) -> int:
@@ -127,10 +68,11 @@ def add_commands(pack: Pack, commands: Commands) -> None:
     pack.add("command.parent", "i", parents)
     pack.add("command.upid", "d", (table["upid"][row] for row in rows))
     pack.add("command.index", "i", (table["index"][row] for row in rows))
-    pack.add("command.status", "h", map(statuses(image).__getitem__, rows))
+    pack.add("command.status", "h", (_status(table, row) for row in rows))
     pack.add("command.program", "I", (pack.text(commands.program(row)) for row in rows))
     pack.add("command.cwd", "I", (text(table["cwd"][row]) for row in rows))
-    kinds = Kinds(image)
+    pack.meta["fork"] = pack.text(FORK)
+    kinds = Classes(image)
     pack.add("command.class", "B", (CLASSES.index(kinds.of_execution(row) or "command")
                                     for row in rows))  # fmt: skip
     labels = Labels(image)
@@ -174,18 +116,21 @@ def _add_targets(pack: Pack, commands: Commands) -> None:
         pack.add("command.target", "I", texts)
 
 
-def add_critical_path(pack: Pack, commands: Commands) -> None:
-    """Add which commands are on the critical path, and the slack of all."""
+def add_critical_path(pack: Pack, commands: Commands, build: Build) -> CriticalPath | None:
+    """Add which commands are on the critical path, and the slack of all; None without a path."""
     try:
-        found = find_critical_path(commands.image)
+        found = build.critical_path
     except EtraceError as error:
         pack.meta["no_critical_path"] = shown(os.fsencode(str(error)))
-        return
+        return None
     on_path = {commands.of(row) for row in found.executions}
     pack.add("command.critical", "B", (number in on_path for number in range(len(commands.rows))))
     pack.add("command.slack", "d", map(found.slack_ns.__getitem__, commands.rows))
+    steps = [(commands.of(step.execution), step.work_ns) for step in found.steps]
+    pack.add("path.command", "i", (number for number, _ in steps))
+    pack.add("path.work", "d", (ns for _, ns in steps))
     pack.meta["critical"] = {
         "ns": found.path_ns,
-        "parallelism": found.perfect_parallelism,
         "doubts": [[ns, shown(os.fsencode(where))] for ns, where in doubts(commands.image, found)],
     }
+    return found

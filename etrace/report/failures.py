@@ -1,85 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failed build -> the commands that made it fail.
-
-A command failed the build when it and every command above it ended with a status other than 0, and
-no command below it did. Of the children of a shell only the last counts: the others failed without
-ending the shell (`configure` tries what fails).
-"""
+"""What is shown of the commands that made a build fail."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
 from typing import Any
 
 from libetrace.image.file import Image
 
+from etrace.query.failures import SIGNALLED, find_failures, last_lines, status_text
+from etrace.query.rows.commands import Commands, statuses
 from etrace.query.summary import BIN_DIRECTORIES
-from etrace.report.commands import Commands, statuses
-from etrace.report.pack import shown
+from etrace.report.pack import Pack, shown
+from etrace.report.uses import Contents
 from etrace.spec.database import ACCESS, EXISTS, NONE
 
-MAX_FAILURES, MAX_FILES = 20, 15
+MAX_FAILURES, MAX_FILES, MAX_LINES = 20, 15, 40
+#: of a line: some compilers print whole programs
+MAX_LINE = 2000
 LETTERS = ("read", "write", "read, write", "read, write")
-SHELLS = frozenset((b"sh", b"bash", b"dash", b"zsh", b"ksh", b"busybox"))
 #: variables whose values do not belong on a page that is passed on
 SECRET = re.compile(rb"(?i)secret|token|passw|credential|api_?key|private|auth|cookie")
 
 
-def failures(commands: Commands) -> list[int]:
-    """Return the commands that failed the build, the first to end first."""
-    image, rows = commands.image, commands.rows
-    table, status = image["executions"], statuses(image)
-    below: defaultdict[int, list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        if status[row] not in (0, NONE) and _is_last(image, row):
-            below[commands.parent(number)].append(number)
-
-    def ended(number: int) -> int:
-        return int(table["start_ns"][rows[number]] + table["elapsed_ns"][rows[number]])
-
-    found, waiting, seen = [], below[NONE][:], set[int]()
-    while waiting:
-        number = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        guilty = sorted(_all_below(commands, below, number), key=ended)
-        if commands.program(rows[number]) in SHELLS:
-            guilty = guilty[-1:]
-        waiting += guilty
-        if not guilty:
-            found.append(number)
-    return sorted(found, key=ended)
+def add_failures(pack: Pack, contents: Contents) -> None:
+    """Add `failures`, and `interrupted` with the signal that ended the build."""
+    found = find_failures(contents.commands)
+    pack.meta["failures"] = describe(contents.commands, found.commands)
+    if found.interrupted_by:
+        pack.meta["interrupted"] = status_text(SIGNALLED + found.interrupted_by)
 
 
-def _is_last(image: Image, row: int) -> bool:
-    upid = image["executions"]["upid"]
-    return row + 1 == len(upid) or bool(upid[row + 1] != upid[row])
-
-
-def _all_below(commands: Commands, below: dict[int, list[int]], number: int) -> list[int]:
-    """Return failed children of all executions of a command's process."""
-    table, row = commands.image["executions"], commands.rows[number]
-    upid, found = table["upid"], []
-    while row >= 0 and upid[row] == upid[commands.rows[number]]:
-        if row in commands.number:
-            found += below.get(commands.number[row], [])
-        row -= 1
-    return found
-
-
-def describe(commands: Commands) -> list[dict[str, Any]]:
-    """Describe the failures: the command, the files that it opened last, its environment."""
+def describe(commands: Commands, failed: list[int]) -> list[dict[str, Any]]:
+    """Describe failed commands: what they wrote and opened last, their environment."""
+    status = statuses(commands.image)
     return [
         {
             "command": number,
             "known": _known(commands, number),
+            "ended": status_text(status[commands.rows[number]]),
+            "output": [
+                shown(line[:MAX_LINE].replace(b"\t", b"        "))
+                for line in last_lines(commands, number, MAX_LINES)
+            ],
             "files": _last_files(commands.image, commands.rows[number]),
             "environment": _environment(commands.image, commands.rows[number]),
         }
-        for number in failures(commands)[:MAX_FAILURES]
+        for number in failed[:MAX_FAILURES]
     ]
 
 

@@ -41,10 +41,20 @@ class Pack:
         """Return the number of a text."""
         return self._texts.setdefault(shown(text), len(self._texts))
 
+    def texts(self) -> list[str]:
+        """Return all texts by their numbers."""
+        return list(self._texts)
+
     def add(self, name: str, code: str, values: Iterable[Any]) -> None:
         """Add a column of an array type of TYPES."""
         column = values if isinstance(values, array) else array(code, values)
         self._columns[name] = (TYPES[code], column.tobytes(), len(column))
+
+    def column(self, name: str) -> array[Any]:
+        """Return a column."""
+        kind, data, _ = self._columns[name]
+        codes = {array_type: code for code, array_type in TYPES.items()}
+        return array(codes[kind], data)
 
     def add_lists(self, name: str, lists: Iterable[Iterable[int]]) -> None:
         """Add lists of numbers: `NAME.start` and `NAME`."""

@@ -9,24 +9,25 @@ in the plain tables, which `xml.etree` escapes (plain.py).
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from importlib.resources import files
 
 from libetrace.image.file import Image
 
 from etrace import __version__
+from etrace.advise.build import Build
 from etrace.page_policy import policy
-from etrace.query.classes.file_kinds import FileKinds
-from etrace.query.includes import includes
-from etrace.report import failures, modules
-from etrace.report.commands import CLASSES, Commands, add_commands, add_critical_path
+from etrace.query.rows.commands import Commands
+from etrace.query.totals import totals
+from etrace.report.commands import CLASSES, add_commands, add_critical_path
+from etrace.report.head import Figure, figures
 from etrace.report.pack import Pack, shown
+from etrace.report.parts import PARTS
 from etrace.report.plain import plain_tables
-from etrace.report.uses import Uses, add_uses
-from etrace.spec.database import NONE
+from etrace.report.uses import Contents, Uses, add_uses
 
-#: in the order in which they use each other
-SCRIPTS = ("data", "show", "table", "details", "timeline", "flame", "neighbours", "sections",
-           "main")  # fmt: skip
+#: what the parts share, in the order in which they use each other; main.js comes after the parts
+SHARED = ("data", "show", "table", "details", "parts")
 _IMPORT = re.compile(r"^import .*\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
@@ -37,8 +38,9 @@ def _web(name: str) -> str:
 
 def script() -> str:
     """Return all scripts as one: imports are lines of their own, and no name is used twice."""
-    parts = (_web(f"{name}.js") for name in SCRIPTS)
-    return '\n"use strict";\n' + "".join(_EXPORT.sub("", _IMPORT.sub("", part)) for part in parts)
+    names = [*SHARED, *dict.fromkeys(f"parts/{part.script}" for part in PARTS), "main"]
+    whole = "".join(_web(f"{name}.js") for name in names)
+    return '\n"use strict";\n' + _EXPORT.sub("", _IMPORT.sub("", whole))
 
 
 def style() -> str:
@@ -55,38 +57,24 @@ def pack(image: Image) -> Pack:
     """Collect the data of the page."""
     packed, commands = Pack(), Commands(image)
     add_commands(packed, commands)
-    add_critical_path(packed, commands)
     uses = Uses(commands)
+    build = Build(image, uses.kinds)
+    found, path = totals(image), add_critical_path(packed, commands, build)
     number = add_uses(packed, image, uses)
     packed.meta |= {
         "version": __version__,
         "title": title(image),
         "root": shown(image.attributes.get("source_root", "").encode(errors="surrogateescape")),
         "classes": list(CLASSES),
-        "n_programs": sum(image["executions"]["binary"][row] != NONE for row in commands.rows),
-        "is_processed": "linked" in image.tables,
-        "failures": failures.describe(commands),
-        "modules": modules.describe(commands, number),
+        "figures": [asdict(figure) for figure in figures(found, path)],
+        "totals": found._asdict(),
+        "is_processed": found.linked_modules is not None,
     }
-    _add_headers(packed, image, number, uses.kinds)
+    contents = Contents(image, build, commands, uses, number)
+    for part in PARTS:
+        if part.add:
+            part.add(packed, contents)
     return packed
-
-
-def _add_headers(packed: Pack, image: Image, number: dict[int, int], kinds: FileKinds) -> None:
-    if "compilations" not in image.tables:
-        return
-    found = includes(image, kinds=kinds)
-    headers = found.headers
-    packed.add("header.path", "I", (packed.text(image.path_string(h.path)) for h in headers))
-    packed.add("header.file", "i", (number.get(h.path, -1) for h in headers))
-    packed.add("header.opens", "I", (h.n_opens for h in headers))
-    packed.add("header.compilations", "I", (h.n_compilations for h in headers))
-    packed.add("header.bytes", "d", (h.read_bytes for h in headers))
-    packed.add("header.share", "d", (h.share for h in headers))
-    fit = found.fit
-    packed.add("header.ns", "d", (h.read_bytes * fit.ns_a_byte if fit else -1 for h in headers))
-    packed.add("header.error", "d", (h.read_bytes * fit.error if fit else -1 for h in headers))
-    packed.meta["n_compilations"] = found.n_compilations
 
 
 def title(image: Image) -> str:
@@ -100,11 +88,12 @@ def render(image: Image, first: str | None = None) -> str:
     code, look, packed = script(), style(), pack(image)
     if first is not None:
         packed.meta["first"] = first
+    known = [Figure(**figure) for figure in packed.meta["figures"]]
     values = {
         "policy": policy(code, look),
         "style": look,
         "script": code,
-        "plain": plain_tables(packed.meta["title"], image),
+        "plain": plain_tables(packed.meta["title"], known, image),
         "data": packed.encode(),
     }
     return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], _web("page.html"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page without scripts: head figures and the slowest commands as plain tables.
+"""The page without scripts: its figures, and the slowest commands as plain tables.
 
 They are shown when a browser runs no scripts or cannot inflate the data. `xml.etree` escapes every
 text.
@@ -13,57 +13,56 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from libetrace.image.file import Image
 
-from etrace.figures import count
+from etrace.figures import seconds
 from etrace.query.summary import summarise
+from etrace.report.head import Figure
 from etrace.report.pack import shown
 
 MAX_COMMAND = 300
 
 
-def _seconds(n_ns: int) -> str:
-    return f"{n_ns / 1e9:.3f} s"
-
-
 def _cpu(n_ns: int | None) -> str:
-    return "-" if n_ns is None else _seconds(n_ns)
+    return "-" if n_ns is None else seconds(n_ns)
 
 
-def _table(
+def add_table(
     parent: Element, caption: str, head: Iterable[str], rows: Iterable[Iterable[str]]
-) -> None:
+) -> list[Element]:
+    """Add a table, the first column of which names the rows; return its lines."""
     table = SubElement(parent, "table")
     SubElement(table, "caption").text = caption
     line = SubElement(SubElement(table, "thead"), "tr")
     for name in head:
         SubElement(line, "th", scope="col").text = name
-    body = SubElement(table, "tbody")
+    body, lines = SubElement(table, "tbody"), list[Element]()
     for row in rows:
         line = SubElement(body, "tr")
+        lines.append(line)
         for cell in row:
             SubElement(line, "td").text = cell
+    return lines
 
 
-def plain_tables(title: str, image: Image) -> str:
-    """Return the markup of the tables."""
+def plain_tables(title: str, figures: Iterable[Figure], image: Image) -> str:
+    """Return the markup of the figures and tables."""
     page = summarise(image)
     root = Element("div")
     SubElement(root, "h1").text = title
-    SubElement(root, "p").text = (
-        f"{count(page.processes, 'process')}, {count(page.executions, 'program')} run"
-        f" ({page.failed} with a status other than 0), {_seconds(page.elapsed_ns)}"
-    )
-    _table(
+    lines = SubElement(root, "ul")
+    for each in figures:
+        SubElement(lines, "li").text = f"{each.word}: {each.text} ({each.meaning})"
+    add_table(
         root, "Slowest commands", ("time", "CPU", "command"),
         (
-            (_seconds(each.elapsed), _cpu(each.cpu_ns),
+            (seconds(each.elapsed), _cpu(each.cpu_ns),
              shown(shlex.join(each.argv).encode(errors="surrogateescape"))[:MAX_COMMAND])
             for each in page.slowest
         ),
     )  # fmt: skip
-    _table(
+    add_table(
         root, "Time by program", ("program", "times", "time", "CPU"),
         (
-            (shown(p.name.encode(errors="surrogateescape")), str(p.count), _seconds(p.elapsed_ns),
+            (shown(p.name.encode(errors="surrogateescape")), str(p.count), seconds(p.elapsed_ns),
              _cpu(p.cpu_ns))
             for p in page.programs
         ),

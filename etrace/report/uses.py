@@ -11,12 +11,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import NamedTuple
 
-from libetrace.depend.owned_paths import OwnedPaths, owned_paths
+from libetrace.depend.path_opens import OwnedPaths, owned_paths
 from libetrace.image.file import Image
 
-from etrace.query.classes.file_kinds import FileKind, FileKinds
-from etrace.report.commands import Commands
+from etrace.advise.build import Build
+from etrace.query.rows.commands import Commands
+from etrace.query.rows.file_kinds import FileKind, FileKinds, size_of
 from etrace.report.pack import Pack
 
 #: uses on the page; reads of the most read files are left out beyond it, and the page says so
@@ -80,13 +82,22 @@ def add_uses(pack: Pack, image: Image, uses: Uses) -> dict[int, int]:
         pack.meta["dropped_files"] = n_dropped
     paths = sorted(set().union(*uses.read, *uses.written))
     number = {path: i for i, path in enumerate(paths)}
-    sizes = image["paths"]["size"]
     pack.meta["file_kinds"] = [kind.value for kind in KINDS]
     pack.add("file.path", "I", (pack.text(image.path_string(path)) for path in paths))
-    pack.add("file.size", "d", (max(0, sizes[path]) for path in paths))
+    pack.add("file.size", "d", (size_of(image, path) for path in paths))
     pack.add("file.kind", "B", (KINDS.index(uses.kinds.of(path)) for path in paths))
     for name, lists in (("reads", uses.read), ("writes", uses.written)):
         start, packed = varints(map(number.__getitem__, own) for own in lists)
         pack.add(f"{name}.start", "I", start)
         pack.add_bytes(name, packed)
     return number
+
+
+class Contents(NamedTuple):
+    """What a part of the page makes its data of."""
+
+    image: Image
+    build: Build
+    commands: Commands
+    uses: Uses
+    number: dict[int, int]  #: number on the page of each row of `paths`

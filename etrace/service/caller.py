@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from libetrace.core.mounts import mount_of
+from libetrace.core.regular_file import mount_of
 
 from etrace.capture.kmod.system.owner import Owner
 from etrace.errors import CaptureError
@@ -26,7 +26,7 @@ UCRED = struct.Struct("3i")
 SLEEPING = "S"
 STILL_S = 5.0
 PAUSE_S = 0.01
-#: of the target, which has nothing else to do; counts of its switches tell that it did not run
+#: of the target, which has nothing else to do; counts of its switches show that it did not run
 SWITCHES = ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")
 
 
@@ -111,7 +111,7 @@ def check_process(pidfd: int, caller: Caller) -> Target:
 
 
 def _pid_of(pidfd: int) -> int:
-    """Return the number of a pidfd's process; RefusedError when it has ended, or is none."""
+    """Return the number of the process of a pidfd; RefusedError when there is none."""
     text = (PROC / "self/fdinfo" / str(pidfd)).read_text()
     _, found, rest = text.partition("\nPid:\t")
     pid = int(rest.split()[0]) if found else -1

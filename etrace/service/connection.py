@@ -2,7 +2,7 @@
 """One connection, served by a process of its own: a probe, or a session from request to stats.
 
 The session ends with the connection, whoever closes it. Alarms end this process where the caller
-could make it wait (a file of theirs on a file system of theirs): the next session cleans up.
+could make it wait (their file on a file system that they serve): the next session cleans up.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from typing import Any
 
 from etrace.capture import signals
 from etrace.capture.backend import Progress
-from etrace.capture.kmod.sessions import collector, session, teardown
-from etrace.capture.kmod.sessions.host import Host
-from etrace.capture.kmod.sessions.keeper import Keeper
-from etrace.capture.kmod.sessions.session import Plan
-from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod import session
+from etrace.capture.kmod.session import Host, Plan, Session
 from etrace.capture.kmod.system import process
-from etrace.capture.kmod.system.control import Control, Counter, Option
-from etrace.capture.kmod.system.handed import handed
+from etrace.capture.kmod.system.control import Option
+from etrace.capture.kmod.system.output import handed
 from etrace.capture.remote import protocol
 from etrace.errors import CaptureError, EtraceError
 from etrace.service.caller import Caller, Target, check_process, check_trace, file_size_limit
@@ -68,7 +65,7 @@ def _obey(
         refuse_when_impossible(host)
         check_trace(trace, caller)
         target = check_process(pidfd, caller)
-        _Session(sock, host, caller).run(trace, target, options)
+        _Capture(sock, host, caller).run(trace, target, options)
     else:
         raise protocol.ProtocolError("a request out of order")
 
@@ -82,52 +79,48 @@ def refuse_when_impossible(host: Host) -> None:
 
 
 @dataclass(slots=True)
-class _Session:
+class _Capture:
     """A session and the connection that it belongs to."""
 
     sock: socket.socket
     host: Host
     caller: Caller
     remarks: list[str] = field(default_factory=list)
-    state: State = field(init=False)
     cut: bool = True  #: unless the caller asks for the end
 
     def run(self, trace: int, target: Target, options: Option) -> None:
         """Begin, answer the caller until they want the end or are gone, end."""
-        keeper = Keeper(
-            self.host, self.remarks.append, lambda reader: limit_file_size(reader, self.caller)
-        )
+        output = handed(trace, self.caller.owner)
         plan = Plan(
-            directory=handed(trace, self.caller.owner).directory,
+            directory=output.directory,
             owner=self.caller.owner,
             root_process=process.identify(target.pid),
             options=options | Option.UNPRIVILEGED,
             driver=process.identify(os.getpid()),
-            output=handed(trace, self.caller.owner),
+            output=output,
             check_root=target.check,
-            hold=keeper.hold,
+            prepare=lambda reader: limit_file_size(reader, self.caller),
         )
         with _stopped_by_signal() as stopped:
             _limit(BEGIN_S)
-            self.state = session.begin(self.host, plan, self.remarks.append)
+            begun = session.begin(self.host, plan, self.remarks.append)
             _limit(0)
-            limit_file_size(self.state.collector, self.caller)
-            _answer(self.sock, {"session": self.state.session, "remarks": self.remarks})
+            _answer(self.sock, {"session": begun.state.session, "remarks": self.remarks})
             self.remarks.clear()
             with contextlib.suppress(OSError, EtraceError):
-                self.follow(stopped, keeper)
+                self.follow(stopped, begun)
             _limit(END_S)
-            self.end(self.state)
+            self.end(begun)
 
-    def follow(self, stopped: int, keeper: Keeper) -> None:
+    def follow(self, stopped: int, begun: Session) -> None:
         """Answer questions; return when the caller wants the end or `stopped` is readable."""
         poll = select.poll()
         poll.register(self.sock, select.POLLIN)
         poll.register(stopped, select.POLLIN)
-        with contextlib.closing(self.host.connect()) as control:
+        with begun.watched():
             while stopped not in (ready := [fd for fd, _ in poll.poll(TEND_MS)]):
                 _limit(BEGIN_S)
-                self.state = keeper.tend(self.state)
+                begun.tend()
                 _limit(0)
                 if not ready:
                     continue
@@ -136,19 +129,12 @@ class _Session:
                 if verb != protocol.PROGRESS:
                     self.cut = verb != protocol.STOP
                     return
-                _answer(self.sock, {"counts": self.counts(control)})
+                counts = begun.progress() or Progress(live=begun.live())
+                _answer(self.sock, {"counts": list(dataclasses.astuple(counts))})
 
-    def counts(self, control: Control) -> list[int]:
-        """Return the counts so far, in the order of `Progress`."""
-        live = 0
-        with contextlib.suppress(CaptureError):
-            live = control.status().count(Counter.LIVE)
-        found = collector.progress(self.host.states.progress, live)
-        return list(dataclasses.astuple(found or Progress(live=live)))
-
-    def end(self, state: State) -> None:
-        """End the session and tell what came of it."""
-        ending = teardown.end_own(self.host, state, self.remarks.append, {})
+    def end(self, begun: Session) -> None:
+        """End the session and send its result."""
+        ending = begun.end({})
         self.sock.settimeout(REQUEST_S)
         final = {
             "stats": ending.stats,

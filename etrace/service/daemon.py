@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import grp
 import os
 import select
 import signal
@@ -11,22 +12,25 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from etrace.capture.kmod.sessions import teardown
-from etrace.capture.kmod.sessions.host import Host
-from etrace.capture.kmod.system.handed import Handed
+from etrace.capture.kmod.session import Host, tidy
 from etrace.capture.remote import protocol
-from etrace.errors import EtraceError
+from etrace.errors import CaptureError, EtraceError
 from etrace.service.caller import Caller, caller_of
 from etrace.service.connection import serve
 
 #: connections at once; one runs the session, the others ask whether one could
 MAX_CONNECTIONS, MAX_PER_USER = 32, 4
 PAUSE_S = 0.05
-#: for a caller whom no process of his own serves; closing what he sent may wait for his peers
+#: for a caller that no process of its own serves; closing what it sent may wait for its peer
 REFUSE_S = 0.1
+#: of the socket
+FIRST_FD = 3
+MODE = 0o660
+BACKLOG = 32
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
-Tell = Callable[[str], None]
+Say = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -35,14 +39,14 @@ class Daemon:
 
     listener: socket.socket
     host: Host
-    tell: Tell
+    say: Say
     idle_s: float
     workers: dict[int, int] = field(default_factory=dict)  #: pid -> uid of the caller
     ending: bool = False
 
     def run(self) -> None:
         """Serve until a signal comes or nobody does."""
-        tidy(self.host, self.tell)
+        tidy(self.host, self.say)
         reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for number in SIGNALS:
@@ -80,7 +84,7 @@ class Daemon:
         except EtraceError as error:
             refusal = error
         except OSError as error:
-            self.tell(f"a connection was dropped: {error.strerror}")
+            self.say(f"a connection was dropped: {error.strerror}")
         _close(sock, refusal)
 
     def _refuse_crowd(self, caller: Caller) -> None:
@@ -102,7 +106,7 @@ class Daemon:
             serve(sock, caller, self.host)
             status = 0
         except BaseException as error:  # noqa: BLE001  a copy of the daemon must not go on
-            self.tell(f"a session ended by {type(error).__name__}: {error}")
+            self.say(f"a session ended by {type(error).__name__}: {error}")
         finally:
             os._exit(status)
 
@@ -117,7 +121,7 @@ class Daemon:
             self.workers.pop(pid, None)
 
     def _end_workers(self) -> None:
-        """Let each session end with what it has; the callers are told."""
+        """Let each session end with what it has; its caller gets the result."""
         for pid in self.workers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -150,17 +154,43 @@ def _refuse(sock: socket.socket, error: EtraceError) -> None:
         sock.recv(1)
 
 
-def tidy(host: Host, tell: Tell) -> None:
-    """Clean up after a session of an etraced that was killed; its caller has the trace."""
+# ---- the socket: systemd's (sd_listen_fds(3)), or one that it makes itself
+
+
+def inherited_socket() -> socket.socket | None:
+    """Return the socket that systemd has passed; None when it has not started this process."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
+        return None
+    sock = socket.socket(fileno=FIRST_FD)
+    sock.set_inheritable(False)
+    if (sock.family, sock.type) != (socket.AF_UNIX, socket.SOCK_SEQPACKET):
+        raise CaptureError(
+            "the socket of LISTEN_FDS is not a local packet socket",
+            "etraced.socket has ListenSequentialPacket=",
+        )
+    return sock
+
+
+def make_socket(path: Path, group: str) -> socket.socket:
+    """Return a new socket at `path` for the members of `group`; an old one there is replaced."""
     try:
-        with host.states.locked():
-            state = host.states.read()
-            if state is None or not isinstance(state.output, Handed):
-                return
-            if state.collector.is_alive() or state.is_driven:
-                return
-            began = time.strftime("%H:%M:%S", time.localtime(state.started))
-            tell(f"the session of {began} was cut off; it is cleaned up")
-            teardown.take_apart(host, state, tell, teardown.never, {})
-    except EtraceError as error:
-        tell(error.message)
+        gid = grp.getgrnam(group).gr_gid
+    except KeyError as error:
+        raise CaptureError(f"there is no group {group}", f"groupadd --system {group}") from error
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    before = os.umask(0o022)
+    try:
+        path.parent.mkdir(mode=0o755, exist_ok=True)
+        if path.is_socket():
+            path.unlink()
+        os.umask(0o777)
+        sock.bind(os.fspath(path))
+        os.chown(path, -1, gid)
+        path.chmod(MODE)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise CaptureError(f"{path}: {error.strerror}", "run it as root") from error
+    finally:
+        os.umask(before)
+    return sock

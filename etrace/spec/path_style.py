@@ -38,7 +38,7 @@ WINDOWS_STYLE = PathStyle(True, ntpath.join, ntpath.normpath, ntpath.basename, n
 
 
 def is_windows_path(path: bytes) -> bool:
-    """Tell whether a path begins with a drive or a share of Windows."""
+    """Return whether a path begins with a drive or a share of Windows."""
     return _ABSOLUTE.match(path) is not None
 
 

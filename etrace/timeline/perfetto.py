@@ -16,7 +16,7 @@ from etrace.errors import EtraceError
 from etrace.timeline.counters import Counter
 from etrace.timeline.slices import Slice
 
-ALTERNATIVE = "choose --to chrome, which Perfetto reads too, or "
+ALTERNATIVE = "choose --format chrome, which Perfetto reads too, or "
 SEQUENCE = 1
 ROOT, COUNTERS, LANES = 1, 2, 1000
 #: packets that are written at once

@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
-from libetrace.depend.threads import find_parents, find_thread_owners
+from libetrace.depend.execution_facts import find_parents, find_thread_owners
 from libetrace.image.file import Image
 
-from etrace.query.classes.labels import Labels
-from etrace.query.classes.shown_executions import shown_executions
+from etrace.query.rows.commands import shown_executions
+from etrace.query.rows.labels import Labels
 from etrace.spec.database import NONE
 
-#: bytes of a command that a slice tells
+#: bytes of a command that a slice shows
 MAX_COMMAND = 200
 PID_MASK = (1 << 22) - 1
 
@@ -92,7 +92,7 @@ def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator
 
 
 class _Commands:
-    """What slices tell of commands; equal commands are one text."""
+    """What slices show of commands; equal commands are one text."""
 
     def __init__(self, labels: Labels) -> None:
         self._labels = labels

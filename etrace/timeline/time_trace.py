@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clang wrote by -ftime-trace -> slices inside the execution that wrote it.
 
-The trace of the build tells which execution wrote which file. Times in these files are microseconds
+The trace of the build shows which execution wrote which file. Times in these files are microseconds
 since the compiler began. The file may have been replaced since, by anybody: what does not fit is
 left out. Format: clang's -ftime-trace (llvm/lib/Support/TimeProfiler.cpp), which is Chrome's: whole
 events "X", since LLVM 20 also pairs of "b" and "e"; "Total ..." are sums on threads of their own.
@@ -69,7 +69,7 @@ class TimeTraces:
 
 
 def _read(path: bytes) -> list[Any]:
-    """Return the events of a file, none of one that is no time trace any more."""
+    """Return the events of a file, none of one that is not a time trace any more."""
     text = read_regular(path, MAX_BYTES)
     try:
         value = json.loads(text or b"")

@@ -29,7 +29,7 @@ class XRayCalls:
         (log,) = session.logs
         found, offset = join(self._image, log), offset_ns(self._image, log)
         if found.execution is None or offset is None:
-            reason = found.reason or "the log does not tell when it began"
+            reason = found.reason or "the log does not say when it began"
             self.left_out.append(f"{log.name} is left out: {reason}")
             return
         for number, thread in enumerate(log.threads):

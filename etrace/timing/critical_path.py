@@ -3,33 +3,34 @@
 
 The chain is the longest one through the network of segments when nothing waits for a free slot: no
 number of processors makes the build shorter. The path through a program that orders work itself
-(own_order.py) is the order that it chose, so another order may be shorter there. The words of the
-head line are those of AOSP's soong.
+(own_order.py) is the order that it chose, so another order may be shorter there.
 """
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from libetrace.depend.threads import find_thread_owners
+from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.figures import count
-from etrace.query.classes.labels import Labels
+from etrace.query.rows.labels import Labels
+from etrace.query.totals import elapsed_ns
 from etrace.spec.database import NONE
-from etrace.timing.network import Network, Reason, build_network
+from etrace.timing.network import REASONS, Network, Reason, build_network
 from etrace.timing.own_order import OwnOrder, find_own_order
 from etrace.timing.processes import Processes
-from etrace.timing.schedule import Schedule, schedule, slacks
-from etrace.timing.usage import cpu_times, never_slept
+from etrace.timing.schedule import Schedule, cpu_times, never_slept, schedule, slacks
 
 #: what an execution was blocked by
 CHILD, PIPE, JOB_SLOT = "child", "pipe", "job slot"
 #: neither a CPU nor a child or a pipe to wait for: it was taken off its CPU more often than it gave
-#: it up, or the trace does not tell which of several it was
+#: it up, or the trace does not show which of several it was
 PROCESSORS, OTHER = "busy processors", "disk, lock or processors"
-#: a path of which less lies in programs that order work themselves is told as it is
+#: a path of which less is in programs that order work themselves is shown unchanged
 IN_DOUBT = 0.1
 N_DOUBTS = 3
 BLOCKED_BY = {Reason.CHILD: CHILD, Reason.PIPE: PIPE}
@@ -67,7 +68,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A program that orders work itself, and how much of the path lies in it.
+    """A program that orders work itself, and how much of the path is in it.
 
     `execution` is its row; `n` is how many programs it started, or how many threads it had.
     """
@@ -90,8 +91,8 @@ class CriticalPath:
     steps: tuple[Step, ...]
     path_ns: int
     elapsed_ns: int
-    slack_ns: tuple[int, ...]
-    work_ns: tuple[int, ...]
+    slack_ns: array[int]
+    work_ns: array[int]
     inside: tuple[Inside, ...] = ()
 
     @property
@@ -105,22 +106,23 @@ class CriticalPath:
         return list(dict.fromkeys(step.execution for step in self.steps))
 
     @property
-    def perfect_parallelism(self) -> float:
-        """The path's part of the elapsed time; 1: more jobs at once cannot help."""
-        return self.path_ns / self.elapsed_ns if self.elapsed_ns else 1.0
+    def speedup_limit(self) -> float:
+        """Elapsed / critical path: how many times faster more jobs can make it; 1: no faster."""
+        return self.elapsed_ns / self.path_ns if self.path_ns else 1.0
 
 
-def find_critical_path(image: Image) -> CriticalPath:
-    """Return the critical path of a build. EtraceError for a damaged database."""
-    network = build_network(image)
+def find_critical_path(image: Image, network: Network | None = None) -> CriticalPath:
+    """Return the critical path of a build. EtraceError for a damaged database.
+
+    `network` is that of the image, when somebody has it already.
+    """
+    network = network or build_network(image)
     found = schedule(network)
     steps = tuple(_Steps(image, network, found).all())
-    starts, ends = network.begin_ns, network.end_ns
-    elapsed = max(ends) - min(starts) if ends else 0
     slack = _slack_of_executions(image, network, found)
     inside = tuple(_inside(image, network.processes, steps))
-    work = tuple(_work_of_executions(image, network))
-    return CriticalPath(steps, found.elapsed_ns, elapsed, slack, work, inside)
+    work = array("q", _work_of_executions(image, network))
+    return CriticalPath(steps, found.elapsed_ns, elapsed_ns(image), slack, work, inside)
 
 
 def doubts(image: Image, found: CriticalPath) -> Iterator[tuple[int, str]]:
@@ -139,7 +141,7 @@ def doubts(image: Image, found: CriticalPath) -> Iterator[tuple[int, str]]:
 
 
 def _work_of_executions(image: Image, network: Network) -> Iterator[int]:
-    own, cpu = [0] * image["executions"].n_rows, cpu_times(image)
+    own, cpu = array("q", [0]) * image["executions"].n_rows, cpu_times(image)
     for row, work_ns in zip(network.execution, network.work_ns, strict=True):
         own[row] += work_ns
     for row, work_ns in enumerate(own):
@@ -148,25 +150,33 @@ def _work_of_executions(image: Image, network: Network) -> Iterator[int]:
         yield cpu[row] if cpu is not None and is_known else 0 if waited else work_ns
 
 
-def _outermost(processes: Processes, orders: dict[int, OwnOrder]) -> dict[int, int]:
-    """Return the outermost process at or above each that orders programs itself, NONE for none."""
-    found = {NONE: NONE}
-    for number in range(len(processes)):
+class _Outermost(dict[int, int]):
+    """The outermost process at or above one that orders programs itself, NONE for none.
+
+    Each process is walked over once.
+    """
+
+    def __init__(self, processes: Processes, orders: dict[int, OwnOrder]) -> None:
+        super().__init__({NONE: NONE})
+        self._parent, self._orders = processes.parent, orders
+
+    def __missing__(self, number: int) -> int:
         passed, at = list[int](), number
-        while at not in found:
+        while at not in self:
             passed.append(at)
-            at = processes[at].parent
+            at = self._parent[at]
+        found = self[at]
         for each in reversed(passed):
-            is_own = orders.get(each) is OwnOrder.PROGRAMS
-            above = found[processes[each].parent]
-            found[each] = each if above == NONE and is_own else above
-    return found
+            if found == NONE and self._orders.get(each) is OwnOrder.PROGRAMS:
+                found = each
+            self[each] = found
+        return found
 
 
 def _inside(image: Image, processes: Processes, steps: Sequence[Step]) -> list[Inside]:
     """Return in which programs that order work themselves the steps lie, the outermost each."""
     orders, path_ns = find_own_order(image, processes), dict[int, int]()
-    outermost = _outermost(processes, orders)
+    outermost = _Outermost(processes, orders)
     for step in steps:
         at = processes.of_row[step.execution]
         chosen = outermost[at]
@@ -182,12 +192,14 @@ def _inside(image: Image, processes: Processes, steps: Sequence[Step]) -> list[I
     return sorted(found, key=lambda each: (-each.path_ns, each.execution))
 
 
-def _slack_of_executions(image: Image, network: Network, found: Schedule) -> tuple[int, ...]:
-    least: dict[int, int] = {}
-    for segment, slack in enumerate(slacks(network, found, network.work_ns)):
-        row = network.execution[segment]
-        least[row] = min(least.get(row, round(slack)), round(slack))
-    return tuple(least.get(row, 0) for row in find_thread_owners(image))
+def _slack_of_executions(image: Image, network: Network, found: Schedule) -> array[int]:
+    n_rows, most = image["executions"].n_rows, sys.maxsize
+    least = array("q", [most]) * n_rows
+    for row, slack in zip(network.execution, slacks(network, found, network.work_ns), strict=True):
+        if slack < least[row]:
+            least[row] = round(slack)
+    owners = find_thread_owners(image)
+    return array("q", (0 if least[row] == most else least[row] for row in owners))
 
 
 def _chain(found: Schedule) -> list[int]:
@@ -210,31 +222,36 @@ class _Steps:
         self.network, self.found, self.cpu = network, found, cpu_times(image)
         self.never_slept = never_slept(image)
         self.executions = image["executions"]
+        self.chain = _chain(found)
+        self.rows = set(map(self._row, self.chain))
         self.waits: dict[int, dict[Reason, int]] = {}
-        for segment, reason in network.waited.items():
-            own = self.waits.setdefault(network.execution[segment], {})
+        for segment, place in enumerate(network.waited):
+            if place == NONE or network.execution[segment] not in self.rows:
+                continue
+            own, reason = self.waits.setdefault(network.execution[segment], {}), REASONS[place]
             time_ns = network.end_ns[segment] - network.begin_ns[segment]
             own[reason] = own.get(reason, 0) + time_ns
         self._wait_of_schedulers()
         self.link: tuple[Reason | None, int] = (None, NONE)
         self.slot_ns = 0
-        self.told: set[int] = set()
+        self.reported: set[int] = set()
 
     def _wait_of_schedulers(self) -> None:
         """Count the time of make and its like that is not their own as a wait for jobs."""
-        network, work = self.network, dict[int, int]()
+        network, work = self.network, dict.fromkeys(self.rows, 0)
         for row, work_ns in zip(network.execution, network.work_ns, strict=True):
-            work[row] = work.get(row, 0) + work_ns
-        for own in network.processes.all:
-            if own.is_scheduler and own.children:
-                row = own.end - 1
-                rest = self.executions["elapsed_ns"][row] - work.get(row, 0)
+            if row in work:
+                work[row] += work_ns
+        for row in self.rows:
+            own = network.processes[network.processes.of_row[row]]
+            if own.is_scheduler and own.children and row == own.end - 1:
+                rest = self.executions["elapsed_ns"][row] - work[row]
                 self.waits[row] = {Reason.CHILD: rest}
 
     def all(self) -> Iterator[Step]:
         """Yield the steps; parts without work are left out, and the next one has their reason."""
         part: list[int] = []
-        for segment in _chain(self.found):
+        for segment in self.chain:
             if part and self._row(part[0]) != self._row(segment):
                 yield from self._step(part)
                 part = []
@@ -270,10 +287,10 @@ class _Steps:
                 blocked=tuple(self._blocked(row, cpu)),
             )
             self.link, self.slot_ns = (None, NONE), 0
-        self.slot_ns += sum(map(self._slot_wait, part))  # the job is the next step
+        self.slot_ns += sum(map(self.network.slot_wait_ns, part))  # the job is the next step
 
     def _why(self, segment: int) -> tuple[Reason | None, int]:
-        for other, reason, path in self.network.before[segment]:
+        for other, reason, path in self.network.before(segment):
             if other == self.found.waited_for[segment]:
                 return reason, path
         return None, NONE
@@ -286,20 +303,11 @@ class _Steps:
             yield Blocked(JOB_SLOT, self.slot_ns)
         yield from (Blocked(BLOCKED_BY[by], ns) for by, ns in waits.items() if ns > 0)
         rest = self.executions["elapsed_ns"][row] - known - cpu
-        if cpu != NONE and row not in self.told and rest > 0:
+        if cpu != NONE and row not in self.reported and rest > 0:
             yield Blocked(self._off_processor(row), rest)
-        self.told.add(row)
+        self.reported.add(row)
 
     def _off_processor(self, row: int) -> str:
         if self.network.processes.of_row[row] in self.network.readers:
             return PIPE
         return PROCESSORS if self.never_slept[row] else OTHER
-
-    def _slot_wait(self, segment: int) -> int:
-        """Return how long a job could have run and did not, while others of its kind ran."""
-        network = self.network
-        job = network.job[segment]
-        if job == NONE or not network.processes.is_leaf_job(job):
-            return 0
-        ready = max(network.end_ns[other] for other, _, _ in network.before[segment])
-        return max(network.begin_ns[segment] - ready, 0)

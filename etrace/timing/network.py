@@ -9,18 +9,22 @@ segment waits for them all. Its own work before a job belongs to that job.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 
 from libetrace.image.file import Image
+from libetrace.timing.network import Edges, cut_processes, sort_edges
 
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
-from etrace.timing.processes import Cut, Process, Processes
+from etrace.timing.processes import Processes, as_lists
 
 
 class Reason(StrEnum):
-    """Why a segment could not begin before another had ended."""
+    """Why a segment could not begin before another had ended; columns have the place."""
 
     SAME = "the same process"
     FORK = "was started by it"
@@ -29,183 +33,112 @@ class Reason(StrEnum):
     FILE = "used its file"
 
 
+REASONS = tuple(Reason)
+USED_FILE = REASONS.index(Reason.FILE)
+
+
 @dataclass(slots=True)
 class Network:
-    """Segments by number; `before[i]` are (number, reason, row of `paths` or NONE) that i follows.
+    """Segments by number, as columns; `before(i)` are those that i follows.
 
     `job` is the process of the job that a segment begins, NONE for all others; `last_of_job` the
-    segment with which it ends. A job is a child of a scheduler.
+    segment with which it ends. A job is a child of a scheduler. `waited` is the place in REASONS of
+    why a segment was spent waiting, NONE for all others. `readers` are processes that read what a
+    process wrote that outlived them: their sleep was a wait for it.
     """
 
     processes: Processes
-    execution: list[int] = field(default_factory=list)
-    begin_ns: list[int] = field(default_factory=list)
-    end_ns: list[int] = field(default_factory=list)
-    work_ns: list[int] = field(default_factory=list)
-    before: list[list[tuple[int, Reason, int]]] = field(default_factory=list)
-    job: list[int] = field(default_factory=list)
+    execution: array[int] = field(default_factory=lambda: array("i"))
+    begin_ns: array[int] = field(default_factory=lambda: array("q"))
+    end_ns: array[int] = field(default_factory=lambda: array("q"))
+    work_ns: array[int] = field(default_factory=lambda: array("q"))
+    job: array[int] = field(default_factory=lambda: array("i"))
+    waited: array[int] = field(default_factory=lambda: array("b"))
     last_of_job: dict[int, int] = field(default_factory=dict)
-    #: segments that were spent waiting, for what
-    waited: dict[int, Reason] = field(default_factory=dict)
-    #: processes that read what a process wrote that outlived them: their sleep was a wait for it
     readers: set[int] = field(default_factory=set)
+    #: what segment i follows is from `start[i]` to `start[i + 1]` of the other columns
+    start: array[int] = field(default_factory=lambda: array("I", [0]))
+    other: array[int] = field(default_factory=lambda: array("i"))
+    reason: array[int] = field(default_factory=lambda: array("b"))
+    path: array[int] = field(default_factory=lambda: array("i"))
 
-    def add(self, execution: int, begin: int, end: int, work: int) -> int:
-        """Append a segment; returns its number."""
+    def add(self, execution: int, begin: int, end: int, job: int) -> int:
+        """Append a segment that worked all the time; returns its number."""
         self.execution.append(execution)
         self.begin_ns.append(begin)
         self.end_ns.append(end)
-        self.work_ns.append(work)
-        self.before.append([])
-        self.job.append(NONE)
+        self.work_ns.append(end - begin)
+        self.job.append(job)
+        self.waited.append(NONE)
         return len(self.execution) - 1
+
+    def join(self, edges: Edges) -> None:
+        """Say what the segments follow, when all are there."""
+        self.start, self.other, self.reason, self.path = sort_edges(*edges, len(self))
+
+    def before(self, segment: int) -> Iterator[tuple[int, Reason, int]]:
+        """Yield (number, reason, row of `paths` or NONE) of what a segment follows."""
+        for at in range(self.start[segment], self.start[segment + 1]):
+            yield self.other[at], REASONS[self.reason[at]], self.path[at]
 
     def __len__(self) -> int:
         return len(self.execution)
 
+    def slot_wait_ns(self, segment: int) -> int:
+        """Return how long a job could have run and did not, while others of its kind ran."""
+        job = self.job[segment]
+        if job == NONE or not self.processes.is_leaf_job(job):
+            return 0
+        ready = max(self.end_ns[other] for other, _, _ in self.before(segment))
+        return max(self.begin_ns[segment] - ready, 0)
+
 
 def build_network(image: Image) -> Network:
     """Return the network of a build."""
-    builder = _Builder(image)
-    for number in range(len(builder.processes)):
-        builder.cut(number)
-    for number in range(len(builder.processes)):
-        builder.join(number)
-    builder.depend()
-    return builder.network
+    of = processes = Processes(image)
+    writers, readers = _pipe_writers(image, processes)
+    writer_start, writer = as_lists(writers.get(n, ()) for n in range(len(processes)))
+    found, edges = cut_processes(
+        image["executions"]["start_ns"], of.first, of.end, of.start_ns, of.end_ns, of.parent,
+        of.child_start, of.child, writer_start, writer, of.is_scheduler,
+    )  # fmt: skip
+    last_of_job = {n: found.last[n] for n, above in enumerate(of.parent)
+                   if above != NONE and of.is_scheduler[above]}  # fmt: skip
+    network = Network(
+        processes, found.execution, found.begin_ns, found.end_ns, found.work_ns, found.job,
+        found.waited, last_of_job, readers,
+    )  # fmt: skip
+    order = find_dependencies(image, processes, children_of=of.is_scheduler)
+    edges.path.extend(order.path)
+    edges.after.extend(map(found.forked_by.__getitem__, order.after))
+    edges.before.extend(map(found.last.__getitem__, order.before))
+    edges.reason.extend([USED_FILE] * len(order.path))
+    network.join(edges)
+    return network
 
 
-#: by Cut
-WAITS = (None, None, Reason.CHILD, Reason.PIPE)
+def _pipe_writers(image: Image, processes: Processes) -> tuple[dict[int, list[int]], set[int]]:
+    """Return reader -> writers that ended before it, and readers that their writers outlived.
+
+    They are the parts of a shell's pipeline, children of one process. A writer may end after its
+    reader, as `cc1` does before `as`, which knows the end of its input when cc1 closes the pipe.
+    """
+    readers, of_row = image["pipe_readers"]["execution"], processes.of_row
+    found, outlived = dict[int, list[int]](), set[int]()
+    for row, (begin, end) in enumerate(pairwise(image["executions"]["readers.start"].tolist())):
+        writer = of_row[row]
+        for at in range(begin, end):
+            reader = of_row[readers[at]]
+            if not _are_beside(processes, writer, reader):
+                continue
+            if processes.end_ns[writer] < processes.end_ns[reader]:
+                found.setdefault(reader, []).append(writer)
+            else:
+                outlived.add(reader)
+    return found, outlived
 
 
-class _Builder:
-    def __init__(self, image: Image) -> None:
-        self.image, self.processes = image, Processes(image)
-        self.network = Network(self.processes)
-        self.first: list[int] = []
-        self.last: list[int] = []
-        #: (segment that follows the end of a child or writer, that process, why)
-        self.waits: list[tuple[int, int, Reason]] = []
-        self.forked_by: dict[int, int] = {}
-        self.writers = self._pipe_writers()
-
-    def _pipe_writers(self) -> dict[int, list[int]]:
-        """Return reader -> writers that ended before it: the parts of a shell's pipeline.
-
-        They are children of one process. A writer may end after its reader, as `cc1` does behind
-        `as`, which knows the end of its input when cc1 closes the pipe.
-        """
-        executions, readers = self.image["executions"], self.image["pipe_readers"]["execution"]
-        start, of_row = executions["readers.start"].tolist(), self.processes.of_row
-        found: dict[int, list[int]] = {}
-        for row in range(len(of_row)):
-            writer = of_row[row]
-            for at in range(start[row], start[row + 1]):
-                reader = of_row[readers[at]]
-                if not self._are_beside(writer, reader):
-                    continue
-                if self.processes[writer].end_ns < self.processes[reader].end_ns:
-                    found.setdefault(reader, []).append(writer)
-                else:
-                    self.network.readers.add(reader)
-        return found
-
-    def _are_beside(self, writer: int, reader: int) -> bool:
-        a, b = self.processes[writer], self.processes[reader]
-        is_of_one_parent = a.parent == b.parent != NONE and writer != reader
-        return is_of_one_parent and b.start_ns <= a.end_ns and a.start_ns <= b.end_ns
-
-    # ---- segments ----
-
-    def cut(self, number: int) -> None:
-        """Make the segments of one process."""
-        own = self.processes[number]
-        if own.is_scheduler and own.children:
-            self._cut_scheduler(own)
-            return
-        at, row = own.start_ns, own.first
-        self.first.append(len(self.network))
-        due: list[tuple[int, Reason]] = []
-        for cut_ns, cut, other in sorted(self._cuts(number, own)):
-            time_ns = min(max(cut_ns, at), own.end_ns)
-            reason = WAITS[cut]
-            segment = self._segment(row, at, time_ns, 0 if reason else time_ns - at, due)
-            at = time_ns
-            if cut is Cut.EXEC:
-                row = other
-            elif cut is Cut.FORK:
-                self.forked_by[other] = segment
-            elif reason:
-                self.network.waited[segment] = reason
-                due.append((other, reason))
-        self.last.append(self._segment(row, at, own.end_ns, own.end_ns - at, due))
-
-    def _cuts(self, number: int, own: Process) -> list[tuple[int, Cut, int]]:
-        processes = self.processes
-        cuts = [(processes.row_start(row), Cut.EXEC, row) for row in range(own.first + 1, own.end)]
-        for child in own.children:
-            it = processes[child]
-            cuts.append((it.start_ns, Cut.FORK, child))
-            if it.end_ns <= own.end_ns:
-                cuts.append((it.end_ns, Cut.CHILD_ENDED, child))
-        for writer in self.writers.get(number, ()):
-            ended = processes[writer].end_ns
-            cuts.append((ended, Cut.WRITER_ENDED, writer))
-        return cuts
-
-    def _segment(
-        self, row: int, begin: int, end: int, work: int, due: list[tuple[int, Reason]]
-    ) -> int:
-        segment = self.network.add(row, begin, end, work)
-        if len(self.first) > len(self.last) and segment > self.first[-1]:
-            self.network.before[segment].append((segment - 1, Reason.SAME, NONE))
-        if due:
-            self.waits.extend((segment, other, reason) for other, reason in due)
-            due.clear()
-        return segment
-
-    def _cut_scheduler(self, own: Process) -> None:
-        """First its work before the first job, then that before each other job, then the rest.
-
-        It did that while no job was running: at other times it works beside its jobs.
-        """
-        row, at = own.end - 1, own.start_ns
-        self.first.append(len(self.network))
-        children = [self.processes[child] for child in own.children]
-        opening = self.network.add(row, at, children[0].start_ns, children[0].start_ns - at)
-        free_from = 0
-        for child, it in zip(own.children, children, strict=True):
-            gap = max(it.start_ns - free_from, 0) if free_from else 0
-            before = self.network.add(row, it.start_ns - gap, it.start_ns, gap)
-            self.network.before[before].append((opening, Reason.SAME, NONE))
-            self.forked_by[child] = before
-            free_from = max(free_from, it.end_ns)
-        begin = min(max(free_from, at), own.end_ns)
-        last = self.network.add(row, begin, own.end_ns, own.end_ns - begin)
-        self.network.before[last].append((opening, Reason.SAME, NONE))
-        ended = (child for child in own.children if self.processes[child].end_ns <= own.end_ns)
-        self.waits.extend((last, child, Reason.CHILD) for child in ended)
-        self.last.append(last)
-
-    # ---- edges ----
-
-    def join(self, number: int) -> None:
-        """Let a process begin after the segment that forked it; mark it when it is a job."""
-        parent = self.processes[number].parent
-        if parent == NONE:
-            return
-        forked_by = self.forked_by[number]
-        self.network.before[self.first[number]].append((forked_by, Reason.FORK, NONE))
-        if self.processes[parent].is_scheduler:
-            self.network.job[forked_by] = number
-            self.network.last_of_job[number] = self.last[number]
-
-    def depend(self) -> None:
-        """Add the waits for children and pipes, and the dependencies between jobs."""
-        for segment, other, reason in self.waits:
-            self.network.before[segment].append((self.last[other], reason, NONE))
-        for each in find_dependencies(self.image, self.processes, self.processes.jobs_of_common):
-            begin = self.forked_by[each.after]
-            edge = (self.last[each.before], Reason.FILE, each.path)
-            self.network.before[begin].append(edge)
+def _are_beside(processes: Processes, writer: int, reader: int) -> bool:
+    a, b = processes[writer], processes[reader]
+    is_of_one_parent = a.parent == b.parent != NONE and writer != reader
+    return is_of_one_parent and b.start_ns <= a.end_ns and a.start_ns <= b.end_ns

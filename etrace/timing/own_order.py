@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes -> those that order work themselves, so that the trace does not tell what bounds it.
+"""Processes -> those that order work themselves, so that the trace does not show what bounds it.
 
 `go`, `cargo` and `xargs -P` start programs side by side as make does, but not by files that a trace
 shows; a JVM or a linker does so with threads. The path through such a program is the order that it
 chose: with other limits of its own the build may be shorter. The signs are in the trace:
 
-- `PROGRAMS`: two children of a process ran at once that are no parts of one pipeline, or it has
-  several threads and started two one after the other, of which the later used no file of the other;
+- `PROGRAMS`: two children of a process ran at once that are not parts of one pipeline, or it has
+  several threads and started two one after the other, and the later used no file of the other;
 - `THREADS`: a process has several threads besides its first. Only its own work is in doubt.
 
-Schedulers by files (make) and shells, whose order is that of their script, are none, and compilers'
+Schedulers by files (make) and shells, whose order is that of their script, do not, and compilers'
 drivers start their stages in a fixed order. A program without threads that starts its children one
 after the other counts as a script too.
 """
@@ -23,7 +23,7 @@ from itertools import pairwise
 from libetrace.image.file import Image
 
 from etrace.compilers.tools import load
-from etrace.query.classes.labels import SHELLS
+from etrace.query.rows.labels import SHELLS
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
 from etrace.timing.processes import Processes, most_at_once
@@ -43,26 +43,28 @@ def find_own_order(image: Image, processes: Processes) -> dict[int, OwnOrder]:
     """Return the processes that order work themselves, by their numbers."""
     found = {
         number: OwnOrder.THREADS
-        for number, own in enumerate(processes.all)
-        if own.n_threads >= SEVERAL and not own.is_scheduler
+        for number, n_threads in enumerate(processes.n_threads)
+        if n_threads >= SEVERAL and not processes.is_scheduler[number]
     }
     may = set(_candidates(image, processes))
     if may:
         pipelines = _Pipelines(image, processes, may)
         groups = {number: pipelines.of(number) for number in may}
         at_once = {n for n in may if most_at_once(_spans(processes, groups[n])) >= SEVERAL}
-        chosen = at_once | _chosen(image, processes, {n: groups[n] for n in (may & found.keys())})
-        found.update(dict.fromkeys(chosen, OwnOrder.PROGRAMS))
+        selected = at_once | _selected(
+            image, processes, {n: groups[n] for n in (may & found.keys())}
+        )
+        found.update(dict.fromkeys(selected, OwnOrder.PROGRAMS))
     return found
 
 
 def _candidates(image: Image, processes: Processes) -> Iterator[int]:
     """Yield processes with several children, but for programs that start them in a fixed order."""
     binary, tools, is_known = image["executions"]["binary"], load(), {NONE: False}
-    for number, own in enumerate(processes.all):
-        if len(own.children) < SEVERAL or own.is_scheduler:
+    for number, (begin, end) in enumerate(pairwise(processes.child_start)):
+        if end - begin < SEVERAL or processes.is_scheduler[number]:
             continue
-        program = binary[own.end - 1]
+        program = binary[processes.end[number] - 1]
         if program not in is_known:
             path = image.path_string(program)
             name = path.rpartition(b"/")[2]
@@ -110,18 +112,16 @@ def _spans(processes: Processes, groups: Sequence[Sequence[int]]) -> Iterator[tu
         yield min(each.start_ns for each in own), max(each.end_ns for each in own)
 
 
-def _chosen(image: Image, processes: Processes, groups: dict[int, list[list[int]]]) -> set[int]:
+def _selected(image: Image, processes: Processes, groups: dict[int, list[list[int]]]) -> set[int]:
     """Return the processes of which a group of children used no file of the group before it."""
     if not groups:
         return set()
 
-    def jobs_of(a: int, b: int) -> tuple[int, int]:
-        pair = processes.children_of_common(a, b)
-        return pair if pair[0] != NONE and processes[pair[0]].parent in groups else (NONE, NONE)
-
+    children_of = bytes(number in groups for number in range(len(processes)))
+    order = find_dependencies(image, processes, children_of=children_of)
     after: dict[int, set[int]] = {}
-    for each in find_dependencies(image, processes, jobs_of):
-        after.setdefault(each.after, set()).add(each.before)
+    for before, number in zip(order.before, order.after, strict=True):
+        after.setdefault(number, set()).add(before)
 
     def follows(earlier: list[int], later: list[int]) -> bool:
         return any(not after.get(each, set()).isdisjoint(earlier) for each in later)

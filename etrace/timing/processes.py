@@ -3,17 +3,17 @@
 
 A process works from its first event to its last, cut where it executes another program, forks a
 child or sees one end. What lies between two cuts is a segment. A segment at whose end a child
-ended was spent waiting for that child, so its length is no work of its own. Threads are no
+ended was spent waiting for that child, so its length is not its own work. Threads are no
 processes: what one starts is a child of its process.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import IntEnum
+from typing import NamedTuple
 
-from libetrace.depend.threads import find_thread_owners
+from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.spec.database import NONE
@@ -22,17 +22,7 @@ from etrace.spec.database import NONE
 SCHEDULERS = frozenset(b"make gmake ninja samu scons".split())
 
 
-class Cut(IntEnum):
-    """What happened in a process at a time."""
-
-    EXEC = 0
-    FORK = 1
-    CHILD_ENDED = 2
-    WRITER_ENDED = 3  # of a pipe that it reads
-
-
-@dataclass(slots=True)
-class Process:
+class Process(NamedTuple):
     """One upid: its executions are the rows from `first` up to `end`; times since the trace began.
 
     `parent` is the number of a process, NONE at a root. A thread that executes a program goes on as
@@ -44,63 +34,93 @@ class Process:
     start_ns: int
     end_ns: int
     parent: int
+    depth: int
+    n_threads: int
     is_scheduler: bool
-    depth: int = 0
-    holds_scheduler: bool = False
-    n_threads: int = 0
-    children: list[int] = field(default_factory=list)
+    holds_scheduler: bool
+    children: Sequence[int]
+
+
+def as_lists(lists: Iterable[Sequence[int]]) -> tuple[array[int], array[int]]:
+    """Return where each list starts, and all of them."""
+    start, items = array("I", [0]), array("i")
+    for each in lists:
+        items.extend(each)
+        start.append(len(items))
+    return start, items
 
 
 class Processes:
-    """All processes of an image, by their first row; NONE is the number of no process."""
+    """All processes of an image, by their first row, as columns; NONE is the number of no process.
+
+    The children of i are `child[child_start[i]:child_start[i + 1]]`, the earlier fork first.
+    """
 
     def __init__(self, image: Image) -> None:
         self.image = image
         executions = image["executions"]
-        self._starts = executions["start_ns"].tolist()
-        self._elapsed = executions["elapsed_ns"].tolist()
         owner = find_thread_owners(image)
         #: number of the process of each execution
-        self.of_row: list[int] = [NONE] * executions.n_rows
-        self.all: list[Process] = list(self._read(executions["upid"].tolist(), owner))
+        self.of_row = array("i", [NONE]) * executions.n_rows
+        self.first, self.end = array("i"), array("i")
+        self.start_ns, self.end_ns = array("q"), array("q")
+        self.is_scheduler = bytearray()
+        self._read(owner)
+        nothing = array("i", [0]) * len(self)
+        self.parent = array("i", [NONE]) * len(self)
+        self.depth, self.n_threads = nothing[:], nothing[:]
+        self.holds_scheduler = bytearray(len(self))
         self._take_threads(owner)
-        self._adopt(executions["parent"].tolist())
+        self.child_start, self.child = self._adopt()
 
     def __getitem__(self, number: int) -> Process:
-        return self.all[number]
+        return Process(
+            self.first[number], self.end[number], self.start_ns[number], self.end_ns[number],
+            self.parent[number], self.depth[number], self.n_threads[number],
+            bool(self.is_scheduler[number]), bool(self.holds_scheduler[number]),
+            self.child[self.child_start[number] : self.child_start[number + 1]],
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[Process]:
+        return map(self.__getitem__, range(len(self)))
 
     def __len__(self) -> int:
-        return len(self.all)
+        return len(self.first)
 
     def spans(self, numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield the begin and end of some processes."""
-        return ((self.all[number].start_ns, self.all[number].end_ns) for number in numbers)
+        return ((self.start_ns[number], self.end_ns[number]) for number in numbers)
 
     def row_start(self, row: int) -> int:
         """Return when an execution began."""
-        return self._starts[row]
+        return int(self.image["executions"]["start_ns"][row])
 
     def row_end(self, row: int) -> int:
         """Return when an execution ended."""
-        return self._starts[row] + self._elapsed[row]
+        return self.row_start(row) + int(self.image["executions"]["elapsed_ns"][row])
 
-    def _read(self, upid: list[int], owner: Sequence[int]) -> Iterator[Process]:
-        binary = self.image["executions"]["binary"].tolist()
-        schedulers: dict[int, bool] = {NONE: False}
-        first, number = 0, 0
-        for row in range(len(upid)):
+    def _read(self, owner: Sequence[int]) -> None:
+        executions, of_row = self.image["executions"], self.of_row
+        upid, starts = executions["upid"], executions["start_ns"]
+        elapsed, binary = executions["elapsed_ns"], executions["binary"]
+        schedulers, after = {NONE: False}, [*upid[1:], None]
+        first = number = 0
+        for row, (own, next_one, last) in enumerate(zip(upid, after, binary, strict=True)):
             if owner[row] != row:
                 first = row + 1
                 continue
-            self.of_row[row] = number
-            if row + 1 < len(upid) and upid[row + 1] == upid[row]:
+            of_row[row] = number
+            if own == next_one:
                 continue
-            last = binary[row]
             if last not in schedulers:
                 name = self.image.path_string(last).rpartition(b"/")[2]
                 schedulers[last] = name in SCHEDULERS
-            end_ns = max(self.row_end(row), self._starts[first])
-            yield Process(first, row + 1, self._starts[first], end_ns, NONE, schedulers[last])
+            start_ns = starts[first]
+            self.first.append(first)
+            self.end.append(row + 1)
+            self.start_ns.append(start_ns)
+            self.end_ns.append(max(starts[row] + elapsed[row], start_ns))
+            self.is_scheduler.append(schedulers[last])
             first, number = row + 1, number + 1
 
     def _take_threads(self, owner: Sequence[int]) -> None:
@@ -109,38 +129,45 @@ class Processes:
         for row, above in enumerate(owner):
             if above == row:
                 continue
-            self.of_row[row] = self.of_row[above]
-            own = self.all[self.of_row[row]]
-            own.n_threads += 1
+            number = self.of_row[row] = self.of_row[above]
+            self.n_threads[number] += 1
             last = row  # what a thread executes goes on as its process
             while last + 1 < len(upid) and upid[last + 1] == upid[row]:
                 last += 1
             if last != row or status[row] != NONE:  # else its end is not known
-                own.end_ns = max(own.end_ns, self.row_end(last))
+                self.end_ns[number] = max(self.end_ns[number], self.row_end(last))
 
-    def _adopt(self, parent: list[int]) -> None:
-        """Join children to parents, the earlier fork first; a process that began later is none."""
-        by_start = sorted(range(len(self.all)), key=lambda n: (self.all[n].start_ns, n))
-        place = {number: at for at, number in enumerate(by_start)}
+    def _adopt(self) -> tuple[array[int], array[int]]:
+        """Join children to parents, the earlier fork first; a later process is not one."""
+        above, of_row, n = self.image["executions"]["parent"], self.of_row, len(self)
+        by_start = array("i", sorted(range(n), key=self.start_ns.__getitem__))
+        place = array("i", by_start)
+        for at, number in enumerate(by_start):
+            place[number] = at
+        parent, depth, start = self.parent, self.depth, array("I", [0]) * (n + 1)
         for number in by_start:
-            own = self.all[number]
-            above = parent[own.first]
-            if above == NONE or place[self.of_row[above]] >= place[number]:
+            row = above[self.first[number]]
+            if row == NONE or place[of_row[row]] >= place[number]:
                 continue
-            own.parent = self.of_row[above]
-            own.depth = self.all[own.parent].depth + 1
-            self.all[own.parent].children.append(number)
+            parent[number] = own = of_row[row]
+            depth[number] = depth[own] + 1
+            start[own + 1] += 1
         for number in reversed(by_start):
-            own = self.all[number]
-            if own.parent != NONE and (own.is_scheduler or own.holds_scheduler):
-                self.all[own.parent].holds_scheduler = True
+            is_above = self.is_scheduler[number] or self.holds_scheduler[number]
+            if is_above and parent[number] != NONE:
+                self.holds_scheduler[parent[number]] = True
+        return self._children(by_start, start)
 
-    def jobs_of_common(self, a: int, b: int) -> tuple[int, int]:
-        """Return the same as children_of_common(), (NONE, NONE) when that is no scheduler's."""
-        below = self.children_of_common(a, b)
-        if below[0] == NONE or not self.all[self.all[below[0]].parent].is_scheduler:
-            return NONE, NONE
-        return below
+    def _children(self, by_start: array[int], start: array[int]) -> tuple[array[int], array[int]]:
+        """Return the lists of children; `start` has their lengths, each one place further."""
+        for number in range(len(self)):
+            start[number + 1] += start[number]
+        at, child = start[:], array("i", [NONE]) * start[-1]
+        for number in by_start:
+            if (own := self.parent[number]) != NONE:
+                child[at[own]] = number
+                at[own] += 1
+        return start, child
 
     def children_of_common(self, a: int, b: int) -> tuple[int, int]:
         """Return the children, above or at two processes, of their nearest common ancestor.
@@ -148,33 +175,26 @@ class Processes:
         (NONE, NONE) when one is above the other, or they have none.
         """
         below_a = below_b = NONE
-        own_a, own_b = self.all[a], self.all[b]
         while a != b:
-            if own_a.depth >= own_b.depth:
-                below_a, a = a, own_a.parent
-                own_a = self.all[a]
+            if self.depth[a] >= self.depth[b]:
+                below_a, a = a, self.parent[a]
             else:
-                below_b, b = b, own_b.parent
-                own_b = self.all[b]
+                below_b, b = b, self.parent[b]
             if NONE in (a, b):
                 return NONE, NONE
         return (NONE, NONE) if NONE in (below_a, below_b) else (below_a, below_b)
 
-    def leaf_jobs(self, a: int, b: int) -> tuple[int, int]:
-        """Return the leaf jobs that two processes belong to, NONE for what belongs to none."""
-        return self.leaf_job(a), self.leaf_job(b)
-
     def is_leaf_job(self, number: int) -> bool:
-        """Tell whether a process is a child of a scheduler and has none below it."""
-        own = self.all[number]
-        if own.parent == NONE or own.is_scheduler or own.holds_scheduler:
+        """Return whether a process is a child of a scheduler and has none below it."""
+        above = self.parent[number]
+        if above == NONE or self.is_scheduler[number] or self.holds_scheduler[number]:
             return False
-        return self.all[own.parent].is_scheduler
+        return bool(self.is_scheduler[above])
 
     def leaf_job(self, number: int) -> int:
         """Return the leaf job above or at a process, NONE without one."""
         while number != NONE and not self.is_leaf_job(number):
-            number = self.all[number].parent
+            number = self.parent[number]
         return number
 
 

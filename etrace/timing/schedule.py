@@ -8,13 +8,55 @@ end. Of several that could have it, the one that began first in the traced build
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from libetrace.image.file import Image
+from libetrace.timing.schedule import find_slacks, run_network
 
 from etrace.errors import EtraceError
 from etrace.spec.database import NONE
 from etrace.timing.network import Network
+
+
+def cpu_times(image: Image) -> list[int] | None:
+    """Return user and system time of each execution in ns, NONE where unknown; None without any."""
+    if "usage" not in image.tables:
+        return None
+    usage = image["usage"]
+    times = zip(usage["user_ns"], usage["system_ns"], strict=True)
+    return [NONE if NONE in pair else sum(pair) for pair in times]
+
+
+#: a process whose CPU time is this part of its own time or more did not sleep
+COMPUTES = 0.5
+#: a machine that is busy with other work leaves a process that computes more than this
+STARVED = 0.02
+
+
+def awake_parts(image: Image) -> list[float]:
+    """Return for each execution the part of its own time below which its CPU time shows sleep.
+
+    That depends on whether it gave its CPU up more often than it was taken off it, or at all.
+    """
+    if "usage" not in image.tables:
+        return [0.0] * image["executions"].n_rows
+    usage = image["usage"]
+    switches = zip(usage["n_voluntary_switches"], usage["n_forced_switches"], strict=True)
+    return [
+        COMPUTES if voluntary > forced else STARVED if voluntary > 0 else 0.0
+        for voluntary, forced in switches
+    ]
+
+
+def never_slept(image: Image) -> list[bool]:
+    """Return for each execution whether it was taken off its CPU and never gave it up."""
+    if "usage" not in image.tables:
+        return [False] * image["executions"].n_rows
+    usage = image["usage"]
+    switches = zip(usage["n_voluntary_switches"], usage["n_forced_switches"], strict=True)
+    return [voluntary == 0 < forced for voluntary, forced in switches]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +66,10 @@ class Schedule:
     `waited_for[i]` is the segment whose end let i begin, NONE for none.
     """
 
-    begin: list[float]
-    end: list[float]
-    order: list[int]
-    waited_for: list[int]
+    begin: array[float]
+    end: array[float]
+    order: array[int]
+    waited_for: array[int]
 
     @property
     def elapsed_ns(self) -> int:
@@ -40,7 +82,7 @@ class Limits:
     """What segments wait for besides each other.
 
     `slots` is how many jobs of each kind run at once, `kind` that of a job by its process; other
-    jobs need no slot. `computes` tells of each segment whether it needs one of `n_processors`;
+    jobs need no slot. `computes` says for each segment whether it needs one of `n_processors`;
     None: there are enough.
     """
 
@@ -50,122 +92,34 @@ class Limits:
     computes: Sequence[bool] = ()
 
 
-class _Places:
-    """Some places that are free, and the segments that wait for one."""
-
-    def __init__(self, n_free: int) -> None:
-        self.n_free = n_free
-        self.waiting: list[tuple[int, int]] = []
-
-    def taken(self) -> Iterator[int]:
-        """Yield those that get a place."""
-        while self.waiting and self.n_free > 0:
-            self.n_free -= 1
-            yield heapq.heappop(self.waiting)[1]
-
-
-class _Run:
-    """A simulation: a heap of ends, and what waits for a slot or a processor."""
-
-    def __init__(self, network: Network, work: Sequence[float], limits: Limits) -> None:
-        n = len(network)
-        self.network, self.work, self.limits = network, work, limits
-        self.begin, self.end, self.order = [0.0] * n, [0.0] * n, list[int]()
-        self.waited_for = [NONE] * n
-        self.after: list[list[int]] = [[] for _ in range(n)]
-        self.n_missing = [0] * n
-        for segment, before in enumerate(network.before):
-            self.n_missing[segment] = len(before)
-            for other, _, _ in before:
-                self.after[other].append(segment)
-        self.ends: list[tuple[float, int]] = []
-        self.slots = [_Places(size) for size in limits.slots]
-        self.changed = set[int]()  # slots that may be taken
-        last = network.last_of_job
-        self.frees = {last[job]: kind for job, kind in limits.kind.items() if job in last}
-        self.processors = _Places(limits.n_processors or 0)
-
-    def ready(self, segment: int, now: float) -> None:
-        """Begin a segment, or let its job queue."""
-        kind = self.limits.kind.get(self.network.job[segment])
-        if kind is None:
-            self.start(segment, now)
-        else:
-            heapq.heappush(self.slots[kind].waiting, (self.network.begin_ns[segment], segment))
-            self.changed.add(kind)
-
-    def start(self, segment: int, now: float) -> None:
-        """Begin a segment that has its slot, or let it queue for a processor."""
-        if self._needs_processor(segment):
-            heapq.heappush(self.processors.waiting, (self.network.begin_ns[segment], segment))
-        else:
-            self.run(segment, now)
-
-    def _needs_processor(self, segment: int) -> bool:
-        if self.limits.n_processors is None or not self.work[segment]:
-            return False
-        return self.limits.computes[segment]
-
-    def run(self, segment: int, now: float) -> None:
-        """Let a segment work."""
-        self.begin[segment] = now
-        heapq.heappush(self.ends, (now + self.work[segment], segment))
-
-    def finish(self, segment: int, now: float) -> None:
-        """Let what followed a segment begin."""
-        self.end[segment] = now
-        self.order.append(segment)
-        for other in self.after[segment]:
-            self.n_missing[other] -= 1
-            if not self.n_missing[other]:
-                self.waited_for[other] = segment
-                self.ready(other, now)
-        if (kind := self.frees.get(segment)) is not None:
-            self.slots[kind].n_free += 1
-            self.changed.add(kind)
-        if self._needs_processor(segment):
-            self.processors.n_free += 1
-        self.take_places(segment, now)
-
-    def take_places(self, segment: int, now: float) -> None:
-        """Begin what waits, as long as there are slots and processors."""
-        for kind in sorted(self.changed):
-            for job in self.slots[kind].taken():
-                self.waited_for[job] = segment
-                self.start(job, now)
-        self.changed.clear()
-        for other in self.processors.taken():
-            self.run(other, now)
-
-
 def schedule(
     network: Network, work: Sequence[float] | None = None, limits: Limits | None = None
 ) -> Schedule:
     """Run a network; `work` is the time that each segment takes, by default that of the trace.
 
-    Without `limits` segments wait for each other alone. EtraceError when some do so for ever.
+    Without `limits` segments wait for each other alone. EtraceError when some do so forever.
     """
-    run = _Run(network, network.work_ns if work is None else work, limits or Limits())
-    for segment, n in enumerate(run.n_missing):
-        if not n:
-            run.ready(segment, 0.0)
-    run.take_places(NONE, 0.0)
-    while run.ends:
-        now, segment = heapq.heappop(run.ends)
-        run.finish(segment, now)
-    if len(run.order) != len(network):
+    limits, n = limits or Limits(), len(network)
+    kind = array("i", [NONE]) * n
+    frees = array("i", [NONE]) * n
+    if limits.kind:
+        for segment, job in enumerate(network.job):
+            kind[segment] = limits.kind.get(job, NONE)
+        for job, own in limits.kind.items():
+            if job in network.last_of_job:
+                frees[network.last_of_job[job]] = own
+    taken = array("d", network.work_ns if work is None else work)
+    found = Schedule(*run_network(
+        network.start, network.other, taken, network.begin_ns, kind, frees,
+        bytes(limits.computes or n), limits.slots, limits.n_processors,
+    ))  # fmt: skip
+    if len(found.order) != n:
         raise EtraceError(
             "the database is damaged: processes wait for each other", "make it again: cas parse"
         )
-    return Schedule(run.begin, run.end, run.order, run.waited_for)
+    return found
 
 
-def slacks(network: Network, found: Schedule, work: Sequence[float]) -> list[float]:
+def slacks(network: Network, found: Schedule, work: Sequence[float]) -> array[float]:
     """Return how much later each segment could end without a later end of all; ns."""
-    end = max(found.end, default=0.0)
-    latest = [end] * len(network)
-    for segment in reversed(found.order):
-        begin = latest[segment] - work[segment]
-        for other, _, _ in network.before[segment]:
-            latest[other] = min(latest[other], begin)
-    return [late - at for late, at in zip(latest, found.end, strict=True)]
+    return find_slacks(network.start, network.other, found.order, found.end, array("d", work))

@@ -4,32 +4,33 @@
 The network of the traced build runs again (schedule.py). What a segment takes is its own time in
 the traced build, without waits for children and pipes. A process that computed had to wait for a
 processor for the rest of that time, so where CPU time is known it counts instead, and needs one of
-the processors that the trace shows, or of as many as there are to be jobs. What slept keeps its
-time: it used a processor for less than half of it and gave it up more often than it was taken away.
+the processors that the trace shows, or of as many as there will be jobs. What slept keeps its
+time: it used a processor for less than half of it and gave it up more often than it was taken away,
+or for hardly any of it and gave it up at all.
 A part of a pipeline that reads did not sleep, it waited for the part that writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from libetrace.image.file import Image
+from libetrace.timing.network import Edges
 
 from etrace.alike import suggestion
 from etrace.errors import UsageError
-from etrace.query.classes.labels import Labels
-from etrace.query.classes.shown_executions import shown_executions
+from etrace.query.rows.commands import shown_executions
+from etrace.query.rows.labels import Labels
+from etrace.query.totals import elapsed_ns
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
 from etrace.timing.jobservers import Jobservers
-from etrace.timing.network import Network, Reason, build_network
+from etrace.timing.network import USED_FILE, Network, build_network
 from etrace.timing.processes import most_at_once
-from etrace.timing.schedule import Limits, Schedule, schedule
-from etrace.timing.usage import cpu_times, sleepers
-
-#: a process whose CPU time is this part of its own time or more did not sleep
-COMPUTES = 0.5
+from etrace.timing.schedule import COMPUTES, Limits, Schedule, awake_parts, cpu_times, schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Prediction:
 
     @property
     def change(self) -> float:
-        """What part of the elapsed time is to be expected: 0.5 is half of it."""
+        """What part of the elapsed time can be expected: 0.5 is half of it."""
         return self.ordered_ns / self.simulated_ns if self.simulated_ns else 1.0
 
     @property
@@ -79,43 +80,96 @@ def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = Non
     `n_jobs` is as with make -j; None is what the makes of the trace had. UsageError for a program
     that did not run, EtraceError for a damaged database.
     """
-    network = build_network(image)
-    cpu = cpu_times(image)
-    model = _Model(image, network, cpu)
-    changed = _multiplied(image, network, model.work, factors)
-    shown = shown_executions(image)
-    same, asked = model.limits(None), model.limits(n_jobs)
-    ordered = schedule(network, changed, asked)
-    return Prediction(
-        traced_ns=max(network.end_ns, default=0) - min(network.begin_ns, default=0),
-        traced_jobs=model.n_jobs,
-        traced_processors=same.n_processors,
-        simulated_ns=schedule(network, model.work, same).elapsed_ns,
-        n_jobs=n_jobs,
-        n_processors=asked.n_processors,
-        ordered_ns=ordered.elapsed_ns,
-        free_ns=_free(image, model, changed, ordered, n_jobs),
-        n_executions=len(shown),
-        n_unknown=len(shown) if cpu is None else sum(cpu[row] == NONE for row in shown),
-    )
+    return Simulation(image).predict(factors_by_row(image, factors), n_jobs)
 
 
-class _Model:
-    """What each segment of a network takes, and what limits how many run at once."""
+class Simulation:
+    """A build that can run again: what each segment takes, and what limits how many run at once.
 
-    def __init__(self, image: Image, network: Network, cpu: list[int] | None) -> None:
-        self.network = network
+    EtraceError for a damaged database.
+    """
+
+    def __init__(self, image: Image) -> None:
+        self.image, self.network = image, build_network(image)
+        self._with_jobs: dict[int | None, Schedule] = {}
+        network, self.cpu = self.network, cpu_times(image)
+        cpu = self.cpu
         self.jobservers = Jobservers(image, network.processes)
         is_leaf = network.processes.is_leaf_job
         self.leaf_jobs = [job for job in network.last_of_job if is_leaf(job)]
         self.n_jobs = max(most_at_once(network.processes.spans(self.leaf_jobs)), 1)
         n = len(set(image["cpus"]["cpu"]))
         self.n_processors = None if cpu is None else n or None
-        part = {} if cpu is None else _parts(network, cpu, sleepers(image))
+        part = {} if cpu is None else _parts(network, cpu, awake_parts(image))
         #: of each segment
         self.computes = [row in part for row in network.execution]
         pairs = zip(network.execution, network.work_ns, strict=True)
         self.work = [work * part.get(row, 1.0) for row, work in pairs]
+        #: executions of known CPU time that count with their elapsed time, because they slept
+        self.slept_rows = frozenset(
+            row
+            for row in set(network.execution) - part.keys()
+            if cpu is not None and cpu[row] != NONE
+        )
+
+    @cached_property
+    def traced_ns(self) -> int:
+        """How long the build took when it was traced."""
+        return elapsed_ns(self.image)
+
+    @cached_property
+    def simulated_ns(self) -> int:
+        """How long the same build takes by the model."""
+        return self.with_jobs(None).elapsed_ns
+
+    @cached_property
+    def own_ns(self) -> list[float]:
+        """What each execution takes by the model, without waits."""
+        own = [0.0] * self.image["executions"].n_rows
+        for row, work in zip(self.network.execution, self.work, strict=True):
+            own[row] += work
+        return own
+
+    def ordered_ns(self, factors: Mapping[int, float], n_jobs: int | None = None) -> int:
+        """Return how long it takes when times of executions (by row) are multiplied by factors."""
+        if not factors:
+            return self.with_jobs(n_jobs).elapsed_ns
+        return schedule(self.network, self._changed(factors), self.limits(n_jobs)).elapsed_ns
+
+    def with_jobs(self, n_jobs: int | None) -> Schedule:
+        """Return the build with another number of jobs."""
+        if n_jobs not in self._with_jobs:
+            self._with_jobs[n_jobs] = schedule(self.network, self.work, self.limits(n_jobs))
+        return self._with_jobs[n_jobs]
+
+    def free_ns(self, n_jobs: int | None) -> int | None:
+        """Return how long it takes when only files order its jobs; None without a job."""
+        return _free(self, self.work, self.with_jobs(n_jobs), n_jobs)
+
+    def predict(self, factors: Mapping[int, float], n_jobs: int | None = None) -> Prediction:
+        """Return the same with all figures."""
+        shown, cpu = shown_executions(self.image), self.cpu
+        same, asked = self.limits(None), self.limits(n_jobs)
+        changed = self._changed(factors)
+        ordered = schedule(self.network, changed, asked) if factors else self.with_jobs(n_jobs)
+        return Prediction(
+            traced_ns=self.traced_ns,
+            traced_jobs=self.n_jobs,
+            traced_processors=same.n_processors,
+            simulated_ns=self.simulated_ns,
+            n_jobs=n_jobs,
+            n_processors=asked.n_processors,
+            ordered_ns=ordered.elapsed_ns,
+            free_ns=_free(self, changed, ordered, n_jobs),
+            n_executions=len(shown),
+            n_unknown=len(shown) if cpu is None else sum(cpu[row] == NONE for row in shown),
+        )
+
+    def _changed(self, factors: Mapping[int, float]) -> list[float]:
+        if not factors:
+            return self.work
+        pairs = zip(self.network.execution, self.work, strict=True)
+        return [time_ns * factors.get(row, 1.0) for row, time_ns in pairs]
 
     def limits(self, n_jobs: int | None) -> Limits:
         """Return the slots and processors of the trace, or those for `n_jobs`."""
@@ -143,7 +197,7 @@ class _Model:
         return max(self.n_processors, n_jobs)
 
 
-def _parts(network: Network, cpu: list[int], sleeps: list[bool]) -> dict[int, float]:
+def _parts(network: Network, cpu: list[int], awake: list[float]) -> dict[int, float]:
     """Return the part of its own time that each execution computed, for those that did."""
     own: dict[int, int] = {}
     for row, work in zip(network.execution, network.work_ns, strict=True):
@@ -151,7 +205,7 @@ def _parts(network: Network, cpu: list[int], sleeps: list[bool]) -> dict[int, fl
     of_row, readers = network.processes.of_row, network.readers
 
     def slept(row: int) -> bool:
-        return sleeps[row] and cpu[row] < COMPUTES * own[row] and of_row[row] not in readers
+        return cpu[row] < awake[row] * own[row] and of_row[row] not in readers
 
     return {
         row: min(cpu[row] / time_ns, 1.0)
@@ -160,50 +214,83 @@ def _parts(network: Network, cpu: list[int], sleeps: list[bool]) -> dict[int, fl
     }
 
 
-def _multiplied(
-    image: Image, network: Network, work: list[float], factors: Mapping[str, float]
-) -> list[float]:
+def factors_by_row(image: Image, factors: Mapping[str, float]) -> dict[int, float]:
+    """Return the factors of programs (by name) for their executions, by row."""
     if not factors:
-        return work
+        return {}
     labels, factor_of = Labels(image), dict[int, float]()
     known: set[str] = set()
     for row, binary in enumerate(image["executions"]["binary"]):
         name = labels.program(row) if binary != NONE else ""
         known.add(name)
-        factor_of[row] = factors.get(name, 1.0)
+        if name in factors:
+            factor_of[row] = factors[name]
     for name in factors:
         if name not in known:
             raise UsageError(
                 f"no execution of {name!r} in the database", suggestion(name, sorted(known - {""}))
             )
-    pairs = zip(network.execution, work, strict=True)
-    return [time_ns * factor_of[row] for row, time_ns in pairs]
+    return factor_of
 
 
 def _free(
-    image: Image, model: _Model, changed: list[float], ordered: Schedule, n_jobs: int | None
+    model: Simulation, changed: list[float], ordered: Schedule, n_jobs: int | None
 ) -> int | None:
     """Return how long it takes when only files order the leaf jobs; None without a job.
 
-    What the build does before its first job and after its last one is added.
+    What the build does before its first job and after its last one is added, and what else it does
+    while no job runs, but for the work of makes: that of several may go on at once.
     """
     network, jobs = model.network, model.leaf_jobs
     if not jobs:
         return None
     begin_of = {job: segment for segment, job in enumerate(network.job) if job != NONE}
     unlimited = schedule(network, changed)
-    free, segment_of, work = Network(network.processes), dict[int, int](), list[float]()
+    free, segment_of, work = Network(network.processes), dict[int, int](), array("d")
     for job in jobs:
         first, last = begin_of[job], network.last_of_job[job]
         begin, end = network.begin_ns[first], network.end_ns[last]
-        segment_of[job] = free.add(network.execution[first], begin, end, end - begin)
-        free.job[segment_of[job]] = job
+        segment_of[job] = free.add(network.execution[first], begin, end, job)
         free.last_of_job[job] = segment_of[job]
         work.append(unlimited.end[last] - unlimited.begin[first])
-    for each in find_dependencies(image, network.processes, network.processes.leaf_jobs):
-        edge = (segment_of[each.before], Reason.FILE, each.path)
-        free.before[segment_of[each.after]].append(edge)
+    processes = network.processes
+    job_of = array("i", map(processes.leaf_job, range(len(processes))))
+    order = find_dependencies(model.image, processes, job_of=job_of)
+    after, before = (array("i", map(segment_of.__getitem__, each)) for each in order[1::-1])
+    free.join(Edges(after, before, array("b", [USED_FILE]) * len(after), order.path))
     opens = min(ordered.begin[begin_of[job]] for job in jobs)
     closes = max(ordered.end[network.last_of_job[job]] for job in jobs)
-    around = ordered.elapsed_ns - round(closes - opens)
+    spans = [(ordered.begin[begin_of[job]], ordered.end[network.last_of_job[job]]) for job in jobs]
+    between = _outside(spans, _spans_of_others(network, ordered))
+    around = ordered.elapsed_ns - round(closes - opens - between)
     return around + schedule(free, work, model.free_limits(n_jobs, jobs)).elapsed_ns
+
+
+def _spans_of_others(network: Network, ordered: Schedule) -> Iterator[tuple[float, float]]:
+    """Yield when processes worked that are neither in a job nor schedulers."""
+    processes = network.processes
+    is_in_job, is_other = [False] * len(processes), [False] * len(processes)
+    for number in sorted(range(len(processes)), key=lambda n: processes[n].depth):
+        own = processes[number]
+        is_below = own.parent != NONE and is_in_job[own.parent]
+        is_in_job[number] = is_below or processes.is_leaf_job(number)
+        is_other[number] = not own.is_scheduler and not is_in_job[number]
+    for segment, row in enumerate(network.execution):
+        if network.job[segment] == NONE and is_other[processes.of_row[row]]:
+            yield ordered.begin[segment], ordered.end[segment]
+
+
+def _outside(spans: Iterable[tuple[float, float]], others: Iterable[tuple[float, float]]) -> float:
+    """Return for how long there were `others`, and none of `spans`, between the first and last."""
+    times = [(time, kind, by) for kind, some in enumerate((spans, others)) for span in some
+             for time, by in ((span[0], 1), (span[1], -1))]  # fmt: skip
+    n, begun, found = [0, 0], 0.0, 0.0
+    last = max((time for time, kind, _ in times if not kind), default=0.0)
+    is_open, is_inside = False, False
+    for time, kind, by in sorted(times):
+        if is_open:
+            found += min(time, last) - begun
+        n[kind] += by
+        is_inside = time < last and (is_inside or not kind)
+        is_open, begun = is_inside and not n[0] and bool(n[1]), time
+    return found

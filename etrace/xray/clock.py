@@ -102,7 +102,7 @@ def span_ns(pairs: Sequence[Pair]) -> int:
 
 
 def is_emulated(frequency_hz: int, pairs: Sequence[Pair]) -> bool:
-    """Tell whether ticks are nanoseconds since 1970."""
+    """Return whether ticks are nanoseconds since 1970."""
     return frequency_hz == NS and all(
         EARLIEST_EPOCH_NS <= tsc <= LATEST_EPOCH_NS for _, _, tsc in pairs[:1]
     )
@@ -112,7 +112,7 @@ def choose(frequency_hz: int, pairs: Sequence[Pair], option: str | None = None) 
     """Choose the rate: `--hz N`, `header`, `auto` (measured if it can be), None (see below).
 
     Without an option the header's rate is used, unless it is 0 or the measurement contradicts it.
-    EtraceError when there is none, or the option is no number.
+    EtraceError when there is none, or the option is not a number.
     """
     measured, emulated = measure(pairs), is_emulated(frequency_hz, pairs)
     if option not in (None, "auto", "header"):

@@ -48,7 +48,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """The result for a log; `reason` tells why there is no execution, or what does not fit."""
+    """The result for a log; `reason` says why there is no execution, or what does not fit."""
 
     log: str
     execution: Execution | None

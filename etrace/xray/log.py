@@ -18,10 +18,8 @@ from libetrace.xray.decoder import LogError
 
 from etrace.errors import EtraceError
 from etrace.xray import clock as clocks
-from etrace.xray import source
 from etrace.xray.clock import LAST_TSC, Clock
-from etrace.xray.source import open_log
-from etrace.xray.warnings import Damage
+from etrace.xray.source import Damage, open_log, unpacking_damage
 
 #: values of the column `kind`
 KINDS = ("enter", "exit", "tail-exit", "enter-arg", "custom-event", "typed-event")
@@ -120,7 +118,7 @@ class Log:
     @property
     def damage(self) -> Damage:
         """The damage of the file."""
-        unpacking = source.damage(self.data)
+        unpacking = unpacking_damage(self.data)
         problems, n_problems = (
             [*self.raw.problems, *unpacking],
             self.raw.n_problems + len(unpacking),

@@ -1,21 +1,152 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of function ids, by any number of instrumentation maps.
+"""Function ids -> names, by any number of instrumentation maps.
 
-An id's bits from 24 on are the number of the shared object that it belongs to; 0 is the executable.
-Without a map an id is shown as `#id`.
+The id of a function is the number of its run of equal function addresses, counted from 1 in the
+order of the map; its bits from 24 on are the number of the shared object, 0 for the executable.
+The ELF reader is imported only for a map, so reports without names start faster. Source:
+compiler-rt's xray_interface.cpp.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from fnmatch import translate
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from re import compile as compile_regex
+from typing import TYPE_CHECKING
 
 from etrace.errors import EtraceError, UsageError
 from etrace.figures import agree
-from etrace.xray.instrumentation import OBJECT_SHIFT, InstrumentationMap, SledKind
+
+if TYPE_CHECKING:
+    from etrace.xray.elf.lines import Declaration
+
+OBJECT_SHIFT = 24
+#: bits of a function id within its object
+LOCAL_MASK = (1 << OBJECT_SHIFT) - 1
+
+
+class SledKind(IntEnum):
+    """What a sled instruments."""
+
+    ENTRY = 0
+    EXIT = 1
+    TAIL_CALL = 2
+    ENTRY_WITH_ARGUMENTS = 3
+    CUSTOM_EVENT = 4
+    TYPED_EVENT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sled:
+    """One instrumented place; addresses are those of the linked file."""
+
+    function_id: int
+    address: int
+    function: int
+    kind: int
+    always_instrument: bool
+    version: int
+
+    @property
+    def kind_name(self) -> str:
+        """The name of its kind, as llvm-xray prints it."""
+        names = {
+            SledKind.ENTRY: "function-enter",
+            SledKind.EXIT: "function-exit",
+            SledKind.TAIL_CALL: "tail-exit",
+            SledKind.ENTRY_WITH_ARGUMENTS: "log-args-enter",
+            SledKind.CUSTOM_EVENT: "custom-event",
+            SledKind.TYPED_EVENT: "typed-event",
+        }
+        return names[SledKind(self.kind)] if self.kind in names else f"kind-{self.kind}"
+
+
+@dataclass(frozen=True)
+class InstrumentationMap:
+    """Functions of one binary by id. `object_number` is 0 for the executable, 1.. for DSOs.
+
+    A DSO's ids carry its number in their bits from 24 on (LLVM 20, -fxray-shared).
+    """
+
+    path: Path
+    sleds: tuple[Sled, ...]
+    object_number: int = 0
+
+    @classmethod
+    def from_elf(cls, path: str | Path, object_number: int = 0) -> InstrumentationMap:
+        """Read the map of an ELF file; EtraceError when it has none or cannot be read."""
+        from etrace.xray.elf.sleds import read_sleds
+
+        path = Path(path)
+        return cls(path, tuple(Sled(*row) for row in read_sleds(path)), object_number)
+
+    @property
+    def n_functions(self) -> int:
+        """How many functions are instrumented."""
+        return self.sleds[-1].function_id if self.sleds else 0
+
+    @cached_property
+    def addresses(self) -> Sequence[int]:
+        """Address of each function, by id - 1."""
+        return [next(sleds).function for _, sleds in groupby(self.sleds, key=_function_id)]
+
+    @cached_property
+    def kinds(self) -> Mapping[int, frozenset[int]]:
+        """Kinds of the sleds of each function id."""
+        return {
+            number: frozenset(sled.kind for sled in sleds)
+            for number, sleds in groupby(self.sleds, key=_function_id)
+        }
+
+    @cached_property
+    def mangled(self) -> Mapping[int, str]:
+        """Symbols by function address, as the linker knows them."""
+        from etrace.xray.elf.symbols import names_in
+
+        return names_in(self.path, frozenset(self.addresses))
+
+    @cached_property
+    def declarations(self) -> Mapping[int, Declaration]:
+        """Declarations of functions by address, as far as the debug information has them."""
+        from etrace.xray.elf.lines import declarations_in
+
+        return declarations_in(self.path, frozenset(self.addresses))
+
+    def address(self, function_id: int) -> int | None:
+        """Return the address of a function, None when the map has no such id."""
+        if function_id >> OBJECT_SHIFT != self.object_number:
+            return None
+        number = function_id & LOCAL_MASK
+        return self.addresses[number - 1] if 0 < number <= self.n_functions else None
+
+    def name(self, function_id: int, *, demangled: bool = True) -> str:
+        """Return the name of a function: of its symbol, else `@(address)`, else `#id`."""
+        address = self.address(function_id)
+        if address is None:
+            return f"#{function_id}"
+        name = self.mangled.get(address)
+        if name is None:
+            return f"@({address:x})"
+        if not demangled:
+            return name
+        from etrace.xray.elf.demangle import demangle
+
+        return demangle(name)
+
+    def declaration(self, function_id: int) -> Declaration | None:
+        """Return where a function is declared, None if unknown."""
+        address = self.address(function_id)
+        return None if address is None else self.declarations.get(address)
+
+
+def _function_id(sled: Sled) -> int:
+    return sled.function_id
+
 
 #: the kinds of sled that write records of a kind
 SLED_OF_KIND = {2: SledKind.TAIL_CALL, 4: SledKind.CUSTOM_EVENT, 5: SledKind.TYPED_EVENT}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,15 +14,58 @@ from libetrace.xray import account as native_account
 from libetrace.xray import grammar
 from libetrace.xray.decoder import LogError
 
-from etrace.errors import EtraceError
+from etrace.errors import EtraceError, UsageError
 from etrace.xray import clock as clocks
 from etrace.xray import log as logs
-from etrace.xray import source
-from etrace.xray.clock import Clock
+from etrace.xray.clock import LAST_TSC, Clock
 from etrace.xray.names import Names
-from etrace.xray.selection import Selection
-from etrace.xray.source import open_log
-from etrace.xray.warnings import Damage, describe
+from etrace.xray.source import Damage, describe, open_log, unpacking_damage
+
+UNITS_NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9}
+TIME = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)(ns|us|µs|ms|s)?")
+LAST_TID = 2**31 - 1
+
+
+def parse_time(text: str) -> int:
+    """Read `1.5ms` as nanoseconds; without a unit they are seconds."""
+    match = TIME.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not a time", "write a number and ns, us, ms or s: 1.5ms")
+    whole, _, fraction = match[1].partition(".")
+    unit: int = UNITS_NS[match[2] or "s"]
+    part: int = int(fraction or 0) * unit // 10 ** len(fraction)
+    return int(whole) * unit + part
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The selected calls. Times are nanoseconds, `from_ns` and `until_ns` since the log began."""
+
+    functions: Sequence[str] = ()
+    threads: Sequence[int] = ()
+    from_ns: int = 0
+    until_ns: int | None = None
+    shortest_ns: int = 0
+
+    @property
+    def is_narrow(self) -> bool:
+        """Return whether any call is left out."""
+        times = self.from_ns or self.shortest_ns or self.until_ns is not None
+        return bool(times or self.functions or self.threads)
+
+    def options(self, names: Names, clock: Clock, first_tsc: int) -> dict[str, Any]:
+        """Return the same selection as options of libetrace.xray.account.account."""
+        return {
+            "functions": names.matching(self.functions) if self.functions else None,
+            "threads": [t for t in self.threads if abs(t) <= LAST_TID] if self.threads else None,
+            "shortest": min(clock.ticks(self.shortest_ns), LAST_TSC),
+            "from_tsc": _bounded(first_tsc, clock, self.from_ns) if self.from_ns else 0,
+            "until_tsc": _bounded(first_tsc, clock, self.until_ns),
+        }
+
+
+def _bounded(first_tsc: int, clock: Clock, ns: int | None) -> int:
+    return LAST_TSC if ns is None else min(first_tsc + clock.ticks(ns), LAST_TSC)
 
 
 def _named(name: str, read: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -33,7 +77,7 @@ def _named(name: str, read: Callable[..., Any], *args: Any, **options: Any) -> A
 
 
 def _damage(described: Mapping[str, Any], data: Any) -> Damage:
-    problems = [*described["problems"], *source.damage(data)]
+    problems = [*described["problems"], *unpacking_damage(data)]
     n_more = len(problems) - len(described["problems"])
     return Damage(problems, described["n_problems"] + n_more, described["n_skipped_bytes"])
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernel releases, 5.10 to 7.2: the only file that looks at a version. Each
- * branch names the first release that has it, and why.
+ * Differences between kernel releases: the only file that looks at a version. Each branch names the
+ * first release that has it, and why.
  */
 #ifndef ETRACE_COMPAT_H
 #define ETRACE_COMPAT_H
@@ -175,6 +175,11 @@ static inline unsigned long etrace_mm_rss(struct mm_struct *mm)
 /* Linux 5.11 (582f1fb6b721): a flag of close_range() that older kernels refuse. */
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC BIT(2)
+#endif
+
+/* Since Linux 5.12 or so in linux/magic.h; before, only fs/fuse knew it. */
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
 #endif
 
 #endif /* ETRACE_COMPAT_H */

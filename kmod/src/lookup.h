@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Functions of the kernel that it does not export (decision 29). */
+/* Functions and tracepoints of the kernel that it does not export (decision 29). */
 #ifndef ETRACE_LOOKUP_H
 #define ETRACE_LOOKUP_H
 
@@ -9,5 +9,10 @@
  * call is patched to a direct one. Process context, when the module is loaded.
  */
 void *etrace_lookup(const char *name);
+
+struct tracepoint;
+
+/* Tracepoint `name` of the kernel itself, NULL when it has none. Process context. */
+struct tracepoint *etrace_tracepoint_find(const char *name);
 
 #endif /* ETRACE_LOOKUP_H */

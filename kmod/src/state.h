@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The running session, for all parts: its number, options and counters. */
+/* The running session, for all parts: its number, options, counters and notices. */
 #ifndef ETRACE_STATE_H
 #define ETRACE_STATE_H
 
@@ -36,5 +36,18 @@ void etrace_state_deinit(void);
 void etrace_counters_reset(void);
 /* Add what all CPUs have counted to `sums` of ETRACE_N_COUNTERS. Any context. */
 void etrace_counters_sum(u64 *sums);
+
+/* ---- notices: raised in any context, sent from a workqueue ---- */
+
+/* Set the function that sends notices; before the first session. Process context. */
+void etrace_notice_init(void (*sender)(u32 session, enum etrace_notice notice));
+/* Send `notice` of the running session from a workqueue. Any context, locks held or not. */
+void etrace_notice(enum etrace_notice notice);
+/* ETRACE_NOTICE_LOSS, once a session. Any context. */
+void etrace_notice_loss(void);
+/* A new session: no notice has been sent yet. Process context. */
+void etrace_notice_reset(u32 session);
+/* Send waiting notices now. Process context. */
+void etrace_notice_flush(void);
 
 #endif /* ETRACE_STATE_H */

@@ -3,7 +3,7 @@
  * The plain cat: text lines from a file, a pipe or the trace_pipe of an instance (where the kernel
  * makes the text), whole lines at a time.
  */
-#include "copy.h"
+#include "collect.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,7 @@
 
 #include <linux/magic.h>
 
-#include "collect.h"
-#include "output.h"
-#include "report.h"
-#include "signals.h"
+#include "writer.h"
 
 #define CHUNK_BYTES (64u << 10)
 #define LINE_BYTES_MAX (64u << 10) /* longer ones, which no event makes, go out in parts */
@@ -47,13 +44,13 @@ static void put_lines(struct input *input)
 	char *at = input->buf, *end = input->buf + input->len, *newline;
 
 	while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
-		output_put_copy(at, (size_t)(newline + 1 - at), 1);
+		writer_put_copy(at, (size_t)(newline + 1 - at), 1);
 		at = newline + 1;
 	}
 	input->len = (size_t)(end - at);
 	memmove(input->buf, at, input->len);
 	if (input->len >= LINE_BYTES_MAX) {
-		output_put_copy(input->buf, input->len, 0);
+		writer_put_copy(input->buf, input->len, 0);
 		input->len = 0;
 	}
 }
@@ -78,7 +75,7 @@ static void wait_for_input(int fd)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
 
-	signals_wait(&readable, 1, WAIT_FOREVER, false);
+	stop_wait(&readable, 1, WAIT_FOREVER, false);
 }
 
 /*
@@ -95,7 +92,7 @@ static u64 backlog(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == TRACEFS_MAGIC ? UINT64_MAX : 0;
 }
 
-/* Read to the end, or to the end as it was at the stop request. False: an error. */
+/* Read to the end, or to where it ended at the stop request. False: an error. */
 static bool copy(struct input *input)
 {
 	u64 left = backlog(input->fd);
@@ -107,7 +104,7 @@ static bool copy(struct input *input)
 		ssize_t n;
 
 		counters.interrupted = stopping && !left;
-		if (counters.interrupted || output_error() == EPIPE)
+		if (counters.interrupted || writer_error() == EPIPE)
 			return true;
 		n = read_some(input);
 		if (n == 0 || (n < 0 && errno == EAGAIN && stopping))
@@ -115,9 +112,9 @@ static bool copy(struct input *input)
 		if (n < 0 && errno != EAGAIN)
 			return false;
 		put_lines(input);
-		report_status(false);
+		report_progress(false);
 		if (n < 0) {
-			output_flush(true);
+			writer_flush(true);
 			wait_for_input(input->fd);
 		} else if (stopping && left <= (u64)n) {
 			return true;
@@ -134,11 +131,11 @@ void copy_run(const char *path)
 	if (!copy(&input)) {
 		int error = errno;
 
-		output_flush(true);
+		writer_flush(true);
 		die("cannot read '%s': %s", path, strerror(error));
 	}
 	if (input.len && !counters.interrupted)
-		output_put_copy(input.buf, input.len, 1);
+		writer_put_copy(input.buf, input.len, 1);
 	free(input.buf);
 	close(input.fd);
 }

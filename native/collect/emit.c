@@ -5,8 +5,8 @@
 
 #include "collect.h"
 #include "merge.h"
-#include "output.h"
-#include "pool.h"
+#include "page.h"
+#include "writer.h"
 
 #define SECOND_NS 1000000000u
 #define PREFIXES 256
@@ -91,7 +91,7 @@ static bool put_records(const struct held_record *records, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++)
-		if (!etrace_record_text(output_text(), prefix, records[i].payload,
+		if (!etrace_record_text(writer_text(), prefix, records[i].payload,
 					records[i].payload_bytes))
 			return false;
 	return true;
@@ -102,9 +102,9 @@ static void put_event(const struct held_record *records, size_t n)
 {
 	size_t n_events = 0, i;
 
-	output_begin();
+	writer_begin();
 	if (!put_records(records, n)) {
-		output_cancel();
+		writer_cancel();
 		if (!counters.malformed++)
 			say("cpu %u: an event of task %lld is malformed and left out; please "
 			    "report", records->cpu, (long long)records->upid);
@@ -112,8 +112,8 @@ static void put_event(const struct held_record *records, size_t n)
 	}
 	for (i = 0; i < n; i++)
 		n_events += count_record(&records[i]);
-	while (!output_end(n_events, n)) {
-		output_begin();
+	while (!writer_end(n_events, n)) {
+		writer_begin();
 		put_records(records, n);
 	}
 }

@@ -5,39 +5,32 @@
  * the kernel: one read for a page of records instead of one for each record.
  *
  *   main      options, and the course of a collection
- *   instance  tracefs: the directory, per-CPU files, the kernel's counters; layout: its `format`s
- *   reader    per-CPU buffers, in rounds; page: entries of a page; pool: memory of pages
+ *   instance  tracefs: the directory, per-CPU files, the kernel's counters
+ *   reader    per-CPU buffers, in rounds; page: their layout, entries, and memory
  *   merge     records of all CPUs into whole events, by time
- *   emit      events into lines, counted; output: the file; compress: zstd
- *   resume    the end of a trace that another collector began
+ *   emit      events into lines, counted; writer: the file; compress: zstd, --continue
  *   copy      the plain cat of a trace_pipe or a file
- *   report    progress, messages, stats; signals: the request to end; priority: over other tasks
- *   rights    given up when everything is open
+ *   report    progress, messages, stats; stop: the request to end
+ *   rights    priority over other tasks, and rights given up when everything is open
  *
  * Order. A round reads, from every CPU, all that was written before the round began. An event goes
  * out when a round that began HOLD_NS after the event's time has ended: whatever is earlier was
  * read by then, also from a CPU that writes nothing at all. docs/capture-kmod.md has the figures.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/report.h"
 #include "collect.h"
 #include "compress.h"
-#include "copy.h"
 #include "merge.h"
-#include "output.h"
-#include "priority.h"
 #include "reader.h"
-#include "report.h"
-#include "rights.h"
-#include "signals.h"
+#include "writer.h"
 
 #include "etrace/control.h"
 
@@ -70,16 +63,8 @@ void program_save(void)
 enum {
 	OPTION_OUTPUT = 'o',
 	OPTION_VERBOSE = 'v',
-	OPTION_TRACEFS = 256,
+	OPTION_VALUE = 256, /* any whose value is kept */
 	OPTION_INSTANCE,
-	OPTION_RAW,
-	OPTION_OUTPUT_FD,
-	OPTION_CWD,
-	OPTION_STATS,
-	OPTION_STATS_FD,
-	OPTION_STATUS_FD,
-	OPTION_READY_FD,
-	OPTION_KEEP_FD,
 	OPTION_MEMORY,
 	OPTION_HELP,
 	OPTION_VERSION,
@@ -124,19 +109,6 @@ static void fail_usage(void)
 	exit(STATUS_USAGE);
 }
 
-/* Nobody else gets the descriptor. */
-static int parse_fd(const char *option, const char *text)
-{
-	char *end;
-	long fd = strtol(text, &end, 10);
-
-	if (*text == '\0' || *end || fd < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
-		die("%s %s: not an open descriptor", option, text);
-	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-		die("%s %s: %s", option, text, strerror(errno));
-	return (int)fd;
-}
-
 static u64 parse_memory(const char *text)
 {
 	char *end;
@@ -154,66 +126,47 @@ static const char *parse_instance(const char *text)
 	return text;
 }
 
-static void print_version(void)
-{
-	printf("etrace_cat %s, zstd: %s\n", ETRACE_VERSION, COMPRESS_AVAILABLE ? "yes" : "no");
-	exit(0);
-}
-
-/* The options that are a descriptor; false for others. */
-static bool take_fd(int option)
+/* The options with a value. */
+static void take_value(const char *name)
 {
 	static const struct {
-		int option;
 		const char *name;
+		const char **text;
 		int *fd;
-	} fds[] = {
-		{ OPTION_OUTPUT_FD, "--output-fd", &options.output_fd },
-		{ OPTION_STATS_FD, "--stats-fd", &options.stats_fd },
-		{ OPTION_STATUS_FD, "--status-fd", &options.status_fd },
-		{ OPTION_READY_FD, "--ready-fd", &options.ready_fd },
-		{ OPTION_KEEP_FD, "--keep-fd", &options.keep_fd },
+	} values[] = {
+		{ "tracefs", &options.tracefs, NULL },
+		{ "raw", &options.raw, NULL },
+		{ "cwd", &options.cwd, NULL },
+		{ "stats", &options.stats, NULL },
+		{ "output-fd", NULL, &options.output_fd },
+		{ "stats-fd", NULL, &options.stats_fd },
+		{ "status-fd", NULL, &options.status_fd },
+		{ "ready-fd", NULL, &options.ready_fd },
+		{ "keep-fd", NULL, &options.keep_fd },
 	};
-	size_t i;
+	char option[32];
+	size_t i = 0;
 
-	for (i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		if (fds[i].option == option) {
-			*fds[i].fd = parse_fd(fds[i].name, optarg);
-			return true;
-		}
-	}
-	return false;
+	while (strcmp(values[i].name, name))
+		i++;
+	snprintf(option, sizeof(option), "--%s", name);
+	if (values[i].text)
+		*values[i].text = optarg;
+	else
+		*values[i].fd = program_take_fd(option, optarg);
 }
 
-/* The options that are kept as they are; false for others. */
-static bool take_text(int option)
+static void take_option(int option, const char *name)
 {
 	switch (option) {
-	case OPTION_TRACEFS:
-		options.tracefs = optarg;
-		return true;
-	case OPTION_RAW:
-		options.raw = optarg;
-		return true;
+	case 0: /* a flag, set already */
+		break;
+	case OPTION_VALUE:
+		take_value(name);
+		break;
 	case OPTION_OUTPUT:
 		options.output = optarg;
-		return true;
-	case OPTION_CWD:
-		options.cwd = optarg;
-		return true;
-	case OPTION_STATS:
-		options.stats = optarg;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void take_option(int option)
-{
-	if (option == 0 || take_fd(option) || take_text(option))
-		return; /* 0: a flag, set already */
-	switch (option) {
+		break;
 	case OPTION_INSTANCE:
 		options.instance = parse_instance(optarg);
 		break;
@@ -224,8 +177,9 @@ static void take_option(int option)
 		options.verbose = 1;
 		break;
 	case OPTION_VERSION:
-		print_version();
-		break;
+		printf("etrace_cat %s, zstd: %s\n", ETRACE_VERSION,
+		       COMPRESS_AVAILABLE ? "yes" : "no");
+		exit(0);
 	case OPTION_HELP:
 		printf("%s%s", usage, help);
 		exit(0);
@@ -237,19 +191,19 @@ static void take_option(int option)
 static void parse_options(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "tracefs", required_argument, NULL, OPTION_TRACEFS },
+		{ "tracefs", required_argument, NULL, OPTION_VALUE },
 		{ "instance", required_argument, NULL, OPTION_INSTANCE },
-		{ "raw", required_argument, NULL, OPTION_RAW },
+		{ "raw", required_argument, NULL, OPTION_VALUE },
 		{ "output", required_argument, NULL, OPTION_OUTPUT },
-		{ "output-fd", required_argument, NULL, OPTION_OUTPUT_FD },
+		{ "output-fd", required_argument, NULL, OPTION_VALUE },
 		{ "zstd", no_argument, &options.zstd, 1 },
 		{ "continue", no_argument, &options.resume, 1 },
-		{ "cwd", required_argument, NULL, OPTION_CWD },
-		{ "stats", required_argument, NULL, OPTION_STATS },
-		{ "stats-fd", required_argument, NULL, OPTION_STATS_FD },
-		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
-		{ "ready-fd", required_argument, NULL, OPTION_READY_FD },
-		{ "keep-fd", required_argument, NULL, OPTION_KEEP_FD },
+		{ "cwd", required_argument, NULL, OPTION_VALUE },
+		{ "stats", required_argument, NULL, OPTION_VALUE },
+		{ "stats-fd", required_argument, NULL, OPTION_VALUE },
+		{ "status-fd", required_argument, NULL, OPTION_VALUE },
+		{ "ready-fd", required_argument, NULL, OPTION_VALUE },
+		{ "keep-fd", required_argument, NULL, OPTION_VALUE },
 		{ "memory", required_argument, NULL, OPTION_MEMORY },
 		{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 		{ "version", no_argument, NULL, OPTION_VERSION },
@@ -257,15 +211,16 @@ static void parse_options(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	int option;
+	int index = 0;
 
-	while ((option = getopt_long(argc, argv, "o:v", names, NULL)) >= 0)
-		take_option(option);
+	while ((option = getopt_long(argc, argv, "o:v", names, &index)) >= 0)
+		take_option(option, names[index].name);
 	if (argc - optind > 1 || (optind < argc && options.raw))
 		fail_usage();
 	options.source = argv[optind];
 }
 
-static void tell_ready(void)
+static void report_ready(void)
 {
 	if (options.ready_fd < 0)
 		return;
@@ -314,24 +269,24 @@ static void collect(void)
 		}
 		read_ns = now_ns;
 		interval_ns = next_interval(interval_ns, reader_round(&read_ns));
-		last = stopping && !reader_behind();
+		last = stopping && !reader_has_more();
 		merge_emit(last ? everything : horizon_at(read_ns));
-		output_flush(last);
+		writer_flush(last);
 		if (last || now_ns - checked_ns >= CHECK_NS) {
 			reader_check_losses();
 			checked_ns = now_ns;
 		}
-		report_status(false);
+		report_progress(false);
 		if (!stopping && read_ns == now_ns)
 			reader_wait(interval_ns);
-	} while (!last && output_error() != EPIPE);
+	} while (!last && writer_error() != EPIPE);
 }
 
 static void replay(void)
 {
 	u64 now_ns;
 
-	while (!stop_requested && reader_replay(&now_ns) && output_error() != EPIPE)
+	while (!stop_requested && reader_replay(&now_ns) && writer_error() != EPIPE)
 		merge_emit(horizon_at(now_ns));
 	counters.interrupted = stop_requested;
 	if (!counters.interrupted)
@@ -348,12 +303,12 @@ static bool is_dir(const char *path)
 
 static void run(void)
 {
-	output_open();
+	writer_open();
 	if (options.cwd)
-		output_put_initial_cwd(options.cwd);
+		writer_put_initial_cwd(options.cwd);
 	if (!options.source && !options.raw)
-		rights_drop(output_fd());
-	tell_ready();
+		rights_drop(writer_fd());
+	report_ready();
 	report_start();
 	if (options.source)
 		copy_run(options.source);
@@ -375,13 +330,13 @@ int main(int argc, char **argv)
 		options.raw = options.source;
 		options.source = NULL;
 	}
-	signals_init();
+	stop_init();
 	if (!options.source && !options.raw)
 		priority_raise();
 	if (!options.source)
 		reader_open();
 	run();
-	output_close();
+	writer_close();
 	report_end();
 	return report_lossy() ? STATUS_LOSS : 0;
 }

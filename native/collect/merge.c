@@ -12,7 +12,7 @@
  * stays aside until it is complete or a later event of the same task, or of one with its number,
  * shows that the rest was lost. Lines of the environment name no task: they are given up then. What
  * an event costs does not depend on how many are incomplete: lost records must not make the
- * collector slow, that loses more.
+ * collector slow, which loses more.
  */
 #include "merge.h"
 
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "collect.h"
-#include "pool.h"
+#include "page.h"
 
 #define RUNS_PER_CPU 16
 #define FIRST_RECORDS 64
@@ -155,7 +155,7 @@ static void shrink_runs(void)
 	}
 }
 
-/* The first run that `time_ns` fits behind; the last one when there is none, out of order then. */
+/* The first run that `time_ns` can follow; else the last one, which is then out of order. */
 static struct run *run_for(size_t idx, u64 time_ns)
 {
 	struct run *run = merge.runs + idx * RUNS_PER_CPU;
@@ -212,7 +212,7 @@ static u32 number_of(const struct held_record *record)
 	return (u32)record->flags >> ETRACE_RECORD_NUMBER_SHIFT;
 }
 
-/* Numbers wrap: the nearer way round tells which record comes first. */
+/* Numbers wrap: the nearer way round shows which record comes first. */
 static bool comes_before(const struct held_record *one, const struct held_record *other)
 {
 	u32 ahead = (number_of(other) - number_of(one)) & ETRACE_RECORD_NUMBER_MASK;
@@ -242,7 +242,7 @@ static u64 number_of_task(s64 upid)
 
 /*
  * Events of a task lie together with those of others that had its number: a later one looks for
- * them. Those of no task are told by time.
+ * them. Those of no task are distinguished by time.
  */
 static struct gathering **bucket_of(s64 upid, u64 time_ns)
 {

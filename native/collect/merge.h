@@ -23,7 +23,7 @@ struct held_record {
 /* How far events may go out. */
 struct horizon {
 	u64 before_ns; /* only events before this instant: others may still come in between */
-	u64 patience_ns; /* an incomplete event after this instant holds back those behind it */
+	u64 patience_ns; /* an incomplete event after this instant holds back those that follow it */
 };
 
 void merge_init(size_t n_cpus);
@@ -40,7 +40,7 @@ void merge_emit(struct horizon horizon);
 /* Bytes of what is held besides the pages. */
 u64 merge_bytes(void);
 
-/* The part of it that is for the records of CPU number `idx`, as far as they are in order. */
+/* The part of it that is for the records of CPU number `idx`, those that are in order. */
 u64 merge_cpu_bytes(size_t idx);
 
 /* Give up all events that wait for further records; returns how many there were. */

@@ -14,10 +14,8 @@
 
 #include "collect.h"
 #include "instance.h"
-#include "layout.h"
 #include "merge.h"
-#include "pool.h"
-#include "signals.h"
+#include "page.h"
 
 #define STRETCH_NS 20000000u /* of a saved instance that is read at once */
 #define WOKEN_IN_VAIN_PERCENT 5
@@ -189,7 +187,7 @@ static void note_read_error(struct cpu *cpu)
 
 /*
  * The kernel has no page to spare: what is in the buffer stays there. At the end the next round is
- * not waited for in vain for ever.
+ * not waited for forever.
  */
 static void try_again(struct cpu *cpu)
 {
@@ -233,7 +231,7 @@ static bool read_page(struct cpu *cpu)
 
 /*
  * Half of the memory is for whoever needs it, of the other half each CPU has its share: one with
- * much to read leaves room for those that are behind it in time.
+ * much to read leaves room for those that are earlier in time.
  */
 static bool has_room(const struct cpu *cpu)
 {
@@ -246,7 +244,7 @@ static bool has_room(const struct cpu *cpu)
 	return held < options.memory && own < options.memory / 2 / reader.n_cpus;
 }
 
-/* Pages are read until one ends behind `until_ns`: all that was written before is in them. */
+/* Pages are read until one ends after `until_ns`: all that was written before is in them. */
 static u64 read_cpu(struct cpu *cpu, u64 until_ns)
 {
 	u64 before = cpu->offset;
@@ -320,7 +318,7 @@ static u64 end_round(u64 until_ns)
 	return last->read_ns < until_ns ? last->read_ns : until_ns;
 }
 
-bool reader_behind(void)
+bool reader_has_more(void)
 {
 	size_t i;
 
@@ -350,7 +348,7 @@ unsigned int reader_round(u64 *now_ns)
 		reader.n_watched = 0; /* this kernel wakes for any record: the clock alone is cheaper */
 	*now_ns = end_round(*now_ns);
 	if (reader.failed && stop_requested)
-		signals_wait(NULL, 0, RETRY_NS, true); /* reader_wait() does not wait any more */
+		stop_wait(NULL, 0, RETRY_NS, true); /* reader_wait() no longer waits */
 	return fullest;
 }
 
@@ -382,7 +380,7 @@ static void stop_watching_failed(void)
 
 void reader_wait(u64 interval_ns)
 {
-	int n = signals_wait(reader.watched, reader.n_watched, interval_ns, false);
+	int n = stop_wait(reader.watched, reader.n_watched, interval_ns, false);
 
 	reader.woken = n > 0;
 	if (n > 0)

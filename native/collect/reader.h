@@ -16,7 +16,7 @@ void reader_open(void);
 unsigned int reader_round(u64 *now_ns);
 
 /* The round left something in a buffer that was written before it: another one must follow. */
-bool reader_behind(void);
+bool reader_has_more(void);
 
 /* Of a saved instance: the next stretch of time; false at the end. `*now_ns` as above. */
 bool reader_replay(u64 *now_ns);

@@ -4,35 +4,20 @@
  * Whatever was not collected is counted and said in words.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "capture/output.h"
+#include "capture/report.h"
 #include "collect.h"
-#include "output.h"
-#include "report.h"
+#include "writer.h"
 
-#define STATUS_INTERVAL_NS 450000000u /* about twice a second, independent of the rounds */
 #define STATUS_BYTES 512
-#define WARNINGS_MAX 16
-#define WARNING_MAX 300
-
-static char warnings[WARNINGS_MAX][WARNING_MAX];
-static size_t n_warnings;
-static u64 start_ns;
 
 struct counters counters;
-
-void report_start(void)
-{
-	start_ns = monotonic_ns();
-}
 
 static u64 lost(void)
 {
@@ -44,7 +29,7 @@ static u64 lost(void)
 bool report_lossy(void)
 {
 	return lost() || counters.dropped || counters.incomplete || counters.interrupted ||
-	       output_error();
+	       writer_error();
 }
 
 /* With its comma; the words of strerror() hold nothing that JSON would want escaped. */
@@ -52,8 +37,8 @@ static const char *error_member(void)
 {
 	static char text[128];
 
-	if (output_error())
-		snprintf(text, sizeof(text), ",\"error\":\"%s\"", strerror(output_error()));
+	if (writer_error())
+		snprintf(text, sizeof(text), ",\"error\":\"%s\"", strerror(writer_error()));
 	return text;
 }
 
@@ -85,58 +70,40 @@ static bool replace_status(char text[STATUS_BYTES], size_t len)
 	       pwrite(options.status_fd, text, STATUS_BYTES, 0) == STATUS_BYTES;
 }
 
-/* Elsewhere lines follow each other. */
-static bool write_status(char text[STATUS_BYTES], size_t len)
+static bool is_file(int fd)
 {
-	struct pollfd writable = { .fd = options.status_fd, .events = POLLOUT };
 	struct stat st;
 
-	if (fstat(options.status_fd, &st) == 0 && S_ISREG(st.st_mode))
-		return replace_status(text, len);
-	if (poll(&writable, 1, 0) != 1 || !(writable.revents & POLLOUT))
-		return true; /* a reader that does not read must not stop the collecting */
-	return write(options.status_fd, text, len) == (ssize_t)len;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-void report_status(bool now)
+void report_progress(bool now)
 {
-	static u64 last_ns;
-	u64 now_ns = monotonic_ns();
 	char text[STATUS_BYTES];
+	size_t len;
 
-	if (options.status_fd < 0 || (!now && now_ns - last_ns < STATUS_INTERVAL_NS))
+	if (options.status_fd < 0 || (!report_is_due() && !now))
 		return;
-	last_ns = now_ns;
-	if (!write_status(text, format_status(text, sizeof(text))))
-		options.status_fd = -1; /* nobody reads it any more */
-}
-
-static void warn_count(u64 n, const char *what, const char *why)
-{
-	if (!n)
-		return;
-	snprintf(warnings[n_warnings], WARNING_MAX, "%" PRIu64 " %s%s %s", n, what,
-		 n == 1 ? "" : "s", why);
-	say("%s", warnings[n_warnings++]);
+	len = format_status(text, sizeof(text));
+	if (!(is_file(options.status_fd) ? replace_status(text, len)
+					 : report_put_line(options.status_fd, text, len)))
+		options.status_fd = -1; /* nobody reads it */
 }
 
 static void collect_warnings(void)
 {
-	warn_count(counters.dropped, "record", "lost: the ring buffer was full");
-	warn_count(counters.overwritten, "record", "lost at least: overwritten in the ring buffer");
-	warn_count(counters.unwritten, "event", "lost: the output could not be written");
-	warn_count(counters.incomplete, "event", "left out: some records were lost");
-	warn_count(counters.no_room, "event", "lost: too many records waited for others");
-	warn_count(counters.malformed, "record", "lost: damaged");
-	warn_count(counters.damaged, "page", "of the ring buffer damaged, and what followed there lost");
+	report_warn_count(counters.dropped, "record", "records", "lost: the ring buffer was full");
+	report_warn_count(counters.overwritten, "record", "records", "lost at least: overwritten in the ring buffer");
+	report_warn_count(counters.unwritten, "event", "events", "lost: the output could not be written");
+	report_warn_count(counters.incomplete, "event", "events", "left out: some records were lost");
+	report_warn_count(counters.no_room, "event", "events", "lost: too many records waited for others");
+	report_warn_count(counters.malformed, "record", "records", "lost: damaged");
+	report_warn_count(counters.damaged, "page", "pages", "of the ring buffer damaged, and what followed there lost");
 }
 
-static void put_counters(FILE *file)
+static void put_stats(FILE *file)
 {
-	const struct {
-		const char *key;
-		u64 value;
-	} counts[] = {
+	const struct report_count counts[] = {
 		{ "events", counters.events },
 		{ "lines", counters.lines },
 		{ "bytes", counters.bytes },
@@ -160,32 +127,20 @@ static void put_counters(FILE *file)
 		{ "failed_reads", counters.failed_reads },
 		{ "pages", counters.pages },
 		{ "rounds", counters.rounds },
-		{ "duration_ns", monotonic_ns() - start_ns },
+		{ "duration_ns", report_duration_ns() },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		fprintf(file, ",\"%s\":%" PRIu64, counts[i].key, counts[i].value);
+	report_put_counts(file, counts, sizeof(counts) / sizeof(counts[0]));
+	report_put_text(file, "ended", writer_error()        ? "write-error" :
+				       counters.interrupted ? "interrupted" :
+							      "stopped");
+	if (writer_error())
+		report_put_text(file, "error", strerror(writer_error()));
 }
 
-static const char *ended(void)
+static void put_all(FILE *file)
 {
-	if (output_error())
-		return "write-error";
-	return counters.interrupted ? "interrupted" : "stopped";
-}
-
-/* The messages are ours and hold nothing that JSON would want escaped. */
-static void put_stats(FILE *file)
-{
-	size_t i;
-
-	fputs("{\"schema\":1,\"backend\":\"kmod\"", file);
-	put_counters(file);
-	fprintf(file, ",\"ended\":\"%s\"%s,\"warnings\":[", ended(), error_member());
-	for (i = 0; i < n_warnings; i++)
-		fprintf(file, "%s\"%s\"", i ? "," : "", warnings[i]);
-	fputs("]}\n", file);
+	report_put_stats(file, "kmod", put_stats);
 }
 
 static void write_stats_fd(void)
@@ -193,38 +148,17 @@ static void write_stats_fd(void)
 	FILE *file = fdopen(options.stats_fd, "w");
 
 	if (file)
-		put_stats(file);
+		put_all(file);
 	if (!file || fclose(file) != 0)
 		say("cannot write the stats: %s", strerror(errno));
-}
-
-/* The file appears whole or not at all, as private as a trace; no link there is followed. */
-static void write_stats_file(void)
-{
-	char *temporary;
-	FILE *file;
-	int fd;
-
-	if (asprintf(&temporary, "%s.%d.tmp", options.stats, getpid()) < 0)
-		die("out of memory");
-	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (file)
-		put_stats(file);
-	if (!file || fclose(file) != 0 || rename(temporary, options.stats) < 0) {
-		say("cannot write the stats '%s': %s", options.stats, strerror(errno));
-		if (fd >= 0)
-			unlink(temporary);
-	}
-	free(temporary);
 }
 
 void report_end(void)
 {
 	collect_warnings();
-	report_status(true);
+	report_progress(true);
 	if (options.stats)
-		write_stats_file();
+		output_write_whole(options.stats, "stats", put_all);
 	if (options.stats_fd >= 0)
 		write_stats_fd();
 }

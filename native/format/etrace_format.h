@@ -25,7 +25,7 @@ typedef int64_t s64;
 
 /*
  * Where text goes. Like snprintf: bytes beyond `size` are counted in `len` but not stored, so
- * `len > size` tells that the text was cut and how much room it needs. No null byte is added.
+ * `len > size`: the text was cut, and needs that much room. No null byte is added.
  */
 struct etrace_out {
 	char *buf;
@@ -69,7 +69,7 @@ void etrace_prefix_set_nsec(struct etrace_prefix *prefix, u32 nsec);
 
 /*
  * The event's own line. `values` are the numbers that are not sizes, in the order of the comment
- * in enum etrace_event; `data` the strings, of which only the lengths are used here.
+ * in enum etrace_event; `data` the strings; only their lengths are used here.
  */
 void etrace_put_line(struct etrace_out *out, const struct etrace_prefix *prefix,
 		     enum etrace_event event, const s64 *values, const struct etrace_text *data);
@@ -89,7 +89,7 @@ void etrace_put_string(struct etrace_out *out, const struct etrace_prefix *prefi
 void etrace_put_part(struct etrace_out *out, const struct etrace_prefix *prefix,
 		     enum etrace_data tag, u32 index, const char *text, size_t len, bool last);
 
-/* How a piece of text lies in its string. */
+/* The place of a piece of text in its string. */
 struct etrace_part {
 	bool numbered; /* `TAG[index]`, else `TAG|` */
 	bool in_cont; /* begins right after a newline of the part: `Cont|` instead of the tag */

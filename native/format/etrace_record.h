@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Binary records of the kernel module: what lies in the ring buffer, and how it becomes text.
+ * Binary records of the kernel module: what is in the ring buffer, and how it becomes text.
  * Shared by the module (text at read time of trace_pipe) and etrace_cat (raw pages). Host byte
  * order: a record is read on the machine that wrote it.
  *
@@ -29,7 +29,7 @@
 #define ETRACE_RECORD_NUMBER_SHIFT 2
 #define ETRACE_RECORD_NUMBER_MASK 0x3fff
 
-/* The fields of the trace event `etrace_record` behind the common ones; see its `format` file. */
+/* The fields of the trace event `etrace_record` after the common ones; see its `format` file. */
 struct etrace_record {
 	s64 upid;
 	u64 time_ns; /* CLOCK_MONOTONIC */

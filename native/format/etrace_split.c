@@ -52,7 +52,7 @@ static size_t string_text(size_t len, size_t n_newlines)
 	       n_newlines * (CONT_LINE_MAX + CONT_END_LINE_MAX);
 }
 
-/* Of an event and its strings, whose newlines are counted or known to be none. */
+/* Of an event and its strings, whose newlines are counted or known to be absent. */
 static size_t event_text(enum etrace_event event, const struct etrace_text *data, bool newlines)
 {
 	u32 n_data = etrace_event_defs[event].n_data;

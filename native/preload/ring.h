@@ -36,7 +36,7 @@ struct ring_header {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t n_chunks; /* that have memory; grows */
-	uint32_t is_open; /* 0: nobody reads any more */
+	uint32_t is_open; /* 0: nobody reads */
 	uint32_t lost; /* records for which there was no room */
 	uint32_t unused[3];
 	struct ring_chunk chunks[MAX_CHUNKS];

@@ -4,7 +4,7 @@
 mmdebstrap makes the base of a suite once; it is kept in the cache as a tarball. A root is unpacked
 from it, gets what this machine needs to reach its archives (resolver, certificates, apt's and pip's
 settings, environment variables), and is removed afterwards. A command runs in mount and process
-namespaces of its own, so that no mount and no process is left behind. What apt and pip downloaded
+namespaces of its own, so that no mount and no process is left over. What apt and pip downloaded
 is kept in the cache too; nothing installed is.
 """
 

@@ -28,7 +28,7 @@ MISSING = r"these packages are missing: [^\n]*python3-venv"
 #: after the demo: what hangs on tools, libraries and the interpreter
 FAST = (
     "tests/bare tests/cli tests/collect tests/libetrace tests/nfsdb tests/xray/test_chrome.py "
-    "tests/xray/test_end_to_end.py tests/xray/test_sleds.py tests/xray/test_symbols.py "
+    "tests/xray/test_end_to_end.py tests/xray/elf/test_sleds.py tests/xray/elf/test_symbols.py "
     '-m "not vm and not slow"'
 )
 
@@ -73,7 +73,7 @@ README = (TOP / "README.md").read_text("utf-8")
 #: the lines of README that install packages: by apt-get, and into a virtual environment
 [BY_APT] = re.findall(r"^sudo (apt-get install .*)$", README, re.MULTILINE)
 BY_PIP = "\n".join(re.findall(r"^(?:python3 -m venv|~/etrace/bin/pip) .*$", README, re.MULTILINE))
-#: what docs/packages.md tells of libraries for a packaged cas
+#: what docs/packages.md says of libraries for a packaged cas
 [EXTRAS] = re.findall(
     r"^```\n(python3 -m venv --system-site-packages .*?)^```",
     (TOP / "docs/packages.md").read_text("utf-8"), re.MULTILINE | re.DOTALL,
@@ -121,7 +121,7 @@ PACKAGED = Plan(
              says=(r"^linux-build-tracer +\d",)),
         Step("libraries that are extras, as docs/packages.md says", f"cd build && {EXTRAS} "
              "~/etrace-extras/bin/pip install perfetto && ~/etrace-extras/bin/python "
-             "/usr/bin/etrace timeline --to perfetto -o t.pftrace && test -s t.pftrace", PLAIN,
+             "/usr/bin/etrace timeline --format perfetto -o t.pftrace && test -s t.pftrace", PLAIN,
              says=(r"^count_star\(\)\n[1-9]\d*$",)),
         Step("lintian says nothing", LINTIAN),
         Step("a kernel for which the module cannot be built stops nothing",
@@ -140,7 +140,7 @@ PACKAGED = Plan(
              "unshare -m sh -c 'mount --bind /var/lib/dkms /var/lib/dkms && "
              "mount -o remount,ro,bind /var/lib/dkms && dpkg-reconfigure etrace-dkms'",
              says=(r"etrace-module: \S+: (not built|built and installed)",)),
-        Step("apt-get purge leaves nothing but the group", "getent group etrace && "
+        Step("apt-get purge leaves only the group", "getent group etrace && "
              f"apt-get purge -qq {PACKAGES} && ! {LEFT} | grep . && getent group etrace"),
     ),
 )  # fmt: skip
@@ -232,11 +232,11 @@ def take(suite: str, plan: Plan) -> list[bool]:
 
 
 def take_step(where: str, step: Step, root: Path, log: Path) -> bool:
-    """Run one step in a root and tell how it ended."""
+    """Run one step in a root and report how it ended."""
     started = time.monotonic()
     with log.open("wb") as output:
         status = run(root, step.user, step.command, output)
-    return step.tell(where, status, log, time.monotonic() - started)
+    return step.report(where, status, log, time.monotonic() - started)
 
 
 def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:

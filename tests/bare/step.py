@@ -14,7 +14,7 @@ COUNTED = re.compile(r"^=+ .*\b\d+ (?:passed|failed|errors?)\b.* =+$", re.MULTIL
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who runs a command; all but root are made in the root that they are needed in."""
+    """A user who runs a command; users other than root are made in the roots that need them."""
 
     name: str
     number: int
@@ -39,7 +39,7 @@ class Step:
     status: int = 0
     says: tuple[str, ...] = ()
 
-    def tell(self, where: str, status: int, log: Path, seconds: float) -> bool:
+    def report(self, where: str, status: int, log: Path, seconds: float) -> bool:
         """Print how the step ended, with the end of its log when it failed; return if it passed."""
         text = log.read_text(errors="replace")
         unsaid = [pattern for pattern in self.says if not re.search(pattern, text, re.MULTILINE)]

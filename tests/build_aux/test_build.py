@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import shutil
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
-import pytest
+import build
 
 TOP = Path(__file__).resolve().parents[2]
 #: of a real build: pip -v, meson-python, Meson, Ninja
@@ -30,17 +28,7 @@ Successfully installed etrace-0.1.0
 """
 
 
-@pytest.fixture(scope="module")
-def build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_steps", TOP / "build-aux/build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_build_shows_its_steps_with_their_time_and_every_warning(build: ModuleType) -> None:
+def test_a_build_shows_its_steps_with_their_time_and_every_warning() -> None:
     shown, kept = io.StringIO(), io.StringIO()
     steps = build.Steps(shown)
     warnings = build.follow(io.StringIO(LOG), kept, steps)

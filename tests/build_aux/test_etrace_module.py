@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 from pathlib import Path
 
+import packages
 import pytest
+
+from etrace.render import render
 
 TOP = Path(__file__).resolve().parents[2]
 RELEASE = "6.1.0-9-amd64"
@@ -41,14 +43,14 @@ class Machine:
         (self.modules / RELEASE / "build/Makefile").touch()
         return self
 
-    def with_secure_boot(self, told: str) -> Machine:
-        """Switch Secure Boot on; mokutil tells this about the key."""
+    def with_secure_boot(self, says: str) -> Machine:
+        """Switch Secure Boot on; mokutil says this about the key."""
         key = self.dkms / "mok.pub"
         key.touch()
         self.program(
             "mokutil",
             "case $1 in --sb-state) echo SecureBoot enabled;; "
-            f"*) echo '{told.format(key=key)}';; esac",
+            f"*) echo '{says.format(key=key)}';; esac",
         )
         return self
 
@@ -59,13 +61,8 @@ class Machine:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run `etrace-module` with these words."""
-        spec = importlib.util.spec_from_file_location("packages", TOP / "build-aux/packages.py")
-        assert spec is not None
-        assert spec.loader is not None
-        packages = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(packages)
         values = packages.manifest("bookworm")
-        text = packages.render(packages.TEMPLATES / "dkms/etrace-module.j2", values)
+        text = render(packages.TEMPLATES / "dkms/etrace-module.j2", values)
         script = self.root / "etrace-module"
         places = {"/lib/modules": self.modules, "/var/lib/dkms": self.dkms}
         for place, there in places.items():
@@ -103,7 +100,9 @@ def test_a_kernel_with_headers_gets_the_module(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("reason", ["unknown compiler option", "Read-only file system"])
-def test_a_build_that_fails_is_told_with_its_reason_and_log(machine: Machine, reason: str) -> None:
+def test_a_build_that_fails_is_reported_with_its_reason_and_log(
+    machine: Machine, reason: str
+) -> None:
     machine.program("dkms", f"echo 'error: {reason}'; exit 10")
     status, said = machine.with_headers().build()
     assert status == 1
@@ -140,7 +139,7 @@ def test_secure_boot_without_any_key_says_how_to_get_one(machine: Machine) -> No
     )
 
 
-def test_a_machine_without_kernels_is_told_when_the_module_comes(machine: Machine) -> None:
+def test_a_machine_without_kernels_learns_when_the_module_comes(machine: Machine) -> None:
     shutil.rmtree(machine.modules / RELEASE)
     status, said = machine.build()
     assert (status, "no kernel is installed here" in said) == (1, True)
@@ -154,7 +153,7 @@ def test_a_machine_without_kernels_is_told_when_the_module_comes(machine: Machin
         (True, True, "installed"),
     ],
 )
-def test_the_status_of_each_kernel_is_told(
+def test_the_status_of_each_kernel_is_reported(
     machine: Machine, has_headers: bool, is_installed: bool, state: str
 ) -> None:
     if has_headers:

@@ -3,22 +3,14 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
-from types import ModuleType
 
-import pytest
+import package_files
 
 TOP = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def package_files(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(TOP / "build-aux")
-    return importlib.import_module("package_files")
-
-
-def test_what_nothing_explains_is_told(package_files: ModuleType) -> None:
+def test_what_nothing_explains_is_reported() -> None:
     debs = {"etrace": {"/usr/bin/cas", "/usr/share/doc/etrace/copyright"}, "etrace-doc": set()}
     rpms = {"etrace": {"/usr/bin/etrace", "/usr/share/licenses/etrace/Apache-2.0.txt"}}
     assert list(package_files.differences(debs, rpms)) == [
@@ -28,6 +20,6 @@ def test_what_nothing_explains_is_told(package_files: ModuleType) -> None:
     ]
 
 
-def test_a_difference_is_explained_for_one_kind_only(package_files: ModuleType) -> None:
+def test_a_difference_is_explained_for_one_kind_only() -> None:
     assert package_files.is_explained("deb", "/usr/share/doc/etrace/copyright")
     assert not package_files.is_explained("rpm", "/usr/share/doc/etrace/copyright")

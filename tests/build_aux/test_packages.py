@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import tomllib
 from importlib.metadata import PathDistribution
 from pathlib import Path
-from types import ModuleType
 
+import packages
 import pytest
 from backends import need_tool
 
@@ -21,19 +20,8 @@ from etrace.errors import EtraceError
 TOP = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def packages() -> ModuleType:
-    """build-aux/packages.py, which is no module of etrace."""
-    spec = importlib.util.spec_from_file_location("packages", TOP / "build-aux/packages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(params=["bookworm", "trixie"])
-def tree(request: pytest.FixtureRequest, packages: ModuleType, tmp_path: Path) -> Path:
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """What the manifest renders for a release of Debian."""
     values = packages.manifest(request.param)
     packages.render_all(tmp_path / "debian", values, "debian")
@@ -41,7 +29,7 @@ def tree(request: pytest.FixtureRequest, packages: ModuleType, tmp_path: Path) -
     return tmp_path
 
 
-def test_every_template_is_rendered_by_the_manifest(packages: ModuleType) -> None:
+def test_every_template_is_rendered_by_the_manifest() -> None:
     outputs = packages.manifest("bookworm")["outputs"].values()
     used = {"script.j2", *(template for files in outputs for template in files.values())}
     templates = TOP / "packaging/templates"
@@ -60,9 +48,7 @@ def test_the_version_is_that_of_the_project(tree: Path) -> None:
     )
 
 
-def test_each_package_of_the_manifest_is_in_the_control_file(
-    packages: ModuleType, tree: Path
-) -> None:
+def test_each_package_of_the_manifest_is_in_the_control_file(tree: Path) -> None:
     control = (tree / "debian/control").read_text()
     named = re.findall(r"^Package: (\S+)$", control, re.MULTILINE)
     assert named == [
@@ -90,9 +76,7 @@ def test_there_is_a_script_for_each_command(tree: Path) -> None:
     assert "from etrace.cli.main import cas\n" in scripts["cas"].read_text()
 
 
-def test_the_packages_have_the_metadata_of_the_distribution(
-    packages: ModuleType, tree: Path
-) -> None:
+def test_the_packages_have_the_metadata_of_the_distribution(tree: Path) -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     found = PathDistribution(tree / "debian/common/dist-info").metadata
     assert (found["Name"], found["Version"]) == (project["name"], __version__)
@@ -111,14 +95,14 @@ def test_rules_have_one_recipe_for_each_target(tree: Path) -> None:
     assert sorted(set(targets)) == sorted(targets)
 
 
-def test_what_an_earlier_build_made_is_removed(packages: ModuleType, tmp_path: Path) -> None:
+def test_what_an_earlier_build_made_is_removed(tmp_path: Path) -> None:
     for name in ("etrace_0.0.9-1_amd64.deb", "etrace_0.0.9-1.dsc", "notes"):
         (tmp_path / name).touch()
     packages.clear("deb", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
-def test_the_line_that_installs_packages_is_that_of_the_readme(packages: ModuleType) -> None:
+def test_the_line_that_installs_packages_is_that_of_the_readme() -> None:
     line = packages.install_line("deb", TOP / "build/packages/deb")
     readme = (TOP / "README.md").read_text()
     assert f"\nsudo {line.removeprefix('sudo ')}\n" in readme
@@ -126,7 +110,7 @@ def test_the_line_that_installs_packages_is_that_of_the_readme(packages: ModuleT
     assert f"\n{made}\n{installed}\n" in readme
 
 
-def test_arch_packages_are_those_of_the_manifest(packages: ModuleType, tmp_path: Path) -> None:
+def test_arch_packages_are_those_of_the_manifest(tmp_path: Path) -> None:
     values = packages.manifest("bookworm")
     for name in (f"etrace_{__version__}.orig.tar.xz", f"etrace-{__version__}-common.tar.xz"):
         (tmp_path / name).write_bytes(name.encode())
@@ -147,7 +131,7 @@ def test_arch_packages_are_those_of_the_manifest(packages: ModuleType, tmp_path:
     assert all((tmp_path / name).is_file() for name in names[-2:])
 
 
-def test_an_unknown_release_is_refused(packages: ModuleType) -> None:
+def test_an_unknown_release_is_refused() -> None:
     with pytest.raises(EtraceError, match="no packages for 'sarge'") as refused:
         packages.manifest("sarge")
     assert refused.value.hint == "there are bookworm, trixie"
@@ -163,7 +147,7 @@ def test_dkms_gets_all_that_the_module_is_built_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["frobnicate"]])
-def test_the_builder_of_the_module_tells_its_usage(tree: Path, words: list[str]) -> None:
+def test_the_builder_of_the_module_prints_its_usage(tree: Path, words: list[str]) -> None:
     done = subprocess.run(
         ["sh", str(tree / "debian/common/module/etrace-module"), *words],
         capture_output=True, text=True, check=False,

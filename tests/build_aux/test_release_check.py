@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import importlib
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
+import packages
 import pytest
+import release_check
 
 from etrace import __version__
 from etrace.errors import EtraceError
@@ -16,13 +16,7 @@ from etrace.errors import EtraceError
 TOP = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def release_check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(TOP / "build-aux")
-    return importlib.import_module("release_check")
-
-
-def test_a_dated_entry_of_the_version_is_a_release(release_check: ModuleType) -> None:
+def test_a_dated_entry_of_the_version_is_a_release() -> None:
     page = "# Changelog\n\n## 1.2.0 - 2026-12-01\n- new\n\n## 1.1.0 - 2026-11-01\n"
     assert release_check.check_changelog(page, "1.2.0") == "the changelog has 1.2.0 - 2026-12-01"
 
@@ -30,22 +24,22 @@ def test_a_dated_entry_of_the_version_is_a_release(release_check: ModuleType) ->
 @pytest.mark.parametrize(
     "newest", ["Unreleased", "1.1.0 - 2026-11-01", "1.2.0", "11.2.0 - 2026-12-01"]
 )
-def test_another_entry_is_none(release_check: ModuleType, newest: str) -> None:
+def test_another_entry_is_none(newest: str) -> None:
     with pytest.raises(EtraceError, match="its newest entry is") as stopped:
         release_check.check_changelog(f"# Changelog\n\n## {newest}\n- new\n", "1.2.0")
     assert stopped.value.hint.startswith("write `## 1.2.0 - YYYY-MM-DD` above")
 
 
-def test_a_rehearsal_takes_unreleased_entries(release_check: ModuleType) -> None:
+def test_a_rehearsal_takes_unreleased_entries() -> None:
     page = "# Changelog\n\n## Unreleased\n- new\n"
     assert "not released" in release_check.check_changelog(page, "1.2.0", unreleased=True)
 
 
-def test_the_version_is_read_where_it_stands(release_check: ModuleType) -> None:
-    assert release_check.packages.project_version() == __version__
+def test_the_version_is_read_where_it_is_written() -> None:
+    assert packages.project_version() == __version__
 
 
-def test_packages_tell_their_versions(release_check: ModuleType, tmp_path: Path) -> None:
+def test_packages_name_their_versions(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "linux_build_tracer-1.2.0-cp311.whl", "w") as wheel:
         wheel.writestr(
             "linux_build_tracer-1.2.0.dist-info/METADATA",
@@ -63,7 +57,7 @@ def test_packages_tell_their_versions(release_check: ModuleType, tmp_path: Path)
 
 
 def write_zip(folder: Path, version: str, *names: str) -> Path:
-    """Write a zip of the tracer whose programs tell a version."""
+    """Write a zip of the tracer whose programs print a version."""
     path = folder / f"windows-tracer-{version}.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for name in names:
@@ -76,9 +70,7 @@ PROGRAMS = ("x86_64/windows-tracer.exe", "i686/windows-tracer.exe")
 PAGES = ("README.txt", "capture-windows.md", "LICENSES/Apache-2.0.txt")
 
 
-def test_the_zip_for_windows_tells_the_versions_of_its_programs(
-    release_check: ModuleType, tmp_path: Path
-) -> None:
+def test_the_zip_for_windows_names_the_versions_of_its_programs(tmp_path: Path) -> None:
     write_zip(tmp_path, "1.3.0", *PROGRAMS)
     assert list(release_check.versions(tmp_path)) == [
         ("windows-tracer-1.3.0.zip", "1.3.0"),
@@ -86,9 +78,7 @@ def test_the_zip_for_windows_tells_the_versions_of_its_programs(
     ]
 
 
-def test_the_zip_for_windows_has_programs_pages_and_licences(
-    release_check: ModuleType, tmp_path: Path
-) -> None:
+def test_the_zip_for_windows_has_programs_pages_and_licences(tmp_path: Path) -> None:
     write_zip(tmp_path, "1.2.0", *PROGRAMS, *PAGES)
     assert release_check.check_zip(tmp_path, "1.2.0").endswith("has 5 files")
     write_zip(tmp_path, "1.2.0", *PROGRAMS, *PAGES[1:])

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two builds are told to differ in."""
+"""How two builds are said to differ."""
 
 from __future__ import annotations
 
-import importlib
 import io
 import tarfile
 from pathlib import Path
-from types import ModuleType
 
-import pytest
+import reproducible
 
 TOP = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def reproducible(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(TOP / "build-aux")
-    return importlib.import_module("reproducible")
 
 
 def _archive(path: Path, mode: int, *names: str) -> Path:
@@ -29,23 +21,25 @@ def _archive(path: Path, mode: int, *names: str) -> Path:
     return path
 
 
-def test_equal_builds_have_no_differences(reproducible: ModuleType, tmp_path: Path) -> None:
+def test_equal_builds_have_no_differences(tmp_path: Path) -> None:
     one = _archive(tmp_path / "a.tar.xz", 0o644, "file")
     other = _archive(tmp_path / "b.tar.xz", 0o644, "file")
     assert list(reproducible.differences({"p.tar.xz": one}, {"p.tar.xz": other})) == []
 
 
-def test_members_that_differ_are_named(reproducible: ModuleType, tmp_path: Path) -> None:
+def test_members_that_differ_are_named(tmp_path: Path) -> None:
     one = _archive(tmp_path / "a.tar.xz", 0o644, "file", "extra")
     other = _archive(tmp_path / "b.tar.xz", 0o600, "file")
-    told = list(reproducible.differences({"p.tar.xz": one}, {"p.tar.xz": other, "q.deb": other}))
-    assert told[:2] == ["q.deb: only one of the builds made it", "p.tar.xz: differs"]
-    assert [line.split(":")[0].strip() for line in told[2:]] == ["extra", "file"]
-    assert "file: 644 " in told[3]
-    assert "and 600 " in told[3]
+    reported = list(
+        reproducible.differences({"p.tar.xz": one}, {"p.tar.xz": other, "q.deb": other})
+    )
+    assert reported[:2] == ["q.deb: only one of the builds made it", "p.tar.xz: differs"]
+    assert [line.split(":")[0].strip() for line in reported[2:]] == ["extra", "file"]
+    assert "file: 644 " in reported[3]
+    assert "and 600 " in reported[3]
 
 
-def test_the_two_builds_see_nothing_in_common(reproducible: ModuleType) -> None:
+def test_the_two_builds_see_nothing_in_common() -> None:
     one, other = reproducible.both()
     assert one.umask != other.umask
     assert one.variables.keys() == other.variables.keys()

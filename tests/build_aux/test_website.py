@@ -3,26 +3,18 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
-from types import ModuleType
 
 import libetrace
-import pytest
+import website
 
 from etrace.cli.cas import program as cas
 
 TOP = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def website(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(TOP / "build-aux")
-    return importlib.import_module("website")
-
-
-def test_every_command_is_on_the_page_of_its_program(website: ModuleType) -> None:
+def test_every_command_is_on_the_page_of_its_program() -> None:
     pages = dict(website.command_pages())
     assert set(pages) == {
         f"commands/{name}.md"
@@ -33,7 +25,7 @@ def test_every_command_is_on_the_page_of_its_program(website: ModuleType) -> Non
     assert "`--env`\n:   " in pages["commands/etrace.md"]
 
 
-def test_every_name_of_the_library_has_signature_and_words(website: ModuleType) -> None:
+def test_every_name_of_the_library_has_signature_and_words() -> None:
     page = website.reference()
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == libetrace.__all__
     names = [website.described(title) for title in libetrace.__all__]
@@ -45,6 +37,6 @@ def test_every_name_of_the_library_has_signature_and_words(website: ModuleType) 
     assert all(one.title in one.signature for _, one in members)
 
 
-def test_words_of_the_command_line_are_no_markup(website: ModuleType) -> None:
+def test_words_of_the_command_line_are_no_markup() -> None:
     assert website.text("N of <a_b> or `x_*`") == r"N of \<a\_b\> or `x_*`"
     assert website.prose("Do:\n  cas deps <x>\nDone.") == "Do:\n\n```\ncas deps <x>\n```\n\nDone."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the kernel module's control share: a fake machine, a directory of a user."""
+"""What tests of capture share: folders, the programs of tests/events, a fake machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,41 @@ from pathlib import Path
 
 import pytest
 from backends import need_root
+from event_programs import build_programs
 from fake_kernel import NOBODY, Machine, make_machine
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a new empty folder; a trace and the like are beside it."""
+    path = tmp_path.resolve() / "work"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(scope="session")
+def reachable() -> Iterator[Path]:
+    """Return a folder that every user can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="etrace-events-", dir="/tmp") as name:
+        path = Path(name).resolve()
+        path.chmod(0o755)
+        yield path
+
+
+@pytest.fixture(scope="session")
+def built(reachable: Path) -> Path:
+    """Build the programs of tests/events as static binaries; return their folder."""
+    build_programs(reachable / "static")
+    return reachable / "static"
+
+
+@pytest.fixture
+def reachable_folder(reachable: Path) -> Iterator[Path]:
+    """Return a new empty folder for one run."""
+    with tempfile.TemporaryDirectory(prefix="run-", dir=reachable) as name:
+        path = Path(name) / "w"
+        path.mkdir()
+        yield path
 
 
 @pytest.fixture

@@ -1,38 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways around the tracer's filter: what they open is in the trace all the same."""
+"""The tracer's filter: what goes around it is in the trace all the same, and what it stops."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 import trace_lines
-from backends import BACKENDS, Backend, Captured, capture, need_root, need_tool
+from backends import Captured, capture, need_root
+from event_programs import compiled
 
-DATA = Path(__file__).resolve().parent.parent / "data"
-
-pytestmark = pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path.resolve() / "work"
-    path.mkdir()
-    return path
+CALLS_IN_A_ROUND = 10  # of descriptors.c
 
 
-def go_around(backend: Backend, way: str, folder: Path) -> Captured:
-    """Open `folder`/file in one of the ways of around.c under capture."""
-    need_tool("gcc", "gcc")
-    program = folder.with_name("around")
-    subprocess.run(["gcc", "-O1", "-o", program, DATA / "around.c"], check=True)
+def go_around(way: str, folder: Path) -> Captured:
+    """Open `folder`/file in one of the ways of around.c under capture: it is in the trace."""
+    program = compiled("around", folder)
     (folder / "file").write_text("content\n")
     stats = ["--stats", str(folder / "stats")]
-    run = capture(backend, [program, way, folder / "file"], folder, options=stats)
+    run = capture([program, way, folder / "file"], folder, options=stats)
     assert (run.status, run.stderr) == (0, b"")
+    name = os.fsencode(folder / "file")
+    assert opens(run, folder) == [(name, name, int(run.stdout))]
     return run
 
 
@@ -48,27 +39,30 @@ def opens(run: Captured, folder: Path) -> list[tuple[bytes, bytes, int]]:
 
 
 @pytest.mark.root
-def test_a_file_opened_by_its_handle_is_named(backend: Backend, folder: Path) -> None:
+def test_a_file_opened_by_its_handle_is_named(folder: Path) -> None:
     need_root()
-    run = go_around(backend, "handle", folder)
-    name = os.fsencode(folder / "file")
-    assert opens(run, folder) == [(name, name, int(run.stdout))]
+    go_around("handle", folder)
 
 
-def test_an_open_that_a_listener_lets_go_on_is_seen(backend: Backend, folder: Path) -> None:
-    run = go_around(backend, "listener", folder)
-    name = os.fsencode(folder / "file")
-    assert opens(run, folder) == [(name, name, int(run.stdout))]
+def test_an_open_that_a_listener_lets_go_on_is_seen(folder: Path) -> None:
+    run = go_around("listener", folder)
     lines = [line.data for line in trace_lines.parse(run.trace.read_bytes()).lines]
     assert b"Close|fd=%d" % int(run.stdout) in lines
     assert json.loads((folder / "stats").read_text())["listeners"] == 1
 
 
 @pytest.mark.parametrize("way", ["untraced", "clone"])
-def test_a_child_that_asks_for_no_tracer_is_traced(
-    backend: Backend, way: str, folder: Path
-) -> None:
-    run = go_around(backend, way, folder)
-    name = os.fsencode(folder / "file")
-    assert opens(run, folder) == [(name, name, int(run.stdout))]
+def test_a_child_that_asks_for_no_tracer_is_traced(way: str, folder: Path) -> None:
+    go_around(way, folder)
     assert json.loads((folder / "stats").read_text())["untraced"] == 0
+
+
+def test_a_close_or_dup_whose_result_is_known_stops_once(folder: Path) -> None:
+    """Stops are what the tracer costs."""
+    program = compiled("descriptors", folder)
+    stops = []
+    for rounds in ("10", "110"):
+        stats = ["--stats", str(folder / "stats")]
+        assert capture([program, rounds], folder, options=stats).status == 0
+        stops.append(json.loads((folder / "stats").read_text())["stops"])
+    assert stops[1] - stops[0] == 100 * CALLS_IN_A_ROUND

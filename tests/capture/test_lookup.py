@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracer waits for no file system: the process that serves it may stand in a ptrace stop."""
+"""The tracer waits for no file system: the process that serves it may be in a ptrace stop."""
 
 from __future__ import annotations
 
@@ -11,27 +11,9 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from backends import BACKENDS, Backend, capture, need_root, need_tool
-from seccomp_profile import forbid
-
-DATA = Path(__file__).resolve().parent.parent / "data"
-
-pytestmark = pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path.resolve() / "work"
-    path.mkdir()
-    return path
-
-
-def compiled(name: str, folder: Path) -> Path:
-    """Build a program of tests/data beside `folder`."""
-    need_tool("gcc", "gcc")
-    program = folder.with_name(name)
-    subprocess.run(["gcc", "-O1", "-pthread", "-o", program, DATA / f"{name}.c"], check=True)
-    return program
+from backends import PTRACE, capture, need_root, need_tool
+from event_programs import compiled
+from failing_calls import forbid
 
 
 def names(trace: Path, *tags: str) -> list[bytes]:
@@ -42,16 +24,14 @@ def names(trace: Path, *tags: str) -> list[bytes]:
 
 
 @pytest.mark.root
-def test_a_file_system_that_the_build_serves_itself_does_not_stop_it(
-    backend: Backend, folder: Path
-) -> None:
+def test_a_file_system_that_the_build_serves_itself_does_not_stop_it(folder: Path) -> None:
     need_root()
     if not Path("/dev/fuse").exists():
         pytest.fail("/dev/fuse is missing: modprobe fuse")
     mount = folder / "mount"
     mount.mkdir()
     program = compiled("fuse_server", folder)
-    run = capture(backend, ["unshare", "-m", program, mount], folder, timeout=60)
+    run = capture(["unshare", "-m", program, mount], folder, timeout=60)
     assert (run.status, run.stderr) == (7, b"")
     script, renamed, linked = (
         os.fsencode(mount / name) for name in ("script", "renamed", "linked")
@@ -67,12 +47,10 @@ def test_a_file_system_that_the_build_serves_itself_does_not_stop_it(
 
 
 @pytest.mark.root
-def test_a_string_that_the_build_brings_in_itself_does_not_stop_it(
-    backend: Backend, folder: Path
-) -> None:
+def test_a_string_that_the_build_brings_in_itself_does_not_stop_it(folder: Path) -> None:
     need_root()
     (folder / "a").touch()
-    run = capture(backend, [compiled("fault_server", folder), folder], folder, timeout=60)
+    run = capture([compiled("fault_server", folder), folder], folder, timeout=60)
     assert (run.status, run.stderr) == (0, b"")
     a, b = os.fsencode(folder / "a"), os.fsencode(folder / "b")
     assert names(run.trace, "RF", "RT") == [b"RF|" + a, b"RT|" + b]
@@ -98,12 +76,12 @@ WITH_A_PATH = "open,openat,openat2,stat,lstat,newfstatat,statx,access,faccessat,
 
 
 @pytest.mark.root
-def test_the_loop_asks_only_what_the_kernel_knows_already(backend: Backend, folder: Path) -> None:
+def test_the_loop_asks_only_what_the_kernel_knows_already(folder: Path) -> None:
     need_root()
     need_tool("strace", "strace")
     log = folder / "log"
     kept = ["--response-files", str(folder / "kept")]  # written when the loop is over
-    command = backend.command(folder / "trace", ["sh", "-c", WORK], kept)
+    command = PTRACE.command(folder / "trace", ["sh", "-c", WORK], kept)
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -131,9 +109,7 @@ def forbid_openat2() -> None:
     forbid(NR_OPENAT2, errno.ENOSYS)
 
 
-def test_names_are_the_same_on_a_kernel_that_cannot_look_into_its_cache(
-    backend: Backend, folder: Path
-) -> None:
+def test_names_are_the_same_on_a_kernel_that_cannot_look_into_its_cache(folder: Path) -> None:
     kinds = ("PI", "PP", "RF", "RT", "LF", "LT", "ST", "SR", "SL")
     found = []
     for prepare in (None, forbid_openat2):
@@ -141,7 +117,7 @@ def test_names_are_the_same_on_a_kernel_that_cannot_look_into_its_cache(
         build.mkdir()
         trace = folder / "trace"
         done = subprocess.run(
-            backend.command(trace, ["sh", "-c", WORK], []),
+            PTRACE.command(trace, ["sh", "-c", WORK], []),
             cwd=build,
             input=b"\n",
             preexec_fn=prepare,

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import waiting
+import trying
 from backends import need_tool
 
 from etrace.capture import orphans
@@ -18,6 +18,8 @@ from etrace.capture import orphans
 BIN = Path(sys.executable).parent
 #: a process with a child, and one that has left its group and parent; all hold the pipe open
 BUILD = "exec 7> pipe; (setsid sleep 1000 &) ; sleep 1000 & echo up >&7; sleep 1000; true"
+#: all in one group
+GROUP = "exec 7> pipe; sleep 1000 & echo up >&7; sleep 1000; true"
 CAPTURES = {
     "unix-tracer ptrace": ["unix-tracer", "--backend", "ptrace", "-o", "out.json", "--"],
     "unix-tracer strace": ["unix-tracer", "--backend", "strace", "-o", "out.json", "--"],
@@ -26,12 +28,12 @@ CAPTURES = {
 }
 
 
-def start(words: list[str], place: Path) -> subprocess.Popen[bytes]:
+def start(words: list[str], place: Path, build: str = BUILD) -> subprocess.Popen[bytes]:
     env = {**os.environ, "TMPDIR": str(place / "tmp")}
     (place / "tmp").mkdir()
     os.mkfifo(place / "pipe")
     return subprocess.Popen(
-        [str(BIN / words[0]), *words[1:], "sh", "-c", BUILD],
+        [str(BIN / words[0]), *words[1:], "sh", "-c", build],
         cwd=place, env=env, start_new_session=True, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -44,18 +46,18 @@ def test_a_killed_capture_ends_its_build_and_leaves_no_directory(name: str, tmp_
         assert any((tmp_path / "tmp").iterdir())
         os.killpg(capture.pid, signal.SIGKILL) if "ptrace" in name else capture.kill()
         assert pipe.read() == b""  # the last process of the build has ended
-    waiting.until(lambda: not any((tmp_path / "tmp").iterdir()))
+    trying.until(lambda: not any((tmp_path / "tmp").iterdir()))
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_signal_of_the_terminal_leaves_nothing_either(tmp_path: Path) -> None:
-    capture = start(CAPTURES["unix-tracer strace"], tmp_path)
+def test_a_signal_that_kills_strace_as_well_leaves_nothing_of_the_group(tmp_path: Path) -> None:
+    capture = start(CAPTURES["unix-tracer strace"], tmp_path, GROUP)
     with (tmp_path / "pipe").open("rb") as pipe:
         assert pipe.readline() == b"up\n"
         os.killpg(capture.pid, signal.SIGKILL)  # strace with it
         assert pipe.read() == b""
     assert capture.wait() == -signal.SIGKILL
-    waiting.until(lambda: not any((tmp_path / "tmp").iterdir()))
+    trying.until(lambda: not any((tmp_path / "tmp").iterdir()))
 
 
 def test_the_directory_goes_away_when_all_is_well(

@@ -10,7 +10,7 @@ import pytest
 from backends import need_tool
 
 TOP = Path(__file__).resolve().parents[2]
-FOLDERS = [TOP / "native" / name for name in ("format", "common", "ptrace", "preload/collector")]
+FOLDERS = [TOP / "native" / name for name in ("format", "capture", "ptrace", "preload/collector")]
 LIBRARY = TOP / "native" / "preload" / "library"
 SOURCES = [source for folder in [*FOLDERS, LIBRARY] for source in sorted(folder.rglob("*.c"))]
 ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
@@ -20,7 +20,7 @@ ARM64_HEADERS = Path("/usr/aarch64-linux-gnu/include")
 def test_it_compiles_for_arm64(source: Path) -> None:
     need_tool("clang", "clang")
     assert ARM64_HEADERS.is_dir(), "no arm64 headers: apt-get install libc6-dev-arm64-cross"
-    folders = [TOP / "kmod" / "include", *FOLDERS]
+    folders = [TOP / "kmod" / "include", TOP / "native", *FOLDERS]
     includes = [*(f"-I{folder}" for folder in folders), f"-isystem{ARM64_HEADERS}"]
     flags = ["-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=gnu11"]
     flags += ["-D_GNU_SOURCE", '-DETRACE_VERSION="0"']

@@ -33,7 +33,7 @@ def test_a_progress_line_is_read() -> None:
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"{}", b"[]", b"7"])
-def test_a_line_that_is_no_progress_is_passed_over(line: bytes) -> None:
+def test_a_line_that_is_not_progress_is_passed_over(line: bytes) -> None:
     assert ptrace.parse_progress(line) is None
 
 

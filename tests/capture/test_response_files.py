@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from backends import BACKENDS, PRELOAD, Backend, capture, public_libraries
+from backends import PRELOAD, PTRACE, Backend, capture, public_libraries
 
 from etrace.parse import responses
 
@@ -21,17 +21,14 @@ Record = tuple[bytes, bytes]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(folder: Path) -> Path:
     """A directory with a tool that does nothing, under several names."""
-    path = tmp_path.resolve() / "work"
-    path.mkdir()
-    path.chmod(0o755)
     for name in ("gcc", "aarch64-linux-gnu-ld-2.40", "npm"):
-        shutil.copy("/bin/true", path / name)
-    return path
+        shutil.copy("/bin/true", folder / name)
+    return folder
 
 
-@pytest.fixture(params=[BACKENDS[0], PRELOAD], ids=lambda backend: backend.name)
+@pytest.fixture(params=[PTRACE, PRELOAD], ids=lambda backend: backend.name)
 def backend(request: pytest.FixtureRequest) -> Backend:
     found: Backend = request.param
     return found
@@ -43,7 +40,7 @@ def captured(
     """Run a shell command; return the files that were kept, and the counts."""
     side, stats = folder / "kept.rsp", folder / "stats"
     options = ("--response-files", str(side), "--stats", str(stats), *more)
-    done = capture(backend, ["sh", "-c", command], folder, options=options)
+    done = capture(["sh", "-c", command], folder, options=options, backend=backend)
     assert done.status == 0, done.stderr
     raw = json.loads(stats.read_bytes())
     counts = {key: raw[key] for key in ("response_files", "missed_response_files")}
@@ -68,6 +65,17 @@ def test_what_the_files_held_is_kept_nested_ones_too(backend: Backend, folder: P
         (base + b"/absolute", b"@sub/in\\ ner"),
     ]
     assert counts == {"response_files": 3, "missed_response_files": 2}  # gone, sub/sub/in ner
+
+
+def test_a_command_that_removes_its_files_at_once_runs_after_they_are_read(folder: Path) -> None:
+    """As ninja does on a loaded machine before the thread that reads them had a processor."""
+    shutil.copy("/bin/rm", folder / "gcc")
+    names = [f"n{number}" for number in range(256)]
+    for name in names:
+        (folder / name).write_bytes(b"-c x.c" * 1000)
+    command = f"./gcc -f {' '.join(reversed(names))} {' '.join(f'@{name}' for name in names)}"
+    _, counts = captured(PTRACE, folder, command)
+    assert counts == {"response_files": 256, "missed_response_files": 0}
 
 
 def test_a_content_is_written_once(backend: Backend, folder: Path) -> None:
@@ -134,7 +142,7 @@ def test_root_reads_nothing_for_somebody_who_could_not(folder: Path) -> None:
     for path in (folder, *folder.parents):
         if not path.stat().st_mode & 1:
             path.chmod(path.stat().st_mode | 1)
-    found, counts = captured(BACKENDS[0], folder, command)
+    found, counts = captured(PTRACE, folder, command)
     assert found == [(os.fsencode(own), b"words")]
     assert counts == {"response_files": 1, "missed_response_files": 1}
 
@@ -150,11 +158,11 @@ def test_root_that_cannot_become_somebody_reads_nothing_for_them(
     (folder / "words").write_bytes(b"words")
     (folder / "words").chmod(0o600)
     weak = folder / "weak"
-    program = BACKENDS[0].path()
+    program = PTRACE.path()
     weak.write_text(f'#!/bin/sh\nexec setpriv --bounding-set=-setuid,-setgid {program} "$@"\n')
     weak.chmod(0o755)
     monkeypatch.setenv("ETRACE_PTRACE", os.fspath(weak))
-    found, counts = captured(BACKENDS[0], folder, "./cc @words; ./gcc @words")
+    found, counts = captured(PTRACE, folder, "./cc @words; ./gcc @words")
     assert found == [(os.fsencode(folder / "words"), b"words")]
     assert counts == {"response_files": 1, "missed_response_files": 1}
 
@@ -167,7 +175,7 @@ def test_the_file_is_as_private_as_the_trace(backend: Backend, folder: Path) -> 
 
 
 @pytest.mark.root
-def test_a_program_of_another_user_tells_nothing_to_the_library_s_collector(folder: Path) -> None:
+def test_a_program_of_another_user_says_nothing_to_the_library_s_collector(folder: Path) -> None:
     """The kernel does not let it open the shared memory."""
     (folder / "words").write_bytes(b"words")
     for path in (folder, *folder.parents):

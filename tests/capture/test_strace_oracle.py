@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 import strace_log
 import trace_lines
-from backends import BACKENDS, Backend, capture, need_tool
+from backends import PTRACE, capture, need_tool
+from event_programs import DATA
 
-DATA = Path(__file__).resolve().parent.parent / "data"
 # The same names and messages whatever the machine's locale.
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "HOME": "/nonexistent"}
 
 Prepare = Callable[[Path], list[str]]
 
 
-def assert_same(folder: Path, prepare: Prepare, backend: Backend) -> strace_log.Tasks:
+def assert_same(folder: Path, prepare: Prepare) -> strace_log.Tasks:
     """Run what `prepare` says twice in a fresh `folder`, compare, and return what was seen."""
     need_tool("strace", "strace")
     logs = folder.with_name("strace")
@@ -36,12 +36,12 @@ def assert_same(folder: Path, prepare: Prepare, backend: Backend) -> strace_log.
 
     shutil.rmtree(folder)
     folder.mkdir()
-    run = capture(backend, prepare(folder), folder, env=ENV)
+    run = capture(prepare(folder), folder, env=ENV)
     assert (run.status, run.stdout) == (oracle.returncode, oracle.stdout)
     trace = trace_lines.parse(run.trace.read_bytes())
     names = trace_lines.name_tasks(trace, trace.roots()[0])
     captured = strace_log.from_trace(trace, names)
-    diff = strace_log.difference(seen, captured, backend.name)
+    diff = strace_log.difference(seen, captured, PTRACE.name)
     if diff:
         pytest.fail(diff, pytrace=False)
     return seen
@@ -51,8 +51,7 @@ def kinds(tasks: strace_log.Tasks) -> set[object]:
     return {fact[0] for facts in tasks.values() for fact in facts}
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
-def test_a_build_is_seen_as_strace_sees_it(backend: Backend, tmp_path: Path) -> None:
+def test_a_build_is_seen_as_strace_sees_it(tmp_path: Path) -> None:
     need_tool("make", "make")
     need_tool("gcc", "gcc")
 
@@ -60,7 +59,7 @@ def test_a_build_is_seen_as_strace_sees_it(backend: Backend, tmp_path: Path) -> 
         shutil.copytree(DATA / "tiny_build", folder, dirs_exist_ok=True)
         return ["make"]
 
-    seen = assert_same(tmp_path.resolve() / "build", prepare, backend)
+    seen = assert_same(tmp_path.resolve() / "build", prepare)
     assert kinds(seen) >= {"exec", "open", "close", "pipe", "dup", "fork", "rename", "link"}
     assert kinds(seen) >= {"symlink", "exit"}
     programs = {fact[1] for facts in seen.values() for fact in facts if fact[0] == "exec"}
@@ -71,10 +70,7 @@ def test_a_build_is_seen_as_strace_sees_it(backend: Backend, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("mode", ["-m64", "-m32"])
 @pytest.mark.parametrize("seed", [1, 20261121])
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
-def test_random_calls_are_seen_as_strace_sees_them(
-    backend: Backend, seed: int, mode: str, tmp_path: Path
-) -> None:
+def test_random_calls_are_seen_as_strace_sees_them(seed: int, mode: str, tmp_path: Path) -> None:
     need_tool("gcc", "gcc")
     program = tmp_path.resolve() / "workload"
     command: list[str | Path] = ["gcc", "-O1", mode, "-static", "-o", program, DATA / "workload.c"]
@@ -87,7 +83,7 @@ def test_random_calls_are_seen_as_strace_sees_them(
     if built.returncode:
         pytest.fail(f"workload.c does not build; apt-get install gcc-multilib:\n{built.stderr}")
     seen = assert_same(
-        tmp_path.resolve() / "work", lambda folder: [str(program), str(seed), "1500"], backend
+        tmp_path.resolve() / "work", lambda folder: [str(program), str(seed), "1500"]
     )
     assert sum(map(len, seen.values())) > 3000
     assert kinds(seen) >= {"rename failed", "link failed", "dup", "pipe", "symlink", "exit"}

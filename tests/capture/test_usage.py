@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import trace_lines
-from backends import BACKENDS, Captured, capture
+from backends import Captured, capture
 
 #: `parent`, `both` and what else its MODE may be
 SPEND = Path(__file__).parents[1] / "vm/guest/spend.c"
@@ -47,7 +47,7 @@ def traced(folder: Path, *options: str) -> Captured:
     work.mkdir()
     (work / "work.py").write_text(WORK)
     command = [sys.executable, "work.py"]
-    captured = capture(BACKENDS[0], command, work, options=options, env=dict(os.environ))
+    captured = capture(command, work, options=options, env=dict(os.environ))
     assert captured.status == 0, captured.stderr.decode()
     return captured
 
@@ -74,7 +74,7 @@ def spent(folder: Path, mode: str) -> tuple[trace_lines.Trace, int]:
     """Trace `spend MODE`; return the trace and its task."""
     program = folder / "spend"
     subprocess.run(["gcc", "-pthread", "-o", program, SPEND], check=True)
-    captured = capture(BACKENDS[0], [program, mode], folder, env=dict(os.environ))
+    captured = capture([program, mode], folder, env=dict(os.environ))
     assert captured.status == 0, captured.stderr.decode()
     trace = trace_lines.parse(captured.trace.read_bytes())
     return trace, trace.roots()[0]
@@ -119,7 +119,7 @@ def test_a_thread_that_executes_goes_on_with_the_sums_of_its_process(tmp_path: P
     assert 0 < executed["voluntary"] <= end["voluntary"]
 
 
-def test_a_usage_has_the_stamp_of_the_line_behind_it(tmp_path: Path) -> None:
+def test_a_usage_has_the_stamp_of_the_line_after_it(tmp_path: Path) -> None:
     trace = trace_lines.parse(traced(tmp_path).trace.read_bytes())
     ends = [line for line in trace.lines if line.data.startswith((b"Exit|", b"New_proc|"))]
     assert {(u.upid, u.time_ns, u.cpu) for u in trace.usage} <= {
@@ -138,7 +138,7 @@ def test_stops_for_the_tracer_are_no_switches(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     opens = "i=0; while [ $i -lt 200 ]; do : < /dev/null; i=$((i+1)); done"
-    captured = capture(BACKENDS[0], ["sh", "-c", opens], work, env=dict(os.environ))
+    captured = capture(["sh", "-c", opens], work, env=dict(os.environ))
     trace = trace_lines.parse(captured.trace.read_bytes())
     used = numbers(trace.usage[-1].data)
     assert sum(line.data.startswith(b"Open|") for line in trace.lines) >= 200
@@ -149,7 +149,7 @@ def test_cpu_time_never_gets_less(tmp_path: Path) -> None:
     """The ticks that divide it into the program's and the kernel's come later than the sum."""
     loop = f"{sys.executable} -c pass; head -c 3000000 /dev/urandom | cksum; true"
     script = f"for i in 1 2 3 4 5 6 7 8 9 10; do {loop}; done"
-    captured = capture(BACKENDS[0], ["sh", "-c", script], tmp_path, env=dict(os.environ))
+    captured = capture(["sh", "-c", script], tmp_path, env=dict(os.environ))
     trace = trace_lines.parse(captured.trace.read_bytes())
     before: dict[int, tuple[int, int]] = {}
     for line in trace.usage:

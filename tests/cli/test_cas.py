@@ -41,8 +41,8 @@ def test_a_name_is_a_module_unless_an_option_takes_it(words: list[str], at: int)
 def test_an_unknown_module_is_answered_with_the_nearest_ones() -> None:
     with pytest.raises(UsageError) as error:
         cas.find("ref_fles")
-    assert error.value.message == "no module 'ref_fles'"
-    assert error.value.hint.startswith("did you mean ref_files")
+    assert error.value.message == "no command 'ref_fles'"
+    assert error.value.hint.startswith("did you mean ref-files")
 
 
 def test_every_name_belongs_to_one_command() -> None:
@@ -75,16 +75,16 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["execs", "--command-filter", "[bin=/ld]", "refs"], ""),
     ],
 )
-def test_a_filter_that_does_not_reach_what_is_shown_is_told(
+def test_a_filter_that_does_not_reach_what_is_shown_is_reported(
     words: list[str], option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cas.main(words) == 0
     name = cas.find(words[-1]).name if option else ""
-    told = (
+    reported = (
         f"cas: {option} selected files, and {name} takes all opens of them."
         f" To filter those opens, put {option} after {name}.\n"
     )
-    assert capsys.readouterr().err == (told if option else "")
+    assert capsys.readouterr().err == (reported if option else "")
 
 
 @pytest.mark.usefixtures("small")

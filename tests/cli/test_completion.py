@@ -86,8 +86,8 @@ def in_fish(scripts: Path, line: str) -> list[str]:
         (["etrace_parser", "--sp"], ["--split"]),
         (["etrace_cat", "--ins"], ["--instance"]),
         (["etraced", "--li"], ["--listen"]),
-        (["cas", "linker"], ["linker_pattern"]),
-        (["cas", "--dbdir", "x", "compiler"], ["compiler_pattern"]),
+        (["cas", "linked"], ["linked-modules"]),
+        (["cas", "--db", "x", "compilation"], ["compilation-info-for"]),
         (["cas", "refs", "--rel"], ["--relative"]),
         (["cas", "pr", "--with"], ["--with-children"]),
         (["cas", "pr", "--pid", "1", "refs", "--with"], []),
@@ -113,7 +113,7 @@ def test_bash_and_fish_complete(scripts: Path, words: list[str], wanted: list[st
         ("cas refs --rela", r"--relative"),
         ("cas deps --kind sou", r"--kind source"),
         ("etrace run --backend=km", r"--backend=kmod"),
-        ("cas pr --pid 1 linker_p", r"linker_p\a?attern"),
+        ("cas pr --pid 1 linked-m", r"linked-m\a?odules"),
     ],
 )
 def test_zsh_completes(scripts: Path, tmp_path: Path, typed: str, wanted: str) -> None:
@@ -130,7 +130,7 @@ def test_bash_completes_files(scripts: Path, tmp_path: Path) -> None:
     (tmp_path / "maind").mkdir()
     start = f"{tmp_path}/mai"
     assert in_bash(scripts, "cas", "refs", "--path", start) == [f"{start}n.c", f"{start}nd"]
-    assert in_bash(scripts, "cas", "refs", "--dbdir", start) == [f"{start}nd"]
+    assert in_bash(scripts, "cas", "refs", "--db", start) == [f"{start}nd"]
     assert in_bash(scripts, "etrace", "run", "make", start) == [f"{start}n.c", f"{start}nd"]
 
 
@@ -138,12 +138,12 @@ def test_targets_are_completed(
     scripts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cas").write_text(
-        '#!/bin/sh\ntest "$*" = "--dbdir db linked_modules" && '
+        '#!/bin/sh\ntest "$*" = "--db db linked-modules" && '
         'printf "/b/apache\\n/b/apr.so\\n/b/x\\n"\n'
     )
     (tmp_path / "cas").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    words = ("cas", "--dbdir", "db", "deps", "ap")
+    words = ("cas", "--db", "db", "deps", "ap")
     assert in_bash(scripts, *words) == ["apache", "apr.so"]
     assert [word for word in in_fish(scripts, " ".join(words)) if word != "pr"] == [
         "apache",
@@ -152,7 +152,7 @@ def test_targets_are_completed(
     with Terminal(["zsh", "-f", "-i"], tmp_path, {**os.environ, "TERM": "dumb"}) as terminal:
         terminal.line(f"autoload -Uz compinit; compinit -u; source {scripts / 'zsh'}; echo re''ady")
         terminal.wait_for("ready")
-        terminal.type("cas --dbdir db deps apa\t")
+        terminal.type("cas --db db deps apa\t")
         terminal.wait_for(r"(?s)apa.{0,8}che")
 
 
@@ -179,7 +179,7 @@ def test_commands_of_a_command_are_completed(shell: str, scripts: Path) -> None:
     if shell == "bash":
         assert "graph-diff" in in_bash(scripts, "etrace", "xray", "gra")
         assert in_bash(scripts, "etrace", "xray", "account", "--by-t") == ["--by-thread"]
-        assert in_bash(scripts, "etrace", "xray", "convert", "--to", "spe") == ["speedscope"]
+        assert in_bash(scripts, "etrace", "xray", "convert", "--format", "spe") == ["speedscope"]
         assert "account" not in in_bash(scripts, "etrace", "a")
     elif shell == "fish":
         assert "graph-diff" in in_fish(scripts, "etrace xray gra")

@@ -28,14 +28,14 @@ def test_what_a_full_device_refused_is_said_once(program: str, words: list[str])
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([PROGRAMS / program, *words], stdout=full, stderr=subprocess.PIPE,
                               env=environment(), text=True, check=False)  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, FULL.format(program))
+    assert (done.returncode, done.stderr) == (2, FULL.format(program))
 
 
 def test_a_command_on_a_full_device_does_not_end_with_the_status_of_python() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([PROGRAMS / "etrace", "doctor"], stdout=full, stderr=subprocess.PIPE,
                               env=environment(), text=True, check=False)  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, FULL.format("etrace"))
+    assert (done.returncode, done.stderr) == (2, FULL.format("etrace"))
 
 
 def test_nobody_reads_the_help() -> None:

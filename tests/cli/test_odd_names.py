@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of any bytes come out as they are, are valid in JSON, and do nothing to a terminal."""
+"""Paths of any bytes come out unchanged, are valid in JSON, and do nothing to a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
+from databases import database_of
 from terminal import Terminal
 
 UPID = 1 << 22 | 1
@@ -26,7 +26,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     t = TraceBuilder(cwd="/s").exec(UPID, "/bin/sh", [b"sh", *NAMES])
     for name in NAMES:
         t.use(UPID, name)
-    told_database(directory, t.exit(UPID).trace())
+    database_of(directory, t.exit(UPID).trace())
     return directory
 
 
@@ -90,7 +90,7 @@ def test_a_terminal_has_a_name_on_one_line(database: Path, tmp_path: Path) -> No
     for words in (["refs"], ["commands"]):
         with Terminal([*PROGRAM, *words], tmp_path, env) as terminal:
             terminal.wait_for(r"\$'/s/a\\nb'")
-    assert b"/s/a\nb\n" in run(database, "refs")  # a pipe gets it as it is
+    assert b"/s/a\nb\n" in run(database, "refs")  # a pipe gets it unchanged
     quoted = subprocess.run(
         ["bash", "-c", r"printf %s $'/s/a\nb'"], capture_output=True, check=True
     )

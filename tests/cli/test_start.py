@@ -64,3 +64,14 @@ def test_cas_deps_starts_without_slow_imports(tmp_path: Path, options: tuple[str
     found = imported("cas", "--dbdir", tmp_path, "deps", *options, "/src/hello")
     assert found & (SLOW | JSON_IN | JSON_OUT) == set()
     assert "libetrace.depend.graph" in found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["info"], ["version"], ["commands"], ["binaries"], ["linked-modules"], ["compiled"]],
+    ids=" ".join,
+)
+def test_cas_starts_without_slow_imports(tmp_path: Path, words: list[str]) -> None:
+    databases.write_database(tmp_path)
+    found = imported("cas", words[0], "--db", tmp_path, *words[1:])
+    assert found & (SLOW | JSON_IN | JSON_OUT | {"etrace.compilers.tools"}) == set()

@@ -7,18 +7,18 @@ import json
 from pathlib import Path
 
 import pytest
-from backends import BACKENDS, capture, need_tool
-from captured_builds import parse_database
-from libetrace.depend.threads import find_thread_owners
+from backends import capture, need_tool
+from databases import parse_database
+from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
 from etrace.cli.main import cas, etrace
 from etrace.cli.top.running import Running
-from etrace.query.classes.labels import Labels
 from etrace.query.facts import stat
+from etrace.query.rows.commands import Commands
+from etrace.query.rows.labels import Labels
 from etrace.query.sql import ask
 from etrace.query.summary import summarise
-from etrace.report.commands import Commands
 from etrace.timeline.slices import Lanes, Slice, slices
 from etrace.timing.critical_path import find_critical_path
 from etrace.timing.processes import Processes
@@ -50,9 +50,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gcc = need_tool("gcc", "gcc")
     (made / "workers.c").write_text(SOURCE)
     command = [gcc, "-pthread", "-o", "workers", "workers.c"]
-    assert capture(BACKENDS[0], command, made, trace=made / "gcc").status == 0
+    assert capture(command, made, trace=made / "gcc").status == 0
     command, options = ["sh", "-c", "./workers; exit 0"], ("--stats", str(made / "stats"))
-    captured = capture(BACKENDS[0], command, made, options=options, trace=made / ".nfsdb")
+    captured = capture(command, made, options=options, trace=made / ".nfsdb")
     assert captured.status == 0, captured.stderr.decode()
     return made
 
@@ -76,7 +76,7 @@ def test_the_capture_and_the_parser_count_the_same(
 def test_all_queries_count_the_same(image: Image) -> None:
     counts, page = stat(image), summarise(image)
     assert (counts["processes"], counts["execs_commands"]) == (N_PROCESSES, N_PROGRAMS)
-    assert (page.processes, page.executions) == (N_PROCESSES, N_PROGRAMS)
+    assert (page.totals.processes, page.totals.commands) == (N_PROCESSES, N_PROGRAMS)
     assert len(Processes(image)) == N_PROCESSES
     (rows,) = ask(image, "SELECT count(DISTINCT upid) FROM executions WHERE thread_of IS NULL").rows
     assert rows == (N_PROCESSES,)

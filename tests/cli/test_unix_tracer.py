@@ -240,7 +240,7 @@ def test_a_list_replaces_the_known_programs(folder: Path) -> None:
     assert [Path(each["arguments"][0]).name for each in found] == ["cc1", "as"]
 
 
-def test_the_debug_form_tells_processes_and_what_is_known(folder: Path) -> None:
+def test_the_debug_form_says_processes_and_what_is_known(folder: Path) -> None:
     found = traced(folder, "-d", "gcc", "-c", "a.c")
     assert [Path(each["arguments"][0]).name for each in found] == ["gcc", "cc1", "as"]
     assert [each["isKnown"] for each in found] == [1, 0, 0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import collector
 import pytest
+from collect import collector
 
 
 @pytest.fixture(scope="session")

@@ -6,15 +6,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from collector import program, replay
-from collector_live import N_CPUS, Live, close
-from preloaded import preloading
-from ring_buffer import Event, Instance, entry, exec_event, page, plain_event
+from collect.collector import N_CPUS, Live, close, program, replay
+from collect.ring_buffer import Event, Instance, entry, exec_event, page, plain_event
+from failing_calls import preloading
+from trying import until
 
 START = 72_000_000_000
 MIB = 1 << 20
@@ -37,10 +36,7 @@ def peak(tracefs: Path, *options: str, lines: bytes) -> int:
             env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"},
         )  # fmt: skip
     with process:
-        deadline = time.monotonic() + 60
-        while out.stat().st_size < len(lines):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: out.stat().st_size >= len(lines))
         status = Path(f"/proc/{process.pid}/status").read_text()
         process.send_signal(signal.SIGTERM)
     assert (process.returncode, out.read_bytes()) == (0, lines)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from collector import collect, program
+from collect.collector import collect, program
 
 TEXT = b"1,0,2,3!Close|fd=4\n1,0,2,4!FN|/a\n" * 20_000
 

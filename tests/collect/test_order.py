@@ -8,10 +8,10 @@ from pathlib import Path
 
 import event_lines as oracle
 import pytest
-from collector import replay
+from collect.collector import replay
+from collect.ring_buffer import Event, Instance, exec_event, plain_event
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ring_buffer import Event, Instance, exec_event, plain_event
 
 START = 72_000_000_000
 ARGV = [b"cc", b"-c", b"a\nb.c", b"x" * 2000, b""]
@@ -91,7 +91,7 @@ def test_an_event_of_several_records_is_whole_though_others_lie_between(tmp_path
     assert done.stats["records"] == len(records) + len(others)
 
 
-def test_events_of_two_cpus_at_the_same_instant_are_told_apart(tmp_path: Path) -> None:
+def test_events_of_two_cpus_at_the_same_instant_are_distinguished(tmp_path: Path) -> None:
     """Variables of two executions: both have upid 0."""
     events = [exec_event(0, START, cpu, [b"%d" % cpu, b"x"], per_record=1) for cpu in (0, 1)]
     instance = Instance(tmp_path)

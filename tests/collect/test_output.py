@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from collector import build, collect, decompressed, program, replay
+from collect.collector import build, collect, decompressed, program, replay
+from collect.ring_buffer import Event, Instance, exec_event, plain_event
 from event_lines import Value
-from ring_buffer import Event, Instance, exec_event, plain_event
 
 START = 72_100_000_000  # all times have as many digits
 
@@ -48,7 +48,7 @@ def test_an_output_file_is_made_and_never_overwritten(tmp_path: Path, instance: 
 
 
 @pytest.mark.parametrize("path", ["/proc/self/comm", "/proc/self/mem"])
-def test_a_file_of_the_kernel_is_no_output(instance: Path, path: str) -> None:
+def test_a_file_of_the_kernel_is_not_an_output(instance: Path, path: str) -> None:
     """stat(2) calls it a regular file."""
     fd = os.open(path, os.O_RDWR)
     for options in (["-o", path, "--continue"], ["--output-fd", str(fd)]):
@@ -71,16 +71,16 @@ def test_a_trace_and_its_stats_are_for_their_owner_alone(tmp_path: Path, instanc
     assert (mode_of(out), mode_of(stats)) == (0o600, 0o600)
 
 
-@pytest.mark.parametrize(("mode", "is_told"), [(0o600, False), (0o640, True)])
+@pytest.mark.parametrize(("mode", "is_reported"), [(0o600, False), (0o640, True)])
 def test_a_trace_that_is_continued_keeps_the_mode_it_was_given(
-    tmp_path: Path, instance: Path, mode: int, is_told: bool
+    tmp_path: Path, instance: Path, mode: int, is_reported: bool
 ) -> None:
     out = tmp_path / "trace"
     out.touch(mode)
     out.chmod(mode)
-    told = replay(instance, "--continue", "-o", out)
-    assert (told.status, mode_of(out)) == (0, mode)
-    assert ("(mode 0640)" in told.messages) is is_told
+    found = replay(instance, "--continue", "-o", out)
+    assert (found.status, mode_of(out)) == (0, mode)
+    assert ("(mode 0640)" in found.messages) is is_reported
 
 
 def test_a_link_in_the_way_is_not_followed(tmp_path: Path, instance: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path, instance: Path) -> No
     assert not victim.exists()
 
 
-def test_a_descriptor_is_written_from_where_it_stands(tmp_path: Path, instance: Path) -> None:
+def test_a_descriptor_is_written_from_where_it_is(tmp_path: Path, instance: Path) -> None:
     out = tmp_path / "trace"
     out.write_bytes(b"before\n")
     with out.open("r+b") as file:
@@ -101,7 +101,7 @@ def test_a_descriptor_is_written_from_where_it_stands(tmp_path: Path, instance: 
     assert out.read_bytes() == b"before\n" + WHOLE
 
 
-def test_a_trace_can_be_continued_and_is_cut_behind_its_old_end(
+def test_a_trace_can_be_continued_and_is_cut_after_its_old_end(
     tmp_path: Path, instance: Path
 ) -> None:
     """As `etrace stop` does after a collector was killed; here the disk is full soon."""
@@ -135,7 +135,7 @@ def test_a_descriptor_that_cannot_be_written_is_refused(instance: Path) -> None:
     ("cwd", "line"),
     [("/home/u", b"/home/u"), ("/a\nb\n", rb"/a\012b\012"), (b"/\xff\xe9", b"/\xff\xe9")],
 )
-def test_the_first_line_tells_the_working_directory(
+def test_the_first_line_says_the_working_directory(
     instance: Path, cwd: str | bytes, line: bytes
 ) -> None:
     done = replay(instance, "--cwd", os.fsdecode(cwd))
@@ -196,7 +196,7 @@ def test_nobody_reading_ends_it(instance: Path) -> None:
     assert process.returncode == 2
 
 
-def test_stats_tell_what_was_seen(tmp_path: Path) -> None:
+def test_stats_say_what_was_seen(tmp_path: Path) -> None:
     made = Instance(tmp_path / "instance")
     child = 2 << 22 | 8
     thread = plain_event(child, START + 2, 0, "SysClone", {"flags": 0x10F00})
@@ -236,9 +236,9 @@ def test_status_in_a_file_is_the_last_line_only(tmp_path: Path, instance: Path) 
     status.write_bytes(b"x" * 5000)
     with status.open("r+b") as file:
         collect("--raw", instance, "--status-fd", str(file.fileno()), pass_fds=[file.fileno()])
-    told = json.loads(status.read_text())
-    assert told.keys() >= {"processes", "live", "executions", "opens", "bytes", "records", "lost"}
-    assert (told["records"], told["opens"], told["bytes"]) == (4000, 4000, len(WHOLE))
+    found = json.loads(status.read_text())
+    assert found.keys() >= {"processes", "live", "executions", "opens", "bytes", "records", "lost"}
+    assert (found["records"], found["opens"], found["bytes"]) == (4000, 4000, len(WHOLE))
 
 
 # --- zstd ---

@@ -7,17 +7,19 @@ import struct
 from pathlib import Path
 
 import pytest
-from collector import collect, replay
-from ring_buffer import (
+from collect.collector import collect, replay
+from collect.ring_buffer import (
     FORMAT,
     HEADER_BYTES,
     PADDING,
     PAGE_BYTES,
+    PIECE,
     TIME_STAMP,
     Event,
     Instance,
     discarded,
     entry,
+    event_piece,
     header_page,
     page,
     pages,
@@ -74,8 +76,8 @@ def test_entries_that_are_no_records_are_stepped_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text_bytes", range(0, 120, 3))
-def test_short_and_long_entries_are_told_apart(tmp_path: Path, text_bytes: int) -> None:
-    """Up to 112 bytes the length lies in the entry's first word, else in the second."""
+def test_short_and_long_entries_are_distinguished(tmp_path: Path, text_bytes: int) -> None:
+    """Up to 112 bytes the length is in the entry's first word, else in the second."""
     event = plain_event(UPID, START, 0, "Comm", {"CN": b"c" * text_bytes})
     done = replay(saved(tmp_path, page(entries(event, close(7)))))
     assert done.text == lines(event, close(7))
@@ -123,7 +125,7 @@ def damaged_pages() -> dict[str, bytes]:
         "a length without its word": page(good + struct.pack("<I", 1 << 5)),
         "padding longer than the page": page(good + struct.pack("<II", 1 << 5 | PADDING, 9999)),
         "a short entry cut by the end": page(good + struct.pack("<I", 1 << 5 | 28)),
-        "a commit behind the page": page(good, commit=PAGE_BYTES),
+        "a commit after the page": page(good, commit=PAGE_BYTES),
     }
 
 
@@ -135,6 +137,16 @@ def test_damage_costs_the_rest_of_a_page_and_says_where(tmp_path: Path, damage: 
     assert done.text == lines(*(close(at) for at in range(4)), close(4, cpu=1))
     assert (done.status, done.stats["damaged_pages"], done.stats["lost"]) == (2, 1, 1)
     assert f"cpu 0: the page at byte {PAGE_BYTES} is damaged" in done.messages
+
+
+@pytest.mark.parametrize("excess", [1, 8, 1 << 31])
+def test_a_string_longer_than_its_piece_costs_its_record(tmp_path: Path, excess: int) -> None:
+    piece = bytearray(event_piece("Comm", {"CN": b"c" * 8}))
+    struct.pack_into("<I", piece, PIECE.size, 8 + excess)
+    longer = entry(record(UPID, START, 0, bytes(piece)))
+    done = replay(saved(tmp_path, page(entries(close(1)) + longer + entries(close(2)))))
+    assert done.text == lines(close(1), close(2))
+    assert (done.status, done.stats["lost"]) == (2, 1)
 
 
 @pytest.mark.parametrize("missing", [1, PAGE_BYTES - HEADER_BYTES - 40, PAGE_BYTES - 3])
@@ -152,7 +164,7 @@ def bad_records() -> dict[str, bytes]:
     payload = bytearray(good)
     payload[32] = 77  # kind of the first piece
     return {
-        "payload behind the entry": good[:28] + struct.pack("<I", 32 | 4000 << 16) + good[32:],
+        "payload after the entry": good[:28] + struct.pack("<I", 32 | 4000 << 16) + good[32:],
         "payload far outside": good[:28] + struct.pack("<I", 60000 | 4 << 16) + good[32:],
         "shorter than its fields": good[:20],
         "a time before the clock began": good[:16] + struct.pack("<q", -5) + good[24:],
@@ -171,7 +183,7 @@ def test_a_record_that_makes_no_sense_is_left_out_alone(tmp_path: Path, kind: st
     assert "is malformed" in done.messages
 
 
-def test_bytes_behind_the_payload_do_not_matter(tmp_path: Path) -> None:
+def test_bytes_after_the_payload_do_not_matter(tmp_path: Path) -> None:
     raw = page(entries(close(1)) + entry(close(5).records()[0] + b"junk" * 3) + entries(close(9)))
     done = replay(saved(tmp_path, raw))
     assert (done.status, done.text) == (0, lines(close(1), close(5), close(9)))

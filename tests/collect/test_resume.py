@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from collector import Collected, collect, decompressed, replay
+from collect.collector import Collected, collect, decompressed, replay
+from collect.ring_buffer import Event, Instance, plain_event
 from event_lines import Value
-from ring_buffer import Event, Instance, plain_event
 
 START = 72_000_000_000
 FIRST = b"INITCWD=/\n"
@@ -58,7 +58,7 @@ def test_what_is_left_of_an_event_goes_and_the_rest_follows(tmp_path: Path, inst
         assert out.read_bytes() == kept_of(left) + REST_TEXT, left
 
 
-def test_the_stats_tell_of_what_was_added(tmp_path: Path, instance: Path) -> None:
+def test_the_stats_mentions_what_was_added(tmp_path: Path, instance: Path) -> None:
     out = tmp_path / "trace"
     out.write_bytes(TEXT)
     stats = replay(instance, "--continue", "-o", out).stats
@@ -92,7 +92,7 @@ def refused(done: Collected, out: Path, content: bytes) -> str:
     return done.messages
 
 
-def test_what_is_no_trace_is_left_alone(tmp_path: Path, instance: Path) -> None:
+def test_what_is_not_a_trace_is_left_alone(tmp_path: Path, instance: Path) -> None:
     out, link = tmp_path / "trace", tmp_path / "link"
     done = replay(instance, "--continue", "-o", out)
     assert (done.status, out.exists()) == (125, False)
@@ -101,7 +101,7 @@ def test_what_is_no_trace_is_left_alone(tmp_path: Path, instance: Path) -> None:
     link.symlink_to(out)
     assert "symbolic link" in refused(replay(instance, "--continue", "-o", link), out, TEXT)
     said = refused(replay(instance, "--continue", "--zstd", "-o", out), out, TEXT)
-    assert "no zstd file at byte 0" in said
+    assert "not a zstd file at byte 0" in said
     os.mkfifo(tmp_path / "pipe")
     done = replay(instance, "--continue", "-o", tmp_path / "pipe")
     assert (done.status, "not a regular file" in done.messages) == (125, True)
@@ -142,6 +142,6 @@ def test_a_damaged_frame_is_not_cut_off(
     content = frames[0] + b"no frame" + frames[1]
     out.write_bytes(content)
     said = refused(replay(instance, "--continue", "--zstd", "-o", out), out, content)
-    assert f"no zstd file at byte {len(frames[0])}" in said
+    assert f"not a zstd file at byte {len(frames[0])}" in said
     said = refused(replay(instance, "--continue", "-o", out), out, content)
     assert "is compressed: give --zstd as well" in said

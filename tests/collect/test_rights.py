@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 from backends import need_root
-from collector import program, replay
-from collector_live import Live, close, now_ns
-from ring_buffer import Instance, plain_event
+from collect.collector import Live, close, now_ns, program, replay
+from collect.ring_buffer import Instance, plain_event
 
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_IPC_LOCK, CAP_SYS_RESOURCE = 1, 14, 24

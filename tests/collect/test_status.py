@@ -11,22 +11,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from collector import collect, program
-from collector_live import Live, close, now_ns
-from preloaded import preloading
-from ring_buffer import Instance, plain_event
+from collect.collector import Live, close, collect, now_ns, program
+from collect.ring_buffer import Instance, plain_event
+from failing_calls import preloading
+from trying import until
 
 HOUR_NS = 3600 * 10**9
 
 
 def wait_for(status: Path, **wanted: int) -> dict[str, Any]:
-    deadline = time.monotonic() + 30
-    while True:
-        told: dict[str, Any] = json.loads(status.read_text() or "{}")
-        if wanted.items() <= told.items():
-            return told
-        assert time.monotonic() < deadline, told
-        time.sleep(0.02)
+    def found() -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads(status.read_text() or "{}")
+        return loaded
+
+    until(lambda: wanted.items() <= found().items(), found)
+    return found()
 
 
 def large(folder: Path, n: int) -> Path:
@@ -37,7 +36,7 @@ def large(folder: Path, n: int) -> Path:
     return made.write()
 
 
-def test_records_that_are_held_back_are_told_from_written_ones(tmp_path: Path) -> None:
+def test_records_that_are_held_back_are_reported_from_written_ones(tmp_path: Path) -> None:
     """They die with a killed collector, so the difference is what was lost."""
     status = tmp_path / "status"
     with ExitStack() as stack, status.open("wb") as file:
@@ -92,8 +91,8 @@ def test_a_write_error_is_in_the_status(tmp_path: Path) -> None:
         full = stack.enter_context(Path("/dev/full").open("wb", buffering=0))
         live = Live(tmp_path, stack, "--status-fd", file.fileno(), output_fd=full.fileno())
         live.write(0, close(0))
-        told = wait_for(status, lost=1)
-        assert "No space left" in told["error"]
+        found = wait_for(status, lost=1)
+        assert "No space left" in found["error"]
         assert live.process.poll() is None
 
 
@@ -111,13 +110,13 @@ def test_a_long_drain_is_seen_to_go_forward(tmp_path: Path) -> None:
         seen = set()
         while chunk := os.read(process.stdout.fileno(), 1 << 20):
             time.sleep(len(chunk) / (1 << 20))
-            told = json.loads(status.read_text() or "{}")
-            seen.add(told.get("bytes", 0))
+            found = json.loads(status.read_text() or "{}")
+            seen.add(found.get("bytes", 0))
     assert len(seen) >= 3, seen
 
 
 def test_a_failing_close_is_a_loss(tmp_path: Path) -> None:
-    """NFS and quotas tell at the close that there was no room."""
+    """NFS and quotas say at the close that there was no room."""
     instance, out, stats = large(tmp_path / "i", 10), tmp_path / "out", tmp_path / "stats"
     done = subprocess.run(
         [program(), "--raw", instance, "-o", out, "--stats", stats],
@@ -125,9 +124,9 @@ def test_a_failing_close_is_a_loss(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert "cannot finish" in done.stderr
-    told = json.loads(stats.read_text())
-    assert (told["ended"], told["lost"]) == ("write-error", 1)
-    assert "quota" in told["error"]
+    found = json.loads(stats.read_text())
+    assert (found["ended"], found["lost"]) == ("write-error", 1)
+    assert "quota" in found["error"]
 
 
 CLOSE_FAILS = r"""

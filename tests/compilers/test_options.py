@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Option tables: what gcc and clang say of their own options, and how forms are matched."""
+"""Options of compilers and linkers, compared with their own help."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 import subprocess
 
 import pytest
+from backends import need_tool
 
+from etrace.compilers import tools
 from etrace.compilers.options import INPUT, UNKNOWN, Argument, Options, values
 from etrace.compilers.tools import load
 
@@ -100,3 +102,26 @@ def test_no_form_of_a_table_is_spelled_wrongly() -> None:
         if tool.kind in ("compiler", "launcher") and not form.fullmatch(text)
     ]
     assert wrong == []
+
+
+#: `-x NAME`, `--long NAME`, and LLVM's `--long <name>`; explanations have no words in capitals
+WITH_ARGUMENT = re.compile(r"(?:^|[ ,])(--?[A-Za-z][\w-]*) (?:[A-Z]{2,}\b|<[a-z:]+>)", re.MULTILINE)
+#: it runs a command, which is not part of a link
+NOT_A_LINK = {"--run"}
+#: `--unique[=PATTERN]` and `--build-id STYLE` in mold's text take it joined only
+JOINED_ONLY = {"--unique"}
+LINKERS = {"ld.bfd": "binutils", "ld.gold": "binutils-gold", "ld.lld": "lld", "mold": "mold"}
+
+
+@pytest.mark.parametrize("name", LINKERS)
+def test_every_option_with_an_argument_is_known_to_take_it(name: str) -> None:
+    path = need_tool(name, LINKERS[name])
+    text = subprocess.run([path, "--help"], check=True, capture_output=True, text=True).stdout
+    known = set(WITH_ARGUMENT.findall(text)) - NOT_A_LINK - JOINED_ONLY
+    assert len(known) > 20
+    tool = tools.load().identify(path.encode(), name.encode())
+    assert tool is not None
+    unknown = {
+        option for option in known if tool.options.parse([option.encode(), b"-o"])[0].value != b"-o"
+    }
+    assert unknown == set()

@@ -43,11 +43,11 @@ def cas(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_an_unknown_compiler_is_reported_described_and_found(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "db"
     place.mkdir()
-    told = BuildTeller()
+    build = BuildTeller()
     for upid, name in ((10, "avr32-vc-1.2"), (11, "vcc")):
-        told.run(upid, f"/opt/bin/{name}", f"{name} -chip x.c -c a.c -o a.o",
+        build.run(upid, f"/opt/bin/{name}", f"{name} -chip x.c -c a.c -o a.o",
                  reads=["/src/a.c"], writes=["/src/a.o"]).end(upid)  # fmt: skip
-    write_database(place, told.trace())
+    write_database(place, build.trace())
     assert cas(place, "pp").returncode == 0
     done = cas(place, "export", "compile_commands")
     assert json.loads(done.stdout) == []
@@ -77,9 +77,9 @@ def test_an_unknown_compiler_is_reported_described_and_found(folder: Path, tmp_p
 
 
 def test_a_compiler_inside_another_program_is_reported(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/java", "java org.apache.tools.ant.Main").thread(10, 11)
-    told.use(11, "/src/A.java").use(11, "/src/A.class", flags=CREATE).exit(11, 0).exit(10, 0)
-    write_database(tmp_path, told.trace())
+    build = BuildTeller().run(10, "/usr/bin/java", "java org.apache.tools.ant.Main").thread(10, 11)
+    build.use(11, "/src/A.java").use(11, "/src/A.class", flags=CREATE).exit(11, 0).exit(10, 0)
+    write_database(tmp_path, build.trace())
     assert cas(tmp_path, "pp").returncode == 0
     inside = "/usr/bin/java (1)"
     done = cas(tmp_path, "compiled")
@@ -115,12 +115,12 @@ def test_the_directory_is_that_of_the_xdg_specification(
     ("text", "message"),
     [
         ("[x", "mine.toml: "),
-        ('x = "y"', "x is no table"),
-        ("[x]\nnames = 'x'", "x.names is no list of texts"),
-        ("[x]\nnames = [1]", "x.names is no list of texts"),
-        ("[x]\nextends = 1", "x.extends is no text"),
-        ("[x]\noptions = 1", "x.options is no table"),
-        ("[x.options]\noutput = '-o'", "x.options.output is no list of texts"),
+        ('x = "y"', "x is not a table"),
+        ("[x]\nnames = 'x'", "x.names must be a list of strings"),
+        ("[x]\nnames = [1]", "x.names must be a list of strings"),
+        ("[x]\nextends = 1", "x.extends must be a string"),
+        ("[x]\noptions = 1", "x.options is not a table"),
+        ("[x.options]\noutput = '-o'", "x.options.output must be a list of strings"),
         ("\xff", "mine.toml: "),
     ],
 )
@@ -136,7 +136,7 @@ def test_what_is_wrong_in_a_file_is_named(folder: Path, text: str, message: str)
     [
         ('[gcc]\nnames = ["x"]', "gcc is a tool of etrace"),
         ('[x]\nextends = "nothing"', "x extends nothing: no such tool"),
-        ("[x]\nnames = ['x']", "x: kind is none of"),
+        ("[x]\nnames = ['x']", "x: kind is not one of"),
         ('[cross]\nprefixes = ["("]', "cross.prefixes"),
         ('[x]\nextends = "gcc"\nnames = ["v"]\n[y]\nextends = "gcc"\nnames = ["v"]', "v is both"),
     ],

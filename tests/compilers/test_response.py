@@ -24,7 +24,7 @@ TEXTS = [
     b"'a'b\"c\" 'd' \"e f\" '\"' \\' \"'\"",
     b"ends with a backslash\\",
 ]
-#: newer binutils (2.44) take a backslash between single quotes as it stands; gcc 12 and 14 do not
+#: newer binutils (2.44) take a backslash between single quotes literally; gcc 12 and 14 do not
 BETWEEN_SINGLE_QUOTES = [
     b"'C=\\'x' 'D\\\\' 'E\\F'",
     b"'ends with a backslash\\",
@@ -54,11 +54,18 @@ def test_a_backslash_between_single_quotes_quotes_as_for_gcc(tmp_path: Path, tex
     assert complaints[:-1] == [b"%s: No such file or directory" % word for word in split(text)]
 
 
-def test_files_are_nested_and_stand_where_they_were_named(tmp_path: Path) -> None:
+def test_files_are_nested_and_placed_where_they_were_named(tmp_path: Path) -> None:
     (tmp_path / "outer").write_bytes(b"-c @inner x.c")
     (tmp_path / "inner").write_bytes(b"'-DA=b c'")
     found = ResponseFiles().expand([b"gcc", b"-O2", b"@outer", b"-o", b"x.o"], tmp_path)
     assert found == Expanded((b"gcc", b"-O2", b"-c", b"-DA=b c", b"x.c", b"-o", b"x.o"))
+
+
+def test_a_file_whose_last_word_asks_for_a_name_gets_none_from_outside(tmp_path: Path) -> None:
+    (tmp_path / "words").write_bytes(b"-c --via")
+    (tmp_path / "x.c").write_bytes(b"-DTAKEN")
+    found = ResponseFiles().expand([b"armcc", b"@words", b"x.c"], tmp_path)
+    assert found.argv == (b"armcc", b"-c", b"--via", b"x.c")
 
 
 def test_a_file_that_is_gone_is_reported_and_left_out(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A rename whose name lies in a page that another process of the same build brings in when it is
+ * A rename whose name is in a page that another process of the same build brings in when it is
  * touched (userfaultfd), after calls that a tracer stops: `fault_server FOLDER` renames `a` to `b`.
  */
 #define _GNU_SOURCE

@@ -4,7 +4,7 @@
  *
  * The server makes calls that a tracer stops (dup, close) while the kernel waits for its answer, and
  * lets the kernel cache nothing, so whoever waits for the file system while it has the server in a
- * stop waits for ever. The client executes a script of it, renames and links. Facts:
+ * stop waits forever. The client executes a script of it, renames and links. Facts:
  * linux/fuse.h, fuse(4).
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes behind its memory: AddressSanitizer reports it and ends the program with status 1. */
+/* Writes past its memory: AddressSanitizer reports it and ends the program with status 1. */
 #include <stdlib.h>
 
 int main(int argc, char **argv)

@@ -25,7 +25,7 @@ static void marked_in_every_way(struct task *task)
 {
 	open_null(task, O_RDONLY | O_CLOEXEC, 70);	/* closes */
 	open_null(task, O_RDONLY, 71);			/* stays */
-	open_null(task, O_RDONLY | O_CLOEXEC, 72);	/* marked, then not any more */
+	open_null(task, O_RDONLY | O_CLOEXEC, 72);	/* marked, then no longer */
 	MUST(fcntl(72, F_SETFD, 0));
 	open_null(task, O_RDONLY, 73);			/* marked later */
 	MUST(fcntl(73, F_SETFD, FD_CLOEXEC));

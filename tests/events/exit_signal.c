@@ -59,7 +59,7 @@ static void kills_threads(struct task *task)
 		expect_fork(&child, &thread, tid);
 		expect_exit(&child, 128 + SIGTERM);
 		syscall(SYS_kill, getpid(), SIGTERM);
-		die("survived SIGTERM");
+		waits_forever(NULL); /* the thread may take the signal, and this one goes on */
 	}
 	expect_forked(task, &child, pid);
 	wait_for(pid);

@@ -68,7 +68,7 @@ void expect_symlink(const struct task *task, const char *target, const char *res
 
 /* Name the next child of `parent`; before the call that makes it, for it may share memory. */
 struct task expect_child(struct task *parent);
-/* The child is there; its tid is told to the runner, which looks for it in the upid. */
+/* The child is there; the runner gets its tid, which looks for it in the upid. */
 void expect_fork(const struct task *parent, const struct task *child, long tid);
 /* It was made by fork_call(). */
 void expect_forked(const struct task *parent, const struct task *child, long tid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * mount and umount in a mount namespace of their own, and what lies on what was mounted there.
+ * mount and umount in a mount namespace of their own, and what is mounted over what was mounted there.
  * options: --mounts
  * needs: root
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
-/* O_TMPFILE: the file has no name but the kernel's own; linkat gives it one. */
+/* O_TMPFILE: the file has only the kernel's own name; linkat gives it one. */
 #include "expect.h"
 
 #define DELETED " (deleted)"

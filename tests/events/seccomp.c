@@ -114,7 +114,7 @@ static void make_names(struct task *task)
 	expect_symlink(task, "file", here("file"), here("symbolic"));
 }
 
-/* With results of 0 as well: nothing but the descriptors tells them from those above. */
+/* With results of 0 as well: only the descriptors differ from those above. */
 static void make_descriptors(struct task *task, int fd)
 {
 	int fds[2];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build spec of builds told by hand; real ones are in tests/cli/test_unix_tracer.py."""
+"""The build spec of builds written by hand; real ones are in tests/cli/test_unix_tracer.py."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from libetrace.image.file import Image
 
 from etrace.export.build_spec import BuildSpec, KnownPrograms, write
-from etrace.nfsdb.responses import add_table
+from etrace.nfsdb.products import add_responses
 from etrace.nfsdb.store import open_database
 
 TEXTS = st.binary(min_size=1, max_size=12).filter(lambda text: b"\0" not in text)
 
 
-def database(tmp_path: Path, told: BuildTeller) -> Image:
-    return write_database(tmp_path, told.trace())
+def database(tmp_path: Path, build: BuildTeller) -> Image:
+    return write_database(tmp_path, build.trace())
 
 
 def spec(image: Image, *known: str, **options: bool) -> list[dict[str, Any]]:
@@ -39,11 +39,11 @@ def text(image: Image, **options: bool) -> bytes:
 
 @pytest.fixture
 def image(tmp_path: Path) -> Image:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", cwd="/src/x")
-    told.run(11, "/usr/lib/cc1", "cc1 a.c", parent=10).run(12, "/usr/bin/as", "as a.s", parent=10)
-    told.end(11, 12, 10).run(20, "/opt/bin/gcc-12", "/opt/bin/gcc-12 -c b.c").end(20)
-    told.run(9, "/usr/bin/ar", "/usr/bin/ar rc a.a a.o").end(9)  # a lower number, but later
-    return database(tmp_path, told)
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", cwd="/src/x")
+    build.run(11, "/usr/lib/cc1", "cc1 a.c", parent=10).run(12, "/usr/bin/as", "as a.s", parent=10)
+    build.end(11, 12, 10).run(20, "/opt/bin/gcc-12", "/opt/bin/gcc-12 -c b.c").end(20)
+    build.run(9, "/usr/bin/ar", "/usr/bin/ar rc a.a a.o").end(9)  # a lower number, but later
+    return database(tmp_path, build)
 
 
 def test_known_programs_are_items_in_the_order_of_time(image: Image) -> None:
@@ -93,10 +93,10 @@ def test_the_debug_form_has_every_call_with_seven_keys(image: Image) -> None:
 
 
 def test_what_a_thread_starts_is_a_child_of_its_process(tmp_path: Path) -> None:
-    told = BuildTeller()
-    told.thread(1, 5)
-    told.run(6, "/usr/bin/gcc", "gcc -c a.c", parent=5)
-    (found,) = [each for each in spec(database(tmp_path, told), is_debug=True) if each["isKnown"]]
+    build = BuildTeller()
+    build.thread(1, 5)
+    build.run(6, "/usr/bin/gcc", "gcc -c a.c", parent=5)
+    (found,) = [each for each in spec(database(tmp_path, build), is_debug=True) if each["isKnown"]]
     assert (found["pid"], found["ppid"]) == ("6", "1")
 
 
@@ -106,8 +106,8 @@ def test_every_byte_survives(
     words: list[bytes], cwd: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     argv: list[Text] = [b"gcc", *words]
-    told = BuildTeller().run(10, "/usr/bin/gcc", argv, cwd=b"/" + cwd)
-    (found,) = json.loads(text(database(tmp_path_factory.mktemp("bytes"), told)))
+    build = BuildTeller().run(10, "/usr/bin/gcc", argv, cwd=b"/" + cwd)
+    (found,) = json.loads(text(database(tmp_path_factory.mktemp("bytes"), build)))
     shown = [each.encode("utf-8", "surrogateescape") for each in found["arguments"]]
     assert shown == argv
     assert found["directory"].encode("utf-8", "surrogateescape") == b"/" + cwd
@@ -119,11 +119,11 @@ def test_every_byte_survives(
 def with_files(tmp_path: Path, command: str, files: dict[str, bytes]) -> Image:
     image = database(tmp_path, BuildTeller().run(10, "/usr/bin/gcc", command))
     upid = image["executions"]["upid"][-1]
-    add_table(image.path, [(upid, name.encode(), content) for name, content in files.items()])
+    add_responses(image.path, [(upid, name.encode(), content) for name, content in files.items()])
     return open_database(tmp_path)
 
 
-def test_the_content_of_a_response_file_stands_beside_the_arguments(tmp_path: Path) -> None:
+def test_the_content_of_a_response_file_is_beside_the_arguments(tmp_path: Path) -> None:
     image = with_files(tmp_path, "gcc @a.rsp", {"/src/a.rsp": b"-O2 -c \xff'b c.c' \n"})
     assert spec(image) == [
         {
@@ -161,9 +161,9 @@ def test_files_that_name_each_other_end(tmp_path: Path) -> None:
 
 def test_files_that_still_exist_are_read_for_known_programs_only(tmp_path: Path) -> None:
     (tmp_path / "words").write_bytes(b"-c a.c")
-    told = BuildTeller().run(10, "/usr/bin/gcc", f"gcc @{tmp_path}/words")
-    told.run(11, "/usr/bin/curl", f"curl -d @{tmp_path}/words")
-    found = {each["arguments"][0]: each for each in spec(database(tmp_path, told), is_debug=True)}
+    build = BuildTeller().run(10, "/usr/bin/gcc", f"gcc @{tmp_path}/words")
+    build.run(11, "/usr/bin/curl", f"curl -d @{tmp_path}/words")
+    found = {each["arguments"][0]: each for each in spec(database(tmp_path, build), is_debug=True)}
     assert found["gcc"]["respfile"] == "-c a.c"
     assert found["curl"]["respfile"] == ""
 
@@ -171,8 +171,8 @@ def test_files_that_still_exist_are_read_for_known_programs_only(tmp_path: Path)
 @pytest.mark.root
 def test_no_file_is_read_for_the_database_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(b"words")
-    told = BuildTeller().run(10, "/usr/bin/gcc", f"gcc @{tmp_path}/secret")
-    image = database(tmp_path, told)
+    build = BuildTeller().run(10, "/usr/bin/gcc", f"gcc @{tmp_path}/secret")
+    image = database(tmp_path, build)
     assert "respfile" in spec(image)[0]
     os.chown(image.path, 12345, -1)
     assert "respfile" not in spec(image)[0]

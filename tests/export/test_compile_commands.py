@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of compile_commands.json on a build told by hand.
+"""Entries of compile_commands.json on a build written by hand.
 
 CMake's own are the oracle in tests/postprocess/test_compilations_captured.py.
 """
@@ -25,15 +25,15 @@ CLANG = "/usr/lib/llvm-14/bin/clang"
 
 @pytest.fixture
 def image(tmp_path: Path) -> Image:
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10, "/usr/bin/gcc", "gcc -c ../a.c b.c", cwd="/src/x", writes=["/src/x/a.o", "/src/x/b.o"]
     )
-    told.run(20, CLANG, "clang c.c -o c")
-    told.run(21, CLANG, "clang -cc1 -o /tmp/c-123abc.o -x c c.c", parent=20)
-    told.run(22, "/usr/bin/ld", "ld -o c", parent=20, writes=["/src/c"])
+    build.run(20, CLANG, "clang c.c -o c")
+    build.run(21, CLANG, "clang -cc1 -o /tmp/c-123abc.o -x c c.c", parent=20)
+    build.run(22, "/usr/bin/ld", "ld -o c", parent=20, writes=["/src/c"])
     argv: list[str | bytes] = ["gcc", "-fsyntax-only", b"\xff.c"]
-    told.run(30, "/usr/bin/gcc", argv).end(10, 21, 22, 20, 30)
-    image = write_database(tmp_path, told.trace())
+    build.run(30, "/usr/bin/gcc", argv).end(10, 21, 22, 20, 30)
+    image = write_database(tmp_path, build.trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
     return open_database(image.path)
 
@@ -80,11 +80,11 @@ def test_each_file_is_an_entry_with_the_command_of_its_driver(image: Image) -> N
 def test_hits_and_misses_of_a_launcher_have_the_same_command(
     tmp_path: Path, launcher: str, command: str
 ) -> None:
-    told = BuildTeller().run(10, launcher, command, reads=["/src/a.c"])
-    told.run(20, "/usr/bin/gcc", "/usr/bin/gcc -fdiagnostics-color -c -o a.o a.c", parent=10,
+    build = BuildTeller().run(10, launcher, command, reads=["/src/a.c"])
+    build.run(20, "/usr/bin/gcc", "/usr/bin/gcc -fdiagnostics-color -c -o a.o a.c", parent=10,
              reads=["/src/a.c"], writes=["/src/a.o"])  # fmt: skip
-    told.end(20, 10).run(30, launcher, command, reads=["/src/a.c"], writes=["/src/a.o"]).end(30)
-    image = write_database(tmp_path, told.trace())
+    build.end(20, 10).run(30, launcher, command, reads=["/src/a.c"], writes=["/src/a.o"]).end(30)
+    image = write_database(tmp_path, build.trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
     found = compile_commands.entries(open_database(image.path))
     wanted = {
@@ -97,14 +97,14 @@ def test_hits_and_misses_of_a_launcher_have_the_same_command(
 
 
 def test_the_last_command_that_wrote_an_object_is_its_entry(tmp_path: Path) -> None:
-    told = BuildTeller()
+    build = BuildTeller()
     commands = ("gcc -c a.c", "gcc -c a.c -o b.o", "gcc -c -O2 a.c", "gcc -c -O2 a.c")
     for pid, command in enumerate(commands, 10):
         made = "/src/b.o" if "b.o" in command else "/src/a.o"
-        told.run(pid, "/usr/bin/gcc", command, reads=["/src/a.c"], writes=[made]).end(pid)
+        build.run(pid, "/usr/bin/gcc", command, reads=["/src/a.c"], writes=[made]).end(pid)
     for pid in (20, 21):
-        told.run(pid, "/usr/bin/gcc", "gcc -fsyntax-only a.c", reads=["/src/a.c"]).end(pid)
-    image = write_database(tmp_path, told.trace())
+        build.run(pid, "/usr/bin/gcc", "gcc -fsyntax-only a.c", reads=["/src/a.c"]).end(pid)
+    image = write_database(tmp_path, build.trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
     found = compile_commands.entries(open_database(image.path))
     assert [(" ".join(each["arguments"]), each.get("output")) for each in found] == [

@@ -19,25 +19,25 @@ from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.export.commands import diagnosis, links
-from etrace.export.commands.merging import Merge, merged, read
-from etrace.export.commands.path_style import PathStyle
-from etrace.export.compile_commands import Form, entries
-from etrace.nfsdb.responses import add_table
+from etrace.export import diagnosis
+from etrace.export.command_lines import PathStyle
+from etrace.export.compile_commands import Form, entries, link_entries
+from etrace.export.merging import Merge, merged, read
+from etrace.nfsdb.products import add_responses
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import run
-from etrace.query.given import source_choice
-from etrace.query.given.source_choice import SourceChoice
+from etrace.query.select import sources
+from etrace.query.select.sources import SourceSelection
 
-Tell = Callable[[BuildTeller], object]
+Say = Callable[[BuildTeller], object]
 
 
-def database(tmp_path: Path, told: BuildTeller, files: dict[str, bytes] | None = None) -> Image:
-    """Post-process a told build; `files` are the response files of its last process."""
-    image = write_database(tmp_path, told.trace())
+def database(tmp_path: Path, build: BuildTeller, files: dict[str, bytes] | None = None) -> Image:
+    """Post-process a made build; `files` are the response files of its last process."""
+    image = write_database(tmp_path, build.trace())
     if files:
         upid = image["executions"]["upid"][-1]
-        add_table(image.path, [(upid, name.encode(), text) for name, text in files.items()])
+        add_responses(image.path, [(upid, name.encode(), text) for name, text in files.items()])
         image = open_database(tmp_path)
     run.postprocess(image, config.load(tmp_path), ["compilations", "linked"])
     return open_database(image.path)
@@ -64,33 +64,35 @@ def arguments(image: Image, form: Form | None = None) -> list[str]:
 def test_an_entry_names_no_source_but_its_own(
     tmp_path: Path, command: str, expected: list[str]
 ) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", command, reads=["/src/a.c", "/src/b.c"])
-    assert arguments(database(tmp_path, told.end(10))) == expected
+    build = BuildTeller().run(10, "/usr/bin/gcc", command, reads=["/src/a.c", "/src/b.c"])
+    assert arguments(database(tmp_path, build.end(10))) == expected
 
 
 def test_compilers_of_whole_packages_keep_all_sources(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/javac", "javac A.java B.java").end(10)
-    assert arguments(database(tmp_path, told)) == ["javac A.java B.java"] * 2
+    build = BuildTeller().run(10, "/usr/bin/javac", "javac A.java B.java").end(10)
+    assert arguments(database(tmp_path, build)) == ["javac A.java B.java"] * 2
 
 
 # ---- response files ----
 
 
 def test_response_files_are_expanded_in_place(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc @all -DX").end(10)
-    image = database(tmp_path, told, {"/src/all": b"-c '@in ner' a.c", "/src/in ner": b"-DA='b c'"})
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc @all -DX").end(10)
+    image = database(
+        tmp_path, build, {"/src/all": b"-c '@in ner' a.c", "/src/in ner": b"-DA='b c'"}
+    )
     assert arguments(image) == ["gcc -c '-DA=b c' a.c -DX"]
     assert arguments(image, Form(expands=False)) == ["gcc @all -DX"]
 
 
 def test_a_response_file_that_is_gone_stays_an_argument(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c @gone", reads=["/src/a.c"]).end(10)
-    assert arguments(database(tmp_path, told)) == ["gcc -c a.c @gone"]
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c @gone", reads=["/src/a.c"]).end(10)
+    assert arguments(database(tmp_path, build)) == ["gcc -c a.c @gone"]
 
 
 def test_those_of_a_launched_compiler_are_the_launchers(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc @all").end(10)
-    image = database(tmp_path, told, {"/src/all": b"-c a.c -o a.o"})
+    build = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc @all").end(10)
+    image = database(tmp_path, build, {"/src/all": b"-c a.c -o a.o"})
     assert arguments(image) == ["gcc -c a.c -o a.o"]
 
 
@@ -100,14 +102,14 @@ def test_those_of_a_launched_compiler_are_the_launchers(tmp_path: Path) -> None:
 @pytest.fixture
 def linked_tree(tmp_path: Path) -> Image:
     """/work is a symbolic link to /data/work, and link.c to /src/real.c."""
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10, "/usr/bin/gcc", "gcc -c ../work/a.c -o out/a.o", cwd="/src/x",
         reads=[("/src/x/../work/a.c", "/data/work/a.c")],
         writes=["/src/x/out/a.o"],
     )  # fmt: skip
-    told.run(11, "/usr/bin/gcc", "gcc -c link.c", reads=[("/src/link.c", "/src/real.c")],
+    build.run(11, "/usr/bin/gcc", "gcc -c link.c", reads=[("/src/link.c", "/src/real.c")],
              writes=["/src/link.o"])  # fmt: skip
-    return database(tmp_path, told.end(10, 11))
+    return database(tmp_path, build.end(10, 11))
 
 
 @pytest.mark.parametrize(
@@ -128,9 +130,9 @@ def test_paths_are_written_in_four_styles(
 
 
 def test_standard_input_has_no_name_of_its_own(tmp_path: Path) -> None:
-    told = BuildTeller().fork(1, 10).use(10, "/src/a.c")
-    told.exec(10, "/usr/bin/gcc", ["gcc", "-x", "c", "-c", "-", "-o", "a.o"]).exit(10, 0)
-    found = entries(database(tmp_path, told), form=Form(PathStyle.AS_IS))
+    build = BuildTeller().fork(1, 10).use(10, "/src/a.c")
+    build.exec(10, "/usr/bin/gcc", ["gcc", "-x", "c", "-c", "-", "-o", "a.o"]).exit(10, 0)
+    found = entries(database(tmp_path, build), form=Form(PathStyle.AS_IS))
     assert [each["file"] for each in found] == ["/src/a.c"]
 
 
@@ -144,8 +146,8 @@ def test_a_string_is_the_arguments_for_a_shell(
 ) -> None:
     words = [f"-DX={word.encode('utf-8', 'replace').decode()}" for word in words]
     argv: list[Text] = ["gcc", "-c", "a.c", *words]
-    told = BuildTeller().run(10, "/usr/bin/gcc", argv, reads=["/src/a.c"]).end(10)
-    image = database(tmp_path_factory.mktemp("string"), told)
+    build = BuildTeller().run(10, "/usr/bin/gcc", argv, reads=["/src/a.c"]).end(10)
+    image = database(tmp_path_factory.mktemp("string"), build)
     (entry,) = entries(image, form=Form(is_text=True))
     assert "arguments" not in entry
     assert shlex.split(entry["command"]) == argv
@@ -159,14 +161,14 @@ def test_a_string_is_the_arguments_for_a_shell(
 
 
 def test_headers_have_the_options_of_the_source_that_fits_best(tmp_path: Path) -> None:
-    told = BuildTeller()
+    build = BuildTeller()
     for upid, name in ((10, "main"), (11, "util")):
-        told.run(
+        build.run(
             upid, "/usr/bin/g++", f"g++ -O{upid} -MD -MF x.d -MT y -c {name}.cc -o {name}.o",
             reads=[f"/src/{name}.cc", "/src/util.h", "/src/only.hpp", "/usr/include/stdio.h"],
             writes=[f"/src/{name}.o"],
         ).end(upid)  # fmt: skip
-    image = database(tmp_path, told)
+    image = database(tmp_path, build)
     found = entries(image, form=Form(with_headers=True))[2:]
     check = "-fsyntax-only -x c++-header"
     assert found == [
@@ -177,7 +179,7 @@ def test_headers_have_the_options_of_the_source_that_fits_best(tmp_path: Path) -
         }
         for level, name in ((10, "only.hpp"), (11, "util.h"))
     ]
-    choice = SourceChoice(source_choice.ruled([(False, b"*.hpp")]))
+    choice = SourceSelection(sources.ruled([(False, b"*.hpp")]))
     kept = entries(image, choice=choice, form=Form(with_headers=True))
     assert [Path(each["file"]).name for each in kept] == ["main.cc", "util.cc", "util.h"]
 
@@ -186,16 +188,16 @@ def test_headers_have_the_options_of_the_source_that_fits_best(tmp_path: Path) -
 
 
 def test_links_have_the_command_of_the_driver(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc -o prog a.o @libs")
-    told.run(11, "/usr/bin/gcc", "gcc -o prog a.o @libs", parent=10)
-    told.run(12, "/usr/lib/gcc/x86_64-linux-gnu/12/collect2", "collect2 -o prog", parent=11)
-    told.run(13, "/usr/bin/ld", "/usr/bin/ld -o prog a.o", parent=12, reads=["/src/a.o"],
+    build = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc -o prog a.o @libs")
+    build.run(11, "/usr/bin/gcc", "gcc -o prog a.o @libs", parent=10)
+    build.run(12, "/usr/lib/gcc/x86_64-linux-gnu/12/collect2", "collect2 -o prog", parent=11)
+    build.run(13, "/usr/bin/ld", "/usr/bin/ld -o prog a.o", parent=12, reads=["/src/a.o"],
              writes=["/src/prog"])  # fmt: skip
-    told.end(13, 12, 11, 10)
-    told.run(20, "/usr/bin/ar", "ar rcs lib/x.a a.o", reads=["/src/a.o"],
+    build.end(13, 12, 11, 10)
+    build.run(20, "/usr/bin/ar", "ar rcs lib/x.a a.o", reads=["/src/a.o"],
              writes=["/src/lib/x.a"]).end(20)  # fmt: skip
-    image = database(tmp_path, told)
-    assert links.entries(image, Form(PathStyle.RELATIVE)) == [
+    image = database(tmp_path, build)
+    assert link_entries(image, Form(PathStyle.RELATIVE)) == [
         {
             "directory": "/src",
             "arguments": ["gcc", "-o", "prog", "a.o", "@libs"],
@@ -228,7 +230,7 @@ def test_links_have_the_command_of_the_driver(tmp_path: Path) -> None:
 def test_the_last_rule_that_matches_decides(
     rules: list[tuple[bool, bytes]], kept: list[str]
 ) -> None:
-    choice = SourceChoice(source_choice.ruled(rules))
+    choice = SourceSelection(sources.ruled(rules))
     files = ["/p/src/a.c", "/p/src/gen/b.c", "/p/lib/c.cc"]
     assert [file for file in files if choice.takes(file.encode())] == kept
 
@@ -276,46 +278,46 @@ def test_what_is_no_database_is_refused(tmp_path: Path, text: str, message: str)
 # ---- why there are few ----
 
 
-def diagnosed(tmp_path: Path, tell: Tell) -> diagnosis.Diagnosis:
-    told = BuildTeller()
-    tell(told)
-    return diagnosis.diagnose(database(tmp_path, told))
+def diagnosed(tmp_path: Path, say: Say) -> diagnosis.Diagnosis:
+    build = BuildTeller()
+    say(build)
+    return diagnosis.diagnose(database(tmp_path, build))
 
 
 def test_a_program_that_compiles_but_is_not_known_is_named(tmp_path: Path) -> None:
-    def tell(told: BuildTeller) -> None:
+    def say(build: BuildTeller) -> None:
         for upid, name in ((10, "a"), (11, "b")):
-            told.run(upid, "/opt/vc", f"vc -c {name}.c", reads=[f"/src/{name}.c"],
+            build.run(upid, "/opt/vc", f"vc -c {name}.c", reads=[f"/src/{name}.c"],
                      writes=[f"/src/{name}.o"]).end(upid)  # fmt: skip
-        told.run(12, "/bin/cp", "cp a.o b.o", reads=["/src/a.o"], writes=["/src/b.o"]).end(12)
+        build.run(12, "/bin/cp", "cp a.o b.o", reads=["/src/a.o"], writes=["/src/b.o"]).end(12)
 
-    found = diagnosed(tmp_path, tell)
+    found = diagnosed(tmp_path, say)
     assert (found.n_programs, found.n_compilers) == (4, 0)
     assert found.unknown == {b"/opt/vc": 2}
     assert found.others == {b"/opt/vc": 2, b"/bin/cp": 1, b"/usr/bin/make": 1}
 
 
 def test_a_stage_of_a_known_compiler_is_not_missed(tmp_path: Path) -> None:
-    def tell(told: BuildTeller) -> None:
-        told.run(10, "/usr/bin/gcc", "gcc -c a.c")
-        told.run(11, "/opt/own-as", "own-as", parent=10, reads=["/src/a.s"], writes=["/src/a.o"])
-        told.end(11, 10).run(20, "/usr/bin/gcc", "gcc -c b.c").end(20, status=1)
+    def say(build: BuildTeller) -> None:
+        build.run(10, "/usr/bin/gcc", "gcc -c a.c")
+        build.run(11, "/opt/own-as", "own-as", parent=10, reads=["/src/a.s"], writes=["/src/a.o"])
+        build.end(11, 10).run(20, "/usr/bin/gcc", "gcc -c b.c").end(20, status=1)
 
-    found = diagnosed(tmp_path, tell)
+    found = diagnosed(tmp_path, say)
     assert (found.n_compilers, found.n_failed, found.unknown) == (2, 1, {})
 
 
 def test_a_compiler_inside_another_program_is_named_with_its_sources(tmp_path: Path) -> None:
     """As ant does, which compiles in a thread."""
 
-    def tell(told: BuildTeller) -> None:
-        told.run(10, "/usr/bin/java", "java org.apache.tools.ant.Main", reads=["ant.jar"])
-        told.thread(10, 11)
+    def say(build: BuildTeller) -> None:
+        build.run(10, "/usr/bin/java", "java org.apache.tools.ant.Main", reads=["ant.jar"])
+        build.thread(10, 11)
         for name in ("A", "B"):
-            told.use(11, f"/src/{name}.java").use(11, f"/src/out/{name}.class", flags=CREATE)
-        told.end(11, 10)
-        told.run(20, "/bin/cp", "cp -r src to", reads=["/src/A.java", "/src/out/A.class"],
+            build.use(11, f"/src/{name}.java").use(11, f"/src/out/{name}.class", flags=CREATE)
+        build.end(11, 10)
+        build.run(20, "/bin/cp", "cp -r src to", reads=["/src/A.java", "/src/out/A.class"],
                  writes=["/to/A.java", "/to/A.class"]).end(20)  # fmt: skip
 
-    found = diagnosed(tmp_path, tell)
+    found = diagnosed(tmp_path, say)
     assert (found.unknown, found.inside) == ({}, {b"/usr/bin/java": 2})

@@ -28,7 +28,7 @@ BEGIN_NS = 5_000_000_000
 WRITTEN_NS = 1_700_000_000_000_000_000
 
 
-def told() -> TraceBuilder:
+def said() -> TraceBuilder:
     """Return a build with a process of each kind; events are 1000 ns apart."""
     t = TraceBuilder("/src")
     t.exec(MAKE, "/usr/bin/make", ["make"]).open(MAKE, "/src/Makefile", fd=3)
@@ -48,9 +48,9 @@ def image(tmp_path: Path) -> Image:
 
 
 def database(folder: Path) -> Image:
-    write_database(folder, told().trace())
+    write_database(folder, said().trace())
     trace = folder / ".nfsdb"
-    trace.write_bytes(told().trace())
+    trace.write_bytes(said().trace())
     os.utime(trace, ns=(WRITTEN_NS, WRITTEN_NS))
     assert cas(["parse", "--force", "--dbdir", str(folder)]) == 0
     return open_database(folder)
@@ -150,18 +150,18 @@ def test_a_process_and_its_descendants(image: Image) -> None:
     export = Export(image)
     assert [p.pid for p in export.trace(1, root=export.upid("104")).processes] == [104]
     assert len(export.trace(1, root=export.upid(str(MAKE))).processes) == 4
-    with pytest.raises(EtraceError, match="7: is no process of the database"):
+    with pytest.raises(EtraceError, match="7: is not a process of the database"):
         export.upid("7")
 
 
-def test_what_the_format_cannot_carry_is_told(
+def test_what_the_format_cannot_carry_is_reported(
     image: Image, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["export", "file-access-trace", "--dbdir", str(tmp_path), "-o", str(tmp_path / "x")]
     assert cas(words) == 0
-    told = capsys.readouterr().err
-    assert "no place for: 1 thread (what they did is their process's), 1 line end" in told
-    assert "times of day are counted back" in told
+    said = capsys.readouterr().err
+    assert "no place for: 1 thread (what they did is their process's), 1 line end" in said
+    assert "times of day are counted back" in said
 
 
 def test_split_paths_are_of_version_1(image: Image, tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_the_columns_of_an_imported_trace_say_what_it_said(
     assert cas(["parse", "--dbdir", str(copy)]) == 0
     (copy / ".nfsdb.accesses").unlink()
     assert cas([*words, str(copy), "-o", str(second)]) == 0
-    told = capsys.readouterr().err
-    assert told.count("times of day are counted back") == 1, "an import has its own"
+    said = capsys.readouterr().err
+    assert said.count("times of day are counted back") == 1, "an import has its own"
     # by two names in the first; a program's opens of one file are one in a database
     repeated = {(102, b"WriteFile", b"/src/t")}
     assert facts(second) == facts(first) - repeated
@@ -252,6 +252,6 @@ def test_a_malformed_trace_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "x").write_bytes(b"1\n1\nProcess\n")
-    assert etrace(["import", "file-access-trace", str(tmp_path / "x"), "-o", str(tmp_path)]) == 1
+    assert etrace(["import", "file-access-trace", str(tmp_path / "x"), "-o", str(tmp_path)]) == 2
     assert f"{tmp_path}/x:3: expected NUMBER=OPERATION" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["x"]

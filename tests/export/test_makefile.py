@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Makefile of traced commands: GNU make itself says whether it runs them as they were."""
+"""A Makefile of traced commands: GNU make itself says whether it runs them unchanged."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from libetrace.image.file import Image
 
-from etrace.export.frames import Frames
 from etrace.export.parquet import write_parquet
 from etrace.nfsdb.store import open_database
+from etrace.query.rows.frames import Frames
 
 
 @pytest.fixture(scope="module")

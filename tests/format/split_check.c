@@ -2,7 +2,7 @@
 /*
  * Random events through native/format/etrace_split.c: the text of the records one after the other
  * must be what the formatter prints of the events, and no record may be longer than it may. Built
- * with sanitizers by test_etrace_split.py; strings lie in blocks of their exact length.
+ * with sanitizers by test_etrace_split.py; strings are in blocks of their exact length.
  *
  *	split_check SEED ROUNDS	prints `events records longest_payload longest_text` and exits 0
  */

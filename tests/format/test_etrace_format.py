@@ -196,7 +196,7 @@ def test_every_byte_is_printed_as_it_is(c_format: Formatter) -> None:
     check_strings(c_format, "FN", [*singles, everything, everything[:899], everything[::-1]])
 
 
-def test_a_part_tells_its_number_and_whether_it_is_the_last(c_format: Formatter) -> None:
+def test_a_part_says_its_number_and_whether_it_is_the_last(c_format: Formatter) -> None:
     texts = [b"", b"x", b"a\nb", b"\n", PATTERN[:900], b"\n" * 900]
     cases = list(itertools.product(PLAIN_STRINGS, texts, [0, 1, 2**32 - 1], [False, True]))
     answers = c_format(
@@ -233,6 +233,12 @@ PREFIX_EXTREMES = [
 def test_the_prefix_holds_the_extremes_of_its_types_unpadded(c_format: Formatter) -> None:
     answers = c_format(Request(Operation.PREFIX, head=head) for head in PREFIX_EXTREMES)
     assert [a.stored for a in answers] == [oracle.prefix(*head) for head in PREFIX_EXTREMES]
+
+
+def test_numbers_of_every_length_have_all_their_digits(c_format: Formatter) -> None:
+    heads = [(10**n + more, 0, 0) for n in range(19) for more in (-1, 0, 1)]
+    answers = c_format(Request(Operation.PREFIX, head=head) for head in heads)
+    assert [a.stored for a in answers] == [oracle.prefix(*head) for head in heads]
 
 
 def test_the_bound_holds_for_the_longest_prefix(c_format: Formatter) -> None:
@@ -308,7 +314,7 @@ def test_the_upid_line_of_an_environment_group_is_bare(c_format: Formatter) -> N
     assert [a.stored for a in answers] == [b"0,1,0,5!UPID|%d\n" % upid for upid in upids]
 
 
-def test_output_that_does_not_fit_is_cut_and_its_whole_length_told(c_format: Formatter) -> None:
+def test_output_that_does_not_fit_is_cut_and_its_whole_length_returned(c_format: Formatter) -> None:
     values: dict[str, oracle.Value] = {
         "ST": b"../x", "SR": b"/a\nb", "SL": PATTERN[:905]
     }  # fmt: skip

@@ -13,7 +13,6 @@
 #include "collect.h"
 #include "merge.h"
 #include "page.h"
-#include "pool.h"
 
 #define PAGE_BYTES 512
 #define N_CPUS 2
@@ -115,7 +114,7 @@ static u64 n_pages; /* in use; none is left after a run */
 static void take_page(size_t cpu, const uint8_t *data, size_t size)
 {
 	struct page *page = pool_get(&n_pages);
-	/* of its own, so that AddressSanitizer sees a read behind its end */
+	/* of its own, so that AddressSanitizer sees a read after its end */
 	char *bytes = malloc(size);
 	struct page_cursor cursor;
 	struct record_view view;

@@ -10,17 +10,12 @@ status 1 and keeps the image.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import faulthandler
 import io
 import json
 import os
 import shutil
-import signal
 import sys
-import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -30,12 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import databases
 import libetrace
-from libetrace.image.header import DTYPES, HEAD, MAGIC, SCHEMA_VERSION, align, load_schema
+from fuzz.crafted import Attempt, fuzz, limited
+from libetrace.image.header import DTYPES, HEAD, MAGIC, SCHEMA, SCHEMA_VERSION, align
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
 from etrace.export.parquet import write_parquet
-from etrace.nfsdb.store import reopen
+from etrace.nfsdb.products import reopen
 from etrace.nfsdb.to_json import pieces
 
 NAMES = ("../../outside", "/tmp/h", "bytes", "start", "x.start", "", "a\0b", "\ud800", "row")
@@ -54,13 +50,7 @@ QUESTIONS = (
     "deps --commands /src/hello",
     "commands --generate", "commands --generate --makefile", "linker_pattern", "compiler_pattern",
 )  # fmt: skip
-#: a question takes milliseconds; on a loaded machine that much is still a hang
-QUESTION_SECONDS = 60
 Header = dict[str, Any]
-
-
-class Hung(BaseException):
-    """A question has no answer in time; no Exception, as readers may catch those."""
 
 
 # ---- apart and together ----
@@ -93,9 +83,8 @@ def some_column(header: Header, rng: Random) -> Any:
 
 def some_name(rng: Random) -> str:
     """Return a name: of the schema, or one that should not be there."""
-    tables = load_schema()
-    columns = [name for table in tables.values() for name in table.columns]
-    return rng.choice([rng.choice(NAMES), rng.choice(list(tables)), rng.choice(columns)])
+    columns = [name for table in SCHEMA.values() for name in table.columns]
+    return rng.choice([rng.choice(NAMES), rng.choice(list(SCHEMA)), rng.choice(columns)])
 
 
 # ---- what is changed ----
@@ -208,24 +197,6 @@ def craft(image: bytes, rng: Random) -> bytes:
 # ---- readers ----
 
 
-@contextlib.contextmanager
-def limited(question: str) -> Iterator[None]:
-    """End a question that takes too long."""
-
-    def end(_number: int, _frame: object) -> None:
-        raise Hung(f"no answer in {QUESTION_SECONDS} s: {question}")
-
-    before = signal.signal(signal.SIGALRM, end)
-    faulthandler.dump_traceback_later(2 * QUESTION_SECONDS, exit=True)  # in C no signal is handled
-    signal.alarm(QUESTION_SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, before)
-
-
 def ask(path: Path) -> None:
     """Ask a database every question; a refusal is an answer."""
     for words in QUESTIONS:
@@ -275,7 +246,7 @@ def read(path: Path, out: Path) -> bool:
 
 def unexpected(folder: Path) -> Iterator[Path]:
     """Yield files that nobody asked for."""
-    tables = {f"{name}.parquet" for name in load_schema()}
+    tables = {f"{name}.parquet" for name in SCHEMA}
     for path in folder.parent.rglob("*"):
         if path.is_file() and path.parent.name == "out" and path.name in tables:
             continue
@@ -283,46 +254,30 @@ def unexpected(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def run(folder: Path, seed: int, runs: int, seconds: float) -> int:
-    """Craft and read images; returns how many were accepted. The last one lies in `folder`."""
-    sound = databases.write_database(folder.parent / "sound", with_changes=True) / ".nfsdb.img"
+def begin(build: Path) -> Attempt:
+    """Return what crafts an image and lets everything read it."""
+    folder = build / "a/b"
+    folder.mkdir(parents=True)
+    sound = databases.write_database(build / "a/sound", with_changes=True) / ".nfsdb.img"
     image = sound.read_bytes()
     shutil.rmtree(sound.parent)
-    path, n_accepted = folder / "x.img", 0
-    end = time.monotonic() + seconds
-    for number in range(runs):
-        if time.monotonic() > end:
-            runs = number
-            break
-        path.write_bytes(craft(image, Random(seed + number)))
-        n_accepted += read(path, folder / "out")
+    path = folder / "x.img"
+
+    def attempt(rng: Random) -> bool:
+        path.write_bytes(craft(image, rng))
+        is_accepted = read(path, folder / "out")
         stray = list(unexpected(folder))
         if stray:
             raise AssertionError(f"made {stray[0]}")
         shutil.rmtree(folder / "out", ignore_errors=True)
-    print(f"images: {runs} crafted from seed {seed}, {n_accepted} accepted")
-    return n_accepted
+        return is_accepted
+
+    return attempt
 
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=10**9, help="images")
-    parser.add_argument("--seconds", type=float, default=60, help="longest time")
-    parser.add_argument("--seed", type=int, default=0, help="number of the first image")
-    parser.add_argument("--build", type=Path, default=Path("build/fuzz/images"), help="directory")
-    args = parser.parse_args()
-    faulthandler.enable()
-    folder = args.build.resolve() / "a" / "b"
-    shutil.rmtree(args.build, ignore_errors=True)
-    folder.mkdir(parents=True)
-    try:
-        run(folder, args.seed, args.runs, args.seconds)
-    except (Exception, Hung):  # noqa: BLE001  whatever it is, it is what is looked for
-        traceback.print_exc()
-        print(f"fuzz: see {folder / 'x.img'}", file=sys.stderr)
-        return 1
-    return 0
+    return fuzz(__doc__, "images", begin, "a/b/x.img")
 
 
 if __name__ == "__main__":

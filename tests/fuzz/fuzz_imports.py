@@ -5,26 +5,21 @@ Sound inputs are logs that strace writes here, of one file and of -ff, and file 
 every version and layout. Each is changed: lines moved, doubled and cut off, block counts that lie,
 bits flipped, numbers of any length, brackets of any depth, and what is compressed is damaged or
 unpacks to far too much. `etrace import` either makes a trace that `cas parse` reads, and of a file
-access trace the same bytes again; or it names the file, writes nothing and leaves nothing behind.
+access trace the same bytes again; or it names the file, writes nothing and leaves nothing.
 Anything else, also an answer that takes too long or too much memory, ends the run with status 1
 and keeps the input.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import faulthandler
 import gzip
 import io
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
-import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,12 +28,11 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import databases
-from access_traces import SEED
+from fuzz.crafted import Attempt, fuzz, limited
+from imports.access_traces import SEED
 
 from etrace.cli.main import cas, etrace
 
-#: an answer takes milliseconds; on a loaded machine that much is still a hang
-ANSWER_SECONDS = 60
 #: what an import may take, whatever it reads, beyond what this program has
 MEMORY_BYTES = 1 << 30
 #: a bomb has so many members of so many bytes
@@ -61,10 +55,6 @@ REFUSED = re.compile(
     r"|etrace: error: the log has no call [^\n]+\n|etrace: error: cannot read [^\n]+\n"
     r"|etrace: error: the trace has no process [^\n]+\n"
 )
-
-
-class Hung(BaseException):
-    """No answer in time; no Exception, as what is tested may catch those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +164,7 @@ def nest(text: bytes, rng: Random) -> bytes:
 
 
 def mix_lines(text: bytes, rng: Random) -> bytes:
-    """Put the end of a line behind the beginning of another one."""
+    """Put the end of a line after the beginning of another one."""
     lines, at = _lines(text, rng)
     other = rng.choice(lines)
     cut = rng.randrange(len(lines[at]) + 1)
@@ -188,7 +178,7 @@ CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
 
 
 def compressed(text: bytes, suffix: str) -> bytes:
-    """Compress bytes; the member or frame may stand before others."""
+    """Compress bytes; the member or frame may be before others."""
     if suffix == ".gz":
         return gzip.compress(text, 1)
     return subprocess.run(["zstd", "-cq"], input=text, capture_output=True, check=True).stdout
@@ -218,34 +208,16 @@ def craft(sound: Sound, rng: Random) -> dict[str, bytes]:
 # ---- what becomes of it ----
 
 
-@contextlib.contextmanager
-def limited(question: str) -> Iterator[None]:
-    """End what takes too long."""
-
-    def end(_number: int, _frame: object) -> None:
-        raise Hung(f"no answer in {ANSWER_SECONDS} s: {question}")
-
-    before = signal.signal(signal.SIGALRM, end)
-    faulthandler.dump_traceback_later(2 * ANSWER_SECONDS, exit=True)  # in C no signal is handled
-    signal.alarm(ANSWER_SECONDS)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, before)
-
-
 def ask(command: Callable[[list[str]], int], words: list[str]) -> tuple[int, str]:
-    """Run a command; return its status and what it told."""
-    told = io.StringIO()
-    streams = contextlib.redirect_stdout(told), contextlib.redirect_stderr(told)
+    """Run a command; return its status and what it printed."""
+    printed = io.StringIO()
+    streams = contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed)
     with limited(" ".join(words)), streams[0], streams[1]:
         try:
             status = command(words)
         except SystemExit as end:
             status = int(str(end.code))
-    return status, told.getvalue()
+    return status, printed.getvalue()
 
 
 def check(folder: Path, sound: Sound, files: dict[str, bytes]) -> bool:
@@ -257,25 +229,25 @@ def check(folder: Path, sound: Sound, files: dict[str, bytes]) -> bool:
     for name, text in files.items():
         (inputs / name).write_bytes(text)
     names = [str(inputs / name) for name in sorted(files)]
-    status, told = ask(etrace, ["import", sound.format, *names, *sound.options, "-o", str(out)])
+    status, printed = ask(etrace, ["import", sound.format, *names, *sound.options, "-o", str(out)])
     made = sorted(path.name for path in out.iterdir())
     if status:
-        assert status == 1, (status, told)
-        assert REFUSED.match(told), told
+        assert status == 2, (status, printed)
+        assert REFUSED.match(printed), printed
         assert not made, made
         return False
     assert made in ([".nfsdb"], [".nfsdb", ".nfsdb.accesses"]), made
-    check_trace(out, told)
+    check_trace(out, printed)
     if sound.format == "file-access-trace":
         check_export(out)
     return True
 
 
-def check_trace(out: Path, told: str) -> None:
+def check_trace(out: Path, printed: str) -> None:
     """Make the database; what was imported has no problems."""
     status, answer = ask(cas, ["parse", "--dbdir", str(out)])
     if status:  # a log whose calls all failed
-        assert "0 programs and 0 opens" in told, (told, answer)
+        assert "0 programs and 0 opens" in printed, (printed, answer)
         return
     assert "problem" not in answer, answer
 
@@ -290,43 +262,22 @@ def check_export(out: Path) -> None:
     assert (out / "again").read_bytes() == kept
 
 
-def run(folder: Path, seed: int, runs: int, seconds: float) -> int:
-    """Craft and import inputs; return how many were accepted. The last one lies in `folder`."""
+def begin(folder: Path) -> Attempt:
+    """Return what crafts an input and imports it."""
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, most))
     sound = [*strace_logs(folder), *access_traces(folder)]
-    n_accepted = 0
-    end = time.monotonic() + seconds
-    for number in range(runs):
-        if time.monotonic() > end:
-            runs = number
-            break
-        rng = Random(seed + number)
+
+    def attempt(rng: Random) -> bool:
         one = rng.choice(sound)
-        n_accepted += check(folder, one, craft(one, rng))
-    print(f"imports: {runs} crafted from seed {seed}, {n_accepted} accepted")
-    return n_accepted
+        return check(folder, one, craft(one, rng))
+
+    return attempt
 
 
 def main() -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=10**9, help="inputs")
-    parser.add_argument("--seconds", type=float, default=60, help="longest time")
-    parser.add_argument("--seed", type=int, default=0, help="number of the first input")
-    parser.add_argument("--build", type=Path, default=Path("build/fuzz/imports"), help="directory")
-    args = parser.parse_args()
-    faulthandler.enable()
-    folder = args.build.resolve()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, most))
-    try:
-        run(folder, args.seed, args.runs, args.seconds)
-    except (Exception, Hung):  # noqa: BLE001  whatever it is, it is what is looked for
-        traceback.print_exc()
-        print(f"fuzz: see {folder / 'in'}", file=sys.stderr)
-        return 1
-    return 0
+    return fuzz(__doc__, "imports", begin, "in")
 
 
 if __name__ == "__main__":

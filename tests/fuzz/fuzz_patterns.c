@@ -5,7 +5,6 @@
  * tests/fuzz/run.py.
  */
 #include "matcher.h"
-#include "rows.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -17,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
 struct input {
-	uint8_t *text; /* of all lines, each with a NUL and the pad behind it */
+	uint8_t *text; /* of all lines, each with a NUL and the pad after it */
 	const uint8_t *lines[LINES_MAX];
 	size_t lens[LINES_MAX];
 	uint32_t n;

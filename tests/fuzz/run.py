@@ -16,7 +16,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,57 +84,52 @@ def compiler() -> str:
     raise FuzzError("no clang: apt-get install clang-19 libclang-rt-19-dev")
 
 
+def build(out: Path, name: str, sources: Iterable[Path], *options: str) -> Path:
+    """Build a target from its C sources."""
+    program = out / f"fuzz_{name}"
+    words = ["-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE, *options]
+    run_build([compiler(), *words, "-o", str(program), *map(str, sources)])
+    return program
+
+
+def including(*folders: str) -> list[str]:
+    """Return the options for headers in some folders."""
+    return [f"-I{TOP / folder}" for folder in folders]
+
+
 def build_format(out: Path) -> Path:
     """Build the formatter's target."""
-    program = out / "fuzz_format"
     sources = [HERE / "fuzz_format.c", TOP / "native/format/etrace_format.c"]
-    includes = [f"-I{TOP}/native/format", f"-I{TOP}/kmod/include"]
-    run_build(
-        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
-         *includes, "-o", str(program), *map(str, sources)]
-    )  # fmt: skip
-    return program
+    return build(out, "format", sources, *including("native/format", "kmod/include"))
 
 
 def build_collect(out: Path) -> Path:
     """Build the target of etrace_cat: pages of the ring buffer to text."""
-    program = out / "fuzz_collect"
-    folders = [TOP / "native" / part for part in ("collect", "format", "common")]
-    folders.append(TOP / "kmod/include")
-    names = ["collect/page.c", "collect/merge.c", "collect/pool.c",
-             "format/etrace_format.c", "format/etrace_record.c"]  # fmt: skip
+    folders = ["native", "native/collect", "native/format", "kmod/include"]
+    names = [
+        "collect/page.c",
+        "collect/merge.c",
+        "format/etrace_format.c",
+        "format/etrace_record.c",
+    ]
     sources = [HERE / "fuzz_collect.c", *(TOP / "native" / name for name in names)]
-    run_build(
-        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
-         *(f"-I{folder}" for folder in folders), "-o", str(program), *map(str, sources)]
-    )  # fmt: skip
-    return program
+    return build(out, "collect", sources, *including(*folders))
 
 
 def build_patterns(out: Path) -> Path:
     """Build the target of the command patterns: every answer against fnmatch(3)."""
-    program = out / "fuzz_patterns"
-    folder = TOP / "cython/glob-engine"
-    sources = [HERE / "fuzz_patterns.c", *sorted(folder.glob("*.c"))]
-    run_build(
-        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
-         "-DGRAM_BITS=6", f"-I{folder}", "-o", str(program), *map(str, sources)]
-    )  # fmt: skip
-    return program
+    engine = "cython/glob-engine"
+    sources = [HERE / "fuzz_patterns.c", *sorted((TOP / engine).glob("*.c"))]
+    return build(out, "patterns", sources, "-DGRAM_BITS=6", *including(engine))
 
 
 def build_windows(out: Path) -> Path:
     """Build the target of the tracer for Windows: command lines, response files, JSON, UTF-16."""
-    program = out / "fuzz_windows"
-    text = TOP / "native/windows/text"
-    sources = [TOP / "tests/windows/programs/text.c", *sorted(text.glob("*.c"))]
+    text = "native/windows/text"
+    sources = [TOP / "tests/windows/programs/text.c", *sorted((TOP / text).glob("*.c"))]
     sources.append(TOP / "native/format/etrace_format.c")
-    folders = [text, TOP / "native/format", TOP / "kmod/include"]
-    run_build(
-        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE, "-DFUZZ",
-         *(f"-I{folder}" for folder in folders), "-o", str(program), *map(str, sources)]
-    )  # fmt: skip
-    return program
+    folders = including(text, "native/format", "kmod/include")
+    return build(out, "windows", sources, "-DFUZZ", *folders)
 
 
 def run_build(command: list[str], cwd: Path = TOP, env: dict[str, str] | None = None) -> None:
@@ -186,42 +181,31 @@ def build_modules(out: Path, module: str) -> None:
     packages = {Path("libetrace"), *(Path(library).parent for library in libraries)}
     for package in packages:
         (out / "site" / package).mkdir(parents=True, exist_ok=True)
-        for source in (TOP / "cython" / package).glob("*.py"):
+        sources = (TOP / "cython" / package).iterdir()
+        for source in (each for each in sources if each.suffix in {".py", ".json"}):
             shutil.copy(source, out / "site" / package)
     for library, path in built.items():
         shutil.copy(build / path, out / "site" / library)
 
 
-def build_embedding(out: Path, name: str, module: str) -> Path:
-    """Build a target that embeds the interpreter which runs this."""
-    build_modules(out, module)
-    program = out / f"fuzz_{name}"
-    library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("LDLIBRARY"))
-    if library.suffix != ".so" or not library.exists():
-        raise FuzzError(f"no shared libpython at {library}: apt-get install libpython3-dev")
-    run_build(
-        [compiler(), "-std=gnu11", "-g", "-O1", *WARNINGS, "-fsanitize=fuzzer", *SANITIZE,
-         f"-I{sysconfig.get_path('include')}", "-o", str(program), str(HERE / f"fuzz_{name}.c"),
-         str(library), f"-Wl,-rpath,{library.parent}"]
-    )  # fmt: skip
-    return program
+def embedding(name: str, module: str, function: str, *options: str) -> Callable[[Path], Path]:
+    """Return what builds a target that embeds the interpreter which runs this."""
+
+    def build_it(out: Path) -> Path:
+        build_modules(out, module)
+        library = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("LDLIBRARY"))
+        if library.suffix != ".so" or not library.exists():
+            raise FuzzError(f"no shared libpython at {library}: apt-get install libpython3-dev")
+        words = [f'-DMODULE="libetrace.{module}"', f'-DFUNCTION="{function}"', *options]
+        words += [f"-I{sysconfig.get_path('include')}", f"-Wl,-rpath,{library.parent}"]
+        return build(out, name, [HERE / "fuzz_embedded.c", library], *words)
+
+    return build_it
 
 
-def build_parser(out: Path) -> Path:
-    """Build the parser's target."""
-    return build_embedding(out, "parser", "trace.pipeline")
-
-
-def build_xray(out: Path) -> Path:
-    """Build the target of the readers of XRay logs."""
-    return build_embedding(out, "xray", "xray.account")
-
-
-def build_dwarf(out: Path) -> Path:
-    """Build the target of the readers of debug information."""
-    return build_embedding(out, "dwarf", "xray.subprograms")
-
-
+build_parser = embedding("parser", "trace.parser", "etrace_parse_memory", "-DTAKES_CHUNK_BYTES")
+build_xray = embedding("xray", "xray.account", "etrace_xray_account_memory")
+build_dwarf = embedding("dwarf", "xray.subprograms", "etrace_xray_debug_memory")
 TARGETS = {
     "collect": Target(build_collect, max_len=2048),
     "dwarf": Target(build_dwarf, max_len=1024),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fuzzer of importers finds nothing in a short run, and tells of what it would find."""
+"""The fuzzer of importers finds nothing in a short run, and reports what it would find."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from amounts import amount
+from trying import amount
 
 PROGRAM = Path(__file__).with_name("fuzz_imports.py")
-#: a reader that dies of some inputs, and one that leaves a file behind when it refuses
+#: a reader that dies of some inputs, and one that leaves a file when it refuses
 DEFECTS = {
     "crash": "reader.read = lambda *_: 1 // 0",
     "stray": "reader.read = lambda *_: (open('OUT/out/stray', 'w'), refuse())",

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from amounts import amount
+from trying import amount
 
 
 @pytest.fixture(scope="module")

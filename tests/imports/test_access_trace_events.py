@@ -7,10 +7,10 @@ import io
 
 import pytest
 import trace_lines
-from access_traces import SEED, traces
+from databases import tables_of
 from hypothesis import given, settings
-from strace_texts import facts
-from trace_texts import tables_of
+from imports.access_traces import SEED, traces
+from imports.strace_texts import facts
 
 from etrace.errors import EtraceError
 from etrace.imports.access_trace import reader

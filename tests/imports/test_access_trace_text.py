@@ -6,9 +6,9 @@ from __future__ import annotations
 import io
 
 import pytest
-from access_traces import SEED, traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imports.access_traces import SEED, traces
 
 from etrace.errors import EtraceError
 from etrace.imports.access_trace import names, reader, writer

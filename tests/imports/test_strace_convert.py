@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of strace become the events that they tell, and nothing else."""
+"""Logs of strace become the events that they say, and nothing else."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from strace_texts import convert, facts, read
+from imports.strace_texts import convert, facts, read
 
 from etrace.errors import EtraceError
 
@@ -15,7 +15,7 @@ T = 1795392547
 
 
 def timed(*lines: str) -> str:
-    """Give each line a time of -ttt, a millisecond after the one before, behind its pid."""
+    """Give each line a time of -ttt, a millisecond after the one before, after its pid."""
     out = ""
     for n, line in enumerate(lines):
         pid, _, rest = line.partition(" ")
@@ -85,6 +85,22 @@ def test_paths_are_those_of_the_directory_at_the_time(tmp_path: Path) -> None:
         "1 LinkTo /w/sub/f",
         "1 Open 0 0 7 /moved/g /moved/g",
         "1 Open 577 384 8 /moved/h /moved/h",
+    ]
+
+
+def test_a_symbolic_link_is_linked_itself_unless_it_is_followed(tmp_path: Path) -> None:
+    folder = tmp_path.resolve()
+    (folder / "link").symlink_to("file")
+    log = timed(
+        '10 linkat(AT_FDCWD, "link", AT_FDCWD, "a", 0) = 0',
+        '10 linkat(AT_FDCWD, "link", AT_FDCWD, "b", AT_SYMLINK_FOLLOW) = 0',
+    )
+    trace, _ = convert(tmp_path, log, cwd=bytes(folder), is_here=True)
+    assert facts(trace) == [
+        f"1 LinkatFrom 0 {folder}/link",
+        f"1 LinkTo {folder}/a",
+        f"1 LinkatFrom 1024 {folder}/file",
+        f"1 LinkTo {folder}/b",
     ]
 
 
@@ -224,7 +240,7 @@ def test_what_a_log_lacks_is_said_once(tmp_path: Path) -> None:
     _, converted = convert(tmp_path, 'execve("/a", ["a"], 0x7f /* 1 var */) = 0\n' * 3)
     first, second = converted.remarks
     assert first == (
-        "the log does not tell: the CPU of each event: it is 0; what processes used (CPU time, "
+        "the log does not say: the CPU of each event: it is 0; what processes used (CPU time, "
         "memory, I/O); times: the order of the lines is kept, one microsecond apart; record with "
         "-ttt"
     )
@@ -239,7 +255,7 @@ def test_the_directory_is_the_one_of_y_or_must_be_named(tmp_path: Path) -> None:
     trace, _ = convert(tmp_path, shown, cwd=None)
     assert trace.cwd == b"/home/me"
     for text in ("10 close(3) = 0\n", f'10 chdir("x") = 0\n{shown}'):
-        with pytest.raises(EtraceError, match="does not tell in which directory") as raised:
+        with pytest.raises(EtraceError, match="does not say in which directory") as raised:
             convert(tmp_path, text, cwd=None)
         assert "--cwd" in raised.value.hint
 
@@ -286,7 +302,7 @@ def test_the_directory_of_a_process_without_parent_is_the_one_that_y_shows(tmp_p
 
 
 def test_a_number_in_a_pid_namespace_is_no_process_of_the_log(tmp_path: Path) -> None:
-    """With --pidns-translation strace tells which one it is; without, nobody is made of it."""
+    """With --pidns-translation strace says which one it is; without, nobody is made of it."""
     log = timed(
         '10 execve("/bin/unshare", ["unshare"], 0x7f /* 3 vars */) = 0',
         "10 unshare(CLONE_NEWNS|CLONE_NEWPID) = 0",
@@ -305,8 +321,8 @@ def test_a_number_in_a_pid_namespace_is_no_process_of_the_log(tmp_path: Path) ->
     ]
     assert converted.n_processes == 3
     assert "without --pidns-translation?" in converted.remarks[-1]
-    told = log.replace("= 2\n", "= 2 /* 12 in strace's PID NS */\n")
-    trace, converted = convert(tmp_path, told)
+    translated = log.replace("= 2\n", "= 2 /* 12 in strace's PID NS */\n")
+    trace, converted = convert(tmp_path, translated)
     assert facts(trace)[2:] == [
         "1.1 SysClone 16777233",
         "1.1 SchedFork 1.1.1",

@@ -82,7 +82,7 @@ def wanted(folder: Path) -> dict[str, list[bytes]]:
 
 
 @pytest.mark.parametrize("options", DIALECTS)
-def test_a_dialect_tells_the_same(
+def test_a_dialect_says_the_same(
     options: str, folder: Path, wanted: dict[str, list[bytes]]
 ) -> None:
     assert sum(map(len, wanted.values())) > 200

@@ -8,14 +8,13 @@ import re
 
 import pytest
 import trace_lines
+from databases import tables_of
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from trace_texts import tables_of
 
 from etrace.errors import EtraceError
-from etrace.imports.strace.clock import Clock
 from etrace.imports.strace.convert import Converter
-from etrace.imports.strace.sources import Log, Reading
+from etrace.imports.strace.sources import Clock, Log, Reading
 
 PIDS = st.sampled_from([b"", b"10 ", b"11 ", b"12 ", b"[pid 10] ", b"[pid 13] "])
 TIMES = st.sampled_from(

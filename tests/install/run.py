@@ -111,7 +111,7 @@ def take(suite: str, logs: Path, without: str) -> list[bool]:
 
 
 def judge(suite: str, said: str, logs: Path) -> list[bool]:
-    """Tell how each step in the machine ended; one that it did not come to has failed."""
+    """Report how each step in the machine ended; one that it did not come to has failed."""
     found = {
         int(number): (text, int(status), int(at))
         for number, text, status, at in ENDED.findall(said)
@@ -121,7 +121,7 @@ def judge(suite: str, said: str, logs: Path) -> list[bool]:
         log = logs / f"machine-{i}.log"
         text, status, at = found.get(i, ("the machine did not end this step\n", -1, before))
         log.write_text(text)
-        passed.append(step.tell(f"{suite}, booted", status, log, at - before))
+        passed.append(step.report(f"{suite}, booted", status, log, at - before))
         before = at
     return passed
 

@@ -12,7 +12,7 @@ NAMES = "etrace etrace-dkms etrace-doc libgcc-input-name"
 ALL = f"{NAMES} python3-libetrace"
 LEFT = "find / -xdev -name '*etrace*' -not -path '/srv/*' -not -path '/home/*' -not -path '/root/*'"
 
-#: what README tells people to type after `make deb`, which has filled that folder
+#: what README has people type after `make deb`, which has filled that folder
 [README_SAYS] = (
     line
     for line in (TOP / "README.md").read_text().splitlines()

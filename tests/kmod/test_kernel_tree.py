@@ -88,7 +88,7 @@ def set_version(root: Path, version: int, patchlevel: int) -> None:
     (root / "Makefile").write_text(text)
 
 
-def test_hooks_stand_where_a_maintainer_looks_for_them(tree: Path) -> None:
+def test_hooks_are_where_a_maintainer_looks_for_them(tree: Path) -> None:
     said = put(tree)
     assert "in kernel/trace/etrace/" in said
     assert "menuconfig" in said
@@ -105,16 +105,11 @@ def test_hooks_stand_where_a_maintainer_looks_for_them(tree: Path) -> None:
     assert "F:\ttools/testing/selftests/etrace/\n\nEXT4" in maintainers
 
 
-def test_every_object_of_kbuild_has_its_source(tree: Path) -> None:
+def test_every_source_is_compiled_and_every_include_is_there(tree: Path) -> None:
     put(tree)
     home = tree / "kernel/trace/etrace"
     sources = {str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.c")}
     assert sources == objects(tree)
-
-
-def test_every_include_is_of_the_kernel_or_there(tree: Path) -> None:
-    put(tree)
-    home = tree / "kernel/trace/etrace"
     for path in home.rglob("*.[ch]"):
         for name in re.findall(r'^#include "(.*)"', path.read_text(), re.M):
             assert (home / name).exists(), f"{path.name} includes {name}"
@@ -208,9 +203,9 @@ def refused(tree: Path, words: str) -> None:
     assert content(tree) == before
 
 
-def test_what_is_no_kernel_is_refused(tree: Path) -> None:
+def test_what_is_not_a_kernel_is_refused(tree: Path) -> None:
     (tree / "MAINTAINERS").unlink()
-    refused(tree, "no kernel's source tree")
+    refused(tree, "not a kernel's source tree")
 
 
 def test_an_old_kernel_is_refused(tree: Path) -> None:
@@ -218,7 +213,7 @@ def test_an_old_kernel_is_refused(tree: Path) -> None:
     refused(tree, "4.19 is too old")
 
 
-def test_a_newer_kernel_than_any_tested_is_told(tree: Path) -> None:
+def test_a_newer_kernel_than_any_tested_is_reported(tree: Path) -> None:
     set_version(tree, 9, 0)
     assert "was not tried in Linux 9.0" in put(tree)
 
@@ -263,11 +258,17 @@ def git(root: Path, *words: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_series_gives_what_the_script_puts_there(tree: Path, tmp_path: Path) -> None:
-    patches = series(tree, tmp_path / "out")
+def committed_series(tree: Path, out: Path) -> list[Path]:
+    """Make the series of a tree, and commit the tree."""
+    patches = series(tree, out)
     git(tree, "init", "-q")
     git(tree, "add", "-f", ".")
     git(tree, "commit", "-q", "-m", "pristine")
+    return patches
+
+
+def test_the_series_gives_what_the_script_puts_there(tree: Path, tmp_path: Path) -> None:
+    patches = committed_series(tree, tmp_path / "out")
     git(tree, "am", "-q", *patches[1:])
     applied = content(tree)
     git(tree, "reset", "-q", "--hard", "HEAD~5")
@@ -276,11 +277,8 @@ def test_the_series_gives_what_the_script_puts_there(tree: Path, tmp_path: Path)
 
 
 def test_every_patch_of_the_series_can_be_built(tree: Path, tmp_path: Path) -> None:
-    """What kbuild is told to build is there, whichever patch is the last."""
-    patches = series(tree, tmp_path / "out")
-    git(tree, "init", "-q")
-    git(tree, "add", "-f", ".")
-    git(tree, "commit", "-q", "-m", "pristine")
+    """What kbuild builds is there, whichever patch is the last."""
+    patches = committed_series(tree, tmp_path / "out")
     home = tree / "kernel/trace/etrace"
     for patch in patches[1:]:
         git(tree, "am", "-q", patch)
@@ -300,16 +298,14 @@ def test_the_cover_letter_says_what_a_maintainer_asks(tree: Path, tmp_path: Path
         assert f"Signed-off-by: {MAINTAINER}\n" in patch.read_text()
 
 
-def test_no_series_is_written_over_another(tree: Path, tmp_path: Path) -> None:
-    series(tree, tmp_path / "out")
+@pytest.mark.parametrize("has", ["patches", "etrace"])
+def test_no_series_is_made_twice(tree: Path, tmp_path: Path, has: str) -> None:
+    if has == "etrace":
+        put(tree)
+    else:
+        series(tree, tmp_path / "out")
     again = ("patches", tree, tmp_path / "out", "--maintainer", MAINTAINER)
-    assert "has patches already" in script(*again, fails=True)
-
-
-def test_no_series_is_made_of_a_tree_that_has_it(tree: Path, tmp_path: Path) -> None:
-    put(tree)
-    again = ("patches", tree, tmp_path / "out", "--maintainer", MAINTAINER)
-    assert "has etrace already" in script(*again, fails=True)
+    assert f"has {has} already" in script(*again, fails=True)
 
 
 def test_nobody_is_named_where_git_knows_nobody(

@@ -61,7 +61,7 @@ def test_the_self_contained_tree_builds_and_installs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_warning_of_the_next_compiler_stops_no_users_build(tmp_path: Path) -> None:
     tree = copy(tmp_path / "etrace-0.1.0")
-    with (tree / "src/notice.c").open("a") as file:
+    with (tree / "src/state.c").open("a") as file:
         file.write("\nstatic void never_called(void)\n{\n}\n")
     assert "never_called" in make(tree, "modules")
     strict = run(tree, "ETRACE_STRICT=y", "modules")

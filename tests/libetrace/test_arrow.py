@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of an image go out by the Arrow C data interface as they lie in the file."""
+"""Tables of an image go out by the Arrow C data interface unchanged."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from databases import parse_bytes
 from libetrace.image.file import Image, NewColumn, NewTable, Table, open_image
-from trace_texts import parse_bytes
 
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import name_files
-from etrace.nfsdb.store import rewrite
+from etrace.nfsdb.products import rewrite
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 

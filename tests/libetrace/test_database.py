@@ -16,10 +16,9 @@ from typing import Any
 
 import libetrace
 import pytest
-from databases import AR, CC1_MAIN, GCC_MAIN, LD, MAKE, write_database
+from databases import AR, CC1_MAIN, GCC_MAIN, LD, LUA_ROOT, MAKE, write_database, write_lua
 from libetrace.image.file import open_image, write_image
 from libetrace.image.header import SCHEMA_VERSION
-from lua_database import ROOT, write_lua
 
 import etrace
 
@@ -147,10 +146,10 @@ def test_an_open_image_is_a_database(lua_directory: Path, entries: list[Entry]) 
 def test_root_and_version_come_from_the_image(
     lua: libetrace.nfsdb, lua_directory: Path, tmp_path: Path
 ) -> None:
-    assert (lua.source_root, lua.dbversion) == (ROOT, "")
+    assert (lua.source_root, lua.dbversion) == (LUA_ROOT, "")
     image = tmp_path / "x.img"
     source = open_image(lua_directory / ".nfsdb.img")
-    from etrace.nfsdb.store import rewrite
+    from etrace.nfsdb.products import rewrite
 
     os.link(source.path, image)
     rewrite(open_image(image), [], {"version": "7"})
@@ -234,7 +233,7 @@ def test_the_file_map_holds_the_opens_of_each_path(
 
 
 def test_the_file_map_takes_lists_and_access(lua: libetrace.nfsdb) -> None:
-    program, source = f"{ROOT}/src/lua", f"{ROOT}/src/lua.c"
+    program, source = f"{LUA_ROOT}/src/lua", f"{LUA_ROOT}/src/lua.c"
     assert lua.filemap[[program, source]] == [*lua.filemap[program], *lua.filemap[source]]
     written = [o for o in lua.filemap[program] if o.mode & 3 == 2]
     assert lua.filemap[program, "rw"] == lua.filemap[program, 2] == written
@@ -337,9 +336,9 @@ def test_the_tables_are_there_without_a_copy(lua: libetrace.nfsdb) -> None:
 def test_opens_have_their_changes_as_the_json_has_them(tmp_path: Path) -> None:
     folder = write_database(tmp_path, with_changes=True)
     entries = json.loads((folder / ".nfsdb.json").read_text())
-    told = {o["p"]: o["t"] for entry in entries for o in entry["o"] if "t" in o}
+    reported = {o["p"]: o["t"] for entry in entries for o in entry["o"] if "t" in o}
     opens = [o for entry in load(folder) for o in entry.opens if o.changes]
-    assert told
-    assert {o.path: o.json()["t"] for o in opens} == told
+    assert reported
+    assert {o.path: o.json()["t"] for o in opens} == reported
     kinds = {kind for o in opens for kind, _, _ in o.changes}
-    assert kinds == {change["k"] for changes in told.values() for change in changes}
+    assert kinds == {change["k"] for changes in reported.values() for change in changes}

@@ -21,11 +21,11 @@ from databases import (
     MAKE,
     ROOT,
     write_database,
+    write_lua,
 )
 from libetrace.image.file import NewColumn, NewTable, open_image
-from lua_database import write_lua
 
-from etrace.nfsdb.store import StringTable, rewrite
+from etrace.nfsdb.products import StringTable, rewrite
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_opens_of_descendants_come_parents_first(small: libetrace.nfsdb) -> None
 # ---- values ----
 
 
-def test_an_execution_tells_what_ran(small: libetrace.nfsdb) -> None:
+def test_an_execution_says_what_ran(small: libetrace.nfsdb) -> None:
     entry = one(small, GCC_MAIN)
     assert entry.binary == entry.bpath == "/usr/bin/gcc"
     assert entry.cwd == ROOT
@@ -158,7 +158,7 @@ def test_entries_show_what_they_are(small: libetrace.nfsdb) -> None:
 # ---- products ----
 
 
-def test_patterns_are_told_by_number_and_by_text(small: libetrace.nfsdb) -> None:
+def test_patterns_are_reported_by_number_and_by_text(small: libetrace.nfsdb) -> None:
     assert small.pcp_list() == ["*gcc*", "*.c"]
     assert (small[3].pcp_index(), small[3].pcp, small[3].has_pcp()) == (
         [0, 1], ["*gcc*", "*.c"], True,
@@ -233,7 +233,7 @@ def test_an_open_of_a_plain_file_has_no_maker(small: libetrace.nfsdb) -> None:
     assert (file.opaque, file.has_opaque_entry(), file.is_plain()) == (None, False, True)
 
 
-def test_an_open_tells_what_its_mode_says(small: libetrace.nfsdb) -> None:
+def test_an_open_says_what_its_mode_says(small: libetrace.nfsdb) -> None:
     [read] = small.filemap["/src/main.c"]
     assert (read.mode, read.is_read(), read.is_write()) == (0x60, True, False)
     assert (read.exists(), read.is_reg(), read.is_dir(), read.is_symlink()) == (

@@ -14,12 +14,24 @@ from typing import Any
 import libetrace
 import pytest
 from c_fnmatch import c_fnmatch as fnmatch
-from databases import AR, CC1_MAIN, CC1_UTIL, GCC_LINK, GCC_MAIN, GCC_UTIL, LD, write_database
+from databases import (
+    AR,
+    CC1_MAIN,
+    CC1_UTIL,
+    GCC_LINK,
+    GCC_MAIN,
+    GCC_UTIL,
+    LD,
+    write_database,
+    write_lua,
+)
+from databases import (
+    LUA_ROOT as ROOT,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.image.file import open_image
 from libetrace.select.filters import filter_executions, filter_opens, filter_paths
-from lua_database import ROOT, write_lua
 
 Open = libetrace.nfsdbEntryOpenfile
 Execution = libetrace.nfsdbEntry

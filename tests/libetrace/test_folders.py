@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Directories to write into: links of another user on the way are not followed, by any command."""
+"""Directories to write into: links of another user on the way are not followed, by any command.
+
+And whose a file is that root makes of others.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,7 @@ import databases
 import pytest
 from backends import need_root
 from libetrace.core import folders
-from libetrace.core.folders import open_folder
-from libetrace.core.rights import followed
+from libetrace.core.folders import followed, give_away, open_folder
 from libetrace.image.file import replacing
 
 from etrace.cli.main import cas, etrace
@@ -185,7 +187,7 @@ def test_no_command_writes_there(
         (etrace, ["report", str(where), "-o", str(turned / "out")]),
         (etrace, ["timeline", str(where), "-o", str(turned / "out")]),
     ):  # fmt: skip
-        assert program(words) == 1, words
+        assert program(words) == 2, words
         assert REFUSED in capfd.readouterr().err
 
 
@@ -205,3 +207,21 @@ def test_what_root_writes_over_a_file_is_its_owners_if_they_can_read_the_databas
     assert cas(["commands", "--dbdir", str(where), "-o", str(out)]) == 0
     assert out.stat().st_uid == owner
     assert not out.stat().st_mode & ~mode & 0o777
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("owners", "owner"),
+    [((), 0), ((1,), 1), ((1, 1), 1), ((1, 2), 0), ((1, 0), 0)],
+)
+def test_only_the_owner_of_all_that_a_file_is_made_of_gets_it(
+    tmp_path: Path, owners: tuple[int, ...], owner: int
+) -> None:
+    need_root()
+    models = [tmp_path / str(i) for i in range(len(owners))]
+    for model, uid in zip(models, owners, strict=True):
+        model.touch()
+        os.chown(model, uid, uid)
+    with (tmp_path / "made").open("w") as made:
+        give_away(made.fileno(), models)
+        assert os.fstat(made.fileno()).st_uid == owner

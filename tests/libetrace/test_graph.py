@@ -10,21 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import closures
+import dependency_rule
 import pytest
-from closures import Build, End, Left, Use
+from dependency_rule import Build, End, Left, Use
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.depend.graph import Graph, GraphError
 from libetrace.depend.graph_builder import TABLES as GRAPH_TABLES
 from libetrace.depend.graph_builder import build_graph
-from libetrace.image.file import Image, NewColumn, NewTable, open_image, write_image
-from libetrace.image.header import ImageError, has_one_more
+from libetrace.image.file import Image, NewColumn, NewTable, new_table, open_image, write_image
+from libetrace.image.header import DTYPES, SCHEMA, ImageError, has_one_more
 
-from etrace.spec.database import GRAPH, NONE, PRODUCTS, TABLES
+from etrace.spec.database import NONE
 
-CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<i4": "i", "<i2": "h", "|u1": "B"}
-SCHEMA = {table.name: table for table in (*TABLES, *PRODUCTS)}
 CLONE_THREAD = 0x10000
 EMPTIED, AWAY = 1, 5
 MAX_PATHS, MAX_EXECUTIONS, MAX_TIME = 6, 6, 12
@@ -34,13 +32,15 @@ Columns = dict[str, dict[str, Sequence[int]]]
 def table_of(name: str, columns: dict[str, Sequence[int]]) -> NewTable:
     """Make a table whose other columns are 0."""
     schema = SCHEMA[name].columns
-    given = next(c.name for c in schema if c.name in columns)
+    given = next(column for column in schema if column in columns)
     n_rows = len(columns[given]) - has_one_more(given)
-    made = []
-    for c in schema:
-        n = n_rows + has_one_more(c.name)
-        made.append(NewColumn(c.name, c.dtype, array(CODES[c.dtype], columns.get(c.name, [0] * n))))
-    return NewTable(name, n_rows, made)
+    return new_table(
+        name,
+        [
+            array(DTYPES[c.dtype][0], columns.get(column, [0] * (n_rows + has_one_more(column))))
+            for column, c in schema.items()
+        ],
+    )
 
 
 def starts(rows: Sequence[int], n: int) -> list[int]:
@@ -77,7 +77,7 @@ def columns_of(build: Build, n_paths: int, threads: Sequence[tuple[int, int]]) -
 
 
 def changes_of(build: Build) -> dict[str, Sequence[int]]:
-    """Let some use of the path tell of each end."""
+    """Let some use of the path report each end."""
     opens = {use.path: row for row, use in enumerate(build.uses)}
     ends = sorted((opens[end.path], end.time, end.is_away) for end in build.ends)
     return {
@@ -96,7 +96,11 @@ class Images:
 
     def make(self, columns: Columns) -> Image:
         """Write an image of these tables and open it."""
-        empty: Columns = {t.name: {t.columns[-1].name: []} for t in TABLES if t.name not in columns}
+        empty: Columns = {
+            name: {list(table.columns)[-1]: []}
+            for name, table in SCHEMA.items()
+            if not table.is_product and name not in columns
+        }
         tables = (columns | empty).items()
         write_image(self.path, {}, [table_of(name, each) for name, each in tables])
         return open_image(self.path)
@@ -159,7 +163,7 @@ class Case:
         """Return the build: no end is of a path that nothing used."""
         used = {use.path for use in self.uses}
         ends = [end for end in self.ends if end.path in used]
-        groups = closures.groups(MAX_EXECUTIONS, self.threads)
+        groups = dependency_rule.groups(MAX_EXECUTIONS, self.threads)
         return Build(self.uses, groups, self.pipes, ends)
 
 
@@ -186,13 +190,13 @@ def test_it_finds_what_the_definition_says(images: Images, case: Case) -> None:
     graph, backwards = Graph(image), Graph(image, reverse=True)
     assert [graph.process_of_execution(e) for e in range(MAX_EXECUTIONS)] == build.process_of
     found = graph.closure(roots, **rules(left))
-    assert list(found.paths) == sorted(closures.closure(build, roots, left))
+    assert list(found.paths) == sorted(dependency_rule.closure(build, roots, left))
     assert len(set(found.entered)) == len(found.entered)  # each use is looked at once
     for root in range(MAX_PATHS):
-        own = closures.closure(build, [root], left)
+        own = dependency_rule.closure(build, [root], left)
         assert list(graph.closure([root], **rules(left)).paths) == sorted(own)
     reached = backwards.closure(roots[:1], **rules(left))
-    assert list(reached.paths) == sorted(closures.reverse(build, MAX_PATHS, roots[0], left))
+    assert list(reached.paths) == sorted(dependency_rule.reverse(build, MAX_PATHS, roots[0], left))
     for path in found.paths:
         assert_is_a_chain(build, left, found.chain(path), path)
 
@@ -202,7 +206,7 @@ def assert_is_a_chain(build: Build, left: Left, chain: list[Any], path: int) -> 
     kind, at = chain[0]
     assert kind == "root"
     until, process = float("inf"), -1
-    since = closures.last_content(build, at)
+    since = dependency_rule.last_content(build, at)
     for step in chain[1:]:
         match step:
             case ("enter", execution, row):
@@ -220,7 +224,7 @@ def assert_is_a_chain(build: Build, left: Left, chain: list[Any], path: int) -> 
                 assert (use.path, use.execution, use.reads) == (at, execution, True)
                 assert build.process_of[execution] == process
                 assert use.begin <= until
-                until, since = use.end, closures.content_of(build, use)
+                until, since = use.end, dependency_rule.content_of(build, use)
         if not left.ordered:
             until = float("inf")
     assert at == path
@@ -316,9 +320,11 @@ def test_a_chain_of_a_hundred_thousand_steps_needs_no_recursion(images: Images) 
     assert len(closure.chain(n)) == 2 * n + 1
 
 
-# ---- graphs that lie in an image ----
+# ---- graphs that are in an image ----
 
-GRAPH_COLUMNS = [(table.name, c.name, c.dtype) for table in GRAPH for c in table.columns]
+GRAPH_COLUMNS = [
+    (name, column, c.dtype) for name in GRAPH_TABLES for column, c in SCHEMA[name].columns.items()
+]
 
 
 def stored(images: Images) -> Image:
@@ -356,7 +362,7 @@ def test_a_damaged_graph_is_an_error_or_another_answer(
     images: Images, table: str, column: str, dtype: str, value: int
 ) -> None:
     image = stored(images)
-    code = CODES[dtype]
+    code = DTYPES[dtype][0]
     tables = {name: dict(image[name].columns) for name in GRAPH_TABLES}
     largest = 2 ** (8 * array(code).itemsize - (code in "qi")) - 1
     for place in range(len(tables[table][column])):
@@ -377,7 +383,7 @@ def test_columns_of_other_lengths_are_an_error(images: Images) -> None:
     image = stored(images)
     for table, column, dtype in GRAPH_COLUMNS:
         tables = {name: dict(image[name].columns) for name in GRAPH_TABLES}
-        tables[table][column] = memoryview(array(CODES[dtype], [0] * 9))
+        tables[table][column] = memoryview(array(DTYPES[dtype][0], [0] * 9))
         if column != "use":  # lists have any length
             with pytest.raises(GraphError, match="damaged graph"):
                 [Graph(image, reverse=reverse, tables=tables) for reverse in (False, True)]

@@ -15,20 +15,19 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from amounts import amount
-from databases import write_database
+from databases import parse_bytes, write_database
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from libetrace.image.columns import COLUMNS
 from libetrace.image.file import Image, NewColumn, NewTable, open_image, write_image
 from libetrace.image.header import ALIGNMENT, HEAD, MAGIC, SCHEMA_VERSION, ImageError, align
-from trace_texts import parse_bytes
+from trying import amount
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import name_files
-from etrace.nfsdb.store import reopen, rewrite
+from etrace.nfsdb.products import reopen, rewrite
 from etrace.nfsdb.to_json import pieces
-from etrace.spec.database import COLUMNS
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 MADE = {"n": "gAE=", "m": 1, "d": {"f": ["/a.c"], "d": [{"n": "A", "v": "1"}], "s": 2, "o": ["/a"]},
@@ -236,9 +235,9 @@ def test_a_place_or_a_count_that_is_none_is_refused(
         open_image(changed(image_bytes, tmp_path / "x.img", change))
 
 
-#: numbers that are no rows
+#: numbers that are not rows
 PLAIN = {"executions.index", "cpus.cpu"}
-ROWS = [f"{of}.{own}" for of, own, dtype in COLUMNS if dtype in ("<u4", "<i4")]
+ROWS = [f"{of}.{own}" for of, own, schema in COLUMNS if schema.dtype in ("<u4", "<i4")]
 
 
 def with_values(image: Image, name: str, value: bytes) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
+from databases import parse_bytes, tables_of
 from libetrace.convert.importer import Importer, JsonError
 from libetrace.core import limits
 from libetrace.trace.source import Source
-from trace_texts import parse_bytes, tables_of
 
 from etrace.errors import EtraceError
 from etrace.parse import parse_trace

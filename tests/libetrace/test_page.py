@@ -9,8 +9,8 @@ from pathlib import Path
 
 import libetrace
 import pytest
-from libetrace.select.condition_names import EXECUTION_CONDITIONS, OPEN_CONDITIONS
-from lua_database import write_processed_lua
+from databases import write_processed_lua
+from libetrace.select.conditions import EXECUTION_CONDITIONS, OPEN_CONDITIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "libetrace.md"
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import libetrace
 import pytest
-import waiting
+import trying
 from c_fnmatch import c_fnmatch, c_locale
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -133,7 +133,7 @@ def test_equal_rows_and_empty_ones_have_their_own_bits() -> None:
     ]  # fmt: skip
 
 
-def test_thousands_of_patterns_are_told_apart() -> None:
+def test_thousands_of_patterns_are_distinguished() -> None:
     patterns = [b"*/dir%04d/*file*.c" % i for i in range(3000)]
     argvs = [[b"cc", b"-c", b"/src/dir%04d/a/file%d.c" % (i, i)] for i in range(0, 3000, 7)]
     for i, bits in zip(range(0, 3000, 7), match_argvs(patterns, argvs), strict=True):
@@ -217,7 +217,7 @@ def test_a_signal_ends_a_long_match() -> None:
     began = time.clock_gettime(clock)
 
     def interrupt() -> None:
-        waiting.until(lambda: time.clock_gettime(clock) > began + 0.2)
+        trying.until(lambda: time.clock_gettime(clock) > began + 0.2)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
@@ -226,7 +226,7 @@ def test_a_signal_ends_a_long_match() -> None:
         known.match_rows(*columns_of_text)
         thread.join()
     assert time.clock_gettime(clock) < began + 5
-    assert known.match(b"c" * 60) == b"\0"  # the next match begins anew
+    assert known.match(b"c" * 60) == b"\0"  # the next match begins again
 
 
 @pytest.mark.parametrize(
@@ -276,3 +276,17 @@ def test_the_examples_of_the_page_are_true() -> None:
     page = Path(__file__).parents[2] / "docs" / "postprocess.md"
     failed, attempted = doctest.testfile(str(page), module_relative=False)
     assert (failed, attempted) == (0, 5)
+
+
+# ---- lines of `clang -###` ----
+
+
+def test_words_are_quoted_with_backslashes() -> None:
+    line = r' "/usr/bin/clang" "-cc1" "-D" "S=\"a b\"" "-o" "x\\y" ""'
+    assert libetrace.parse_compiler_triple_hash(line) == [
+        "/usr/bin/clang", "-cc1", "-D", 'S="a b"', "-o", "x\\y", "",
+    ]  # fmt: skip
+
+
+def test_a_line_without_quotes_has_no_words() -> None:
+    assert libetrace.parse_compiler_triple_hash("Target: x86_64-pc-linux-gnu") == []

@@ -34,8 +34,6 @@ ALLOWED = (
     r"libetrace\.convert\.importer\.JsonError\.__init__",
     # an alias of Literal[..], which stubtest takes for a Union
     r"libetrace\.image\.header\.Code",
-    # a function behind functools.cache
-    r"libetrace\.image\.header\.load_schema",
 )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import libetrace
 import pytest
 from builders import TraceBuilder
+from databases import parse_bytes
 from libetrace.depend.masks import path_mask
-from trace_texts import parse_bytes
 
 from etrace.nfsdb.store import open_database
 

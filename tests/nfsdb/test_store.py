@@ -17,8 +17,9 @@ from libetrace.image.file import Image, NewColumn, NewTable
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.files import locate
-from etrace.nfsdb.store import StringTable, open_database, refresh, rewrite
-from etrace.nfsdb.write_back import write_back
+from etrace.nfsdb.products import StringTable, rewrite
+from etrace.nfsdb.store import open_database, refresh
+from etrace.nfsdb.to_json import write_back
 
 
 def entry(upid: int, *argv: str) -> dict[str, Any]:
@@ -234,7 +235,7 @@ def test_products_of_an_older_image_are_not_written_into_a_newer_one(tmp_path: P
 
 
 @pytest.mark.parametrize("reason", [errno.EACCES, errno.EROFS])
-def test_a_place_that_cannot_be_written_is_told(
+def test_a_place_that_cannot_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
 ) -> None:
     def refuse(*_: Any, **_options: Any) -> None:

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sources
 from backends import need_tool
-from package_builds import Built
+from package_builds import LUA, Built, chosen
 
 from etrace.capture import registry
 from etrace.export.compile_commands import entries
@@ -143,12 +142,12 @@ def test_cmake_lists_the_same(tmp_path: Path, generator: str) -> None:
     named = [word for each in listed for word in words(each) if word.startswith("@")]
     assert not any(word.startswith("@") for each in expanded for word in words(each))
     for entry, before in zip(expanded, found, strict=True):
-        told = [
+        wanted = [
             word
             for each in words(before)
             for word in (shlex.split((build / each[1:]).read_text()) if each[0] == "@" else [each])
         ]
-        assert list(words(entry)) == told
+        assert list(words(entry)) == wanted
     assert (len(named) > 0) == (generator == "Unix Makefiles")  # Ninja's need none
 
 
@@ -196,13 +195,13 @@ def as_bear(found: Iterable[Entry]) -> list[Command]:
     """Return what Bear makes of the same calls.
 
     Bear keeps the first entry of a source and the output that its command names. Its arguments
-    are flags, -c (also of a command that links), -o and the source; libraries are left out.
+    are flags, -c (also of a command that links), -o and the source; libraries and -MD are left out.
     """
     first: dict[tuple[str, str], Command] = {}
     for entry in found:
         argv = entry["arguments"]
         output = argv[argv.index("-o") + 1] if "-o" in argv else ""
-        drop = {"-c", "-o", output, "-lm"}
+        drop = {"-c", "-o", output, "-lm", "-MD"}
         name = next(
             each for each in argv[1:]
             if os.path.realpath(Path(entry["directory"], each)) == entry["file"]
@@ -236,13 +235,18 @@ def test_bear_finds_the_same_in_a_make_project(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bear_finds_the_same_in_a_package(tmp_path: Path) -> None:
+@pytest.mark.parametrize("built", chosen(LUA), indirect=True)
+def test_bear_finds_the_same_in_a_package(built: Built, tmp_path: Path) -> None:
     """Lua of Debian's archive, by make -j2."""
-    tree = sources.fetch("lua5.4", tmp_path / "unpacked")
-    seen = bear(tree, "make", "-j2", "linux")
-    run(tree, "make", "clean")
-    found = traced(tree, "make", "-j2", "linux")
-    assert sorted(as_bear(found)) == sorted(seen)
+    tree = tmp_path / "build"
+    built.package.fill(tree)
+    seen = bear(tree, "make", "-j2", "linux", "MYCFLAGS=-MD -g")
+    found = exported(built.folder, "-o", tmp_path / "exported.json")
+    here, there = str(tree), str(built.tree)
+    assert sorted(
+        (directory.replace(there, here), file.replace(there, here), words)
+        for directory, file, words in as_bear(found)
+    ) == sorted(seen)
     assert len(found) == 34
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trying
 from backends import need_tool
 
 BIN = Path(sysconfig.get_path("scripts"))
@@ -40,7 +41,7 @@ Entry = dict[str, Any]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A project of two Makefiles; the state of the wrappers lies beside it."""
+    """A project of two Makefiles; the state of the wrappers is beside it."""
     path = tmp_path.resolve() / "project"
     for name, text in FILES.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -106,10 +107,10 @@ def distcc_server() -> Iterator[str]:
     env = {**os.environ, "TMPDIR": "/tmp"}  # its user cannot write into that of the tests
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=env, text=True) as server:
         assert server.stderr is not None
-        told = ""
-        while "daemon started" not in told:
-            told = server.stderr.readline()
-            assert told, "distccd ended"
+        line = ""
+        while "daemon started" not in line:
+            line = server.stderr.readline()
+            assert line, "distccd ended"
         try:
             yield f"127.0.0.1:{port}"
         finally:
@@ -117,15 +118,27 @@ def distcc_server() -> Iterator[str]:
             server.stderr.read()
 
 
+def answers(port: str) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(port))):
+        return True
+    return False
+
+
 @contextlib.contextmanager
 def sccache_server(env: Mapping[str, str]) -> Iterator[None]:
-    """Run a server of sccache, as it runs before a build begins."""
+    """Run a server of sccache, as it runs before a build begins.
+
+    `--start-server` would give up after ten seconds, however busy the machine is.
+    """
     command = need_tool("sccache", "sccache")
-    subprocess.run([command, "--start-server"], env=dict(env), check=True, capture_output=True)
-    try:
-        yield
-    finally:
-        subprocess.run([command, "--stop-server"], env=dict(env), check=True, capture_output=True)
+    own = {**env, "SCCACHE_START_SERVER": "1", "SCCACHE_NO_DAEMON": "1"}
+    with subprocess.Popen([command], env=own, stderr=subprocess.DEVNULL) as server:
+        trying.until(lambda: answers(env["SCCACHE_SERVER_PORT"]) or server.poll() is not None)
+        assert server.poll() is None, "sccache ended"
+        try:
+            yield
+        finally:
+            subprocess.run([command, "--stop-server"], env=env, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("backend", ["ptrace", "preload", "strace"])

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from package_builds import Built, Depfile
+from package_builds import Built, Depfile, output_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -39,18 +38,6 @@ TOOLCHAIN = (
     (r"/dev/null", "an empty input"),
 )
 UNIT = re.compile(r"DW_AT_(name|comp_dir)\s*:(?:\s*\([^)]*\):?)*\s*(.*)")
-
-
-def output_of(*command: str | Path) -> str:
-    """Return what a tool prints in the C locale."""
-    return subprocess.run(
-        [str(word) for word in command],
-        check=True,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "LC_ALL": "C"},
-        text=True,
-        errors="surrogateescape",
-    ).stdout
 
 
 @lru_cache
@@ -111,7 +98,9 @@ def test_what_an_object_has_beyond_its_depfile_is_explained(built: Built) -> Non
     files: dict[Path, set[str]] = {}
     for depfile in built.depfiles:
         files.setdefault(depfile.object, set()).update(depfile.files)
-    for path in filter(Path.is_file, files.keys() & built.modules):  # compiled and linked at once
+    for path in filter(
+        Path.is_file, files.keys() & built.modules.keys()
+    ):  # compiled and linked at once
         files[path] |= compiled_into(built, path)
     found = {path: unexplained(built, built.deps(path), named) for path, named in files.items()}
     assert {str(path): extra for path, extra in found.items() if extra} == {}

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from contract import Parse
-from parsing import Products, parse, parse_by_reference
+from parse.parsing import Parse, Products, parse, parse_by_reference
 
 
 @pytest.fixture(params=["etrace_parser", "reference"])

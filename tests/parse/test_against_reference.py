@@ -19,7 +19,7 @@ import event_streams
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
+from parse.parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
@@ -30,7 +30,12 @@ CONT_END_WITH_MORE = b"""\
 0,0,5,0!Cont|
 0,0,5,0!Cont_end|,
 """
-DAMAGED = [[b""], [b"INITCWD=/"], [b"\n"], [b"", b"INITCWD=/w\n", b""], [CONT_END_WITH_MORE]]
+LOST_BEFORE_THE_FIRST_LINE = [b"CPU:1 [LOST 5 EVENTS]\n1,0,1,0!Exit|status=0\n", b"INITCWD=/w\n"]
+ITS_OWN_THREAD = b"1,0,1,0!SysClone|flags=65536\n1,0,1,0!SchedFork|pid=1\n"
+DAMAGED = [
+    [b""], [b"INITCWD=/"], [b"\n"], [b"", b"INITCWD=/w\n", b""], [CONT_END_WITH_MORE],
+    LOST_BEFORE_THE_FIRST_LINE, [ITS_OWN_THREAD],
+]  # fmt: skip
 A_WAY = st.sampled_from(WAYS)
 THOROUGH = settings(
     max_examples=400,

@@ -26,8 +26,7 @@ from builders import (
     RENAME_NOREPLACE,
     TraceBuilder,
 )
-from contract import LEFT, OTHER, RIGHT, SHELL, T0, Parse, column, files, pipeline
-from parsing import Products
+from parse.parsing import LEFT, OTHER, RIGHT, SHELL, T0, Parse, Products, column, files, pipeline
 
 NEW = O_WRONLY | O_CREAT | O_TRUNC
 
@@ -159,7 +158,7 @@ def test_copies_of_a_descriptor_belong_to_its_use(run: Parse) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "is_told"),
+    ("flags", "is_reported"),
     [
         (O_WRONLY | O_CREAT | O_TRUNC, True),  # creat()
         (O_RDWR | O_TRUNC, True),
@@ -172,15 +171,15 @@ def test_copies_of_a_descriptor_belong_to_its_use(run: Parse) -> None:
         (O_PATH | O_TRUNC, False),
     ],
 )
-def test_opens_after_which_a_file_is_empty_or_new_are_told(
-    run: Parse, flags: int, is_told: bool
+def test_opens_after_which_a_file_is_empty_or_new_are_reported(
+    run: Parse, flags: int, is_reported: bool
 ) -> None:
     t = TraceBuilder().at(T0).open(SHELL, "/w/a", flags=flags).close(SHELL)
     (file,) = files(run(t), SHELL)
-    assert file.get("t", []) == [{"k": "e", "t": T0}] * is_told
+    assert file.get("t", []) == [{"k": "e", "t": T0}] * is_reported
 
 
-def test_names_that_come_and_go_are_told(run: Parse) -> None:
+def test_names_that_come_and_go_are_reported(run: Parse) -> None:
     t = TraceBuilder().at(T0).rename(SHELL, "/w/a", "/w/b").link(SHELL, "/w/b", "/w/c")
     t.symlink(SHELL, "../w/c", "/w/d").rename(SHELL, "/w/c", "/w/b", RENAME_NOREPLACE)
     assert {file["p"]: file.get("t", []) for file in files(run(t), SHELL)} == {
@@ -193,12 +192,12 @@ def test_names_that_come_and_go_are_told(run: Parse) -> None:
     }  # fmt: skip
 
 
-def test_names_that_stay_are_not_told_to_go(run: Parse) -> None:
+def test_names_that_stay_are_not_reported_as_gone(run: Parse) -> None:
     t = TraceBuilder().rename(SHELL, "/w/a", "/w/b", RENAME_EXCHANGE).rename(SHELL, "/w/c", "/w/c")
     assert [file.get("t") for file in files(run(t), SHELL)] == [None, None, None]
 
 
-def test_the_last_use_is_told_only_when_it_is_later_than_the_first(run: Parse) -> None:
+def test_the_last_use_is_reported_only_when_it_is_later_than_the_first(run: Parse) -> None:
     t = TraceBuilder().at(T0).rename(SHELL, "/w/t", "/w/a").open(SHELL, "/w/a", flags=O_WRONLY)
     t.at(T0 + 9000).close(SHELL).use(SHELL, "/w/b")
     assert [file.get("l") for file in files(run(t), SHELL)] == [T0 + 9000, None, None]
@@ -406,7 +405,7 @@ def test_bytes_of_every_value_come_back_from_the_json(run: Parse) -> None:
 
 
 @pytest.mark.parametrize("prefix", [b"0: ", b"  make-77  [001] d..3.  72.748643: "])
-def test_what_stands_before_the_prefix_is_passed_over(run: Parse, prefix: bytes) -> None:
+def test_text_before_the_prefix_is_passed_over(run: Parse, prefix: bytes) -> None:
     assert run(pipeline().trace(prefix=prefix)).raw == run(pipeline()).raw
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command etrace_parser: exit statuses, what it prints, what it leaves behind."""
+"""The command etrace_parser: exit statuses, what it prints, which files it leaves."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_nothing_usable_exits_1_and_leaves_no_file(
     trace: Path, output: Path, data: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     trace.write_bytes(data)
-    assert main([str(trace), str(output)]) == 1
+    assert main([str(trace), str(output)]) == 2
     assert f"{trace}: no events" in capfd.readouterr().err
     assert names(output.parent) == []
 
@@ -118,7 +118,7 @@ def test_nothing_usable_exits_1_and_leaves_no_file(
 def test_an_old_output_stays_when_nothing_is_usable(trace: Path, output: Path) -> None:
     output.write_text("old")
     trace.write_bytes(b"x")
-    assert main([str(trace), str(output)]) == 1
+    assert main([str(trace), str(output)]) == 2
     assert output.read_text() == "old"
 
 
@@ -126,7 +126,7 @@ def test_an_input_that_is_not_there_is_named_with_a_hint(
     tmp_path: Path, output: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     missing = tmp_path / "missing.nfsdb"
-    assert main([str(missing), str(output)]) == 1
+    assert main([str(missing), str(output)]) == 2
     message, hint = capfd.readouterr().err.splitlines()
     assert message == f"etrace_parser: error: cannot read {missing}: No such file or directory"
     assert hint.startswith("  hint: ")
@@ -136,7 +136,7 @@ def test_an_input_that_is_not_there_is_named_with_a_hint(
 def test_an_output_that_is_no_regular_file_is_refused(
     trace: Path, target: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(trace), target]) == 1
+    assert main([str(trace), target]) == 2
     assert "cannot write" in capfd.readouterr().err
     assert Path("/dev/null").is_char_device()
 
@@ -144,7 +144,7 @@ def test_an_output_that_is_no_regular_file_is_refused(
 def test_an_output_directory_that_is_not_there_is_named(
     trace: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(trace), str(tmp_path / "none" / "x.json")]) == 1
+    assert main([str(trace), str(tmp_path / "none" / "x.json")]) == 2
     assert f"cannot write {tmp_path}/none/x.json: No such file" in capfd.readouterr().err
 
 
@@ -159,7 +159,7 @@ def test_a_full_disk_is_an_error_that_leaves_no_file(
         return real_open(path, flags, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", open_full)
-    assert main([str(trace), str(output)]) == 1
+    assert main([str(trace), str(output)]) == 2
     assert "No space left on device" in capfd.readouterr().err
     assert names(output.parent) == []
 
@@ -185,7 +185,7 @@ def test_a_link_of_another_user_is_not_followed(
     other.symlink_to(precious)
     os.lchown(other, 65534, 65534)
     for link in (other, own):
-        assert main([str(trace), str(link)]) == 1
+        assert main([str(trace), str(link)]) == 2
         assert "it is a link of another user" in capfd.readouterr().err
     assert precious.read_text() == "precious"
     assert names(output.parent) == ["other.json", "own.json", "precious"]
@@ -233,7 +233,14 @@ def test_parts_of_each_cpu_are_merged_by_time(
     assert capfd.readouterr().err == ""
 
 
-def test_problems_of_merged_parts_are_told_by_part_and_line(
+def test_a_comment_in_a_part_has_no_time(tmp_path: Path, output: Path) -> None:
+    (tmp_path / "a").write_bytes(b"# 1,0,9,0!a later time\n1,0,2,0!Comm|size=1\n")
+    (tmp_path / "b").write_bytes(b"1,1,2,0!CN|x\n1,1,3,0!Exit|status=7\n")
+    assert main([str(tmp_path / "a"), str(tmp_path / "b"), str(output)]) == 0
+    assert entries(output)[0]["!"] == 7
+
+
+def test_problems_of_merged_parts_are_named_by_part_and_line(
     tmp_path: Path, output: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a").write_bytes(b"INITCWD=/\n1,0,1,0!Exit|status=0\n")
@@ -356,7 +363,7 @@ def test_a_pipe_that_never_ends_is_no_input(output: Path, flags: int) -> None:
             [*RUN, "-", str(output)], stdin=end, capture_output=True, check=False, timeout=30
         )
     os.close(reader)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert b"standard input is a pipe that is open for writing" in done.stderr
     assert names(output.parent) == ["pipe"]
 
@@ -444,6 +451,6 @@ def test_of_a_directory_of_parts_only_traces_are_read(trace: Path, tmp_path: Pat
 
 def test_an_input_is_not_overwritten(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = trace.read_bytes()
-    assert main([str(trace), str(trace)]) == 1
+    assert main([str(trace), str(trace)]) == 2
     assert "is an input and the output" in capsys.readouterr().err
     assert trace.read_bytes() == before

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reference_parser
-from parsing import Products, parse
+from parse.parsing import Products, parse
+from reference import parser as reference_parser
 
 Entry = dict[str, Any]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from builders import CLONE_FILES, O_CLOEXEC, O_WRONLY, TraceBuilder
-from contract import LEFT, OTHER, RIGHT, SHELL, T0, Parse, pipeline, readers
+from parse.parsing import LEFT, OTHER, RIGHT, SHELL, T0, Parse, pipeline, readers
 
 
 def test_a_pipeline_links_its_two_commands_and_not_the_shell(run: Parse) -> None:
@@ -21,6 +21,13 @@ def test_command_substitution_links_the_command_to_the_shell(run: Parse) -> None
     t = TraceBuilder().exec(SHELL, "/bin/sh").pipe(SHELL, 3, 4).fork(SHELL, LEFT)
     t.close(SHELL, 4).close(LEFT, 3).dup(LEFT, 4, 1).close(LEFT, 4).exec(LEFT, "/bin/date")
     assert readers(run(t)) == {(LEFT, 1): [(SHELL, 1)]}
+
+
+def test_a_shell_that_keeps_the_write_end_for_a_later_command_does_not_write(run: Parse) -> None:
+    t = TraceBuilder().exec(SHELL, "/bin/sh").pipe(SHELL, 3, 4).fork(SHELL, RIGHT)
+    t.close(SHELL, 3).close(RIGHT, 4).dup(RIGHT, 3, 0).close(RIGHT, 3).exec(RIGHT, "/bin/cat")
+    t.fork(SHELL, LEFT).close(SHELL, 4).dup(LEFT, 4, 1).close(LEFT, 4).exec(LEFT, "/bin/date")
+    assert readers(run(t)) == {(LEFT, 1): [(RIGHT, 1)]}
 
 
 def test_a_reader_that_starts_more_children_meanwhile_stays_a_reader(run: Parse) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.nfsdb.rsp` -> `X.rsp.json` -> the table of the image; damage costs what lies behind it."""
+"""`.nfsdb.rsp` -> `X.rsp.json` -> the table of the image; damage costs what follows it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from compiling import BuildTeller, write_database
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.responses import read_json
+from etrace.nfsdb.products import read_responses
 from etrace.nfsdb.store import open_database
 from etrace.parse import responses
 
@@ -25,7 +25,7 @@ def test_every_record_is_read() -> None:
     assert list(responses.read(DATA)) == RECORDS
 
 
-def test_what_is_cut_off_costs_what_lies_behind() -> None:
+def test_what_is_cut_off_costs_what_follows() -> None:
     for end in range(len(DATA)):
         found = list(responses.read(DATA[:end]))
         assert found == RECORDS[: len(found)]
@@ -60,7 +60,7 @@ def test_files_of_several_traces_are_put_together(tmp_path: Path) -> None:
     found = responses.collect(sides)
     assert found == [*RECORDS, (9, b"a", b"b")]
     responses.write(found, sides, target)
-    assert read_json(target) == found
+    assert read_responses(target) == found
     responses.write([], [], target)
     assert not target.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.rsp", "b.rsp"]
@@ -86,7 +86,7 @@ def test_what_is_no_list_of_response_files_is_refused(tmp_path: Path, text: str)
     path = tmp_path / "x.rsp.json"
     path.write_text(text)
     with pytest.raises(EtraceError, match="not a list of response files"):
-        read_json(path)
+        read_responses(path)
 
 
 def test_a_number_that_no_column_holds_is_refused(tmp_path: Path) -> None:

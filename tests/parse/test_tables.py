@@ -16,16 +16,16 @@ from typing import Any
 import event_streams
 import pytest
 from builders import TraceBuilder
+from databases import tables_of, texts_of
 from hypothesis import HealthCheck, example, given, settings
 from libetrace.convert.importer import Importer
 from libetrace.core.errors import Error
+from libetrace.image.columns import COLUMNS
 from libetrace.image.file import FilePiece, NewTable, new_tables, open_image, write_image
 from libetrace.trace.parser import parse
 from libetrace.trace.source import Source
-from trace_texts import tables_of, texts_of
 
 from etrace.parse.driver import products
-from etrace.spec.database import COLUMNS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
@@ -201,7 +201,7 @@ def test_a_process_that_uses_two_files_again_and_again_has_two_opens(flags: list
 
 def opens_column() -> int:
     """Return the number of a column that has a row for each opened file."""
-    return [name[:2] for name in COLUMNS].index(("opens", "path"))
+    return [column[:2] for column in COLUMNS].index(("opens", "path"))
 
 
 def test_a_full_disk_is_an_error(tmp_path: Path) -> None:

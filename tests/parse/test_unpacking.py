@@ -106,7 +106,7 @@ def test_damaged_data_comes_out_as_far_as_it_goes(name: str) -> None:
         unpack(packed[:12], "x")
 
 
-def test_damaged_xz_data_is_told() -> None:
+def test_damaged_xz_data_is_reported() -> None:
     packed = lzma.compress(TEXT, preset=0)
     for damaged in (packed[:-20], packed[:10], b"\xfd7zXZ\0" + bytes(50)):
         with pytest.raises(lzma.LZMAError):
@@ -129,10 +129,10 @@ def test_a_trace_that_is_too_large_is_refused(
     lines += b"no event\n" * (MEGA // 4)
     trace, out = tmp_path / ".nfsdb.zst", tmp_path / "x.json"
     trace.write_bytes(zstd(lines))
-    assert main([str(trace), str(out), "--quiet"]) == 1
-    told = capsys.readouterr().err
-    assert f"{trace}: unpacked it takes more than 1 MB" in told
-    assert "--max-unpacked" in told
+    assert main([str(trace), str(out), "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert f"{trace}: unpacked it takes more than 1 MB" in error
+    assert "--max-unpacked" in error
     assert not out.exists()
     assert main([str(trace), str(out), "--quiet", "--max-unpacked", "1G"]) == 2
     assert out.exists()

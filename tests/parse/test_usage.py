@@ -12,7 +12,7 @@ import libetrace
 import pytest
 from builders import TraceBuilder
 from libetrace.image import header
-from parsing import WAYS, Way, parse, parse_by_reference
+from parse.parsing import WAYS, Way, parse, parse_by_reference
 
 from etrace.nfsdb.build import build_image
 from etrace.nfsdb.files import name_files
@@ -25,7 +25,7 @@ UNKNOWN = (None,) * 7
 
 
 def build() -> bytes:
-    """Return a shell that tells each exec, and a child that tells its end alone."""
+    """Return a shell that reports each exec, and a child that reports only its end."""
     trace = TraceBuilder("/w").exec(SHELL, "/bin/sh").fork(SHELL, CHILD)
     trace.exec(CHILD, "/bin/cc").exec(CHILD, "/bin/as")
     trace.usage(CHILD, 700, 80, 1 << 20, 9, 8, 7, 6).exit(CHILD)
@@ -93,9 +93,11 @@ def test_a_trace_without_it_makes_no_table(tmp_path: Path) -> None:
 
 def test_usage_changes_nothing_else_of_a_database(tmp_path: Path) -> None:
     lines = build().splitlines(keepends=True)
-    told = parse([build()], tmp_path).entries
+    with_usage = parse([build()], tmp_path).entries
     plain = parse([b"".join(line for line in lines if b"!Usage|" not in line)], tmp_path).entries
-    assert [{key: value for key, value in entry.items() if key != "a"} for entry in told] == plain
+    assert [
+        {key: value for key, value in entry.items() if key != "a"} for entry in with_usage
+    ] == plain
 
 
 @pytest.mark.parametrize("line", [

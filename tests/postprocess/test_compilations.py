@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which executions are compilations and what of, on builds told by hand. No compiler is run."""
+"""Which executions are compilations and what of, on builds written by hand. No compiler is run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from etrace.nfsdb.store import open_database
 CLANG = "/usr/lib/llvm-14/bin/clang"
 
 
-def compiled(tmp_path: Path, told: TraceBuilder) -> list[Found]:
-    return find(write_database(tmp_path, told.trace()))
+def compiled(tmp_path: Path, build: TraceBuilder) -> list[Found]:
+    return find(write_database(tmp_path, build.trace()))
 
 
 def test_the_driver_of_gcc_carries_the_compilation_of_its_stages(tmp_path: Path) -> None:
-    told = BuildTeller().gcc(
+    build = BuildTeller().gcc(
         10,
         "gcc -O2 -DA -D B=2 -DC= -UD -include x.h -MD -MF a.d -c a.c -o a.o",
         "/src/a.c",
         "/src/a.o",
     )
-    assert compiled(tmp_path, told) == [
+    assert compiled(tmp_path, build) == [
         Found(
             "gcc",
             files=("/src/a.c",),
@@ -57,27 +57,27 @@ def test_the_driver_of_gcc_carries_the_compilation_of_its_stages(tmp_path: Path)
     ],
 )
 def test_what_compiles_nothing_is_no_compilation(tmp_path: Path, command: str) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", command, writes=["/src/a.i"]).end(10)
-    assert compiled(tmp_path, told) == []
+    build = BuildTeller().run(10, "/usr/bin/gcc", command, writes=["/src/a.i"]).end(10)
+    assert compiled(tmp_path, build) == []
 
 
 def test_a_compilation_that_failed_is_none(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"])
-    assert compiled(tmp_path, told.end(10, status=1)) == []
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"])
+    assert compiled(tmp_path, build.end(10, status=1)) == []
 
 
 def test_a_compilation_whose_end_was_not_seen_counts(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"])
-    assert compiled(tmp_path, told) == [Found("gcc", files=("/src/a.c",), objects=("/src/a.o",))]
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"])
+    assert compiled(tmp_path, build) == [Found("gcc", files=("/src/a.c",), objects=("/src/a.o",))]
 
 
 def test_compiling_and_linking_in_one_makes_the_executable(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc a.c b.c c.o -o prog")
-    told.run(11, "/usr/lib/cc1", "cc1 a.c", parent=10, writes=["/tmp/ccAAAAAA.s"])
-    told.run(12, "/usr/bin/as", "as -o /tmp/ccBBBBBB.o", parent=10, writes=["/tmp/ccBBBBBB.o"])
-    told.run(13, "/usr/lib/collect2", "collect2 -o prog", parent=10)
-    told.run(14, "/usr/bin/ld", "ld -o prog", parent=13, writes=["/src/prog"])
-    assert compiled(tmp_path, told.end(11, 12, 14, 13, 10)) == [
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc a.c b.c c.o -o prog")
+    build.run(11, "/usr/lib/cc1", "cc1 a.c", parent=10, writes=["/tmp/ccAAAAAA.s"])
+    build.run(12, "/usr/bin/as", "as -o /tmp/ccBBBBBB.o", parent=10, writes=["/tmp/ccBBBBBB.o"])
+    build.run(13, "/usr/lib/collect2", "collect2 -o prog", parent=10)
+    build.run(14, "/usr/bin/ld", "ld -o prog", parent=13, writes=["/src/prog"])
+    assert compiled(tmp_path, build.end(11, 12, 14, 13, 10)) == [
         Found("gcc", files=("/src/a.c", "/src/b.c"), objects=("/src/prog",))
     ]
 
@@ -96,28 +96,28 @@ def test_compiling_and_linking_in_one_makes_the_executable(tmp_path: Path) -> No
 def test_what_is_made_without_o_is_named_as_gcc_names_it(
     tmp_path: Path, command: str, made: str
 ) -> None:
-    told = BuildTeller().run(10, "/usr/bin/gcc", command, writes=[made, "/src/a.d", "/src/a.gcno"])
-    assert compiled(tmp_path, told.end(10)) == [
+    build = BuildTeller().run(10, "/usr/bin/gcc", command, writes=[made, "/src/a.d", "/src/a.gcno"])
+    assert compiled(tmp_path, build.end(10)) == [
         Found("gcc", files=("/src/sub/a.c",), objects=(made,))
     ]
 
 
 def test_an_output_in_tmp_that_was_asked_for_is_one(tmp_path: Path) -> None:
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10,
         "/usr/bin/gcc",
         "gcc -c a.c -o /tmp/ccABCDEF.o",
         writes=["/tmp/ccABCDEF.s", "/tmp/ccABCDEF.o"],
     )
-    assert compiled(tmp_path, told.end(10)) == [
+    assert compiled(tmp_path, build.end(10)) == [
         Found("gcc", files=("/src/a.c",), objects=("/tmp/ccABCDEF.o",))
     ]
 
 
 def test_an_object_that_was_renamed_into_place_counts(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, CLANG, "clang -c a.c -o a.o", writes=["/src/a-12ab34.o.tmp"])
-    told.rename(10, "/src/a-12ab34.o.tmp", "/src/a.o").end(10)
-    assert compiled(tmp_path, told) == [Found("clang", files=("/src/a.c",), objects=("/src/a.o",))]
+    build = BuildTeller().run(10, CLANG, "clang -c a.c -o a.o", writes=["/src/a-12ab34.o.tmp"])
+    build.rename(10, "/src/a-12ab34.o.tmp", "/src/a.o").end(10)
+    assert compiled(tmp_path, build) == [Found("clang", files=("/src/a.c",), objects=("/src/a.o",))]
 
 
 @pytest.mark.parametrize(
@@ -146,24 +146,24 @@ def test_an_object_that_was_renamed_into_place_counts(tmp_path: Path) -> None:
 def test_the_language_is_that_of_x_else_of_the_driver_and_extension(
     tmp_path: Path, command: str, language: str
 ) -> None:
-    told = BuildTeller().run(10, f"/usr/bin/{command.split(maxsplit=1)[0]}", command).end(10)
-    assert [each.language for each in compiled(tmp_path, told)] == [language]
+    build = BuildTeller().run(10, f"/usr/bin/{command.split(maxsplit=1)[0]}", command).end(10)
+    assert [each.language for each in compiled(tmp_path, build)] == [language]
 
 
 # ---- clang ----
 
 
 def test_an_integrated_clang_is_one_execution(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, CLANG, "clang++ -c a.cc -DX", writes=["/src/a.o"]).end(10)
-    assert compiled(tmp_path, told) == [
+    build = BuildTeller().run(10, CLANG, "clang++ -c a.cc -DX", writes=["/src/a.o"]).end(10)
+    assert compiled(tmp_path, build) == [
         Found("clang++", "c++", ("/src/a.cc",), ("/src/a.o",), definitions=(("X", "1", False),))
     ]
 
 
 def test_stages_of_clang_carry_what_their_driver_was_asked(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, CLANG, "clang -DX -Iinc a.c b.c -o prog")
+    build = BuildTeller().run(10, CLANG, "clang -DX -Iinc a.c b.c -o prog")
     for upid, name in ((11, "a"), (12, "b")):
-        told.run(
+        build.run(
             upid, CLANG,
             f"{CLANG} -cc1 -triple x86_64 -main-file-name {name}.c -D X"
             " -D __GCC_HAVE_DWARF2_CFI_ASM=1 -I inc -internal-isystem /usr/include"
@@ -173,36 +173,36 @@ def test_stages_of_clang_carry_what_their_driver_was_asked(tmp_path: Path) -> No
             writes=[f"/tmp/{name}-0123ab.o"],
             reads=["/src/inc/i.h", "/usr/include/stdio.h"],
         )  # fmt: skip
-    told.run(13, "/usr/bin/ld", "ld -o prog", parent=10, writes=["/src/prog"]).end(11, 12, 13, 10)
+    build.run(13, "/usr/bin/ld", "ld -o prog", parent=10, writes=["/src/prog"]).end(11, 12, 13, 10)
     common = {
         "objects": ("/src/prog",),
         "includes": ("/src/inc", "/usr/include"),
         "definitions": (("X", "1", False),),
         "is_child": True,
     }
-    assert compiled(tmp_path, told) == [
+    assert compiled(tmp_path, build) == [
         Found(CLANG, files=("/src/a.c",), **common),  # type: ignore[arg-type]
         Found(CLANG, files=("/src/b.c",), **common),  # type: ignore[arg-type]
     ]
 
 
 def test_a_stage_without_a_driver_is_a_compilation_of_its_own(tmp_path: Path) -> None:
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10, CLANG, "clang -cc1 -emit-obj -D X -o a.o -x c a.c", writes=["/src/a.o"]
     )
-    told.run(11, "/usr/lib/cc1", "cc1 -quiet -D Y b.c -MD b.d -o b.s", writes=["/src/b.s"])
-    assert compiled(tmp_path, told.end(10, 11)) == [
+    build.run(11, "/usr/lib/cc1", "cc1 -quiet -D Y b.c -MD b.d -o b.s", writes=["/src/b.s"])
+    assert compiled(tmp_path, build.end(10, 11)) == [
         Found("clang", "c", ("/src/a.c",), ("/src/a.o",), definitions=(("X", "1", False),)),
         Found("cc1", "c", ("/src/b.c",), ("/src/b.s",), definitions=(("Y", "1", False),)),
     ]
 
 
 def test_with_save_temps_the_driver_of_clang_compiles_the_source(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, CLANG, "clang -save-temps -c a.c")
-    told.run(11, CLANG, "clang -cc1 -E -o a.i -x c a.c", parent=10, writes=["/src/a.i"])
-    told.run(12, CLANG, "clang -cc1 -S -o a.s -x cpp-output a.i", parent=10, writes=["/src/a.s"])
-    told.run(13, CLANG, "clang -cc1as -o a.o a.s", parent=10, writes=["/src/a.o"])
-    assert compiled(tmp_path, told.end(11, 12, 13, 10)) == [
+    build = BuildTeller().run(10, CLANG, "clang -save-temps -c a.c")
+    build.run(11, CLANG, "clang -cc1 -E -o a.i -x c a.c", parent=10, writes=["/src/a.i"])
+    build.run(12, CLANG, "clang -cc1 -S -o a.s -x cpp-output a.i", parent=10, writes=["/src/a.s"])
+    build.run(13, CLANG, "clang -cc1as -o a.o a.s", parent=10, writes=["/src/a.o"])
+    assert compiled(tmp_path, build.end(11, 12, 13, 10)) == [
         Found("clang", files=("/src/a.c",), objects=("/src/a.o",))
     ]
 
@@ -210,29 +210,31 @@ def test_with_save_temps_the_driver_of_clang_compiles_the_source(tmp_path: Path)
 # ---- launchers ----
 
 
-def test_on_a_hit_of_ccache_its_argv_tells_the_compilation(tmp_path: Path) -> None:
-    told = BuildTeller().run(
+def test_on_a_hit_of_ccache_its_argv_says_the_compilation(tmp_path: Path) -> None:
+    build = BuildTeller().run(
         10, "/usr/bin/ccache", "ccache gcc -DX -c a.c -o a.o", writes=["/src/a.o.tmp.1"]
     )
-    told.rename(10, "/src/a.o.tmp.1", "/src/a.o").end(10)
-    assert compiled(tmp_path, told) == [
+    build.rename(10, "/src/a.o.tmp.1", "/src/a.o").end(10)
+    assert compiled(tmp_path, build) == [
         Found("ccache", "c", ("/src/a.c",), ("/src/a.o",), definitions=(("X", "1", False),))
     ]
 
 
 def test_on_a_miss_of_ccache_the_compiler_carries_it(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc -c a.c -o a.o")
-    told.run(20, "/usr/bin/gcc", "gcc -E -o /root/tmp/x.i a.c", parent=10, writes=["/root/tmp/x.i"])
-    told.run(30, "/usr/bin/gcc", "gcc -c -o a.o a.c", parent=10, writes=["/src/a.o"])
-    assert compiled(tmp_path, told.end(20, 30, 10)) == [
+    build = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc -c a.c -o a.o")
+    build.run(
+        20, "/usr/bin/gcc", "gcc -E -o /root/tmp/x.i a.c", parent=10, writes=["/root/tmp/x.i"]
+    )
+    build.run(30, "/usr/bin/gcc", "gcc -c -o a.o a.c", parent=10, writes=["/src/a.o"])
+    assert compiled(tmp_path, build.end(20, 30, 10)) == [
         Found("gcc", files=("/src/a.c",), objects=("/src/a.o",))
     ]
 
 
 def test_a_launcher_that_compiles_what_it_preprocessed_carries_it_itself(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc -c a.c -o a.o")
-    told.run(20, "/usr/bin/gcc", "gcc -c -o a.o /root/tmp/x.i", parent=10, writes=["/src/a.o"])
-    assert compiled(tmp_path, told.end(20, 10)) == [
+    build = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc -c a.c -o a.o")
+    build.run(20, "/usr/bin/gcc", "gcc -c -o a.o /root/tmp/x.i", parent=10, writes=["/src/a.o"])
+    assert compiled(tmp_path, build.end(20, 10)) == [
         Found("ccache", files=("/src/a.c",), objects=("/src/a.o",))
     ]
 
@@ -250,31 +252,31 @@ def test_a_launcher_that_compiles_what_it_preprocessed_carries_it_itself(tmp_pat
     ],
 )
 def test_launchers_are_seen_through(tmp_path: Path, binary: str, command: str) -> None:
-    told = BuildTeller().run(10, binary, command, writes=["/src/a.o"]).end(10)
+    build = BuildTeller().run(10, binary, command, writes=["/src/a.o"]).end(10)
     expected = Found(command.split(maxsplit=1)[0], files=("/src/a.c",), objects=("/src/a.o",))
-    assert compiled(tmp_path, told) == [expected]
+    assert compiled(tmp_path, build) == [expected]
 
 
 @pytest.mark.parametrize(
     "command", ["ccache -s", "ccache", "distcc --show-hosts", "pump make -c a.c"]
 )
 def test_a_launcher_of_nothing_compiles_nothing(tmp_path: Path, command: str) -> None:
-    told = BuildTeller().run(10, f"/usr/bin/{command.split(maxsplit=1)[0]}", command).end(10)
-    assert compiled(tmp_path, told) == []
+    build = BuildTeller().run(10, f"/usr/bin/{command.split(maxsplit=1)[0]}", command).end(10)
+    assert compiled(tmp_path, build) == []
 
 
 def test_a_wrapper_under_the_compilers_name_is_not_counted_twice(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/opt/wrap/gcc", "gcc -c a.c")
-    told.exec(10, "/usr/bin/gcc", ["gcc", "-O2", "-c", "a.c"]).use(10, "/src/a.o", flags=0o101)
-    assert compiled(tmp_path, told.end(10)) == [
+    build = BuildTeller().run(10, "/opt/wrap/gcc", "gcc -c a.c")
+    build.exec(10, "/usr/bin/gcc", ["gcc", "-O2", "-c", "a.c"]).use(10, "/src/a.o", flags=0o101)
+    assert compiled(tmp_path, build.end(10)) == [
         Found("gcc", files=("/src/a.c",), objects=("/src/a.o",))
     ]
 
 
 def test_what_a_compiler_compiles_of_its_own_making_is_part_of_it(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/local/cuda/bin/nvcc", "nvcc -c k.cu -o k.o")
-    told.run(20, "/usr/bin/gcc", "gcc -c /tmp/tmpxft_1.cpp -o k.o", parent=10, writes=["/src/k.o"])
-    assert compiled(tmp_path, told.end(20, 10)) == [
+    build = BuildTeller().run(10, "/usr/local/cuda/bin/nvcc", "nvcc -c k.cu -o k.o")
+    build.run(20, "/usr/bin/gcc", "gcc -c /tmp/tmpxft_1.cpp -o k.o", parent=10, writes=["/src/k.o"])
+    assert compiled(tmp_path, build.end(20, 10)) == [
         Found("nvcc", "cuda", ("/src/k.cu",), ("/src/k.o",))
     ]
 
@@ -294,59 +296,59 @@ def test_compilers_that_started_each_other_end(tmp_path: Path) -> None:
 
 
 def test_sources_and_directories_are_what_they_led_to(tmp_path: Path) -> None:
-    told = BuildTeller().gcc(
+    build = BuildTeller().gcc(
         10, "gcc -I../link/inc -c ../link/a.c -o ../out/a.o", "/real/a.c", "/out/a.o", cwd="/src/b"
     )
-    told.use(11, "/real/a.c", original="/src/b/../link/a.c")
-    told.use(11, "/real/inc/i.h", original="/src/b/../link/inc/i.h")
-    assert compiled(tmp_path, told) == [
+    build.use(11, "/real/a.c", original="/src/b/../link/a.c")
+    build.use(11, "/real/inc/i.h", original="/src/b/../link/inc/i.h")
+    assert compiled(tmp_path, build) == [
         Found("gcc", files=("/real/a.c",), objects=("/out/a.o",), includes=("/real/inc",))
     ]
 
 
 def test_directories_come_in_the_order_of_the_search(tmp_path: Path) -> None:
-    told = BuildTeller().gcc(
+    build = BuildTeller().gcc(
         10,
         "gcc -c a.c -idirafter af -isystem sy -I in -I sy -iquote qu -Iin -I. --sysroot=/r -I=/x"
         " -iquote in",
         "/src/a.c",
         "/src/a.o",
     )
-    told.env("CPATH=/cp:", 10).env("C_INCLUDE_PATH=/ci", 10).env("CPLUS_INCLUDE_PATH=/cx", 10)
-    assert compiled(tmp_path, told)[0].includes == (
+    build.env("CPATH=/cp:", 10).env("C_INCLUDE_PATH=/ci", 10).env("CPLUS_INCLUDE_PATH=/cx", 10)
+    assert compiled(tmp_path, build)[0].includes == (
         "/src/qu", "/src/in", "/src", "/r/x", "/cp", "/src/sy", "/ci", "/src/af",
     )  # fmt: skip
 
 
 def test_directories_that_are_known_not_to_exist_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10, "/usr/bin/gcc", "gcc -Inever -Ithere -Iused -c a.c", cwd=str(tmp_path),
         reads=[f"{tmp_path}/used/x.h"],
     )  # fmt: skip
-    found = compiled(tmp_path, told.end(10))
+    found = compiled(tmp_path, build.end(10))
     assert found[0].includes == (f"{tmp_path}/there", f"{tmp_path}/used")
 
 
 def test_a_header_of_the_command_line_is_looked_for_where_the_compiler_looks(
     tmp_path: Path,
 ) -> None:
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10,
         "/usr/bin/gcc",
         "gcc -Iinc -include own.h --include=i.h -imacros gone.h -include /abs.h -c a.c",
         reads=["/src/own.h", "/src/inc/own.h", "/src/inc/i.h"],
     )
-    found = compiled(tmp_path, told.end(10))
+    found = compiled(tmp_path, build.end(10))
     assert found[0].headers == ("/src/own.h", "/src/inc/i.h", "/src/gone.h", "/abs.h")
 
 
 def test_the_standard_input_is_the_file_that_a_shell_opened(tmp_path: Path) -> None:
-    told = BuildTeller().run(
+    build = BuildTeller().run(
         10, "/usr/bin/gcc", "gcc -x c -c -o a.o -", before=["/src/in.c"], writes=["/src/a.o"]
     )
-    told.run(20, "/usr/bin/gcc", "gcc -x c -c -o b.o -", writes=["/src/b.o"])
-    assert compiled(tmp_path, told.end(10, 20)) == [
+    build.run(20, "/usr/bin/gcc", "gcc -x c -c -o b.o -", writes=["/src/b.o"])
+    assert compiled(tmp_path, build.end(10, 20)) == [
         Found("gcc", files=("/src/in.c",), objects=("/src/a.o",)),
         Found("gcc", files=("/dev/stdin",), objects=("/src/b.o",)),
     ]
@@ -354,17 +356,17 @@ def test_the_standard_input_is_the_file_that_a_shell_opened(tmp_path: Path) -> N
 
 def test_bytes_that_are_no_text_stay_as_they_are(tmp_path: Path) -> None:
     argv: list[str | bytes] = [b"gcc", b"-DN=\xff", b"-c", b"z\xc5\xbc\xfe.c"]
-    told = BuildTeller().run(10, "/usr/bin/gcc", argv, writes=[b"/src/z\xc5\xbc\xfe.o"]).end(10)
-    assert compiled(tmp_path, told) == [
+    build = BuildTeller().run(10, "/usr/bin/gcc", argv, writes=[b"/src/z\xc5\xbc\xfe.o"]).end(10)
+    assert compiled(tmp_path, build) == [
         Found("gcc", "c", ("/src/zż\udcfe.c",), ("/src/zż\udcfe.o",), (), (("N", "\udcff", False),))
     ]
 
 
 def test_response_files_are_read_and_gone_ones_cost_what_they_held(tmp_path: Path) -> None:
     (tmp_path / "words").write_text("-DX='a b' a.c")
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc @words -c", cwd=str(tmp_path))
-    told.run(20, "/usr/bin/gcc", "gcc @gone -c b.c", cwd=str(tmp_path)).end(10, 20)
-    found = compiled(tmp_path, told)
+    build = BuildTeller().run(10, "/usr/bin/gcc", "gcc @words -c", cwd=str(tmp_path))
+    build.run(20, "/usr/bin/gcc", "gcc @gone -c b.c", cwd=str(tmp_path)).end(10, 20)
+    found = compiled(tmp_path, build)
     assert [(each.files, each.definitions) for each in found] == [
         ((f"{tmp_path}/a.c",), (("X", "a b", False),)),
         ((f"{tmp_path}/b.c",), ()),
@@ -406,8 +408,10 @@ def test_other_languages_have_sources_and_outputs(
     tmp_path: Path, binary: str, command: str, expected: tuple[str, str, str]
 ) -> None:
     language, source, made = expected
-    told = BuildTeller().run(10, f"/usr/bin/{binary}", command, writes=[f"/src/{made}", "/src/log"])
+    build = BuildTeller().run(
+        10, f"/usr/bin/{binary}", command, writes=[f"/src/{made}", "/src/log"]
+    )
     argv0 = command.split(maxsplit=1)[0]
-    (found,) = compiled(tmp_path, told.end(10))
+    (found,) = compiled(tmp_path, build.end(10))
     assert (found.argv0, found.language) == (argv0, language)
     assert (found.files, found.objects) == ((f"/src/{source}",), (f"/src/{made}",))

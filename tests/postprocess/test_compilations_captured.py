@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backends import BACKENDS, capture
+from backends import capture
 from compiling import Found, find, write_database
 from libetrace.depend import configuration as config
 from libetrace.image.file import Image
@@ -104,9 +104,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
     script = "".join(f"{command} > /dev/null 2>&1\n" for command in EXPECTED)
     (directory / "build.sh").write_text(script)
     cache = directory.parent / "cache"
-    captured = capture(
-        BACKENDS[0], ["bash", "build.sh"], directory, env=os.environ | {"CCACHE_DIR": str(cache)}
-    )
+    captured = capture(["bash", "build.sh"], directory, env=os.environ | {"CCACHE_DIR": str(cache)})
     database = directory.parent / "database"
     database.mkdir()
     return directory, write_database(database, captured.trace.read_bytes())
@@ -195,7 +193,7 @@ def test_headers_are_searched_where_the_compiler_says(
     expected = EXPECTED[command]
     assert expected
     made = f"{directory}/{expected[2].split()[0]}"
-    found = [f for f in find(image, Prober(1, run.tell_nobody)) if made in f.objects]
+    found = [f for f in find(image, Prober(1, run.say_nothing)) if made in f.objects]
     assert list(found[0].includes) == compilers_search_list(command, directory)
 
 
@@ -227,7 +225,7 @@ def test_without_compilers_only_their_own_directories_are_unknown(
 ) -> None:
     _, image = built
     without = find(image)
-    probed = find(image, Prober(2, run.tell_nobody))
+    probed = find(image, Prober(2, run.say_nothing))
     assert [replace(f, includes=()) for f in without] == [replace(f, includes=()) for f in probed]
     assert all(set(a.includes) <= set(b.includes) for a, b in zip(without, probed, strict=True))
 
@@ -241,7 +239,7 @@ def test_the_build_is_as_it_was_afterwards(built: tuple[Path, Image], tmp_path: 
 
     before = snapshot()
     assert len(before) > len(FILES)
-    assert find(image, Prober(2, run.tell_nobody))
+    assert find(image, Prober(2, run.say_nothing))
     assert snapshot() == before
 
 
@@ -257,7 +255,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
     subprocess.run(
         ["cmake", "-G", "Ninja", "-S", source, "-B", build], check=True, capture_output=True
     )
-    captured = capture(BACKENDS[0], ["cmake", "--build", build], root)
+    captured = capture(["cmake", "--build", build], root)
     assert captured.status == 0
     database = root / "database"
     database.mkdir()
@@ -301,7 +299,7 @@ def test_every_header_of_a_depfile_lies_where_was_searched(
     deps = subprocess.run(
         ["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True, text=True
     ).stdout
-    found = {path: f for f in find(image, Prober(2, run.tell_nobody)) for path in f.objects}
+    found = {path: f for f in find(image, Prober(2, run.say_nothing)) for path in f.objects}
     n_headers = 0
     for block in deps.strip().split("\n\n"):
         target, *headers = block.splitlines()

@@ -12,7 +12,7 @@ import libetrace
 import pytest
 from libetrace.depend.configuration import DEFAULT, KEYS, UNUSED, Config, load
 
-from etrace.cli.cas.pp import tell_config
+from etrace.cli.cas.pp import report_config
 
 
 def write(directory: Path, **values: Any) -> Config:
@@ -44,10 +44,10 @@ def test_command_patterns_are_counted_once_in_order(tmp_path: Path) -> None:
     assert config.exclude_command_variants == {"*vmlinux": ("b*", "a*"), "*": ("a*", "c")}
 
 
-def test_an_unknown_key_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_key_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = write(tmp_path, ld_specs=["*/ld"], zzz=1, clang_tailopts={"any": "thing"})
     assert config.unknown == ("ld_specs", "zzz")
-    tell_config(config)
+    report_config(config)
     file = tmp_path / ".bas_config"
     assert capsys.readouterr().err == (
         f"cas pp: warning: {file}: unknown key 'ld_specs'; did you mean ld_spec?\n"

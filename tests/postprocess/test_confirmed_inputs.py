@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from backends import BACKENDS, capture
+from backends import capture
 from compiling import BuildTeller, write_database
 from libetrace.depend import configuration as config
 from libetrace.image.file import Image
@@ -62,7 +62,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image]:
     }.items():
         (directory / name).write_text(text)
     (directory / "link.c").symlink_to("sub/b.c")
-    captured = capture(BACKENDS[0], ["bash", "build.sh"], directory)
+    captured = capture(["bash", "build.sh"], directory)
     database = directory.parent / "database"
     database.mkdir()
     image = write_database(database, captured.trace.read_bytes())

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from backends import BACKENDS, capture
+from backends import capture
 from compiling import BuildTeller, Found, find, write_database
 from libetrace.image.file import Image
 
 CAS = Path(sysconfig.get_path("scripts")) / "cas"
-#: command -> whether the trace tells all of it without the file
+#: command -> whether the trace has all of it without the file
 COMMANDS = {
     "gcc -c -Iinc -DX=1 -D Y -UZ -isystem sys -iquote quote -include inc/i.h a.c -o a.o": True,
     "gcc -c a.c b.c": True,
@@ -50,7 +50,7 @@ def build(directory: Path, script: str) -> Image:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
     (directory / "build.sh").write_text(script)
-    captured = capture(BACKENDS[0], ["sh", "-e", "build.sh"], directory)
+    captured = capture(["sh", "-e", "build.sh"], directory)
     assert captured.status == 0
     database = directory / "database"
     database.mkdir()
@@ -72,7 +72,7 @@ def by_object(found: list[Found], directory: Path) -> list[Found]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, Path, Image]:
-    """Every command as it is, and with its words in a file that is removed at once."""
+    """Every command unchanged, and with its words in a file that is removed at once."""
     plain, gone = tmp_path_factory.mktemp("plain"), tmp_path_factory.mktemp("gone")
     lines = []
     for command in COMMANDS:
@@ -84,7 +84,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Image, Path, 
     )  # fmt: skip
 
 
-def test_stages_tell_what_a_lost_response_file_held(
+def test_stages_say_what_a_lost_response_file_held(
     built: tuple[Path, Image, Path, Image],
 ) -> None:
     plain, expected, gone, image = built
@@ -94,7 +94,7 @@ def test_stages_tell_what_a_lost_response_file_held(
 
 def test_what_stays_unknown_is_counted_and_listed(built: tuple[Path, Image, Path, Image]) -> None:
     _, _, gone, image = built
-    told = subprocess.run(
+    ran = subprocess.run(
         [CAS, "pp", "--dbdir", image.path.parent], capture_output=True, text=True, check=True
     )
     unknown = [command for command, is_known in COMMANDS.items() if not is_known]
@@ -103,7 +103,7 @@ def test_what_stays_unknown_is_counted_and_listed(built: tuple[Path, Image, Path
         "cas pp: 1 command is only partly known, because response files are gone or too large; "
         "to list them: cas pp --list-unread"
     )
-    assert expected in told.stderr.splitlines()
+    assert expected in ran.stderr.splitlines()
     listed = subprocess.run(
         [CAS, "pp", "--dbdir", image.path.parent, "--list-unread"],
         capture_output=True, text=True, check=True,
@@ -112,17 +112,17 @@ def test_what_stays_unknown_is_counted_and_listed(built: tuple[Path, Image, Path
     assert all(line.split()[0].isdigit() for line in listed)
 
 
-def test_what_the_driver_was_given_itself_counts_when_nothing_else_tells(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/clang", "clang -c @gone b.c -DX", cwd=str(tmp_path))
-    image = write_database(tmp_path, told.end(10).trace())
+def test_what_the_driver_was_given_itself_counts_when_nothing_else_says(tmp_path: Path) -> None:
+    ran = BuildTeller().run(10, "/usr/bin/clang", "clang -c @gone b.c -DX", cwd=str(tmp_path))
+    image = write_database(tmp_path, ran.end(10).trace())
     (found,) = find(image)
     assert (found.files, found.definitions) == ((f"{tmp_path}/b.c",), (("X", "1", False),))
 
 
 def test_a_launcher_is_not_unknown_when_its_compiler_is_known(tmp_path: Path) -> None:
-    told = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc @gone", cwd=os.fspath(tmp_path))
-    told.run(20, "/usr/bin/gcc", "gcc -c b.c", parent=10, cwd=os.fspath(tmp_path)).end(20, 10)
-    image = write_database(tmp_path, told.trace())
+    ran = BuildTeller().run(10, "/usr/bin/ccache", "ccache gcc @gone", cwd=os.fspath(tmp_path))
+    ran.run(20, "/usr/bin/gcc", "gcc -c b.c", parent=10, cwd=os.fspath(tmp_path)).end(20, 10)
+    image = write_database(tmp_path, ran.trace())
     done = subprocess.run(
         [CAS, "pp", "--dbdir", tmp_path], capture_output=True, text=True, check=True
     )

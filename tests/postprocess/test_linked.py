@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import basename
+from typing import Literal
 
 import pytest
 from backends import need_tool
 from builders import O_RDWR, TraceBuilder
-from captured_builds import capture_database, told_database
+from databases import capture_database, database_of
 from libetrace.depend.configuration import Config, load
 from libetrace.image.file import Image
-from link_cases import CASES, PREPARE, SOURCES, Case
+from postprocess.link_cases import CASES, PREPARE, SOURCES, Case
 
-from etrace.nfsdb.store import StringTable
+from etrace.nfsdb.products import StringTable
 from etrace.postprocess.linked import PHASE, Module, find_modules
-from etrace.postprocess.module_kinds import Kind
+from etrace.postprocess.module_kinds import ElfType, Kind, read_elf_type
 from etrace.postprocess.outputs import Outputs
-from etrace.postprocess.run import Work, tell_nobody
+from etrace.postprocess.run import Work, say_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def status_of(work: Path, case: Case) -> Path:
 
 
 def script_of(work: Path, prepared: Path) -> str:
-    """Return what captures all cases; one that fails, as for want of a tool, ends itself alone."""
+    """Return a script that runs all cases; one that fails, as without a tool, ends alone."""
     lines = []
     for case in CASES:
         shutil.copytree(prepared, work / case.name)
@@ -63,7 +64,7 @@ def script_of(work: Path, prepared: Path) -> str:
 
 def modules(image: Image) -> list[Module]:
     """Run the phase."""
-    return find_modules(Work(image, StringTable(image), load(Path()), 1, tell_nobody))
+    return find_modules(Work(image, StringTable(image), load(Path()), 1, say_nothing))
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +89,12 @@ def found(work: Path, built: Image) -> list[Found]:
     """Return all modules that were found in the cases."""
     binary = built["executions"]["binary"]
 
-    def tell(module: Module) -> Found:
+    def say(module: Module) -> Found:
         path = os.fsdecode(built.path_string(module.path))
         program = os.fsdecode(basename(built.path_string(binary[module.execution])))
         return Found(str(Path(path).relative_to(work)), Kind(module.kind), program)
 
-    return [tell(module) for module in modules(built)]
+    return [say(module) for module in modules(built)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -137,12 +138,21 @@ def test_without_the_files_the_options_say_what_was_made(
     assert [Kind(module.kind) for module in modules(built)] == [each.kind for each in found]
 
 
-# ---- what real tools seldom do, told ----
+@pytest.mark.parametrize(("data", "order"), [(1, "little"), (2, "big")])
+def test_a_file_is_read_in_its_own_byte_order(
+    tmp_path: Path, data: int, order: Literal["little", "big"]
+) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(bytes((*b"\x7fELF", 2, data, *bytes(10), *(2).to_bytes(2, order))))
+    assert read_elf_type(bytes(path)) == ElfType.EXECUTABLE
+
+
+# ---- what real tools seldom do ----
 
 LINKER = 100
 
 
-def told(
+def found_by(
     tmp_path: Path,
     binary: str,
     argv: Sequence[str],
@@ -157,8 +167,8 @@ def told(
         t.use(LINKER, path, flags=O_RDWR)
     folder = tmp_path / str(sum(1 for _ in tmp_path.iterdir()))
     folder.mkdir()
-    image = told_database(folder, t.exit(LINKER, status).trace())
-    work = Work(image, StringTable(image), config or load(Path()), 1, tell_nobody)
+    image = database_of(folder, t.exit(LINKER, status).trace())
+    work = Work(image, StringTable(image), config or load(Path()), 1, say_nothing)
     return [
         (os.fsdecode(image.path_string(each.path)), each.type, Kind(each.kind))
         for each in find_modules(work)
@@ -174,7 +184,7 @@ def told(
     ],
 )  # fmt: skip
 def test_linkers_are_known_under_many_names(tmp_path: Path, binary: str) -> None:
-    found = told(tmp_path, binary, [binary, "-o", "out"], ["/src/out"])
+    found = found_by(tmp_path, binary, [binary, "-o", "out"], ["/src/out"])
     assert found == [("/src/out", 1, Kind.EXECUTABLE)]
 
 
@@ -182,52 +192,56 @@ def test_linkers_are_known_under_many_names(tmp_path: Path, binary: str) -> None
     "binary", ["/usr/bin/ldd", "/usr/bin/ld.so", "/lib64/ld-linux-x86-64.so.2", "/usr/bin/build"]
 )
 def test_other_programs_are_no_linkers(tmp_path: Path, binary: str) -> None:
-    assert told(tmp_path, binary, [binary, "-o", "out"], ["/src/out"]) == []
+    assert found_by(tmp_path, binary, [binary, "-o", "out"], ["/src/out"]) == []
 
 
 def test_the_configuration_adds_linkers_and_archivers(tmp_path: Path) -> None:
     (tmp_path / ".bas_config").write_text('{"ld_spec": ["*/mylink"], "ar_spec": ["/opt/pack?"]}')
     config = load(tmp_path)
     out = ["/src/out"]
-    assert told(tmp_path, "/x/mylink", ["mylink", "-r", "-oout"], out, config=config) == [
+    assert found_by(tmp_path, "/x/mylink", ["mylink", "-r", "-oout"], out, config=config) == [
         ("/src/out", 1, Kind.PARTIAL)
     ]
-    assert told(tmp_path, "/opt/pack1", ["pack1", "rc", "out", "a.o"], out, config=config) == [
+    assert found_by(tmp_path, "/opt/pack1", ["pack1", "rc", "out", "a.o"], out, config=config) == [
         ("/src/out", 0, Kind.ARCHIVE)
     ]
-    assert told(tmp_path, "/opt/pack12", ["pack12", "rc", "out", "a.o"], out, config=config) == []
+    assert (
+        found_by(tmp_path, "/opt/pack12", ["pack12", "rc", "out", "a.o"], out, config=config) == []
+    )
 
 
 def test_a_link_that_failed_made_nothing_though_it_wrote(tmp_path: Path) -> None:
-    assert told(tmp_path, "/usr/bin/ld", ["ld", "-o", "out"], ["/src/out"], status=1) == []
+    assert found_by(tmp_path, "/usr/bin/ld", ["ld", "-o", "out"], ["/src/out"], status=1) == []
 
 
 def test_what_was_named_and_not_written_was_not_made(tmp_path: Path) -> None:
-    assert told(tmp_path, "/usr/bin/ld", ["ld", "-o", "out"], ["/src/out.map"]) == []
+    assert found_by(tmp_path, "/usr/bin/ld", ["ld", "-o", "out"], ["/src/out.map"]) == []
 
 
 def test_a_linker_without_an_exit_counts(tmp_path: Path) -> None:
     t = TraceBuilder(cwd="/src").exec(LINKER, "/usr/bin/ld", ["ld", "-o", "out"])
-    image = told_database(tmp_path, t.use(LINKER, "/src/out", flags=O_RDWR).trace())
+    image = database_of(tmp_path, t.use(LINKER, "/src/out", flags=O_RDWR).trace())
     assert [image.path_string(each.path) for each in modules(image)] == [b"/src/out"]
 
 
 def test_the_file_of_that_name_counts_when_a_link_hides_the_folder(tmp_path: Path) -> None:
-    found = told(tmp_path, "/usr/bin/ld", ["ld", "-o", "link/out"], ["/data/out", "/data/x.map"])
+    found = found_by(
+        tmp_path, "/usr/bin/ld", ["ld", "-o", "link/out"], ["/data/out", "/data/x.map"]
+    )
     assert found == [("/data/out", 1, Kind.EXECUTABLE)]
 
 
 def test_threads_of_a_linker_write_for_it(tmp_path: Path) -> None:
     t = TraceBuilder(cwd="/src").exec(LINKER, "/usr/bin/mold", ["mold", "-o", "out"])
     t.thread(LINKER, 101).thread(101, 102).use(102, "/src/out", flags=O_RDWR)
-    image = told_database(tmp_path, t.exit(102).exit(101).exit(LINKER).trace())
+    image = database_of(tmp_path, t.exit(102).exit(101).exit(LINKER).trace())
     (module,) = modules(image)
     assert image["executions"]["upid"][module.execution] == LINKER
     assert image.path_string(module.path) == b"/src/out"
 
 
 def test_an_image_without_a_linker_has_no_modules(tmp_path: Path) -> None:
-    image = told_database(tmp_path, TraceBuilder().exec(1, "/bin/true").exit(1).trace())
-    (table,) = PHASE.run(Work(image, StringTable(image), load(Path()), 1, tell_nobody))
+    image = database_of(tmp_path, TraceBuilder().exec(1, "/bin/true").exit(1).trace())
+    (table,) = PHASE.run(Work(image, StringTable(image), load(Path()), 1, say_nothing))
     assert (table.name, table.n_rows) == ("linked", 0)
     assert PHASE.describe([table]) == "0 links of 0 modules, archives: 0"

@@ -13,7 +13,8 @@ from libetrace.depend.configuration import load
 from libetrace.depend.masks import command_mask, path_mask
 from libetrace.image.file import Image
 
-from etrace.nfsdb.store import StringTable, open_database, rewrite
+from etrace.nfsdb.products import StringTable, rewrite
+from etrace.nfsdb.store import open_database
 from etrace.postprocess import patterns
 from etrace.postprocess.run import Work
 

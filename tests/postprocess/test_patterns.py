@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
+from databases import database_of
 from libetrace.depend.configuration import load
 from libetrace.image.file import Image
 
-from etrace.nfsdb.store import StringTable
+from etrace.nfsdb.products import StringTable
 from etrace.postprocess.patterns import PHASE
-from etrace.postprocess.run import Work, tell_nobody
+from etrace.postprocess.run import Work, say_nothing
 
 SHELL, CHILD = 100, 101
 LIBC = ctypes.CDLL(None)
@@ -26,7 +26,7 @@ LIBC = ctypes.CDLL(None)
 def image(tmp_path: Path) -> Image:
     t = TraceBuilder().exec(SHELL, "/bin/sh", ["sh", "-c", "make all"]).fork(SHELL, CHILD)
     t.exec(CHILD, "/usr/bin/make", ["make", "all", "a b"]).exit(CHILD).exit(SHELL)
-    return told_database(tmp_path, t.trace())
+    return database_of(tmp_path, t.trace())
 
 
 def run(image: Image, patterns: list[str], jobs: int = 1) -> tuple[list[bytes], list[bytes], str]:
@@ -36,7 +36,7 @@ def run(image: Image, patterns: list[str], jobs: int = 1) -> tuple[list[bytes], 
         json.dumps({"exclude_command_variants": {"*": patterns}})
     )
     strings = StringTable(image)
-    tables = PHASE.run(Work(image, strings, load(directory), jobs, tell_nobody))
+    tables = PHASE.run(Work(image, strings, load(directory), jobs, say_nothing))
     numbers, bits = (table.columns[0].data for table in tables)
     n_bytes = -(-len(numbers) // 8)
     rows = [bytes(bits[i : i + n_bytes]) for i in range(0, len(bits), n_bytes or 1)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import waiting
+import trying
 
 from etrace.postprocess.compilations import probe, trusted
 from etrace.postprocess.compilations.compiler_questions import allowed_options
@@ -147,11 +147,11 @@ def test_a_sysroot_that_somebody_else_could_change_is_not_handed_on(tmp_path: Pa
     assert allowed_options([b"--sysroot=" + os.fsencode(tmp_path)], b"/") is None
 
 
-def test_what_is_run_is_told_before_and_what_is_not_with_the_reason(safe: Path) -> None:
-    told: list[str] = []
+def test_what_is_run_is_reported_before_and_what_is_not_with_the_reason(safe: Path) -> None:
+    reports: list[str] = []
     question, gone = put_compiler(safe), Question(b"/no/such/gcc", "c", ())
-    Prober(1, told.append).ask([question, gone, gone, question], lambda *_: None)
-    assert told == [
+    Prober(1, reports.append).ask([question, gone, gone, question], lambda *_: None)
+    assert reports == [
         "does not run /no/such/gcc: /no/such/gcc: does not exist",
         f"runs {safe}/gcc -m32 -E -v -x c /dev/null",
     ]
@@ -230,7 +230,7 @@ def test_a_compiler_that_hangs_is_ended_with_its_children(safe: Path) -> None:
     command = probe.command_line(question, safe / "gcc")
     assert probe.run_compiler(command, timeout_seconds=0.5) is None
     child = int((safe / "child").read_text())
-    waiting.until(lambda: has_ended(child))
+    trying.until(lambda: has_ended(child))
 
 
 def has_ended(pid: int) -> bool:

@@ -8,12 +8,13 @@ from array import array
 from pathlib import Path
 
 import pytest
-from captured_builds import told_database
+from databases import database_of
 from libetrace.depend.configuration import load
 from libetrace.image.file import Image, NewColumn, NewTable, open_image
+from libetrace.image.header import SCHEMA
 
 from etrace.errors import EtraceError
-from etrace.nfsdb.store import rewrite
+from etrace.nfsdb.products import rewrite
 from etrace.postprocess.run import (
     PHASES,
     Result,
@@ -22,7 +23,7 @@ from etrace.postprocess.run import (
     postprocess,
     product,
 )
-from etrace.spec.database import NONE, PRODUCTS
+from etrace.spec.database import NONE
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 OURS = ("wrappers", "patterns", "linked")
@@ -35,7 +36,7 @@ def trace() -> bytes:
 
 @pytest.fixture
 def image(tmp_path: Path, trace: bytes) -> Image:
-    return told_database(tmp_path, trace)
+    return database_of(tmp_path, trace)
 
 
 def run(image: Image, *names: str, force: bool = False) -> dict[str, str]:
@@ -74,16 +75,15 @@ def test_each_module_of_a_phase_is_there_and_makes_the_tables_it_says(image: Ima
     names = [table for phase in map(load_phase, PHASES) for table in phase.tables]
     assert run(image, *PHASES).keys() == set(PHASES)
     assert set(names) <= open_image(image.path).tables.keys()
-    assert set(names) <= {table.name for table in PRODUCTS}
+    assert set(names) <= {name for name, table in SCHEMA.items() if table.is_product}
 
 
 def test_columns_have_the_units_and_meanings_of_the_schema(image: Image) -> None:
     run(image, *OURS)
     done = open_image(image.path)
-    specs = {table.name: table for table in PRODUCTS}
     for name in ("wrappers", "patterns", "pattern_bits", "linked"):
-        for column in specs[name].columns:
-            info = done[name].infos[column.name]
+        for column_name, column in SCHEMA[name].columns.items():
+            info = done[name].infos[column_name]
             assert (info.dtype, info.unit, info.meaning) == (
                 column.dtype, column.unit, column.meaning
             )  # fmt: skip
@@ -117,10 +117,10 @@ def test_a_fingerprint_follows_the_inputs_of_its_phase_alone(tmp_path: Path, ima
 
 
 def test_every_input_is_a_field_of_the_configuration_or_of_the_work(image: Image) -> None:
-    from etrace.nfsdb.store import StringTable
-    from etrace.postprocess.run import Work, tell_nobody
+    from etrace.nfsdb.products import StringTable
+    from etrace.postprocess.run import Work, say_nothing
 
-    work = Work(image, StringTable(image), load(Path()), 1, tell_nobody)
+    work = Work(image, StringTable(image), load(Path()), 1, say_nothing)
     prints = {fingerprint(phase, work) for phase in map(load_phase, PHASES)}
     assert len(prints) == len(PHASES)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which shell wraps which execution: the rule, case by case, and against a slow second telling."""
+"""Which shell wraps which execution: the rule, case by case, and against a slow second answer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
+from databases import database_of
 from libetrace.depend.configuration import Config, load
-from libetrace.depend.wrappers import wrapping_shells
+from libetrace.depend.execution_facts import wrapping_shells
 from libetrace.image.file import Image
 
-from etrace.nfsdb.store import StringTable
-from etrace.postprocess.run import Work, tell_nobody
+from etrace.nfsdb.products import StringTable
+from etrace.postprocess.run import Work, say_nothing
 from etrace.postprocess.wrappers import PHASE, runs_shell, shell_patterns
 from etrace.spec.database import NONE
 
@@ -26,7 +26,7 @@ MAKE, SH, CAT, SORT, INNER, BELOW = range(100, 106)
 
 def wrapped(image: Image, config: Config | None = None) -> dict[tuple[int, int], tuple[int, int]]:
     """Run the phase: (upid, index) of each wrapped execution -> that of its shell."""
-    work = Work(image, StringTable(image), config or load(Path()), 1, tell_nobody)
+    work = Work(image, StringTable(image), config or load(Path()), 1, say_nothing)
     out = PHASE.run(work)[0].columns[0].data
     executions = image["executions"]
     keys = list(zip(executions["upid"], executions["index"], strict=True))
@@ -38,7 +38,7 @@ def test_the_processes_of_a_pipeline_belong_to_its_shell(tmp_path: Path) -> None
     t.exec(SH, "/usr/bin/sh", ["/bin/sh", "-c", "cat a | sort > out"])
     t.fork(SH, CAT).fork(SH, SORT).exec(CAT, "/usr/bin/cat").exec(SORT, "/usr/bin/sort")
     t.exit(CAT).exit(SORT).exit(SH).exit(MAKE)
-    image = told_database(tmp_path, t.trace())
+    image = database_of(tmp_path, t.trace())
     assert wrapped(image) == {
         (CAT, 0): (SH, 1), (CAT, 1): (SH, 1), (SORT, 0): (SH, 1), (SORT, 1): (SH, 1)
     }  # fmt: skip
@@ -48,7 +48,7 @@ def nested(tmp_path: Path, outer: str, inner: str) -> Image:
     t = TraceBuilder().exec(SH, outer, [outer, "build.sh"]).fork(SH, MAKE)
     t.exec(MAKE, "/usr/bin/make").fork(MAKE, INNER).exec(INNER, inner, [inner, "-c", "gcc -c a.c"])
     t.fork(INNER, BELOW).exec(BELOW, "/usr/bin/gcc")
-    return told_database(tmp_path, t.exit(BELOW).exit(INNER).exit(MAKE).exit(SH).trace())
+    return database_of(tmp_path, t.exit(BELOW).exit(INNER).exit(MAKE).exit(SH).trace())
 
 
 def test_the_nearest_shell_wraps_and_the_same_shell_inside_stands_alone(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_a_shell_became_by_exec_goes_on_to_wrap(tmp_path: Path) -> None:
     """`sh -c 'gcc -c a.c'`: whether sh forks for gcc or becomes it makes no difference for cc1."""
     t = TraceBuilder().exec(SH, DASH, ["sh", "-c", "gcc -c a.c"]).exec(SH, "/usr/bin/gcc")
     t.fork(SH, BELOW).exec(BELOW, "/usr/lib/cc1").exit(BELOW).exit(SH)
-    assert wrapped(told_database(tmp_path, t.trace())) == {
+    assert wrapped(database_of(tmp_path, t.trace())) == {
         (BELOW, 0): (SH, 1), (BELOW, 1): (SH, 1)
     }  # fmt: skip
 
@@ -76,7 +76,7 @@ def test_what_a_shell_became_by_exec_goes_on_to_wrap(tmp_path: Path) -> None:
 def test_a_shell_wraps_from_its_exec_on(tmp_path: Path) -> None:
     t = TraceBuilder().exec(SH, "/usr/bin/make").fork(SH, CAT).exec(CAT, "/usr/bin/cat").exit(CAT)
     t.exec(SH, DASH).fork(SH, SORT).exec(SORT, "/usr/bin/sort").exit(SORT).exit(SH)
-    assert wrapped(told_database(tmp_path, t.trace())) == {
+    assert wrapped(database_of(tmp_path, t.trace())) == {
         (SORT, 0): (SH, 2), (SORT, 1): (SH, 2)
     }  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_a_subshell_without_an_exec_belongs_to_its_shell_and_so_do_its_children(
 ) -> None:
     t = TraceBuilder().exec(SH, BASH).fork(SH, INNER).fork(INNER, BELOW)
     t.exec(BELOW, "/usr/bin/cat").exit(BELOW).exit(INNER).exit(SH)
-    assert wrapped(told_database(tmp_path, t.trace())) == {
+    assert wrapped(database_of(tmp_path, t.trace())) == {
         (INNER, 0): (SH, 1), (BELOW, 0): (SH, 1), (BELOW, 1): (SH, 1)
     }  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_busybox_wraps_as_a_shell_and_not_as_another_applet(tmp_path: Path) -> N
     t = TraceBuilder().exec(SH, box, ["busybox", "sh", "run"]).fork(SH, MAKE)
     t.exec(MAKE, box, ["xargs", "cat"]).fork(MAKE, CAT).exec(CAT, box, ["cat"])
     t.exit(CAT).exit(MAKE).exit(SH)
-    assert wrapped(told_database(tmp_path, t.trace())) == {
+    assert wrapped(database_of(tmp_path, t.trace())) == {
         (MAKE, 0): (SH, 1), (MAKE, 1): (SH, 1), (CAT, 0): (SH, 1), (CAT, 1): (SH, 1)
     }  # fmt: skip
 
@@ -152,7 +152,7 @@ def test_columns_of_different_lengths_are_an_error() -> None:
         wrapping_shells(array("q", [1]), array("i"), array("i", [0]), b"\0", array("i", [0]))
 
 
-def told_again(
+def slow_answer(
     upid: Sequence[int], parent: Sequence[int], binary: Sequence[int], shell: Sequence[int]
 ) -> list[int]:
     """Follow each process upwards, row by row, as docs/postprocess.md words it."""
@@ -173,11 +173,11 @@ def told_again(
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_random_forests_come_out_as_told_again(seed: int) -> None:
+def test_random_forests_come_out_as_the_slow_answer(seed: int) -> None:
     chance = random.Random(seed)
     upid = sorted(chance.randrange(30) for _ in range(60))
     first = [upid.index(each) for each in upid]
-    # a parent lies in an earlier process or, as upids may, in a later one without a ring
+    # a parent is in an earlier process or, as upids may, in a later one without a ring
     order = list(dict.fromkeys(upid))
     chance.shuffle(order)
     rank = {each: place for place, each in enumerate(order)}
@@ -192,4 +192,4 @@ def test_random_forests_come_out_as_told_again(seed: int) -> None:
     shell = [int(each < 2 and chance.random() < 0.6) for each in binary]
     out = array("i", bytes(240))
     wrapping_shells(array("q", upid), array("i", parent), array("i", binary), bytes(shell), out)
-    assert list(out) == told_again(upid, parent, binary, shell)
+    assert list(out) == slow_answer(upid, parent, binary, shell)

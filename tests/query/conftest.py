@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small build of tests/databases.py, open; databases of builds that a trace tells."""
+"""The small build of tests/databases.py, open; databases of made traces."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import databases
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
+from databases import database_of
 from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
-from told_builds import Tell
+from query.traced_builds import Opened
 
 from etrace.nfsdb.store import open_database
 
@@ -36,13 +36,13 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> Image:
 
 
 @pytest.fixture
-def tell(tmp_path: Path) -> Tell:
-    """Open the database of a build that a trace tells."""
+def opened(tmp_path: Path) -> Opened:
+    """Open the database of a made trace."""
     numbers = count()
 
-    def told(trace: TraceBuilder) -> Dependencies:
+    def opened(trace: TraceBuilder) -> Dependencies:
         folder = tmp_path / str(next(numbers))
         folder.mkdir()
-        return Dependencies(told_database(folder, trace.trace()))
+        return Dependencies(database_of(folder, trace.trace()))
 
-    return told
+    return opened

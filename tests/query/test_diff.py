@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from builders import O_CREAT, O_WRONLY, TraceBuilder
-from captured_builds import capture_database, told_database
+from databases import capture_database, database_of
 from libetrace.image.file import Image
 
-from etrace.query.diff import ROOT, Delta, diff
+from etrace.query.diff import Delta, diff
+from etrace.query.matching import ROOT
 
 SH, A, B, C = (number << 22 | 9 for number in range(1, 5))
 NEW = O_WRONLY | O_CREAT
@@ -50,7 +51,7 @@ def build(
     t.use(B, f"{root}/a.o", flags=NEW).exit(B)
     t.fork(SH, C).exec(C, f"/bin/{last.split(maxsplit=1)[0]}", last.split(), cwd=root).exit(C)
     folder.mkdir()
-    return told_database(folder, t.exit(SH).trace())
+    return database_of(folder, t.exit(SH).trace())
 
 
 def test_a_build_is_the_same_in_another_directory_and_with_other_temporary_names(
@@ -101,7 +102,7 @@ def test_a_name_that_the_compiler_makes_up_is_one_only_when_the_file_is_gone(
 
 
 def test_a_name_counts_as_made_up_by_the_program_that_makes_such_names(tmp_path: Path) -> None:
-    names = ("/tmp/stAAAAAA", "/tmp/stBBBBBB")  # ar's, and cc is no ar
+    names = ("/tmp/stAAAAAA", "/tmp/stBBBBBB")  # ar's, and cc is not an ar
     before, after = (build(tmp_path / n[-1], "/one", temporary=n) for n in names)
     assert diff(before, after).outputs == Delta((b"/tmp/stAAAAAA",), (b"/tmp/stBBBBBB",))
 
@@ -165,3 +166,16 @@ def test_a_source_of_another_size_is_a_change(tmp_path: Path) -> None:
         source.write_text(content)
         images.append(build(tmp_path / content, str(tmp_path), header="a.h"))
     assert diff(*images).resized == {ROOT + b"/a.h": (1, 2)}
+
+
+def test_compilations_with_another_option_match_by_name_not_by_time(tmp_path: Path) -> None:
+    images = []
+    for flag, names in (("-O2", "ab"), ("-O3", "ba")):
+        t = TraceBuilder("/one").exec(SH, "/bin/sh", ["sh", "build.sh"], cwd="/one")
+        for upid, name in zip((A, B), names, strict=True):
+            t.fork(SH, upid).exec(upid, "/bin/cc1", ["cc1", flag, f"{name}.c"], cwd="/one")
+            t.use(upid, f"/tmp/cc{name * 6}.s", flags=NEW).exit(upid)
+        (tmp_path / flag).mkdir()
+        images.append(database_of(tmp_path / flag, t.exit(SH).trace()))
+    flags = Delta((b"-O2",), (b"-O3",))
+    assert [each.arguments for each in diff(*images).changed] == [flags, flags]

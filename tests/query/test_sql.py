@@ -15,7 +15,7 @@ from typing import Any
 
 import databases
 import pytest
-import waiting
+import trying
 from libetrace.image.file import Image
 from terminal import Terminal
 
@@ -97,11 +97,11 @@ def test_a_signal_ends_a_statement(build: Path, statement: str, number: signal.S
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         at_work = Path(f"/proc/{child.pid}/task")  # DuckDB's threads have begun
-        waiting.until(lambda: len(list(at_work.iterdir())) > 1)
+        trying.until(lambda: len(list(at_work.iterdir())) > 1)
         child.send_signal(number)
-        _, told = child.communicate(timeout=60)
+        _, said = child.communicate(timeout=60)
     assert child.returncode == 128 + number
-    assert told in ("", "cas: interrupted\n")
+    assert said in ("", "cas: interrupted\n")
 
 
 def test_the_end_frees_what_duckdb_would_report(build: Path) -> None:
@@ -153,22 +153,22 @@ def test_the_command_lists_tables(build: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["SELECT nothing FROM opens"], 1, "cas sql --tables"),
-        (["SELEKT"], 1, "syntax error"),
-        (["SELECT 1; SELECT 2"], 1, "several statements at once"),
+        (["SELECT nothing FROM opens"], 2, "cas sql --tables"),
+        (["SELEKT"], 2, "syntax error"),
+        (["SELECT 1; SELECT 2"], 2, "several statements at once"),
         ([], 2, "give a statement"),
         (["SELECT 1", "--tables"], 2, "give a statement"),
     ],
 )
-def test_wrong_use_is_told(
+def test_wrong_use_is_reported(
     build: Path, capsys: pytest.CaptureFixture[str], words: list[str], status: int, message: str
 ) -> None:
     assert cas(["sql", "--dbdir", str(build), *words]) == status
-    told = capsys.readouterr()
-    assert (told.out, message in told.err) == ("", True)
+    said = capsys.readouterr()
+    assert (said.out, message in said.err) == ("", True)
 
 
-def test_a_type_that_python_lacks_a_package_for_is_told(
+def test_a_type_that_python_lacks_a_package_for_is_reported(
     image: Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("pytz", "zoneinfo"):  # of DuckDB 1 and 2
@@ -220,7 +220,7 @@ def test_an_option_lets_a_statement_read_files(
 ) -> None:
     (tmp_path / "a.csv").write_text("n\n7\n")
     words = ["sql", "--dbdir", str(build), f"SELECT n FROM '{tmp_path}/a.csv'"]
-    assert cas(words) == 1
+    assert cas(words) == 2
     capsys.readouterr()
     assert cas([*words, "--allow-files"]) == 0
     assert capsys.readouterr().out == "n\n7\n"

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lua_database
+import databases
 import pytest
+from advise.stories import Seconds, image_of
 from browser import Page, browser
 from builders import TraceBuilder
-from captured_builds import told_database
-from timing_builds import US, two_jobs_with_usage
+from databases import database_of
+from report.two_builds import Recipe
+from timing.builds import US, two_jobs_with_usage
 
 from etrace.cli.main import cas, etrace
 from etrace.nfsdb.store import open_database
@@ -21,6 +23,7 @@ from etrace.timing.critical_path import find_critical_path
 
 pytestmark = pytest.mark.xdist_group("browser")
 R = "etraceReport"
+MARKUP = "<img src=x onerror=document.title=0>"  # also as the name of a file
 EVIL = "</script><img src=x onerror=\"document.title='owned'\">.c"
 
 
@@ -34,7 +37,7 @@ def page() -> Iterator[Page]:
 @pytest.fixture(scope="module")
 def lua(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The database of the Lua build, with its report."""
-    where = lua_database.write_processed_lua(tmp_path_factory.mktemp("lua"))
+    where = databases.write_processed_lua(tmp_path_factory.mktemp("lua"))
     assert etrace(["report", "-o", str(where / "build.html"), str(where)]) == 0
     return where
 
@@ -66,7 +69,7 @@ def command_key(page: Page, expression: str) -> list[str]:
     return sorted(found)
 
 
-def test_the_page_needs_no_network_and_tells_no_errors(shown: Page, lua: Path) -> None:
+def test_the_page_needs_no_network_and_says_no_errors(shown: Page, lua: Path) -> None:
     assert set(shown.requests) == {(lua / "build.html").as_uri()}
     assert shown.messages == []
     assert shown.run("document.getElementById('plain').hidden") is True
@@ -109,7 +112,7 @@ def test_a_drag_zooms_and_a_key_shows_all_again(shown: Page) -> None:
     assert shown.run(span) == pytest.approx([end / 4, end * 3 / 4])
 
 
-def test_a_click_on_a_command_tells_about_it_and_escape_closes(shown: Page, ask: Any) -> None:
+def test_a_click_on_a_command_says_about_it_and_escape_closes(shown: Page, ask: Any) -> None:
     longest = max(ask("compiled", "--commands"), key=lambda e: int(e["etime"]))
     number = (
         f"Array.from({R}.data.upid).findIndex((u, i) => u === {longest['pid']}"
@@ -154,8 +157,8 @@ def test_arrows_and_enter_open_a_row(shown: Page) -> None:
 def test_modules_are_made_of_what_deps_lists(shown: Page, ask: Any) -> None:
     modules = {m["path"]: m for m in shown.run(f"{R}.data.meta.modules")}
     assert sorted(modules) == sorted(each["filename"] for each in ask("linked_modules"))
-    lua_module = modules[f"{lua_database.ROOT}/src/lua"]
-    assert sum(n for _, n, _ in lua_module["made_of"]) == len(ask("deps", "src/lua"))
+    lua_module = modules[f"{databases.LUA_ROOT}/src/lua"]
+    assert sum(each[1] for each in lua_module["made_of"]) == len(ask("deps", "src/lua"))
 
 
 def test_headers_are_those_of_includes(shown: Page, ask: Any) -> None:
@@ -168,7 +171,7 @@ def test_headers_are_those_of_includes(shown: Page, ask: Any) -> None:
 
 
 def test_the_neighbours_of_a_file_are_its_readers_and_writers(shown: Page, ask: Any) -> None:
-    path = f"{lua_database.ROOT}/src/lvm.o"
+    path = f"{databases.LUA_ROOT}/src/lvm.o"
     shown.run(
         f"{R}.neighbours.show([...{R}.data.filePath].findIndex(p => {R}.data.text(p) ==="
         f" {json.dumps(path)}))"
@@ -177,7 +180,7 @@ def test_the_neighbours_of_a_file_are_its_readers_and_writers(shown: Page, ask: 
     writers, readers = (
         {f"{e['pid']}:{e['idx']}" for e in opens if letter in e["access"]} for letter in "wr"
     )
-    assert writers & readers  # `as` reads what it wrote: it stands on the left only
+    assert writers & readers  # `as` reads what it wrote: it is on the left only
     for column, expected in ((-1, writers), (1, readers - writers)):
         found = command_key(shown, f"{R}.neighbours.found.columns.get({column})")
         assert found == sorted(expected)
@@ -198,7 +201,7 @@ def test_frames_of_the_flame_graph_add_up(shown: Page) -> None:
     shown.run(f"globalThis.top1 = {R}.flame.root")
     below = shown.run("[...top1.below.values()].reduce((s, f) => s + f.total, 0)")
     assert below == pytest.approx(shown.run("top1.total"))
-    # a command without children counts whole, wherever it stands
+    # a command without children counts whole, wherever it is
     leaves = shown.run(
         f"(d => [...d.elapsed].reduce((s, ns, i) => s + (d.children(i).length ? 0 : ns), 0))"
         f"({R}.data)"
@@ -207,8 +210,8 @@ def test_frames_of_the_flame_graph_add_up(shown: Page) -> None:
 
 
 def open_report(page: Page, folder: Path, trace: bytes) -> None:
-    """Open the report of a told build after `cas pp`."""
-    told_database(folder, trace)
+    """Open the report of a made build after `cas pp`."""
+    database_of(folder, trace)
     assert cas(["pp", "-q", "--dbdir", str(folder)]) == 0
     assert etrace(["report", "-o", str(folder / "b.html"), str(folder)]) == 0
     page.messages.clear()
@@ -264,8 +267,10 @@ def test_commands_are_coloured_by_target(page: Page, tmp_path: Path) -> None:
     assert page.messages == []
 
 
-def test_a_build_without_targets_has_no_such_colour(shown: Page) -> None:
-    assert "target" not in shown.run(f"Object.keys({R}.timeline.choices())")
+def test_a_build_without_targets_has_no_such_colour(page: Page, tmp_path: Path) -> None:
+    trace = TraceBuilder(cwd="/src").exec(1 << 22 | 1, "/usr/bin/cc", ["cc"]).exit(1 << 22 | 1)
+    open_report(page, tmp_path, trace.trace())
+    assert "target" not in page.run(f"Object.keys({R}.timeline.choices())")
 
 
 def failed_build(where: Path) -> None:
@@ -273,7 +278,8 @@ def failed_build(where: Path) -> None:
     make, cc = (n << 22 | n for n in (1, 2))
     trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make"])
     trace.fork(make, cc).exec(cc, "/usr/bin/cc", ["cc", "-c", EVIL]).open(cc, f"/src/{EVIL}")
-    told_database(where, trace.exit(cc, 1).exit(make, 2).trace())
+    trace.written(cc, f"a.c:1: {EVIL} is wrong\n")
+    database_of(where, trace.exit(cc, 1).exit(make, 2).trace())
 
 
 def test_a_failed_build_begins_with_the_command_that_failed(page: Page, tmp_path: Path) -> None:
@@ -285,6 +291,9 @@ def test_a_failed_build_begins_with_the_command_that_failed(page: Page, tmp_path
     text = page.run("document.querySelector('[role=alert]').textContent")
     assert "status 1" in text
     assert EVIL in text
+    assert page.run("document.querySelector('#failures .output').textContent") == (
+        f"a.c:1: {EVIL} is wrong"
+    )
     assert page.run("document.images.length") == 0
     assert page.messages == []
 
@@ -316,3 +325,216 @@ def test_the_timeline_as_html_is_the_page_with_its_timeline_first(
 
 def test_the_timeline_as_html_has_no_lanes_to_choose(tmp_path: Path) -> None:
     assert etrace(["timeline", "--to", "html", "--lanes", "packed", str(tmp_path)]) == 2
+
+
+def test_commands_at_once_are_counted_from_their_times(page: Page, tmp_path: Path) -> None:
+    make, *jobs = (n << 22 | n for n in range(1, 12))
+    trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make"])
+    for each in jobs:  # one after the other: in one column of pixels there are several
+        trace.fork(make, each).exec(each, "/usr/bin/cc", ["cc"]).exit(each)
+    first, second = (n << 22 | n for n in (20, 21))
+    for each in (first, second):
+        trace.fork(make, each).exec(each, "/usr/bin/cc", ["cc"])
+    open_report(page, tmp_path, trace.exit(first).exit(second).exit(make).trace())
+    assert page.run(f"{R}.timeline.mostAtOnce()") == 2
+    page.run(f"{R}.timeline.show(0, {R}.data.end / 4)")
+    assert page.run(f"{R}.timeline.mostAtOnce()") == 1
+    assert page.run("document.querySelector('#timeline .spoken caption').textContent").endswith(
+        "at most 2 ran at once"
+    )
+
+
+def test_a_program_has_one_colour_and_a_failed_command_is_red(page: Page, tmp_path: Path) -> None:
+    make, good, bad = (n << 22 | n for n in (1, 2, 3))
+    trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make"])
+    trace.fork(make, good).exec(good, "/usr/bin/cc", ["cc", "a.c"]).exit(good)
+    trace.fork(make, bad).exec(bad, "/usr/bin/cc", ["cc", "b.c"]).exit(bad, 1).exit(make)
+    open_report(page, tmp_path, trace.trace())
+    for name in page.run(f"Object.keys({R}.timeline.choices())"):
+        choose(page, "#timeline select", name)
+        red, other = page.run(f"[{R}.timeline.fill(2), {R}.timeline.fill(1)]")
+        shown = page.run("document.querySelector('#timeline .legend').textContent")
+        assert red == "#ff6b5e" != other, name
+        assert "status other than 0" in shown
+    choose(page, "#timeline select", "program")
+    painted = page.run(
+        f"(f => {{ const seen = []; f.draw(new Proxy({{ measureText: () => ({{ width: 0 }}) }}, {{"
+        " get: (t, k) => k === 'fillRect' ? () => seen.push(t.fillStyle) : t[k] ?? (() => {}) }),"
+        f" f.surface.width); return seen; }})({R}.flame)"
+    )
+    assert page.run(f"{R}.timeline.fill(1)") in painted
+
+
+def test_only_wide_commands_that_started_no_other_are_outlined(shown: Page) -> None:
+    marked = f"[...{R}.data.critical.keys()].filter(i => {R}.data.critical[i])"
+    parents = f"{marked}.filter(i => {R}.data.children(i).length)"
+    assert shown.run(f"{parents}.length") >= 2
+    assert not shown.run(f"{parents}.some(i => {R}.timeline.isOutlined(i, 1000))")
+    leaves = f"{marked}.filter(i => !{R}.data.children(i).length)"
+    assert shown.run(f"{leaves}.every(i => {R}.timeline.isOutlined(i, 4))")
+    assert not shown.run(f"{leaves}.some(i => {R}.timeline.isOutlined(i, 3))")
+    assert shown.run(f"{R}.timeline.path") == shown.run(leaves)
+
+
+def test_commands_say_what_they_were_for(shown: Page) -> None:
+    script = "(d => [...d.role.keys()].map(i => [d.text(d.label[i]), d.text(d.role[i])]))"
+    roles = dict(shown.run(f"{script}({R}.data)"))
+    assert roles["gcc lvm.c"] == "compiler of lvm.o"
+    assert roles["cc1 lvm.c"] == "compiler stage of lvm.o"
+    assert roles["ar liblua.a"] == "archiver of liblua.a"
+    assert roles["ld luac"] == "linker of luac"
+    assert roles["collect2 luac"] == "linker driver of luac"
+    assert roles["make all"] == "command"
+
+
+def test_the_most_expensive_command_is_the_first(shown: Page) -> None:
+    first = shown.run(f"{R}.data.ownTimes()[{R}.tables.commands.order[0]]")
+    assert first == shown.run(f"Math.max(...{R}.data.ownTimes())")
+    heads = "[...document.querySelectorAll('#commands [role=columnheader]')]"
+    sorted_by = shown.run(f"{heads}.find(h => h.getAttribute('aria-sort') === 'descending')"
+                          ".textContent")  # fmt: skip
+    assert sorted_by.startswith("own time")  # the trace has no CPU times
+
+
+def test_the_critical_path_by_program_is_all_of_it(shown: Page, lua: Path) -> None:
+    found = find_critical_path(open_database(lua))
+    groups = shown.run(f"{R}.pathGroups")
+    assert sum(each["ns"] for each in groups) == sum(step.work_ns for step in found.steps)
+    assert sum(each["n"] for each in groups) == len(found.steps)
+    assert [each["ns"] for each in groups] == sorted((g["ns"] for g in groups), reverse=True)
+
+
+def test_sizes_that_are_not_known_are_not_zero(shown: Page) -> None:
+    titles = "[...document.querySelectorAll('#modules .row')].map(row => row.textContent)"
+    rows = [row for row in shown.run(titles) if "src/lua" in row]
+    assert rows  # all files of this build were gone when its trace was parsed
+    assert all("size not known" in row and "0 B" not in row for row in rows)
+
+
+def test_an_error_of_a_fifth_and_more_is_a_range(shown: Page) -> None:
+    asked = {
+        (1e9, 1e8): "1.00 s \u00b1 100 ms", (1e9, 5e8): "500 ms to 1.50 s",
+        (1e9, 2e9): "at most 3.00 s", (-1e9, 5e8): "not known", (-1, -1): "not known",
+    }  # fmt: skip
+    for (ns, error), text in asked.items():
+        assert shown.run(f"{R}.estimate({ns}, {error})") == text
+
+
+def configured(where: Path) -> None:
+    """Write the database of a configure run with two probes, and a make."""
+    sh, run, make = (n << 22 | n for n in (1, 2, 90))
+    trace = TraceBuilder(cwd="/src").exec(sh, "/bin/sh", ["sh", "-c", "./configure && make"])
+    trace.fork(sh, run).exec(run, "/bin/bash", ["/bin/bash", "./configure"])
+    number = 10
+    for option, status in (("-c", 0), ("-E", 1)):
+        cat, sub, cc, rm = (n << 22 | n for n in range(number, number + 4))
+        trace.fork(run, cat).exec(cat, "/bin/cat", ["cat", "confdefs.h"])
+        trace.open(cat, "/src/conftest.c", flags=1).exit(cat)
+        trace.fork(run, sub).fork(sub, cc)  # ( eval "$ac_compile" ): a shell below the shell
+        trace.exec(cc, "/usr/bin/gcc", ["gcc", option, "conftest.c"]).exit(cc, status)
+        trace.exit(sub, status)
+        trace.fork(run, rm).exec(rm, "/bin/rm", ["rm", "-f", "conftest.c"]).exit(rm)
+        number += 4
+    trace.exit(run).fork(sh, make).exec(make, "/usr/bin/make", ["make"]).exit(make).exit(sh)
+    database_of(where, trace.trace())
+
+
+def test_a_configure_run_is_folded_into_its_probes(page: Page, tmp_path: Path) -> None:
+    configured(tmp_path)
+    assert etrace(["report", "-o", str(tmp_path / "b.html"), str(tmp_path)]) == 0
+    page.messages.clear()
+    page.open(tmp_path / "b.html")
+    titles = "[...document.querySelectorAll('#phases summary b')].map(e => e.textContent)"
+    assert page.run(titles) == ["bash configure", "make"]
+    probes = page.run(f"{R}.phases[0].probes.map(p => [p.name, p.result, p.n])")
+    assert probes == [["compile", "succeeded", 3], ["preprocess", "failed (1)", 3]]
+    page.run("document.querySelector('#phases summary').focus()")
+    page.key("Enter", 13)
+    page.run(
+        "new Promise(done => { const look = () => document.querySelector('#phases .body .row')"
+        " ? done() : requestAnimationFrame(look); look(); })"
+    )
+    assert page.run("document.querySelectorAll('#phases .body .row').length") == 2
+    assert page.messages == []
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1920])
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_the_page_is_no_wider_than_the_window(
+    page: Page, lua: Path, width: int, is_dark: bool
+) -> None:
+    page.open(lua / "build.html", dark=is_dark, width=width)
+    assert page.run("document.documentElement.scrollWidth") == width
+
+
+def test_frames_too_narrow_to_read_are_one_that_opens(page: Page, tmp_path: Path) -> None:
+    make, *jobs = (n << 22 | n for n in range(1, 102))
+    trace = TraceBuilder(cwd="/src").exec(make, "/usr/bin/make", ["make"])
+    for n, each in enumerate(jobs):
+        trace.fork(make, each).exec(each, f"/usr/bin/tool{n}", ["tool"]).exit(each)
+    open_report(page, tmp_path, trace.exit(make).trace())
+    page.settle()
+    widths = f"{R}.flame.boxes.map(b => b.part * {R}.flame.surface.width)"
+    assert min(page.run(widths)) >= 44
+    group = f"{R}.flame.boxes.find(b => b.f.others)"
+    n_grouped = page.run(f"{group}.f.others.length")
+    assert page.run(f"{group}.f.name") == f"{n_grouped} others"
+    page.run(f"{R}.flame.zoom({group}.f)")
+    page.settle()
+    names = page.run(f"{R}.flame.boxes.map(b => b.f.name)")
+    assert sum(name.startswith("tool") for name in names) >= 1
+    assert page.messages == []
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_a_comparison_is_drawn_without_a_script(page: Page, tmp_path: Path, is_dark: bool) -> None:
+    for name, sources in (("a", {"a": 100, "b": 200}), ("b", {"a": 150, "b": 180, MARKUP: 1})):
+        (tmp_path / name).mkdir()
+        Recipe(tmp_path / name, sources=sources).write(tmp_path / f"{name}.db")
+    where, written = [str(tmp_path / f"{name}.db") for name in "ab"], tmp_path / "compared.html"
+    assert etrace(["compare", *where, "-q", "-o", str(written)]) == 0
+    page.messages.clear()
+    page.requests.clear()
+    page.open(written, dark=is_dark, width=390)
+    assert page.messages == []
+    assert page.requests == [written.as_uri()]
+    assert page.run("document.scripts.length") == 0
+    assert page.run("document.title") == "etrace compare"
+    assert page.run("document.querySelector('h1').textContent").endswith(
+        "compared with " + where[0]
+    )
+    texts = page.run("[...document.querySelectorAll('td')].map(cell => cell.textContent)")
+    assert f"cc1 {MARKUP}.c" in texts
+    widths = "[...document.querySelectorAll('#part2 rect')].map(bar => bar.getAttribute('width'))"
+    assert [float(width) for width in page.run(widths)] == [60.0]
+    assert page.run("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_findings_are_those_of_advise(
+    page: Page, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = Seconds()
+    story.run((0, 1000), "sleep", "1")
+    story.run((0, 900), "curl", EVIL)
+    story.end(2000)
+    image_of(tmp_path, story)
+    assert etrace(["advise", "--json", str(tmp_path)]) == 0
+    expected = json.loads(capsys.readouterr().out)["findings"]
+    assert etrace(["report", "-o", str(tmp_path / "b.html"), str(tmp_path)]) == 0
+    page.messages.clear()
+    page.open(tmp_path / "b.html")
+    assert page.run("document.querySelector('main').firstElementChild.id") == "advice"
+    titles = page.run("[...document.querySelectorAll('.finding b')].map(each => each.textContent)")
+    assert titles == [each["title"] for each in expected]
+    page.run("document.querySelector('#finding-downloads').open = true")
+    page.run("document.querySelector('#finding-downloads button').click()")
+    assert "onerror" in page.run("document.querySelector('#details').textContent")
+    assert page.run("document.images.length") == 0
+    assert page.messages == []
+
+
+def test_a_build_without_findings_has_no_advice(page: Page, tmp_path: Path) -> None:
+    database_of(tmp_path, two_jobs_with_usage())
+    assert etrace(["report", "-o", str(tmp_path / "b.html"), str(tmp_path)]) == 0
+    page.open(tmp_path / "b.html")
+    assert page.run("document.querySelector('#advice') === null") is True

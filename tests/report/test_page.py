@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
+from databases import database_of
 
 from etrace.cli.main import etrace
 from etrace.report.pack import Pack, shown
-from etrace.report.page import render
+from etrace.report.page import pack, render
 from etrace.report.uses import varints
 
 WEB = Path(__file__).resolve().parents[2] / "etrace/report/web"
@@ -51,7 +51,7 @@ def test_names_of_files_and_arguments_are_no_markup(tmp_path: Path) -> None:
     trace = TraceBuilder(cwd="/src")
     trace.exec(1 << 22 | 1, "/usr/bin/cc", ["cc", EVIL, "@script@", "@data@"], cwd=f"/{EVIL}")
     trace.open(1 << 22 | 1, f"/src/{EVIL}").exit(1 << 22 | 1, 1)
-    page = render(told_database(tmp_path, trace.trace()))
+    page = render(database_of(tmp_path, trace.trace()))
     assert "<img" not in page
     assert page.count("<script") == 2
     assert page.count("@data@") == 1  # in the plain table: a mark in a value is not filled
@@ -85,6 +85,18 @@ def test_the_command_writes_a_page_that_only_its_owner_reads(
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     meta = header_of(page.read_text())["meta"]
     assert [module["path"] for module in meta["modules"]] == ["/src/libutil.a", "/src/hello"]
+
+
+def test_a_file_that_is_gone_has_no_size(tmp_path: Path) -> None:
+    cc, made = 1 << 22 | 1, tmp_path / "made.o"
+    made.write_bytes(bytes(1_900_000))
+    trace = TraceBuilder(cwd=str(tmp_path)).exec(cc, "/usr/bin/cc", ["cc"])
+    trace.use(cc, str(made), flags=1).use(cc, str(tmp_path / "gone.s"), flags=1)
+    packed = pack(database_of(tmp_path, trace.exit(cc).trace()))
+    texts = packed.texts()
+    sizes = zip(packed.column("file.path"), packed.column("file.size"), strict=True)
+    names = {Path(texts[path]).name: n_bytes for path, n_bytes in sizes}
+    assert names == {"made.o": 1_900_000, "gone.s": -1}
 
 
 def luminance(colour: str) -> float:

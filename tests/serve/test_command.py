@@ -45,11 +45,12 @@ def test_several_databases_have_the_names_of_their_directories(tmp_path: Path) -
     server.end()
 
 
-def test_a_name_twice_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", [[], ["--db"]])
+def test_a_name_twice_is_refused(tmp_path: Path, option: list[str]) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     paths = [databases.write_database(tmp_path / name / "build") for name in ("a", "b")]
-    status, said = fail(*map(str, paths))
+    status, said = fail(*(word for path in paths for word in (*option, str(path))))
     assert (status, "two databases are called build" in said) == (2, True)
 
 
@@ -59,17 +60,17 @@ def test_a_port_that_is_taken_is_named(database: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         status, said = fail("--port", str(port), str(database))
-    assert status == 1
+    assert status == 2
     assert f"127.0.0.1 port {port}: Address already in use" in said
     assert "--port N" in said
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(database: Path) -> None:
     status, said = fail(str(database), code=f"import sys; sys.modules['uvicorn'] = None; {PROGRAM}")
-    assert status == 1
+    assert status == 2
     assert "/bin/python -m pip install starlette uvicorn" in said
 
 
 def test_a_missing_database_is_named(tmp_path: Path) -> None:
     status, said = fail(str(tmp_path))
-    assert (status, str(tmp_path) in said) == (1, True)
+    assert (status, str(tmp_path) in said) == (2, True)

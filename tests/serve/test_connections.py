@@ -21,8 +21,7 @@ from serve.asking import PROGRAM, Server
 
 from etrace.capture.peer import user_of
 from etrace.cli.serve import connections
-from etrace.cli.serve.access import Access, hosts_of
-from etrace.cli.serve.connections import Connection, Crowd
+from etrace.cli.serve.connections import Access, Connection, Crowd, hosts_of
 
 HASTY = f"from etrace.cli.serve import connections as c; c.LIFE_S = c.LOOK_S = 1; {PROGRAM}"
 BRIEF = f"from etrace.cli.serve import connections as c; c.LIFE_S = 1; {PROGRAM}"
@@ -75,7 +74,7 @@ def test_a_silent_connection_is_cut(hasty: Server) -> None:
         assert [ended(sock) for sock in silent] == [b""] * 3
 
 
-@pytest.mark.parametrize("begun", [b"", GET + GET[:4]], ids=["at once", "behind a request"])
+@pytest.mark.parametrize("begun", [b"", GET + GET[:4]], ids=["at once", "after a request"])
 def test_a_byte_now_and_then_does_not_keep_a_connection(hasty: Server, begun: bytes) -> None:
     with connected(hasty) as (slow,):
         slow.sendall(begun + b"GET / HTTP/1.1\r\nX: ")
@@ -95,7 +94,7 @@ def test_a_connection_with_the_token_is_cut_when_it_stays_idle(hasty: Server) ->
 
 
 def test_a_connection_with_the_token_lasts_longer_than_a_strangers(brief: Server) -> None:
-    """Each request begins its time anew: more of them than fit into a stranger's life."""
+    """Each request begins its time again: more of them than fit into a stranger's life."""
     asked = brief.connected()
     with connected(brief) as (stranger,):
         while not select.select([stranger], [], [], 0.05)[0]:

@@ -92,7 +92,7 @@ def test_the_report_of_a_build_is_drawn_from_the_server(page: Page, server: Serv
                     f"addEventListener('load', () => done({DRAWN})))") == "drawn"  # fmt: skip
     assert page.run("location.pathname + location.search") == "/report?build=build"
     assert page.run("[...document.querySelectorAll('main > section')].map(each => each.id)") == [
-        "timeline", "flame", "commands", "modules", "headers", "neighbours"
+        "timeline", "phases", "path", "flame", "commands", "modules", "headers", "neighbours"
     ]  # fmt: skip
     n_commands = server.query("commands", count="true").value["count"]
     assert page.run("etraceReport.data.n") == n_commands

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from backends import need_root
 from fake_kernel import NOBODY, make_machine
-from service_host import Service
+from service.host import Service
 
 
 @pytest.fixture

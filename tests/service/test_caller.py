@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from fake_kernel import NOBODY
-from service_host import DROP, as_nobody, python
-from waiting import until
+from service.host import DROP, as_nobody, python
+from trying import until
 
 from etrace.service import caller as caller_module
 from etrace.service.caller import (
@@ -59,15 +59,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(caller_module, "STILL_S", 3.0)
 
 
-def program(public: Path, mode: int, gid: int = 0) -> str:
-    """A copy of sleep, of root."""
-    path = public / "sleeper"
-    shutil.copy("/bin/sleep", path)
-    os.chown(path, 0, gid)
-    path.chmod(mode)
-    return str(path)
-
-
 def test_a_sleeping_child_of_the_caller_may_be_traced(me: Caller, started: Any) -> None:
     target = check_process(started(child := as_nobody(SLEEP)), me)
     assert target.pid == child.pid
@@ -79,21 +70,24 @@ def test_a_process_of_another_user_is_refused(me: Caller, started: Any) -> None:
         check_process(started(subprocess.Popen(SLEEP)), me)
 
 
-def test_a_set_uid_program_is_refused(me: Caller, started: Any, public: Path) -> None:
-    with pytest.raises(RefusedError, match="another user"):
-        check_process(started(as_nobody([program(public, 0o4755), "60"])), me)
-
-
-def test_a_set_gid_program_is_refused(me: Caller, started: Any, public: Path) -> None:
-    with pytest.raises(RefusedError, match="rights that its user does not have"):
-        check_process(started(as_nobody([program(public, 0o2755, 1), "60"])), me)
-
-
-def test_a_program_that_the_caller_cannot_read_is_refused(
-    me: Caller, started: Any, public: Path
+@pytest.mark.parametrize(
+    ("mode", "gid", "reason"),
+    [
+        (0o4755, 0, "another user"),
+        (0o2755, 1, "rights that its user does not have"),
+        (0o711, 0, "rights that its user does not have"),
+    ],
+    ids=["set-uid", "set-gid", "unreadable"],
+)
+def test_a_program_with_other_rights_is_refused(
+    me: Caller, started: Any, public: Path, mode: int, gid: int, reason: str
 ) -> None:
-    with pytest.raises(RefusedError, match="rights that its user does not have"):
-        check_process(started(as_nobody([program(public, 0o711), "60"])), me)
+    path = public / "sleeper"
+    shutil.copy("/bin/sleep", path)
+    os.chown(path, 0, gid)
+    path.chmod(mode)
+    with pytest.raises(RefusedError, match=reason):
+        check_process(started(as_nobody([str(path), "60"])), me)
 
 
 def test_capabilities_of_others_are_refused(started: Any) -> None:
@@ -150,7 +144,7 @@ def test_a_process_that_has_ended_is_refused(me: Caller, started: Any) -> None:
         check_process(pidfd, me)
 
 
-def test_what_is_no_pidfd_is_refused(me: Caller, tmp_path: Path) -> None:
+def test_what_is_not_a_pidfd_is_refused(me: Caller, tmp_path: Path) -> None:
     with (tmp_path / "x").open("w+b") as file, pytest.raises(RefusedError, match="no pidfd"):
         check_process(file.fileno(), me)
 
@@ -223,7 +217,7 @@ def test_a_file_system_that_a_user_serves_is_refused(me: Caller, tmp_path: Path)
         os.close(server)
 
 
-def test_what_is_no_file_is_refused(me: Caller) -> None:
+def test_what_is_not_a_file_is_refused(me: Caller) -> None:
     for fd in (*os.pipe(), os.open("/dev/null", os.O_RDWR), os.open("/", os.O_RDONLY)):
         with pytest.raises(RefusedError, match=r"not a regular file|keeps no files"):
             check_trace(fd, me)

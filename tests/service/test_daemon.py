@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from fake_kernel import NOBODY
-from service_host import Service, answer
-from waiting import until
+from service.host import Service, answer
+from trying import LIMIT_S, until
 
 from etrace.capture.remote import protocol
 from etrace.service import connection, daemon
@@ -48,7 +48,7 @@ def test_the_commands_status_is_the_captures(service: Service, public: Path) -> 
     assert service.run(public, "no-such-command-here")[0] == 127
 
 
-def test_a_loss_is_told_and_noted_in_the_trace(service: Service, public: Path) -> None:
+def test_a_loss_is_reported_and_noted_in_the_trace(service: Service, public: Path) -> None:
     service.machine.behave(records=4)
     status, remarks, stats = service.run(public, "true")
     assert status == 125
@@ -155,9 +155,7 @@ def test_a_slow_caller_is_cut_off(service: Service, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(connection, "REQUEST_S", 1)
     service.start()
     with service.connected() as sock:
-        began = time.monotonic()
         sock.recv(1024)  # what it says to that, or nothing
-        assert time.monotonic() - began < 10
 
 
 def test_the_connections_of_a_user_are_bounded(service: Service) -> None:
@@ -175,7 +173,7 @@ def test_a_refusal_arrives_when_the_request_comes_late(service: Service) -> None
         for _ in range(daemon.MAX_PER_USER):
             held.enter_context(service.connected())
         late = held.enter_context(service.connected())
-        assert select.select([late], [], [], 20)[0]
+        assert select.select([late], [], [], LIMIT_S)[0]
         time.sleep(0.2)  # now etraced has closed it
         refused = protocol.ask(late, protocol.request(protocol.PROBE))
     assert refused is not None
@@ -183,7 +181,7 @@ def test_a_refusal_arrives_when_the_request_comes_late(service: Service) -> None
 
 
 def _socket_that_waits_when_it_is_closed() -> tuple[socket.socket, socket.socket]:
-    """Return it, with bytes to send and 30 s for that, and its peer, who reads none of them."""
+    """Return it, with bytes to send and an hour for that, and its peer, who reads none of them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         waiting = socket.create_connection(server.getsockname())
@@ -192,7 +190,7 @@ def _socket_that_waits_when_it_is_closed() -> tuple[socket.socket, socket.socket
     with contextlib.suppress(BlockingIOError):
         while True:
             waiting.send(bytes(65536))
-    waiting.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 30))
+    waiting.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
     return waiting, peer
 
 
@@ -209,10 +207,8 @@ def test_a_refused_caller_cannot_keep_the_service_waiting(service: Service) -> N
         with service.connected() as hostile, waiting:
             socket.send_fds(hostile, [b"{}"], [waiting.fileno()])
         # the service has the last one now
-        began = time.monotonic()
         os.kill(pid, signal.SIGCONT)
         refused = service.ask(protocol.request(protocol.PROBE))
-        assert time.monotonic() - began < 10
     assert refused is not None
     assert "too many connections" in refused["error"]
 
@@ -231,14 +227,14 @@ def test_a_refused_caller_cannot_keep_the_service_waiting(service: Service) -> N
         {"etraced": 1, "do": ["probe"]},
     ],
 )
-def test_what_is_no_request_is_refused(service: Service, message: dict[str, object]) -> None:
+def test_what_is_not_a_request_is_refused(service: Service, message: dict[str, object]) -> None:
     reply = service.ask(message)
     assert reply is not None
     assert "error" in reply
 
 
 @pytest.mark.parametrize("data", [b"{", b"[" * 900, b"[]", b"\xff\xfe", b"{" + b" " * 2000 + b"}"])
-def test_bytes_that_are_no_message_are_refused(service: Service, data: bytes) -> None:
+def test_bytes_that_are_not_a_message_are_refused(service: Service, data: bytes) -> None:
     with service.connected() as sock:
         sock.send(data)
         reply, _ = protocol.receive(sock, protocol.MAX_REPLY_BYTES)
@@ -253,5 +249,5 @@ def test_descriptors_of_root_are_not_traced_for_a_user(service: Service, public:
         reply = service.ask(protocol.request(protocol.TRACE), (file.fileno(), pidfd))
         os.close(pidfd)
     assert reply is not None
-    assert "the process" in reply["error"]  # it has threads, or is no child: the caller itself
+    assert "the process" in reply["error"]  # it has threads, or is not a child: the caller itself
     assert service.machine.changes() == CLEAN

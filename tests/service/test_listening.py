@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The socket of etraced: whose it is, and what those are told who may not use it."""
+"""The socket of etraced: whose it is, and the answer to those who may not use it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from fake_kernel import NOBODY
-from service_host import DROP, python
+from service.host import DROP, python
 
 from etrace.capture.remote import service
 from etrace.errors import CaptureError
-from etrace.service import listening
+from etrace.service import daemon
 
 pytestmark = pytest.mark.root
 
@@ -23,7 +23,7 @@ PROBE = f"""{DROP}
 import socket, sys
 import etrace.capture.backend, etrace.capture.remote.protocol, etrace.errors
 from etrace.capture.kmod.backend import KmodBackend
-from etrace.capture.kmod.loading import presence
+from etrace.capture.kmod.system import presence
 from etrace.capture.remote import service
 service.SOCKET = sys.argv[1]
 presence.LOADED_MODULES = "/proc"  # the kernel takes modules
@@ -43,7 +43,7 @@ def asked(path: Path) -> list[str]:
 
 def test_only_its_group_may_use_the_socket(public: Path) -> None:
     path = public / "etraced.sock"
-    with listening.made(path, grp.getgrgid(1).gr_name):
+    with daemon.make_socket(path, grp.getgrgid(1).gr_name):
         found = path.stat()
         assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (0, 1, 0o660)
         out, works, reason, hint = asked(path)
@@ -54,7 +54,7 @@ def test_only_its_group_may_use_the_socket(public: Path) -> None:
 
 def test_a_member_of_its_group_may(public: Path) -> None:
     path = public / "new" / "etraced.sock"
-    with listening.made(path, grp.getgrgid(NOBODY.gid).gr_name) as sock:
+    with daemon.make_socket(path, grp.getgrgid(NOBODY.gid).gr_name) as sock:
         source = f"drop(); import socket; s = socket.socket(1, 5); s.connect({str(path)!r})"
         python(f"import socket\n{DROP}\n{source}").wait(30)
         sock.settimeout(10)
@@ -70,7 +70,7 @@ def test_without_a_socket_the_way_to_one_is_named(public: Path) -> None:
 
 def test_a_socket_that_nobody_serves_is_said_to_be_so(public: Path) -> None:
     path = public / "etraced.sock"
-    listening.made(path, grp.getgrgid(NOBODY.gid).gr_name).close()
+    daemon.make_socket(path, grp.getgrgid(NOBODY.gid).gr_name).close()
     out, works, reason, _ = asked(path)
     assert (out, works) == ("False", "False")
     assert "Connection refused" in reason
@@ -78,14 +78,14 @@ def test_a_socket_that_nobody_serves_is_said_to_be_so(public: Path) -> None:
 
 def test_a_group_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="no group no-such-group") as caught:
-        listening.made(tmp_path / "s", "no-such-group")
+        daemon.make_socket(tmp_path / "s", "no-such-group")
     assert "groupadd" in caught.value.hint
 
 
 def test_the_socket_of_systemd_is_taken(tmp_path: Path) -> None:
     source = (
         "import os; os.environ |= {'LISTEN_PID': str(os.getpid()), 'LISTEN_FDS': '1'}\n"
-        "from etrace.service import listening; print(listening.inherited().getsockname())"
+        "from etrace.service import daemon; print(daemon.inherited_socket().getsockname())"
     )
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         sock.bind(str(tmp_path / "s"))

@@ -37,7 +37,7 @@ def test_a_request_arrives_with_its_descriptors(pair: Pair) -> None:
     protocol.close_all(fds)
 
 
-def test_the_end_of_a_connection_is_no_message(pair: Pair) -> None:
+def test_the_end_of_a_connection_is_not_a_message(pair: Pair) -> None:
     pair[0].close()
     assert receive(pair[1], 100) == (None, [])
 

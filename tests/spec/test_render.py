@@ -45,13 +45,24 @@ def test_check_reports_a_missing_file(tree: Path) -> None:
     assert render.main(["--check", "--top", str(tree)]) == 1
 
 
-def test_without_check_files_are_written_anew(tree: Path) -> None:
+def test_without_check_files_are_written_again(tree: Path) -> None:
     committed = {name: (tree / name).read_bytes() for name in render.OUTPUTS}
     for name in render.OUTPUTS:
         (tree / name).write_text("stale")
     assert render.main(["--top", str(tree)]) == 0
     assert {name: (tree / name).read_bytes() for name in render.OUTPUTS} == committed
     assert render.main(["--check", "--top", str(tree)]) == 0
+
+
+def test_a_file_that_is_right_is_not_written(tree: Path) -> None:
+    render.main(["--top", str(tree)])
+    written = {tree / path: (tree / path).stat().st_ino for path in render.OUTPUTS}
+    (tree / "docs/format.md").write_text("old")
+    assert render.main(["--top", str(tree)]) == 0
+    assert {path: path.stat().st_ino for path in written if path.name != "format.md"} == {
+        path: inode for path, inode in written.items() if path.name != "format.md"
+    }
+    assert (tree / "docs/format.md").read_text() != "old"
 
 
 def test_an_undefined_name_is_a_spec_error_that_names_the_template(tmp_path: Path) -> None:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captured_builds import told_database
+from databases import database_of, write_processed_lua
 from libetrace.image.file import Image
-from lua_database import write_processed_lua
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 from terminal import Terminal
-from timing_builds import US, a_pipeline
+from timing.builds import US, a_pipeline
 
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
@@ -55,7 +54,7 @@ def read_slices(packets: Any) -> list[tuple[str, str, int, int, int]]:
 
 
 def test_perfetto_reads_names_nesting_and_durations(tmp_path: Path) -> None:
-    packets = written(told_database(tmp_path, a_pipeline()))
+    packets = written(database_of(tmp_path, a_pipeline()))
     assert read_slices(packets) == [
         ("lane 1", "sh -c gen | sort", 0, 0, 820 * US),
         ("lane 1", "gen", 1, 100 * US, 600 * US),
@@ -86,7 +85,7 @@ def test_a_real_build_nests_cc1_in_gcc_in_make(tmp_path: Path) -> None:
 
 
 def test_chrome_reads_the_same(tmp_path: Path) -> None:
-    image, stream = told_database(tmp_path, a_pipeline()), io.BytesIO()
+    image, stream = database_of(tmp_path, a_pipeline()), io.BytesIO()
     chrome.write(stream, slices(image, Lanes.TREE), counters(image))
     events = json.loads(stream.getvalue())["traceEvents"]
     assert [e for e in events if e["ph"] == "X"] == [
@@ -118,8 +117,8 @@ def test_without_the_package_the_message_names_it(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("form", "name"), [("chrome", "timeline.json"), ("html", "timeline.html")])
-def test_a_terminal_is_told_of_a_file(tmp_path: Path, form: str, name: str) -> None:
-    told_database(tmp_path, a_pipeline())
+def test_a_terminal_is_reported_a_file(tmp_path: Path, form: str, name: str) -> None:
+    database_of(tmp_path, a_pipeline())
     command = [str(Path(sys.executable).with_name("etrace")), "timeline", "--to", form]
     with Terminal(command, tmp_path, dict(os.environ)) as terminal:
         terminal.wait_for(rf"etrace: the timeline is {name} \(.*\); open it in ")

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from captured_builds import told_database
+from databases import database_of
 from libetrace.image.file import Image
-from timing_builds import US, WRITE, Story
+from timing.builds import US, WRITE, Story
 
 from etrace.timeline.slices import Lanes, slices
 from etrace.timeline.time_trace import TimeTraces
@@ -25,7 +25,7 @@ EVENTS = [
 ]
 
 
-def told(folder: Path, text: str) -> Image:
+def image_of(folder: Path, text: str) -> Image:
     """Return a build of clang from 100 to 500 us, with a time trace of this text."""
     (folder / "a.json").write_text(text)
     story = Story()
@@ -35,7 +35,7 @@ def told(folder: Path, text: str) -> Image:
     story.at(490).use(CLANG, str(folder / "a.json"), flags=WRITE)
     story.at(500).exit(CLANG)
     story.at(510).exit(MAKE)
-    return told_database(folder, story.builder.trace())
+    return database_of(folder, story.builder.trace())
 
 
 def shown(image: Image) -> list[tuple[int, int, int, str]]:
@@ -47,7 +47,7 @@ EXECUTIONS = [(0, 0, 510, "make"), (0, 100, 500, "clang a.c")]
 
 
 def test_its_phases_lie_inside_the_compilation(tmp_path: Path) -> None:
-    assert shown(told(tmp_path, json.dumps({"traceEvents": EVENTS}))) == [
+    assert shown(image_of(tmp_path, json.dumps({"traceEvents": EVENTS}))) == [
         *EXECUTIONS,
         (0, 110, 400, "ExecuteCompiler"),
         (0, 120, 150, "Source"),
@@ -65,11 +65,11 @@ def test_its_phases_lie_inside_the_compilation(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_time_trace_any_more_is_left_out(tmp_path: Path, text: str) -> None:
-    assert shown(told(tmp_path, text)) == EXECUTIONS
+    assert shown(image_of(tmp_path, text)) == EXECUTIONS
 
 
 def test_what_lies_beyond_the_execution_is_cut(tmp_path: Path) -> None:
     events = [{"ph": "X", "ts": 100, "dur": 9000, "name": "long"},
               {"ph": "X", "ts": 8000, "dur": 1, "name": "late"}]  # fmt: skip
-    image = told(tmp_path, json.dumps({"traceEvents": events}))
+    image = image_of(tmp_path, json.dumps({"traceEvents": events}))
     assert shown(image) == [*EXECUTIONS, (0, 200, 500, "long")]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
-from timing_builds import US, Story
+from databases import database_of
+from timing.builds import US, Story
 
 from etrace.timing.jobservers import UNLIMITED, Jobservers, named_jobs
 from etrace.timing.processes import Processes
@@ -94,7 +94,7 @@ def _end(trace: TraceBuilder, upid: int, cpu_us: int = 0) -> None:
 
 
 def _slots(tmp_path: Path, top: str, below: str) -> Jobservers:
-    image = told_database(tmp_path, _nested(top, below))
+    image = database_of(tmp_path, _nested(top, below))
     return Jobservers(image, Processes(image))
 
 
@@ -125,7 +125,7 @@ def test_makes_with_a_number_have_slots_of_their_own_and_hold_one(tmp_path: Path
 def test_what_another_number_of_jobs_changes(
     tmp_path: Path, top: str, below: str, sizes: list[int]
 ) -> None:
-    image = told_database(tmp_path, _nested(top, below))
+    image = database_of(tmp_path, _nested(top, below))
     assert Jobservers(image, Processes(image)).sizes(8) == sizes
 
 
@@ -134,25 +134,25 @@ def test_what_another_number_of_jobs_changes(
 
 def test_makes_with_slots_of_their_own_run_at_once(tmp_path: Path) -> None:
     own = _nested("make -j2", "make -j2", n_jobs=2)
-    found = predict(told_database(tmp_path, own), {})
+    found = predict(database_of(tmp_path, own), {})
     assert (found.traced_jobs, found.traced_ns, found.simulated_ns) == (4, 100 * US, 100 * US)
 
 
 def test_makes_that_share_slots_do_not(tmp_path: Path) -> None:
     shared = _nested("make -j2", "make", n_jobs=2)
-    assert predict(told_database(tmp_path, shared), {}).simulated_ns == 200 * US
+    assert predict(database_of(tmp_path, shared), {}).simulated_ns == 200 * US
 
 
 def test_a_make_holds_a_slot_of_the_one_above(tmp_path: Path) -> None:
     serial = _nested("make -j1", "make -j2", begins=(0, 100), n_jobs=2)
-    found = predict(told_database(tmp_path, serial), {})
+    found = predict(database_of(tmp_path, serial), {})
     assert (found.traced_ns, found.simulated_ns) == (200 * US, 200 * US)
-    assert predict(told_database(tmp_path, serial), {}, 2).ordered_ns == 100 * US
+    assert predict(database_of(tmp_path, serial), {}, 2).ordered_ns == 100 * US
 
 
 def test_what_computes_waits_for_a_processor(tmp_path: Path) -> None:
     """Four jobs at once on one processor, of 100 us with 25 us of CPU time each."""
-    image = told_database(tmp_path, _nested("make", "make -j2", n_jobs=2, cpu_us=25))
+    image = database_of(tmp_path, _nested("make", "make -j2", n_jobs=2, cpu_us=25))
     found = predict(image, {})
     assert (found.traced_processors, found.simulated_ns) == (1, 100 * US)
     asked = predict(image, {}, 2)

@@ -6,18 +6,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from captured_builds import capture_database, told_database
+from databases import capture_database, database_of
 from libetrace.image.file import Image
-from timing_builds import FIRST, LINK, MAKE, SECOND, Story, two_objects_and_a_link
+from timing.builds import FIRST, LINK, MAKE, SECOND, Story, two_objects_and_a_link
 
-from etrace.query.classes.labels import Labels
+from etrace.query.rows.labels import Labels
 from etrace.timing.critical_path import CriticalPath, doubts, find_critical_path
 from etrace.timing.own_order import OwnOrder
 
 THREADS = [n << 22 | n for n in range(11, 13)]
 
 
-def told(
+def trace_of(
     program: str, spans: tuple[tuple[int, int], ...], *, n_threads: int = 0, is_chain: bool = False
 ) -> bytes:
     """Return `program` from 0 to 1000 us with children at these times; the last is a linker.
@@ -40,7 +40,7 @@ def told(
 
 
 def path_of(tmp_path: Path, trace: bytes) -> tuple[Image, CriticalPath]:
-    image = told_database(tmp_path, trace)
+    image = database_of(tmp_path, trace)
     return image, find_critical_path(image)
 
 
@@ -49,7 +49,7 @@ AT_ONCE = ((100, 500), (200, 600), (600, 900))
 
 
 def test_children_at_once_are_an_order_of_the_program_s_own(tmp_path: Path) -> None:
-    image, found = path_of(tmp_path, told("go", AT_ONCE))
+    image, found = path_of(tmp_path, trace_of("go", AT_ONCE))
     assert found.is_upper_bound
     (inside,) = found.inside
     assert (inside.order, inside.n, inside.path_ns) == (OwnOrder.PROGRAMS, 3, found.path_ns)
@@ -61,20 +61,20 @@ def test_children_at_once_are_an_order_of_the_program_s_own(tmp_path: Path) -> N
 
 
 def test_one_by_one_is_an_order_of_its_own_when_the_program_has_threads(tmp_path: Path) -> None:
-    _, found = path_of(tmp_path, told("go", ONE_BY_ONE, n_threads=2))
+    _, found = path_of(tmp_path, trace_of("go", ONE_BY_ONE, n_threads=2))
     assert [each.order for each in found.inside] == [OwnOrder.PROGRAMS]
     assert found.is_upper_bound
 
 
 def test_a_chain_of_files_is_known(tmp_path: Path) -> None:
-    _, found = path_of(tmp_path, told("ant", ONE_BY_ONE, n_threads=2, is_chain=True))
+    _, found = path_of(tmp_path, trace_of("ant", ONE_BY_ONE, n_threads=2, is_chain=True))
     (inside,) = found.inside
     assert inside.order is OwnOrder.THREADS
     assert inside.path_ns == 220_000  # what the program does itself
 
 
 def test_threads_are_an_order_of_the_program_s_own(tmp_path: Path) -> None:
-    image, found = path_of(tmp_path, told("java", (), n_threads=2))
+    image, found = path_of(tmp_path, trace_of("java", (), n_threads=2))
     assert found.is_upper_bound
     assert [where for _, where in doubts(image, found)] == [
         "in java, which has 3 threads: what they wait for is not known"
@@ -85,12 +85,12 @@ def test_threads_are_an_order_of_the_program_s_own(tmp_path: Path) -> None:
     "trace",
     [
         two_objects_and_a_link(),
-        told("make", AT_ONCE, n_threads=2),
-        told("bash", AT_ONCE),
-        told("gcc", AT_ONCE),
-        told("perl", ONE_BY_ONE),
-        told("go", ONE_BY_ONE[:1]),
-        told("go", ONE_BY_ONE, n_threads=1),
+        trace_of("make", AT_ONCE, n_threads=2),
+        trace_of("bash", AT_ONCE),
+        trace_of("gcc", AT_ONCE),
+        trace_of("perl", ONE_BY_ONE),
+        trace_of("go", ONE_BY_ONE[:1]),
+        trace_of("go", ONE_BY_ONE, n_threads=1),
     ],
     ids=["make", "make at once", "shell", "driver", "script", "one child", "one thread"],
 )

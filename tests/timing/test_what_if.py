@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
-from timing_builds import US, Story, two_directories, two_objects_and_a_link
+from databases import database_of
+from timing.builds import US, Story, two_directories, two_objects_and_a_link
 
 from etrace.errors import UsageError
 from etrace.timing.critical_path import find_critical_path
@@ -18,7 +18,7 @@ MAKE, CC = (n << 22 | n for n in (1, 2))
 
 
 def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
-    found = predict(told_database(tmp_path, two_objects_and_a_link()), {}, 2)
+    found = predict(database_of(tmp_path, two_objects_and_a_link()), {}, 2)
     assert found == Prediction(
         traced_ns=1210 * US, traced_jobs=1, traced_processors=None, simulated_ns=1210 * US,
         n_jobs=2, n_processors=None, ordered_ns=910 * US, free_ns=910 * US,
@@ -40,14 +40,15 @@ def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
 def test_times_and_jobs_change_what_a_build_takes(
     tmp_path: Path, factors: dict[str, float], n_jobs: int | None, us: int
 ) -> None:
-    image = told_database(tmp_path, two_objects_and_a_link())
+    image = database_of(tmp_path, two_objects_and_a_link())
     assert predict(image, factors, n_jobs).ordered_ns == us * US
 
 
 def test_a_shell_orders_makes_that_share_no_file(tmp_path: Path) -> None:
-    found = predict(told_database(tmp_path, two_directories()), {}, 2)
-    assert (found.traced_ns, found.ordered_ns) == (640 * US, 640 * US)
-    assert found.free_ns == (10 + 300 + 10) * US  # before the jobs, both at once, after them
+    found = predict(database_of(tmp_path, two_directories()), {}, 2)
+    assert (found.traced_ns, found.ordered_ns) == (650 * US, 650 * US)
+    # before the jobs, both at once, sh between the makes, after the jobs
+    assert found.free_ns == (10 + 300 + 10 + 10) * US
 
 
 def test_the_traced_time_changes_as_the_simulated_one() -> None:
@@ -59,7 +60,7 @@ def test_the_traced_time_changes_as_the_simulated_one() -> None:
 
 
 def test_a_program_that_did_not_run_is_an_error(tmp_path: Path) -> None:
-    image = told_database(tmp_path, two_objects_and_a_link())
+    image = database_of(tmp_path, two_objects_and_a_link())
     with pytest.raises(UsageError, match="no execution of 'gc'") as caught:
         predict(image, {"gc": 2.0})
     assert caught.value.hint == "did you mean gcc?"
@@ -77,14 +78,17 @@ def _with_usage(user_us: int, n_voluntary: int, n_forced: int) -> bytes:
     return story.builder.trace()
 
 
-CASES = [(800, 9, 1, 900), (300, 9, 1, 1100), (300, 1, 9, 400), (300, 0, 0, 400)]
+CASES = [
+    (800, 9, 1, 900), (300, 9, 1, 1100), (300, 1, 9, 400), (300, 0, 0, 400), (10, 1, 1, 1100),
+    (10, 0, 1, 110),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("user_us", "n_voluntary", "n_forced", "us"), CASES)
 def test_cpu_time_counts_for_what_computes_and_elapsed_time_for_what_sleeps(
     tmp_path: Path, user_us: int, n_voluntary: int, n_forced: int, us: int
 ) -> None:
-    found = predict(told_database(tmp_path, _with_usage(user_us, n_voluntary, n_forced)), {}, 1)
+    found = predict(database_of(tmp_path, _with_usage(user_us, n_voluntary, n_forced)), {}, 1)
     assert (found.ordered_ns, found.n_unknown) == (us * US, found.n_executions - 1)
 
 
@@ -101,7 +105,7 @@ def test_cpu_time_counts_for_what_computes_and_elapsed_time_for_what_sleeps(
 def test_only_what_never_gave_its_cpu_up_waited_for_processors(
     tmp_path: Path, n_voluntary: int, n_forced: int, reason: str
 ) -> None:
-    found = find_critical_path(told_database(tmp_path, _with_usage(300, n_voluntary, n_forced)))
+    found = find_critical_path(database_of(tmp_path, _with_usage(300, n_voluntary, n_forced)))
     reasons = {blocked.by for step in found.steps for blocked in step.blocked}
     assert reasons == {"child", reason}
 
@@ -124,18 +128,18 @@ def _compiler_that_pipes(reader_ends_us: int) -> bytes:
     return story.builder.trace()
 
 
-# the trace shows one processor, where `as` takes 10 us: before cc1 ended, or at most 5 behind it
+# the trace shows one processor, where `as` takes 10 us: before cc1 ended, or at most 5 after it
 @pytest.mark.parametrize(("reader_ends_us", "beside_us"), [(990, 20), (1005, 10)])
 def test_a_reader_of_a_pipe_waited_for_what_was_written(
     tmp_path: Path, reader_ends_us: int, beside_us: int
 ) -> None:
     """`as` often ends before cc1 does, which closes the pipe and then frees its memory."""
-    found = predict(told_database(tmp_path, _compiler_that_pipes(reader_ends_us)), {"cc1": 0.5})
+    found = predict(database_of(tmp_path, _compiler_that_pipes(reader_ends_us)), {"cc1": 0.5})
     expected = ((800 + beside_us) * US, (400 + beside_us) * US)
     assert (found.simulated_ns, found.ordered_ns) == expected
 
 
-def _told_and_then_asleep() -> bytes:
+def _busy_and_then_asleep() -> bytes:
     """`echo x | ssh host make` for 1000 us: echo ends at 5, ssh computes for 10 and sleeps."""
     story, (echo, ssh) = Story(), (n << 22 | n for n in (3, 4))
     story.at(0).exec(CC, "/bin/sh", ["sh", "-c", "echo x | ssh host make"])
@@ -149,6 +153,6 @@ def _told_and_then_asleep() -> bytes:
 
 
 def test_a_reader_that_sleeps_after_its_writer_has_ended_slept(tmp_path: Path) -> None:
-    found = predict(told_database(tmp_path, _told_and_then_asleep()), {"ssh": 0.5})
+    found = predict(database_of(tmp_path, _busy_and_then_asleep()), {"ssh": 0.5})
     assert found.simulated_ns == 1000 * US
     assert found.ordered_ns == pytest.approx(502 * US, abs=2 * US)

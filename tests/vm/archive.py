@@ -41,15 +41,23 @@ def locked(name: str) -> Iterator[None]:
         yield
 
 
-def run(*command: str | Path, cwd: Path | None = None, stdin: bytes | None = None) -> str:
-    """Run a command and return what it printed; its failure names it and its last lines."""
+def run(
+    *command: str | Path,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    has_warnings: bool = False,
+) -> str:
+    """Run a command and return what it printed; its failure names it and its last lines.
+
+    With `has_warnings` what it wrote to its standard error too, as make, sparse and modpost do.
+    """
     words = [str(word) for word in command]
     tool(words[0])
     done = subprocess.run(words, cwd=cwd, input=stdin, capture_output=True, check=False)
     if done.returncode:
         said = (done.stdout + done.stderr).decode(errors="replace").splitlines()[-30:]
         raise ArchiveError(f"`{' '.join(words)}` failed ({done.returncode}):\n" + "\n".join(said))
-    return done.stdout.decode(errors="replace")
+    return (done.stdout + (done.stderr if has_warnings else b"")).decode(errors="replace")
 
 
 PACKAGE_OF = {

@@ -97,7 +97,7 @@ def command(
     image: Path, initrd: Path, work: Path, script: Sequence[str], words: Iterable[str],
     qemu: Iterable[str], memory: str, cpus: int,
 ) -> list[str]:  # fmt: skip
-    """Return QEMU's command; what is behind `--` are arguments of guest/init.sh."""
+    """Return QEMU's command; what follows `--` are arguments of guest/init.sh."""
     kernel = ["console=ttyAMA0", "panic=-1", *words, "--", str(work), *script]
     return [
         "qemu-system-aarch64", "-machine", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on",

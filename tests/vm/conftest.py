@@ -21,7 +21,7 @@ from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
 SECONDS = float(os.environ.get("ETRACE_VM_SECONDS", "1200"))
 HELPED = {"stuck", "stopping"}  # phases that use modules of tests/vm/modules
-KERNELS = os.environ.get("ETRACE_KERNELS", kernels.MACHINE).split(",")
+KERNELS = kernels.chosen(os.environ.get("ETRACE_KERNELS", ""))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -4,7 +4,7 @@
 One is this machine's (6.1 in Debian 12): its packages linux-image-amd64 and linux-headers-amd64.
 The others come from their Debian suites: a build root with the suite's own compiler and headers
 (headers of 6.12 want gcc 14, objtool of 7.2 a newer glibc than Debian 12's) and the unpacked image
-package. Made once, below archive.cache(); remove a folder there to have it made anew.
+package. Made once, below archive.cache(); remove a folder there to have it made again.
 
     PYTHONPATH=tests python3 -m vm.kernels prepare 5.10 6.1-rt 6.12 7.2
     PYTHONPATH=tests python3 -m vm.kernels build 6.12 OUT
@@ -19,6 +19,7 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,13 +29,8 @@ from vm import arm64, debug_kernel, tree_kernel
 from vm.archive import ArchiveError, Suite, cache, locked, run, tool
 
 TOP = Path(__file__).resolve().parents[2]
-SUITES = {
-    "5.10": "bullseye",
-    "6.1": "bookworm",
-    "6.1-rt": "bookworm",  # PREEMPT_RT
-    "6.12": "trixie",
-    "7.2": "sid",
-}
+KERNELS = tomllib.loads((TOP / "etrace/spec/kernels.toml").read_text())
+SUITES = {name: kernel["suite"] for name, kernel in KERNELS.items()}
 SUITE_OF_MACHINE = sources.machine_codename()
 MACHINE = next((name for name, suite in SUITES.items() if suite == SUITE_OF_MACHINE), "6.1")
 ARM64 = "arm64"  # the machine's release for that architecture
@@ -44,6 +40,15 @@ FLAVOUR = "amd64"
 REALTIME = "rt-amd64"
 # Of a kernel's name: the module is built as for one without what Debian exports and Linux does not.
 UNEXPORTED = "-unexported"
+#: of ETRACE_KERNELS -> the kernels that it stands for
+GROUPS = {
+    "all": [
+        *KERNELS,
+        *(f"{name}{UNEXPORTED}" for name in KERNELS if "unexported" in KERNELS[name]),
+    ],
+    "tree": [name for name in tree_kernel.NAMES if not name.endswith(tree_kernel.MODULE)],
+    "tree-module": [name for name in tree_kernel.NAMES if name.endswith(tree_kernel.MODULE)],
+}
 PRETEND_UNEXPORTED = "ETRACE_UNEXPORTED=task_work_add"
 
 
@@ -66,15 +71,22 @@ class Kernel:
     initrd: Path | None = None  # the guest's root where it is not this machine's
 
     def build(self, tree: Path, folder: str, *variables: str) -> str:
-        """Build the modules of `folder` of `tree`, which lies below `root`."""
+        """Build the modules of `folder` of `tree`, which lies below `root`; return what it said."""
         inside = Path("/") / tree.relative_to(self.root)
         make = ["make", "-C", str(self.headers), f"M={inside / folder}", "ETRACE_STRICT=y",
                 *self.module_variables, *variables, "modules"]  # fmt: skip
         if self.root == Path("/"):
-            return run(*make)
-        # objtool of 7.2 reads /proc; a mount namespace of its own leaves none behind
+            return run(*make, has_warnings=True)
+        # objtool of 7.2 reads /proc; a mount namespace of its own leaves no mount
         script = 'mount -t proc none "$1/proc" && exec chroot "$@"'
-        return run("unshare", "-m", "sh", "-c", script, "sh", self.root, *make)
+        in_root = ("unshare", "-m", "sh", "-c", script, "sh", str(self.root))
+        return run(*in_root, *make, has_warnings=True)
+
+
+def chosen(names: str) -> list[str]:
+    """Return the kernels that ETRACE_KERNELS names, groups in full; this machine's without."""
+    words = names.split(",") if names else [MACHINE]
+    return [kernel for word in words for kernel in GROUPS.get(word, [word])]
 
 
 def find(name: str) -> Kernel:

@@ -30,7 +30,7 @@ CONSOLE = "console.log"
 N_LAST_LINES = 60
 HANGS = "hangs"  # the host makes it when a guest's time is over: entry.sh prints the tasks
 DUMP_SECONDS = 60  # of its time: to do so
-STARVED_S = 20.0  # an emulator that waited so long for a processor may see stalls that are none
+STARVED_S = 20.0  # an emulator that waited so long for a processor may see false stalls
 # A guest's clock goes on while the emulator waits for a processor: its watchdogs have patience.
 PATIENCE = (
     "rcupdate.rcu_cpu_stall_timeout=300",

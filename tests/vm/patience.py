@@ -17,7 +17,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 TICK_S = 0.5
-SESSION = 3  # word of /proc/PID/stat behind the name, which is in brackets
+SESSION = 3  # word of /proc/PID/stat after the name, which is in brackets
 NS = 1e9
 
 
@@ -48,7 +48,7 @@ class OwnTime:
         return f"{self.own_s:.0f} s of its own time" + (waited if self.waited_s >= 1 else "")
 
     def _waits(self) -> Iterator[tuple[Path, int]]:
-        # no glob() with a name behind the pattern: it looks whether that exists, outside of `try`
+        # no glob() with a name after the pattern: it looks whether that exists, outside of `try`
         for process in self.proc.glob("[0-9]*"):
             try:
                 stat = (process / "stat").read_text(errors="replace")

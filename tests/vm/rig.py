@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sources
 import strace_log
-from backends import BACKENDS, need_tool
+from backends import PTRACE, need_tool
 from event_programs import SOURCES, build_programs, head_value, is_of_machine, programs
 from vm import kernels, machine
 from vm.archive import run, tool
@@ -40,7 +40,7 @@ EXECUTED = (
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """A guest that has run; what it left lies in `work`."""
+    """A guest that has run; what it left is in `work`."""
 
     kernel: kernels.Kernel
     work: Path
@@ -137,7 +137,7 @@ def prepare_builds(work: Path, names: Iterable[str]) -> None:
     (work / "memory.list").write_text("".join(f"{path}\n" for path in executed()))
     options = [*strace_log.OPTIONS, "-e", f"trace={strace_log.CALLS}"]
     (work / "strace.options").write_text("\n".join(options))
-    (work / "ptrace.path").write_text(str(BACKENDS[0].path()))
+    (work / "ptrace.path").write_text(str(PTRACE.path()))
 
 
 def numbers(path: Path) -> dict[str, int]:

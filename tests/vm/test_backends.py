@@ -14,7 +14,7 @@ from pathlib import Path
 
 import built_content
 import pytest
-from captured_builds import told_database
+from databases import database_of
 from libetrace.depend import configuration as config
 from vm.rig import Guest
 
@@ -36,7 +36,7 @@ STATIC, TOOL_32 = FOLDER + b"/tool.static", FOLDER + b"/tool.32"
 UNTOLD = re.compile(
     rb"/etc/ld\.so\.cache|/etc/locale\.alias|/usr/(lib|share)/locale/.*|/proc/filesystems"
 )
-#: of the dynamic linker of 32-bit programs, which preload tells without its flag
+#: of the dynamic linker of 32-bit programs, which preload reports without its flag
 LIBC_32 = b"/usr/lib32/libc.so.6"
 O_LARGEFILE = 0o100000
 
@@ -49,7 +49,7 @@ def trace_of(guest: Guest, backend: str) -> bytes:
 
 
 def without_links(path: bytes) -> bytes:
-    """Leave out where /bin leads: on 9p the module is told no target of a link (decision 25)."""
+    """Leave out where /bin leads: on 9p the module gets no target of a link (decision 25)."""
     return re.sub(rb"^/usr/(?=s?bin/|lib(32|64)?/)", b"/", path)
 
 
@@ -66,18 +66,18 @@ def content(guest: Guest, backend: str) -> tuple[Counter[tuple[bytes, ...]], Cou
 
 
 def is_blind(opened: Opened) -> bool:
-    """Tell whether preload misses an open."""
+    """Return whether preload misses an open."""
     return opened[0] == STATIC or bool(UNTOLD.fullmatch(opened[1]))
 
 
 def as_the_linker_opens(opens: Counter[Opened]) -> Counter[Opened]:
     """Return opens with the flags that preload gives those of the dynamic linker."""
-    told = Counter[Opened]()
+    found = Counter[Opened]()
     for (program, path, given, flags), n in opens.items():
-        is_told = program == TOOL_32 and path == LIBC_32
-        told[(program, path, given, flags & ~O_LARGEFILE if is_told else flags)] += n
-    assert told != opens
-    return told
+        is_seen = program == TOOL_32 and path == LIBC_32
+        found[(program, path, given, flags & ~O_LARGEFILE if is_seen else flags)] += n
+    assert found != opens
+    return found
 
 
 @pytest.mark.parametrize("backend", OTHERS)
@@ -120,13 +120,13 @@ def test_nothing_was_lost(guest: Guest, backend: str) -> None:
 def commands(folder: Path, trace: bytes) -> list[object]:
     """Return the compile commands of a trace."""
     folder.mkdir()
-    image = told_database(folder, trace)
+    image = database_of(folder, trace)
     run.postprocess(image, config.load(folder), ["compilations", "linked"])
     found = entries(open_database(image.path))
     return sorted(([each["directory"], each["file"], each["arguments"]] for each in found), key=str)
 
 
 def test_the_compile_commands_are_the_same(guest: Guest, tmp_path: Path) -> None:
-    told = {name: commands(tmp_path / name, trace_of(guest, name)) for name in BACKENDS}
-    assert len(told["ptrace"]) == 4
-    assert {name: told[name] for name in OTHERS} == dict.fromkeys(OTHERS, told["ptrace"])
+    found = {name: commands(tmp_path / name, trace_of(guest, name)) for name in BACKENDS}
+    assert len(found["ptrace"]) == 4
+    assert {name: found[name] for name in OTHERS} == dict.fromkeys(OTHERS, found["ptrace"])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import strace_log
 import trace_lines
-from parsing import parse
+from parse.parsing import parse
 from vm.rig import Guest, numbers
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
@@ -75,7 +75,7 @@ def test_etrace_parser_makes_the_same_build_of_both(
 
 
 def as_called(line: bytes) -> bytes:
-    """Leave out where /bin leads: 9p, the guest's root, tells the module no target of a link.
+    """Leave out where /bin leads: 9p, the guest's root, gives the module no target of a link.
 
     docs/decisions/0025-no-lookups.md; the programs of tests/events run from a tmpfs, which does.
     """

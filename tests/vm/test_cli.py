@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import trace_lines
-from collector import decompressed
+from collect.collector import decompressed
 from vm.rig import Guest
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module on a kernel full of detectors; first, that each detector detects.
+"""The module on a kernel full of detectors; first each detector must detect.
 
 `make test-kasan` sets ETRACE_KERNELS=debug; the other tests of this folder run there as well, and
 before: failing allocations leave the guest's 9p client broken, whose files then give EINVAL.
@@ -73,7 +73,7 @@ def test_the_module_works_as_before_when_memory_is_back(guest: Guest) -> None:
 def test_nothing_is_leaked(guest: Guest) -> None:
     guest.phase(*LEAKS)
     assert (guest.work / "out" / "kmemleak").read_text() == ""
-    # the kernel itself tells of some failing allocations, with the stack that asked
+    # the kernel itself reports some failing allocations, with the stack that asked
     said = re.sub(
         r"[^\n]*(vmalloc error|page allocation failure)(.|\n)*?</TASK>\n",
         "",

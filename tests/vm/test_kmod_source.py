@@ -48,6 +48,13 @@ def test_how_many_use_the_descriptors_is_read_before_the_table(for_arm64: Path) 
     assert re.search(r"\tlda(p)?r\t", text), text
 
 
+def test_the_compiler_checks_each_probe_against_the_prototype_of_its_tracepoint() -> None:
+    source = (KMOD / "src/probe/hooks.c").read_text()
+    (table,) = re.findall(r"tracepoint_probes\[\] = {\n(.*?)\n};", source, re.DOTALL)
+    probes = re.findall(r'\{ "(\w+)", (\w+)', table)
+    assert set(probes) == set(re.findall(r"check_trace_callback_type_(\w+)\((\w+)\);", source))
+
+
 INDIRECT = re.compile(r"__x86_indirect_(thunk|call)|\b(call|jmp)q?\s+\*")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A starved emulator is told apart from a guest that hangs: one has no time, the other uses it."""
+"""A starved emulator is not a guest that hangs: one has no time, the other uses it."""
 
 from __future__ import annotations
 

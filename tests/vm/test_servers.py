@@ -10,7 +10,7 @@ from vm.rig import Guest, numbers
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
 SERVERS = ("servers",)
-KINDS = ("fuse", "exec", "autofs", "pages")
+KINDS = ("fuse", "exec", "autofs", "pages", "away")
 
 
 def folder(kind: str) -> bytes:
@@ -30,7 +30,7 @@ def test_a_server_ends_traced_as_it_does_alone(guest: Guest, kind: str) -> None:
     said = (guest.work / "out" / "servers" / f"{kind}.said").read_text()
     assert (statuses, said) == ("native 0\ntraced 0\n", "")
     counts = numbers(guest.work / "out" / "servers" / f"{kind}.counters")
-    assert counts["not_in_memory"] > 0 or kind == "pages"
+    assert counts["not_in_memory"] > 0 or kind in ("pages", "away")
     assert [counts[n] for n in ("lost_events", "live", "unresolved_paths")] == [0, 0, 0]
 
 
@@ -40,6 +40,20 @@ def test_a_name_that_is_not_in_memory_any_more_is_left_out(guest: Guest) -> None
     lines = lines_of(guest, "pages")
     assert b"RenameFailed|" in lines
     assert not [line for line in lines if line.startswith(b"RF|")]
+
+
+@pytest.mark.phase(*SERVERS)
+def test_what_is_in_a_page_that_went_during_the_call_is_read_when_the_task_may_wait(
+    guest: Guest,
+) -> None:
+    guest.phase(*SERVERS)
+    lines = lines_of(guest, "away")
+    asked = [line for line in lines if line == b"FO|" + folder("away") + b"/./fifo"]
+    calls = 4 if guest.kernel.machine == "x86_64" else 2  # arm64 has neither open nor creat
+    counts = numbers(guest.work / "out" / "servers" / "away.counters")
+    assert (len(asked), counts["unread_strings"], counts["races"]) == (calls, 0, 0)
+    made, answered = [line.rpartition(b",")[0] for line in lines if line.startswith(b"Pipe|")]
+    assert made == answered  # the second is of a call whose descriptors were in such a page
 
 
 @pytest.mark.phase(*SERVERS)
@@ -69,7 +83,7 @@ def test_calls_that_fail_before_a_lookup_have_no_name(guest: Guest) -> None:
         b"MountFailed|",
     ]
     assert not [line for line in lines if line.startswith(b"RF|")]
-    # the mount's target stands as it was given
+    # the mount's target is written as given
     assert [line for line in lines if line.startswith(b"MT|")][-1] == (
         b"MT|" + folder("fuse") + b"/served/file"
     )

@@ -59,7 +59,7 @@ def test_a_member_of_the_group_traces(left: Path) -> None:
 
 
 @pytest.mark.phase(*SERVICE)
-def test_who_cannot_trace_is_told_why(left: Path) -> None:
+def test_who_cannot_trace_gets_the_reason(left: Path) -> None:
     assert "etraced, which does not listen here" in said(left, "none")
     assert "the kernel module is not loaded" in said(left, "missing")
     assert "membership in group etrace" in said(left, "stranger")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms under the module: nothing is lost without being counted, nothing is left behind.
+"""Storms under the module: nothing is lost without being counted, nothing is left over.
 
 The oracle for losses is the ring buffer, which counts by itself what was read from it and what did
 not fit. ETRACE_STRESS=long takes ten times the storms and 500 rounds of each loop.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What processes used, by the module: against what the kernel told the same programs."""
+"""What processes used, by the module: against what the kernel reported to the same programs."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def tasks(guest: Guest, mode: str) -> list[int]:
 def usages(guest: Guest, upid: int) -> list[Used]:
     """Return what the Usage lines of a task say, in order."""
     found = [line.data for line in traced(folder_of(guest)).usage if line.upid == upid]
-    told = [[int(number) for number in re.findall(rb"=(-?\d+)", data)] for data in found]
-    return [dict(zip(FIELDS, values, strict=True)) for values in told]
+    reported = [[int(number) for number in re.findall(rb"=(-?\d+)", data)] for data in found]
+    return [dict(zip(FIELDS, values, strict=True)) for values in reported]
 
 
 def cpu_ns(used: Used) -> int:
@@ -55,7 +55,7 @@ def cpu_ns(used: Used) -> int:
 
 
 @pytest.mark.phase(*USAGE)
-def test_a_process_is_told_with_its_threads_and_without_its_children(guest: Guest) -> None:
+def test_a_process_is_counted_with_its_threads_and_without_its_children(guest: Guest) -> None:
     (task,) = tasks(guest, "work")
     said = numbers(folder_of(guest) / "work.said")
     made, executed, end = usages(guest, task)
@@ -116,7 +116,7 @@ def test_a_child_that_never_executes_has_no_memory_of_its_own(guest: Guest) -> N
 
 @pytest.mark.phase(*USAGE)
 def test_memory_is_that_of_the_last_program(guest: Guest) -> None:
-    """Not of the parent, whose memory a child has until it executes; getrusage(2) tells that."""
+    """Not of the parent, whose memory a child has until it executes; getrusage(2) reports that."""
     for task in tasks(guest, "brief"):
         end = usages(guest, task)[-1]
         assert 0 < end["maxrss"] < BRIEF_BYTES, end
@@ -132,7 +132,7 @@ def test_a_process_that_no_tick_has_seen_used_cpu_time(guest: Guest) -> None:
 
 
 @pytest.mark.phase(*USAGE)
-def test_a_first_thread_that_others_outlive_tells_nothing(guest: Guest) -> None:
+def test_a_first_thread_that_others_outlive_reports_nothing(guest: Guest) -> None:
     (task,) = tasks(guest, "outlived")
     (at_its_execution,) = usages(guest, task)
     assert cpu_ns(at_its_execution) < 50 * MS
@@ -159,7 +159,7 @@ def test_a_thread_that_executes_goes_on_with_the_sums_of_its_process(guest: Gues
 
 
 @pytest.mark.phase(*USAGE)
-def test_a_killed_process_is_told(guest: Guest) -> None:
+def test_a_killed_process_is_counted(guest: Guest) -> None:
     (task,) = tasks(guest, "killed")
     end = usages(guest, task)[-1]
     assert cpu_ns(end) >= 20 * MS
@@ -168,12 +168,12 @@ def test_a_killed_process_is_told(guest: Guest) -> None:
 
 
 @pytest.mark.phase(*USAGE)
-def test_a_usage_has_the_stamp_and_the_cpu_of_the_line_behind_it(guest: Guest) -> None:
+def test_a_usage_has_the_stamp_and_the_cpu_of_the_line_after_it(guest: Guest) -> None:
     text = (folder_of(guest) / "trace").read_bytes().splitlines()
-    for line, behind in pairwise(text):
+    for line, after in pairwise(text):
         if b"!Usage|" in line:
-            assert line.partition(b"!")[0] == behind.partition(b"!")[0], (line, behind)
-            assert behind.partition(b"!")[2].startswith((b"Exit|", b"Close|", b"New_proc|"))
+            assert line.partition(b"!")[0] == after.partition(b"!")[0], (line, after)
+            assert after.partition(b"!")[2].startswith((b"Exit|", b"Close|", b"New_proc|"))
 
 
 @pytest.mark.phase(*USAGE)

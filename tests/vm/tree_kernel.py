@@ -14,6 +14,7 @@ import hashlib
 import os
 import shutil
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from vm import debug_kernel, kernel_source
 from vm.archive import ArchiveError, Suite, cache, locked, run
 
 TOP = Path(__file__).resolve().parents[2]
-SUITES = {"6.1": "bookworm", "6.12": "trixie"}
+_KERNELS = tomllib.loads((TOP / "etrace/spec/kernels.toml").read_text())
+SUITES = {name: kernel["suite"] for name, kernel in _KERNELS.items() if "tree" in kernel}
 MODULE = "-module"
 NAMES = tuple(f"tree-{version}{kind}" for version in SUITES for kind in ("", MODULE))
 HOME = "kernel/trace/etrace"
@@ -31,7 +33,7 @@ CONFIGS = (TOP / "tests/vm/tree.config", TOP / "kmod/tree/selftests/config")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A kernel that was built: its image lies beside the module, if there is one."""
+    """A kernel that was built: its image is beside the module, if there is one."""
 
     release: str
     image: Path

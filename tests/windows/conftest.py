@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import wine as wine_support
-from wine import Wine
+from windows import wine as wine_support
+from windows.wine import Wine
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +27,6 @@ def wine(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wine
 
 @pytest.fixture(scope="session")
 def actor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the program that tells what it was started with (programs/actor.c)."""
+    """Return the program that reports what it was started with (programs/actor.c)."""
     out = tmp_path_factory.mktemp("actor") / "actor.exe"
     return wine_support.build_program(wine_support.PROGRAMS / "actor.c", out)

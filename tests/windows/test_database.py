@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event lines of the tracer -> a database of a build on Windows, and what `cas` tells of it."""
+"""Event lines of the tracer -> a database of a build on Windows, and what `cas` says of it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from libetrace.depend.masks import path_mask
-from wine import Wine, read_spec, windows_path
+from windows.wine import Wine, read_spec, windows_path
 
 from etrace.export.build_spec import KNOWN, KNOWN_WINDOWS
 from etrace.nfsdb.store import open_database
-from etrace.query.given.targets import find_targets
+from etrace.query.select.file_names import find_files
 from etrace.spec.path_style import style_of
 
 BIN = Path(sys.executable).parent
@@ -146,9 +146,7 @@ def test_paths_are_found_in_any_case_and_with_both_slashes(folder: Path) -> None
     image = open_database(folder)
     expected = (windows_path(folder) + r"\cl.exe").encode()
     for name in ("CL.EXE", windows_path(folder).replace("\\", "/").upper() + "/cl.exe"):
-        assert [image.path_string(row) for row in find_targets(image, [name.encode()])] == [
-            expected
-        ]
+        assert [image.path_string(row) for row in find_files(image, [name.encode()])] == [expected]
 
 
 def test_filters_of_commands_and_globs_compare_so_too(folder: Path) -> None:
@@ -157,7 +155,7 @@ def test_filters_of_commands_and_globs_compare_so_too(folder: Path) -> None:
     assert len(shown.splitlines()) == 4
     assert shown == cas(folder, "commands", "--command-filter", r"[bin=*\Cl.exe,type=wc]")
     image = open_database(folder)
-    [row] = find_targets(image, [b"*/iccARM.ex?"])
+    [row] = find_files(image, [b"*/iccARM.ex?"])
     assert image.path_string(row).endswith(rb"\iccarm.exe")
     assert path_mask(image, [os.fsencode(root) + b"/ICCARM*"]).count(1) == 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tracer against programs that tell what they were started with (programs/actor.c)."""
+"""The tracer against programs that report what they were started with (programs/actor.c)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wine import WINE, Done, Wine, plain, read_spec, told, windows_path
+from windows.wine import WINE, Done, Wine, plain, read_spec, reported, windows_path
 
 SURROGATE = "\ud83d"
 
@@ -31,8 +31,8 @@ class Traced:
         self.lines = (folder / "trace").read_bytes().splitlines()
 
     @property
-    def told(self) -> list[dict[str, Any]]:
-        return told(self.log)
+    def reported(self) -> list[dict[str, Any]]:
+        return reported(self.log)
 
     def exits(self) -> list[int]:
         """Return the statuses in the event lines, sorted."""
@@ -71,15 +71,15 @@ def test_every_program_is_recorded_as_it_was_started(
 ) -> None:
     run = traced(*words)
     assert run.done.status == status, run.done
-    assert len(run.told) == n
+    assert len(run.reported) == n
     by = lambda item: json.dumps(item, sort_keys=True)  # noqa: E731
-    assert sorted(plain(run.items), key=by) == sorted(run.told, key=by)
+    assert sorted(plain(run.items), key=by) == sorted(run.reported, key=by)
     assert len(run.exits()) == n
 
 
 def test_programs_one_after_the_other_are_in_the_order_of_time(traced: Any) -> None:
     run = traced("tree", "3", "2")
-    assert plain(run.items) == run.told
+    assert plain(run.items) == run.reported
     pids = [item["pid"] for item in run.items]
     assert len(set(pids)) == 15
     assert run.items[0]["ppid"] == "0"
@@ -106,7 +106,7 @@ def _run_many(wine: Wine, actor: Path, folder: Path, n: int) -> Traced:
 def test_hundreds_of_programs_are_all_recorded(wine: Wine, actor: Path, tmp_path: Path) -> None:
     run = _run_many(wine, actor, tmp_path, 500)
     assert run.done.status == 0, run.done
-    assert len(run.told) == len(run.items) == len(run.exits()) == 501
+    assert len(run.reported) == len(run.items) == len(run.exits()) == 501
     upids = {line.partition(b",")[0] for line in run.lines if b"!New_proc|" in line}
     assert len(upids) == 501
 
@@ -131,8 +131,8 @@ def test_arguments_are_those_of_microsofts_c_library(
         tmp_path, "-d", "-o", "spec.json", "--", "actor.exe", "line", "build.txt", env=env
     )
     assert done.status == 0, done
-    assert plain(read_spec(tmp_path / "spec.json")) == told(tmp_path / "log")
-    assert len(told(tmp_path / "log")) == 2
+    assert plain(read_spec(tmp_path / "spec.json")) == reported(tmp_path / "log")
+    assert len(reported(tmp_path / "log")) == 2
 
 
 def test_names_that_are_no_unicode_are_kept(wine: Wine, actor: Path, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_names_that_are_no_unicode_are_kept(wine: Wine, actor: Path, tmp_path: P
     )
     assert done.status == 0, done
     items = read_spec(tmp_path / "spec.json")
-    assert plain(items) == told(tmp_path / "log")
+    assert plain(items) == reported(tmp_path / "log")
     assert items[1]["arguments"][-1] == f"x{SURROGATE}y"
     assert b"]x\xed\xa0\xbdy\n" in (tmp_path / "t").read_bytes()
 
@@ -152,7 +152,7 @@ def test_directories_outside_of_ascii_are_kept(wine: Wine, actor: Path, tmp_path
     folder = tmp_path / "größe 日本"
     folder.mkdir()
     run = Traced(wine, actor, folder, "run", "actor.exe", "exit", "0")
-    assert plain(run.items) == run.told
+    assert plain(run.items) == run.reported
     assert run.items[0]["directory"] == windows_path(folder)
 
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from wine import WINE, Wine, read_spec
+from windows.wine import WINE, Wine, read_spec
 
 
 @pytest.fixture
@@ -52,7 +52,9 @@ def test_a_wrong_command_line_ends_with_1(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_known_programs_are_written_and_an_empty_spec_is_told(wine: Wine, folder: Path) -> None:
+def test_the_known_programs_are_written_and_an_empty_spec_is_reported(
+    wine: Wine, folder: Path
+) -> None:
     assert wine.trace(folder, "--", "other.exe", "run", "gcc", "exit", "0").error == ""
     assert arguments(folder) == [["gcc", "exit", "0"]]
     done = wine.trace(folder, "--", "other.exe", "exit", "3")

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 import sources
-import windows_tools
-from wine import Done, Wine, read_spec, windows_path
+from windows import tools
+from windows.wine import Done, Wine, read_spec, windows_path
 
 CAS = Path(sys.executable).with_name("cas")
 MAKEFILE = """\
@@ -59,7 +59,7 @@ class Build:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def told(self) -> list[tuple[str, list[str]]]:
+    def reported(self) -> list[tuple[str, list[str]]]:
         """Return directory and words of the commands of tcc that make printed, sorted."""
         places, found = [windows_path(self.folder)], []
         for line in self.done.out.splitlines():
@@ -76,7 +76,7 @@ class Build:
         """Return the sources that those commands compile, sorted."""
         found = [r"\hello.c"]  # its name is in the response file
         prefix = windows_path(self.folder)
-        for directory, words in self.told():
+        for directory, words in self.reported():
             below = directory.removeprefix(prefix) + "\\"
             names = (word for word in words if word.endswith((".c", ".S")))
             found += [below + name.replace("/", "\\") for name in names]
@@ -87,9 +87,9 @@ class Build:
 def build(wine: Wine, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Return the build of Lua by make.exe and tcc.exe."""
     work, folder = tmp_path_factory.mktemp("tools"), tmp_path_factory.mktemp("lua")
-    windows_tools.build_make(folder / "make.exe", work / "make")
-    windows_tools.build_tcc(folder / "tcc", work / "tcc")
-    windows_tools.put_runtime(folder / "runtime")
+    tools.build_make(folder / "make.exe", work / "make")
+    tools.build_tcc(folder / "tcc", work / "tcc")
+    tools.put_runtime(folder / "runtime")
     lua = sources.fetch("lua5.4", folder)
     (folder / "Makefile").write_text(f"LUA := {lua.name}\n{MAKEFILE}")
     (folder / "hello.c").write_text(HELLO)
@@ -116,7 +116,7 @@ def test_the_build_made_programs_that_run(build: Build, wine: Wine) -> None:
 
 def test_each_command_is_in_the_build_spec_once_and_in_its_directory(build: Build) -> None:
     items = read_spec(build.folder / "spec.json")
-    assert sorted((item["directory"], item["arguments"]) for item in items) == build.told()
+    assert sorted((item["directory"], item["arguments"]) for item in items) == build.reported()
     assert len(items) > 40
 
 
@@ -139,7 +139,7 @@ def test_the_tree_has_every_command_below_its_make(build: Build) -> None:
     shown = build.cas("tree").splitlines()
     assert shown[0] == "make.exe -j2 -Oline"
     shown_at = [len(line) - len(line.lstrip()) for line in shown if "/tcc.exe -" in line]
-    in_src = [directory.endswith(r"\src") for directory, _ in build.told()]
+    in_src = [directory.endswith(r"\src") for directory, _ in build.reported()]
     assert shown_at.count(2) == in_src.count(False) + 1  # and `make -C`, which has the name
     assert shown_at.count(4) == in_src.count(True)
 

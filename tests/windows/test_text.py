@@ -14,9 +14,9 @@ import event_lines as oracle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wine import PROGRAMS, TOP
+from windows.wine import PROGRAMS, TOP
 
-from etrace.compilers import response, windows_words
+from etrace.compilers import response
 from etrace.export.build_spec import KNOWN, KNOWN_WINDOWS
 
 Ask = Callable[["Answer", bytes], bytes]
@@ -119,13 +119,13 @@ def test_response_files_of_gnu_tools_are_cut_as_cas_cuts_them(ask: Ask, text: by
 
 @given(st.text('ab\\\\"" \n\t').map(str.encode))
 def test_response_files_of_windows_tools_are_cut_as_cas_cuts_them(ask: Ask, text: bytes) -> None:
-    assert ask(Answer.WINDOWS, text).split(b"\0")[:-1] == windows_words.split_windows(text)
+    assert ask(Answer.WINDOWS, text).split(b"\0")[:-1] == response.split_windows(text)
 
 
 @pytest.mark.parametrize("name", [*KNOWN, *KNOWN_WINDOWS, "arm-none-eabi-gcc-12.2", "clang-17"])
 def test_cas_quotes_for_a_program_as_the_tracer_does(ask: Ask, name: str) -> None:
     shown = ask(Answer.NAMES, name.encode()).split(b"\0")[0].decode()
-    assert (shown[2] == "w") == windows_words.quotes_as_windows(name.encode())
+    assert (shown[2] == "w") == response.quotes_as_windows(name.encode())
 
 
 def test_lines_of_a_response_file_are_blanks(ask: Ask) -> None:
@@ -160,7 +160,7 @@ def test_bytes_that_are_no_text_become_replacement_characters(ask: Ask, data: by
         (b"\xff\xfe", ""),
     ],
 )
-def test_byte_order_marks_tell_the_encoding(ask: Ask, content: bytes, expected: str) -> None:
+def test_byte_order_marks_decide_the_encoding(ask: Ask, content: bytes, expected: str) -> None:
     assert ask(Answer.FROM_FILE, content).decode() == expected
 
 
@@ -219,7 +219,7 @@ def test_the_configuration_of_xcalbuild_is_read(ask: Ask) -> None:
         (b'[{"binary": "x"}', b"expected a comma or the end of the list@16"),
         (b"[] x", b"expected the end of the file@3"),
         (b'[{"binary": "x", "responseFileArgs": [{"argFormat": ["y"]}]}]',
-         b"argFormat is none of attached, space, equal@56"),
+         b"argFormat is not attached, space or equal@56"),
         (b"[" * 100, b"expected an object@1"),
     ],
 )  # fmt: skip

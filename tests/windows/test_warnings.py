@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from wine import TOP, need
+from windows.wine import TOP, need
 
 
 @pytest.mark.parametrize("cpu", ["x86_64", "i686"])

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import wine as wine_support
-import wine32
-from wine import Wine, plain, read_spec, told, windows_path
+from windows import wine as wine_support
+from windows import wine32
+from windows.wine import Wine, plain, read_spec, reported, windows_path
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +62,12 @@ def test_programs_of_both_word_sizes_are_recorded(
     assert done.status == status, done
     items = read_spec(folder / "spec.json")
     assert len(items) == n
-    assert sorted(map(str, plain(items))) == sorted(map(str, told(folder / "log")))
+    assert sorted(map(str, plain(items))) == sorted(map(str, reported(folder / "log")))
     assert n_processes_with((folder / "trace").read_bytes(), "OF_THE_BUILD=größe") == n
 
 
 def n_processes_with(trace: bytes, variable: str) -> int:
-    """Return how many processes had a variable: a line for each stands before it."""
+    """Return how many processes had a variable: a line for each comes before it."""
     before = trace.partition(variable.encode())[0].splitlines()[:-1]
     return next(i for i, line in enumerate(reversed(before)) if b"!UPID|" not in line)
 

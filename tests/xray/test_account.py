@@ -9,12 +9,12 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-import xray_samples as samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.xray import account as native
-from xray_builder import LogBuilder
-from xray_samples import NESTED, session
+from xray import samples
+from xray.builder import LogBuilder
+from xray.samples import NESTED, session
 
 from etrace.xray.account import account
 from etrace.xray.log import ENDINGS, read_bytes

@@ -8,7 +8,7 @@ from array import array
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from libetrace.xray.calls import mark_short_calls
+from libetrace.xray.expander import mark_short_calls
 
 ENTERS, EXITS = (0, 3), (1, 2)  # kinds of records; 4 and 5 are events
 Record = tuple[int, int, int]  # time, function, kind

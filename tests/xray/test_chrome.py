@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xray_samples as samples
 from backends import need_tool
+from xray import samples
 
 from etrace.xray import convert
 from etrace.xray.log import Calls, read

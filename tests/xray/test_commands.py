@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import xray_samples as samples
-from xray_builder import LogBuilder
-from xray_samples import MT, MT_MAP, TAIL, run
+from xray import samples
+from xray.builder import LogBuilder
+from xray.samples import MT, MT_MAP, TAIL, run
 
 from etrace import xray
 from etrace.cli.xray import COMMANDS
@@ -98,7 +98,7 @@ def test_a_log_that_takes_too_much_is_refused(
     done = subprocess.run([*packer, "-c"], input=data, capture_output=True, check=True)
     path = tmp_path / "log"
     path.write_bytes(done.stdout)
-    assert run("account", str(path)) == 1
+    assert run("account", str(path)) == 2
     shown = capsys.readouterr().err
     assert f"{path}: unpacked it takes more than 1 MB" in shown
     assert "--max-unpacked SIZE" in shown
@@ -123,13 +123,13 @@ def test_what_damaged_compressed_data_held_is_used(
     log = xray.read(path)
     assert log.damage.is_lossy
     assert 10_000 < log.n_records < 40_000
-    assert run("account", "--strict", str(path)) == 1
+    assert run("account", "--strict", str(path)) == 2
     path.write_bytes(done.stdout[:12])
-    assert run("account", str(path)) == 1
+    assert run("account", str(path)) == 2
     assert "copy the log again" in capsys.readouterr().err
 
 
-def test_damage_is_told_of_and_the_status_is_2(
+def test_damage_is_reported_and_the_status_is_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = damaged(tmp_path)
@@ -138,18 +138,18 @@ def test_damage_is_told_of_and_the_status_is_2(
     assert (
         f"warning: {path}: offset 120: metadata record of unknown kind 127; 20 bytes" in shown.err
     )
-    assert run("account", "--strict", path) == 1
+    assert run("account", "--strict", path) == 2
     assert "offset 120: an unknown kind of metadata after Function" in capsys.readouterr().err
 
 
 def test_what_is_no_log_is_an_error_with_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "text").write_text("hello, this is no log, but long enough to be one\n")
+    (tmp_path / "text").write_text("hello, this is not a log, but long enough to be one\n")
     for command in ("account", "stack", "convert", "flame", "graph", "dump"):
-        assert run(command, str(tmp_path / "text")) == 1
+        assert run(command, str(tmp_path / "text")) == 2
         assert "hint: is it an XRay log?" in capsys.readouterr().err
-    assert run("account", str(tmp_path / "none")) == 1
+    assert run("account", str(tmp_path / "none")) == 2
     assert "No such file" in capsys.readouterr().err
 
 
@@ -159,7 +159,7 @@ def test_output_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     before = out.read_bytes()
     bad = tmp_path / "bad"
     bad.write_bytes(b"nothing")
-    assert run("convert", str(bad), "-o", str(out)) == 1
+    assert run("convert", str(bad), "-o", str(out)) == 2
     assert out.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad", "out.yaml"]
 
@@ -221,7 +221,7 @@ def test_a_dump_says_where_the_grammar_is_broken(
     assert "offset 120" in capsys.readouterr().err
 
 
-def test_a_dump_goes_on_behind_a_bad_record(
+def test_a_dump_goes_on_after_a_bad_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "log"
@@ -236,7 +236,7 @@ def test_a_dump_goes_on_behind_a_bad_record(
 
 def test_a_dump_is_of_flight_data_recorder_logs(capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--no-demangle", "--verify"):
-        assert run("dump", option, str(samples.log("ev_pie19.basic"))) == 1
+        assert run("dump", option, str(samples.log("ev_pie19.basic"))) == 2
         assert "a log of basic mode" in capsys.readouterr().err
 
 
@@ -272,7 +272,7 @@ def test_help_keeps_names_of_formats(capsys: pytest.CaptureFixture[str]) -> None
     assert "A flame graph as one HTML file." in capsys.readouterr().out
 
 
-def test_calls_whose_time_goes_back_are_told_of(
+def test_calls_whose_time_goes_back_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A thread that moves to another CPU may find an earlier time there."""

@@ -10,14 +10,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import xray_samples as samples
-from xray_builder import LogBuilder
+from xray import samples
+from xray.builder import LogBuilder
 
 from etrace.xray.convert import FORMATS, Options, write
 from etrace.xray.convert.records import yaml_string
 from etrace.xray.names import Names, read_maps
-from etrace.xray.selection import Selection
-from etrace.xray.session import Session
+from etrace.xray.session import Selection, Session
 from etrace.xray.stacks import DEEPER, MAX_FOLDED, stacks
 
 

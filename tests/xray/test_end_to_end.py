@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs compiled here with -fxray-instrument: counts that they print themselves, and llvm-
-xray."""
+"""Programs that clang instruments -> their reports; the examples of the documents."""
 
 from __future__ import annotations
 
 import csv
+import doctest
 import io
 import os
 import shutil
@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import xray_samples as samples
+from xray import samples
 
 from etrace import xray
 from etrace.xray.account import account
@@ -132,3 +132,20 @@ def test_accounts_of_one_thread_are_those_of_llvm_xray(tmp_path: Path) -> None:
     for row in report.rows:
         assert f"{seconds(row.median):e}" == wanted[row.name]["median"]
         assert f"{seconds(row.total):e}" == wanted[row.name]["sum"]
+
+
+TOP = Path(__file__).parents[2]
+
+
+def test_the_page_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(samples.folder())
+    failed, n_run = doctest.testfile(str(TOP / "docs" / "xray.md"), module_relative=False)
+    assert n_run > 5
+    assert failed == 0
+
+
+def test_the_docstring_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(samples.folder())
+    failed, n_run = doctest.testmod(xray)
+    assert n_run > 3
+    assert failed == 0

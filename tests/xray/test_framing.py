@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where buffers lie in a log, also when what says so is damaged or gone."""
+"""Where buffers are in a log, also when what says so is damaged or gone."""
 
 from __future__ import annotations
 
 import pytest
-import xray_samples as samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.xray import grammar
-from xray_builder import LogBuilder
+from xray import samples
+from xray.builder import LogBuilder
 
 from etrace.xray.log import Log, read_bytes
-from etrace.xray.warnings import describe
+from etrace.xray.source import describe
 
 
 def five_buffers(version: int = 5) -> LogBuilder:
@@ -32,7 +32,7 @@ def test_a_buffer_that_says_too_much_costs_no_other(more: int) -> None:
     assert grammar.verify(bytes(data)) == [(32, "a buffer that is shorter than its length")]
 
 
-def told(log: Log) -> list[tuple[int, int]]:
+def places(log: Log) -> list[tuple[int, int]]:
     """Return thread and number of records of each thread."""
     return [(t.thread, t.n_records) for t in log.threads]
 
@@ -58,7 +58,7 @@ def test_a_buffer_that_says_too_little_loses_nothing(
     data = five_buffers(version).build()
     offset, size = extents_of(data)[number], 64 if version == 2 else 80
     log = read_bytes(with_extents(data, max(size - missing, 0), offset), "l")
-    assert told(log) == FIVE
+    assert places(log) == FIVE
     assert list(log.records["tsc"]) == list(read_bytes(data).records["tsc"])
     text = "the buffer's length is too small; read up to the next buffer"
     assert list(describe(log.damage, "l")) == [f"l: offset {offset}: {text}"]
@@ -77,7 +77,7 @@ def test_a_buffer_whose_extents_record_is_damaged_keeps_its_thread(version: int,
     offset = extents_of(bytes(data))[2]
     data[offset] = byte
     log = read_bytes(bytes(data))
-    assert told(log) == FIVE
+    assert places(log) == FIVE
     assert log.damage.problems == [("no-extents", offset, 16, 0)]
 
 
@@ -91,7 +91,7 @@ def test_a_buffer_inside_another_one_keeps_its_thread(version: int, grows: bool)
     if grows:
         lost = with_extents(lost, third - 16 - (first + 16), first)
     log = read_bytes(lost, "l")
-    assert told(log) == FIVE
+    assert places(log) == FIVE
     assert list(describe(log.damage, "l")) == [
         f"l: offset {second}: a buffer without a BufferExtents record; read up to the next buffer"
     ]
@@ -103,34 +103,34 @@ def test_a_buffer_inside_another_one_keeps_its_thread(version: int, grows: bool)
 def test_records_of_a_buffer_that_lost_its_thread_are_no_other_threads(
     version: int, lost: int
 ) -> None:
-    """Behind the extents record the NewBuffer (and the WallTime) is lost too."""
+    """After the extents record the NewBuffer (and the WallTime) is lost too."""
     data = five_buffers(version).build()
     first, second, third = extents_of(data)[:3]
     data = data[:second] + data[second + lost :]
     log = read_bytes(with_extents(data, third - lost - (first + 16), first))
     wanted = FIVE if lost == 16 else [(0, 2), (1, 2), (3, 2), (4, 2), (5, 2)]
-    assert sorted(told(log)) == wanted
+    assert sorted(places(log)) == wanted
     kinds = ["no-extents"] if lost == 16 else ["no-extents", "no-new-buffer"]
     assert sorted(p[0] for p in log.damage.problems) == kinds
 
 
-def test_a_buffer_is_found_behind_garbage_in_another_one() -> None:
+def test_a_buffer_is_found_after_garbage_in_another_one() -> None:
     data = five_buffers().build()
     first, second, third = extents_of(data)[:3]
     data = data[: second - 8] + b"\xff" * 21 + data[second + 16 :]
     log = read_bytes(with_extents(data, third - 3 - (first + 16), first))
-    assert told(log) == [(1, 1), *FIVE[1:]]
+    assert places(log) == [(1, 1), *FIVE[1:]]
     assert log.damage.is_lossy
 
 
 @pytest.mark.parametrize(
     ("kind", "layout", "name"), [(0, "i", "NewBuffer"), (4, "qi", "WallTime"), (9, "i", "Pid")]
 )
-def test_a_preamble_record_inside_a_buffer_is_told_of(kind: int, layout: str, name: str) -> None:
+def test_a_preamble_record_inside_a_buffer_is_reported(kind: int, layout: str, name: str) -> None:
     builder = LogBuilder().thread(1).cpu(0, 100).enter(1, 1)
     builder.metadata(kind, layout, *range(7, 7 + len(layout))).exit(1, 1).cpu(1, 200).enter(1, 1)
     log = read_bytes(builder.build(), "l")
-    assert told(log) == [(1, 3)]
+    assert places(log) == [(1, 3)]
     assert list(describe(log.damage, "l")) == [
         f"l: offset 120: {name} record inside a buffer; 16 bytes skipped"
     ]
@@ -141,12 +141,22 @@ def test_what_looks_like_a_buffer_in_a_payload_is_none() -> None:
     inner = five_buffers().build()[32:]
     data = LogBuilder().thread(9).cpu(0, 100).custom(inner, 5).enter(1, 1).build()
     log = read_bytes(data)
-    assert (told(log), log.damage.n_problems) == ([(9, 2)], 0)
+    assert (places(log), log.damage.n_problems) == ([(9, 2)], 0)
     assert [event.data for event in log.events] == [inner]
 
 
+def test_a_buffer_of_a_thread_is_read_whose_number_makes_it_begin_like_the_header() -> None:
+    builder = LogBuilder(1, hz=int.from_bytes(b"\xa5" * 8), buffer_bytes=400)
+    for thread in (1, 256):
+        builder.thread(thread).cpu(0, 100).enter(thread, 1)
+    data = bytearray(builder.build())
+    data[4:8] = b"\0\xa5\xa5\xa5"
+    assert data[32 + 400 :].startswith(data[:16])
+    assert places(read_bytes(bytes(data))) == [(1, 1), (256, 1)]
+
+
 @pytest.mark.parametrize("cut", [8, 13, 16, 200])
-def test_a_version_1_log_that_lost_bytes_keeps_the_buffers_behind_them(cut: int) -> None:
+def test_a_version_1_log_that_lost_bytes_keeps_the_buffers_after_them(cut: int) -> None:
     """All that follow have moved: they are no more where their size says."""
     builder = LogBuilder(1, buffer_bytes=400)
     for thread in range(1, 6):
@@ -156,7 +166,7 @@ def test_a_version_1_log_that_lost_bytes_keeps_the_buffers_behind_them(cut: int)
     whole = builder.build()
     at = 32 + 2 * 400 - 200  # in the second buffer
     log = read_bytes(whole[: at - cut] + whole[at:])
-    assert [t for t in told(log) if t[0] not in (0, 2)] == [(i, 20) for i in (1, 3, 4, 5)]
+    assert [t for t in places(log) if t[0] not in (0, 2)] == [(i, 20) for i in (1, 3, 4, 5)]
     assert "buffer-inside" in [p[0] for p in log.damage.problems]
     assert log.damage.is_lossy
 
@@ -170,7 +180,7 @@ def test_whatever_an_extents_record_says_no_thread_gets_another_ones_records(
 ) -> None:
     data = five_buffers(version).build()
     log = read_bytes(with_extents(data, n_bytes, extents_of(data)[number]))
-    assert told(log) == FIVE
+    assert places(log) == FIVE
 
 
 @pytest.mark.parametrize("big", [False, True])

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import xray_samples as samples
 from libetrace.xray import account as native
-from xray_builder import LogBuilder
-from xray_samples import MT, MT_MAP, NESTED, TAIL, run
+from xray import samples
+from xray.builder import LogBuilder
+from xray.samples import MT, MT_MAP, NESTED, TAIL, run
 
 from etrace.xray.graph import LABELS, Figures, combine
 

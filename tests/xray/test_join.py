@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import xray_samples as samples
 from libetrace.image.file import Image
+from xray import samples
 
 from etrace import xray
 from etrace.cli.main import etrace
@@ -90,8 +90,8 @@ def test_a_log_of_no_execution_is_left_out_of_a_timeline(
 ) -> None:
     words = ["--xray", samples.MT, "-o", str(tmp_path / "out.json")]
     assert etrace(["timeline", str(traced), *words]) == 0
-    told = capsys.readouterr().err
-    assert f"etrace timeline: warning: {samples.MT} is left out: no process " in told
+    said = capsys.readouterr().err
+    assert f"etrace timeline: warning: {samples.MT} is left out: no process " in said
 
 
 def test_calls_lie_inside_their_execution(image: Image, log: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_log_of_another_process_is_not_joined_and_it_says_why(image: Image) ->
     assert "process 25341" in found.reason
 
 
-def test_a_log_written_under_another_process_id_is_told(
+def test_a_log_written_under_another_process_id_is_reported(
     image: Image, log: Path, tmp_path: Path
 ) -> None:
     """As in a container, whose process ids are not those of the trace."""
@@ -150,11 +150,10 @@ def test_a_log_from_a_pipe_is_put_on_the_timeline(traced: Path, log: Path) -> No
     assert {event["cat"] for event in events if event["ph"] == "X"} == {"execution", "xray"}
 
 
-def test_a_folder_without_a_database_is_told_of_by_the_own_option(
+def test_a_folder_without_a_database_is_an_error_that_names_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = samples.log("tail_pie19.fdr")
-    assert etrace(["xray", "join", str(log), "--nfsdb", str(tmp_path)]) != 0
+    assert etrace(["xray", "join", str(log), "--nfsdb", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert "--nfsdb DIR" in said
-    assert "--dbdir" not in said
+    assert "--db DIR" in said

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xray_samples as samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xray_builder import BasicBuilder, LogBuilder, header
+from xray import samples
+from xray.builder import BasicBuilder, LogBuilder, header
 
 from etrace import xray
 from etrace.errors import EtraceError
 from etrace.xray.log import KINDS, Log, read_bytes
-from etrace.xray.warnings import describe
+from etrace.xray.source import describe
 
 FULL = ("v1_full", "v1_be", "v1_multiheader", "v2_full", "v3_full", "v4_full", "v5_full")
 TRUTH_KINDS = ("enter", "exit", "tail_exit", "enter_args", "custom", "typed")
@@ -97,7 +97,7 @@ def test_dso_numbers_are_bits_24_and_above() -> None:
     assert [[f >> 24, f & 0xFFFFFF] for f in ids] == samples.truth("v5_dso")["ids"]
 
 
-def test_junk_between_buffers_is_skipped_and_told_of() -> None:
+def test_junk_between_buffers_is_skipped_and_reported() -> None:
     log = read_bytes(samples.synthetic("v5_resync"), "r.xray")
     assert [t.thread for t in log.threads] == [1, 2]
     assert list(describe(log.damage, "r.xray")) == [
@@ -150,12 +150,12 @@ def test_basic_and_recorder_logs_of_a_program_have_the_same_calls(name: str) -> 
     assert counts(fdr) == counts(basic)
 
 
-def test_an_argument_behind_another_function_is_told_of() -> None:
+def test_an_argument_after_another_function_is_reported() -> None:
     log = read_bytes(BasicBuilder().call(0, 1, 10).argument(7, 1).raw(b"abc").build(), "l")
     assert [p[0] for p in log.damage.problems] == ["stray-argument", "trailing-bytes"]
 
 
-def test_arguments_of_threads_that_call_nothing_are_told_of() -> None:
+def test_arguments_of_threads_that_call_nothing_are_reported() -> None:
     builder = BasicBuilder().call(0, 1, 10, thread=1)
     for thread in range(2, 200):
         builder.argument(1, thread, thread=thread).argument(1, thread, thread=thread)
@@ -204,7 +204,7 @@ def test_an_argument_belongs_to_a_call_of_its_own_buffer() -> None:
 
 
 @pytest.mark.parametrize("name", ["v1_full", "v1_be", "v2_full", "v5_full"])
-def test_a_log_that_is_cut_anywhere_tells_of_it(name: str) -> None:
+def test_a_log_that_is_cut_anywhere_mentions_it(name: str) -> None:
     """But where a buffer ends: nothing says that there was another one."""
     data = samples.synthetic(name)
     whole = read_bytes(data)

@@ -8,17 +8,17 @@ import io
 import signal
 import struct
 import sys
-import time
 from array import array
 from pathlib import Path
 
 import pytest
-import xray_samples as samples
 from libetrace.xray import account as native
-from xray_builder import LogBuilder
+from trying import until
+from xray import samples
+from xray.builder import LogBuilder
 
 from etrace.cli.main import etrace
-from etrace.cli.xray.watch import LOOK_SECONDS, Watch
+from etrace.cli.xray.options import Watch
 
 LOG = samples.log("mt_pie19.fdr")
 
@@ -37,10 +37,7 @@ def open_terminal(monkeypatch: pytest.MonkeyPatch) -> FakeTerminal:
 
 
 def wait_for(stream: io.StringIO, text: str) -> None:
-    deadline = time.monotonic() + 30
-    while text not in stream.getvalue() and time.monotonic() < deadline:
-        time.sleep(LOOK_SECONDS / 4)
-    assert text in stream.getvalue()
+    until(lambda: text in stream.getvalue())
 
 
 def test_the_bytes_that_have_been_read_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from libetrace.convert.importer import Importer, JsonError
 from libetrace.convert.json_files import write_json_files
 from libetrace.core.errors import Error
-from libetrace.core.rights import narrow
+from libetrace.core.folders import narrow
 from libetrace.core.texts import PathText, encode_path
 from libetrace.image.file import (
     NewTable,
@@ -72,7 +72,7 @@ def create_nfsdb(
     cache_db_filename: PathText,
     show_stats: bool = False,
 ) -> bool:
-    """Make an image of entries as they are in `.nfsdb.json`; True, or `libetrace.error`.
+    """Make an image of entries of a `.nfsdb.json`; True, or `libetrace.error`.
 
     `pcp_patterns` are the texts whose bits the entries have as "n". `shared_argvs` and `show_stats`
     have no effect: a linked module itself shows whether it is shared, and a library prints nothing.
@@ -91,7 +91,7 @@ def create_nfsdb(
     attributes = {
         "source_root": root,
         "version": set_version,
-        "tells_last": importer.tells_last,
+        **importer.attributes,
     }
     write_image(os.fsdecode(cache_db_filename), attributes, list(tables.values()))
     return True

@@ -9,8 +9,9 @@ with one (p, x) are one execution (`etrace_parser --split`): they share all but 
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
-from libetrace.core.usage cimport N_USAGE, USAGE_LETTERS
+from libetrace.core.types cimport (
+    CHANGE_LETTERS, INT64_MAX, N_CHANGES, N_USAGE, USAGE_LETTERS, s16, s32, s64, u8, u32, u64,
+)
 from libetrace.image.column_builder cimport (
     NONE, Draft, Reference, add8, add16, add32, add64, add_reference, draft_clear, draft_name,
     draft_path, facts_of,
@@ -24,7 +25,7 @@ from libetrace.convert.json_values cimport (
     MAX_INDEX, Reading, column, next_letter, no_memory, read_list, read_name, read_object,
     read_path, read_reference, read_strings, read_time,
 )
-from libetrace.core.json_scanner cimport (
+from libetrace.core.json_text cimport (
     Scanner, fail, scan_end, scan_more, scan_number, scan_open, scan_string,
     scan_unsigned,
 )
@@ -36,9 +37,8 @@ from libetrace.image.schema cimport (
     INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, N_COLUMNS, OPENS_CLOSE_NS, OPENS_MODE,
     OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS,
     OPEN_USES_END_NS, OPEN_USES_MODE, OPEN_USES_OPEN, TYPE,
-    USAGE_USER_NS,
+    USAGE_USER_NS, WRITTEN_CUT_BYTES, WRITTEN_DESCRIPTOR, WRITTEN_EXECUTION, WRITTEN_STRING,
 )
-from libetrace.core.types cimport INT64_MAX, s16, s32, s64, u8, u32, u64
 
 cdef enum:
     MAX_STATUS = 0x7fff
@@ -58,7 +58,7 @@ cdef struct Entry:
     s64 cwd
     Reference parent
     s64 usage[N_USAGE]
-    bint tells_last  # it has the key h: its opens say how long they were used
+    bint has_last_uses  # it has the key h: its opens say how long they were used
     Products products
 
 
@@ -126,7 +126,7 @@ cdef int read_reader(Reading *reading) noexcept nogil:
     return 0
 
 
-# One opened file, as it stands in the text.
+# One opened file, of the text.
 cdef struct Opened:
     s64 path
     s64 original
@@ -294,6 +294,39 @@ cdef int read_inherited(Reading *reading) noexcept nogil:
     return 0
 
 
+# A piece of what the execution wrote.
+cdef struct Piece:
+    s64 descriptor
+    s64 cut
+    s64 text
+
+
+cdef int read_piece_value(Reading *reading, int letter, void *into) noexcept nogil:
+    cdef Piece *piece = <Piece *>into
+    if letter == c't':
+        piece.text = read_name(reading)
+        return 0 if piece.text >= 0 else -1
+    if letter == c'd':
+        return scan_number(&reading.scanner, 1, 2, &piece.descriptor)
+    return scan_number(&reading.scanner, 0, INT64_MAX, &piece.cut)
+
+
+cdef int read_piece(Reading *reading) noexcept nogil:
+    cdef size_t row = column(reading, EXECUTIONS_UPID).len / sizeof(s64)
+    cdef Piece piece = Piece(NONE, 0, NONE)
+    reading.draft.has_written = True
+    if read_object(reading, b"dct", read_piece_value, &piece) < 0:
+        return -1
+    if piece.descriptor < 0 or piece.text < 0:
+        return fail(&reading.scanner, b"a piece of output without d or t")
+    if add32(column(reading, WRITTEN_EXECUTION), <s32>row) < 0 \
+            or add8(column(reading, WRITTEN_DESCRIPTOR), <u8>piece.descriptor) < 0 \
+            or add64(column(reading, WRITTEN_CUT_BYTES), piece.cut) < 0 \
+            or add32(column(reading, WRITTEN_STRING), <s32>piece.text) < 0:
+        return no_memory(reading)
+    return 0
+
+
 # ---- an entry ----
 
 
@@ -356,8 +389,10 @@ cdef int read_value(Reading *reading, int letter, Entry *entry) noexcept nogil:
         return read_list(reading, read_open)
     if letter == c'a':
         return read_usage(reading, entry)
+    if letter == c'y':
+        return read_list(reading, read_piece)
     if letter == c'h':
-        entry.tells_last = reading.draft.tells_last = True
+        entry.has_last_uses = reading.draft.has_last_uses = True
         return read_list(reading, read_inherited)
     if letter == c'n' or letter == c'm' or letter == c'd' or letter == c'l' or letter == c't':
         return read_product(reading, letter, &entry.products)
@@ -378,7 +413,7 @@ cdef int read_entry(Reading *reading, Entry *entry) noexcept nogil:
     if scan_open(&reading.scanner, c'{') < 0:
         return -1
     while True:
-        letter = next_letter(reading, b"pxsebwvcrihua!onmdlt", &is_first)
+        letter = next_letter(reading, b"pxsebwvcrihuay!onmdlt", &is_first)
         if letter <= 0:
             break
         reading.key = <char>letter
@@ -468,7 +503,7 @@ cdef int take_entry(Reading *reading, Place *place) noexcept nogil:
     if read_entry(reading, &entry) < 0:
         products_end(&entry.products)
         return -1
-    if not entry.tells_last:
+    if not entry.has_last_uses:
         forget_last_uses(draft, before.columns[OPENS_UNTIL_NS].len / sizeof(s64))
     if n_rows and (<s64 *>draft.columns[EXECUTIONS_UPID].data)[n_rows - 1] == entry.upid \
             and (<s32 *>draft.columns[EXECUTIONS_INDEX].data)[n_rows - 1] == entry.index:

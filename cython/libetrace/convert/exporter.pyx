@@ -2,37 +2,24 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Columns of an image -> JSON entries with the keys of docs/nfsdb-json.md.
 
-Order of the keys: p x s e b w v c r i h u a ! o, then n m d l t of the products that the image has.
+Order of the keys: p x s e b w v c r i h u a y ! o, then n m d l t of the products that the image has.
 The one place that says how an entry looks; threads make ranges of entries.
 """
 from libc.string cimport memcpy, memset
 
-from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
-from libetrace.core.usage cimport N_USAGE, USAGE_LETTERS
-from libetrace.image.columns cimport Columns, s16_of, s32_of, s64_of, u8_of, u32_of, u64_of
+from libetrace.core.types cimport (
+    CHANGE_LETTERS, N_CHANGES, N_USAGE, USAGE_LETTERS, s64, u8, u32, u64,
+)
+from libetrace.image.columns cimport S8, Columns, first_of
 from libetrace.core.crew cimport MAX_THREADS, Workload, run_crew
 from libetrace.image.column_builder cimport NONE
-from libetrace.convert.value_text cimport (
-    FIXED_BYTES, Texts, make_texts, put_number, put_reference, put_signed, put_string, put_strings,
-    put_text, texts_free,
+from libetrace.convert.table_text cimport (
+    FIXED_BYTES, Texts, make_texts, put_environment, put_mounts, put_number, put_products,
+    put_reference, put_signed, put_string, put_strings, put_text, texts_free,
 )
 from libetrace.core.memory cimport Buffer, buffer_add, buffer_free, buffer_reserve
-from libetrace.convert.product_text cimport put_products
 from libetrace.core.scan cimport etrace_add, etrace_put_decimal, etrace_put_text, etrace_take
-from libetrace.image.schema cimport (
-    ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS,
-    CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_ARGV_START, EXECUTIONS_BINARY,
-    EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD, EXECUTIONS_ELAPSED_NS,
-    EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT,
-    EXECUTIONS_READERS_START, EXECUTIONS_START_NS, EXECUTIONS_STATUS, EXECUTIONS_UPID,
-    INHERITED_DESCRIPTOR, INHERITED_MODE, INHERITED_PATH, OPENS_CLOSE_NS, OPENS_MODE,
-    OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS,
-    OPEN_USES_END_NS, OPEN_USES_MODE, OPEN_USES_OPEN, PATHS_STRING, PIPE_READERS_EXECUTION,
-    STRINGS_START, USAGE_USER_NS,
-)
-from libetrace.convert.side_text cimport put_environment, put_mounts
 from libetrace.convert.text_file cimport TextFile, add_text, file_begin, file_end, file_stop
-from libetrace.core.types cimport s64, u8, u32, u64
 
 import os
 
@@ -44,116 +31,101 @@ cdef enum:
 
 
 cdef int put_head(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
-    cdef int binary = s32_of(columns, EXECUTIONS_BINARY)[row]
+    cdef int binary = columns.executions_binary.at[row]
     cdef char *to
     if buffer_reserve(out, FIXED_BYTES) < 0:
         return -1
     to = etrace_put_text(out.data + out.len, b'{"p":')
-    to = put_signed(to, s64_of(columns, EXECUTIONS_UPID)[row])
-    to = put_signed(etrace_put_text(to, b',"x":'), s32_of(columns, EXECUTIONS_INDEX)[row])
-    to = put_signed(etrace_put_text(to, b',"s":'), s64_of(columns, EXECUTIONS_START_NS)[row])
-    to = put_signed(etrace_put_text(to, b',"e":'), s64_of(columns, EXECUTIONS_ELAPSED_NS)[row])
+    to = put_signed(to, columns.executions_upid.at[row])
+    to = put_signed(etrace_put_text(to, b',"x":'), columns.executions_index.at[row])
+    to = put_signed(etrace_put_text(to, b',"s":'), columns.executions_start_ns.at[row])
+    to = put_signed(etrace_put_text(to, b',"e":'), columns.executions_elapsed_ns.at[row])
     out.len = to - out.data
     if binary == NONE:
         if put_text(out, b',"b":""') < 0:
             return -1
-    elif put_string(out, b',"b":', texts, u32_of(columns, PATHS_STRING)[binary]) < 0:
+    elif put_string(out, b',"b":', texts, columns.paths_string.at[binary]) < 0:
         return -1
-    return put_string(out, b',"w":', texts, u32_of(columns, EXECUTIONS_CWD)[row])
+    return put_string(out, b',"w":', texts, columns.executions_cwd.at[row])
 
 
 cdef int put_children(Columns columns, Buffer *out, u32 row) noexcept nogil:
-    cdef u64 begin = u64_of(columns, EXECUTIONS_CHILDREN_START)[row]
+    cdef u64 begin = columns.executions_children_start.at[row]
     cdef u64 i
     cdef char *to
-    for i in range(begin, u64_of(columns, EXECUTIONS_CHILDREN_START)[row + 1]):
+    for i in range(begin, columns.executions_children_start.at[row + 1]):
         if buffer_reserve(out, FIXED_BYTES) < 0:
             return -1
         to = etrace_put_text(out.data + out.len, b',{"p":' if i > begin else b'{"p":')
-        to = put_signed(to, s64_of(columns, CHILDREN_UPID)[i])
+        to = put_signed(to, columns.children_upid.at[i])
         to = etrace_put_text(to, b',"f":')
-        to = etrace_put_text(etrace_put_decimal(to, u64_of(columns, CHILDREN_FLAGS)[i]), b"}")
+        to = etrace_put_text(etrace_put_decimal(to, columns.children_flags.at[i]), b"}")
         out.len = to - out.data
     return 0
 
 
 cdef int put_links(Columns columns, Buffer *out, u32 row) noexcept nogil:
-    cdef u64 begin = u64_of(columns, EXECUTIONS_READERS_START)[row]
+    cdef u64 begin = columns.executions_readers_start.at[row]
     cdef u64 i
     cdef char *to
     if buffer_reserve(out, FIXED_BYTES) < 0:
         return -1
     to = etrace_put_text(out.data + out.len, b'],"r":')
-    to = put_reference(to, columns, s32_of(columns, EXECUTIONS_PARENT)[row])
+    to = put_reference(to, columns, columns.executions_parent.at[row])
     out.len = etrace_put_text(to, b',"i":[') - out.data
-    for i in range(begin, u64_of(columns, EXECUTIONS_READERS_START)[row + 1]):
+    for i in range(begin, columns.executions_readers_start.at[row + 1]):
         if buffer_reserve(out, FIXED_BYTES) < 0:
             return -1
         to = etrace_put_text(out.data + out.len, b"," if i > begin else b"")
-        to = put_reference(to, columns, u32_of(columns, PIPE_READERS_EXECUTION)[i])
+        to = put_reference(to, columns, columns.pipe_readers_execution.at[i])
         out.len = to - out.data
     return 0
 
 
 # Inherited files of the execution, if this database has them.
 cdef int put_inherited(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
-    cdef u64 begin = u64_of(columns, EXECUTIONS_INHERITED_START)[row]
+    cdef u64 begin = columns.executions_inherited_start.at[row]
     cdef u32 path
     cdef u64 i
     if put_text(out, b'],"h":[') < 0:
         return -1
-    for i in range(begin, u64_of(columns, EXECUTIONS_INHERITED_START)[row + 1]):
-        path = u32_of(columns, PATHS_STRING)[u32_of(columns, INHERITED_PATH)[i]]
+    for i in range(begin, columns.executions_inherited_start.at[row + 1]):
+        path = columns.paths_string.at[columns.inherited_path.at[i]]
         if put_number(out, b',{"d":' if i > begin else b'{"d":',
-                      u8_of(columns, INHERITED_DESCRIPTOR)[i]) < 0 \
+                      columns.inherited_descriptor.at[i]) < 0 \
                 or put_string(out, b',"p":', texts, path) < 0 \
-                or put_number(out, b',"m":', u8_of(columns, INHERITED_MODE)[i]) < 0 \
+                or put_number(out, b',"m":', columns.inherited_mode.at[i]) < 0 \
                 or put_text(out, b"}") < 0:
             return -1
     return 0
 
 
 cdef int put_cpus(Columns columns, Buffer *out, u32 row) noexcept nogil:
-    cdef u64 begin = u64_of(columns, EXECUTIONS_CPUS_START)[row]
+    cdef u64 begin = columns.executions_cpus_start.at[row]
     cdef u64 i
     cdef char *to
     if put_text(out, b'],"u":[') < 0:
         return -1
-    for i in range(begin, u64_of(columns, EXECUTIONS_CPUS_START)[row + 1]):
+    for i in range(begin, columns.executions_cpus_start.at[row + 1]):
         if buffer_reserve(out, FIXED_BYTES) < 0:
             return -1
         to = etrace_put_text(out.data + out.len, b',{"c":' if i > begin else b'{"c":')
-        to = etrace_put_decimal(to, u32_of(columns, CPUS_CPU)[i])
-        to = put_signed(etrace_put_text(to, b',"t":'), s64_of(columns, CPUS_TIME_NS)[i])
+        to = etrace_put_decimal(to, columns.cpus_cpu.at[i])
+        to = put_signed(etrace_put_text(to, b',"t":'), columns.cpus_time_ns.at[i])
         out.len = etrace_put_text(to, b"}") - out.data
     return 0
 
 
-# The first row of `changes` or `open_uses` that is of this open or a later one.
-cdef u64 find_rows(Columns columns, int column, u64 opened) noexcept nogil:
-    cdef const u32 *opens = u32_of(columns, column)
-    cdef u64 low = 0
-    cdef u64 high = columns.length[column]
-    cdef u64 middle
-    while low < high:
-        middle = (low + high) / 2
-        if opens[middle] < opened:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 cdef int put_change(Columns columns, const Texts *texts, Buffer *out, u64 i,
                     bint is_first) noexcept nogil:
-    cdef u8 kind = u8_of(columns, CHANGES_KIND)[i]
-    cdef s64 name = s32_of(columns, CHANGES_NAME)[i]
+    cdef u8 kind = columns.changes_kind.at[i]
+    cdef s64 name = columns.changes_name.at[i]
     cdef char[2] letter
     letter[0] = CHANGE_LETTERS[kind - 1] if 1 <= kind <= N_CHANGES else c'?'
     letter[1] = 0
     if put_text(out, b',"t":[{"k":"' if is_first else b',{"k":"') < 0 \
             or put_text(out, letter) < 0 \
-            or put_number(out, b'","t":', s64_of(columns, CHANGES_TIME_NS)[i]) < 0 \
+            or put_number(out, b'","t":', columns.changes_time_ns.at[i]) < 0 \
             or (name != NONE and put_string(out, b',"n":', texts, <u32>name) < 0):
         return -1
     return put_text(out, b"}")
@@ -162,9 +134,9 @@ cdef int put_change(Columns columns, const Texts *texts, Buffer *out, u64 i,
 # "t" of an open, whose changes begin at change[0] if it has some.
 cdef int put_changes(Columns columns, const Texts *texts, Buffer *out, u64 opened,
                      u64 *change) noexcept nogil:
-    cdef const u32 *opens = u32_of(columns, CHANGES_OPEN)
+    cdef const u32 *opens = columns.changes_open.at
     cdef u64 first = change[0]
-    while change[0] < columns.length[CHANGES_OPEN] and opens[change[0]] == opened:
+    while change[0] < columns.changes_open.n and opens[change[0]] == opened:
         if put_change(columns, texts, out, change[0], change[0] == first) < 0:
             return -1
         change[0] += 1
@@ -173,18 +145,18 @@ cdef int put_changes(Columns columns, const Texts *texts, Buffer *out, u64 opene
 
 # "u" of an open, whose uses begin at use[0] if it has some.
 cdef int put_uses(Columns columns, Buffer *out, u64 opened, u64 *use) noexcept nogil:
-    cdef const u32 *opens = u32_of(columns, OPEN_USES_OPEN)
+    cdef const u32 *opens = columns.open_uses_open.at
     cdef u64 first = use[0]
     cdef char *to
-    while use[0] < columns.length[OPEN_USES_OPEN] and opens[use[0]] == opened:
+    while use[0] < columns.open_uses_open.n and opens[use[0]] == opened:
         if buffer_reserve(out, FIXED_BYTES) < 0:
             return -1
         to = etrace_put_text(out.data + out.len,
                              b',"u":[{"b":' if use[0] == first else b',{"b":')
-        to = put_signed(to, s64_of(columns, OPEN_USES_BEGIN_NS)[use[0]])
-        to = put_signed(etrace_put_text(to, b',"e":'), s64_of(columns, OPEN_USES_END_NS)[use[0]])
+        to = put_signed(to, columns.open_uses_begin_ns.at[use[0]])
+        to = put_signed(etrace_put_text(to, b',"e":'), columns.open_uses_end_ns.at[use[0]])
         to = etrace_put_decimal(etrace_put_text(to, b',"m":'),
-                                u8_of(columns, OPEN_USES_MODE)[use[0]])
+                                columns.open_uses_mode.at[use[0]])
         out.len = etrace_put_text(to, b"}") - out.data
         use[0] += 1
     return put_text(out, b"]") if use[0] > first else 0
@@ -192,11 +164,11 @@ cdef int put_uses(Columns columns, Buffer *out, u64 opened, u64 *use) noexcept n
 
 cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *change, u64 *use,
                   bint is_first) noexcept nogil:
-    cdef u32 path = u32_of(columns, PATHS_STRING)[u32_of(columns, OPENS_PATH)[i]]
-    cdef u32 original = u32_of(columns, OPENS_ORIGINAL)[i]
-    cdef s64 begin = s64_of(columns, OPENS_OPEN_NS)[i]
-    cdef s64 end = s64_of(columns, OPENS_CLOSE_NS)[i]
-    cdef s64 until = s64_of(columns, OPENS_UNTIL_NS)[i]
+    cdef u32 path = columns.paths_string.at[columns.opens_path.at[i]]
+    cdef u32 original = columns.opens_original.at[i]
+    cdef s64 begin = columns.opens_open_ns.at[i]
+    cdef s64 end = columns.opens_close_ns.at[i]
+    cdef s64 until = columns.opens_until_ns.at[i]
     cdef char *to
     if put_string(out, b'{"p":' if is_first else b',{"p":', texts, path) < 0:
         return -1
@@ -214,8 +186,8 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *
             or buffer_reserve(out, FIXED_BYTES) < 0:
         return -1
     to = etrace_put_text(out.data + out.len, b',"m":')
-    to = etrace_put_decimal(to, u8_of(columns, OPENS_MODE)[i])
-    to = put_signed(etrace_put_text(to, b',"s":'), s64_of(columns, OPENS_SIZE)[i])
+    to = etrace_put_decimal(to, columns.opens_mode.at[i])
+    to = put_signed(etrace_put_text(to, b',"s":'), columns.opens_size.at[i])
     out.len = etrace_put_text(to, b"}") - out.data
     return 0
 
@@ -223,17 +195,17 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *
 # The parts of each entry that are written, beside its row.
 cdef struct Entries:
     Texts texts
-    bint is_telling  # of inherited files and last uses
+    bint shows_uses  # of inherited files and last uses
     u64 split_bytes  # of paths that an entry may have; 0: any
 
 
 cdef inline u64 length_of(Columns columns, u32 string) noexcept nogil:
-    return u64_of(columns, STRINGS_START)[string + 1] - u64_of(columns, STRINGS_START)[string]
+    return columns.strings_start.at[string + 1] - columns.strings_start.at[string]
 
 
 cdef u64 path_bytes(Columns columns, u64 opened) noexcept nogil:
-    cdef u32 path = u32_of(columns, PATHS_STRING)[u32_of(columns, OPENS_PATH)[opened]]
-    cdef u32 original = u32_of(columns, OPENS_ORIGINAL)[opened]
+    cdef u32 path = columns.paths_string.at[columns.opens_path.at[opened]]
+    cdef u32 original = columns.opens_original.at[opened]
     return length_of(columns, path) + (length_of(columns, original) if original != path else 0)
 
 
@@ -251,14 +223,14 @@ cdef int split_entry(Columns columns, const Entries *entries, Buffer *out, u32 r
 # The opens of an execution whose entry begins at `begin` of the text; returns how many entries they take.
 cdef s64 put_opens(Columns columns, const Entries *entries, Buffer *out, u32 row,
                    size_t begin) noexcept nogil:
-    cdef u64 first = u64_of(columns, EXECUTIONS_OPENS_START)[row]
-    cdef u64 change = find_rows(columns, CHANGES_OPEN, first)
-    cdef u64 use = find_rows(columns, OPEN_USES_OPEN, first)
+    cdef u64 first = columns.executions_opens_start.at[row]
+    cdef u64 change = first_of(columns.changes_open, first)
+    cdef u64 use = first_of(columns.open_uses_open, first)
     cdef size_t head_len = out.len - begin
     cdef u64 n_bytes = 0
     cdef s64 n_entries = 1
     cdef u64 i
-    for i in range(first, u64_of(columns, EXECUTIONS_OPENS_START)[row + 1]):
+    for i in range(first, columns.executions_opens_start.at[row + 1]):
         if entries.split_bytes:
             if n_bytes and n_bytes + path_bytes(columns, i) > entries.split_bytes:
                 if split_entry(columns, entries, out, row, begin, head_len) < 0:
@@ -274,15 +246,16 @@ cdef s64 put_opens(Columns columns, const Entries *entries, Buffer *out, u32 row
 
 # What the execution used, as far as it is known.
 cdef int put_usage(Columns columns, Buffer *out, u32 row) noexcept nogil:
+    cdef const S8 *usage = &columns.usage_user_ns
     cdef bint is_first = True
     cdef s64 value
     cdef char *to
     cdef int i
-    if columns.data[USAGE_USER_NS] == NULL or buffer_reserve(out, FIXED_BYTES) < 0:
-        return 0 if columns.data[USAGE_USER_NS] == NULL else -1
+    if columns.usage_user_ns.at == NULL or buffer_reserve(out, FIXED_BYTES) < 0:
+        return 0 if columns.usage_user_ns.at == NULL else -1
     to = out.data + out.len
     for i in range(N_USAGE):
-        value = s64_of(columns, USAGE_USER_NS + i)[row]
+        value = usage[i].at[row]
         if value == NONE:
             continue
         to = etrace_put_text(to, b'"a":{"' if is_first else b',"')
@@ -293,9 +266,27 @@ cdef int put_usage(Columns columns, Buffer *out, u32 row) noexcept nogil:
     return 0
 
 
-cdef int put_status(Columns columns, Buffer *out, u32 row) noexcept nogil:
-    cdef s64 status = s16_of(columns, EXECUTIONS_STATUS)[row]
-    if put_text(out, b"],") < 0 or put_usage(columns, out, row) < 0:
+# What the execution wrote, if that was captured.
+cdef int put_written(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
+    cdef const u32 *executions = columns.written_execution.at
+    cdef u64 begin = first_of(columns.written_execution, row)
+    cdef u64 i = begin
+    while i < columns.written_execution.n and executions[i] == row:
+        if put_number(out, b',{"d":' if i > begin else b'"y":[{"d":',
+                      columns.written_descriptor.at[i]) < 0 \
+                or (columns.written_cut_bytes.at[i] and put_number(
+                    out, b',"c":', columns.written_cut_bytes.at[i]) < 0) \
+                or put_string(out, b',"t":', texts, columns.written_string.at[i]) < 0 \
+                or put_text(out, b"}") < 0:
+            return -1
+        i += 1
+    return put_text(out, b"],") if i > begin else 0
+
+
+cdef int put_status(Columns columns, const Texts *texts, Buffer *out, u32 row) noexcept nogil:
+    cdef s64 status = columns.executions_status.at[row]
+    if put_text(out, b"],") < 0 or put_usage(columns, out, row) < 0 \
+            or put_written(columns, texts, out, row) < 0:
         return -1
     if status != NONE and (put_number(out, b'"!":', status) < 0 or put_text(out, b",") < 0):
         return -1
@@ -303,30 +294,30 @@ cdef int put_status(Columns columns, Buffer *out, u32 row) noexcept nogil:
 
 
 # Whether the database has inherited files and last uses; those of other tools do not.
-cdef bint is_telling(Columns columns, bint by_default) noexcept nogil:
-    cdef const s64 *until = s64_of(columns, OPENS_UNTIL_NS)
+cdef bint shows_uses(Columns columns, bint by_default) noexcept nogil:
+    cdef const s64 *until = columns.opens_until_ns.at
     cdef size_t i
-    for i in range(columns.length[OPENS_UNTIL_NS]):
+    for i in range(columns.opens_until_ns.n):
         if until[i] != NONE:
             return True
-    if columns.length[INHERITED_PATH] > 0:
+    if columns.inherited_path.n > 0:
         return True
-    return by_default and columns.length[OPENS_UNTIL_NS] == 0
+    return by_default and columns.opens_until_ns.n == 0
 
 
 # One execution as an entry, or as several when it is split; returns how many, -1 without memory.
 cdef s64 put_entry(Columns columns, const Entries *entries, Buffer *out, u32 row) noexcept nogil:
-    cdef const u64 *argv = u64_of(columns, EXECUTIONS_ARGV_START)
+    cdef const u64 *argv = columns.executions_argv_start.at
     cdef const Texts *texts = &entries.texts
     cdef size_t begin = out.len
     cdef s64 n_entries
     if put_head(columns, texts, out, row) < 0 \
-            or put_strings(out, b',"v":[', texts, u32_of(columns, ARGUMENTS_STRING), argv[row],
+            or put_strings(out, b',"v":[', texts, columns.arguments_string.at, argv[row],
                            argv[row + 1]) < 0 \
             or put_text(out, b',"c":[') < 0 or put_children(columns, out, row) < 0 \
             or put_links(columns, out, row) < 0 \
-            or (entries.is_telling and put_inherited(columns, texts, out, row) < 0) \
-            or put_cpus(columns, out, row) < 0 or put_status(columns, out, row) < 0:
+            or (entries.shows_uses and put_inherited(columns, texts, out, row) < 0) \
+            or put_cpus(columns, out, row) < 0 or put_status(columns, texts, out, row) < 0:
         return -1
     n_entries = put_opens(columns, entries, out, row, begin)
     if n_entries < 0 or put_text(out, b"]") < 0 or put_products(columns, texts, out, row) < 0 \
@@ -341,7 +332,7 @@ cdef s64 put_entry(Columns columns, const Entries *entries, Buffer *out, u32 row
 # Appends the executions [begin, end), each ended by a newline, by a comma and one but the last of all.
 cdef s64 put_entries(Columns columns, const Entries *entries, Buffer *out, size_t begin,
                      size_t end) noexcept nogil:
-    cdef size_t n = columns.length[EXECUTIONS_UPID]
+    cdef size_t n = columns.executions_upid.n
     cdef s64 n_entries = 0
     cdef s64 n_more
     cdef size_t row
@@ -414,17 +405,17 @@ cdef class Exporter:
     """Texts of one image: entries, environment and mounts.
 
     Entries whose files have paths of more than `split` bytes together are broken into several. Where
-    `tells_last` tells whether the database has the ends of uses, which no column shows.
+    `has_last_uses`: the database has the ends of uses, which no column shows.
     """
 
     cdef Columns columns
     cdef Entries entries
 
-    def __cinit__(self, Columns columns not None, *, u64 split=0, bint tells_last=True):
+    def __cinit__(self, Columns columns not None, *, u64 split=0, bint has_last_uses=True):
         cdef int status
         self.columns = columns
         self.entries.split_bytes = split
-        self.entries.is_telling = is_telling(columns, tells_last)
+        self.entries.shows_uses = shows_uses(columns, has_last_uses)
         with nogil:
             status = make_texts(columns, &self.entries.texts)
         if status < 0:
@@ -436,7 +427,7 @@ cdef class Exporter:
     @property
     def n_executions(self):
         """How many executions there are."""
-        return self.columns.length[EXECUTIONS_UPID]
+        return self.columns.executions_upid.n
 
     def write(self, int fd, *, u32 jobs=1, progress=None):
         """Write all entries to an empty regular file on `jobs` threads; return how many they are.

@@ -10,8 +10,8 @@ from libetrace.image.file import Image
 
 def make_exporter(image: Image, *, split: int = 0) -> Exporter:
     """Return what makes the texts of an image. `libetrace.error` when it is damaged."""
-    tells_last = image.attributes.get("tells_last", True)
-    return Exporter(Columns(image), split=split, tells_last=tells_last)
+    has_last_uses = image.attributes.get("tells_last", True)
+    return Exporter(Columns(image), split=split, has_last_uses=has_last_uses)
 
 
 def write_json_files(

@@ -3,7 +3,7 @@
 from libetrace.image.column_builder cimport NONE, Draft, Reference, draft_name, draft_path
 from libetrace.core.limits cimport limit_text, take_limit
 from libetrace.core.memory cimport Buffer
-from libetrace.core.json_scanner cimport (
+from libetrace.core.json_text cimport (
     Scanner, fail, scan_letter, scan_more, scan_number, scan_open, scan_string, scan_unsigned,
     skip_value,
 )
@@ -42,7 +42,7 @@ cdef inline int no_memory(Reading *reading) noexcept nogil:
     return fail(&reading.scanner, limit_text(take_limit()))
 
 
-# The next key of an object, 0 behind the last one; an unknown one is skipped with its value.
+# The next key of an object, 0 after the last one; an unknown one is skipped with its value.
 cdef inline int next_letter(Reading *reading, const char *known, bint *is_first) noexcept nogil:
     cdef Scanner *scanner = &reading.scanner
     cdef int status

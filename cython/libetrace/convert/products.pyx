@@ -13,7 +13,7 @@ from libetrace.core.interned cimport Name
 from libetrace.convert.json_values cimport (
     column, next_letter, no_memory, read_list, read_name, read_object, read_path, read_paths, read_strings,
 )
-from libetrace.core.json_scanner cimport fail, scan_number, scan_open, scan_string
+from libetrace.core.json_text cimport fail, scan_number, scan_open, scan_string
 from libetrace.image.schema cimport (
     COMPILATIONS_DEFINITIONS_START, COMPILATIONS_EXECUTION, COMPILATIONS_FILES_START,
     COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_IS_CHILD,
@@ -56,7 +56,7 @@ cdef int base64_value(char digit) noexcept nogil:
     return 62 if digit == c'+' else 63 if digit == c'/' else -1
 
 
-# Four digits, of which the last may be padding; returns how many bytes they are, -1 when none.
+# Four digits; the last two may be padding. Returns how many bytes they are, -1 when none.
 cdef int decode_four(const char *digits, u8 *out) noexcept nogil:
     cdef int n = 1 if digits[2] == c'=' else 2 if digits[3] == c'=' else 3
     cdef u32 bits = 0

@@ -22,7 +22,7 @@ cdef struct TextFile:
 
 # Begins with a text.
 cdef int file_begin(TextFile *file, int fd, const char *text) noexcept nogil
-# Writes the text of a range behind those before it, for which it waits; -1: file.error says why.
+# Writes the text of a range after those before it, and waits for them; -1: file.error says why.
 cdef int add_text(TextFile *file, u64 number, const Buffer *text) noexcept nogil
 # Wakes those who wait for a range that will never come.
 cdef void file_stop(TextFile *file) noexcept nogil

@@ -2,7 +2,7 @@
 # Distinct strings of a trace: the same few hundred paths come again and again.
 from libetrace.core.memory cimport Arena
 from libetrace.core.scan cimport etrace_equal, etrace_hash
-from libetrace.core.types cimport u8, u32, u64
+from libetrace.core.types cimport u32, u64
 
 cdef enum:
     NO_NAME = 0xffffffff

@@ -4,7 +4,12 @@
 The files beside a database, and those that a trace names, may be anyone's, and root may read them.
 A pipe would be waited for, opening a device may do something (rewind a tape, arm a watchdog), and
 files of /proc, tracefs and their like are the kernel's: none of them is opened. open(2): O_PATH
-opens nothing but the name.
+opens only the name. Regular files of the kernel differ from others in nothing that stat(2)
+reports: what file system an open file is on comes from proc(5), fdinfo and mountinfo.
+
+A mapped file that is cut while it is read kills the reader (SIGBUS, mmap(2)). So a file is mapped
+only when only its reader and root may change it; any other one is read, which costs memory
+and can be interrupted by nobody.
 """
 
 from __future__ import annotations
@@ -13,13 +18,57 @@ import errno
 import json
 import os
 import stat
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from libetrace.core.mounts import mount_of
-
+ROOT = 0
 NOT_REGULAR = "not a regular file on a disk"
 #: brackets within brackets of a JSON file
 NESTING_MAX = 64
+#: without a block device, and yet their files keep what is written to them; all others are refused
+STORING = frozenset(
+    ("9p", "afs", "aufs", "bcachefs", "beegfs", "btrfs", "ceph", "cifs", "coda", "ecryptfs", "gpfs",
+     "hostfs", "lustre", "nfs", "nfs4", "orangefs", "overlay", "prl_fs", "ramfs", "shiftfs", "smb3",
+     "tmpfs", "ubifs", "vboxsf", "virtiofs", "zfs")
+)  # fmt: skip
+
+
+class Mount(NamedTuple):
+    """A mounted file system; `mounter` is who answers for the content of a FUSE, else 0."""
+
+    kind: str
+    has_device: bool
+    mounter: int
+
+    @property
+    def stores(self) -> bool:
+        """Whether its regular files keep what is written to them."""
+        return self.has_device or self.kind in STORING or self.kind.partition(".")[0] == "fuse"
+
+
+def mount_of(fd: int, pid: int | str = "self") -> Mount | None:
+    """Return the mount of an open file, as the process `pid` sees it; None when it does not."""
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", "rb") as stream:  # noqa: PTH123  starts quickly
+            number = stream.read().partition(b"mnt_id:\t")[2].partition(b"\n")[0]
+        with open(f"/proc/{pid}/mountinfo", "rb") as stream:  # noqa: PTH123
+            lines = stream.read().split(b"\n")
+    except OSError:
+        return None
+    return next(_mounts(lines, number), None)
+
+
+def _mounts(lines: list[bytes], number: bytes) -> Iterator[Mount]:
+    """Yield the mount of this number; blanks in names are escaped, so no field holds one."""
+    for line in lines:
+        fields, _, rest = line.partition(b" - ")
+        words = fields.split(b" ")
+        if words[0] != number or not number:
+            continue
+        kind, _, options = rest.split(b" ", 2)
+        said = [word for word in options.split(b",") if word.startswith(b"user_id=")]
+        mounter = int(said[-1].partition(b"=")[2]) if said and kind.startswith(b"fuse") else 0
+        yield Mount(os.fsdecode(kind), not words[2].startswith(b"0:"), mounter)
 
 
 #: device -> whether its file system holds files, not answers of the kernel
@@ -60,7 +109,7 @@ def open_regular(path: str | bytes | os.PathLike[str]) -> int:
 
 
 def _is_deeper(value: Any, limit: int) -> bool:
-    """Tell whether JSON has containers within containers beyond a limit."""
+    """Return whether JSON has containers within containers beyond a limit."""
     level = [value] if isinstance(value, list | dict) else []
     for _ in range(limit):
         level = [
@@ -77,7 +126,8 @@ def _is_deeper(value: Any, limit: int) -> bool:
 def read_json(path: str | os.PathLike[str], max_bytes: int) -> Any:
     """Return the value in a JSON file beside a database.
 
-    OSError when it is no regular file, ValueError when it is no JSON, too large or nested too deep.
+    OSError for anything but a regular file; ValueError when it is not JSON, too large or nested too
+    deep.
     """
     with open(open_regular(path), "rb") as stream:
         text = stream.read(max_bytes + 1)
@@ -91,3 +141,12 @@ def read_json(path: str | os.PathLike[str], max_bytes: int) -> Any:
     if _is_deeper(value, NESTING_MAX):
         raise ValueError(too_deep)
     return value
+
+
+def may_be_mapped(fd: int) -> bool:
+    """Return whether only this user, this group and root may change an open file. OSError."""
+    status = os.fstat(fd)
+    writers = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if status.st_gid in (ROOT, os.getegid()):
+        writers &= stat.S_IWOTH
+    return status.st_uid in (ROOT, os.geteuid()) and not writers

@@ -129,8 +129,8 @@ static inline unsigned int etrace_digits8(uint64_t word, uint64_t *value)
 }
 
 /*
- * Decimal number at *at, which moves behind it. Returns the number of digits, 0 when there is none,
- * -1 when the value does not fit into 64 bits (*at then stands on some digit of it).
+ * Decimal number at *at, which moves after it. Returns the number of digits, 0 when there is none,
+ * -1 when the value does not fit into 64 bits (*at then is on some digit of it).
  */
 static inline int etrace_decimal(const char **at, uint64_t *value)
 {
@@ -190,7 +190,7 @@ static inline char *etrace_copy(char *to, const char *from, size_t len)
 	return to + len;
 }
 
-/* Whether JSON text may hold this byte of UTF-8 as it is, looking at nothing else. */
+/* Whether JSON text may hold this byte of UTF-8 unchanged, looking at nothing else. */
 static inline bool etrace_is_plain(unsigned char byte)
 {
 	return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';

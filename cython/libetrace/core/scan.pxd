@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Byte work in C; the rules of use are in scan.h.
-from libetrace.core.types cimport u8, u16, u32, u64
+from libetrace.core.types cimport u16, u64
 
 cdef extern from "scan.h" nogil:
     enum: ETRACE_BLOCK_BYTES

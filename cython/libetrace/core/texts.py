@@ -10,7 +10,7 @@ PathText = str | bytes | os.PathLike[str]
 
 
 def encode_path(path: PathText) -> bytes:
-    """Return the bytes of a path; TypeError when it is none."""
+    """Return the bytes of a path; TypeError for anything else."""
     raw = os.fspath(path)
     return raw.encode("utf-8", "surrogateescape") if isinstance(raw, str) else raw
 

@@ -45,7 +45,7 @@ cdef class Compilation:
     # The first open of each path in the execution and what descends from it.
     cdef list opens_of(self, list paths, bint is_written):
         cdef list rows = descent_rows(
-            self.columns, self.columns.compilation_execution.at[self.row]
+            self.columns, self.columns.compilations_execution.at[self.row]
         )
         cdef list out = []
         cdef s64 row
@@ -59,63 +59,63 @@ cdef class Compilation:
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
-        columns.span(&columns.definitions_start, self.row, columns.definition_name.n, &span)
+        columns.span(&columns.compilations_definitions_start, self.row, columns.compilation_definitions_name.n, &span)
         return [
             Definition(
-                columns.decode(columns.definition_name.at[i]),
-                columns.decode(columns.definition_value.at[i]),
+                columns.decode(columns.compilation_definitions_name.at[i]),
+                columns.decode(columns.compilation_definitions_value.at[i]),
             )
             for i in range(span.first, span.last)
-            if (columns.definition_is_undef.at[i] != 0) == is_undef
+            if (columns.compilation_definitions_is_undef.at[i] != 0) == is_undef
         ]
 
     @property
     def file_paths(self):
         """Absolute paths of the sources."""
-        return self.texts(&self.columns.files_start, &self.columns.compiled_file)
+        return self.texts(&self.columns.compilations_files_start, &self.columns.compilation_files_string)
 
     @property
     def files(self):
         """The opens of the sources, by the execution or a descendant; a source not opened is left out."""
-        return self.opens_named(&self.columns.files_start, &self.columns.compiled_file)
+        return self.opens_named(&self.columns.compilations_files_start, &self.columns.compilation_files_string)
 
     @property
     def object_paths(self):
         """Absolute paths of its objects."""
         cdef Mapped columns = self.columns
-        paths = self.numbers(&columns.objects_start, &columns.compiled_object)
+        paths = self.numbers(&columns.compilations_objects_start, &columns.compilation_objects_path)
         return [columns.decode_path(path) for path in paths]
 
     @property
     def objects(self):
         """The opens that wrote the objects, by the execution or a descendant."""
         cdef Mapped columns = self.columns
-        return self.opens_of(self.numbers(&columns.objects_start, &columns.compiled_object), True)
+        return self.opens_of(self.numbers(&columns.compilations_objects_start, &columns.compilation_objects_path), True)
 
     @property
     def header_paths(self):
         """Absolute paths of the files of -include."""
-        return self.texts(&self.columns.headers_start, &self.columns.header)
+        return self.texts(&self.columns.compilations_headers_start, &self.columns.compilation_headers_string)
 
     @property
     def headers(self):
         """The opens of the files of -include, by the execution or a descendant."""
-        return self.opens_named(&self.columns.headers_start, &self.columns.header)
+        return self.opens_named(&self.columns.compilations_headers_start, &self.columns.compilation_headers_string)
 
     @property
     def ipaths(self):
         """Directories where the compiler searched headers, in that order."""
-        return self.texts(&self.columns.includes_start, &self.columns.include_folder)
+        return self.texts(&self.columns.compilations_includes_start, &self.columns.compilation_includes_string)
 
     @property
     def type(self):
         """1 for C, 2 for C++, 0 for any other language."""
-        return self.columns.compilation_type.at[self.row]
+        return self.columns.compilations_type.at[self.row]
 
     @property
     def language(self):
         """`c`, `c++`, `assembler`, `rust`, `go`, `java`, .."""
-        return self.columns.decode(self.columns.compilation_language.at[self.row])
+        return self.columns.decode(self.columns.compilations_language.at[self.row])
 
     @property
     def defs(self):
@@ -129,7 +129,7 @@ cdef class Compilation:
 
     def is_integrated(self):
         """Whether the driver is in this process; False when it is in the parent."""
-        return self.columns.compilation_is_child.at[self.row] == 0
+        return self.columns.compilations_is_child.at[self.row] == 0
 
     def json(self):
         """Return the compilation as in `.nfsdb.json`: {"f", "i", "d", "u", "h", "s", "o", "p"}."""
@@ -141,7 +141,7 @@ cdef class Compilation:
             "h": self.header_paths,
             "s": self.type,
             "o": self.object_paths,
-            "p": self.columns.compilation_is_child.at[self.row],
+            "p": self.columns.compilations_is_child.at[self.row],
         }
 
     def __richcmp__(self, other, int operator):

@@ -216,15 +216,15 @@ cdef class Database(Dependent):
         cdef u64 i
         if wanted == NONE:
             return []
-        return [i for i in range(self.n_executions) if self.binary.at[i] == wanted]
+        return [i for i in range(self.n_executions) if self.executions_binary.at[i] == wanted]
 
     def pids(self):
         """Return the upids of all processes, ascending."""
         cdef u64 i
         self.check()
         return [
-            self.upid.at[i] for i in range(self.n_executions)
-            if i == 0 or self.upid.at[i] != self.upid.at[i - 1]
+            self.executions_upid.at[i] for i in range(self.n_executions)
+            if i == 0 or self.executions_upid.at[i] != self.executions_upid.at[i - 1]
         ]
 
     def binary_paths(self):
@@ -233,7 +233,7 @@ cdef class Database(Dependent):
         cdef s64 row
         cdef list out = []
         self.check()
-        for row in sorted({self.binary.at[i] for i in range(self.n_executions)}):
+        for row in sorted({self.executions_binary.at[i] for i in range(self.n_executions)}):
             if row != NONE:
                 out.append(self.decode_path(row))
         return out
@@ -244,8 +244,8 @@ cdef class Database(Dependent):
         cdef u64 i
         self.check()
         return [
-            self.child_upid.at[i] for i in range(self.child_upid.n)
-            if self.child_flags.at[i] & CLONE_THREAD
+            self.children_upid.at[i] for i in range(self.children_upid.n)
+            if self.children_flags.at[i] & CLONE_THREAD
         ]
 
     @property
@@ -257,7 +257,7 @@ cdef class Database(Dependent):
         """Return the command patterns, by the number that `pcp_index()` gives."""
         cdef u64 i
         self.check()
-        return [self.decode(self.pattern.at[i]) for i in range(self.pattern.n)]
+        return [self.decode(self.patterns_string.at[i]) for i in range(self.patterns_string.n)]
 
     def precompute_command_patterns(self, patterns):
         """Match all command lines (argv joined by blanks) against patterns of fnmatch(3).
@@ -275,7 +275,7 @@ cdef class Database(Dependent):
         start, arguments = self.tables["executions"]["argv.start"], self.tables["arguments"]
         bits = match_rows(self.image, known, start, arguments["string"])
         return {
-            (self.upid.at[i], self.index.at[i]): bytes(bits[i * n_bytes:(i + 1) * n_bytes])
+            (self.executions_upid.at[i], self.executions_index.at[i]): bytes(bits[i * n_bytes:(i + 1) * n_bytes])
             for i in range(self.n_executions)
         }
 
@@ -314,11 +314,11 @@ cdef class Database(Dependent):
         return iterate(self, filter_opens(self, open_groups(file_filter, conditions)), OPENS)
 
     def filtered_paths(self, file_filter=None, **conditions):
-        """Return the paths of which an open passes a filter, each once, sorted as bytes."""
+        """Return the paths with an open that passes a filter, each once, sorted as bytes."""
         return list(self.filtered_paths_iter(file_filter, **conditions))
 
     def filtered_paths_iter(self, file_filter=None, **conditions):
-        """Return an iterator over the paths of which an open passes a filter; it has a length."""
+        """Return an iterator over the paths with an open that passes a filter; it has a length."""
         self.check()
         return iterate(self, filter_paths(self, open_groups(file_filter, conditions)), PATHS)
 
@@ -338,17 +338,17 @@ cdef class Database(Dependent):
         row = self.find_path(text, len(text))
         if row == NONE:
             raise NotFoundError(f"{path!r} was never opened")
-        out |= 4 if self.path_mode.at[row] & EXISTS else 0
-        out |= 8 if self.path_mode.at[row] & (EXISTS | TYPE) == EXISTS | TYPE_REG else 0
-        self.span(&self.path_opens_start, row, self.path_open.n, &span)
+        out |= 4 if self.paths_mode.at[row] & EXISTS else 0
+        out |= 8 if self.paths_mode.at[row] & (EXISTS | TYPE) == EXISTS | TYPE_REG else 0
+        self.span(&self.paths_opens_start, row, self.path_opens_open.n, &span)
         for i in range(span.first, span.last):
-            open = self.path_open.at[i]
+            open = self.path_opens_open.at[i]
             if open >= self.n_opens:
                 raise self.broken("path_opens.open", i, open)
-            mode = self.open_mode.at[open]
+            mode = self.opens_mode.at[open]
             out |= (mode & 3 != 1) | (2 if mode & 3 else 0) | (4 if mode & EXISTS else 0)
             out |= 8 if mode & (EXISTS | TYPE) == EXISTS | TYPE_REG else 0
-            out |= 16 if self.open_original.at[open] != self.path_string.at[row] else 0
+            out |= 16 if self.opens_original.at[open] != self.paths_string.at[row] else 0
         return out
 
     def path_exists(self, path):

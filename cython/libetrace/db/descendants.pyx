@@ -7,7 +7,7 @@ from libetrace.image.mapped cimport NONE, Span
 # All executions of a process, from the row of its first on.
 cdef list process_rows(Mapped columns, u64 first):
     cdef u64 end = first
-    while end < columns.n_executions and columns.upid.at[end] == columns.upid.at[first]:
+    while end < columns.n_executions and columns.executions_upid.at[end] == columns.executions_upid.at[first]:
         end += 1
     return list(range(first, end))
 
@@ -18,9 +18,9 @@ cdef list child_rows(Mapped columns, u64 row):
     cdef Span span
     cdef u64 i
     cdef s64 child
-    columns.span(&columns.children_start, row, columns.child_execution.n, &span)
+    columns.span(&columns.executions_children_start, row, columns.children_execution.n, &span)
     for i in range(span.first, span.last):
-        child = columns.child_execution.at[i]
+        child = columns.children_execution.at[i]
         if child == NONE:
             continue
         if not 0 <= child < <s64>columns.n_executions:
@@ -48,8 +48,8 @@ cdef s64 find_open(Mapped columns, list executions, s64 path, bint is_written) e
     cdef Span span
     cdef u64 i
     for row in executions:
-        columns.span(&columns.opens_start, row, columns.n_opens, &span)
+        columns.span(&columns.executions_opens_start, row, columns.n_opens, &span)
         for i in range(span.first, span.last):
-            if columns.open_path.at[i] == path and (columns.open_mode.at[i] & 3 or not is_written):
+            if columns.opens_path.at[i] == path and (columns.opens_mode.at[i] & 3 or not is_written):
                 return i
     return NONE

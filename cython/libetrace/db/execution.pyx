@@ -15,8 +15,7 @@ from libetrace.db.compilation cimport make_compilation
 from libetrace.db.descendants cimport child_rows, descent_rows, find_open
 from libetrace.db.open_file cimport compare, make_open
 from libetrace.select.path_kinds cimport compilation_of, linked_of
-from libetrace.core.types cimport u32
-from libetrace.core.usage cimport N_USAGE, USAGE_LETTERS
+from libetrace.core.types cimport N_USAGE, USAGE_LETTERS, u32
 
 from libetrace.db.values import Cid, CpuTime, Eid, Inherited, Usage
 
@@ -34,7 +33,7 @@ cdef object eid_of(Mapped columns, s64 row):
         return Eid(-1, 0)
     if not 0 <= row < <s64>columns.n_executions:
         raise columns.broken("execution", row, row)
-    return Eid(columns.upid.at[row], columns.index.at[row])
+    return Eid(columns.executions_upid.at[row], columns.executions_index.at[row])
 
 
 cdef dict name_of(Mapped columns, s64 row):
@@ -43,8 +42,8 @@ cdef dict name_of(Mapped columns, s64 row):
 
 
 # Whether the trace has inherited files; databases of Samsung CAS do not.
-cdef bint tells_inherited(Mapped columns):
-    return columns.n_opens > 0 and columns.until_ns.at[0] != NONE
+cdef bint has_inherited(Mapped columns):
+    return columns.n_opens > 0 and columns.opens_until_ns.at[0] != NONE
 
 
 @cython.final
@@ -68,12 +67,12 @@ cdef class Execution:
     @property
     def parent_eid(self):
         """The execution that forked it; (-1, 0) at a root."""
-        return eid_of(self.columns, self.columns.parent.at[self.row])
+        return eid_of(self.columns, self.columns.executions_parent.at[self.row])
 
     @property
     def parent(self):
         """The execution that forked it, None at a root."""
-        cdef s64 row = self.columns.parent.at[self.row]
+        cdef s64 row = self.columns.executions_parent.at[self.row]
         return None if row == NONE else self.columns.execution(row)
 
     @property
@@ -82,9 +81,9 @@ cdef class Execution:
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
-        columns.span(&columns.children_start, self.row, columns.child_upid.n, &span)
+        columns.span(&columns.executions_children_start, self.row, columns.children_upid.n, &span)
         return [
-            Cid(columns.child_upid.at[i], columns.child_flags.at[i])
+            Cid(columns.children_upid.at[i], columns.children_flags.at[i])
             for i in range(span.first, span.last)
         ]
 
@@ -95,7 +94,7 @@ cdef class Execution:
 
     cdef object neighbour(self, s64 row):
         if 0 <= row < <s64>self.columns.n_executions:
-            if self.columns.upid.at[row] == self.columns.upid.at[self.row]:
+            if self.columns.executions_upid.at[row] == self.columns.executions_upid.at[self.row]:
                 return self.columns.execution(row)
         return None
 
@@ -113,9 +112,9 @@ cdef class Execution:
     def wpid(self):
         """upid of the shell that wraps it, None without one."""
         cdef s64 row
-        if self.row >= self.columns.wrapper.n:
+        if self.row >= self.columns.wrappers_execution.n:
             return None
-        row = self.columns.wrapper.at[self.row]
+        row = self.columns.wrappers_execution.at[self.row]
         return None if row == NONE else eid_of(self.columns, row).pid
 
     def is_wrapped(self):
@@ -128,21 +127,21 @@ cdef class Execution:
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
-        columns.span(&columns.readers_start, self.row, columns.reader.n, &span)
-        return [eid_of(columns, columns.reader.at[i]) for i in range(span.first, span.last)]
+        columns.span(&columns.executions_readers_start, self.row, columns.pipe_readers_execution.n, &span)
+        return [eid_of(columns, columns.pipe_readers_execution.at[i]) for i in range(span.first, span.last)]
 
     # ---- what and when ----
 
     @property
     def binary(self):
         """Path of the program; empty for index 0."""
-        cdef s64 path = self.columns.binary.at[self.row]
+        cdef s64 path = self.columns.executions_binary.at[self.row]
         return "" if path == NONE else self.columns.decode_path(path)
 
     @property
     def cwd(self):
         """Working directory at the exec; empty for index 0."""
-        return self.columns.decode(self.columns.cwd.at[self.row])
+        return self.columns.decode(self.columns.executions_cwd.at[self.row])
 
     @property
     def bpath(self):
@@ -156,8 +155,8 @@ cdef class Execution:
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
-        columns.span(&columns.argv_start, self.row, columns.argument.n, &span)
-        return [columns.decode(columns.argument.at[i]) for i in range(span.first, span.last)]
+        columns.span(&columns.executions_argv_start, self.row, columns.arguments_string.n, &span)
+        return [columns.decode(columns.arguments_string.at[i]) for i in range(span.first, span.last)]
 
     @property
     def command(self):
@@ -167,17 +166,17 @@ cdef class Execution:
     @property
     def stime(self):
         """Its first event, ns since the trace began."""
-        return self.columns.start_ns.at[self.row]
+        return self.columns.executions_start_ns.at[self.row]
 
     @property
     def etime(self):
         """ns until its last event or the next exec."""
-        return self.columns.elapsed_ns.at[self.row]
+        return self.columns.executions_elapsed_ns.at[self.row]
 
     @property
     def return_code(self):
         """Exit status, 128 + N for signal N; None when this execution did not end the process."""
-        cdef short status = self.columns.status.at[self.row]
+        cdef short status = self.columns.executions_status.at[self.row]
         return None if status == NONE else status
 
     @property
@@ -186,15 +185,15 @@ cdef class Execution:
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
-        columns.span(&columns.cpus_start, self.row, columns.cpu.n, &span)
+        columns.span(&columns.executions_cpus_start, self.row, columns.cpus_cpu.n, &span)
         return [
-            CpuTime(columns.cpu.at[i], columns.cpu_ns.at[i]) for i in range(span.first, span.last)
+            CpuTime(columns.cpus_cpu.at[i], columns.cpus_time_ns.at[i]) for i in range(span.first, span.last)
         ]
 
     @property
     def usage(self):
         """CPU time, memory and I/O of it; None where they are not known."""
-        cdef S8 *columns = self.columns.usage
+        cdef S8 *columns = &self.columns.usage_user_ns
         cdef int i
         if self.row >= columns[0].n:
             return Usage(*[None] * N_USAGE)
@@ -209,7 +208,7 @@ cdef class Execution:
         cdef Mapped columns = self.columns
         cdef Span span
         cdef u64 i
-        columns.span(&columns.inherited_start, self.row, columns.inherited_path.n, &span)
+        columns.span(&columns.executions_inherited_start, self.row, columns.inherited_path.n, &span)
         return [
             Inherited(
                 columns.inherited_descriptor.at[i],
@@ -224,7 +223,7 @@ cdef class Execution:
         cdef u64 i
         cdef list out = []
         for row in rows:
-            self.columns.span(&self.columns.opens_start, row, self.columns.n_opens, &span)
+            self.columns.span(&self.columns.executions_opens_start, row, self.columns.n_opens, &span)
             for i in range(span.first, span.last):
                 out.append(make_open(self.columns, i))
         return out
@@ -235,9 +234,9 @@ cdef class Execution:
         cdef u64 i
         cdef dict paths = {}
         for row in rows:
-            self.columns.span(&self.columns.opens_start, row, self.columns.n_opens, &span)
+            self.columns.span(&self.columns.executions_opens_start, row, self.columns.n_opens, &span)
             for i in range(span.first, span.last):
-                paths[self.columns.open_path.at[i]] = None
+                paths[self.columns.opens_path.at[i]] = None
         return [self.columns.decode_path(path) for path in paths]
 
     @property
@@ -265,7 +264,7 @@ cdef class Execution:
         cdef Span span
         from libetrace.select.filters import filter_opens, open_groups
 
-        self.columns.span(&self.columns.opens_start, self.row, self.columns.n_opens, &span)
+        self.columns.span(&self.columns.executions_opens_start, self.row, self.columns.n_opens, &span)
         rows = filter_opens(
             self.columns, open_groups(file_filter, conditions), range(span.first, span.last)
         )
@@ -276,12 +275,12 @@ cdef class Execution:
     # The bytes of its command patterns; NULL when the database has none.
     cdef const u8 *bits(self, u64 *n_bytes) except? NULL:
         cdef Mapped columns = self.columns
-        n_bytes[0] = (columns.pattern.n + 7) / 8
+        n_bytes[0] = (columns.patterns_string.n + 7) / 8
         if not n_bytes[0]:
             return NULL
-        if (self.row + 1) * n_bytes[0] > columns.pattern_bits.n:
-            raise columns.broken("pattern_bits", self.row, columns.pattern_bits.n)
-        return columns.pattern_bits.at + self.row * n_bytes[0]
+        if (self.row + 1) * n_bytes[0] > columns.pattern_bits_bits.n:
+            raise columns.broken("pattern_bits", self.row, columns.pattern_bits_bits.n)
+        return columns.pattern_bits_bits.at + self.row * n_bytes[0]
 
     def pcp_index(self):
         """Return the numbers of the command patterns that match it (`nfsdb.pcp_list()`)."""
@@ -291,13 +290,13 @@ cdef class Execution:
         if bits == NULL:
             return []
         return [
-            i for i in range(self.columns.pattern.n) if bits[i >> 3] & (0x80 >> (i & 7))
+            i for i in range(self.columns.patterns_string.n) if bits[i >> 3] & (0x80 >> (i & 7))
         ]
 
     @property
     def pcp(self):
         """The command patterns that match it."""
-        return [self.columns.decode(self.columns.pattern.at[i]) for i in self.pcp_index()]
+        return [self.columns.decode(self.columns.patterns_string.at[i]) for i in self.pcp_index()]
 
     def has_pcp(self):
         """Whether a command pattern matches it."""
@@ -307,18 +306,18 @@ cdef class Execution:
 
     @property
     def targets(self):
-        """Outputs of the edge of ninja, or the goal of make, that it ran for; [] when not known."""
+        """Outputs of the edge of ninja, or the goal of make it ran for; [] when not known."""
         cdef Mapped columns = self.columns
         cdef Span names
         cdef s64 row
         cdef u64 i
-        if self.row >= columns.target.n or columns.target.at[self.row] == NONE:
+        if self.row >= columns.execution_targets_target.n or columns.execution_targets_target.at[self.row] == NONE:
             return []
-        row = columns.target.at[self.row]
-        if row < 0 or <u64>row >= columns.target_kind.n:
+        row = columns.execution_targets_target.at[self.row]
+        if row < 0 or <u64>row >= columns.targets_kind.n:
             raise columns.broken("execution_targets.target", self.row, row)
-        columns.span(&columns.target_names_start, row, columns.target_name.n, &names)
-        return [columns.decode(columns.target_name.at[i]) for i in range(names.first, names.last)]
+        columns.span(&columns.targets_names_start, row, columns.target_names_string.n, &names)
+        return [columns.decode(columns.target_names_string.at[i]) for i in range(names.first, names.last)]
 
     @property
     def linked_path(self):
@@ -334,7 +333,7 @@ cdef class Execution:
 
     @property
     def linked_file(self):
-        """The open, of it or of a descendant, that wrote the module; None without one."""
+        """The open of it or a descendant that wrote the linked module; None without one."""
         cdef s64 row = linked_of(self.columns, self.row)
         cdef s64 open
         if row == NONE:
@@ -377,10 +376,10 @@ cdef class Execution:
             "w": self.cwd,
             "v": self.argv,
             "c": [{"p": pid, "f": flags} for pid, flags in self.child_cids],
-            "r": name_of(self.columns, self.columns.parent.at[self.row]),
+            "r": name_of(self.columns, self.columns.executions_parent.at[self.row]),
             "i": [{"p": pid, "x": index} for pid, index in self.pipe_eids],
         }
-        if tells_inherited(self.columns):
+        if has_inherited(self.columns):
             out["h"] = [{"d": fd, "p": path, "m": mode} for fd, path, mode in self.inherited]
         out["u"] = [{"c": cpu, "t": time} for cpu, time in self.cpus]
         used = {chr(USAGE_LETTERS[i]): value for i, value in enumerate(self.usage)

@@ -34,7 +34,7 @@ cdef class PathOpens:
     def count(self, u64 row):
         """Return how many opens a row of `paths` has."""
         cdef Span span
-        self.columns.span(&self.columns.path_opens_start, row, self.columns.path_open.n, &span)
+        self.columns.span(&self.columns.paths_opens_start, row, self.columns.path_opens_open.n, &span)
         return span.last - span.first
 
     def has(self, path):
@@ -50,12 +50,12 @@ cdef class PathOpens:
         cdef u64 open
         cdef int wanted = -1 if access is None else access
         cdef list out = []
-        columns.span(&columns.path_opens_start, row, columns.path_open.n, &span)
+        columns.span(&columns.paths_opens_start, row, columns.path_opens_open.n, &span)
         for i in range(span.first, span.last):
-            open = columns.path_open.at[i]
+            open = columns.path_opens_open.at[i]
             if open >= columns.n_opens:
                 raise columns.broken("path_opens.open", i, open)
-            if wanted < 0 or columns.open_mode.at[open] & 3 == wanted:
+            if wanted < 0 or columns.opens_mode.at[open] & 3 == wanted:
                 out.append(make_open(columns, open))
         return out
 

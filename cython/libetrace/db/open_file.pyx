@@ -7,13 +7,13 @@ Meaning of the columns: docs/nfsdb-json.md, "Opened files".
 cimport cython
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
 
-from libetrace.core.changes cimport CHANGE_LETTERS, N_CHANGES
-from libetrace.image.mapped cimport NONE, Span, U4
+from libetrace.core.types cimport CHANGE_LETTERS, N_CHANGES, s64, u32
+from libetrace.image.columns cimport first_of
+from libetrace.image.mapped cimport NONE, Span
 from libetrace.select.path_kinds cimport (
     IS_ARCHIVE, IS_BINARY, IS_COMPILED, IS_COMPILER, IS_EXECUTABLE, IS_LINKED, IS_LINKER, IS_SHARED,
     find_maker, path_kinds,
 )
-from libetrace.core.types cimport s64, u32
 from libetrace.image.schema cimport (
     ACCESS, EXISTS, TYPE, TYPE_BLK, TYPE_CHR, TYPE_DIR, TYPE_FIFO, TYPE_LNK, TYPE_REG, TYPE_SOCK,
 )
@@ -35,20 +35,6 @@ cdef object compare(u64 row, u64 other, int operator):
     return row >= other
 
 
-# The first row of `changes` or `open_uses` that is of this open or a later one.
-cdef u64 first_of(const U4 *opens, u64 n, u64 opened):
-    cdef u64 low = 0
-    cdef u64 high = n
-    cdef u64 middle
-    while low < high:
-        middle = low + (high - low) / 2
-        if opens.at[middle] < opened:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 # `row` is one of the table: the caller checked it.
 cdef Open make_open(Mapped columns, u64 row):
     cdef Open out = Open.__new__(Open)
@@ -66,43 +52,43 @@ cdef class Open:
     @property
     def path(self):
         """The path that was opened, resolved."""
-        return self.columns.decode_path(self.columns.open_path.at[self.row])
+        return self.columns.decode_path(self.columns.opens_path.at[self.row])
 
     @property
     def original_path(self):
         """The path as the program gave it, made absolute."""
-        return self.columns.decode(self.columns.open_original.at[self.row])
+        return self.columns.decode(self.columns.opens_original.at[self.row])
 
     @property
     def mode(self):
         """Mode bits 0emmmmxx: exists, type, access (0 read, 1 write, 2 both)."""
-        return self.columns.open_mode.at[self.row]
+        return self.columns.opens_mode.at[self.row]
 
     @property
     def size(self):
         """Bytes by lstat when the trace was parsed; 0 when it was gone."""
-        return self.columns.open_size.at[self.row]
+        return self.columns.opens_size.at[self.row]
 
     @property
     def open_timestamp(self):
         """CLOCK_MONOTONIC in ns."""
-        return self.columns.open_ns.at[self.row]
+        return self.columns.opens_open_ns.at[self.row]
 
     @property
     def close_timestamp(self):
         """CLOCK_MONOTONIC in ns; 0 for a rename or link."""
-        return self.columns.close_ns.at[self.row]
+        return self.columns.opens_close_ns.at[self.row]
 
     @property
     def last_timestamp(self):
-        """End of its last use by any open of this execution, ns; None when the trace does not tell."""
-        cdef s64 last = self.columns.until_ns.at[self.row]
+        """End of its last use by any open of this execution, ns; None when it is not known."""
+        cdef s64 last = self.columns.opens_until_ns.at[self.row]
         return None if last == NONE else last
 
     @property
     def parent(self):
         """The execution that opened it."""
-        return self.columns.execution(self.columns.open_execution.at[self.row])
+        return self.columns.execution(self.columns.opens_execution.at[self.row])
 
     @property
     def opaque(self):
@@ -117,23 +103,23 @@ cdef class Open:
     @property
     def ptr(self):
         """(position of the execution in the database, of the open in the execution)."""
-        cdef u32 execution = self.columns.open_execution.at[self.row]
+        cdef u32 execution = self.columns.opens_execution.at[self.row]
         cdef Span span
-        self.columns.span(&self.columns.opens_start, execution, self.columns.n_opens, &span)
+        self.columns.span(&self.columns.executions_opens_start, execution, self.columns.n_opens, &span)
         return execution, <s64>self.row - <s64>span.first
 
     # ---- access, type, state ----
 
     def is_read(self):
         """Whether it was opened for reading, or for both."""
-        return self.columns.open_mode.at[self.row] & ACCESS != 1
+        return self.columns.opens_mode.at[self.row] & ACCESS != 1
 
     def is_write(self):
         """Whether it was opened for writing, or for both."""
-        return self.columns.open_mode.at[self.row] & ACCESS != 0
+        return self.columns.opens_mode.at[self.row] & ACCESS != 0
 
     cdef bint has_type(self, u8 type):
-        cdef u8 mode = self.columns.open_mode.at[self.row]
+        cdef u8 mode = self.columns.opens_mode.at[self.row]
         return mode & EXISTS and mode & TYPE == type
 
     def is_reg(self):
@@ -166,19 +152,19 @@ cdef class Open:
 
     def exists(self):
         """Whether the original path existed when the trace was parsed."""
-        return self.columns.open_mode.at[self.row] & EXISTS != 0
+        return self.columns.opens_mode.at[self.row] & EXISTS != 0
 
     def path_modified(self):
         """Whether the resolved path differs from the original one."""
-        cdef u32 path = self.columns.open_path.at[self.row]
+        cdef u32 path = self.columns.opens_path.at[self.row]
         if path >= self.columns.n_paths:
             raise self.columns.broken("opens.path", self.row, path)
-        return self.columns.path_string.at[path] != self.columns.open_original.at[self.row]
+        return self.columns.paths_string.at[path] != self.columns.opens_original.at[self.row]
 
     # ---- what post-processing says of the path ----
 
     cdef bint is_kind(self, u16 kinds) except -1:
-        cdef u32 path = self.columns.open_path.at[self.row]
+        cdef u32 path = self.columns.opens_path.at[self.row]
         if path >= self.columns.n_paths:
             raise self.columns.broken("opens.path", self.row, path)
         return path_kinds(self.columns).kinds[path] & kinds != 0
@@ -231,14 +217,13 @@ cdef class Open:
         renamed away, "f" used before `open_timestamp`.
         """
         cdef Mapped c = self.columns
-        cdef u64 n = min(c.change_open.n, c.change_kind.n, c.change_ns.n, c.change_name.n)
-        cdef u64 i = first_of(&c.change_open, n, self.row)
+        cdef u64 i = first_of(c.changes_open, self.row)
         found = []
-        while i < n and c.change_open.at[i] == self.row:
-            name = None if c.change_name.at[i] == NONE else c.decode(<u64>c.change_name.at[i])
-            kind = c.change_kind.at[i]
+        while i < c.changes_open.n and c.changes_open.at[i] == self.row:
+            name = None if c.changes_name.at[i] == NONE else c.decode(<u64>c.changes_name.at[i])
+            kind = c.changes_kind.at[i]
             letter = chr(CHANGE_LETTERS[kind - 1]) if 1 <= kind <= N_CHANGES else "?"
-            found.append((letter, c.change_ns.at[i], name))
+            found.append((letter, c.changes_time_ns.at[i], name))
             i += 1
         return found
 
@@ -246,14 +231,13 @@ cdef class Open:
     def uses(self):
         """Uses from an open to its last close: [(begin in ns, end in ns, access)].
 
-        Several that nothing tells apart are one. Empty when there was only one.
+        Several that cannot be distinguished are one. Empty when there was only one.
         """
         cdef Mapped c = self.columns
-        cdef u64 n = min(c.use_open.n, c.use_begin.n, c.use_end.n, c.use_mode.n)
-        cdef u64 i = first_of(&c.use_open, n, self.row)
+        cdef u64 i = first_of(c.open_uses_open, self.row)
         found = []
-        while i < n and c.use_open.at[i] == self.row:
-            found.append((c.use_begin.at[i], c.use_end.at[i], c.use_mode.at[i]))
+        while i < c.open_uses_open.n and c.open_uses_open.at[i] == self.row:
+            found.append((c.open_uses_begin_ns.at[i], c.open_uses_end_ns.at[i], c.open_uses_mode.at[i]))
             i += 1
         return found
 
@@ -262,14 +246,14 @@ cdef class Open:
     def json(self):
         """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "t", "u", "m", "s"}.
 
-        "o", "l", "t" and "u" are there only when they tell something new.
+        "o", "l", "t" and "u" are there only when they add something.
         """
         out = {"p": self.path}
         if self.path_modified():
             out["o"] = self.original_path
         out["b"] = self.open_timestamp
         out["e"] = self.close_timestamp
-        last = self.columns.until_ns.at[self.row]
+        last = self.columns.opens_until_ns.at[self.row]
         if last > max(out["b"], out["e"]):
             out["l"] = last
         changes = self.changes

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.bas_config` -> Config: which binaries are what, and what dependencies leave out.
+"""What the user chooses: the rules of a walk over dependencies, and `.bas_config` -> Config.
+
+The configuration says which binaries are what, and what dependencies leave out. `exclusions_of`
+gives that for one file: of the keys whose values go by path wildcards all count that match the
+file, as Python's fnmatch; `dependency_exclude_patterns` and
+`additional_module_exclude_patterns` always hold.
 
 JSON with the keys of Samsung CAS, beside the database, else the shipped `default.bas_config`.
 A key that the file lacks has its shipped value; an empty list matches nothing. Meaning of the
@@ -10,7 +15,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +30,28 @@ MAX_BYTES = 1 << 20
 DEFAULT = Path(__file__).with_name("default.bas_config")
 Strings = tuple[str, ...]
 Variants = Mapping[str, Strings]
+
+
+class Rules(NamedTuple):
+    """How a walk goes; docs/dependencies.md says what each rule means.
+
+    `pipes` is None where the configuration of the file decides, else as if it said so. Globs are
+    those of fnmatch(3) without flags; `negate` turns `exclude_files`, `exclude_commands` and
+    `command_numbers` round. `modules` are the paths at which a direct walk stops, None for all
+    linked modules.
+    """
+
+    is_direct: bool = False
+    is_ordered: bool = True
+    pipes: bool | None = None
+    is_wrapped: bool = False
+    all_programs: bool = False
+    exclude_files: tuple[bytes, ...] = ()
+    exclude_commands: tuple[bytes, ...] = ()
+    negate: bool = False
+    exclude_paths: tuple[bytes, ...] = ()  #: unchanged
+    command_numbers: tuple[int, ...] = ()  #: of precomputed patterns: rows of `patterns`
+    modules: tuple[bytes, ...] | None = None
 
 
 class Config(NamedTuple):
@@ -62,7 +90,7 @@ class Config(NamedTuple):
 
 
 def _is_text(item: Any) -> bool:
-    """Tell whether a path or command line could hold it: JSON knows NUL and half a surrogate."""
+    """Return whether a path or command line could hold it: JSON knows NUL and half a surrogate."""
     try:
         return isinstance(item, str) and b"\0" not in os.fsencode(item)
     except UnicodeEncodeError:
@@ -141,3 +169,37 @@ def load(directory: Path) -> Config:
     unknown = tuple(key for key in raw if key not in KEYS and key not in UNUSED)
     values = {key: _value(path, key, raw.get(key, shipped[key])) for key in KEYS}
     return Config(path, unknown, **values)
+
+
+class Exclusions(NamedTuple):
+    """Patterns of files and commands; `pipes` is None where the configuration does not say."""
+
+    files: tuple[bytes, ...] = ()
+    commands: tuple[bytes, ...] = ()
+    pipes: bool | None = None
+
+
+def exclusions_of(config: Config, path: bytes) -> Exclusions:
+    """Return the exclusions of the configuration for the dependencies of `path`."""
+    text = os.fsdecode(path)
+    general = config.dependency_exclude_patterns + config.additional_module_exclude_patterns
+    files = (*general, *_chosen(config.additional_module_exclude_pattern_variants, text))
+    commands = _chosen(config.exclude_command_variants, text)
+    pipes = None
+    if _matches(config.module_dependencies_with_pipes, text):
+        pipes = True
+    if _matches(config.module_dependencies_exclude_with_pipes, text):
+        pipes = False
+    return Exclusions(_encoded(files), _encoded(commands), pipes)
+
+
+def _matches(wildcards: Iterable[str], path: str) -> bool:
+    return any(fnmatchcase(path, wildcard) for wildcard in wildcards)
+
+
+def _chosen(variants: Mapping[str, tuple[str, ...]], path: str) -> list[str]:
+    return [p for wildcard, own in variants.items() if fnmatchcase(path, wildcard) for p in own]
+
+
+def _encoded(patterns: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(dict.fromkeys(os.fsencode(pattern) for pattern in patterns))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image, rules and files -> closures: the one engine behind every question of dependencies.
+"""An image, rules and files -> closures: the one engine of every question of dependencies.
 
 Commands, `libetrace.nfsdb` and the summary ask here. Graphs and masks are made when first needed
 and kept. What a dependency is: docs/dependencies.md.
@@ -14,12 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from libetrace.core.errors import Error
-from libetrace.depend.configuration import Config, load
-from libetrace.depend.exclusions import Exclusions, exclusions_of
+from libetrace.depend.configuration import Config, Exclusions, Rules, exclusions_of, load
 from libetrace.depend.graph import Closure, Graph
 from libetrace.depend.graph_builder import TABLES, build_graph
 from libetrace.depend.masks import command_mask, path_mask, row_mask
-from libetrace.depend.rules import Rules
 from libetrace.image.file import Image
 
 PRODUCT_HINT = "make them: cas pp"
@@ -50,7 +48,7 @@ class Dependencies:
         return Graph(self.image, reverse=reverse, tables=self._tables(wrapped, programs))
 
     def _make_tables(self, wrapped: bool, programs: bool) -> GraphTables:
-        """Return the tables of a graph: those that lie in the image where they are the same."""
+        """Return the tables of a graph: those that are in the image where they are the same."""
         if not (wrapped or programs) and TABLES[0] in self.image.tables:
             return {name: self.image[name].columns for name in TABLES}
         return build_graph(self.image, wrapped=wrapped, programs=programs)
@@ -90,7 +88,7 @@ class Dependencies:
         return _any(masks)
 
     def is_left_out(self, path: int, rules: Rules) -> bool:
-        """Tell whether the user's own patterns exclude a target."""
+        """Return whether the user's own patterns exclude a target."""
         stops = self._stops((), rules)
         return stops is not None and bool(stops[path])
 

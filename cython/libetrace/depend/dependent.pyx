@@ -45,7 +45,7 @@ cdef class Dependent(Mapped):
         `debug`, `debug_fd`, `recursive`, `timeout` change nothing. NotFoundError names a path that
         was never opened.
         """
-        from libetrace.depend.rules import Rules
+        from libetrace.depend.configuration import Rules
 
         rules = Rules(
             is_direct=bool(direct), is_ordered=bool(ordered), pipes=use_pipes,
@@ -100,7 +100,7 @@ cdef class Dependent(Mapped):
 
     # Rows of `paths` that modules depend on, sorted, each once.
     cdef list rows_of_dependencies(self, names, direct):
-        from libetrace.depend.rules import Rules
+        from libetrace.depend.configuration import Rules
 
         rules = Rules(is_direct=bool(direct))
         found = set()
@@ -121,13 +121,13 @@ cdef class Dependent(Mapped):
         cdef u64 i
         if path >= self.n_paths:
             raise self.broken("paths", path, path)
-        self.span(&self.path_opens_start, path, self.path_open.n, &span)
+        self.span(&self.paths_opens_start, path, self.path_opens_open.n, &span)
         for i in range(span.first, span.last):
-            if self.path_open.at[i] >= self.n_opens:
-                raise self.broken("path_opens.open", i, self.path_open.at[i])
-            if self.open_mode.at[self.path_open.at[i]] & 3:
-                return self.path_open.at[i]
-        return self.path_open.at[span.first] if span.first < span.last else NONE
+            if self.path_opens_open.at[i] >= self.n_opens:
+                raise self.broken("path_opens.open", i, self.path_opens_open.at[i])
+            if self.opens_mode.at[self.path_opens_open.at[i]] & 3:
+                return self.path_opens_open.at[i]
+        return self.path_opens_open.at[span.first] if span.first < span.last else NONE
 
     def mdeps_count(self, module_path, direct=False):
         """Return how many files linked modules depend on."""
@@ -135,7 +135,7 @@ cdef class Dependent(Mapped):
 
     def rdeps(self, file_path, recursive=False):
         """Return the set of linked modules that depend on a file: directly, or at all."""
-        from libetrace.depend.rules import Rules
+        from libetrace.depend.configuration import Rules
 
         rules, engine = Rules(is_direct=not recursive), self.dependencies
         modules = {row for row, is_module in enumerate(engine.modules) if is_module}

@@ -17,7 +17,7 @@ cdef class Graph:
     cdef readonly bint is_reversed
     cdef list later  # opens of the last uses, when they were asked for
 
-    cdef int fit(self, int number, u64 n) except -1
+    cdef int fit(self, u64 n_elements, u64 n) except -1
     cdef int bind_uses(self) except -1
     cdef int bind_lists(self) except -1
     cdef list find_later(self)

@@ -2,7 +2,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """The graph of an image -> who wrote and read what; questions about it (docs/dependencies.md).
 
-The tables are those that lie in the image, or that libetrace.depend.graph_builder makes of it.
+The tables are those that are in the image, or that libetrace.depend.graph_builder makes of it.
 Binding takes their addresses (libetrace.image.columns) and reads nothing: a walk checks what it
 takes out of them.
 """
@@ -20,17 +20,7 @@ from libetrace.depend.uses cimport Uses, execution_of, path_of
 from libetrace.depend.walk cimport (
     BY_PIPE, BY_USE, DAMAGED, NO_ITEM, Item, walk_free, walk_from, walk_init,
 )
-from libetrace.image.columns cimport Columns, s64_of, u8_of, u32_of, u64_of
-from libetrace.image.schema cimport (
-    EXECUTIONS_UPID, GRAPH_EXECUTIONS_PROCESS, GRAPH_OTHERS_EXECUTION, GRAPH_OTHERS_KIND,
-    GRAPH_OTHERS_PATH, GRAPH_OTHERS_PROCESS, GRAPH_PATHS_ENDS_START, GRAPH_PATHS_LAST,
-    GRAPH_PATHS_READS_START, GRAPH_PATHS_WRITES_START, GRAPH_PROCESSES_READS_START,
-    GRAPH_PROCESSES_SOURCES_START, GRAPH_PROCESSES_TARGETS_START, GRAPH_PROCESSES_WRITES_START,
-    GRAPH_USES_BEGIN_NS, GRAPH_USES_END_NS, OPENS_EXECUTION, OPENS_PATH, OPEN_USES_OPEN,
-    PATHS_STRING, PATH_ENDS_IS_AWAY, PATH_ENDS_TIME_NS, PATH_READS_USE, PATH_WRITES_USE,
-    PIPE_SOURCES_OTHER, PIPE_SOURCES_OWN, PIPE_TARGETS_OTHER, PIPE_TARGETS_OWN,
-    PROCESS_READS_USE, PROCESS_WRITES_USE,
-)
+from libetrace.image.columns cimport U4, Columns
 
 
 class GraphError(Error, ValueError):
@@ -84,8 +74,8 @@ cdef class Graph:
             self.columns = Columns(image, tables, is_checked=False)
         except ImageError as error:
             raise self.damage(error.message) from error
-        self.n_paths = self.edges.n_paths = <u32>self.columns.length[PATHS_STRING]
-        self.n_executions = self.edges.n_executions = <u32>self.columns.length[EXECUTIONS_UPID]
+        self.n_paths = self.edges.n_paths = <u32>self.columns.paths_string.n
+        self.n_executions = self.edges.n_executions = <u32>self.columns.executions_upid.n
         self.bind_uses()
         self.bind_lists()
 
@@ -93,61 +83,61 @@ cdef class Graph:
         return GraphError(f"{self.path}: damaged graph: {what}", "make it again: cas cache --force")
 
     # Compares the length of a column with how many there are of what it has a row for.
-    cdef int fit(self, int number, u64 n) except -1:
-        if self.columns.length[number] != n:
-            raise self.damage(f"{self.columns.length[number]} elements of {n}")
+    cdef int fit(self, u64 n_elements, u64 n) except -1:
+        if n_elements != n:
+            raise self.damage(f"{n_elements} elements of {n}")
         return 0
 
     cdef int bind_uses(self) except -1:
         cdef Columns c = self.columns
         cdef Uses *uses = &self.edges.uses
-        self.n_opens = uses.n_opens = c.length[OPENS_PATH]
-        uses.n = self.n_opens + c.length[GRAPH_OTHERS_PATH]
+        self.n_opens = uses.n_opens = c.opens_path.n
+        uses.n = self.n_opens + c.graph_others_path.n
         if uses.n >= UINT32_MAX:
             raise self.damage("too many uses")
-        self.fit(GRAPH_USES_BEGIN_NS, uses.n)
-        self.fit(GRAPH_EXECUTIONS_PROCESS, self.n_executions)
-        uses.begin = s64_of(c, GRAPH_USES_BEGIN_NS)
-        uses.end = s64_of(c, GRAPH_USES_END_NS)
-        uses.open_path = u32_of(c, OPENS_PATH)
-        uses.open_execution = u32_of(c, OPENS_EXECUTION)
-        uses.process_of = u32_of(c, GRAPH_EXECUTIONS_PROCESS)
-        uses.other_path = u32_of(c, GRAPH_OTHERS_PATH)
-        uses.other_execution = u32_of(c, GRAPH_OTHERS_EXECUTION)
-        uses.other_process = u32_of(c, GRAPH_OTHERS_PROCESS)
-        uses.other_kind = u8_of(c, GRAPH_OTHERS_KIND)
+        self.fit(c.graph_uses_begin_ns.n, uses.n)
+        self.fit(c.graph_executions_process.n, self.n_executions)
+        uses.begin = c.graph_uses_begin_ns.at
+        uses.end = c.graph_uses_end_ns.at
+        uses.open_path = c.opens_path.at
+        uses.open_execution = c.opens_execution.at
+        uses.process_of = c.graph_executions_process.at
+        uses.other_path = c.graph_others_path.at
+        uses.other_execution = c.graph_others_execution.at
+        uses.other_process = c.graph_others_process.at
+        uses.other_kind = c.graph_others_kind.at
         return 0
 
     cdef int bind_lists(self) except -1:
         cdef Columns c = self.columns
         cdef Edges *edges = &self.edges
         cdef bint back = self.is_reversed
-        cdef int by_path = PATH_READS_USE if back else PATH_WRITES_USE
-        cdef int by_process = PROCESS_WRITES_USE if back else PROCESS_READS_USE
-        cdef int own = PIPE_TARGETS_OWN if back else PIPE_SOURCES_OWN
-        cdef u64 n_processes = c.length[GRAPH_PROCESSES_READS_START] - 1
-        edges.by_path.n, edges.by_process.n = c.length[by_path], c.length[by_process]
-        edges.ends.n, edges.n_pipes = c.length[PATH_ENDS_TIME_NS], c.length[own]
+        cdef U4 by_path = c.path_reads_use if back else c.path_writes_use
+        cdef U4 by_process = c.process_writes_use if back else c.process_reads_use
+        cdef U4 own = c.pipe_targets_own if back else c.pipe_sources_own
+        cdef u64 n_processes = c.graph_processes_reads_start.n - 1
+        edges.by_path.n, edges.by_process.n = by_path.n, by_process.n
+        edges.ends.n, edges.n_pipes = c.path_ends_time_ns.n, own.n
         if max(edges.by_path.n, edges.by_process.n, n_processes) >= UINT32_MAX:
             raise self.damage("lists are too long")
         self.n_processes = edges.n_processes = <u32>n_processes
         if not has_row_0(edges):
             raise self.damage("lists of nothing")
-        self.fit(GRAPH_PATHS_LAST, self.n_paths)
-        edges.by_path.start = u64_of(
-            c, GRAPH_PATHS_READS_START if back else GRAPH_PATHS_WRITES_START)
-        edges.by_path.use = u32_of(c, by_path)
-        edges.by_process.start = u64_of(
-            c, GRAPH_PROCESSES_WRITES_START if back else GRAPH_PROCESSES_READS_START)
-        edges.by_process.use = u32_of(c, by_process)
-        edges.ends.start = u64_of(c, GRAPH_PATHS_ENDS_START)
-        edges.ends.last = u32_of(c, GRAPH_PATHS_LAST)
-        edges.ends.time = s64_of(c, PATH_ENDS_TIME_NS)
-        edges.ends.is_away = u8_of(c, PATH_ENDS_IS_AWAY)
-        edges.pipe_start = u64_of(
-            c, GRAPH_PROCESSES_TARGETS_START if back else GRAPH_PROCESSES_SOURCES_START)
-        edges.pipe_own = u32_of(c, own)
-        edges.pipe_other = u32_of(c, PIPE_TARGETS_OTHER if back else PIPE_SOURCES_OTHER)
+        self.fit(c.graph_paths_last.n, self.n_paths)
+        edges.by_path.start = (
+            c.graph_paths_reads_start if back else c.graph_paths_writes_start).at
+        edges.by_path.use = by_path.at
+        edges.by_process.start = (
+            c.graph_processes_writes_start if back else c.graph_processes_reads_start).at
+        edges.by_process.use = by_process.at
+        edges.ends.start = c.graph_paths_ends_start.at
+        edges.ends.last = c.graph_paths_last.at
+        edges.ends.time = c.path_ends_time_ns.at
+        edges.ends.is_away = c.path_ends_is_away.at
+        edges.pipe_start = (
+            c.graph_processes_targets_start if back else c.graph_processes_sources_start).at
+        edges.pipe_own = own.at
+        edges.pipe_other = (c.pipe_targets_other if back else c.pipe_sources_other).at
         return 0
 
     def process_of_execution(self, u32 execution):
@@ -177,13 +167,13 @@ cdef class Graph:
 
     # The opens of the uses that lie last.
     cdef list find_later(self):
-        cdef const u32 *open = u32_of(self.columns, OPEN_USES_OPEN)
-        cdef u64 n = self.columns.length[OPEN_USES_OPEN]
+        cdef const u32 *open = self.columns.open_uses_open.at
+        cdef u64 n = self.columns.open_uses_open.n
         cdef u64 i
         return [open[i] for i in range(1, n) if open[i] == open[i - 1] and open[i] < self.n_opens]
 
     def is_producible(self, u32 path):
-        """Tell whether anything wrote the path (reversed: read it)."""
+        """Return whether anything wrote the path (reversed: read it)."""
         if path >= self.n_paths:
             raise IndexError(path)
         return self.edges.by_path.start[path] < self.edges.by_path.start[path + 1]
@@ -193,7 +183,7 @@ cdef class Graph:
         """Return the Closure of rows of `paths`: their dependencies, over any number of steps.
 
         `stops` and `modules` hold a byte for each path, `excluded` one for each execution; not 0:
-        stops are listed and not looked behind, modules the same unless they are roots, excluded
+        stops are listed and not followed, modules the same unless they are roots, excluded
         executions neither write nor read nor use pipes. Without `ordered` time does not count.
         GraphError for a damaged graph.
         """

@@ -3,39 +3,27 @@
 """An image -> the tables of its dependency graph: every use of a file, and lists of them in order.
 
 An open is one use, from its first begin to its last end, and to the end of the execution when the
-trace does not tell (a foreign parser's). The table `open_uses` holds the uses of the opens that had
+trace does not say when (a foreign parser's). The table `open_uses` holds the uses of the opens that had
 several: the first is the open's, later ones are `others`. An inherited file is used as long as its
-execution runs. libetrace.depend.use_lists sorts them.
+execution runs. libetrace.depend.uses sorts them.
 """
 from cpython.array cimport array, clone
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from libetrace.core.errors import Error
 from libetrace.depend.symlinks import find_devices, find_links
-from libetrace.image.header import load_schema
+from libetrace.image.header import SCHEMA, group_names
 
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
-from libetrace.depend.ends cimport Ends, find_last_contents
-from libetrace.depend.processes cimport Executions, number_processes
-from libetrace.depend.use_lists cimport count_lists, deal_pipes, fill_lists, order_stamps
-from libetrace.depend.uses cimport INHERITED, LINK, READS, WRITES, Uses
-from libetrace.image.columns cimport Columns, s32_of, s64_of, u8_of, u32_of, u64_of
-from libetrace.image.schema cimport (
-    CHANGES_KIND, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_EXECUTION, CHILDREN_FLAGS,
-    EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_ELAPSED_NS, EXECUTIONS_READERS_START,
-    EXECUTIONS_START_NS, EXECUTIONS_UPID, INHERITED_EXECUTION, INHERITED_MODE, INHERITED_PATH,
-    OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_PATH, OPENS_UNTIL_NS,
-    OPEN_USES_BEGIN_NS, OPEN_USES_END_NS, OPEN_USES_MODE, OPEN_USES_OPEN, PATHS_MODE,
-    PATHS_STRING, PIPE_READERS_EXECUTION, WRAPPERS_EXECUTION,
+from libetrace.depend.uses cimport (
+    INHERITED, LINK, READS, WRITES, Ends, Executions, Uses, count_lists, deal_pipes, fill_lists,
+    find_last_contents, number_processes, order_stamps,
 )
+from libetrace.image.columns cimport Columns
 
 #: tables of a graph, in the order in which `build_graph` gives them
-TABLES = (
-    "graph_uses", "graph_others", "graph_executions", "graph_paths", "graph_processes",
-    "path_writes", "path_reads", "process_reads", "process_writes", "path_ends", "pipe_sources",
-    "pipe_targets",
-)
+TABLES = group_names("graph")
 
 cdef enum:
     ACCESS = 3
@@ -127,23 +115,23 @@ cdef class _Builder:
         self.image = image
         self.links = find_links(image)
         self.n_links = len(self.links[0])
-        self.n_paths = self.columns.length[PATHS_STRING]
-        self.n_executions = self.columns.length[EXECUTIONS_UPID]
-        self.n_inherited = self.columns.length[INHERITED_PATH]
-        self.uses.n_opens = self.columns.length[OPENS_PATH]
-        self.uses.open_path = u32_of(self.columns, OPENS_PATH)
-        self.uses.open_execution = u32_of(self.columns, OPENS_EXECUTION)
+        self.n_paths = self.columns.paths_string.n
+        self.n_executions = self.columns.executions_upid.n
+        self.n_inherited = self.columns.inherited_path.n
+        self.uses.n_opens = self.columns.opens_path.n
+        self.uses.open_path = self.columns.opens_path.at
+        self.uses.open_execution = self.columns.opens_execution.at
 
     # ---- processes ----
 
     cdef int number(self, bint wrapped) except -1:
         cdef Executions executions
-        executions.upid = s64_of(self.columns, EXECUTIONS_UPID)
-        executions.children_start = u64_of(self.columns, EXECUTIONS_CHILDREN_START)
-        executions.child = s32_of(self.columns, CHILDREN_EXECUTION)
-        executions.flags = u64_of(self.columns, CHILDREN_FLAGS)
+        executions.upid = self.columns.executions_upid.at
+        executions.children_start = self.columns.executions_children_start.at
+        executions.child = self.columns.children_execution.at
+        executions.flags = self.columns.children_flags.at
         executions.n = <u32>self.n_executions
-        executions.wrapper = s32_of(self.columns, WRAPPERS_EXECUTION) if wrapped else NULL
+        executions.wrapper = self.columns.wrappers_execution.at if wrapped else NULL
         self.processes = clone(_U32, self.n_executions, False)
         self.n_processes = number_processes(&executions, self.processes.data.as_uints)
         self.n_processes += <u32>self.n_links
@@ -187,9 +175,9 @@ cdef class _Builder:
 
     # Data written below /dev is discarded.
     cdef int mark_written(self, u8[::1] is_written) except -1:
-        cdef const u8 *modes = u8_of(self.columns, OPENS_MODE)
-        cdef const u8 *inherited = u8_of(self.columns, INHERITED_MODE)
-        cdef const u32 *path = u32_of(self.columns, INHERITED_PATH)
+        cdef const u8 *modes = self.columns.opens_mode.at
+        cdef const u8 *inherited = self.columns.inherited_mode.at
+        cdef const u32 *path = self.columns.inherited_path.at
         cdef u64 i
         for i in range(self.uses.n_opens):
             if access_of(modes[i]) & WRITES:
@@ -201,7 +189,7 @@ cdef class _Builder:
         return 0
 
     cdef int forget_devices(self, u8[::1] is_written) except -1:
-        cdef const u8 *modes = u8_of(self.columns, PATHS_MODE)
+        cdef const u8 *modes = self.columns.paths_mode.at
         devices, shared = find_devices(self.image)
         for path in devices:
             if path not in shared and modes[<u64>path] & TYPE_BITS not in (BLOCK, REGULAR):
@@ -209,7 +197,7 @@ cdef class _Builder:
         return 0
 
     cdef u64 count_programs(self, const u8[::1] is_written, bint all_programs) except? 0:
-        cdef const s32 *binary = s32_of(self.columns, EXECUTIONS_BINARY)
+        cdef const s32 *binary = self.columns.executions_binary.at
         cdef u64 n = 0
         cdef u64 row
         for row in range(self.n_executions):
@@ -219,8 +207,8 @@ cdef class _Builder:
     # Opens have stamps of the clock, executions count from the first one: the smallest difference
     # is the first stamp, or a little later when no execution began with an open.
     cdef s64 first_stamp(self) except? 0:
-        cdef const s64 *begin = s64_of(self.columns, OPENS_OPEN_NS)
-        cdef const s64 *start = s64_of(self.columns, EXECUTIONS_START_NS)
+        cdef const s64 *begin = self.columns.opens_open_ns.at
+        cdef const s64 *start = self.columns.executions_start_ns.at
         cdef s64 smallest = INT64_MAX
         cdef u64 i
         for i in range(self.uses.n_opens):
@@ -229,17 +217,17 @@ cdef class _Builder:
         return max(smallest, 0) if smallest != INT64_MAX else 0
 
     cdef s64 start_of(self, u32 execution) noexcept:
-        return sum_of(self.first, s64_of(self.columns, EXECUTIONS_START_NS)[execution])
+        return sum_of(self.first, self.columns.executions_start_ns.at[execution])
 
     cdef s64 end_of(self, u32 execution) noexcept:
         return sum_of(self.start_of(execution),
-                      s64_of(self.columns, EXECUTIONS_ELAPSED_NS)[execution])
+                      self.columns.executions_elapsed_ns.at[execution])
 
     cdef int take_opens(self, const u8[::1] is_written) except -1:
-        cdef const s64 *opened = s64_of(self.columns, OPENS_OPEN_NS)
-        cdef const s64 *closed = s64_of(self.columns, OPENS_CLOSE_NS)
-        cdef const s64 *until = s64_of(self.columns, OPENS_UNTIL_NS)
-        cdef const u8 *modes = u8_of(self.columns, OPENS_MODE)
+        cdef const s64 *opened = self.columns.opens_open_ns.at
+        cdef const s64 *closed = self.columns.opens_close_ns.at
+        cdef const s64 *until = self.columns.opens_until_ns.at
+        cdef const u8 *modes = self.columns.opens_mode.at
         cdef s64 *begin = <s64 *>self.begin.data.as_voidptr
         cdef s64 *end = <s64 *>self.end.data.as_voidptr
         cdef u8 *access = self.access.data.as_uchars
@@ -257,11 +245,11 @@ cdef class _Builder:
         return self.take_first_uses(begin)
 
     cdef int take_first_uses(self, s64 *begin) except -1:
-        cdef const u32 *open = u32_of(self.columns, CHANGES_OPEN)
-        cdef const u8 *kind = u8_of(self.columns, CHANGES_KIND)
-        cdef const s64 *time = s64_of(self.columns, CHANGES_TIME_NS)
+        cdef const u32 *open = self.columns.changes_open.at
+        cdef const u8 *kind = self.columns.changes_kind.at
+        cdef const s64 *time = self.columns.changes_time_ns.at
         cdef u64 i
-        for i in range(self.columns.length[CHANGES_OPEN]):
+        for i in range(self.columns.changes_open.n):
             if kind[i] == BEGUN and time[i] >= 0:
                 begin[open[i]] = min(begin[open[i]], time[i])
         return 0
@@ -279,9 +267,9 @@ cdef class _Builder:
         return 0
 
     cdef int take_inherited(self) except -1:
-        cdef const u32 *path = u32_of(self.columns, INHERITED_PATH)
-        cdef const u32 *execution = u32_of(self.columns, INHERITED_EXECUTION)
-        cdef const u8 *mode = u8_of(self.columns, INHERITED_MODE)
+        cdef const u32 *path = self.columns.inherited_path.at
+        cdef const u32 *execution = self.columns.inherited_execution.at
+        cdef const u8 *mode = self.columns.inherited_mode.at
         cdef u64 i
         for i in range(self.n_inherited):
             self.put(i, path[i], execution[i], access_of(mode[i]) | INHERITED,
@@ -290,7 +278,7 @@ cdef class _Builder:
 
     # Programs are read as they start: all, or those that the build wrote.
     cdef int take_programs(self, const u8[::1] is_written, bint all_programs) except -1:
-        cdef const s32 *binary = s32_of(self.columns, EXECUTIONS_BINARY)
+        cdef const s32 *binary = self.columns.executions_binary.at
         cdef u64 number = self.n_inherited
         cdef s64 start
         cdef u32 row
@@ -317,27 +305,27 @@ cdef class _Builder:
         return 0
 
     cdef bint is_later(self, u64 i) noexcept:
-        cdef const u32 *open = u32_of(self.columns, OPEN_USES_OPEN)
+        cdef const u32 *open = self.columns.open_uses_open.at
         return i > 0 and open[i] == open[i - 1]
 
     # How many uses are not the first of their open.
     cdef u64 count_later(self) noexcept:
         cdef u64 n = 0
         cdef u64 i
-        for i in range(self.columns.length[OPEN_USES_OPEN]):
+        for i in range(self.columns.open_uses_open.n):
             n += self.is_later(i)
         return n
 
     # The uses of opens that had several; the later ones are the last of all.
     cdef int take_later(self, const u8[::1] is_written, u64 number) except -1:
-        cdef const u32 *open = u32_of(self.columns, OPEN_USES_OPEN)
-        cdef const s64 *begin = s64_of(self.columns, OPEN_USES_BEGIN_NS)
-        cdef const s64 *end = s64_of(self.columns, OPEN_USES_END_NS)
-        cdef const u8 *mode = u8_of(self.columns, OPEN_USES_MODE)
+        cdef const u32 *open = self.columns.open_uses_open.at
+        cdef const s64 *begin = self.columns.open_uses_begin_ns.at
+        cdef const s64 *end = self.columns.open_uses_end_ns.at
+        cdef const u8 *mode = self.columns.open_uses_mode.at
         cdef u32 path
         cdef u8 access
         cdef u64 i
-        for i in range(self.columns.length[OPEN_USES_OPEN]):
+        for i in range(self.columns.open_uses_open.n):
             path, access = self.uses.open_path[open[i]], access_of(mode[i])
             if is_written[path] & IS_DEVICE:
                 access &= ~<u8>WRITES
@@ -381,8 +369,8 @@ cdef class _Builder:
 
     # Pipes by the process that reads them, or that writes to them: own and other execution.
     cdef tuple pipes(self, bint of_writers):
-        cdef const u64 *readers = u64_of(self.columns, EXECUTIONS_READERS_START)
-        cdef const u32 *reader = u32_of(self.columns, PIPE_READERS_EXECUTION)
+        cdef const u64 *readers = self.columns.executions_readers_start.at
+        cdef const u32 *reader = self.columns.pipe_readers_execution.at
         cdef array start = clone(_U64, <u64>self.n_processes + 1, True)
         cdef array own = clone(_U32, readers[self.n_executions], False)
         cdef array other = clone(_U32, readers[self.n_executions], False)
@@ -398,8 +386,8 @@ cdef class _Builder:
         cdef array uses = clone(_U8, self.n_paths, True)
         cdef u8 *used = uses.data.as_uchars
         cdef s32 *firsts = <s32 *>first.data.as_voidptr
-        cdef const s64 *time = s64_of(self.columns, OPENS_OPEN_NS)
-        cdef const u8 *mode = u8_of(self.columns, OPENS_MODE)
+        cdef const s64 *time = self.columns.opens_open_ns.at
+        cdef const u8 *mode = self.columns.opens_mode.at
         cdef u32 path
         cdef u64 i
         with nogil:
@@ -413,13 +401,14 @@ cdef class _Builder:
 
     # (start, time, is_away) of all paths.
     cdef tuple ends(self):
-        cdef const u32 *open = u32_of(self.columns, CHANGES_OPEN)
-        cdef const u8 *kind = u8_of(self.columns, CHANGES_KIND)
-        cdef const u8 *modes = u8_of(self.columns, PATHS_MODE)
-        cdef const s64 *time = s64_of(self.columns, CHANGES_TIME_NS)
+        cdef const u32 *open = self.columns.changes_open.at
+        cdef const u8 *kind = self.columns.changes_kind.at
+        cdef const u8 *modes = self.columns.paths_mode.at
+        cdef const s64 *time = self.columns.changes_time_ns.at
         cdef array start = clone(_U64, self.n_paths + 1, True)
         cdef u64 *starts = <u64 *>start.data.as_voidptr
-        cdef u64 n_changes = self.columns.length[CHANGES_OPEN]
+        cdef u64 n_changes = self.columns.changes_open.n
+        cdef bytearray memory
         cdef End *found
         cdef u32 path
         cdef u64 i
@@ -428,9 +417,8 @@ cdef class _Builder:
             starts[path] += is_end(kind[i], modes[path])
         for i in range(1, self.n_paths + 1):
             starts[i] += starts[i - 1]
-        found = <End *>malloc((starts[self.n_paths] + 1) * sizeof(End))
-        if found == NULL:
-            raise MemoryError
+        memory = bytearray(starts[self.n_paths] * sizeof(End))
+        found = <End *><char *>memory
         i = n_changes
         while i:
             i -= 1
@@ -439,10 +427,7 @@ cdef class _Builder:
                 starts[path] -= 1
                 found[starts[path]].time = time[i]
                 found[starts[path]].is_away = kind[i] == AWAY
-        try:
-            return (start, *sorted_ends(found, starts, self.n_paths))
-        finally:
-            free(found)
+        return (start, *sorted_ends(found, starts, self.n_paths))
 
     cdef dict tables(self):
         cdef array forward = self.order(False)
@@ -470,7 +455,7 @@ cdef class _Builder:
         made = ((self.begin, self.end), others, (self.processes,), paths, processes, (writes,),
                 (reads,), (own_reads,), (own_writes,), (time, is_away), sources, targets)
         return {
-            name: dict(zip(load_schema()[name].columns, columns, strict=True))
+            name: dict(zip(SCHEMA[name].columns, columns, strict=True))
             for name, columns in zip(TABLES, made, strict=True)
         }
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from typing import final
+from typing import NamedTuple, final
 
 from typing_extensions import Buffer
 
-from libetrace.image.file import Image
+from libetrace.image.file import Image, Table
 
 LOADABLE: int
 PLUGIN: int
@@ -31,3 +32,12 @@ class PathOpens:
     def written_paths(self) -> Iterator[int]: ...
     def is_only_loaded(self, path: int) -> bool: ...
     def taken_by(self, executions: Iterable[int]) -> bytearray: ...
+
+class OwnedPaths(NamedTuple):
+    start: array[int]
+    path: array[int]
+    n_opens: array[int]
+
+def owned_paths(
+    tables: Iterable[Table], owner: array[int], n_owners: int, left_out: int
+) -> OwnedPaths: ...

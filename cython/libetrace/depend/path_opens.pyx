@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Opens by path, without a Python object for each open.
+"""Opens by path, and paths by owner, without a Python object for each open.
 
-Reads only the opens of the paths that are asked for, or what the graph in the image knows of them;
-what it finds out of executions is kept. Row numbers are checked when they are taken out of a
+`PathOpens` reads only the opens of the paths that are asked for, or what the graph in the image knows
+of them; what it finds out of executions is kept. Row numbers are checked when they are taken out of a
 column: IndexError.
 """
 cimport cython
-from libc.stdlib cimport calloc, free, malloc, qsort
+from array import array
+from collections import namedtuple
+
+from cpython cimport array as c_array
+from libc.stdlib cimport qsort
 
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
-from libetrace.image.columns cimport Columns, s32_of, s64_of, u8_of, u32_of, u64_of
-from libetrace.image.schema cimport (
-    EXECUTIONS_BINARY, EXECUTIONS_OPENS_START, EXECUTIONS_PARENT, EXECUTIONS_UPID,
-    GRAPH_PATHS_FIRST, GRAPH_PATHS_USES, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE,
-    OPENS_OPEN_NS, OPENS_PATH, OPENS_UNTIL_NS, PATHS_OPENS_START, PATHS_STRING, PATH_OPENS_OPEN,
-)
+from libetrace.image.columns cimport Columns
 
 cdef enum:
     WRITES_BITS = 3  # of opens.mode
@@ -82,6 +81,7 @@ cdef class PathOpens:
     cdef const u8 *known_uses
     cdef const s32 *known_first
     cdef bytearray programs  # whether a path was run, when that was asked for
+    cdef bytearray memory  # of the five
     cdef u8 *paths  # IS_LOADABLE, IS_PLUGIN, NO for neither
     cdef u8 *programs_taking  # by path
     cdef u8 *taking  # by execution
@@ -92,39 +92,29 @@ cdef class PathOpens:
         self.kind_of, self.is_taker, self.is_named = kind_of, is_taker, is_named
         self.known_takers = takers
         self.bind(Columns(image, is_checked=False))
-        self.paths = <u8 *>calloc(self.n_paths + 1, 1)
-        self.programs_taking = <u8 *>calloc(self.n_paths + 1, 1)
-        self.taking = <u8 *>calloc(self.n_executions + 1, 1)
-        self.rows = <u8 *>calloc(self.n_opens + 1, 1)
-        self.executions = <u8 *>calloc(self.n_executions + 1, 1)
-        if self.paths == NULL or self.programs_taking == NULL or self.taking == NULL:
-            raise MemoryError
-        if self.rows == NULL or self.executions == NULL:
-            raise MemoryError
+        self.memory = bytearray(2 * (self.n_paths + self.n_executions) + self.n_opens)
+        self.paths = <u8 *><char *>self.memory
+        self.programs_taking = self.paths + self.n_paths
+        self.taking = self.programs_taking + self.n_paths
+        self.executions = self.taking + self.n_executions
+        self.rows = self.executions + self.n_executions
         if takers is not None and <u64>self.known_takers.shape[0] < self.n_executions:
             raise IndexError(self.n_executions)
 
     cdef void bind(self, Columns c) noexcept:
         self.columns = c
-        self.n_paths, self.n_opens = c.length[PATHS_STRING], c.length[OPENS_PATH]
-        self.n_executions = c.length[EXECUTIONS_UPID]
-        self.path_start, self.path_open = u64_of(c, PATHS_OPENS_START), u32_of(c, PATH_OPENS_OPEN)
-        self.path, self.execution = u32_of(c, OPENS_PATH), u32_of(c, OPENS_EXECUTION)
-        self.mode, self.open_ns = u8_of(c, OPENS_MODE), s64_of(c, OPENS_OPEN_NS)
-        self.close_ns, self.until_ns = s64_of(c, OPENS_CLOSE_NS), s64_of(c, OPENS_UNTIL_NS)
-        self.opens_start = u64_of(c, EXECUTIONS_OPENS_START)
-        self.binary = s32_of(c, EXECUTIONS_BINARY)
-        self.parent = s32_of(c, EXECUTIONS_PARENT)
-        self.known_uses = u8_of(c, GRAPH_PATHS_USES)
-        self.known_first = s32_of(c, GRAPH_PATHS_FIRST)
-        self.is_known = self.known_uses != NULL and c.length[GRAPH_PATHS_USES] == self.n_paths
-
-    def __dealloc__(self):
-        free(self.paths)
-        free(self.programs_taking)
-        free(self.taking)
-        free(self.rows)
-        free(self.executions)
+        self.n_paths, self.n_opens = c.paths_string.n, c.opens_path.n
+        self.n_executions = c.executions_upid.n
+        self.path_start, self.path_open = c.paths_opens_start.at, c.path_opens_open.at
+        self.path, self.execution = c.opens_path.at, c.opens_execution.at
+        self.mode, self.open_ns = c.opens_mode.at, c.opens_open_ns.at
+        self.close_ns, self.until_ns = c.opens_close_ns.at, c.opens_until_ns.at
+        self.opens_start = c.executions_opens_start.at
+        self.binary = c.executions_binary.at
+        self.parent = c.executions_parent.at
+        self.known_uses = c.graph_paths_uses.at
+        self.known_first = c.graph_paths_first.at
+        self.is_known = self.known_uses != NULL and c.graph_paths_uses.n == self.n_paths
 
     cdef int check_path(self, u64 path) except -1:
         if path >= self.n_paths:
@@ -140,7 +130,7 @@ cdef class PathOpens:
     cdef int span(self, u64 path, u64 *first, u64 *end) except -1:
         self.check_path(path)
         first[0], end[0] = self.path_start[path], self.path_start[path + 1]
-        if first[0] > end[0] or end[0] > self.columns.length[PATH_OPENS_OPEN]:
+        if first[0] > end[0] or end[0] > self.columns.path_opens_open.n:
             raise IndexError(path)
         return 0
 
@@ -168,7 +158,7 @@ cdef class PathOpens:
         return bytes(out)
 
     def is_written(self, u64 path):
-        """Tell whether an open wrote a path."""
+        """Return whether an open wrote a path."""
         cdef u64 first, end, i
         self.check_path(path)
         if self.is_known:
@@ -202,7 +192,7 @@ cdef class PathOpens:
         return self.mode[row] > self.mode[other]
 
     def is_program(self, u64 path):
-        """Tell whether an execution ran a path."""
+        """Return whether an execution ran a path."""
         self.check_path(path)
         if self.programs is None:
             self.programs = self.find_programs()
@@ -288,7 +278,7 @@ cdef class PathOpens:
         return taking == YES and not self.is_load(row)
 
     def is_only_loaded(self, u64 path):
-        """Tell whether all programs opened a library only to load it, none as an input.
+        """Return whether all programs opened a library only to load it, none as an input.
 
         Interpreters load libraries later (dlopen(3)); linkers and what copies files take them, and
         compilers take archives.
@@ -321,7 +311,7 @@ cdef class PathOpens:
                     taken[self.path_of(row)] = 1
         return out
 
-    # Whether an open was ld.so(8)'s: at the start of its program, or behind a plugin's.
+    # Whether an open was ld.so(8)'s: at the start of its program, or after a plugin's.
     cdef bint is_load(self, u64 row) except -1:
         self.know_loads(self.execution[row])
         return self.rows[row] == YES
@@ -336,38 +326,34 @@ cdef class PathOpens:
     cdef int find_loads(self, u64 execution) except -1:
         cdef u64 first = self.opens_start[execution]
         cdef u64 end = self.opens_start[execution + 1]
+        cdef bytearray memory
         cdef Opened *opened
         cdef u64 i
         if first > end or end > self.n_opens:
             raise IndexError(execution)
-        opened = <Opened *>malloc((end - first + 1) * sizeof(Opened))
-        if opened == NULL:
-            raise MemoryError
+        memory = bytearray((end - first) * sizeof(Opened))
+        opened = <Opened *><char *>memory
         for i in range(first, end):
             opened[i - first] = Opened(self.open_ns[i], i)
         qsort(opened, end - first, sizeof(Opened), compare_opened)
-        try:
-            self.mark_loads(opened, end - first, self.binary[execution] >= 0)
-        finally:
-            free(opened)
-        return 0
+        return self.mark_loads(opened, end - first, self.binary[execution] >= 0)
 
-    # What took no time was no call: a preloaded library has asked ld.so(8) what it loaded.
+    # What took no time was not a call: a preloaded library has asked ld.so(8) what it loaded.
     cdef bint is_moment(self, u64 row) noexcept:
         return self.close_ns[row] == self.open_ns[row] and self.until_ns[row] <= self.open_ns[row]
 
     # A run of libraries belongs to ld.so(8) up to the first other file, or to one that is written.
     # `is_loading`: the opens begin with a program.
     cdef int mark_loads(self, const Opened *opened, u64 n, bint is_loading) except -1:
-        cdef bint is_told = False  # what ld.so(8) loaded; no run tells more
+        cdef bint is_recorded = False  # what ld.so(8) loaded; no run says more
         cdef u64 begin = 0  # of the run
         cdef u64 i, row
         cdef u8 kind
         for i in range(n):
             row = opened[i].row
             if self.is_moment(row) and self.kind(self.path_of(row)) & IS_LOADABLE:
-                self.rows[row], is_told = YES, True
-        for i in range(0 if is_told else n):
+                self.rows[row], is_recorded = YES, True
+        for i in range(0 if is_recorded else n):
             row = opened[i].row
             kind = 0 if self.mode[row] & WRITES_BITS else self.kind(self.path_of(row))
             if kind & IS_LOADABLE and not is_loading and kind & IS_PLUGIN:
@@ -376,7 +362,7 @@ cdef class PathOpens:
                 if is_loading:
                     self.mark_run(opened + begin, i - begin, opened[i].time)
                 is_loading = False
-        if is_loading and not is_told:
+        if is_loading and not is_recorded:
             self.mark_run(opened + begin, n - begin, INT64_MAX)
         return 0
 
@@ -389,3 +375,110 @@ cdef class PathOpens:
             if max(self.close_ns[row], self.until_ns[row]) <= end and not self.is_named(row):
                 self.rows[row] = YES
         return 0
+
+
+# ---- paths by owner ----
+# Opens -> the different paths that each owner opened: commands, compilations, or any other groups.
+#
+# A counting sort by owner, then a sort of each owner's paths: no Python object for an open. Owners of
+# executions are checked here; paths are only compared.
+
+
+OwnedPaths = namedtuple("OwnedPaths", "start path n_opens")
+
+cdef enum:
+    ACCESS = 3  # bits of opens.mode
+
+
+cdef int compare_paths(const void *a, const void *b) noexcept nogil:
+    cdef u32 x = (<const u32 *>a)[0]
+    cdef u32 y = (<const u32 *>b)[0]
+    return (x > y) - (x < y)
+
+
+# The owner of an open, -1 for none.
+cdef inline s32 owner_of(u32 execution, u8 mode, const s32[::1] owner, u8 left_out) noexcept nogil:
+    if mode & ACCESS == left_out or execution >= <u64>owner.shape[0]:
+        return -1
+    return owner[execution]
+
+
+# Adds the opens of each owner to start[owner + 1]; -1 for an owner that does not exist.
+cdef int count_opens(
+    const u32[::1] execution, const u8[::1] mode, const s32[::1] owner, u8 left_out, u64[::1] start
+) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef s32 own
+    for i in range(execution.shape[0]):
+        own = owner_of(execution[i], mode[i], owner, left_out)
+        if <Py_ssize_t>own + 1 >= start.shape[0]:
+            return -1
+        if own >= 0:
+            start[own + 1] += 1
+    return 0
+
+
+cdef void place_paths(
+    const u32[::1] path, const u32[::1] execution, const u8[::1] mode, const s32[::1] owner,
+    u8 left_out, u64 *place, u32 *paths
+) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef s32 own
+    for i in range(path.shape[0]):
+        own = owner_of(execution[i], mode[i], owner, left_out)
+        if own >= 0:
+            paths[place[own]] = path[i]
+            place[own] += 1
+
+
+# Sorts the paths of each owner and keeps each once, in place; returns how many are left.
+cdef u64 unite(u32 *paths, u32 *counts, u64[::1] start) noexcept nogil:
+    cdef u64 n = 0
+    cdef u64 begin = 0
+    cdef u64 end, first, i
+    cdef Py_ssize_t own
+    for own in range(start.shape[0] - 1):
+        end, first = start[own + 1], n
+        qsort(paths + begin, end - begin, sizeof(u32), compare_paths)
+        for i in range(begin, end):
+            if n > first and paths[n - 1] == paths[i]:
+                counts[n - 1] += 1
+            else:
+                paths[n], counts[n] = paths[i], 1
+                n += 1
+        begin, start[own + 1] = end, n
+    return n
+
+
+def owned_paths(tables, const s32[::1] owner, u32 n_owners, u8 left_out):
+    """Return OwnedPaths: owner i has the places [start[i], start[i + 1]) of `path` and `n_opens`.
+
+    `tables` have the columns `path`, `execution` and `mode`. `owner` is by execution, -1 for none;
+    opens whose access is `left_out` do not count. `path` is sorted within an owner, each path once,
+    and `n_opens` says how many opens that were. IndexError for an owner that does not exist.
+    """
+    cdef u64[::1] start
+    cdef const u32[::1] path, execution
+    cdef const u8[::1] mode
+    cdef u64 n = 0
+    cdef u64 i
+    cdef c_array.array places, paths, counts
+    starts = array("Q", bytes(8 * (<u64>n_owners + 1)))
+    start = starts
+    columns = [(each["path"], each["execution"], each["mode"]) for each in tables]
+    for path, execution, mode in columns:
+        if path.shape[0] != execution.shape[0] or path.shape[0] != mode.shape[0]:
+            raise IndexError("columns of different lengths")
+        if count_opens(execution, mode, owner, left_out, start):
+            raise IndexError("no such owner")
+    for i in range(n_owners):
+        start[i + 1] += start[i]
+    n = start[n_owners]
+    places = array("Q", starts)
+    paths, counts = (c_array.clone(array("I"), n, zero=False) for _ in range(2))
+    for path, execution, mode in columns:
+        place_paths(path, execution, mode, owner, left_out, <u64 *>places.data.as_voidptr,
+                    paths.data.as_uints)
+    n = unite(paths.data.as_uints, counts.data.as_uints, start)
+    del paths[n:], counts[n:]
+    return OwnedPaths(starts, paths, counts)

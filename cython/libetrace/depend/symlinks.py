@@ -62,6 +62,6 @@ def find_devices(image: Image) -> tuple[range, range]:
 
 def _below(image: Image, directory: bytes) -> range:
     rows = range(image["paths"].n_rows)
-    ends = directory, directory[:-1] + b"0"  # the byte behind a slash
+    ends = directory, directory[:-1] + b"0"  # the byte after a slash
     first, end = (bisect.bisect_left(rows, text, key=image.path_string) for text in ends)
     return range(first, end)

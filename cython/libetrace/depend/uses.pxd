@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Uses of files by row: opens, then other uses. Their paths and executions are in columns of an
-# image.
-from libetrace.core.types cimport s64, u8, u32, u64
+# image. When the contents of a name ended: docs/dependencies.md.
+from libetrace.core.types cimport s32, s64, u8, u32, u64
 
 cdef enum:
     READS = 1
@@ -43,3 +43,51 @@ cdef inline u32 process_of(const Uses *uses, u64 row) noexcept nogil:
 
 cdef inline u8 kind_of(const Uses *uses, u64 row) noexcept nogil:
     return 0 if row < uses.n_opens else uses.other_kind[row - uses.n_opens]
+
+
+# Those of path p are [start[p], start[p + 1]), in order of time. A path with n ends has n + 1
+# contents, numbered from 0 in order of time, mirrored ones backwards.
+cdef struct Ends:
+    const u64 *start  # n_paths + 1
+    const s64 *time
+    const u8 *is_away  # the name is gone; else the file is new or empty
+    const u32 *last  # number of the last content that something wrote, by path
+    u64 n
+
+
+cdef inline u32 n_ends(const Ends *ends, u32 path) noexcept nogil:
+    return <u32>(ends.start[path + 1] - ends.start[path])
+
+
+# The content of `path` that a use is of: the one that a read begins with, the last that a write
+# gives to.
+cdef u32 content_of(const Ends *ends, const Uses *uses, u64 row, u32 path, bint is_write,
+                    bint is_mirrored) noexcept nogil
+# Writes `last`, from the writes of all paths: writes[starts[p]:starts[p + 1]] are those of p.
+cdef void find_last_contents(const Ends *ends, const Uses *uses, u32 n_paths, const u64 *starts,
+                             const u32 *writes, u32 *last) noexcept nogil
+
+
+cdef struct Executions:
+    const s64 *upid
+    const u64 *children_start  # n + 1, into child and flags
+    const s32 *child  # execution or -1
+    const u64 *flags  # of clone
+    const s32 *wrapper  # execution or -1; NULL: each process is its own
+    u32 n
+
+
+# Writes the process of each execution, numbered in order of first executions; returns how many.
+cdef u32 number_processes(const Executions *executions, u32 *process_of) noexcept nogil
+# Writes the numbers of the stamps in order of time, backwards when mirrored. -1: no memory.
+cdef int order_stamps(const s64 *stamps, u64 n, bint is_mirrored, u32 *order) noexcept nogil
+# Writes to `start`, zero before, where the list of each owner ends; returns how long all are.
+cdef u64 count_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, u64 *start,
+                     u64 n_owners) noexcept nogil
+# Fills the lists after count_lists: `start` goes down to where each begins.
+cdef void fill_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, const u32 *order,
+                     u64 *start, u32 *rows) noexcept nogil
+# The same of pipes in one step: own and other execution, by the process that reads or writes.
+cdef void deal_pipes(const u32 *process_of, u64 n_executions, u64 n_processes, const u64 *readers,
+                     const u32 *reader, bint of_writers, u64 *start, u32 *own,
+                     u32 *other) noexcept nogil

@@ -2,8 +2,7 @@
 # Walks from files over who wrote them to what those read, and on; nearest first.
 from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport s64, u8, u32, u64
-from libetrace.depend.ends cimport Ends
-from libetrace.depend.uses cimport Uses
+from libetrace.depend.uses cimport Ends, Uses
 
 cdef enum:
     NO_ITEM = 0xFFFFFFFF

@@ -3,25 +3,21 @@
 """Walks from files to their dependencies (or, mirrored, to the files that depend on them).
 
 The rules of time: a write depends on what its process read from before it ended, a read on the
-writes that began before it ended, unless what they wrote was gone by then (ends.pyx): a path is as
+writes that began before it ended, unless what they wrote was gone by then (uses.pyx): a path is as
 many nodes as it had contents. With lists in order of time what counts is always the beginning of a
 list, so that a walk keeps for each path and process how much of its list is done, and looks at each
 use once: the cost is the number of uses reached. Items wait in one queue, nearest first; it stays,
 and is the proof of everything found.
 
-The graph lies in a file that may be damaged: each row number is compared with its table when it is
+The graph is in a file that may be damaged: each row number is compared with its table when it is
 taken out of a column. A wrong one becomes 0 and ends the walk.
 """
 from libc.string cimport memset
-from posix.mman cimport (
-    MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, mmap, munmap,
-)
+from posix.mman cimport MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, mmap, munmap
 
-from libetrace.core.memory cimport buffer_add, buffer_free
+from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
 from libetrace.core.types cimport INT64_MAX
-from libetrace.depend.content_trees cimport tree_build, tree_find, tree_take
-from libetrace.depend.ends cimport content_of, n_ends
-from libetrace.depend.uses cimport execution_of, path_of, process_of
+from libetrace.depend.uses cimport content_of, execution_of, n_ends, path_of, process_of
 
 
 # The next array of `n` elements in a block; without a block only its size counts.
@@ -355,3 +351,88 @@ cdef int walk_from(Walk *walk, const u32 *roots, size_t n_roots) noexcept nogil:
         status = visit(walk, number)
         number += 1
     return DAMAGED if walk.is_damaged else status
+
+
+# ---- contents of a path ----
+# Lists of uses in order of time -> the first of them that counts for a content, in log n steps.
+#
+# What a content was made of is not the beginning of a list: a log that one command writes for hours
+# may be emptied by others a thousand times. Whatever order contents are asked for in, each use is
+# found once, since who finds it takes it out. A walk makes the trees of the paths that it meets: the
+# leaves are in the order of the list, and a node holds the greatest value below it. The value of a
+# use is the last content that it counts for, counted from 1, and 0 when it was taken out.
+
+
+cdef inline u32 n_uses(const Walk *walk, u32 path) noexcept nogil:
+    return <u32>(walk.edges.by_path.start[path + 1] - walk.edges.by_path.start[path])
+
+
+# Leaves of the tree of a path: a power of two.
+cdef inline u64 n_leaves(const Walk *walk, u32 path) noexcept nogil:
+    cdef u64 n = 1
+    while n < n_uses(walk, path):
+        n *= 2
+    return n
+
+
+cdef inline u32 *tree_of(const Walk *walk, u32 path) noexcept nogil:
+    return <u32 *>walk.trees.data + (walk.tree_at[path] - 1)
+
+
+# Of a use that does not exist: 0, as if it was taken out.
+cdef inline u32 value_of(const Walk *walk, u32 path, u32 number) noexcept nogil:
+    cdef const UseLists *lists = &walk.edges.by_path
+    cdef u32 use = lists.use[lists.start[path] + number]
+    if use >= walk.edges.uses.n:
+        return 0
+    if not walk.rules.is_ordered:
+        return 1
+    return 1 + content_of(&walk.edges.ends, &walk.edges.uses, use, path,
+                          not walk.edges.is_mirrored, walk.edges.is_mirrored)
+
+
+# Makes the tree of a path; OUT_OF_MEMORY.
+cdef int tree_build(Walk *walk, u32 path) noexcept nogil:
+    cdef u64 leaves = n_leaves(walk, path)
+    cdef size_t size = 2 * leaves * sizeof(u32)
+    cdef u32 *tree
+    cdef u64 i
+    if buffer_reserve(&walk.trees, size) < 0:
+        return OUT_OF_MEMORY
+    walk.tree_at[path] = walk.trees.len / sizeof(u32) + 1
+    walk.trees.len += size
+    tree = tree_of(walk, path)
+    memset(tree, 0, size)
+    for i in range(n_uses(walk, path)):
+        tree[leaves + i] = value_of(walk, path, <u32>i)
+    i = leaves - 1
+    while i:
+        tree[i] = max(tree[2 * i], tree[2 * i + 1])
+        i -= 1
+    return 0
+
+
+# The number in its list of the first use that counts for a content and was not taken; else how many
+# there are.
+cdef u32 tree_find(const Walk *walk, u32 path, u32 content) noexcept nogil:
+    cdef const u32 *tree = tree_of(walk, path)
+    cdef u64 leaves = n_leaves(walk, path)
+    cdef u64 wanted = <u64>content + 1  # never 0, the value of what was taken
+    cdef u64 at = 1
+    if tree[1] < wanted:
+        return n_uses(walk, path)
+    while at < leaves:
+        at *= 2
+        at += tree[at] < wanted
+    return <u32>(at - leaves)
+
+
+# Takes a use out, by its number in the list.
+cdef void tree_take(Walk *walk, u32 path, u32 number) noexcept nogil:
+    cdef u32 *tree = tree_of(walk, path)
+    cdef u64 at = n_leaves(walk, path) + number
+    tree[at] = 0
+    at /= 2
+    while at:
+        tree[at] = max(tree[2 * at], tree[2 * at + 1])
+        at /= 2

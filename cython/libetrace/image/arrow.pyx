@@ -78,15 +78,15 @@ def fields_of(table):
         return [("text", LARGE_BINARY, {"meaning": meaning}, ("start", "bytes"), 0)]
     fields = []
     for name, info in table.infos.items():
-        told = {key: value for key, value in
+        metadata = {key: value for key, value in
                 (("unit", info.unit), ("meaning", info.meaning)) if value}
         format = FORMATS[info.dtype]
         if name.endswith(".start"):
             stem = name.removesuffix(".start")
-            fields.append((f"{stem}_start", format, told, (name,), 0))
-            fields.append((f"{stem}_end", format, told, (name,), 1))
+            fields.append((f"{stem}_start", format, metadata, (name,), 0))
+            fields.append((f"{stem}_end", format, metadata, (name,), 1))
         else:
-            fields.append((name, format, told, (name,), 0))
+            fields.append((name, format, metadata, (name,), 0))
     return fields
 
 
@@ -102,9 +102,9 @@ cdef char *copy_bytes(bytes data) except NULL:
     return copy
 
 
-cdef bytes pack_metadata(dict told):
-    packed = len(told).to_bytes(sizeof(int32_t), "little")
-    for key, value in told.items():
+cdef bytes pack_metadata(dict metadata):
+    packed = len(metadata).to_bytes(sizeof(int32_t), "little")
+    for key, value in metadata.items():
         for text in (key.encode(), value.encode()):
             packed += len(text).to_bytes(sizeof(int32_t), "little") + text
     return packed
@@ -123,12 +123,12 @@ cdef void release_schema(ArrowSchema *schema) noexcept:
     schema.release = NULL
 
 
-cdef int fill_schema(ArrowSchema *schema, str name, bytes format, dict told) except -1:
+cdef int fill_schema(ArrowSchema *schema, str name, bytes format, dict metadata) except -1:
     schema.release = release_schema
     schema.format = copy_bytes(format)
     schema.name = copy_bytes(name.encode())
-    if told:
-        schema.metadata = copy_bytes(pack_metadata(told))
+    if metadata:
+        schema.metadata = copy_bytes(pack_metadata(metadata))
     return 0
 
 
@@ -138,11 +138,11 @@ cdef int fill_children(ArrowSchema *schema, list fields) except -1:
     if schema.children == NULL:
         raise MemoryError
     schema.n_children = len(fields)
-    for i, (name, format, told, _, _) in enumerate(fields):
+    for i, (name, format, metadata, _, _) in enumerate(fields):
         schema.children[i] = <ArrowSchema *>PyMem_RawCalloc(1, sizeof(ArrowSchema))
         if schema.children[i] == NULL:
             raise MemoryError
-        fill_schema(schema.children[i], name, format, told)
+        fill_schema(schema.children[i], name, format, metadata)
     return 0
 
 
@@ -191,7 +191,7 @@ cdef bint offsets_fit(const Held *held, int64_t n) noexcept nogil:
     return offsets[n] <= <uint64_t>held.views[1].len
 
 
-# One column: its buffers behind that of validity, which it has not.
+# One column: its buffers after that of validity, which it does not have.
 cdef int fill_column(ArrowArray *array, table, tuple names, int64_t offset) except -1:
     cdef Held *held = <Held *>PyMem_RawCalloc(1, sizeof(Held))
     if held == NULL:

@@ -35,9 +35,10 @@ cdef struct Draft:
     bint has_wrappers
     bint has_usage  # some entry has the key a
     bint has_uses  # some open has the key u
+    bint has_written  # some entry has the key y
     bint has_links
     bint has_compilations
-    bint tells_last  # some entry has the key h
+    bint has_last_uses  # some entry has the key h
 
 
 cdef int draft_init(Draft *draft) noexcept nogil
@@ -52,23 +53,14 @@ cdef inline PathFacts *facts_of(Draft *draft, u32 name) noexcept nogil:
 
 # ---- columns ----
 
-cdef enum:
-    N_STRING_COLUMNS = 15
-    N_PATH_COLUMNS = 5
-
-# Columns of numbers of strings, of paths.
-cdef int[N_STRING_COLUMNS] STRING_COLUMNS
-cdef int[N_PATH_COLUMNS] PATH_COLUMNS
-
-
 # The bytes of a column, through the buffer protocol.
 cdef class Column:
     cdef Buffer buffer
 
 # Takes the memory of the buffer.
 cdef Column make_column(Buffer *buffer)
-# Numbers of names become rows.
-cdef void renumber(Buffer *column, const u32 *rows) noexcept nogil
+# Numbers of names become rows: rows[0..n) are those of strings by number, rows[n..2n) of paths.
+cdef void renumber_columns(Buffer *columns, const u32 *rows, u32 n) noexcept nogil
 # The opens of each path by a counting sort: room for it, how many each has, where they begin, which.
 cdef int begin_path_opens(Buffer *columns, size_t n_opens) noexcept nogil
 cdef void count_path_opens(Buffer *columns, const Buffer *paths) noexcept nogil

@@ -6,42 +6,32 @@ from libc.string cimport memset
 
 from libetrace.core.memory cimport buffer_free
 from libetrace.core.interned cimport NO_NAME, names_free, names_init, names_intern
-from libetrace.image.schema cimport (
-    ARGUMENTS_STRING, CHANGES_NAME, COMPILATIONS_DEFINITIONS_START, COMPILATIONS_FILES_START,
-    COMPILATIONS_HEADERS_START, COMPILATIONS_INCLUDES_START, COMPILATIONS_LANGUAGE,
-    COMPILATIONS_OBJECTS_START, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
-    COMPILATION_FILES_STRING, COMPILATION_HEADERS_STRING, COMPILATION_INCLUDES_STRING,
-    COMPILATION_OBJECTS_PATH, ENVIRONMENT_STRING, EXECUTIONS_ARGV_START, EXECUTIONS_BINARY,
-    EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_CWD, EXECUTIONS_INHERITED_START,
-    EXECUTIONS_OPENS_START, EXECUTIONS_READERS_START, INHERITED_PATH, LINKED_PATH, MOUNTS_SOURCE,
-    MOUNTS_TARGET, MOUNTS_TYPE, N_COLUMNS, OPENS_ORIGINAL, OPENS_PATH, PATHS_MODE,
-    PATHS_OPENS_START, PATH_OPENS_OPEN, PATTERNS_STRING,
-)
+from libetrace.image.schema cimport N_COLUMNS, PATHS_MODE, PATHS_OPENS_START, PATH_OPENS_OPEN
 
-cdef enum:
-    N_STARTS = 11
+from libetrace.image.columns import COLUMNS
+from libetrace.image.header import has_one_more
 
-cdef int[N_STARTS] STARTS
-STARTS[:] = [
-    EXECUTIONS_ARGV_START, EXECUTIONS_OPENS_START, EXECUTIONS_CHILDREN_START,
-    EXECUTIONS_READERS_START, EXECUTIONS_CPUS_START, EXECUTIONS_INHERITED_START, COMPILATIONS_FILES_START,
-    COMPILATIONS_INCLUDES_START, COMPILATIONS_DEFINITIONS_START, COMPILATIONS_HEADERS_START,
-    COMPILATIONS_OBJECTS_START,
-]
+cdef bint[N_COLUMNS] IS_START
+cdef bint[N_COLUMNS] HAS_STRINGS  # numbers of strings, until they become rows
+cdef bint[N_COLUMNS] HAS_PATHS
+
+for _number, (_table, _column, _schema) in enumerate(COLUMNS):
+    IS_START[_number] = has_one_more(_column)
+    HAS_STRINGS[_number] = _schema.of == "strings" and _column != "start" and _table != "paths"
+    HAS_PATHS[_number] = _schema.of == "paths"
 
 
 cdef int draft_clear(Draft *draft) noexcept nogil:
     cdef int i
     for i in range(N_COLUMNS):
         draft.columns[i].len = 0
-    for i in range(N_STARTS):
-        if add64(&draft.columns[STARTS[i]], 0) < 0:
+        if IS_START[i] and add64(&draft.columns[i], 0) < 0:
             return -1
     draft.facts.len = draft.parents.len = draft.readers.len = 0
     draft.wrappers.len = draft.mounters.len = 0
     draft.n_pattern_bytes = NONE
-    draft.has_wrappers = draft.has_links = draft.has_compilations = draft.tells_last = False
-    draft.has_usage = draft.has_uses = False
+    draft.has_wrappers = draft.has_links = draft.has_compilations = draft.has_last_uses = False
+    draft.has_usage = draft.has_uses = draft.has_written = False
     return 0
 
 
@@ -92,17 +82,6 @@ cdef s64 draft_path(Draft *draft, const char *bytes, size_t len) noexcept nogil:
 # ---- columns ----
 
 
-STRING_COLUMNS[:] = [
-    EXECUTIONS_CWD, ARGUMENTS_STRING, OPENS_ORIGINAL, CHANGES_NAME, ENVIRONMENT_STRING, MOUNTS_SOURCE,
-    MOUNTS_TARGET, MOUNTS_TYPE, COMPILATIONS_LANGUAGE, COMPILATION_FILES_STRING,
-    COMPILATION_INCLUDES_STRING, COMPILATION_DEFINITIONS_NAME, COMPILATION_DEFINITIONS_VALUE,
-    COMPILATION_HEADERS_STRING, PATTERNS_STRING,
-]
-PATH_COLUMNS[:] = [
-    EXECUTIONS_BINARY, OPENS_PATH, INHERITED_PATH, LINKED_PATH, COMPILATION_OBJECTS_PATH,
-]
-
-
 cdef class Column:
     """The bytes of a column, through the buffer protocol."""
 
@@ -113,7 +92,7 @@ cdef class Column:
         return self.buffer.len
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        if buffer_reserve(&self.buffer, 1) < 0:  # an empty one has no memory yet, and NULL is no place
+        if buffer_reserve(&self.buffer, 1) < 0:  # an empty one has no memory yet
             raise MemoryError
         PyBuffer_FillInfo(view, self, self.buffer.data, self.buffer.len, True, flags)
 
@@ -131,6 +110,15 @@ cdef void renumber(Buffer *column, const u32 *rows) noexcept nogil:
     for i in range(column.len / sizeof(s32)):
         if numbers[i] != NONE:
             numbers[i] = <s32>rows[numbers[i]]
+
+
+cdef void renumber_columns(Buffer *columns, const u32 *rows, u32 n) noexcept nogil:
+    cdef int i
+    for i in range(N_COLUMNS):
+        if HAS_STRINGS[i]:
+            renumber(&columns[i], rows)
+        elif HAS_PATHS[i]:
+            renumber(&columns[i], rows + n)
 
 
 cdef int begin_path_opens(Buffer *columns, size_t n_opens) noexcept nogil:
@@ -161,7 +149,7 @@ cdef void sum_path_opens(Buffer *columns) noexcept nogil:
         start[i + 1] += start[i]
 
 
-# start[p + 1] runs from the first place of path p to behind its last.
+# start[p + 1] runs from the first place of path p to after its last.
 cdef void place_path_opens(Buffer *columns, const Buffer *paths, u32 first) noexcept nogil:
     cdef u64 *start = <u64 *>columns[PATHS_OPENS_START].data
     cdef u32 *opens = <u32 *>columns[PATH_OPENS_OPEN].data

@@ -3,6 +3,9 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from libetrace.image.file import Image
+from libetrace.image.header import ColumnSchema
+
+COLUMNS: list[tuple[str, str, ColumnSchema]]
 
 @final
 class Columns:

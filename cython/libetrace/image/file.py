@@ -3,7 +3,7 @@
 
 A file is the magic, the schema version, the length of a JSON header, the header, and then the
 columns, each at a multiple of 64 bytes from the start of the data. The header names every table and
-column with dtype, unit, offset and length, so a reader needs nothing but this file. All numbers are
+column with dtype, unit, offset and length, so a reader needs only this file. All numbers are
 little endian.
 """
 
@@ -19,21 +19,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from libetrace.core.folders import ROOT
-from libetrace.core.ownership import may_be_mapped
-from libetrace.core.regular_file import open_regular
-from libetrace.core.rights import PRIVATE, give_away, may_own, narrow, opened_folder
+from libetrace.core.folders import PRIVATE, ROOT, give_away, may_own, narrow, opened_folder
+from libetrace.core.regular_file import may_be_mapped, open_regular
 from libetrace.image.header import (
     DTYPES,
     HEAD,
     MAGIC,
+    SCHEMA,
     SCHEMA_VERSION,
     ColumnInfo,
     Header,
     ImageError,
     TableInfo,
     align,
-    load_schema,
+    has_one_more,
     read_header,
 )
 
@@ -166,7 +165,7 @@ def _table(info: TableInfo, data: memoryview) -> Table:
 
 
 def open_image(path: str | os.PathLike[str], *, is_mapped: bool = True) -> Image:
-    """Map an image, or read it. ImageError: it is none, damaged or of another schema; OSError.
+    """Map an image, or read it. ImageError: not an image, damaged or of another schema; OSError.
 
     Without `is_mapped`, or when others may truncate the file (core.ownership), it is read.
     """
@@ -192,7 +191,7 @@ Describe = Callable[[Image], Mapping[str, Any]]
 
 
 class FilePiece(NamedTuple):
-    """A piece of a column that lies in a file."""
+    """A piece of a column in a file."""
 
     file: Any
     offset: int
@@ -273,13 +272,11 @@ def _describe(tables: Sequence[NewTable]) -> tuple[list[dict[str, Any]], int]:
 def new_table(name: str, given: Iterable[Any]) -> NewTable:
     """Return a table of the schema; `given` are the data of its columns."""
     columns = [
-        NewColumn(column, dtype, data, unit, meaning)
-        for (column, (dtype, unit, meaning)), data in zip(
-            load_schema()[name].columns.items(), given, strict=True
-        )
+        NewColumn(column, schema.dtype, data, schema.unit, schema.meaning)
+        for (column, schema), data in zip(SCHEMA[name].columns.items(), given, strict=True)
     ]
     first = columns[0]
-    n_rows = first.n_bytes // DTYPES[first.dtype][1] - (first.name == "start")
+    n_rows = first.n_bytes // DTYPES[first.dtype][1] - has_one_more(first.name)
     return NewTable(name, n_rows, columns)
 
 
@@ -290,7 +287,7 @@ def new_tables(given: Iterable[Any], products: Collection[str] = ()) -> list[New
     """
     data = iter(given)
     made = []
-    for name, table in load_schema().items():
+    for name, table in SCHEMA.items():
         columns = [next(data) for _ in table.columns]
         if name in products or not table.is_product:
             made.append(new_table(name, columns))

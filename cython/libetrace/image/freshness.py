@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from libetrace.core.digest import digest_file
+from libetrace.core.hashes import digest_file
 from libetrace.core.regular_file import open_regular
 
-#: a file as it was, see remember()
+#: the stamp of a file, see remember()
 Remembered = Mapping[str, Any]
 
 
@@ -40,7 +40,7 @@ def restamped(path: Path, remembered: Remembered | None) -> dict[str, Any] | Non
 
 
 def is_older(made: Path, source: Path) -> bool:
-    """Tell whether a file is older than another one, and so was not made from it. OSError.
+    """Return whether a file is older than another one, and so was not made from it. OSError.
 
     Only used without a remembered stamp, because a copy may have any time.
     """
@@ -51,7 +51,7 @@ def is_older(made: Path, source: Path) -> bool:
 
 
 def is_same(path: Path, remembered: Remembered | None) -> bool:
-    """Tell whether a file matches a stamp: by time and inode, else by content. OSError.
+    """Return whether a file matches a stamp: by time and inode, else by content. OSError.
 
     A copy has another inode or time and the same content: it is read once.
     """

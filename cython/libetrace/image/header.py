@@ -3,7 +3,7 @@
 
 The one place that compares what a file says of itself with the schema and with its length: nothing
 of a header is believed. Only the tables and columns of schema.json are accepted, with their dtypes;
-behind this module rows, lengths and offsets are right. Units and meanings are those of the schema,
+after that rows, lengths and offsets are right. Units and meanings are those of the schema,
 whatever the file says. What columns hold (row numbers, offsets, kinds) is checked by
 libetrace.image.columns.
 """
@@ -13,20 +13,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from libetrace.core.errors import Error
 
 MAGIC = b"ETRACEDB"
-#: readers refuse newer schemas; incremented when a column changes its meaning
-SCHEMA_VERSION = 6
-#: what older images lack are tables that may be missing (4: usage, 5: targets, 6: open_uses)
-OLDEST_SCHEMA = 3
 ALIGNMENT = 64
 HEAD = struct.Struct("<8sIIQ")  # magic, schema, bytes of the header, bytes of the file
-SCHEMA = Path(__file__).with_name("schema.json")
 HINT = "make it again: cas cache"
 Code = Literal["Q", "q", "I", "i", "H", "h", "B", "b"]
 #: dtype -> (struct code, bytes of an element)
@@ -40,32 +34,6 @@ DTYPES: dict[str, tuple[Code, int]] = {
     "|u1": ("B", 1),
     "|i1": ("b", 1),
 }
-#: products that exist together or not at all: the first one divides the others
-TOGETHER = (
-    (
-        "compilations",
-        "compilation_files",
-        "compilation_includes",
-        "compilation_definitions",
-        "compilation_headers",
-        "compilation_objects",
-    ),
-    ("targets", "target_names", "execution_targets"),
-    (
-        "graph_uses",
-        "graph_others",
-        "graph_executions",
-        "graph_paths",
-        "graph_processes",
-        "path_writes",
-        "path_reads",
-        "process_reads",
-        "process_writes",
-        "path_ends",
-        "pipe_sources",
-        "pipe_targets",
-    ),
-)
 #: a longer header is damage: `cas parse` writes some kB
 MAX_HEADER_BYTES = 1 << 24
 #: the only column whose length is not the number of rows: `start` divides it
@@ -83,6 +51,42 @@ ATTRIBUTES: dict[str, tuple[type | tuple[type, ...], type | tuple[type, ...]]] =
     "tells_last": (bool, object),
     "phases": ((dict, type(None)), str),
 }
+
+
+class ColumnSchema(NamedTuple):
+    """A column; `of`: the table that it has rows of, or how many kinds it has."""
+
+    dtype: str
+    unit: str
+    meaning: str
+    of: str | int | None
+
+
+class TableSchema(NamedTuple):
+    """A table; `group`: exists with those of the group; `rows`: has as many rows as that table."""
+
+    is_product: bool
+    group: str
+    rows: str
+    columns: Mapping[str, ColumnSchema]
+
+
+def _load_schema() -> tuple[int, int, Mapping[str, TableSchema]]:
+    raw = json.loads(Path(__file__).with_name("schema.json").read_bytes())
+    tables = {
+        table["name"]: TableSchema(
+            table["is_product"],
+            table["group"],
+            table["rows"],
+            {name: ColumnSchema(*column) for name, column in table["columns"].items()},
+        )
+        for table in raw["tables"]
+    }
+    return raw["version"], raw["oldest"], tables
+
+
+#: readers refuse newer schemas and older ones; every table of the schema by name
+SCHEMA_VERSION, OLDEST_SCHEMA, SCHEMA = _load_schema()
 
 
 class ImageError(Error):
@@ -119,33 +123,19 @@ class Header(NamedTuple):
     start: int
 
 
-class TableSchema(NamedTuple):
-    """A table as etrace/spec/database.py describes it: dtype, unit and meaning by column."""
-
-    is_product: bool
-    columns: Mapping[str, tuple[str, str, str]]
+def group_names(group: str) -> tuple[str, ...]:
+    """Return the names of the tables that exist together or not at all."""
+    return tuple(name for name, table in SCHEMA.items() if table.group == group)
 
 
 def align(offset: int) -> int:
-    """Return the first place at or behind an offset where a column may begin."""
+    """Return the first place at or after an offset where a column may begin."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
 def has_one_more(column: str) -> bool:
-    """Tell whether a column has one element more than its table has rows."""
+    """Return whether a column has one element more than its table has rows."""
     return column == "start" or column.endswith(".start")
-
-
-@cache
-def load_schema() -> Mapping[str, TableSchema]:
-    """Return every table of the schema by name."""
-    return {
-        table["name"]: TableSchema(
-            table["is_product"],
-            {name: (dtype, unit, meaning) for name, dtype, unit, meaning in table["columns"]},
-        )
-        for table in json.loads(SCHEMA.read_bytes())
-    }
 
 
 def _natural(value: Any) -> int:
@@ -175,7 +165,7 @@ def _read_column(raw: Mapping[str, Any], table: str, known: TableSchema) -> tupl
     name = _text(raw.get("name"))
     if name not in known.columns:
         raise ImageError(f"{table} has an unknown column {name!r}")
-    dtype, unit, meaning = known.columns[name]
+    dtype, unit, meaning, _ = known.columns[name]
     if raw.get("dtype") != dtype:
         raise ImageError(f"column {table}.{name} is not {dtype}")
     place = _natural(raw.get("offset")), _natural(raw.get("length"))
@@ -194,7 +184,7 @@ def _check_place(name: str, info: ColumnInfo, n_rows: int, n_data: int) -> None:
 
 def _read_table(raw: Mapping[str, Any], n_data: int) -> TableInfo:
     name, n_rows = _text(raw.get("name")), _natural(raw.get("rows"))
-    known = load_schema().get(name)
+    known = SCHEMA.get(name)
     if known is None:
         raise ImageError(f"unknown table {name!r}")
     columns: dict[str, ColumnInfo] = {}
@@ -221,15 +211,15 @@ def _read_tables(raw: Mapping[str, Any], n_data: int) -> Mapping[str, TableInfo]
     return tables
 
 
-def _check_missing(tables: Mapping[str, TableInfo]) -> None:
-    for name, known in load_schema().items():
-        if name not in tables and not known.is_product:
+def _check_missing(tables: dict[str, TableInfo]) -> None:
+    there = {SCHEMA[name].group: name for name in reversed(tables)}
+    for name, known in SCHEMA.items():
+        if name in tables:
+            continue
+        if not known.is_product:
             raise ImageError(f"no table {name}")
-    for group in TOGETHER:
-        there = [name for name in group if name in tables]
-        missing = [name for name in group if name not in tables]
-        if there and missing:
-            raise ImageError(f"table {missing[0]} is missing beside {there[0]}")
+        if known.group and known.group in there:
+            raise ImageError(f"table {name} is missing beside {there[known.group]}")
 
 
 # ---- attributes ----

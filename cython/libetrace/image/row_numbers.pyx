@@ -5,9 +5,8 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcmp, memset
 
 from libetrace.image.column_builder cimport (
-    N_PATH_COLUMNS, N_STRING_COLUMNS, NONE, PATH_COLUMNS, STRING_COLUMNS, PathFacts, Reference,
-    add8, add32, add64, begin_path_opens, count_path_opens, draft_name, place_path_opens, renumber,
-    sum_path_opens,
+    NONE, PathFacts, Reference, add8, add32, add64, begin_path_opens, count_path_opens, draft_name,
+    place_path_opens, renumber_columns, sum_path_opens,
 )
 from libetrace.core.memory cimport Buffer, buffer_add, buffer_reserve
 from libetrace.core.interned cimport Name
@@ -82,8 +81,7 @@ cdef int add_names(Draft *draft, u32 *rows) noexcept nogil:
     cdef Text *texts = sort_names(draft)
     cdef int status = 0
     cdef u32 i
-    if texts == NULL or add64(&draft.columns[STRINGS_START], 0) < 0:
-        free(texts)
+    if texts == NULL:
         return -1
     for i in range(draft.names.n):
         rows[texts[i].number] = i
@@ -98,14 +96,10 @@ cdef int add_names(Draft *draft, u32 *rows) noexcept nogil:
 cdef int settle_names(Draft *draft) noexcept nogil:
     cdef u32 *rows = <u32 *>calloc(2 * <size_t>draft.names.n + 1, sizeof(u32))
     cdef int status = -1
-    cdef int i
     if rows != NULL:
         status = add_names(draft, rows)
     if status == 0:
-        for i in range(N_STRING_COLUMNS):
-            renumber(&draft.columns[STRING_COLUMNS[i]], rows)
-        for i in range(N_PATH_COLUMNS):
-            renumber(&draft.columns[PATH_COLUMNS[i]], rows + draft.names.n)
+        renumber_columns(draft.columns, rows, draft.names.n)
     free(rows)
     return status
 
@@ -184,7 +178,7 @@ cdef int add_children(Draft *draft) noexcept nogil:
     return 0
 
 
-# Readers that are no executions are left out.
+# Readers without an execution are left out.
 cdef int add_readers(Draft *draft) noexcept nogil:
     cdef u64 *starts = <u64 *>draft.columns[EXECUTIONS_READERS_START].data
     cdef const Reference *readers = <const Reference *>draft.readers.data

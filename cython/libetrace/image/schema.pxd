@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rendered from etrace/spec/database.py by `make generate`: do not edit.
+# Rendered from etrace/spec/database.toml by `make generate`: do not edit.
 # Every column of a database image by number, TABLE_COLUMN; tables and columns in the order of the schema.
 cdef enum:
     STRINGS_START
@@ -68,6 +68,10 @@ cdef enum:
     USAGE_WCHAR_BYTES
     USAGE_N_VOLUNTARY_SWITCHES
     USAGE_N_FORCED_SWITCHES
+    WRITTEN_EXECUTION
+    WRITTEN_DESCRIPTOR
+    WRITTEN_CUT_BYTES
+    WRITTEN_STRING
     OPEN_USES_OPEN
     OPEN_USES_BEGIN_NS
     OPEN_USES_END_NS

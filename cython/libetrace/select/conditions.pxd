@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Conditions of filters: each lowers a flag for every row that does not fulfil it.
+from libetrace.core.types cimport s64, u8, u16, u32, u64
 from libetrace.image.mapped cimport Mapped
 from libetrace.select.matching cimport Matcher
-from libetrace.core.types cimport s64, u8, u16, u32, u64
 
 # The rows to which a condition applies.
 cdef enum Domain:
@@ -13,6 +13,7 @@ cdef enum Domain:
     OF_COMMAND
     OF_EXECUTION
 
+
 cdef enum ModeTest:
     MODE_ACCESS
     MODE_EXISTS
@@ -21,6 +22,7 @@ cdef enum ModeTest:
     MODE_DIR
     MODE_SYMLINK
     MODE_NO_SYMLINK
+
 
 cdef enum ExecutionTest:
     HAS_PARENT

@@ -4,19 +4,18 @@
 
 A filter is an or-list of and-lists of conditions, `[[condition, ..], ..]`; a condition is a tuple
 `(name, value)` or `(name, value, negate)`, or `("not", [condition, ..])`: not all of these. The names
-are those of libetrace.select.condition_names. What depends on the path alone is evaluated
+are those of libetrace.select.conditions. What depends on the path alone is evaluated
 once for each distinct path, what depends on the working directory once for each distinct directory.
 
     rows = filter_opens(database, [[("wc", "*.c"), ("has_access", 0)]])
     rows = filter_executions(database, [[("bin_wc", "*/gcc"), ("cmd_has_str", "-O2", True)]])
 
-An empty and-list passes everything, an empty or-list is no filter. The result is an array of rows,
+An empty and-list passes everything, an empty or-list filters nothing. The result is an array of rows,
 ascending; `rows` limits the question to some. FilterError names a bad condition.
 """
 from array import array
 
 from cpython cimport array as c_array
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from libetrace.select.conditions cimport (
@@ -25,7 +24,7 @@ from libetrace.select.conditions cimport (
 from libetrace.image.mapped cimport NONE, Mapped
 from libetrace.core.types cimport u8, u32, u64
 
-from libetrace.select.condition_names import EXECUTION_CONDITIONS, OPEN_CONDITIONS
+from libetrace.select.conditions import EXECUTION_CONDITIONS, OPEN_CONDITIONS
 from libetrace.core.errors import FilterError
 
 cdef c_array.array ROWS = array("I")
@@ -94,16 +93,12 @@ cdef class NegatedGroup(Condition):
     cdef list group
 
     cdef int narrow(self, Mapped columns, const u32 *rows, u64 n, u8 *keep) except -1:
-        cdef u8 *holds = <u8 *>calloc(n + 1, 1)
+        cdef bytearray memory = bytearray(n)
+        cdef u8 *holds = <u8 *><char *>memory
         cdef u64 i
-        if holds == NULL:
-            raise MemoryError
-        try:
-            narrow_group(columns, self.group, self.domain, rows, n, holds)
-            for i in range(n):
-                keep[i] &= (not holds[i]) != self.negate
-        finally:
-            free(holds)
+        narrow_group(columns, self.group, self.domain, rows, n, holds)
+        for i in range(n):
+            keep[i] &= (not holds[i]) != self.negate
         return 0
 
 
@@ -159,20 +154,15 @@ cdef int narrow_by_number(
 ) except -1:
     cdef u64 n_flags = columns.n_paths if is_path else columns.n_strings
     cdef c_array.array numbers
+    cdef bytearray memory
     cdef u8 *flags
     if not conditions:
         return 0
-    flags = <u8 *>calloc(n_flags + 1, 1)
-    if flags == NULL:
-        raise MemoryError
-    try:
-        numbers = gather(column, rows, n)
-        narrow_distinct(
-            columns, conditions, numbers.data.as_uints, n, flags, n_flags, is_path
-        )
-        spread(columns, conditions, numbers.data.as_uints, n, flags, n_flags, keep)
-    finally:
-        free(flags)
+    memory = bytearray(n_flags)
+    flags = <u8 *><char *>memory
+    numbers = gather(column, rows, n)
+    narrow_distinct(columns, conditions, numbers.data.as_uints, n, flags, n_flags, is_path)
+    spread(columns, conditions, numbers.data.as_uints, n, flags, n_flags, keep)
     return 0
 
 
@@ -210,7 +200,7 @@ cdef int narrow_distinct(
     if is_path:
         strings = new_rows(n_candidates)
         for i in range(n_candidates):
-            strings.data.as_uints[i] = columns.path_string.at[candidates.data.as_uints[i]]
+            strings.data.as_uints[i] = columns.paths_string.at[candidates.data.as_uints[i]]
     for condition in conditions:
         condition.narrow(
             columns,
@@ -235,13 +225,13 @@ cdef c_array.array gather(const u32 *column, const u32 *rows, u64 n):
 cdef int narrow_group(
     Mapped columns, list group, Domain domain, const u32 *rows, u64 n, u8 *keep
 ) except -1:
-    cdef const u32 *paths = columns.open_path.at
+    cdef const u32 *paths = columns.opens_path.at
     cdef Condition condition
     cdef list of_path = []
     cdef list of_cwd = []
     cdef list others = []
     if domain == OF_EXECUTION:
-        paths = <const u32 *>columns.binary.at
+        paths = <const u32 *>columns.executions_binary.at
     for condition in group:
         if condition.domain == OF_PATH or condition.domain == OF_PATH_TEXT:
             of_path.append(condition)
@@ -254,7 +244,7 @@ cdef int narrow_group(
     others.sort(key=domain_of, reverse=True)
     memset(keep, 1, n)
     narrow_by_number(columns, of_path, paths, rows, n, True, keep)
-    narrow_by_number(columns, of_cwd, columns.cwd.at, rows, n, False, keep)
+    narrow_by_number(columns, of_cwd, columns.executions_cwd.at, rows, n, False, keep)
     for condition in others:
         condition.narrow(columns, rows, n, keep)
     return 0
@@ -270,21 +260,17 @@ cdef c_array.array evaluate(
     Mapped columns, object groups, dict makers, Domain domain, c_array.array candidates
 ):
     cdef u64 n = len(candidates)
-    cdef u8 *keep = <u8 *>calloc(2 * n + 1, 1)
+    cdef bytearray memory = bytearray(2 * n)
+    cdef u8 *keep = <u8 *><char *>memory
     cdef u8 *kept = keep + n
     cdef list group
     cdef u64 i
-    if keep == NULL:
-        raise MemoryError
-    try:
-        for items in groups or [[]]:
-            group = [make_condition(makers, item) for item in items]
-            narrow_group(columns, group, domain, candidates.data.as_uints, n, keep)
-            for i in range(n):
-                kept[i] |= keep[i]
-        return select(candidates, kept)
-    finally:
-        free(keep)
+    for items in groups or [[]]:
+        group = [make_condition(makers, item) for item in items]
+        narrow_group(columns, group, domain, candidates.data.as_uints, n, keep)
+        for i in range(n):
+            kept[i] |= keep[i]
+    return select(candidates, kept)
 
 
 cdef c_array.array select(c_array.array candidates, const u8 *kept):
@@ -318,12 +304,6 @@ def filter_executions(Mapped columns not None, groups, rows=None):
 def filter_paths(Mapped columns not None, groups):
     """Return the rows of `paths` of which some open passes a filter."""
     cdef c_array.array opens = filter_opens(columns, groups)
-    cdef c_array.array numbers
-    cdef u8 *flags = <u8 *>calloc(columns.n_paths + 1, 1)
-    if flags == NULL:
-        raise MemoryError
-    try:
-        numbers = gather(columns.open_path.at, opens.data.as_uints, len(opens))
-        return distinct(numbers.data.as_uints, len(opens), flags, columns.n_paths)
-    finally:
-        free(flags)
+    cdef c_array.array numbers = gather(columns.opens_path.at, opens.data.as_uints, len(opens))
+    cdef bytearray flags = bytearray(columns.n_paths)
+    return distinct(numbers.data.as_uints, len(opens), <u8 *><char *>flags, columns.n_paths)

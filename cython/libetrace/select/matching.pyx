@@ -8,7 +8,6 @@ expression is Python's and has to match at the start. A command line is argv joi
 import re
 from array import array
 
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp
 
 from libetrace.image.mapped cimport Span, Text
@@ -75,11 +74,11 @@ cdef class Matcher:
         for i in range(n):
             if not keep[i]:
                 continue
-            if columns.index.at[executions[i]] == 0:
+            if columns.executions_index.at[executions[i]] == 0:
                 keep[i] = negate
                 continue
-            columns.span(&columns.argv_start, executions[i], columns.argument.n, &span)
-            line = " ".join([columns.decode(columns.argument.at[k])
+            columns.span(&columns.executions_argv_start, executions[i], columns.arguments_string.n, &span)
+            line = " ".join([columns.decode(columns.arguments_string.at[k])
                              for k in range(span.first, span.last)])
             keep[i] = finds(self, line) != negate
         return 0
@@ -186,12 +185,12 @@ cdef int narrow_command_wildcard(
     for i in range(n):
         if not keep[i]:
             continue
-        if columns.index.at[executions[i]] == 0:
+        if columns.executions_index.at[executions[i]] == 0:
             keep[i] = negate
             continue
-        columns.span(&columns.argv_start, executions[i], columns.argument.n, &span)
+        columns.span(&columns.executions_argv_start, executions[i], columns.arguments_string.n, &span)
         places.append(i)
         for k in range(span.first, span.last):
-            texts.append(columns.argument.at[k])
+            texts.append(columns.arguments_string.at[k])
         starts.append(len(texts))
     return ask_patterns(matcher, columns, places, starts, texts, negate, keep)

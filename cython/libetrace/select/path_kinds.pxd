@@ -30,6 +30,7 @@ cdef PathKinds path_kinds(Mapped columns)
 
 
 cdef class PathKinds:
+    cdef bytearray memory  # of the three
     cdef u16 *kinds  # by path: IS_..
     cdef u8 *sources  # by path: SOURCE_..
     cdef s32 *makers  # by path: last execution that linked, made or compiled it, or NONE

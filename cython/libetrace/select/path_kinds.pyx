@@ -5,7 +5,6 @@
 A path is *compiled* when a compilation names it as a source, *linked* when a linker or archiver made
 it, a *compiler* or *linker* when an execution of it did that. An image without products has none.
 """
-from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from libetrace.image.columns cimport U4
@@ -31,7 +30,7 @@ cdef s64 find_row(const U4 *column, u64 execution) noexcept nogil:
 
 # Row in `compilations` of an execution, NONE when it did not compile.
 cdef s64 compilation_of(Mapped columns, u64 execution) noexcept nogil:
-    return find_row(&columns.compilation_execution, execution)
+    return find_row(&columns.compilations_execution, execution)
 
 
 # First row in `linked` of an execution, NONE when it made no module.
@@ -42,32 +41,21 @@ cdef s64 linked_of(Mapped columns, u64 execution) noexcept nogil:
 cdef class PathKinds:
     """What each path is; one pass over the products, made when it is first asked for."""
 
-    def __cinit__(self):
-        self.kinds = NULL
-        self.sources = NULL
-        self.makers = NULL
-
-    def __dealloc__(self):
-        free(self.kinds)
-        free(self.sources)
-        free(self.makers)
-
     cdef int fill(self, Mapped columns) except -1:
         cdef u64 i
         self.n_paths = columns.n_paths
-        self.kinds = <u16 *>calloc(self.n_paths + 1, sizeof(u16))
-        self.sources = <u8 *>calloc(self.n_paths + 1, sizeof(u8))
-        self.makers = <s32 *>malloc((self.n_paths + 1) * sizeof(s32))
-        if self.kinds == NULL or self.sources == NULL or self.makers == NULL:
-            raise MemoryError
-        memset(self.makers, 0xff, (self.n_paths + 1) * sizeof(s32))  # NONE
+        self.memory = bytearray(self.n_paths * (sizeof(s32) + sizeof(u16) + sizeof(u8)))
+        self.makers = <s32 *><char *>self.memory
+        self.kinds = <u16 *>(self.makers + self.n_paths)
+        self.sources = <u8 *>(self.kinds + self.n_paths)
+        memset(self.makers, 0xff, self.n_paths * sizeof(s32))  # NONE
         with nogil:
             for i in range(columns.n_executions):
                 add_binary(self, columns, i, IS_BINARY)
             # the later ones win: who linked a path before who made it as an object, and so on
-            for i in range(columns.compilation_execution.n):
+            for i in range(columns.compilations_execution.n):
                 add_sources(self, columns, i)
-            for i in range(columns.compilation_execution.n):
+            for i in range(columns.compilations_execution.n):
                 add_objects(self, columns, i)
             for i in range(columns.linked_execution.n):
                 add_module(self, columns, i)
@@ -83,21 +71,21 @@ cdef void add_kind(PathKinds kinds, s64 path, u16 kind, u64 maker) noexcept nogi
 cdef void add_binary(PathKinds kinds, Mapped columns, u64 execution, u16 kind) noexcept nogil:
     cdef s64 path
     if execution < columns.n_executions:
-        path = columns.binary.at[execution]
+        path = columns.executions_binary.at[execution]
         if 0 <= path < <s64>kinds.n_paths:
             kinds.kinds[path] |= kind
 
 
 cdef void add_sources(PathKinds kinds, Mapped columns, u64 compilation) noexcept nogil:
-    cdef u32 execution = columns.compilation_execution.at[compilation]
-    cdef u8 type = columns.compilation_type.at[compilation]
+    cdef u32 execution = columns.compilations_execution.at[compilation]
+    cdef u8 type = columns.compilations_type.at[compilation]
     cdef Span span
     cdef u64 i
     cdef s64 path
     add_binary(kinds, columns, execution, IS_COMPILER)
-    get_span(&columns.files_start, compilation, columns.compiled_file.n, &span)
+    get_span(&columns.compilations_files_start, compilation, columns.compilation_files_string.n, &span)
     for i in range(span.first, span.last):
-        path = columns.find_path_of_string(columns.compiled_file.at[i])
+        path = columns.find_path_of_string(columns.compilation_files_string.at[i])
         add_kind(kinds, path, IS_COMPILED, execution)
         if path >= 0:
             kinds.sources[path] |= (
@@ -108,11 +96,11 @@ cdef void add_sources(PathKinds kinds, Mapped columns, u64 compilation) noexcept
 cdef void add_objects(PathKinds kinds, Mapped columns, u64 compilation) noexcept nogil:
     cdef Span span
     cdef u64 i
-    get_span(&columns.objects_start, compilation, columns.compiled_object.n, &span)
+    get_span(&columns.compilations_objects_start, compilation, columns.compilation_objects_path.n, &span)
     for i in range(span.first, span.last):
         add_kind(
-            kinds, columns.compiled_object.at[i], IS_OBJECT,
-            columns.compilation_execution.at[compilation],
+            kinds, columns.compilation_objects_path.at[i], IS_OBJECT,
+            columns.compilations_execution.at[compilation],
         )
 
 
@@ -149,17 +137,17 @@ cdef bint names_path(Mapped columns, u64 execution, u32 path) noexcept nogil:
     row = compilation_of(columns, execution)
     if row < 0:
         return False
-    get_span(&columns.objects_start, row, columns.compiled_object.n, &span)
+    get_span(&columns.compilations_objects_start, row, columns.compilation_objects_path.n, &span)
     for i in range(span.first, span.last):
-        if columns.compiled_object.at[i] == path:
+        if columns.compilation_objects_path.at[i] == path:
             return True
-    get_span(&columns.files_start, row, columns.compiled_file.n, &span)
+    get_span(&columns.compilations_files_start, row, columns.compilation_files_string.n, &span)
     for i in range(span.first, span.last):
-        if columns.compiled_file.at[i] == columns.path_string.at[path]:
+        if columns.compilation_files_string.at[i] == columns.paths_string.at[path]:
             return True
-    get_span(&columns.headers_start, row, columns.header.n, &span)
+    get_span(&columns.compilations_headers_start, row, columns.compilation_headers_string.n, &span)
     for i in range(span.first, span.last):
-        if columns.header.at[i] == columns.path_string.at[path]:
+        if columns.compilation_headers_string.at[i] == columns.paths_string.at[path]:
             return True
     return False
 
@@ -167,14 +155,14 @@ cdef bint names_path(Mapped columns, u64 execution, u32 path) noexcept nogil:
 # The execution that compiled or linked the file of an open: the opening one or the nearest above
 # it that names the file, else the last of the build that made it. NONE when there is none.
 cdef s64 find_maker(Mapped columns, u64 open) except? -2:
-    cdef u32 path = columns.open_path.at[open]
-    cdef s64 execution = columns.open_execution.at[open]
+    cdef u32 path = columns.opens_path.at[open]
+    cdef s64 execution = columns.opens_execution.at[open]
     cdef u64 n_left = columns.n_executions  # a damaged image may have a ring of parents
     if path >= columns.n_paths:
         raise columns.broken("opens.path", open, path)
     while 0 <= execution < <s64>columns.n_executions and n_left:
         if names_path(columns, execution, path):
             return execution
-        execution = columns.parent.at[execution]
+        execution = columns.executions_parent.at[execution]
         n_left -= 1
     return path_kinds(columns).makers[path]

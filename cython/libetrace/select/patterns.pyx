@@ -39,7 +39,6 @@ cdef extern from "glob.h" nogil:
     bint glob_work(size_t steps)
     bint glob_match(const globs *self, const glob *one, const u8 *text, size_t len)
 
-cdef extern from "rows.h" nogil:
     struct rows:
         const u64 *strings
         u64 n_strings
@@ -176,7 +175,7 @@ cdef class PatternSet:
         arguments[argv_start[r]:argv_start[r + 1]] with one space between. Both `start`s have one
         element more than there are strings or rows; a slice of `argv_start` takes some rows.
         `out` (a writable buffer of as many bytes) is filled and returned instead of a new
-        bytearray. Releases the GIL. ValueError for offsets that are none, MemoryError.
+        bytearray. Releases the GIL. ValueError for offsets outside their column, MemoryError.
         """
         cdef rows which
         cdef u8[::1] bits

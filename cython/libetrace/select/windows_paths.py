@@ -21,7 +21,7 @@ Test = Callable[[str], bool]
 
 
 def has_windows_paths(image: Image) -> bool:
-    """Tell whether the paths of an image are those of Windows."""
+    """Return whether the paths of an image are those of Windows."""
     return image.attributes.get("path_style") == "windows"
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: source, line grammar, event assembly, joiner, verifier, descriptors, pipes, pipeline."""
+"""Traces: source, line grammar, event assembly, joiner, verifier, descriptors, pipes, parser."""

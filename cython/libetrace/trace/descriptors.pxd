@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Opened files of a descriptor table, and the records that closing them makes.
+# Opened files of a descriptor table, the records that closing them makes, and their uses.
 from libetrace.core.memory cimport Buffer
-from libetrace.trace.event_model cimport Event
-from libetrace.trace.trace cimport Trace
 from libetrace.core.types cimport s32, s64, u8, u32, u64
-
+from libetrace.trace.trace cimport Event, Trace
 
 # Changes of a file or name besides reading and writing; the letters of CHANGE_LETTERS - 1.
 cdef enum:
@@ -63,8 +61,6 @@ cdef struct Record:
 cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
                           bint by_process, OpenLog *log) noexcept nogil
 cdef void descriptors_free(Descriptors *table) noexcept nogil
-cdef OpenFile *descriptors_find(Descriptors *table, s32 fd) noexcept nogil
-cdef void descriptors_remove(Descriptors *table, OpenFile *file) noexcept nogil
 cdef int descriptors_add(Descriptors *table, const OpenFile *file) noexcept nogil
 # Appends the files that are still open to `files` (OpenFile).
 cdef int descriptors_collect(const Descriptors *table, Buffer *files) noexcept nogil
@@ -74,3 +70,27 @@ cdef void descriptors_empty(Descriptors *table) noexcept nogil
 # Applies an event to the files of the table; `before` is the previous event of its process.
 cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                      const Event *before) noexcept nogil
+
+
+# One use, or several that nothing distinguishes.
+cdef struct Use:
+    s64 begin
+    s64 end
+    u32 record  # that it begins with
+    u32 last  # record that it ends with
+    u8 access
+
+
+cdef inline s64 last_use(const Record *record) noexcept nogil:
+    return max(record.begin, record.end)
+
+
+# Adds the end of a write to the ends of an execution; records that read add none.
+cdef int add_write_end(const Record *record, Buffer *ends) noexcept nogil
+cdef void sort_stamps(Buffer *ends) noexcept nogil
+# Sorts uses in order of time.
+cdef void sort_uses(Use *uses, size_t n) noexcept nogil
+# Whether a write ended from one time on and before another.
+cdef bint has_end(const Buffer *ends, s64 begin, s64 before) noexcept nogil
+# Combines the first of some sorted uses with those that belong to it; returns how many it took.
+cdef size_t next_use(const Use *uses, size_t n, const Buffer *ends, Use *use) noexcept nogil

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Follows descriptors of files from Open to Close, and makes a record of each.
+"""Follows descriptors of files from Open to Close, makes a record of each, and combines records to uses.
 
 A hash table by descriptor, since a trace may name any number from -2^31 on. Paths are their places
-in the order of bytes (see paths.pyx).
+in the order of bytes (see joiner.pyx).
+
+A use lasts from an Open to the last close of its descriptors. Uses that overlap are one. So are
+two that read, unless the execution ended a write since the first of them began: only then can
+somebody distinguish them, and compilers read some headers again and again.
 """
 from libc.stdlib cimport calloc, free, qsort
 from libc.string cimport memset
 
-from libetrace.trace.events cimport (
-    ETRACE_EV_CLOSE, ETRACE_EV_DUP, ETRACE_EV_LINK_TO, ETRACE_EV_OPEN, ETRACE_EV_PIPE,
-    ETRACE_EV_RENAME2FROM, ETRACE_EV_RENAME_TO, ETRACE_EV_SYMLINK,
-)
-from libetrace.core.memory cimport buffer_add
 from libetrace.core.interned cimport NO_NAME
-from libetrace.trace.event_model cimport ACCESS, EMPTIES, EXCHANGES
+from libetrace.core.memory cimport buffer_add
 from libetrace.core.scan cimport etrace_hash64
+from libetrace.trace.events cimport *
+from libetrace.trace.trace cimport ACCESS, EMPTIES, EXCHANGES
 
 cdef enum:
     FIRST_SLOTS = 64
@@ -238,7 +239,7 @@ cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index, const E
     return add_record(table, process, &record)
 
 
-# The two names that an event and the one before it tell.
+# The names of an event and of the one before it.
 cdef int touch_pair(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                     u8 access, u8 change, const Event *other) noexcept nogil:
     cdef u32 name = ranks_of(trace, other)[other.payload.name.first]
@@ -296,3 +297,91 @@ cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, c
     if event.kind == ETRACE_EV_SYMLINK:
         return apply_symlink(trace, table, process, index, event)
     return 0
+
+
+# ---- uses ----
+
+
+cdef enum:
+    READ_WRITE = 2
+    FEW = 16  # sorted by insertion
+
+
+cdef int add_write_end(const Record *record, Buffer *ends) noexcept nogil:
+    cdef s64 end = last_use(record)
+    if record.access == READ:
+        return 0
+    return buffer_add(ends, &end, sizeof(end))
+
+
+cdef int compare_stamps(const void *a, const void *b) noexcept nogil:
+    cdef s64 x = (<const s64 *>a)[0]
+    cdef s64 y = (<const s64 *>b)[0]
+    return (x > y) - (x < y)
+
+
+cdef void sort_stamps(Buffer *ends) noexcept nogil:
+    if ends.len > sizeof(s64):
+        qsort(ends.data, ends.len / sizeof(s64), sizeof(s64), compare_stamps)
+
+
+cdef inline bint begins_before(const Use *a, const Use *b) noexcept nogil:
+    if a.begin != b.begin:
+        return a.begin < b.begin
+    return a.record < b.record
+
+
+cdef int compare_uses(const void *a, const void *b) noexcept nogil:
+    return 1 if begins_before(<const Use *>b, <const Use *>a) else -1
+
+
+cdef void sort_uses(Use *uses, size_t n) noexcept nogil:
+    cdef Use use
+    cdef size_t i
+    cdef size_t at
+    if n > FEW:
+        qsort(uses, n, sizeof(Use), compare_uses)
+        return
+    for i in range(1, n):
+        use = uses[i]
+        at = i
+        while at and begins_before(&use, &uses[at - 1]):
+            uses[at] = uses[at - 1]
+            at -= 1
+        uses[at] = use
+
+
+cdef bint has_end(const Buffer *ends, s64 begin, s64 before) noexcept nogil:
+    cdef const s64 *end = <const s64 *>ends.data
+    cdef u64 n = ends.len / sizeof(s64)
+    cdef u64 low = 0
+    cdef u64 high = n
+    cdef u64 middle
+    while low < high:
+        middle = (low + high) / 2
+        if end[middle] < begin:
+            low = middle + 1
+        else:
+            high = middle
+    return low < n and end[low] < before
+
+
+cdef inline bint belongs(const Use *use, const Use *next, const Buffer *ends) noexcept nogil:
+    if next.begin < use.end or next.begin == use.begin:
+        return True
+    if use.access != READ or next.access != READ:
+        return False
+    return not has_end(ends, use.begin, next.begin)
+
+
+cdef size_t next_use(const Use *uses, size_t n, const Buffer *ends, Use *use) noexcept nogil:
+    cdef size_t i = 1
+    use[0] = uses[0]
+    while i < n and belongs(use, &uses[i], ends):
+        if uses[i].end > use.end:
+            use.end = uses[i].end
+            use.last = uses[i].record
+        if uses[i].access != use.access:
+            use.access = READ_WRITE
+        i += 1
+    return i

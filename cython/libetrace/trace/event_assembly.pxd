@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Joins an event with the strings on the lines after it.
 from libetrace.trace.line_grammar cimport Values
-from libetrace.trace.event_model cimport Assembly, Chunk, Task
+from libetrace.trace.trace cimport Assembly, Chunk, Task
 from libetrace.core.types cimport s64, u32, u64
 
 # Every function returns -1 when there is no memory.

@@ -7,24 +7,19 @@ name (`add_string`). Text stays where it is in the trace until it comes in piece
 """
 from libc.string cimport memcmp, memcpy, memset
 
-from libetrace.trace.events cimport (
-    ETRACE_DATA_A, ETRACE_DATA_ENV, ETRACE_EV_DUP, ETRACE_EV_MOUNT,
-    ETRACE_EV_NEW_PROC, ETRACE_EV_OPEN, ETRACE_EV_PIPE, ETRACE_EV_RENAME2FROM, ETRACE_EV_SYMLINK,
-    ETRACE_EV_UMOUNT, ETRACE_EV_UPID, ETRACE_EV_USAGE, ETRACE_MAX_DATA,
-)
+from libetrace.trace.events cimport *
 from libetrace.trace.line_grammar cimport (
     CONT, CONT_END, END_OF_ARGS, FIRST_DATA, NO_CODE, Form, forms,
 )
 from libetrace.core.memory cimport arena_take, buffer_add, buffer_free, buffer_reserve
 from libetrace.core.interned cimport NO_NAME, names_intern
-from libetrace.trace.event_model cimport (
-    CLOEXEC, DEAD, EMPTIES, EXCHANGES, GOES_ON, IDLE, LOST, READING, REOPENS_PIPE, UNSEEN,
-    Assembly, Event, MountCall, Program, Text, UsageSums,
+from libetrace.trace.trace cimport (
+    BAD_STRING, CLOEXEC, DEAD, EMPTIES, EXCHANGES, GOES_ON, IDLE, INCOMPLETE, LOST, READING,
+    REOPENS_PIPE, STRAY_STRING, UNKNOWN_TAG, UNSEEN, Assembly, Event, MountCall, Program, Text,
+    UsageSums, report_add,
 )
-from libetrace.trace.report cimport BAD_STRING, INCOMPLETE, STRAY_STRING, UNKNOWN_TAG, report_add
 from libetrace.core.scan cimport etrace_decimal
-from libetrace.core.usage cimport N_USAGE
-from libetrace.core.types cimport s32, u8, u64
+from libetrace.core.types cimport N_USAGE, s32, u8, u64
 
 cdef extern from "etrace/events.h" nogil:
     const char *ETRACE_END_SUFFIX
@@ -95,6 +90,8 @@ cdef void store_names(Chunk *chunk, Assembly *assembly) noexcept nogil:
         chunk.names.all[names[1]].wants_stat = True
         if chunk.names.all[names[0]].is_pipe:
             event.access |= REOPENS_PIPE
+    elif event.kind == ETRACE_EV_WRITTEN:
+        event.fd2 = <s32>names[0]
     elif event.kind == ETRACE_EV_SYMLINK:
         event.fd = <s32>names[0]
         event.payload.name.first = names[2]
@@ -271,6 +268,8 @@ cdef int fill_event(Chunk *chunk, Event *event, Assembly *assembly,
         return fill_mount(chunk, event, numbers[0])
     elif event.kind == ETRACE_EV_USAGE:
         return fill_usage(chunk, event, numbers)
+    elif event.kind == ETRACE_EV_WRITTEN:
+        event.payload.number = numbers[1]
     elif event.kind == ETRACE_EV_UPID:
         event.fd = <s32>NO_NAME
     return 0
@@ -433,7 +432,7 @@ cdef int add_tagged(Chunk *chunk, Task *task, u32 code, const char *text,
     return lose(chunk, task, BAD_STRING)
 
 
-# A line after a variable: one more part of it, or something else that leaves it as it is.
+# A line after a variable: one more part of it, or something else that does not change it.
 cdef bint ends_variable(const Assembly *assembly, u32 code, const char *text) noexcept nogil:
     if assembly.expected != VARIABLE or not assembly.has_text or assembly.is_continued:
         return False
@@ -442,14 +441,14 @@ cdef bint ends_variable(const Assembly *assembly, u32 code, const char *text) no
     return code != VARIABLE or text[forms.tags[code].len] != c'[' or starts_with_0(text)
 
 
-# Env[0], which is another variable.
+# Env[0] begins another variable.
 cdef bint starts_with_0(const char *text) noexcept nogil:
     cdef const char *at = text + forms.tags[<int>VARIABLE].len + 1
     cdef u64 number
     return etrace_decimal(&at, &number) > 0 and number == 0 and at[0] == c']'
 
 
-# A line that is no event: part of the event before it in the same upid, which it may cost.
+# A line that is not an event: part of the event before it in the same upid, which it may cost.
 cdef int add_line(Chunk *chunk, Task *task, u32 code, const char *text, const char *end,
                   u64 line) noexcept nogil:
     cdef Assembly *assembly = &task.assembly

@@ -5,6 +5,9 @@
 cdef extern from "etrace/events.h" nogil:
     enum: ETRACE_PART_BYTES
     enum: ETRACE_UPID_PID_BITS
+    enum: ETRACE_KEPT_OUTPUT_BYTES
+    enum: ETRACE_FULL_OUTPUT_BYTES
+    enum: ETRACE_BRIEF_OUTPUT_BYTES
     enum: ETRACE_SIGNAL_STATUS_BASE
     enum: ETRACE_MAX_ARGS
     enum: ETRACE_MAX_DATA
@@ -16,6 +19,7 @@ cdef extern from "etrace/events.h" nogil:
         ETRACE_EV_SYS_CLONE_FAILED
         ETRACE_EV_EXIT
         ETRACE_EV_USAGE
+        ETRACE_EV_WRITTEN
         ETRACE_EV_OPEN
         ETRACE_EV_CLOSE
         ETRACE_EV_PIPE
@@ -55,6 +59,7 @@ cdef extern from "etrace/events.h" nogil:
         ETRACE_DATA_MT
         ETRACE_DATA_MX
         ETRACE_DATA_CN
+        ETRACE_DATA_OU
         ETRACE_DATA_ENV
         ETRACE_N_DATA
 

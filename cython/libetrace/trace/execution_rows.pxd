@@ -2,18 +2,16 @@
 # Rows of the executions of one process.
 from libetrace.trace.descriptors cimport Descriptors, OpenLog
 from libetrace.core.memory cimport Buffer
-from libetrace.trace.event_model cimport Program, UsageSums
+from libetrace.trace.trace cimport Program, Trace, UsageSums
 from libetrace.image.schema cimport N_COLUMNS
-from libetrace.trace.trace cimport Trace
-from libetrace.core.usage cimport N_USAGE
-from libetrace.core.types cimport s64, u32, u64
+from libetrace.core.types cimport N_USAGE, s64, u32, u64
 
 
 # Where an execution begins, and its first rows of `children` and `cpus`.
 cdef struct Start:
     s64 time
     const Program *program
-    const UsageSums *usage  # the last that it tells, NULL: none
+    const UsageSums *usage  # the last one reported, NULL: none
     u64 child
     u64 cpu
 

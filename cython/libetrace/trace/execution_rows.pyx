@@ -8,19 +8,21 @@ execution and path, and become rows. What the columns mean: docs/image.md.
 from libc.string cimport memset
 
 from libetrace.trace.descriptors cimport (
-    BEGUN, EMPTIED, GONE, NO_CHANGE, Record, apply_event, descriptors_collect, descriptors_empty,
-    descriptors_end, descriptors_free, descriptors_init,
+    BEGUN, EMPTIED, GONE, NO_CHANGE, Record, Use, add_write_end, apply_event, descriptors_collect,
+    descriptors_empty, descriptors_end, descriptors_free, descriptors_init, has_end, last_use,
+    next_use, sort_stamps, sort_uses,
 )
 from libetrace.image.column_builder cimport NONE, add8, add16, add32, add64
-from libetrace.trace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_USAGE
-from libetrace.trace.inherited cimport find_inherited
-from libetrace.trace.open_uses cimport (
-    Use, add_write_end, has_end, last_use, next_use, sort_stamps, sort_uses,
+from libetrace.trace.events cimport (
+    ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_USAGE, ETRACE_EV_WRITTEN,
 )
-from libetrace.core.memory cimport buffer_add, buffer_free, buffer_reserve
-from libetrace.trace.event_model cimport ACCESS, IS_CLONE, Event, UsageSums
-from libetrace.core.usage cimport MAX_RSS, N_USAGE
-from libetrace.core.spill cimport Spill, spill_step
+from libetrace.trace.verifier cimport find_inherited
+from libetrace.core.memory cimport Spill, buffer_add, buffer_free, buffer_reserve, spill_step
+from libetrace.trace.trace cimport (
+    ACCESS, FACTS, IS_CLONE, NO_PROCESS, PATH, STRING, Event, Path, Process, UsageSums, Wanted,
+    find_process, has_rows,
+)
+from libetrace.core.types cimport MAX_RSS, N_USAGE, s16, s32, u8
 from libetrace.image.schema cimport (
     ARGUMENTS_STRING, CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS,
     CHILDREN_EXECUTION, CHILDREN_FLAGS, CHILDREN_UPID, CPUS_CPU, CPUS_TIME_NS,
@@ -30,12 +32,9 @@ from libetrace.image.schema cimport (
     EXECUTIONS_STATUS, EXECUTIONS_UPID, INHERITED_DESCRIPTOR, INHERITED_EXECUTION, INHERITED_MODE,
     INHERITED_PATH, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_ORIGINAL,
     OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS, OPEN_USES_END_NS, OPEN_USES_MODE,
-    OPEN_USES_OPEN, PIPE_READERS_EXECUTION, USAGE_USER_NS,
+    OPEN_USES_OPEN, PIPE_READERS_EXECUTION, USAGE_USER_NS, WRITTEN_CUT_BYTES,
+    WRITTEN_DESCRIPTOR, WRITTEN_EXECUTION, WRITTEN_STRING,
 )
-from libetrace.trace.trace cimport (
-    FACTS, NO_PROCESS, PATH, STRING, Path, Process, Wanted, find_process, has_rows,
-)
-from libetrace.core.types cimport s16, s32, u8
 
 cdef enum:
     READ = 0
@@ -134,6 +133,15 @@ cdef int add_child(Builder *builder, const Event *event, const Event *before) no
                  row_of_child(builder.trace, event.payload.number))
 
 
+cdef int add_written(Builder *builder, const Event *event, u32 row) noexcept nogil:
+    cdef u32 text = builder.trace.chunks[event.chunk].ranks[0][<u32>event.fd2]
+    if add32(&builder.columns[WRITTEN_EXECUTION], <s32>row) < 0 \
+            or add8(&builder.columns[WRITTEN_DESCRIPTOR], <u8>event.fd) < 0 \
+            or add64(&builder.columns[WRITTEN_CUT_BYTES], event.payload.number) < 0:
+        return -1
+    return add_string(builder, WRITTEN_STRING, text)
+
+
 cdef int end_files(Builder *builder) noexcept nogil:
     builder.files.len = 0
     if descriptors_collect(&builder.table, &builder.files) < 0:
@@ -165,10 +173,14 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
                 return -1
         elif event.kind == ETRACE_EV_USAGE:
             note_usage(builder, event)
+        elif event.kind == ETRACE_EV_WRITTEN:
+            if add_written(builder, event, process.first_execution + index) < 0:
+                return -1
         elif not is_grouped and apply_event(builder.trace, &builder.table, number, index, event,
                                             before) < 0:
             return -1
-        if event.kind != ETRACE_EV_USAGE and (is_first or event.cpu != cpu):
+        if event.kind not in (ETRACE_EV_USAGE, ETRACE_EV_WRITTEN) \
+                and (is_first or event.cpu != cpu):
             cpu = event.cpu
             is_first = False
             if add_cpu(builder, event) < 0:
@@ -353,7 +365,7 @@ cdef int find_write_ends(Builder *builder, const Record *records, const Key *key
     return 0
 
 
-# The uses that n records tell of, in order of time; NULL when there is no memory.
+# The uses of n records in order of time; NULL when there is no memory.
 cdef const Use *find_uses(Builder *builder, const Record *records, const Key *keys,
                           s64 n) noexcept nogil:
     cdef const Record *record
@@ -398,7 +410,7 @@ cdef int add_uses(Builder *builder, const Record *records, const Key *keys, s64 
 # ---- a process of very many uses ----
 
 
-# Records up to this are not folded: no more than the budget of what lies in memory.
+# Records up to this are not folded: no more than the budget of what is in memory.
 cdef u64 least_bytes(const Builder *builder) noexcept nogil:
     cdef const Spill *spill = &builder.trace.spill
     return FOLD_BYTES if spill.fd < 0 else min(<u64>FOLD_BYTES, spill.budget)
@@ -603,7 +615,7 @@ cdef int add_numbers(Builder *builder, const Process *process, u32 index,
     return add16(&columns[EXECUTIONS_STATUS], <s16>status)
 
 
-# What an execution used of one thing: since the last one of the process that the trace tells of.
+# What an execution used of one thing: since the last one that the trace reports of the process.
 cdef s64 used_by(Builder *builder, const UsageSums *usage, int which) noexcept nogil:
     cdef s64 sum = NONE if usage == NULL else usage.values[which]
     cdef s64 before = builder.used[which]
@@ -613,7 +625,7 @@ cdef s64 used_by(Builder *builder, const UsageSums *usage, int which) noexcept n
     return sum - before
 
 
-# The row of `usage`, in a trace that tells of any.
+# The row of `usage`, in a trace that has any.
 cdef int add_usage(Builder *builder, const Start *start) noexcept nogil:
     cdef int i
     if not builder.trace.n_kinds_seen[<int>ETRACE_EV_USAGE]:

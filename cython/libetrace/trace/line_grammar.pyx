@@ -3,14 +3,10 @@
 """Recognises tags and reads the arguments of event lines, from the tables that events.toml renders to."""
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from libetrace.trace.events cimport (
-    ETRACE_DATA_MS, ETRACE_DATA_MX, ETRACE_DATA_SR, ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK,
-    ETRACE_EV_SYS_CLONE, ETRACE_EV_USAGE, etrace_arg_def, etrace_data_def, etrace_event_def,
-)
+from libetrace.trace.events cimport *
 from libetrace.core.scan cimport (
     etrace_decimal, etrace_digits8, etrace_equal, etrace_load16, etrace_load64,
 )
-from libetrace.core.types cimport u16
 
 cdef extern from "etrace/events.h" nogil:
     const etrace_event_def *etrace_event_defs
@@ -80,7 +76,8 @@ cdef void init_form(u32 event) noexcept:
         arg.is_unsigned = source.args[i].is_unsigned
         arg.is_optional = is_optional(arg.size_of, source)
         arg.is_wide = arg.size_of < 0 and event in (
-            ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE, ETRACE_EV_USAGE)
+            ETRACE_EV_MOUNT, ETRACE_EV_SCHED_FORK, ETRACE_EV_SYS_CLONE, ETRACE_EV_USAGE,
+            ETRACE_EV_WRITTEN)
 
 
 cdef void init_forms() noexcept:
@@ -215,5 +212,7 @@ cdef const char *parse_arguments(u32 event, const char *text, const char *end,
     if form.is_bare and values.numbers[0] < 0:
         return NULL
     if event == ETRACE_EV_USAGE and not is_usage(form, values):
+        return NULL
+    if event == ETRACE_EV_WRITTEN and not (1 <= values.numbers[0] <= 2 and values.numbers[1] >= 0):
         return NULL
     return after

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tables of descriptors of pipes: what each event does to one, and who has held which end alone.
 from libetrace.core.memory cimport Buffer
-from libetrace.trace.event_model cimport Event
-from libetrace.trace.trace cimport Trace
+from libetrace.trace.trace cimport Event, Trace
 from libetrace.core.types cimport s32, u8, u32, u64
 
 cdef enum:

@@ -9,9 +9,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memset
 
 from libetrace.core.memory cimport buffer_add, buffer_free
-from libetrace.trace.event_model cimport BY_EXEC, CLOEXEC, REOPENS_PIPE
+from libetrace.trace.trace cimport BY_EXEC, CLOEXEC, REOPENS_PIPE, Path
 from libetrace.core.scan cimport etrace_decimal
-from libetrace.trace.trace cimport Path
 
 cdef enum:
     NO_PIPE = 0xffffffff

@@ -11,23 +11,20 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 from libetrace.trace.event_assembly cimport (
     add_line, add_string, begin_event, free_task, keep_text, lose_event_line,
 )
-from libetrace.trace.events cimport (
-    ETRACE_EV_EXIT, ETRACE_EV_UPID, ETRACE_MAX_DATA, ETRACE_N_EVENTS,
-)
+from libetrace.trace.events cimport *
 from libetrace.trace.line_grammar cimport (
     Tag, Values, find_code, forms, parse_arguments,
 )
 from libetrace.core.memory cimport arena_take, buffer_add, buffer_free
 from libetrace.core.interned cimport NO_NAME, names_add, names_find
-from libetrace.trace.event_model cimport READING, UNSEEN, Stray
-from libetrace.trace.report cimport (
-    BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, WRONG_UPID, report_add,
+from libetrace.trace.trace cimport (
+    BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, READING, UNSEEN, WRONG_UPID, Stray, report_add,
 )
 from libetrace.core.scan cimport (
     ETRACE_PAD, etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash,
     etrace_hash64, etrace_load16, etrace_load64,
 )
-from libetrace.core.types cimport INT64_MAX, UINT32_MAX, u8, u32, u64
+from libetrace.core.types cimport INT64_MAX, UINT32_MAX, u32, u64
 
 cdef extern from "etrace/events.h" nogil:
     const char *ETRACE_FIRST_LINE
@@ -100,7 +97,7 @@ cdef bint parse_numbers(const char *at, Prefix *prefix) noexcept nogil:
     return True
 
 
-# Where the N,N,N,N before a ! begins, NULL when that is not what stands there.
+# Where the N,N,N,N before a ! begins, NULL when that is not what is there.
 cdef const char *numbers_before(const char *begin, const char *mark) noexcept nogil:
     cdef const char *at = mark
     cdef const char *digits_end
@@ -147,6 +144,7 @@ cdef const char *parse_prefix(const char *line, const char *end, s64 *upid,
     return prefix.text
 
 
+# The task of a upid, NULL when it has none in this chunk.
 cdef Task *find_task(Chunk *chunk, s64 upid) noexcept nogil:
     cdef u32 at
     if chunk.slots == NULL:

@@ -5,7 +5,7 @@ cdef class Source:
     cdef int fd  # that a stream is read from, -1: it is in memory
     cdef const char *data
     cdef readonly size_t size
-    cdef char *owned  # to be freed
+    cdef bytearray owned  # with ETRACE_PAD null bytes at the end
     cdef void *map
     cdef size_t map_size
     cdef bint is_mapped

@@ -2,21 +2,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Traces as memory: a file is mapped, a pipe is read to its end, the parts of each CPU are merged.
 
-A file that somebody else may cut is read like a pipe (libetrace.core.ownership).
+A file that somebody else may cut is read like a pipe (libetrace.core.regular_file).
 """
 import os
 
-from cpython.exc cimport PyErr_CheckSignals, PyErr_SetFromErrno
-from libc.errno cimport EINTR, errno
-from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from cpython.exc cimport PyErr_SetFromErrno
+from libc.string cimport memcmp, memcpy
 
-from libetrace.core.memory cimport Buffer, buffer_free, buffer_reserve
 from libetrace.trace.reader cimport parse_prefix
 from libetrace.core.scan cimport ETRACE_PAD, etrace_find_newline
 from libetrace.core.types cimport s64, u32, u64
 
-from libetrace.core.ownership import may_be_mapped
+from libetrace.core.regular_file import may_be_mapped
 
 cdef extern from "etrace/events.h" nogil:
     const char *ETRACE_FIRST_LINE
@@ -34,13 +31,11 @@ cdef extern from "<sys/stat.h>" nogil:
     int fstat(int fd, stat_result *result)
     bint S_ISREG(unsigned int mode)
 
-cdef extern from "<unistd.h>" nogil:
-    ssize_t read(int fd, void *buffer, size_t size)
-
 cdef enum:
     PAGE_BYTES = 4096
     READ_BYTES = 1 << 20
     FIRST_LINE_BYTES = 8
+    BEFORE_ALL = -2
 
 FIRST_LINE = <bytes>ETRACE_FIRST_LINE  # what the first line of a trace begins with
 
@@ -69,7 +64,6 @@ cdef class Source:
     def __dealloc__(self):
         if self.map != NULL:
             munmap(self.map, self.map_size)
-        free(self.owned)
         if self.fd >= 0:
             os.close(self.fd)
 
@@ -86,7 +80,7 @@ cdef class Source:
         return source
 
     @classmethod
-    def from_fd(cls, int fd, size_t limit=<size_t>-1):
+    def from_fd(cls, int fd, limit=None):
         """Map a file; read a pipe, or a file that others may truncate, to its end.
 
         Raises OSError; OverflowError when a pipe gives more than `limit` bytes. A file that is
@@ -97,28 +91,28 @@ cdef class Source:
         if fstat(fd, &result) < 0:
             PyErr_SetFromErrno(OSError)
         if not S_ISREG(result.st_mode):
-            read_all(source, fd, 0, limit)
+            own(source, read_all(fd, limit))
         elif not may_be_mapped(fd):
             os.lseek(fd, 0, os.SEEK_SET)  # as a map, which begins at the start
-            read_all(source, fd, <size_t>result.st_size, <size_t>-1)
+            own(source, read_all(fd, None))
         elif result.st_size:
             map_file(source, fd, <size_t>result.st_size)
         else:
-            copy_bytes(source, b"", 0)
+            own(source, bytearray())
         return source
 
     @classmethod
     def from_bytes(cls, bytes data not None):
         """Copy a trace that is in memory."""
         cdef Source source = Source.__new__(Source)
-        copy_bytes(source, data, len(data))
+        own(source, bytearray(data))
         return source
 
     @classmethod
     def merge(cls, parts):
         """Merge traces by the stamps of their lines; equal ones in the order of `parts`.
 
-        Each part keeps its own order. A line without a stamp stays behind the line before it; of
+        Each part keeps its own order. A line without a stamp stays after the line before it; of
         several first lines (INITCWD=) the first counts. Takes memory for a copy of all.
         """
         cdef Source source = Source.__new__(Source)
@@ -136,7 +130,7 @@ cdef class Source:
         return locate_lines(self, lines)
 
 
-# A page of zeros lies behind the file, so that reading beyond its end is no fault.
+# A page of zeros is after the file, so that reading beyond its end is not a fault.
 cdef int map_file(Source source, int fd, size_t size) except -1:
     cdef size_t pages = (size + PAGE_BYTES - 1) & ~<size_t>(PAGE_BYTES - 1)
     cdef void *map = mmap(NULL, pages + PAGE_BYTES, PROT_READ,
@@ -153,64 +147,22 @@ cdef int map_file(Source source, int fd, size_t size) except -1:
     return 0
 
 
-cdef int copy_bytes(Source source, const char *data, size_t size) except -1:
-    source.owned = <char *>malloc(size + ETRACE_PAD)
-    if source.owned == NULL:
-        raise MemoryError
-    memcpy(source.owned, data, size)
-    memset(source.owned + size, 0, ETRACE_PAD)
-    source.data = source.owned
-    source.size = size
+cdef int own(Source source, bytearray data) except -1:
+    source.size = <size_t>len(data)
+    data += bytes(ETRACE_PAD)
+    source.owned = data
+    source.data = data
     return 0
 
 
-cdef int take_buffer(Source source, Buffer *buffer) except -1:
-    if buffer_reserve(buffer, 1) < 0:
-        buffer_free(buffer)
-        raise MemoryError
-    memset(buffer.data + buffer.len, 0, ETRACE_PAD)
-    source.owned = buffer.data
-    source.data = buffer.data
-    source.size = buffer.len
-    return 0
-
-
-# After a read that failed: goes on only when it was a signal whose handler raises nothing.
-cdef int stop_reading(Buffer *buffer) except -1:
-    cdef bint was_interrupted = errno == EINTR
-    try:
-        if was_interrupted:
-            PyErr_CheckSignals()
-        else:
-            PyErr_SetFromErrno(OSError)
-    except BaseException:
-        buffer_free(buffer)
-        raise
-    return 0
-
-
-# Reads to the end, of which `expected` bytes are said to be there.
-cdef int read_all(Source source, int fd, size_t expected, size_t limit) except -1:
-    cdef Buffer buffer
-    cdef ssize_t n
-    memset(&buffer, 0, sizeof(buffer))
-    if buffer_reserve(&buffer, expected + READ_BYTES) < 0:
-        raise MemoryError
-    while True:
-        if buffer_reserve(&buffer, READ_BYTES) < 0:
-            buffer_free(&buffer)
-            raise MemoryError
-        with nogil:
-            n = read(fd, buffer.data + buffer.len, READ_BYTES)
-        if n == 0:
-            return take_buffer(source, &buffer)
-        if n > 0:
-            buffer.len += <size_t>n
-            if buffer.len > limit:
-                buffer_free(&buffer)
-                raise OverflowError(f"more than {limit} bytes")
-        else:
-            stop_reading(&buffer)
+# Reads to the end.
+cdef bytearray read_all(int fd, limit):
+    cdef bytearray data = bytearray()
+    while piece := os.read(fd, READ_BYTES):
+        data += piece
+        if limit is not None and len(data) > limit:
+            raise OverflowError(f"more than {limit} bytes")
+    return data
 
 
 # Finds the end and the stamp of the line at part.at.
@@ -242,6 +194,8 @@ cdef void start_parts(Part *parts, u32 n) noexcept nogil:
         if has_first_line(&parts[i]):
             if seen:
                 next_line(&parts[i])
+            else:
+                parts[i].time = BEFORE_ALL  # a part may begin with a line without a stamp
             seen = True
 
 
@@ -254,20 +208,19 @@ cdef Part *earliest(Part *parts, u32 n) noexcept nogil:
     return best
 
 
-cdef int merge_lines(Part *parts, u32 n, Buffer *out) noexcept nogil:
+# Writes all lines to `to`; returns where they end.
+cdef char *merge_lines(Part *parts, u32 n, char *to) noexcept nogil:
     cdef Part *part
     cdef size_t len
     start_parts(parts, n)
     while True:
         part = earliest(parts, n)
         if part == NULL:
-            return 0
+            return to
         len = part.line_end - part.at
-        if buffer_reserve(out, len + 1) < 0:
-            return -1
-        memcpy(out.data + out.len, part.at, len)
-        out.data[out.len + len] = c'\n'
-        out.len += len + 1
+        memcpy(to, part.at, len)
+        to[len] = c'\n'
+        to += len + 1
         next_line(part)
 
 
@@ -289,50 +242,46 @@ cdef void find_places(Part *parts, u32 n, Place *places, size_t n_places) noexce
         next_line(part)
 
 
-cdef Part *make_parts(list sources) except NULL:
-    cdef Part *parts = <Part *>malloc((len(sources) + 1) * sizeof(Part))
+cdef bytearray make_parts(list sources):
+    cdef bytearray memory = bytearray((len(sources) + 1) * sizeof(Part))
+    cdef Part *parts = <Part *><char *>memory
     cdef Source part
     cdef size_t i = 0
-    if parts == NULL:
-        raise MemoryError
     for part in sources:
         parts[i].at = part.data
         parts[i].end = part.data + part.size
         parts[i].time = -1
         parts[i].line = 1
         i += 1
-    return parts
+    return memory
 
 
 cdef int merge_parts(Source source) except -1:
-    cdef Part *parts = make_parts(source.parts)
+    cdef bytearray memory = make_parts(source.parts)
+    cdef Part *parts = <Part *><char *>memory
     cdef u32 n = <u32>len(source.parts)
-    cdef Buffer out
-    cdef int status
-    memset(&out, 0, sizeof(out))
+    cdef Source part
+    cdef size_t most = n  # the last line of each may lack its newline
+    cdef bytearray out
+    cdef char *begin
+    cdef char *end
+    for part in source.parts:
+        most += part.size
+    out = bytearray(most)
+    begin = out
     with nogil:
-        status = merge_lines(parts, n, &out)
-    free(parts)
-    if status < 0:
-        buffer_free(&out)
-        raise MemoryError
-    return take_buffer(source, &out)
+        end = merge_lines(parts, n, begin)
+    del out[end - begin:]
+    return own(source, out)
 
 
 cdef list locate_lines(Source source, lines):
-    cdef Part *parts = make_parts(source.parts)
+    cdef bytearray parts = make_parts(source.parts)
     cdef size_t n = len(lines)
-    cdef Place *places = <Place *>malloc((n + 1) * sizeof(Place))
+    cdef bytearray memory = bytearray((n + 1) * sizeof(Place))
+    cdef Place *places = <Place *><char *>memory
     cdef size_t i
-    if places == NULL:
-        free(parts)
-        raise MemoryError
     for i in range(n):
         places[i].wanted = lines[i]
-        places[i].part = 0
-        places[i].line = 0
-    find_places(parts, <u32>len(source.parts), places, n)
-    found = [(places[i].part, places[i].line) for i in range(n)]
-    free(places)
-    free(parts)
-    return found
+    find_places(<Part *><char *>parts, <u32>len(source.parts), places, n)
+    return [(places[i].part, places[i].line) for i in range(n)]

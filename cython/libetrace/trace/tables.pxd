@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tables of an image: rows of executions in parts, made by any thread, and columns of the whole trace.
-from libetrace.core.memory cimport Buffer
-from libetrace.core.spill cimport Spill
+from libetrace.core.memory cimport Buffer, Spill
+from libetrace.core.types cimport u32, u64
 from libetrace.image.schema cimport N_COLUMNS
 from libetrace.trace.trace cimport Trace
-from libetrace.core.types cimport u32, u64
 
 cdef enum:
     N_LISTS = 6  # that an execution has

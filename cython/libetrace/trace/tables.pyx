@@ -4,31 +4,215 @@
 
 Threads build parts in any order. Which strings are used is known when all parts are there: then
 numbers of paths become rows of `strings` and `paths`, and rows of a part rows of the whole table.
+`environment` comes from the groups of upid 0, `mounts` from the events of all processes.
 """
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy, memset
 
-from libetrace.image.column_builder cimport (
-    N_PATH_COLUMNS, N_STRING_COLUMNS, PATH_COLUMNS, STRING_COLUMNS, add8, add32, add64,
-    begin_path_opens, count_path_opens, place_path_opens, renumber, sum_path_opens,
-)
-from libetrace.trace.environment cimport add_environment, add_mounts
-from libetrace.trace.execution_rows cimport Builder, build_process, builder_free, builder_init
-from libetrace.trace.thread_groups cimport group_records, has_groups
+from libetrace.core.interned cimport NO_NAME
 from libetrace.core.limits cimport OPENS as MOST_OPENS, ceilings, pass_limit
-from libetrace.core.memory cimport buffer_add, buffer_free
-from libetrace.core.scan cimport etrace_take
-from libetrace.core.spill cimport Spill, spill_drop, spill_drop_all, spill_give, spill_take
-from libetrace.image.schema cimport (
-    ARGUMENTS_STRING, CHANGES_OPEN, CHILDREN_UPID, CPUS_CPU, EXECUTIONS_ARGV_START,
-    EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START, EXECUTIONS_INHERITED_START,
-    EXECUTIONS_OPENS_START, EXECUTIONS_READERS_START, EXISTS, INHERITED_PATH, OPENS_PATH,
-    OPEN_USES_OPEN, PATHS_MODE, PATHS_SIZE, PATHS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES,
-    STRINGS_START,
-    TYPE,
+from libetrace.core.memory cimport (
+    buffer_add, buffer_free, spill_drop, spill_drop_all, spill_give, spill_step, spill_take,
 )
-from libetrace.trace.trace cimport FACTS, PATH, STRING, Path, has_rows
+from libetrace.core.scan cimport etrace_take
 from libetrace.core.types cimport s32, s64, u8
+from libetrace.image.column_builder cimport (
+    NONE, add32, add64, add8, begin_path_opens, count_path_opens, place_path_opens,
+    renumber_columns, sum_path_opens,
+)
+from libetrace.image.schema cimport (
+    ARGUMENTS_STRING, CHANGES_OPEN, CHILDREN_UPID, CPUS_CPU, ENVIRONMENT_STRING, ENVIRONMENT_UPID,
+    EXECUTIONS_ARGV_START, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START,
+    EXECUTIONS_INHERITED_START, EXECUTIONS_OPENS_START, EXECUTIONS_READERS_START, EXISTS,
+    INHERITED_PATH, MOUNTS_EXECUTION, MOUNTS_FLAGS, MOUNTS_KIND, MOUNTS_OK, MOUNTS_SOURCE,
+    MOUNTS_TARGET, MOUNTS_TIME_NS, MOUNTS_TYPE, OPENS_PATH, OPEN_USES_OPEN, PATHS_MODE, PATHS_SIZE,
+    PATHS_STRING, PIPE_READERS_EXECUTION, STRINGS_BYTES, STRINGS_START, TYPE,
+)
+from libetrace.trace.events cimport *
+from libetrace.trace.execution_rows cimport Builder, build_process, builder_free, builder_init
+from libetrace.trace.line_grammar cimport FIRST_DATA, forms
+from libetrace.trace.thread_groups cimport group_records, has_groups
+from libetrace.trace.trace cimport (
+    FACTS, GOES_ON, HAS_FAILED, NO_ENVIRONMENT, NO_PROCESS, PATH, STRING, Event, Path,
+    compare_events, event_line, find_process, has_rows, report_add,
+)
+
+
+# A process that was started with a variable.
+cdef struct Holder:
+    s64 upid
+    u32 variable  # number of its path
+
+
+cdef struct MountEntry:
+    const Event *event
+    u32 process
+    u32 index
+    bint is_ok
+
+
+# ---- environment ----
+
+
+cdef int compare_holders(const void *a, const void *b) noexcept nogil:
+    cdef const Holder *x = <const Holder *>a
+    cdef const Holder *y = <const Holder *>b
+    if x.upid != y.upid:
+        return -1 if x.upid < y.upid else 1
+    return (x.variable > y.variable) - (x.variable < y.variable)
+
+
+# The variable closes a group: everyone named since the one before has it.
+cdef int end_group(Trace *trace, const Event *first, const Event *last,
+                   Buffer *holders) noexcept nogil:
+    cdef Holder holder
+    holder.variable = trace.chunks[last.chunk].ranks[0][<u32>last.fd]
+    while True:
+        holder.upid = first.payload.number
+        if buffer_add(holders, &holder, sizeof(holder)) < 0:
+            return -1
+        if first == last:
+            return 0
+        first = first.next
+
+
+cdef int collect_holders(Trace *trace, Buffer *holders) noexcept nogil:
+    cdef u32 number = find_process(trace, 0)
+    cdef const Event *event
+    cdef const Event *first = NULL
+    if number == NO_PROCESS:
+        return 0
+    event = trace.processes[number].first
+    while event != NULL:
+        if first != NULL and not event.access & GOES_ON:
+            report_add(&trace.report, NO_ENVIRONMENT, event_line(trace, first), 1)
+            first = NULL
+        if first == NULL:
+            first = event
+        if <u32>event.fd != NO_NAME:
+            if end_group(trace, first, event, holders) < 0:
+                return -1
+            first = NULL
+        event = event.next
+    if first != NULL:
+        report_add(&trace.report, NO_ENVIRONMENT, event_line(trace, first), 1)
+    return 0
+
+
+cdef int add_holder(Trace *trace, Buffer *columns, const Holder *holder) noexcept nogil:
+    trace.uses[STRING][holder.variable] = True
+    if add64(&columns[ENVIRONMENT_UPID], holder.upid) < 0:
+        return -1
+    return add32(&columns[ENVIRONMENT_STRING], <s32>holder.variable)
+
+
+# In order, each once.
+cdef int add_holders(Trace *trace, Buffer *columns, Buffer *holders) noexcept nogil:
+    cdef const Holder *all_holders = <const Holder *>holders.data
+    cdef size_t n = holders.len / sizeof(Holder)
+    cdef size_t i
+    if n:
+        qsort(holders.data, n, sizeof(Holder), compare_holders)
+    for i in range(n):
+        if i and not compare_holders(&all_holders[i - 1], &all_holders[i]):
+            continue
+        if add_holder(trace, columns, &all_holders[i]) < 0:
+            return -1
+    return 0
+
+
+cdef int add_environment(Trace *trace, Buffer *columns) noexcept nogil:
+    cdef Buffer holders
+    cdef int status
+    memset(&holders, 0, sizeof(holders))
+    status = collect_holders(trace, &holders)
+    if status == 0:
+        status = add_holders(trace, columns, &holders)
+    buffer_free(&holders)
+    return status
+
+
+# ---- mounts ----
+
+
+cdef int collect_mounts(Trace *trace, u32 number, Buffer *entries) noexcept nogil:
+    cdef MountEntry entry
+    cdef const Event *event = trace.processes[number].first
+    cdef u32 n_steps = 0
+    entry.process = number
+    entry.index = 0
+    while event != NULL:
+        if event.kind == ETRACE_EV_NEW_PROC:
+            entry.index += 1
+        elif event.kind in (ETRACE_EV_MOUNT, ETRACE_EV_UMOUNT):
+            entry.event = event
+            entry.is_ok = not event.access & HAS_FAILED
+            if buffer_add(entries, &entry, sizeof(entry)) < 0:
+                return -1
+        event = event.next
+        spill_step(&trace.spill, &n_steps)
+    return 0
+
+
+cdef int compare_mounts(const void *a, const void *b) noexcept nogil:
+    return compare_events((<const MountEntry *>a).event, (<const MountEntry *>b).event)
+
+
+# The number of a string of the event, NONE when it is absent.
+cdef s32 find_name(Trace *trace, const Event *event, u32 wanted) noexcept nogil:
+    cdef const u32 *ranks = trace.chunks[event.chunk].ranks[0]
+    cdef u32 name
+    cdef u32 i
+    for i in range(forms.events[event.kind].n_data):
+        name = event.payload.mount.names[i]
+        if forms.events[event.kind].data[i] - <u32>FIRST_DATA == wanted and name != NO_NAME:
+            trace.uses[STRING][ranks[name]] = True
+            return <s32>ranks[name]
+    return NONE
+
+
+cdef int add_mount(Trace *trace, Buffer *columns, const MountEntry *entry) noexcept nogil:
+    cdef const Event *event = entry.event
+    cdef u32 row = trace.processes[entry.process].first_execution + entry.index
+    if add32(&columns[MOUNTS_EXECUTION], <s32>row) < 0 \
+            or add64(&columns[MOUNTS_TIME_NS], event.time) < 0 \
+            or add8(&columns[MOUNTS_KIND], event.kind == ETRACE_EV_UMOUNT) < 0 \
+            or add32(&columns[MOUNTS_SOURCE], find_name(trace, event, ETRACE_DATA_MS)) < 0 \
+            or add32(&columns[MOUNTS_TARGET], find_name(trace, event, ETRACE_DATA_MT)) < 0 \
+            or add32(&columns[MOUNTS_TYPE], find_name(trace, event, ETRACE_DATA_MX)) < 0 \
+            or add64(&columns[MOUNTS_FLAGS], <s64>event.payload.mount.flags) < 0:
+        return -1
+    return add8(&columns[MOUNTS_OK], entry.is_ok)
+
+
+cdef int add_entries(Trace *trace, Buffer *columns, Buffer *entries) noexcept nogil:
+    cdef size_t n = entries.len / sizeof(MountEntry)
+    cdef size_t i
+    if n:
+        qsort(entries.data, n, sizeof(MountEntry), compare_mounts)
+    for i in range(n):
+        if add_mount(trace, columns, &(<const MountEntry *>entries.data)[i]) < 0:
+            return -1
+    return 0
+
+
+cdef int add_mounts(Trace *trace, Buffer *columns) noexcept nogil:
+    cdef Buffer entries
+    cdef int status = 0
+    cdef u32 i
+    memset(&entries, 0, sizeof(entries))
+    if trace.n_kinds_seen[<int>ETRACE_EV_MOUNT] or trace.n_kinds_seen[<int>ETRACE_EV_UMOUNT]:
+        for i in range(trace.n_processes):
+            if status == 0:
+                status = collect_mounts(trace, i, &entries)
+    if status == 0:
+        status = add_entries(trace, columns, &entries)
+    buffer_free(&entries)
+    return status
+
+
+# ---- parts ----
+
 
 cdef enum:
     PART_EVENTS = 1 << 16  # about a megabyte of rows
@@ -46,9 +230,6 @@ LIST_ROWS[:] = [
 ]
 cdef size_t[N_LISTS] ROW_BYTES
 ROW_BYTES[:] = [sizeof(u32), sizeof(u32), sizeof(s64), sizeof(u32), sizeof(u32), sizeof(u32)]
-
-
-# ---- parts ----
 
 
 cdef int cut_ranges(Tables *tables, Trace *trace) noexcept nogil:
@@ -177,14 +358,6 @@ cdef int number_strings(Tables *tables, const Trace *trace) noexcept nogil:
                 return -1
         n += 1
     return 0
-
-
-cdef void renumber_columns(Buffer *columns, const u32 *rows, u32 n_paths) noexcept nogil:
-    cdef int i
-    for i in range(N_STRING_COLUMNS):
-        renumber(&columns[STRING_COLUMNS[i]], rows)
-    for i in range(N_PATH_COLUMNS):
-        renumber(&columns[PATH_COLUMNS[i]], rows + n_paths)
 
 
 # Every list begins at row 0 of the table that it divides.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Upids that share descriptor tables, their events in one order of time.
 from libetrace.core.memory cimport Buffer
-from libetrace.trace.event_model cimport Event
-from libetrace.trace.trace cimport Trace
+from libetrace.trace.trace cimport Event, Trace
 from libetrace.core.types cimport u32
 
 

@@ -5,7 +5,7 @@
 A table is shared from the fork on; an exec gives the process a copy of it, and the first Close in any
 copy ends the Open.
 """
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport calloc, free, qsort
 
 from libetrace.trace.descriptors cimport (
     Descriptors, OpenLog, apply_event, descriptors_add, descriptors_collect, descriptors_end,
@@ -15,7 +15,6 @@ from libetrace.trace.events cimport ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK
 from libetrace.core.memory cimport buffer_add, buffer_free
 from libetrace.core.scan cimport etrace_prefetch
 from libetrace.trace.trace cimport NO_PROCESS, Process, compare_events, find_process
-from libetrace.core.types cimport s64, u64
 from libc.string cimport memset
 
 

@@ -1,18 +1,202 @@
 # SPDX-License-Identifier: Apache-2.0
-# The whole trace, as the passes after the reader see it.
+# The trace: events in one chain for each upid, in chunks; processes, paths, problems.
 from libetrace.core.crew cimport MAX_THREADS, Workload
-from libetrace.core.memory cimport Arena, Buffer
-from libetrace.core.spill cimport Spill
 from libetrace.core.interned cimport Names
-from libetrace.trace.event_model cimport N_KINDS, Chunk, Event, Program, Task
-from libetrace.trace.report cimport Report
-from libetrace.trace.stream cimport Stream
-from libetrace.core.types cimport s64, u8, u32, u64
+from libetrace.core.memory cimport Arena, Buffer, Spill
+from libetrace.core.types cimport N_USAGE, s32, s64, u8, u16, u32, u64
+from libetrace.trace.events cimport ETRACE_MAX_DATA
+
+cdef enum:
+    NO_PREFIX
+    UNKNOWN_TAG
+    BAD_ARGUMENTS
+    WRONG_UPID
+    STRAY_STRING
+    BAD_STRING
+    INCOMPLETE
+    CUT_OFF
+    NO_FOLLOWER
+    NO_LEADER
+    SECOND_PARENT
+    NO_ENVIRONMENT
+    LOST_EVENTS
+    TOO_MANY_PIPES
+    N_PROBLEMS
+
+
+cdef enum:
+    N_PROBLEM_LINES = 5
+
+
+cdef struct Report:
+    u64 count[N_PROBLEMS]
+    u64 lines[N_PROBLEMS][N_PROBLEM_LINES]  # ascending, as many as counted
+
+
+cdef void report_add(Report *report, int problem, u64 line, u64 count) noexcept nogil
+cdef void report_merge(Report *into, const Report *other, u64 first_line) noexcept nogil
+
+
+cdef extern from "<pthread.h>" nogil:
+    ctypedef struct pthread_mutex_t:
+        pass
+
+
+cdef struct Stream:
+    int fd  # -1: the trace is in memory
+    pthread_mutex_t lock
+    Buffer rest  # begin of a line whose end has not come
+    u64 n_bytes  # read so far
+    bint is_over
+    int error  # errno
+
+
+cdef void stream_init(Stream *stream, int fd) noexcept nogil
+cdef void stream_free(Stream *stream) noexcept nogil
+cdef void stream_lock(Stream *stream) noexcept nogil
+cdef void stream_unlock(Stream *stream) noexcept nogil
+# Fills `text` with whole lines, `wanted` bytes or some more; none when the stream is over or
+# cancelled[0] is set. -1: stream.error says why, or there is no memory.
+cdef int stream_read(Stream *stream, Buffer *text, size_t wanted,
+                     const u64 *cancelled) noexcept nogil
+
+
+cdef enum:
+    DEAD = 255  # kind of an event that a problem has cost
+    CLOEXEC = 4  # in Event.access, beside the access bits 0 to 2
+    REOPENS_PIPE = 8  # Open of /dev/fd/N and the like
+    BY_EXEC = 16  # Close that belongs to the New_proc after it
+    HAS_FAILED = 32  # Mount, Umount: the failure is the event after it
+    IS_CLONE = 64  # SchedFork: the event before it is its SysClone
+    EMPTIES = 64  # Open: the file is empty or new after it
+    EXCHANGES = 64  # Rename2From: both names stay
+    GOES_ON = 128  # UPID of the same group as the one before
+    ACCESS = 3
+    MAX_CHUNKS = 0xffff
+    N_KINDS = 32
+
+
+# The command of a New_proc.
+cdef struct Program:
+    u32 names[ETRACE_MAX_DATA]  # PI, PP, CW
+    u32 chunk
+    u32 n_arguments
+    const u32 *arguments  # names
+
+
+# Mount and Umount.
+cdef struct MountCall:
+    u32 names[ETRACE_MAX_DATA]  # in the order of the event's strings
+    u64 flags
+
+
+# Usage: since the process was made; -1: not known.
+cdef struct UsageSums:
+    s64 values[N_USAGE]
+
+
+cdef struct NamePair:
+    u32 first
+    u32 second
+
+
+cdef union Payload:
+    NamePair name  # Open: FN and FO; renames and links: the path; Symlink: SL and SR
+    s64 number  # SchedFork: child; SysClone: flags; Exit: status; UPID: upid; Written: bytes cut
+    Program *program
+    MountCall *mount
+    UsageSums *usage
+
+
+cdef struct Event:
+    s64 time
+    Event *next
+    Payload payload
+    s32 fd  # Open, Close, Written; Pipe: fd1; Dup: oldfd; Symlink, UPID: number of the name of its text
+    s32 fd2  # Pipe: fd2; Dup: newfd; Written: number of the name of its text
+    u32 line  # in the chunk
+    u32 cpu
+    u16 chunk
+    u8 kind
+    u8 access
+
+
+# How far the strings of a upid's last event have come.
+cdef enum AssemblyState:
+    UNSEEN  # no event yet in this chunk: the event may have begun in one before
+    IDLE  # the event is whole
+    READING
+    LOST  # the event is lost: its strings are passed over
+
+
+cdef struct Text:
+    const char *bytes  # in the chunk, or in `spill` when it came in pieces or the chunk is over
+    size_t len
+    bint is_spilled
+    Buffer spill
+
+
+cdef struct Assembly:
+    u8 state
+    u8 expected  # code of the string that comes next
+    u8 next  # its position in the event
+    bint has_text  # a string has begun
+    bint in_parts  # as TAG[n]
+    bint is_continued  # between Cont and Cont_end
+    bint is_closed  # right after Cont_end
+    u32 part  # number of the next part or item
+    u32 absent
+    u32 sizes[ETRACE_MAX_DATA]
+    u32 names[ETRACE_MAX_DATA]
+    u32 arguments_left  # bytes
+    Event *event
+    Text text
+    Buffer arguments  # u32: names so far
+
+
+# One upid in one chunk.
+cdef struct Task:
+    s64 upid
+    Event *first
+    Event *last
+    bint is_unsorted
+    bint begins_with_upid  # its first line but for strays
+    Assembly assembly
+
+
+# A string before any event of its upid in the chunk.
+cdef struct Stray:
+    Task *task
+    const char *text  # a copy, for the text of the chunk goes
+    u32 len
+    u32 line
+
+
+cdef struct Chunk:
+    const char *begin
+    const char *end  # after a newline, or the end of the trace
+    u16 number
+    bint is_first  # of a file
+    u64 first_line  # lines before the chunk
+    u64 n_lines
+    u64 n_events[N_KINDS]
+    s64 min_time  # of its lines, those of upid 0 left out
+    s64 max_time
+    Arena *arena
+    Names *names
+    u32 **ranks  # of those names among the paths, once they are known
+    Task **slots  # by upid
+    u32 mask
+    Buffer tasks  # Task *, in order of appearance
+    Buffer strays  # Stray
+    Report report
+
 
 cdef enum:
     NO_PROCESS = 0xffffffff
     CLONE_FILES = 0x400
     CLONE_THREAD = 0x10000
+
 
 # What some row uses a string as.
 cdef enum:
@@ -128,6 +312,7 @@ cdef struct Trace:
 # Processes without events, and upid 0 of the environment, have no executions.
 cdef inline bint has_rows(const Process *process) noexcept nogil:
     return process.upid != 0 and process.n_events > 0
+
 
 cdef u32 find_process(const Trace *trace, s64 upid) noexcept nogil
 cdef u64 event_line(const Trace *trace, const Event *event) noexcept nogil

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XRay logs: bytes to records (decoder), grammar of records (grammar), records to calls (calls)."""
+"""XRay logs: bytes to records (decoder), their grammar (grammar), records to calls (expander)."""

@@ -9,21 +9,19 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from libetrace.core.memory cimport Buffer, buffer_free
-from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
-from libetrace.xray.basic cimport Thread, decode_basic
-from libetrace.xray.calls cimport call_columns
-from libetrace.xray.durations cimport durations_gather
-from libetrace.xray.expander cimport (
-    Expander, Node, Total, expand, expand_begin, expand_end, expander_free, expander_init,
-)
-from libetrace.xray.framing cimport Block, frame, sort_blocks
-from libetrace.xray.percentiles cimport N_PERCENTILES, take_percentiles
-from libetrace.xray.problems cimport Problems, problems_free, problems_list
+from libetrace.core.types cimport s32, s64, u8, u32, u64
 from libetrace.xray.decoder cimport (
-    Cursor, Sink, decode, header_fill, read_header, sink_allocate, sink_free,
+    Cursor, Sink, Thread, decode, decode_basic, header_fill, read_header, sink_allocate, sink_free,
 )
-from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
-from libetrace.xray.rows cimport NO_ROW, Rows, rows_find, rows_free, rows_get, rows_grow
+from libetrace.xray.expander cimport (
+    NO_ROW, Expander, Node, Rows, Total, call_columns, expand, expand_begin, expand_end,
+    expander_free, expander_init, rows_find, rows_free, rows_get, rows_grow,
+)
+from libetrace.xray.durations cimport N_PERCENTILES, durations_gather, take_percentiles
+from libetrace.xray.framing cimport Block, Frames, frame, sort_blocks
+from libetrace.xray.records cimport (
+    FUNCTION_BYTES, HEADER_BYTES, Header, Problems, problems_free, problems_list,
+)
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals() noexcept
@@ -186,7 +184,7 @@ cdef int _account_all(const Header *header, const u8 *data, u64 size, Expander *
     return failed
 
 
-cdef int etrace_xray_account_memory(const u8 *data, u64 size) noexcept nogil:
+cdef api int etrace_xray_account_memory(const u8 *data, u64 size) noexcept nogil:
     cdef Header header
     cdef Expander *expander
     cdef int failed
@@ -271,54 +269,44 @@ cdef class Account:
         return call_columns(&self._expander.calls)
 
     cdef int _add(self, const u8[::1] data) except -1:
-        cdef Header header
-        cdef Buffer blocks
+        cdef Frames log = Frames()
         cdef Buffer threads
-        cdef Problems problems
         cdef int failed = 0
         cdef u64 size = data.shape[0]
-        memset(&blocks, 0, sizeof(blocks))
         memset(&threads, 0, sizeof(threads))
-        memset(&problems, 0, sizeof(problems))
-        read_header(data, &header)
+        read_header(data, &log.header)
         try:
             with nogil:
-                failed = _run(&header, &data[0], size, &blocks, &threads, self._wanted_or_null,
-                              &self._expander, &problems)
+                failed = _run(&log.header, &data[0], size, &log.blocks, &threads, self._wanted_or_null,
+                              &self._expander, &log.problems)
             if failed < 0 and PyErr_Occurred() != NULL:
                 return -1
             if failed < 0:
                 raise MemoryError
-            self.threads += _list_threads(len(self.logs), &blocks, &threads)
-            self.logs.append(_describe(&header, &blocks, &problems))
+            self.threads += _list_threads(len(self.logs), &log.blocks, &threads)
+            self.logs.append(_describe(&log.header, &log.blocks, &log.problems))
         finally:
-            buffer_free(&blocks)
             buffer_free(&threads)
-            problems_free(&problems)
         return 0
 
     cdef int _summarise(self) except -1:
         cdef u64 n_rows = self._expander.keys.n
-        cdef u64 *percentiles = <u64 *>calloc(n_rows * N_PERCENTILES + 1, sizeof(u64))
+        cdef bytearray memory = bytearray(n_rows * N_PERCENTILES * sizeof(u64))
+        cdef u64 *percentiles = <u64 *><char *>memory
         cdef const u64 *keys = <const u64 *>self._expander.keys.keys.data
         cdef const Total *totals = <const Total *>self._expander.totals.data
         cdef int failed = 0
         cdef u64 i
-        if percentiles == NULL:
+        if self._expander.options.wants_durations:
+            with nogil:
+                failed = _account(&self._expander, percentiles)
+        if failed < 0:
             raise MemoryError
-        try:
-            if self._expander.options.wants_durations:
-                with nogil:
-                    failed = _account(&self._expander, percentiles)
-            if failed < 0:
-                raise MemoryError
-            self.rows = [
-                _row(keys[i], &totals[i], percentiles + N_PERCENTILES * i)
-                for i in range(n_rows) if totals[i].count
-            ]
-            self.n_calls = sum([row[2] for row in self.rows])
-        finally:
-            free(percentiles)
+        self.rows = [
+            _row(keys[i], &totals[i], percentiles + N_PERCENTILES * i)
+            for i in range(n_rows) if totals[i].count
+        ]
+        self.n_calls = sum([row[2] for row in self.rows])
         return 0
 
     cdef int _list_nodes(self) except -1:
@@ -392,21 +380,13 @@ cdef tuple _row(u64 key, const Total *total, const u64 *percentiles):
 def describe(const u8[::1] data not None):
     """Return what a log says of itself, as in `Account.logs`: its frames are read, its records are not.
 
-    Problems are those between buffers. LogError when the bytes are none.
+    Problems are those between buffers. LogError when the bytes are not a log.
     """
-    cdef Header header
-    cdef Buffer blocks
-    cdef Problems problems
-    memset(&blocks, 0, sizeof(blocks))
-    memset(&problems, 0, sizeof(problems))
-    read_header(data, &header)
-    try:
-        if header.type == 1 and frame(&header, &data[0], data.shape[0], True, &blocks, &problems) < 0:
-            raise MemoryError
-        return _describe(&header, &blocks, &problems)
-    finally:
-        buffer_free(&blocks)
-        problems_free(&problems)
+    cdef Frames frames = Frames()
+    read_header(data, &frames.header)
+    if frames.header.type == 1:
+        frames.find(data, True)
+    return _describe(&frames.header, &frames.blocks, &frames.problems)
 
 
 def account(
@@ -425,7 +405,7 @@ def account(
     bint percentiles=True,
     u64[::1] position=None,
 ):
-    """Account for the calls of logs (a buffer or a list of them); LogError when the bytes are none.
+    """Account for the calls of logs (a buffer or a list of them); LogError when the bytes are not a log.
 
     `by` says what a row is: "function", "thread" (a function in a thread) or "edge" (a function called by
     a function). `functions`: ids that are looked at (None: all); the time of others is that of their

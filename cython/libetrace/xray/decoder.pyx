@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Producer: the bytes of a Flight Data Recorder log into columns of records.
+"""The bytes of a log into columns of records.
 
-Time: NewCPUId and TSCWrap set the counter, a function record adds its delta, and from version 5 on so
-does an event. A later buffer of a thread without a NewCPUId goes on where the one before ended (LLVM 5).
-
-What a bad record costs, `records` says. Nothing is allocated by a number that the file gives.
+Time of a Flight Data Recorder log: NewCPUId and TSCWrap set the counter, a function record adds its
+delta, and from version 5 on so does an event. A later buffer of a thread without a NewCPUId goes on where
+the one before ended (LLVM 5). What a bad record costs, `records` says. Nothing is allocated by a number
+that the file gives.
 """
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from libetrace.core.memory cimport buffer_add, buffer_free
-from libetrace.xray.problems cimport (
-    GARBAGE, NEGATIVE_SIZE, NO_END_OF_BUFFER, RECORD_CUT_OFF, STRAY_ARGUMENT, STRAY_PREAMBLE, UNKNOWN_ACTION, UNKNOWN_KIND,
-    problem_add,
-)
+from libetrace.xray.expander cimport NO_ROW, Rows, rows_find, rows_free, rows_get
 from libetrace.xray.records cimport (
     BAD_ACTION, BAD_EVENT_SIZE, BAD_KIND, BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, CUT_OFF,
-    END_OF_BUFFER, ENTER, ENTER_ARGS, FUNCTION, FUNCTION_BYTES, HEADER_BYTES, KIND_CUSTOM, KIND_TYPED,
-    METADATA_BYTES, NEW_CPU_ID, TSC_WRAP, TYPED_EVENT, Record, bad_bytes, load16, load32, load64, record_read,
+    END_OF_BUFFER, ENTER, ENTER_ARGS, FUNCTION, FUNCTION_BYTES, GARBAGE, HEADER_BYTES, KIND_CUSTOM,
+    KIND_TYPED, METADATA_BYTES, NEGATIVE_SIZE, NEW_CPU_ID, NO_END_OF_BUFFER, RECORD_CUT_OFF,
+    STRAY_ARGUMENT, STRAY_PREAMBLE, TRAILING_BYTES, TSC_WRAP, TYPED_EVENT, UNKNOWN_ACTION,
+    UNKNOWN_KIND, UNKNOWN_RECORD_TYPE, Record, bad_bytes, load16, load32, load64, problem_add,
+    record_read,
 )
 
 cdef enum:
@@ -27,7 +27,7 @@ cdef enum:
 
 
 class LogError(ValueError):
-    """This is no XRay log that can be read; the text says what stands there instead."""
+    """This is no XRay log that can be read; the text says what is there instead."""
 
 
 # ---- header ----
@@ -54,7 +54,7 @@ cdef bint header_fill(const u8 *at, u64 size, Header *header) noexcept nogil:
 
 
 cdef int read_header(const u8[::1] data, Header *header) except -1:
-    """Fill `header`; LogError when the bytes are none of a version that is known."""
+    """Fill `header`; LogError when the bytes are not a log of a known version."""
     cdef u64 size = data.shape[0]
     if size < HEADER_BYTES:
         raise LogError(f"the file ends inside the 32-byte header ({size} bytes)")
@@ -259,3 +259,155 @@ cdef int decode(const Header *header, const u8 *data, Cursor *cursor, Sink *sink
     if header.version == 1:
         problem_add(problems, NO_END_OF_BUFFER, cursor.end, 0, 0)
     return 0
+
+
+# ---- basic mode ----
+# Records of XRay's basic mode: 32 bytes each, threads mixed.
+#
+# A thread writes its records in order but in chunks, so the file is sorted by thread and by nothing else.
+# Version 2 brought logged arguments (a record after the call's own), version 3 process ids.
+
+
+cdef enum:
+    RECORD_BYTES = 32
+    NORMAL = 0
+    ARGUMENT = 1
+
+
+# Where the next record of each thread goes.
+cdef struct Writer:
+    u64 next
+    u64 n_written
+    u16 cpu
+
+
+cdef void _identify(const Header *header, const u8 *at, s32 *process, s32 *thread) noexcept nogil:
+    cdef int place = 8 if load16(at, header.is_big) == ARGUMENT else 16
+    thread[0] = <s32>load32(at + place, header.is_big)
+    process[0] = <s32>load32(at + place + 4, header.is_big) if header.version >= 3 else 0
+
+
+cdef inline u64 _thread_key(s32 process, s32 thread) noexcept nogil:
+    return <u64><u32>process << 32 | <u32>thread
+
+
+cdef u32 _get_thread(Rows *index, Buffer *threads, s32 process, s32 thread) noexcept nogil:
+    # The thread's number, new if need be; NO_ROW without memory.
+    cdef u32 number = rows_get(index, _thread_key(process, thread))
+    cdef Thread new
+    if number == NO_ROW or number < threads.len // sizeof(Thread):
+        return number
+    new.process = process
+    new.thread = thread
+    new.first_record = new.n_records = 0
+    return number if buffer_add(threads, &new, sizeof(new)) == 0 else NO_ROW
+
+
+cdef bint _is_call(const Header *header, const u8 *at) noexcept nogil:
+    return load16(at, header.is_big) == NORMAL and at[3] <= ENTER_ARGS
+
+
+cdef int _count_records(const Header *header, const u8 *data, u64 size, Rows *index, Buffer *threads) noexcept nogil:
+    cdef u64 at = HEADER_BYTES
+    cdef s32 process, thread
+    cdef u32 number
+    while size - at >= RECORD_BYTES:
+        if _is_call(header, data + at):
+            _identify(header, data + at, &process, &thread)
+            number = _get_thread(index, threads, process, thread)
+            if number == NO_ROW:
+                return -1
+            (<Thread *>threads.data)[number].n_records += 1
+        at += RECORD_BYTES
+    return 0
+
+
+cdef int _note_cpu(Sink *sink, Writer *writer, u64 record, u16 cpu) noexcept nogil:
+    cdef CpuRun run
+    if writer.n_written and writer.cpu == cpu:
+        return 0
+    writer.cpu = cpu
+    run.record = record
+    run.cpu = cpu
+    return buffer_add(&sink.cpus, &run, sizeof(run))
+
+
+cdef int _put_basic(const Header *header, const u8 *at, Sink *sink, Writer *writer) noexcept nogil:
+    cdef u64 record = writer.next
+    sink.tsc[record] = load64(at + 8, header.is_big)
+    sink.function[record] = load32(at + 4, header.is_big)
+    sink.kind[record] = at[3]
+    if _note_cpu(sink, writer, record, at[2]) < 0:
+        return -1
+    writer.next += 1
+    writer.n_written += 1
+    return 0
+
+
+cdef int _put_argument(const Header *header, const u8 *data, u64 at, Sink *sink, Writer *writer,
+                       Problems *problems) noexcept nogil:
+    cdef Argument argument
+    cdef u64 last = writer.next - 1
+    if writer.n_written == 0 or sink.function[last] != load32(data + at + 4, header.is_big):
+        problem_add(problems, STRAY_ARGUMENT, at, RECORD_BYTES, 0)
+        return 0
+    if sink.kind[last] == ENTER:
+        sink.kind[last] = ENTER_ARGS
+    argument.record = last
+    argument.value = load64(data + at + 16, header.is_big)
+    return buffer_add(&sink.arguments, &argument, sizeof(argument))
+
+
+cdef int _take_basic(const Header *header, const u8 *data, u64 at, Sink *sink, const Rows *index, const Buffer *threads,
+               Writer *writers, Problems *problems) noexcept nogil:
+    cdef u16 type = load16(data + at, header.is_big)
+    cdef s32 process, thread
+    cdef u32 number
+    if type > ARGUMENT:
+        problem_add(problems, UNKNOWN_RECORD_TYPE, at, RECORD_BYTES, type)
+        return 0
+    if type == NORMAL and data[at + 3] > ENTER_ARGS:
+        problem_add(problems, UNKNOWN_ACTION, at, RECORD_BYTES, data[at + 3])
+        return 0
+    _identify(header, data + at, &process, &thread)
+    number = rows_find(index, _thread_key(process, thread))
+    if number == NO_ROW:  # one that has only arguments
+        problem_add(problems, STRAY_ARGUMENT, at, RECORD_BYTES, 0)
+        return 0
+    if type == ARGUMENT:
+        return _put_argument(header, data, at, sink, &writers[number], problems)
+    return _put_basic(header, data + at, sink, &writers[number])
+
+
+cdef int _fill_basic(const Header *header, const u8 *data, u64 size, Sink *sink, const Rows *index, Buffer *threads,
+               Problems *problems) noexcept nogil:
+    cdef u64 n_threads = threads.len // sizeof(Thread)
+    cdef Writer *writers = <Writer *>calloc(n_threads + 1, sizeof(Writer))
+    cdef Thread *thread = <Thread *>threads.data
+    cdef u64 i, at = HEADER_BYTES
+    cdef int failed = 0
+    if writers == NULL:
+        return -1
+    for i in range(n_threads):
+        thread[i].first_record = sink.n
+        writers[i].next = sink.n
+        sink.n += thread[i].n_records
+    while size - at >= RECORD_BYTES and failed == 0:
+        failed = _take_basic(header, data, at, sink, index, threads, writers, problems)
+        at += RECORD_BYTES
+    if at < size:
+        problem_add(problems, TRAILING_BYTES, at, size - at, 0)
+    free(writers)
+    return failed
+
+
+cdef int decode_basic(const Header *header, const u8 *data, u64 size, Sink *sink, Buffer *threads,
+                      Problems *problems) noexcept nogil:
+    cdef Rows index
+    cdef int failed
+    memset(&index, 0, sizeof(index))
+    failed = _count_records(header, data, size, &index, threads)
+    if failed == 0:
+        failed = _fill_basic(header, data, size, sink, &index, threads, problems)
+    rows_free(&index)
+    return failed

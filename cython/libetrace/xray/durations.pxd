@@ -19,12 +19,12 @@ cdef inline u32 *chunk_words(const Chunk *chunk) noexcept nogil:
     return <u32 *>(chunk + 1)
 
 
-# An empty one in front of `older`, which may be NULL; NULL without memory.
-cdef Chunk *chunk_new(Arena *arena, Chunk *older) noexcept nogil
 # Write all durations of a list to `values`, in any order; how many there are.
 cdef u64 durations_gather(const Chunk *last, u64 *values) noexcept nogil
 
 
+# An empty one before `older`, which may be NULL; NULL without memory.
+cdef Chunk *chunk_new(Arena *arena, Chunk *older) noexcept nogil
 # -1 without memory.
 cdef inline int durations_add(Arena *arena, Chunk **last, u64 ticks) noexcept nogil:
     cdef Chunk *chunk = last[0]
@@ -44,3 +44,11 @@ cdef inline int durations_add(Arena *arena, Chunk **last, u64 ticks) noexcept no
     words[chunk.n + 2] = <u32>(ticks >> 32)
     chunk.n += WIDE_WORDS
     return 0
+
+
+cdef enum:
+    N_PERCENTILES = 3
+
+
+# Into `percentiles`; the order of `values` changes. `state` of a random generator is not 0. -1 without memory.
+cdef int take_percentiles(u64 *values, u64 n, u64 *percentiles, u64 *state) noexcept nogil

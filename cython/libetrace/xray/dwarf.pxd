@@ -4,7 +4,7 @@ from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport UINT32_MAX, s64, u8, u16, u32, u64
 
 
-# Reads from `at`; behind `end` all is 0 and `failed` is set.
+# Reads from `at`; after `end` all is 0 and `failed` is set.
 cdef struct Cursor:
     const u8 *at
     const u8 *end
@@ -20,7 +20,7 @@ cdef struct Shape:
 
 
 cdef struct Unit:
-    u64 begin  # offsets in .debug_info: of its header, of its first entry, behind it
+    u64 begin  # offsets in .debug_info: of its header, of its first entry, after it
     u64 first
     u64 end
     u64 abbreviations  # offset in .debug_abbrev

@@ -25,7 +25,7 @@ cdef enum:
     FORM_INDIRECT = 0x16
     FORM_IMPLICIT_CONST = 0x21
     MAX_ATTRIBUTES = 512  # no entry has more
-    # in an abbreviation, that entries do not spend bytes on: as many as are looked for
+    # in an abbreviation, on which entries spend no bytes: as many as are looked for
     MAX_CONSTANTS = 16
     # how many tables' worth of bytes are read of one file: damaged ones share a table among many units
     READINGS = 64

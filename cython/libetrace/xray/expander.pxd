@@ -3,17 +3,58 @@
 from libetrace.core.memory cimport Arena, Buffer
 from libetrace.core.types cimport s64, u8, u32, u64
 from libetrace.xray.durations cimport Chunk
-from libetrace.xray.rows cimport Rows
+
+cdef enum:
+    NO_ROW = 0xffffffff
+
+
+cdef struct Slot:
+    u64 key
+    u32 row  # + 1; 0: free
+
+
+cdef struct Rows:
+    Slot *slots
+    u64 mask
+    u64 n
+    Buffer keys  # u64 by row
+
+
+cdef int rows_grow(Rows *rows) noexcept nogil
+cdef void rows_free(Rows *rows) noexcept nogil
+
+
+# The row of a key, NO_ROW when it has none.
+cdef inline u32 rows_find(const Rows *rows, u64 key) noexcept nogil:
+    cdef u64 at = key * <u64>0x9e3779b97f4a7c15
+    at = (at ^ at >> 32) & rows.mask
+    if rows.slots == NULL:
+        return NO_ROW
+    while rows.slots[at].row:
+        if rows.slots[at].key == key:
+            return rows.slots[at].row - 1
+        at = (at + 1) & rows.mask
+    return NO_ROW
+
+
+cdef u32 rows_add(Rows *rows, u64 key) noexcept nogil
+# The row of a key, a new one if need be; NO_ROW when there is no memory.
+cdef inline u32 rows_get(Rows *rows, u64 key) noexcept nogil:
+    cdef u32 row = rows_find(rows, key)
+    return row if row != NO_ROW else rows_add(rows, key)
+
 
 cdef enum:
     NO_CALL = -1
     N_DIRECT = 4096
+
 
 # The kinds of rows of an account.
 cdef enum By:
     BY_FUNCTION = 0
     BY_THREAD = 1  # function in a thread
     BY_EDGE = 2  # function called by a function
+
 
 # How a call ended.
 cdef enum Ending:
@@ -118,3 +159,5 @@ cdef int expand_begin(Expander *expander, u32 process, u32 thread) noexcept nogi
 cdef int expand(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil
 # The thread has no more records.
 cdef int expand_end(Expander *expander) noexcept nogil
+# All columns as (name, format, bytes); calls that were left out are gone from `calls` afterwards.
+cdef list call_columns(Calls *calls)

@@ -1,19 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Expander: enters and exits to calls.
+"""Enters and exits to calls.
 
 An exit ends the innermost open call of its function. Calls above it have lost their own exit (a lost
-buffer, longjmp, an exception): they end with it and are told apart. An exit of a function that is not
+buffer, longjmp, an exception): they end with it and are marked. An exit of a function that is not
 open is counted, nothing more: its enter was in a buffer that is gone. A tail exit is an exit; what was
 called instead begins as a call of the caller's caller, as the log has it.
 """
-from libc.stdlib cimport free, malloc
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from libetrace.core.memory cimport arena_free, buffer_add, buffer_free, buffer_reserve
 from libetrace.xray.durations cimport durations_add
 from libetrace.xray.records cimport ENTER, ENTER_ARGS, EXIT, TAIL_EXIT
-from libetrace.xray.rows cimport NO_ROW, rows_find, rows_free, rows_get
+
+
+# ---- keys to rows ----
+# Hash table from 64-bit keys to dense rows: open addressing, at most half full.
+
+
+cdef enum:
+    FIRST_SLOTS = 1024
+
+
+cdef void _put(Rows *rows, u64 key, u32 row) noexcept nogil:
+    cdef u64 at = key * <u64>0x9e3779b97f4a7c15
+    at = (at ^ at >> 32) & rows.mask
+    while rows.slots[at].row:
+        at = (at + 1) & rows.mask
+    rows.slots[at].key = key
+    rows.slots[at].row = row + 1
+
+
+cdef int rows_grow(Rows *rows) noexcept nogil:
+    cdef u64 size = (rows.mask + 1) * 2 if rows.slots != NULL else FIRST_SLOTS
+    cdef Slot *slots = <Slot *>calloc(size, sizeof(Slot))
+    cdef const u64 *keys = <const u64 *>rows.keys.data
+    cdef u64 i
+    if slots == NULL:
+        return -1
+    free(rows.slots)
+    rows.slots = slots
+    rows.mask = size - 1
+    for i in range(rows.n):
+        _put(rows, keys[i], <u32>i)
+    return 0
+
+
+cdef u32 rows_add(Rows *rows, u64 key) noexcept nogil:
+    if rows.n >= NO_ROW - 1 or (2 * rows.n >= rows.mask and rows_grow(rows) < 0):
+        return NO_ROW
+    if buffer_add(&rows.keys, &key, sizeof(key)) < 0:
+        return NO_ROW
+    _put(rows, key, <u32>rows.n)
+    rows.n += 1
+    return <u32>(rows.n - 1)
+
+
+cdef void rows_free(Rows *rows) noexcept nogil:
+    free(rows.slots)
+    buffer_free(&rows.keys)
+    memset(rows, 0, sizeof(rows[0]))
+
+
+# ---- calls ----
+
 
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void **place, size_t alignment, size_t size)
@@ -83,8 +135,6 @@ cdef void expander_free(Expander *expander) noexcept nogil:
     memset(expander, 0, sizeof(expander[0]))
 
 
-# ---- rows ----
-
 cdef u32 _find_function(const Expander *expander, u32 function) noexcept nogil:
     if function < N_DIRECT:
         return expander.direct[function] - 1  # NO_ROW when it is 0
@@ -138,8 +188,6 @@ cdef u32 _node(Expander *expander, u32 function, const Frame *caller) noexcept n
     memset(&new, 0, sizeof(new))
     return node if buffer_add(&expander.nodes, &new, sizeof(new)) == 0 else NO_ROW
 
-
-# ---- calls ----
 
 cdef inline Frame *_frames(Expander *expander) noexcept nogil:
     return <Frame *>expander.frames.data
@@ -304,3 +352,88 @@ cdef int expand_end(Expander *expander) noexcept nogil:
     expander.record = 0
     expander.last_tsc = 0
     return -1 if expander.is_out_of_memory else 0
+
+
+# ---- columns ----
+# Calls as Python has them: in columns without those that a filter left out; their records.
+
+
+cdef u64 _pack(Calls *calls, s64 *place) noexcept nogil:
+    # Close the gaps of calls that were left out; `place` is where each went. How many there are.
+    cdef u64 i, n = 0
+    cdef s64 caller
+    for i in range(calls.n):
+        caller = calls.parent[i]
+        if calls.ending[i] == LEFT_OUT:
+            place[i] = NO_CALL if caller < 0 else place[caller]  # for those that it called
+            continue
+        place[i] = <s64>n
+        calls.start[n] = calls.start[i]
+        calls.ticks[n] = calls.ticks[i]
+        calls.self_ticks[n] = calls.self_ticks[i]
+        calls.parent[n] = NO_CALL if caller < 0 else place[caller]
+        calls.function[n] = calls.function[i]
+        calls.depth[n] = 0 if calls.parent[n] < 0 else calls.depth[calls.parent[n]] + 1
+        calls.thread[n] = calls.thread[i]
+        calls.ending[n] = calls.ending[i]
+        n += 1
+    return n
+
+
+cdef bytearray _copy(const void *column, u64 n_bytes):
+    return PyByteArray_FromStringAndSize(<const char *>column, n_bytes)
+
+
+cdef list call_columns(Calls *calls):
+    cdef bytearray memory = bytearray(calls.n * sizeof(s64))
+    cdef s64 *place = <s64 *><char *>memory
+    cdef u64 n
+    with nogil:
+        calls.n = n = _pack(calls, place)
+    del memory
+    return [
+        ("start", "Q", _copy(calls.start, n * 8)),
+        ("ticks", "Q", _copy(calls.ticks, n * 8)),
+        ("self_ticks", "Q", _copy(calls.self_ticks, n * 8)),
+        ("parent", "q", _copy(calls.parent, n * 8)),
+        ("function", "I", _copy(calls.function, n * 4)),
+        ("depth", "I", _copy(calls.depth, n * 4)),
+        ("thread", "I", _copy(calls.thread, n * 4)),
+        ("ending", "B", _copy(calls.ending, n)),
+    ]
+
+
+cdef int _mark(Expander *expander, const u64 *tsc, const u32 *function, const u8 *kind, u64 n) noexcept nogil:
+    if expander_init(expander, n) < 0 or expand_begin(expander, 0, 0) < 0:
+        return -1
+    return -1 if expand(expander, tsc, function, kind, n) < 0 or expand_end(expander) < 0 else 0
+
+
+def mark_short_calls(const u64[::1] tsc, const u32[::1] function, const u8[::1] kind, u64 shortest):
+    """Return a byte for each record of one thread: 1 for enters and exits of calls below `shortest`.
+
+    An exit that ends no call has 1, too. `shortest` is in ticks; all columns have one length.
+    """
+    cdef Expander *expander
+    cdef u64 n = tsc.shape[0]
+    cdef int status = 0
+    cdef u8[::1] marks
+    if <u64>function.shape[0] != n or <u64>kind.shape[0] != n:
+        raise ValueError("columns of different lengths")
+    found = bytearray(n)
+    if not n:
+        return found
+    marks = found
+    expander = <Expander *>calloc(1, sizeof(Expander))
+    if expander == NULL:
+        raise MemoryError
+    expander.options.shortest = shortest
+    expander.options.until_tsc = ~<u64>0
+    expander.left_out = &marks[0]
+    with nogil:
+        status = _mark(expander, &tsc[0], &function[0], &kind[0], n)
+        expander_free(expander)
+    free(expander)
+    if status < 0:
+        raise MemoryError
+    return found

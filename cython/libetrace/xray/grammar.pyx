@@ -3,22 +3,20 @@
 """Verifier: the grammar of a Flight Data Recorder log as one table of transitions.
 
 Version 1, as LLVM describes it: ThreadBuffer := NewBuffer WallClockTime NewCPUId BodySequence* EndOfBuffer. From
-version 2 on BufferExtents comes first and nothing ends a buffer, from 3 on Pid comes behind the time.
+version 2 on BufferExtents comes first and nothing ends a buffer, from 3 on Pid comes after the time.
 """
 from libc.string cimport memset
 
-from libetrace.core.memory cimport Buffer, buffer_free
 from libetrace.core.types cimport u8, u32, u64
-from libetrace.xray.framing cimport Block, frame
-from libetrace.xray.problems cimport Problems, problems_free, problems_list
-from libetrace.xray.decoder cimport read_header
-from libetrace.xray.decoder import LogError
+from libetrace.xray.framing cimport Block, Frames
 from libetrace.xray.records cimport (
     BUFFER_EXTENTS, CALL_ARGUMENT, CUSTOM_EVENT, END_OF_BUFFER, FUNCTION, METADATA_BYTES, NEW_BUFFER, NEW_CPU_ID, PID,
-    TSC_WRAP, TYPED_EVENT, WALL_TIME, Header, Record, bad_bytes, load64, record_read,
+    TSC_WRAP, TYPED_EVENT, WALL_TIME, Header, Record, bad_bytes, load64, problems_list, record_read,
 )
+from libetrace.xray.decoder cimport read_header
+from libetrace.xray.decoder import LogError
 
-#: of records by number, then what stands in the place of one
+#: of records by number, then what is in the place of one
 WHATS = (
     "NewBuffer", "EndOfBuffer", "NewCPUId", "TSCWrap", "WallTime", "CustomEvent", "CallArgument",
     "BufferExtents", "TypedEvent", "Pid", "Function", "an unknown kind of metadata", "an unknown action",
@@ -61,11 +59,13 @@ cdef struct Violation:
     int what
 
 
-cdef int _read_header(const u8[::1] data, Header *header) except -1:
-    read_header(data, header)
-    if header.type == 0:
+cdef Frames _find_frames(const u8[::1] data, bint salvages):
+    cdef Frames frames = Frames()
+    read_header(data, &frames.header)
+    if frames.header.type == 0:
         raise LogError("a log of basic mode has no buffers and no grammar: `convert` shows its records")
-    return 0
+    frames.find(data, salvages)
+    return frames
 
 
 cdef int _next_state(const Header *header, int state, const Record *record) noexcept nogil:
@@ -73,7 +73,7 @@ cdef int _next_state(const Header *header, int state, const Record *record) noex
         return CALL_WITH_ARGUMENTS
     if record.what != FUNCTION:
         return record.what
-    # the writers of LLVM 6 and 7 log an argument behind a plain Enter
+    # the writers of LLVM 6 and 7 log an argument after a plain Enter
     if record.action == 3 or (record.action == 0 and header.version >= 2):
         return CALL_WITH_ARGUMENTS
     return FUNCTION
@@ -112,35 +112,23 @@ cdef bint _verify_block(const Header *header, const u8 *data, const Block *block
 def verify(const u8[::1] data not None):
     """Return the first illegal transition of each buffer: (offset, text); [] for a valid log.
 
-    Only Flight Data Recorder logs have a grammar; LogError when the bytes are none of these.
+    Only Flight Data Recorder logs have a grammar; LogError for any other bytes.
     """
-    cdef Header header
-    cdef Buffer blocks
-    cdef Problems problems
+    cdef Frames frames = _find_frames(data, False)
+    cdef const Block *block = <const Block *>frames.blocks.data
     cdef u32[N_STATES] allowed
     cdef Violation violation
     cdef u64 i
-    cdef const Block *block
-    _read_header(data, &header)
-    memset(&blocks, 0, sizeof(blocks))
-    memset(&problems, 0, sizeof(problems))
     memset(allowed, 0, sizeof(allowed))
     for state, mask in TRANSITIONS.items():
         allowed[<int>state] = mask
     found = []
-    try:
-        if frame(&header, &data[0], data.shape[0], False, &blocks, &problems) < 0:
-            raise MemoryError
-        for name, offset, skipped, _ in problems_list(&problems):
-            if name in FRAME_PROBLEMS:
-                found.append((offset, f"{FRAME_PROBLEMS[name]}: {skipped} bytes" if skipped else FRAME_PROBLEMS[name]))
-        block = <const Block *>blocks.data
-        for i in range(blocks.len // sizeof(Block)):
-            if not _verify_block(&header, &data[0], &block[i], allowed, &violation):
-                found.append((violation.offset, _explain(violation.before, violation.what)))
-    finally:
-        buffer_free(&blocks)
-        problems_free(&problems)
+    for name, offset, skipped, _ in problems_list(&frames.problems):
+        if name in FRAME_PROBLEMS:
+            found.append((offset, f"{FRAME_PROBLEMS[name]}: {skipped} bytes" if skipped else FRAME_PROBLEMS[name]))
+    for i in range(frames.blocks.len // sizeof(Block)):
+        if not _verify_block(&frames.header, &data[0], &block[i], allowed, &violation):
+            found.append((violation.offset, _explain(violation.before, violation.what)))
     return sorted(found)
 
 
@@ -154,39 +142,27 @@ cdef str _explain(int before, int what):
 def records(const u8[::1] data not None):
     """Yield every record as (offset, name, action | None, function, id, tsc, number, payload bytes, block).
 
-    BufferExtents are the frames of the buffers and come without a block of their own. What is no record
+    BufferExtents are the frames of the buffers and come without a block of their own. What is not a record
     ends its buffer, unless sound records follow. LogError when the bytes are no Flight Data Recorder log.
     """
-    cdef Header header
-    cdef Buffer blocks
-    cdef Problems problems
+    cdef Frames frames = _find_frames(data, True)
+    cdef const Block *block = <const Block *>frames.blocks.data
     cdef Record record
     cdef u64 at, i
-    cdef const Block *block
-    _read_header(data, &header)
-    memset(&blocks, 0, sizeof(blocks))
-    memset(&problems, 0, sizeof(problems))
-    try:
-        if frame(&header, &data[0], data.shape[0], True, &blocks, &problems) < 0:
-            raise MemoryError
-        block = <const Block *>blocks.data
-        for i in range(blocks.len // sizeof(Block)):
-            if block[i].has_extents:
-                at = block[i].begin - METADATA_BYTES
-                yield at, "BufferExtents", None, 0, 0, load64(&data[0] + at + 1, header.is_big), 0, 0, i
-            at = block[i].begin
-            while at < block[i].end:
-                record_read(&header, &data[0] + at, &data[0] + block[i].end, &record)
-                yield (
-                    at, WHATS[record.what], record.action if record.what == FUNCTION else None, record.function,
-                    record.id, record.tsc, record.number, record.payload_bytes, i,
-                )
-                if record.what == END_OF_BUFFER:
-                    break
-                if record.what > FUNCTION or record.what == BUFFER_EXTENTS:
-                    at += bad_bytes(&header, &data[0], at, block[i].end, &record)
-                else:
-                    at += record.n_bytes
-    finally:
-        buffer_free(&blocks)
-        problems_free(&problems)
+    for i in range(frames.blocks.len // sizeof(Block)):
+        if block[i].has_extents:
+            at = block[i].begin - METADATA_BYTES
+            yield at, "BufferExtents", None, 0, 0, load64(&data[0] + at + 1, frames.header.is_big), 0, 0, i
+        at = block[i].begin
+        while at < block[i].end:
+            record_read(&frames.header, &data[0] + at, &data[0] + block[i].end, &record)
+            yield (
+                at, WHATS[record.what], record.action if record.what == FUNCTION else None, record.function,
+                record.id, record.tsc, record.number, record.payload_bytes, i,
+            )
+            if record.what == END_OF_BUFFER:
+                break
+            if record.what > FUNCTION or record.what == BUFFER_EXTENTS:
+                at += bad_bytes(&frames.header, &data[0], at, block[i].end, &record)
+            else:
+                at += record.n_bytes

@@ -219,7 +219,7 @@ def file_name(
 
 
 cdef void _offer(const Row *row, u64 table, const Wanted *wanted, u64 reach, First *firsts) noexcept nogil:
-    """Keep a row that has a line and is the first one behind a wanted address, before the next."""
+    """Keep a row that has a line and is the first one after a wanted address, before the next."""
     cdef s64 low = 0, high = wanted.n, middle
     if row.line == 0 or row.line > UINT32_MAX:
         return
@@ -337,23 +337,19 @@ cdef void fuzz_rows(const u8 *data, u64 size, bint is_big, const Wanted *wanted)
 
 
 def first_lines(const u8[::1] line not None, const u64[::1] wanted not None, u64 reach, bint is_big=False):
-    """Return (table, file, line) of the first row with a line behind each wanted address.
+    """Return (table, file, line) of the first row with a line after each wanted address.
 
     `wanted` ascends. A row is of the last wanted address before it, if it is less than `reach` bytes
     from there. `table` is an offset in .debug_line, for `file_name`.
     """
     cdef s64 i, n = wanted.shape[0]
-    cdef First *firsts = <First *>calloc(n + 1, sizeof(First))
+    cdef bytearray memory = bytearray(n * sizeof(First))
+    cdef First *firsts = <First *><char *>memory
     cdef Wanted sorted_wanted
-    if firsts == NULL:
-        raise MemoryError
     sorted_wanted.at, sorted_wanted.n = &wanted[0] if n else NULL, n
-    try:
-        if line.shape[0]:
-            with nogil:
-                _run_all(&line[0], line.shape[0], is_big, &sorted_wanted, reach, firsts)
-        return {
-            wanted[i]: (firsts[i].table, firsts[i].file, firsts[i].line) for i in range(n) if firsts[i].line
-        }
-    finally:
-        free(firsts)
+    if line.shape[0]:
+        with nogil:
+            _run_all(&line[0], line.shape[0], is_big, &sorted_wanted, reach, firsts)
+    return {
+        wanted[i]: (firsts[i].table, firsts[i].file, firsts[i].line) for i in range(n) if firsts[i].line
+    }

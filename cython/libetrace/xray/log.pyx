@@ -9,14 +9,12 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memset
 
 from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
-from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
-from libetrace.xray.basic cimport Thread, decode_basic
-from libetrace.xray.framing cimport Block, frame, sort_blocks
-from libetrace.xray.problems cimport Problems, problems_free, problems_list
+from libetrace.core.types cimport u8, u32, u64
 from libetrace.xray.decoder cimport (
-    Argument, CpuRun, Cursor, Event, Sink, decode, read_header,
+    Argument, CpuRun, Cursor, Event, Sink, Thread, decode, decode_basic, read_header,
 )
-from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header
+from libetrace.xray.framing cimport Block, Frames, sort_blocks
+from libetrace.xray.records cimport FUNCTION_BYTES, HEADER_BYTES, Header, Problems, problems_list
 
 cdef enum:
     BASIC_BYTES = 32
@@ -181,30 +179,21 @@ cdef tuple _describe(const Buffer *blocks):
     return described, threads
 
 
-cdef int _read_fdr(RawLog log, const u8[::1] data, Problems *problems) except -1:
-    cdef Buffer blocks
+cdef int _read_fdr(RawLog log, const u8[::1] data, Frames frames) except -1:
     cdef Sink sink
     cdef int failed
     cdef const u8 *bytes_ = &data[0]
-    cdef u64 size = data.shape[0]
-    memset(&blocks, 0, sizeof(blocks))
-    memset(&sink, 0, sizeof(sink))
+    frames.find(data, True)
+    sort_blocks(&frames.blocks)
+    log._allocate(_most_records(&frames.blocks), &sink)
     try:
         with nogil:
-            failed = frame(&log.header, bytes_, size, True, &blocks, problems)
-            if failed == 0:
-                sort_blocks(&blocks)
-        if failed < 0:
-            raise MemoryError
-        log._allocate(_most_records(&blocks), &sink)
-        with nogil:
-            failed = _decode_blocks(&log.header, bytes_, &blocks, &sink, problems)
+            failed = _decode_blocks(&log.header, bytes_, &frames.blocks, &sink, &frames.problems)
         if failed < 0:
             raise MemoryError
         log._finish(&sink)
-        log.blocks, log.threads = _describe(&blocks)
+        log.blocks, log.threads = _describe(&frames.blocks)
     finally:
-        buffer_free(&blocks)
         _free_extras(&sink)
     return 0
 
@@ -244,20 +233,17 @@ cdef int _read_basic(RawLog log, const u8[::1] data, Problems *problems) except 
 
 
 def read(const u8[::1] data not None):
-    """Decode a log. LogError when the bytes are none; damage inside is in `problems`."""
+    """Decode a log. LogError when the bytes are not a log; damage inside is in `problems`."""
     cdef RawLog log = RawLog()
-    cdef Problems problems
-    memset(&problems, 0, sizeof(problems))
-    read_header(data, &log.header)
+    cdef Frames frames = Frames()
+    read_header(data, &frames.header)
+    log.header = frames.header
     log.data = data
-    try:
-        if log.header.type == 0:
-            _read_basic(log, data, &problems)
-        else:
-            _read_fdr(log, data, &problems)
-        log.problems = problems_list(&problems)
-        log.n_problems = problems.n_problems
-        log.n_skipped_bytes = problems.n_skipped_bytes
-    finally:
-        problems_free(&problems)
+    if log.header.type == 0:
+        _read_basic(log, data, &frames.problems)
+    else:
+        _read_fdr(log, data, frames)
+    log.problems = problems_list(&frames.problems)
+    log.n_problems = frames.problems.n_problems
+    log.n_skipped_bytes = frames.problems.n_skipped_bytes
     return log

@@ -1,13 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-# One record of a Flight Data Recorder log, of any version and byte order (docs/xray.md).
-from libc.string cimport memcpy
+# One record of a Flight Data Recorder log, of any version and byte order (docs/xray.md); what is wrong.
 
+from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport s32, s64, u8, u16, u32, u64
+
+cdef enum:
+    MAX_PROBLEMS = 10000  # that are kept; more are counted
+
+
+cdef enum ProblemKind:
+    UNKNOWN_KIND
+    UNKNOWN_ACTION
+    NEGATIVE_SIZE
+    RECORD_CUT_OFF
+    GARBAGE
+    JUNK_BETWEEN
+    BUFFER_CUT_OFF
+    NO_NEW_BUFFER
+    NO_END_OF_BUFFER
+    EMPTY_PREAMBLE
+    UNKNOWN_RECORD_TYPE
+    STRAY_ARGUMENT
+    TRAILING_BYTES
+    BUFFER_TOO_LONG
+    NO_BUFFER_SIZE
+    BUFFER_TOO_SHORT
+    BUFFER_INSIDE
+    NO_EXTENTS
+    STRAY_PREAMBLE
+
+
+cdef struct Problem:
+    u64 offset  # of the file, where it begins
+    u64 skipped_bytes
+    u32 kind
+    u32 number  # of the record kind, the action or the type
+
+
+cdef struct Problems:
+    Buffer kept  # Problem
+    u64 n_problems
+    u64 n_skipped_bytes
+
+
+cdef void problem_add(Problems *problems, int kind, u64 offset, u64 skipped_bytes, u32 number) noexcept nogil
+cdef void problems_free(Problems *problems) noexcept nogil
+cdef list problems_list(const Problems *problems)
+
 
 cdef enum:
     HEADER_BYTES = 32
     FUNCTION_BYTES = 8
     METADATA_BYTES = 16
+
 
 # The kinds of records; the first ten are the numbers of the metadata kinds.
 cdef enum What:
@@ -22,12 +67,12 @@ cdef enum What:
     TYPED_EVENT = 8
     PID = 9
     FUNCTION = 10
-    # no records, but what stands in their place
+    # no records, but what is in their place
     BAD_KIND = 11
     BAD_ACTION = 12
     BAD_EVENT_SIZE = 13
     CUT_OFF = 14
-    N_WHATS = 15
+
 
 # Kinds in the columns; the first four are the actions of a function record.
 cdef enum Kind:
@@ -51,7 +96,7 @@ cdef struct Header:
 cdef struct Record:
     int what
     u8 action
-    bint is_delta  # of an event: `tsc` is to be added to the time before
+    bint is_delta  # of an event: `tsc` is added to the time before
     u16 number  # cpu, or type of a typed event
     u32 n_bytes  # with the payload of an event
     u32 function
@@ -88,7 +133,7 @@ cdef inline u8 metadata_kind(u8 first, bint is_big) noexcept nogil:
 
 # Read the record at `at`; it ends at `end` at the latest.
 cdef void record_read(const Header *header, const u8 *at, const u8 *end, Record *record) noexcept nogil
-# Do sound records follow, or nothing? Then what stands before `at` is skipped alone.
+# Do sound records follow, or nothing? Then what is before `at` is skipped alone.
 cdef bint goes_on(const Header *header, const u8 *data, u64 at, u64 end) noexcept nogil
-# How many bytes `record`, which stands at `at` and is none, costs: its own, or all up to the end.
+# How many bytes `record`, which is at `at` and is not one, costs: its own, or all up to the end.
 cdef u64 bad_bytes(const Header *header, const u8 *data, u64 at, u64 end, const Record *record) noexcept nogil

@@ -5,7 +5,6 @@
 The entries of a unit are read one after the other, without the tree that they make; a unit whose
 own range holds no address that is asked for is skipped. Damaged units end where the damage is.
 """
-from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from libetrace.core.types cimport s64, u8, u32, u64
@@ -138,7 +137,7 @@ cdef int _scan(const Sections *sections, u64 base, const Wanted *wanted, u64 *fo
     return -1 if status < 0 else 0
 
 
-cdef int etrace_xray_debug_memory(const u8 *data, u64 size) noexcept nogil:
+cdef api int etrace_xray_debug_memory(const u8 *data, u64 size) noexcept nogil:
     cdef Sections sections
     cdef Wanted wanted
     cdef u64[N_FUZZED] addresses
@@ -182,22 +181,17 @@ def find(
     """
     cdef Sections sections
     cdef Wanted sorted_wanted
-    cdef u64 *found
     cdef s64 i, n = wanted.shape[0]
+    cdef bytearray memory = bytearray(n * sizeof(u64))
+    cdef u64 *found = <u64 *><char *>memory
     cdef int status
     sorted_wanted.at, sorted_wanted.n = &wanted[0] if n else NULL, n
     _set_sections(&sections, info, abbrev, addr, is_big)
-    found = <u64 *>calloc(n + 1, sizeof(u64))
-    if found == NULL:
+    with nogil:
+        status = _scan(&sections, address_base, &sorted_wanted, found)
+    if status < 0:
         raise MemoryError
-    try:
-        with nogil:
-            status = _scan(&sections, address_base, &sorted_wanted, found)
-        if status < 0:
-            raise MemoryError
-        return {wanted[i]: found[i] - 1 for i in range(n) if found[i]}
-    finally:
-        free(found)
+    return {wanted[i]: found[i] - 1 for i in range(n) if found[i]}
 
 
 cdef object _link(const Unit *unit, const Entry *entry):

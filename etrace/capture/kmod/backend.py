@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-from etrace.capture.kmod.loading import presence
+from etrace.capture.kmod.system import presence
 from etrace.errors import CaptureError, EtraceError
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from etrace.capture.backend import Outcome, Probe, Progress
-    from etrace.capture.kmod.sessions.host import Host
+    from etrace.capture.kmod.session import Host
     from etrace.capture.options import Options
 
 
@@ -29,9 +29,9 @@ class KmodBackend:
     @property
     def host(self) -> Host:
         """The machine, looked at when first needed."""
-        from etrace.capture.kmod.sessions.host import real
+        from etrace.capture.kmod.session import Host
 
-        return self._host or real()
+        return self._host or Host()
 
     def obstacle(self) -> Probe | None:
         """See Backend.obstacle: no root, no module, no collector, a session already."""
@@ -45,7 +45,7 @@ class KmodBackend:
             if not found or served or os.path.exists(presence.LOADED_MODULES) or presence.source():
                 return found
             return _no_module()  # etraced could not load one either
-        from etrace.capture.kmod.sessions import session
+        from etrace.capture.kmod import session
 
         host = self.host
         try:
@@ -67,7 +67,7 @@ class KmodBackend:
 
             return service.probe()
         from etrace.capture.backend import Probe
-        from etrace.capture.kmod.sessions import session
+        from etrace.capture.kmod import session
 
         try:
             session.attempt_to_load(self.host)

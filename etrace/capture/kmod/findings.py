@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions of the kernel module on this machine, for `etrace doctor`.
+"""The conditions of the kernel module on this machine, and how to get it, for `etrace doctor`.
 
 Facts come from kernel_lockdown(7), proc(5), capabilities(7) and the kernel's module signing page.
 """
@@ -7,12 +7,14 @@ Facts come from kernel_lockdown(7), proc(5), capabilities(7) and the kernel's mo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from etrace.capture.kmod.loading import presence, provision
-from etrace.capture.kmod.sessions.host import Host
+import etrace
+from etrace.capture.kmod.session import Host
+from etrace.capture.kmod.system import presence
 from etrace.errors import CaptureError
 
 SIGN_HINT = (
@@ -25,7 +27,7 @@ CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_MODULE": 16, "CAP_SYS_ADMIN": 21}
 NEEDED_CONFIG = (
     "MODULES", "KPROBES", "FUNCTION_TRACER", "FTRACE_SYSCALLS", "SECURITY_PATH", "NET",
 )  # fmt: skip
-#: x86 traps at a probed function without it, which the module's probes do not stand
+#: x86 traps at a probed function without it, which the module's probes do not survive
 NEEDED_BY_X86 = ("KPROBES_ON_FTRACE",)
 X86 = "x86_64"
 SWITCH_ON = "switch it on: "
@@ -126,7 +128,7 @@ def _missing_options(kernel: Kernel) -> list[str] | None:
 
 
 def takes_modules(kernel: Kernel) -> bool:
-    """Tell whether the kernel can load modules at all; True if unknown."""
+    """Return whether the kernel can load modules at all; True if unknown."""
     return "CONFIG_MODULES" not in (_missing_options(kernel) or ())
 
 
@@ -163,27 +165,19 @@ def module_file(host: Host, kernel: Kernel) -> Check:
     """
     if source := host.modules.source():
         return Check("module", source, True)
-    hint = provision.hint(provision.Installation()) if takes_modules(kernel) else ""
+    hint = module_hint(Installation()) if takes_modules(kernel) else ""
     for path in presence.candidates():
         if built := presence.built_for(path):
             return Check("module", f"{path} is for kernel {built}", False, hint)
     return Check("module", f"none for kernel {presence.release()}", False, hint)
 
 
-def tracefs(host: Host) -> Check:
-    """Return where tracefs is mounted."""
+def place(name: str, find: Callable[[], Path]) -> Check:
+    """Return where something is, which `find` returns or misses with CaptureError."""
     try:
-        return Check("tracefs", str(host.tracefs.mount()), True)
+        return Check(name, str(find()), True)
     except CaptureError as error:
-        return Check("tracefs", error.message, False, error.hint)
-
-
-def collector(host: Host) -> Check:
-    """Return where the collector is."""
-    try:
-        return Check("collector", str(host.collector()), True)
-    except CaptureError as error:
-        return Check("collector", error.message, False, error.hint)
+        return Check(name, error.message, False, error.hint)
 
 
 def examine(host: Host, kernel: Kernel) -> Iterator[Check]:
@@ -196,6 +190,75 @@ def examine(host: Host, kernel: Kernel) -> Iterator[Check]:
         yield needed if is_of_use else replace(needed, hint="")
     for check in (lockdown, secure_boot, signatures, configuration, kprobes):
         yield check(kernel)
-    mounted = tracefs(host)
+    mounted = place("tracefs", host.tracefs.mount)
     yield mounted if is_of_use else replace(mounted, hint="")
-    yield collector(host)
+    yield place("collector", host.collector)
+
+
+# ---- how to get the module: it depends on how etrace was installed
+
+#: the source distribution; pyproject.toml has the name
+ARCHIVE = "linux_build_tracer"
+WHAT = "build and install it for this kernel: "
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """The files that show how etrace was installed; tests replace them."""
+
+    root: str = "/"
+    package: str = os.path.dirname(os.path.realpath(etrace.__file__))  # noqa: PTH120
+    prefix: str = sys.prefix
+    release: str = presence.release()
+
+    def has(self, path: str) -> bool:
+        """Whether a path below the root is there."""
+        return os.path.exists(os.path.join(self.root, path))  # noqa: PTH110, PTH118
+
+    @property
+    def is_packaged(self) -> bool:
+        """Whether the distribution installed etrace, and not pip or `make build`."""
+        return self.package.startswith("/usr/lib")
+
+    def source_trees(self) -> tuple[str, str]:
+        """Return where the source tree of etrace may be: around it, or around its `.venv`."""
+        return os.path.dirname(self.package), os.path.dirname(self.prefix)  # noqa: PTH120
+
+
+def install_command(here: Installation, package: str) -> str:
+    """Return how to install a package, by its name on Debian, on this distribution."""
+    if here.has("usr/bin/dnf"):
+        return f"sudo dnf install {package.replace('linux-headers-', 'kernel-devel-')}"
+    if here.has("usr/bin/pacman"):
+        headers = package.startswith("linux-headers-")
+        return f"sudo pacman -S {'linux-headers' if headers else package}"
+    return f"sudo apt-get install {package}"
+
+
+def tree_hint(trees: Iterable[str]) -> str:
+    """Return how to build the module in the first of these source trees that has it."""
+    for tree in trees:
+        if os.path.isfile(f"{tree}/kmod/Kbuild"):  # noqa: PTH113
+            return f"{WHAT}cd {tree} && make module && sudo make install-module"
+    return ""
+
+
+def module_hint(here: Installation) -> str:
+    """Return what to do to have the module for this kernel: commands to copy."""
+    if build := tree_hint(here.source_trees()):
+        return build
+    headers = install_command(here, f"linux-headers-{here.release}")
+    has_headers = here.has(f"lib/modules/{here.release}/build/Makefile")
+    if here.has("usr/sbin/etrace-module"):
+        if has_headers:
+            return f"{WHAT}sudo etrace-module build {here.release}"
+        return f"install the kernel's headers, and etrace-dkms builds it: {headers}"
+    if here.is_packaged:
+        return f"install its package: {install_command(here, 'etrace-dkms')}"
+    name = f"{ARCHIVE}-{etrace.__version__}"
+    make = f"make -C {name}/kmod modules && sudo make -C {name}/kmod modules_install"
+    first = "" if has_headers else f"{headers} && "
+    return (
+        f"{WHAT}what pip installed has no source of it; get the source archive {name}.tar.gz, then "
+        f"{first}tar xf {name}.tar.gz && {make}"
+    )

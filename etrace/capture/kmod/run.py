@@ -1,33 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """One traced command: a session whose root is its process, from before the exec to the end.
 
-Who runs the session, this process or etraced, is the matter of `Traced`.
+Either this process runs the session (session.Session) or etraced does (remote.client); both are
+`Traced`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
+from etrace.capture.files import aside_message
+from etrace.capture.kmod import session
 from etrace.capture.kmod.command import Command, Ended
-from etrace.capture.kmod.sessions import collector, session, survivors, teardown
-from etrace.capture.kmod.sessions.ending import Ending
-from etrace.capture.kmod.sessions.host import Host
-from etrace.capture.kmod.sessions.keeper import Keeper
-from etrace.capture.kmod.sessions.state import State
+from etrace.capture.kmod.ending import Ending
 from etrace.capture.kmod.system import process
-from etrace.capture.kmod.system.control import Control, Counter, Option
+from etrace.capture.kmod.system.control import options_of, words_of
 from etrace.capture.kmod.system.owner import myself
-from etrace.capture.session import told_aside
 from etrace.errors import CaptureError
 from etrace.figures import agree
 
@@ -45,10 +43,10 @@ class Traced(Protocol):
     """The session of a command that is still held."""
 
     def watched(self) -> contextlib.AbstractContextManager[object]:
-        """Be able to tell of it inside the block; CaptureError when that is not possible."""
+        """Have live() and progress() inside the block; CaptureError when that is not possible."""
 
     def live(self) -> int:
-        """Return how many traced tasks there are now; 0 when nobody says."""
+        """Return how many traced tasks there are now; 0 when that is not known."""
 
     def progress(self) -> Progress | None:
         """Return the counts so far; None while there are none."""
@@ -59,84 +57,35 @@ class Traced(Protocol):
     def is_running(self) -> bool:
         """Whether events are still recorded."""
 
-    def end(self, tell: Callable[[str], None], more: dict[str, Any]) -> Ending:
+    def end(self, more: dict[str, Any]) -> Ending:
         """End it and write its files; `more` goes into the stats. CaptureError."""
 
 
-@dataclass(slots=True)
-class Own:
-    """A session of this process, which is root's."""
-
-    host: Host
-    state: State
-    keeper: Keeper
-    control: Control | None = None
-
-    @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
-        """See Traced.watched."""
-        with contextlib.closing(self.host.connect()) as control:
-            self.control = control
-            yield
-
-    def live(self) -> int:
-        """See Traced.live."""
-        return live_tasks(self.control) if self.control else 0
-
-    def progress(self) -> Progress | None:
-        """See Traced.progress."""
-        return collector.progress(self.host.states.progress, self.live())
-
-    def tend(self) -> None:
-        """See Traced.tend."""
-        self.state = self.keeper.tend(self.state)
-
-    def is_running(self) -> bool:
-        """See Traced.is_running."""
-        return session.is_running(self.state)
-
-    def end(self, tell: Callable[[str], None], more: dict[str, Any]) -> Ending:
-        """See Traced.end."""
-        return teardown.end_own(self.host, self.state, tell, more)
-
-
-def flags(options: Options) -> Option:
-    """Return what the kernel is to record."""
-    wanted = {
-        Option.ENVIRONMENT: options.env,
-        Option.MOUNTS: options.mounts,
-        Option.THREAD_NAMES: options.thread_names,
-        Option.USAGE: options.usage,
-    }
-    return reduce(or_, (flag for flag, on in wanted.items() if on), Option.NONE)
-
-
-def plan(options: Options, root: Command, keeper: Keeper) -> session.Plan:
+def plan(options: Options, root: Command) -> session.Plan:
     """Return the session that these capture options ask for."""
     return session.Plan(
         directory=Path(options.trace).parent,
         owner=options.owner or myself(),
         root_process=process.identify(root.pid),
         root_name=root.name,
-        options=flags(options),
+        options=options_of(words_of(options)),
         driver=process.identify(os.getpid()),
-        hold=keeper.hold,
     )
 
 
 def trace(
-    host: Host,
+    host: session.Host,
     command: list[str],
     options: Options,
     on_progress: Callable[[Progress], None] | None,
 ) -> Outcome:
     """Trace `command` until it ends, and processes that outlive it for another second."""
     remarks: list[str] = []
-    keeper = Keeper(host, remarks.append)
-    with contextlib.closing(Command(command)) as held, contextlib.closing(keeper):
+    with contextlib.closing(Command(command)) as held:
         try:
-            state = session.begin(host, plan(options, held, keeper), remarks.append)
-            return Run(Own(host, state, keeper), options, held, on_progress, remarks).run()
+            begun = session.begin(host, plan(options, held), remarks.append)
+            with contextlib.closing(begun):
+                return Run(begun, options, held, on_progress, remarks).run()
         finally:
             held.forsake()
 
@@ -151,8 +100,8 @@ class Run:
     on_progress: Callable[[Progress], None] | None
     remarks: list[str]
     ended: Ended | None = None
-    hurried: bool = field(default=False)
-    handed_on: bool = field(default=False)
+    hurried: bool = False
+    handed_on: bool = False
 
     def run(self) -> Outcome:
         """Let the command run, end the session, and return how the command ended."""
@@ -161,7 +110,7 @@ class Run:
                 ended, n_alive, duration_ns = self.follow()
             except BaseException:
                 with contextlib.suppress(CaptureError):
-                    self.traced.end(self.remarks.append, {})
+                    self.traced.end({})
                 raise
             more = {
                 "ended": self.named(ended),
@@ -170,7 +119,7 @@ class Run:
                 "duration_ns": duration_ns,
             }
             try:
-                ending = self.traced.end(self.remarks.append, more)
+                ending = self.traced.end(more)
             except CaptureError as error:
                 self.remarks += [error.message, error.hint]
                 status = ended.status or TRACE_INCOMPLETE
@@ -224,8 +173,8 @@ class Run:
     def outcome(self, ending: Ending, ended: Ended, n_alive: int) -> Outcome:
         """Return the command's status with all messages."""
         if ending.aside and self.options.summary:
-            self.remarks.append(told_aside(ending.trace.name))
-        if n_alive and (names := survivors.names(ending.trace)):
+            self.remarks.append(aside_message(ending.trace.name))
+        if n_alive and (names := survivors(ending.trace)):
             shown = ", ".join(names[:N_NAMED]) + (", ..." if len(names) > N_NAMED else "")
             self.remarks.append(
                 f"{agree(len(names), SURVIVORS)}: {shown}; --wait-all waits for them"
@@ -238,9 +187,43 @@ class Run:
         return Outcome(status, ended.signal, ending.stats, tuple(self.remarks))
 
 
-def live_tasks(control: Control) -> int:
-    """Return how many traced tasks there are now; 0 when the module does not say."""
-    try:
-        return control.status().count(Counter.LIVE)
-    except CaptureError:
-        return 0
+# ---- who outlives the command
+
+PID_MASK = (1 << 22) - 1
+LIFE = re.compile(rb"^(\d+),\d+,\d+,\d+!(?:SchedFork\|pid=(\d+)|Exit\|)", re.MULTILINE)
+PIECE_BYTES = 1 << 20
+
+
+def _pieces(trace: Path) -> Iterator[bytes]:
+    """Yield a trace in pieces of whole lines; nothing if it is not a regular file."""
+    fd = os.open(trace, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb", buffering=0) as stream:  # noqa: PTH123  a descriptor
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return
+        rest = b""
+        while piece := stream.read(PIECE_BYTES):
+            whole, newline, rest = (rest + piece).rpartition(b"\n")
+            yield whole + newline
+
+
+def alive_upids(trace: Path) -> set[int]:
+    """Return the upids of tasks whose SchedFork is in the trace and whose Exit is not.
+
+    Only the trace knows every process exactly: an orphan has no parent to be found by, and a number
+    may have been given to somebody else since (a upid never is).
+    """
+    alive: set[int] = set()
+    ended: set[int] = set()
+    for piece in _pieces(trace):
+        for found in LIFE.finditer(piece):
+            if child := found[2]:
+                alive.add(int(child))
+            else:
+                ended.add(int(found[1]))
+    return alive - ended
+
+
+def survivors(trace: Path) -> list[str]:
+    """Return `name (pid)` of each process of the trace that still runs; threads are not named."""
+    pids = sorted(upid & PID_MASK for upid in alive_upids(trace))
+    return [f"'{process.name(pid)}' ({pid})" for pid in pids if process.is_leader(pid)]

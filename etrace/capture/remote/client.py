@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import dataclasses
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from etrace.capture.backend import Options, Outcome, Progress
+from etrace.capture.files import STATS, TRACE
 from etrace.capture.kmod.command import Command
+from etrace.capture.kmod.ending import STOPPED, Ending, Loss, publish
 from etrace.capture.kmod.run import Run
-from etrace.capture.kmod.sessions.ending import STOPPED, Ending, Loss
+from etrace.capture.kmod.system.control import words_of
 from etrace.capture.kmod.system.output import PARTIAL, Output, identity_of, open_output
 from etrace.capture.kmod.system.owner import myself
 from etrace.capture.remote import protocol, service
-from etrace.capture.session import STATS, TRACE
 from etrace.errors import CaptureError
-from etrace.figures import agree
 
 #: loading probes and making buffers; a large trace is read to its end
 BEGIN_S, END_S = 90.0, 3600.0
@@ -41,15 +41,13 @@ def trace(
         stack.callback(held.forsake)
         sock = stack.enter_context(service.connect())
         if output.left_over():
-            remarks.append(
-                f"an unfinished trace lies in {output.directory}; it is kept as {PARTIAL}"
-            )
+            remarks.append(f"an unfinished trace is in {output.directory}; it is kept as {PARTIAL}")
         fd = output.create()
         stack.callback(os.close, fd)
         with _discarded_on_error(output):
             os.write(fd, b"INITCWD=" + os.fsencode(Path.cwd()) + b"\n")
-            remote = _Remote(sock, output, identity_of(fd))
-            remote.begin(options, fd, held.fileno(), remarks)
+            remote = _Remote(sock, output, identity_of(fd), remarks.append)
+            remote.begin(options, fd, held.fileno())
         return Run(remote, options, held, on_progress, remarks).run()
 
 
@@ -62,16 +60,6 @@ def _discarded_on_error(output: Output) -> Iterator[None]:
         raise
 
 
-def _words(options: Options) -> tuple[str, ...]:
-    wanted = {
-        "env": options.env,
-        "mounts": options.mounts,
-        "thread-names": options.thread_names,
-        "usage": options.usage,
-    }
-    return tuple(word for word, on in wanted.items() if on)
-
-
 @dataclass(slots=True)
 class _Remote:
     """A session at etraced, as run.py sees it (Traced)."""
@@ -79,24 +67,16 @@ class _Remote:
     sock: socket.socket
     output: Output
     identity: tuple[int, int]
+    say: Callable[[str], None]
     final: dict[str, Any] | None = None
     gone: bool = False
     counts: list[int] = field(default_factory=list)
 
-    def begin(self, options: Options, fd: int, pidfd: int, remarks: list[str]) -> None:
+    def begin(self, options: Options, fd: int, pidfd: int) -> None:
         """Hand over the trace and the process; return when events are recorded."""
         self.sock.settimeout(BEGIN_S)
-        try:
-            request = protocol.request(protocol.TRACE, _words(options))
-            reply = protocol.ask(self.sock, request, (fd, pidfd))
-        except OSError as error:
-            raise CaptureError(
-                f"etraced does not answer: {error.strerror or error}", "journalctl -u etraced"
-            ) from error
-        if reply is None or "error" in reply:
-            reply = reply or {"error": "etraced closed the connection"}
-            raise CaptureError(str(reply["error"]), str(reply.get("hint", "journalctl -u etraced")))
-        remarks += [str(remark) for remark in reply.get("remarks", [])]
+        request = protocol.request(protocol.TRACE, words_of(options))
+        self.say_all(service.ask(self.sock, request, (fd, pidfd)))
         self.sock.settimeout(service.ANSWER_S)
 
     def watched(self) -> contextlib.AbstractContextManager[object]:
@@ -120,7 +100,12 @@ class _Remote:
         """See Traced.is_running."""
         return self.final is None and not self.gone
 
-    def end(self, tell: Callable[[str], None], more: dict[str, Any]) -> Ending:
+    def say_all(self, message: dict[str, Any]) -> None:
+        """Hand on the remarks of etraced."""
+        for remark in message.get("remarks", []):
+            self.say(str(remark))
+
+    def end(self, more: dict[str, Any]) -> Ending:
         """See Traced.end."""
         if self.is_running():
             self.sock.settimeout(END_S)
@@ -133,8 +118,7 @@ class _Remote:
             losses = (*losses, Loss(1, DIED, at_least=True))
         elif final.get("cut"):
             losses = (*losses, Loss(1, CUT, at_least=True))
-        for remark in final.get("remarks", []):
-            tell(str(remark))
+        self.say_all(final)
         return self._publish(final, losses, more)
 
     def _publish(
@@ -145,25 +129,17 @@ class _Remote:
         if ended != STOPPED:
             stats["ended"] = ended
         stats["lost"] = sum(loss.n for loss in losses)
-        stats["losses"] = [{"n": x.n, "reason": x.reason, "at_least": x.at_least} for x in losses]
-        warnings = tuple(str(warning) for warning in final["warnings"])
-        name = self.output.directory / TRACE
-        if not losses and not stats.get("executions", 1):
-            self.output.discard()
-            return Ending(name, False, stats, (), warnings, published=False)
-        try:
-            aside = self.output.publish(TRACE, self.identity)
-        except CaptureError as error:
-            lost = f"; {agree(stats['lost'], 'event{s} {is|are} lost')}" if losses else ""
-            raise CaptureError(
-                f"the trace could not be renamed: {error.message}{lost}",
-                f"the captured trace is in {self.output.capturing}, if it still exists: rename it",
-            ) from error
-        try:
-            self.output.write_stats(json.dumps(stats).encode("ascii") + b"\n")
-        except CaptureError as error:
-            warnings = (*warnings, f"the stats could not be written: {error.message}")
-        return Ending(name, aside, stats, losses, warnings, hint=str(final.get("hint", "")))
+        stats["losses"] = [dataclasses.asdict(loss) for loss in losses]
+        result = Ending(
+            trace=self.output.directory / TRACE,
+            aside=False,
+            stats=stats,
+            losses=losses,
+            warnings=tuple(str(warning) for warning in final["warnings"]),
+            hint=str(final.get("hint", "")),
+        )
+        nothing = not losses and not stats.get("executions", 1)
+        return publish(self.output, self.identity, result, nothing=nothing)
 
     def _ask(self) -> None:
         """Bring the counts up to date; keep the last ones when etraced does not answer."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client and etraced tell each other (docs/service.md): one JSON object a packet.
+"""The messages of etraced and its clients (docs/service.md): one JSON object a packet.
 
 The socket is of type SOCK_SEQPACKET (unix(7)): a packet arrives whole, with its descriptors, or not
-at all. A request holds words from the lists below and nothing else: no path, no number.
+at all. A request holds a verb and words of RECORDED, and nothing else: no path, no number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import socket
 from typing import Any
 
-from etrace.capture.kmod.system.control import Option
+from etrace.capture.kmod.system.control import RECORDED, Option, options_of
 from etrace.errors import CaptureError
 
 VERSION = 1
@@ -27,17 +27,10 @@ N_DESCRIPTORS = 2
 
 PROBE, TRACE, PROGRESS, STOP = "probe", "trace", "progress", "stop"
 VERBS = (PROBE, TRACE, PROGRESS, STOP)
-#: what a client may ask to have recorded
-OPTIONS = {
-    "env": Option.ENVIRONMENT,
-    "mounts": Option.MOUNTS,
-    "thread-names": Option.THREAD_NAMES,
-    "usage": Option.USAGE,
-}
 
 
 class ProtocolError(CaptureError):
-    """The other side sent something that is no message."""
+    """The other side sent something that is not a message."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"etraced or its client sent {what}", "are they of one version?")
@@ -124,10 +117,7 @@ def read_request(raw: dict[str, Any]) -> tuple[str, Option]:
     if verb not in VERBS or raw.keys() - {"etraced", "do", "options"}:
         raise ProtocolError("an unknown request")
     if not isinstance(words, list) or not all(
-        isinstance(word, str) and word in OPTIONS for word in words
+        isinstance(word, str) and word in RECORDED for word in words
     ):
         raise ProtocolError("an unknown option")
-    options = Option.NONE
-    for word in words:
-        options |= OPTIONS[word]
-    return verb, options
+    return verb, options_of(words)

@@ -8,6 +8,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
+    from typing import Any
 
     from etrace.capture.backend import Probe
 
@@ -61,6 +62,24 @@ def connect() -> socket.socket:
     return sock
 
 
+def ask(sock: socket.socket, request: dict[str, Any], fds: tuple[int, ...] = ()) -> dict[str, Any]:
+    """Send the first request of a connection; CaptureError when etraced refuses it or is silent."""
+    from etrace.capture.remote import protocol
+    from etrace.errors import CaptureError
+
+    try:
+        reply = protocol.ask(sock, request, fds)
+    except OSError as error:
+        raise CaptureError(
+            f"etraced does not answer: {error.strerror or error}", "journalctl -u etraced"
+        ) from error
+    if reply is None:
+        raise CaptureError("etraced closed the connection", "journalctl -u etraced")
+    if "error" in reply:
+        raise CaptureError(str(reply["error"]), str(reply.get("hint", "journalctl -u etraced")))
+    return reply
+
+
 def probe() -> Probe:
     """Ask etraced whether it could trace now."""
     from etrace.capture.backend import Probe
@@ -72,14 +91,7 @@ def probe() -> Probe:
 
     try:
         with connect() as sock:
-            reply = protocol.ask(sock, protocol.request(protocol.PROBE))
-    except OSError as error:
-        return Probe(
-            False, f"etraced does not answer: {error.strerror or error}", "journalctl -u etraced"
-        )
+            ask(sock, protocol.request(protocol.PROBE))
     except CaptureError as error:
         return Probe(False, error.message, error.hint)
-    if reply is None or "error" in reply:
-        reply = reply or {"error": "etraced closed the connection", "hint": "journalctl -u etraced"}
-        return Probe(False, str(reply["error"]), str(reply.get("hint", "")))
     return Probe(True, "etraced has the module loaded, and it answers")

@@ -14,12 +14,12 @@ from typing import Any
 from libetrace.image.file import Image
 
 from etrace.cli.ending import printable
-from etrace.errors import EtraceError
+from etrace.cli.options.common import add_examples, add_format
 from etrace.nfsdb.store import open_database
-from etrace.query.classes.records import Records
 from etrace.query.diff import Changed, Delta, Difference, diff
+from etrace.query.rows.records import Records
 
-SAME, DIFFERENT, TROUBLE = 0, 1, 2
+SAME, DIFFERENT = 0, 1
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -29,24 +29,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
             name, metavar=name.upper(), type=Path,
             help=f"{text}: directory of a database, image or .nfsdb.json",
         )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_format(parser, "text", "json")
     parser.add_argument(
-        "-q", "--brief", action="store_true", help="print nothing; only set the exit status"
+        "-q", "--quiet", action="store_true", help="print nothing; only set the exit status"
     )
     parser.epilog = "Exit status: 0 when nothing changed, 1 when something did, 2 on an error."
+    add_examples(parser, "cas diff ../yesterday .", "cas diff before after --json")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the differences."""
-    try:
-        before, after = open_database(args.a), open_database(args.b)
-    except EtraceError as error:
-        error.status = TROUBLE
-        raise
+    before, after = open_database(args.a), open_database(args.b)
     found = diff(before, after)
-    if args.json:
+    if args.format == "json":
         print(json.dumps(_record(before, after, found), indent=2))
-    elif not args.brief:
+    elif not args.quiet:
         for line in _lines(before, after, found):
             print(printable(line))
     return DIFFERENT if found else SAME

@@ -10,27 +10,25 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from etrace.cli.ending import tell
-from etrace.cli.options import access_trace as trace_options
+from etrace.cli.cas import access_trace
+from etrace.cli.ending import say
 from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options import compile_commands as command_options
-from etrace.cli.options import sources as source_options
-from etrace.cli.options.common import add_database
-from etrace.cli.show.figures import count
+from etrace.cli.options.common import add_database, add_examples
 from etrace.errors import EtraceError, UsageError
+from etrace.figures import count
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
 
     from etrace.export.compile_commands import Form
 
-
 FORMATS = ("json", "compile_commands", "build-spec", "file-access-trace", "parquet")
 #: format -> the attributes of its own options
 OWN = {
     "compile_commands": command_options.NAMES,
     "build-spec": spec_options.NAMES,
-    "file-access-trace": trace_options.NAMES,
+    "file-access-trace": access_trace.NAMES,
 }
 #: attributes that are not called like their option
 SHOWN = {"filters": "--filter", "rules": "--include", "text": "--command"}
@@ -50,19 +48,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     command_options.add_all(parser)
     spec_options.add_all(parser.add_argument_group("for build-spec"))
-    trace_options.add_all(parser.add_argument_group("for file-access-trace"))
+    access_trace.add_all(parser.add_argument_group("for file-access-trace"))
+    add_examples(
+        parser, "cas export compile_commands -o compile_commands.json", "cas export parquet tables"
+    )
 
 
 def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], object]) -> None:
     """Write one file, or to the standard output."""
+    from etrace.cli.opening import open_found
     from etrace.cli.show.output import opened
-    from etrace.nfsdb.store import open_database
 
     if args.directory is not None:
         raise UsageError(
             f"{args.format} is written to one file", f"cas export {args.format} -o {args.directory}"
         )
-    image = open_database(args.database)
+    image = open_found(args)
     with _merging(args), opened(args.output, image.path) as stream:
         write(image, stream)
 
@@ -71,18 +72,16 @@ def _merging(args: argparse.Namespace) -> AbstractContextManager[None]:
     """Return a context in which no other program merges into the same output."""
     if not (args.output and (args.append or args.update)):
         return nullcontext()
-    from etrace.export.commands.merging import alone
+    from etrace.export.merging import alone
 
     folder = args.output.absolute().parent
-    return alone(
-        args.output, lambda: tell(f"cas: waiting for a program that has locked {folder}\n")
-    )
+    return alone(args.output, lambda: say(f"cas: waiting for a program that has locked {folder}\n"))
 
 
 def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
     """Return the function that writes compile_commands.json of the selected sources."""
     from etrace.export import compile_commands
-    from etrace.export.commands.merging import merged
+    from etrace.export.merging import merged
 
     form, merge = command_options.form(args), command_options.merge(args)
     if args.links is not None and args.output is not None:
@@ -91,15 +90,15 @@ def write_commands(args: argparse.Namespace) -> Callable[[Image, BinaryIO], obje
             raise UsageError(f"{args.links}: -o and --links name the same file", "give two files")
 
     def write(image: Image, stream: BinaryIO) -> None:
-        chosen = source_options.choice(image, args, args.filters)
+        chosen = command_options.source_selection(image, args, args.filters)
         found = compile_commands.entries(image, choice=chosen, form=form)
         if args.links is not None:
             write_links(image, args.links, form)
         compile_commands.write(
             stream, found if merge is None else merged(args.output, found, merge)
         )
-        source_options.tell_left_out(chosen)
-        command_options.tell_missing(image, found, chosen)
+        command_options.report_left_out(chosen)
+        command_options.report_missing(image, found, chosen)
 
     return write
 
@@ -108,10 +107,9 @@ def write_links(image: Image, path: Path, form: Form) -> None:
     """Write the commands that linked and archived to a file."""
     from etrace.cli.show.output import writing
     from etrace.export import compile_commands
-    from etrace.export.commands import links
 
     with writing(path, image.path) as stream:
-        compile_commands.write(stream, links.entries(image, form))
+        compile_commands.write(stream, compile_commands.link_entries(image, form))
 
 
 def write_build_spec(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
@@ -121,27 +119,26 @@ def write_build_spec(args: argparse.Namespace) -> Callable[[Image, BinaryIO], ob
     def write(image: Image, stream: BinaryIO) -> None:
         spec = build_spec.BuildSpec(image, spec_options.known(args))
         written = build_spec.write(stream, spec, is_debug=args.debug, expands=args.expand)
-        spec_options.tell_empty("cas", written)
+        spec_options.report_empty("cas", written)
 
     return write
 
 
 def write_access_trace(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
     """Return the function that writes the file access trace, compressed by the file's suffix."""
-    from etrace.cli.cas.export_access_trace import export
     from etrace.cli.show.packing import packed
 
     def write(image: Image, stream: BinaryIO) -> None:
         with packed(args.output, stream) as inside:
-            export(image, args, inside)
+            access_trace.export(image, args, inside)
 
     return write
 
 
 def export_parquet(args: argparse.Namespace) -> None:
     """Write a Parquet file for each table."""
+    from etrace.cli.opening import open_found
     from etrace.export.parquet import write_parquet
-    from etrace.nfsdb.store import open_database
 
     if args.directory is None or args.output is not None:
         raise UsageError("parquet is written to a directory", "cas export parquet DIR")
@@ -149,7 +146,7 @@ def export_parquet(args: argparse.Namespace) -> None:
         raise EtraceError(
             f"{args.directory}: not a directory", "each table becomes a file in a directory"
         )
-    written = write_parquet(open_database(args.database), args.directory)
+    written = write_parquet(open_found(args), args.directory)
     print(f"{count(len(written), 'table')} in {os.fspath(args.directory)}")
 
 

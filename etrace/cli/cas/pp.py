@@ -7,9 +7,9 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import printable, tell
-from etrace.cli.options.common import add_database, positive
-from etrace.cli.terminal.progress import progress
+from etrace.cli.ending import printable, say
+from etrace.cli.options.common import add_database, add_examples, add_jobs, add_quiet
+from etrace.cli.terminal import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from etrace.postprocess.run import Result
 
-#: phase -> its options, also those of Samsung CAS, and their help
+#: phase -> its option and help
 PHASES = {
-    "linked": (("--linked", "--linking"), "find modules that linkers and archivers made (l, t)"),
-    "compilations": (("--compilations", "-c"), "find compilations (d)"),
-    "wrappers": (("--wrappers", "--rbm"), "find the shell that wraps each command (m)"),
+    "linked": (("--linked",), "find modules that linkers and archivers made (l, t)"),
+    "compilations": (("--compilations",), "find compilations (d)"),
+    "wrappers": (("--wrappers",), "find the shell that wraps each command (m)"),
     "patterns": (
-        ("--patterns", "--precompute-command-patterns", "--pcp"),
+        ("--patterns",),
         "match command lines with the patterns of .bas_config (n)",
     ),
     "graph": (("--graph",), "store the dependency graph: uses of files in order of time"),
@@ -39,10 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     phases = parser.add_argument_group("phases (default: all)")
     for name, (options, text) in PHASES.items():
         phases.add_argument(*options, dest=name, action="store_true", help=text)
-    parser.add_argument(
-        "-j", "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N",
-        help="threads, and compilers to run at a time (default: one for each CPU)",
-    )  # fmt: skip
+    add_jobs(parser)
     parser.add_argument(
         "--ask-compilers", dest="is_asking", action="store_true",
         help="run the build's compilers, if only root can change them, to find their built-in "
@@ -58,8 +55,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--force", action="store_true",
                         help="run phases again even if they are up to date")  # fmt: skip
-    parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json as it is")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    parser.add_argument("--no-json", action="store_true", help="leave .nfsdb.json unchanged")
+    add_quiet(parser)
+    add_examples(parser, "cas pp", "cas pp --linked --compilations --force")
 
 
 def _meant(key: str) -> str:
@@ -71,22 +69,27 @@ def _meant(key: str) -> str:
     return f"; did you mean {near[0]}?" if near else ", ignored"
 
 
-def tell_config(config: Config) -> None:
+def report_config(config: Config) -> None:
     """Report the errors of the configuration."""
     for key in config.unknown:
-        tell(f"cas pp: warning: {config.path}: unknown key {key!r}{_meant(key)}\n")
+        say(f"cas pp: warning: {config.path}: unknown key {key!r}{_meant(key)}\n")
 
 
 def teller(args: argparse.Namespace) -> Callable[[str], None]:
     """Return a function that prints a message on one line, or nothing with --quiet."""
     if args.quiet:
         return lambda _text: None
-    return lambda text: tell("cas pp: " + text.replace("\n", "\\n") + "\n")
+    return lambda text: say("cas pp: " + text.replace("\n", "\\n") + "\n")
 
 
 def line(result: Result) -> str:
     """Return the line about one phase."""
     return f"{result.phase:<13} {result.text or 'unchanged: its inputs are the same'}"
+
+
+def _jobs(args: argparse.Namespace) -> int:
+    """Return the number of threads, and of compilers to run at a time."""
+    return args.jobs or os.cpu_count() or 1
 
 
 def update(args: argparse.Namespace, image: Image) -> list[Result]:
@@ -98,14 +101,14 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
 
     config = configuration.load(image.path.parent)
     if not args.quiet:
-        tell_config(config)
+        report_config(config)
     chosen = [name for name in ORDER if getattr(args, name)] or list(ORDER)
     results: list[Result] = []
     with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
         postprocess(
             image, config, chosen,
-            jobs=args.jobs, force=args.force, is_asking=args.is_asking, progress=show,
-            tell=teller(args), report=results.append,
+            jobs=_jobs(args), force=args.force, is_asking=args.is_asking, progress=show,
+            say=teller(args), report=results.append,
         )  # fmt: skip
     return results
 
@@ -118,11 +121,11 @@ def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
 
     config = configuration.load(image.path.parent)
     with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
-        answers = confirm(image, config, find_plugin(), args.jobs, show, teller(args))
+        answers = confirm(image, config, find_plugin(), _jobs(args), show, teller(args))
     for answer in answers:
         if answer.named is not None and not answer.is_same:
             found, named = (b" ".join(paths).decode(errors="replace") for paths in answer.files)
-            tell(f"cas pp: warning: the database has {found}, but gcc compiles {named}\n")
+            say(f"cas pp: warning: the database has {found}, but gcc compiles {named}\n")
     n_same = sum(answer.is_same for answer in answers)
     n_silent = sum(answer.named is None for answer in answers)
     if not args.quiet:
@@ -143,10 +146,11 @@ def list_unread(image: Image) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `cas pp`."""
-    from etrace.nfsdb.store import open_database, reopen
-    from etrace.nfsdb.write_back import is_due, unknown_keys, write_back
+    from etrace.cli.opening import open_found
+    from etrace.nfsdb.products import reopen
+    from etrace.nfsdb.to_json import is_due, unknown_keys, write_back
 
-    image = open_database(args.database)
+    image = open_found(args)
     if args.list_unread:
         list_unread(image)
         return 0
@@ -160,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
     if args.no_json or not is_due(image, is_new=is_new):
         return 0
     if unknown_keys(image):
-        tell(
+        say(
             f"cas pp: the JSON is not rewritten: it has {unknown_keys(image)} keys that etrace "
             "does not know; to write it with the products and without these keys: cas export json\n"
         )

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from etrace.cli.options.common import add_database
+from etrace.cli.options.common import add_database, add_examples, add_format
 from etrace.cli.show.output import put
 from etrace.errors import UsageError
 
@@ -22,17 +22,24 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_database(parser)
     parser.add_argument("statement", metavar="STATEMENT", nargs="?", help="the SQL statement")
     shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--json", action="store_true", help="print an array of objects")
-    shown.add_argument("--csv", action="store_true", help="print CSV with a header")
+    add_format(shown, "text", "json", "csv")
+    shown.add_argument(
+        "--csv", dest="format", action="store_const", const="csv", help="as --format csv"
+    )
     parser.add_argument(
         "--allow-files", action="store_true",
         help="let the statement read and write files and load extensions (default: refused)",
     )  # fmt: skip
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
+    add_examples(
+        parser,
+        "cas sql --tables",
+        "cas sql 'SELECT program, count(*) FROM executions GROUP BY 1 ORDER BY 2 DESC'",
+    )
 
 
 def _escaped(character: str) -> str:
-    """Return a character as JSON escapes it; `json` leaves DEL as it is."""
+    """Return a character as JSON escapes it; `json` leaves DEL unchanged."""
     return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
 
 
@@ -80,9 +87,9 @@ class Lines:
 
 def show(result: Rows, args: argparse.Namespace) -> None:
     """Print a result as the options say."""
-    if args.json:
+    if args.format == "json":
         print_json(result)
-    elif args.csv:
+    elif args.format == "csv":
         writer = csv.writer(Lines, lineterminator="\n")
         writer.writerow(result.columns)
         writer.writerows(result.rows)
@@ -93,12 +100,12 @@ def show(result: Rows, args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `cas sql`."""
-    from etrace.nfsdb.store import open_database
+    from etrace.cli.opening import open_found
     from etrace.query import sql
 
     if args.tables == (args.statement is not None):
         raise UsageError("give a statement, or --tables", "cas sql 'SELECT count(*) FROM opens'")
-    image = open_database(args.database)
+    image = open_found(args)
     if args.tables:
         print_cells([("table", "column", "type"), *sql.tables(image)])
     else:

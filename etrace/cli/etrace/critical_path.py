@@ -7,19 +7,17 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from libetrace.depend.threads import find_parents
+from libetrace.depend.execution_facts import find_parents
 from libetrace.image.file import Image
 
 from etrace.cli.ending import printable
-from etrace.cli.options.common import add_database, positive
-from etrace.cli.show.figures import count, seconds
+from etrace.cli.opening import open_view
+from etrace.cli.options.common import add_examples, add_format, add_place, positive
 from etrace.cli.show.output import put
-from etrace.errors import UsageError
-from etrace.nfsdb.store import open_database
-from etrace.query.classes.labels import Labels
+from etrace.figures import count, seconds
+from etrace.query.rows.labels import Labels
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import (
     Blocked,
@@ -52,35 +50,35 @@ def _factor(text: str) -> tuple[str, float]:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace critical-path`."""
-    add_database(parser)
+    add_place(parser)
     parser.add_argument(
-        "place", metavar="DIR", nargs="?", type=Path,
-        help="directory of the database, as --dbdir DIR",
-    )  # fmt: skip
-    parser.add_argument(
-        "--all", action="store_true", help="also list steps below 0.5 %% of the path"
+        "--all-steps",
+        dest="all",
+        action="store_true",
+        help="also list steps below 0.5 %% of the path",
     )
-    parser.add_argument("--json", action="store_true", help="all figures as JSON")
+    add_format(parser, "text", "json")
     parser.add_argument(
         "--what-if", type=_factor, action="append", default=[], metavar="PROGRAM=FACTOR",
         help="how long the build would take if executions of PROGRAM (a name, no path) took FACTOR "
-        "of their time, for example cc1=0.5; may be given several times",
+        "of their time, for example cc1=0.5; may be repeated",
     )  # fmt: skip
     parser.add_argument(
-        "--jobs", type=positive, metavar="N",
+        "--what-if-jobs", dest="jobs", type=positive, metavar="N",
         help="how long it would take with N jobs, as make -jN",
     )  # fmt: skip
+    add_examples(
+        parser, "etrace critical-path", "etrace critical-path --what-if cc1=0.5 --what-if-jobs 16"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run `etrace critical-path`."""
-    if args.place is not None and args.database is not None:
-        raise UsageError("two databases are given", "leave out DIR or --dbdir")
-    image = open_database(args.place or args.database)
+    image = open_view(args)
     found = find_critical_path(image)
     asked = bool(args.what_if or args.jobs)
     prediction = predict(image, dict(args.what_if), args.jobs) if asked else None
-    if args.json:
+    if args.format == "json":
         put(json.dumps(_record(image, found, prediction), indent=1) + "\n")
         return 0
     lines = _lines(image, found, prediction, with_all=args.all)
@@ -93,11 +91,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def head_line(found: CriticalPath) -> str:
-    """Return the figures in the words of soong."""
-    most = "at most " if found.is_upper_bound else ""
+    """Return the figures of the path."""
+    most, least = ("at most ", "at least ") if found.is_upper_bound else ("", "")
     return (
         f"critical path {most}{seconds(found.path_ns)}, elapsed {seconds(found.elapsed_ns)},"
-        f" perfect parallelism {most}{found.perfect_parallelism:.0%}"
+        f" elapsed / critical path {least}{found.speedup_limit:.1f}"
     )
 
 
@@ -120,7 +118,7 @@ def _lines(
     rest = sum(s.work_ns for s in found.steps) - sum(s.work_ns for s in shown)
     if len(shown) < len(found.steps):
         n = count(len(found.steps) - len(shown), "shorter step")
-        yield f"{'':9}  {_short(rest):>9}  {'':9}  {n} (--all lists all)"
+        yield f"{'':9}  {_short(rest):>9}  {'':9}  {n} (--all-steps lists all)"
     yield from _others(image, labels, found)
 
 
@@ -167,7 +165,7 @@ def _predicted(it: Prediction) -> Iterator[str]:
     yield f"{'traced':<24}{seconds(it.traced_ns):>11}  {count(it.traced_jobs, 'job')} at once"
     same = seconds(it.simulated_ns)
     yield f"{'the same, simulated':<24}{same:>11}  {_processors(it.traced_processors)}"
-    asked = f", --jobs {it.n_jobs}, {_processors(it.n_processors)}" if it.n_jobs else ""
+    asked = f", {count(it.n_jobs, 'job')}, {_processors(it.n_processors)}" if it.n_jobs else ""
     yield f"{'predicted':<24}{seconds(it.predicted_ns):>11}  {it.change - 1:+.0%}{asked}"
     if (free := it.predicted_free_ns) is not None:
         is_shorter = free < 0.99 * it.predicted_ns
@@ -190,7 +188,7 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
     record: dict[str, Any] = {
         "critical_path_ns": str(found.path_ns),
         "elapsed_ns": str(found.elapsed_ns),
-        "perfect_parallelism": found.perfect_parallelism,
+        "speedup_limit": found.speedup_limit,
         "is_upper_bound": found.is_upper_bound,
         "inside": [_inside_record(image, labels, each) for each in found.inside],
         "steps": [_step_record(image, labels, step) for step in found.steps],

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import stop_on_sigterm, tell
-from etrace.cli.options.common import add_unpacking
+from etrace.cli.ending import say, stop_on_sigterm
+from etrace.cli.options.common import add_examples, add_output, add_quiet, add_unpacking
 from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ ACCESSES = "file-access-trace"
 FORMATS = (STRACE, ACCESSES)
 STDIN = "-"
 EPILOG = """\
-The log is converted to event lines, from which `cas parse` makes the database. What the log does
-not tell is named on standard error and left out. The trace appears whole or not at all; an older
+The log is converted to event lines, from which `cas parse` makes the database. What the log
+lacks is left out and named on standard error. The trace appears whole or not at all; an older
 one is renamed to .nfsdb.old.
 """
 
@@ -40,11 +40,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "files", metavar="FILE", nargs="+",
         help="the log, or - for standard input; of strace -ff its prefix, or all its files",
     )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", metavar="PATH", type=Path, default=Path(),
-        help="trace to write, or a directory for .nfsdb (default: here)",
-    )  # fmt: skip
-    parser.add_argument("--quiet", "-q", action="store_true", help="print no remarks and counts")
+    add_output(parser)
+    add_quiet(parser)
     add_unpacking(parser)
     group = parser.add_argument_group("for strace")
     group.add_argument(
@@ -53,8 +50,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--here", action="store_true",
-        help="look up links and #! lines in the files of this machine; the log must be of it",
+        help="look up links and #! lines in the files of this machine, where the log must be from",
     )  # fmt: skip
+    add_examples(
+        parser,
+        "etrace import strace build.log",
+        "etrace import file-access-trace build.txt -o imported",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,18 +65,21 @@ def run(args: argparse.Namespace) -> int:
     if args.format != STRACE and (args.cwd is not None or args.here):
         raise UsageError("--cwd and --here are for strace", "leave them out")
     if args.files.count(STDIN) and len(args.files) > 1:
-        raise UsageError("- stands alone: one log comes through standard input", "give one log")
-    if args.format == STRACE:
-        _import_strace(args)
-    elif len(args.files) > 1:
+        raise UsageError("- is standard input, which holds one log", "name no other log")
+    if args.format != STRACE and len(args.files) > 1:
         raise UsageError("one file access trace makes one trace", "import them one by one, with -o")
-    else:
-        _import_accesses(args, args.files[0])
+    from etrace.imports.files import making
+
+    with making(args.output):
+        if args.format == STRACE:
+            _import_strace(args)
+        else:
+            _import_accesses(args, args.files[0])
     return 0
 
 
 def _import_strace(args: argparse.Namespace) -> None:
-    from etrace.imports.output import name_trace, put_aside, writing
+    from etrace.imports.files import name_trace, put_aside, writing
     from etrace.imports.strace.log import import_log
     from etrace.imports.strace.sources import find
     from etrace.parse import unpacking
@@ -95,7 +100,7 @@ def _import_accesses(args: argparse.Namespace, name: str) -> None:
     from etrace.figures import agree
     from etrace.imports.access_trace import reader, side
     from etrace.imports.access_trace.events import Events
-    from etrace.imports.output import name_trace, put_aside, writing
+    from etrace.imports.files import name_trace, put_aside, writing
 
     trace = name_trace(args.output)
     models = [Path(name)] if name != STDIN else []
@@ -128,7 +133,7 @@ def _opened(name: str, limit: int | None) -> Iterator[BinaryIO]:
 
             packed = stream.read()
     except OSError as error:
-        hint = "name a file access trace"
+        hint = "name a file access trace that you can read"
         raise EtraceError(f"cannot read {name}: {error.strerror}", hint) from error
     unpack = unpacking.gunzip if name.endswith(".gz") else unpacking.unzstd
     with unpacking.allowing(limit):
@@ -139,7 +144,7 @@ def _opened(name: str, limit: int | None) -> Iterator[BinaryIO]:
 
 
 def _side_suffixes() -> Sequence[str]:
-    from etrace.capture.session import SIDE_SUFFIXES
+    from etrace.capture.files import SIDE_SUFFIXES
 
     return SIDE_SUFFIXES
 
@@ -147,17 +152,18 @@ def _side_suffixes() -> Sequence[str]:
 def _report(
     out: EventLines, n_processes: int, remarks: Iterable[str], trace: Path, was_there: bool
 ) -> None:
-    from etrace.capture.session import told_aside
-    from etrace.cli.show.figures import count, size
+    from etrace.capture.files import aside_message
+    from etrace.cli.etrace.run import next_command
+    from etrace.figures import count, size
 
     shown = os.path.relpath(trace)
     for remark in remarks:
-        tell(f"etrace: {remark}\n")
+        say(f"etrace: {remark}\n")
     if was_there:
-        tell(f"etrace: {told_aside(shown)}\n")
-    tell(
+        say(f"etrace: {aside_message(shown)}\n")
+    say(
         f"etrace: {count(n_processes, 'process')}, "
         f"{count(out.counts['New_proc'], 'program')} and {count(out.counts['Open'], 'open')}"
         f" -> {shown} ({size(out.n_bytes)})\n"
-        f"etrace: next: cas parse {shown}\n"
+        f"etrace: next: {next_command(trace)}\n"
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from etrace.capture import registry, session
+from etrace.capture import files, registry
 from etrace.capture.options import Options
-from etrace.cli.ending import tell
+from etrace.cli.ending import say
 from etrace.errors import UsageError
 
 TYPE_CHECKING = False
@@ -25,7 +25,8 @@ The trace is DIR/.nfsdb, and DIR/.nfsdb.stats has the counts of the capture. Onl
 them. When the command starts, an older trace is renamed to .nfsdb.old.
 
 exit status: that of the command, or 128+N when signal N ended it; 125 when the capture failed;
-126 and 127 when the command cannot be started.
+126 and 127 when the command cannot be started. A report that cannot be written is 125 when the
+command succeeded.
 """
 #: options without a value: (name, help)
 FLAGS = (
@@ -34,11 +35,16 @@ FLAGS = (
     ("--thread-names", "record thread names (Comm)"),
     ("--wait-all", "wait for processes that outlive the command, however long"),
     ("--no-usage", "do not record CPU time, memory and I/O of processes (Usage lines)"),
+    ("--stdout", "keep what each program writes to standard output, too"),
+    ("--no-stderr", "do not keep what each program writes to standard error"),
     ("--no-response-files", "do not save the contents of compilers' response files (@FILE)"),
     ("--quiet", "print no status line and no summary"),
 )
+INTERRUPTED = "the build was interrupted; the trace ends there"
 SHORT = {"-q": "--quiet", "-o": "--output"}
 VALUED = ("--output", "--backend")
+#: the page of --report without a name
+REPORT = "build.html"
 
 
 def _attribute(option: str) -> str:
@@ -49,9 +55,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace run`."""
     import argparse
 
-    from etrace.cli.options.common import add_output
+    from etrace.cli.options.common import add_examples, add_output
 
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "etrace run [options] -- COMMAND [ARGUMENT...]"
     add_output(parser)
@@ -64,7 +69,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for name, text in FLAGS:
         short = [key for key, long in SHORT.items() if long == name]
         parser.add_argument(*short, name, action="store_true", help=text)
+    parser.add_argument(
+        "--report", metavar="FILE", nargs="?", const=REPORT,
+        help="make the database afterwards, and the page of etrace report "
+        f"(--report=FILE names it; default: {REPORT})",
+    )  # fmt: skip
     parser.add_argument("command", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    add_examples(
+        parser, "etrace run --report -- make -j8", "etrace run --env -o traces -- ninja -C build"
+    )
 
 
 class Arguments:
@@ -74,23 +87,31 @@ class Arguments:
         self.output = "."
         self.backend = registry.AUTO
         self.command: list[str] = []
+        self.report: str | None = None
         for name, _ in FLAGS:
             setattr(self, _attribute(name), False)
 
 
 def read(words: list[str]) -> Arguments | None:
-    """Read options that are written out whole; None for any others: argparse takes 10 ms."""
+    """Read options that are written out whole; None for any others: argparse takes 10 ms.
+
+    `--report` gets its value here, because argparse would take the command for it.
+    """
     args, at = Arguments(), 0
     flags = [name for name, _ in FLAGS]
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         name = SHORT.get(words[at], words[at])
         value: str | bool = True
-        if name in VALUED:
+        if name == "--report":
+            words[at] = name = f"--report={REPORT}"
+        if name.startswith("--report="):
+            name, _, value = name.partition("=")
+        elif name in VALUED:
             at += 1
             value = words[at] if at < len(words) else "-"
         elif name not in flags:
             return None
-        if isinstance(value, str) and (value[:1] in ("", "-") or session.TRACE in value):
+        if isinstance(value, str) and (value[:1] in ("", "-") or files.TRACE in value):
             return None
         setattr(args, _attribute(name), value)
         at += 1
@@ -100,7 +121,7 @@ def read(words: list[str]) -> Arguments | None:
 
 def status_fields(progress: Progress, elapsed: float) -> tuple[str, ...]:
     """Fields of the live status line, the most important first."""
-    from etrace.cli.show.figures import count, size
+    from etrace.figures import count, size
 
     return (
         f"etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}",
@@ -114,18 +135,21 @@ def status_fields(progress: Progress, elapsed: float) -> tuple[str, ...]:
 def _wants_row(quiet: bool) -> bool:
     if quiet or not os.isatty(2):
         return False
-    from etrace.cli.terminal import status_line
+    from etrace.cli import terminal
 
-    return status_line.wanted()
+    return terminal.wanted()
 
 
-def _capture(backend: Backend, command: list[str], options: Options, quiet: bool) -> Outcome:
+def _capture(
+    backend: Backend, command: list[str], options: Options, quiet: bool, *, is_last: bool
+) -> Outcome:
     if not _wants_row(quiet):
-        backend.become(command, options)
+        if is_last:
+            backend.become(command, options)
         return backend.run(command, options, None)
-    from etrace.cli.terminal import status_line
+    from etrace.cli import terminal
 
-    with status_line.StatusLine() as line:
+    with terminal.StatusLine() as line:
         return backend.run(command, options, lambda p: line.show(status_fields(p, line.elapsed)))
 
 
@@ -143,8 +167,8 @@ def end_like(outcome: Outcome) -> int:
 
 
 def _options(args: Any) -> Options:
-    owner = session.owner_of(os.fspath(args.output))
-    trace, folder = session.prepare(os.fspath(args.output), owner)
+    owner = files.owner_of(os.fspath(args.output))
+    trace, folder = files.prepare(os.fspath(args.output), owner)
     return Options(
         trace,
         f"{trace}.stats",
@@ -152,13 +176,69 @@ def _options(args: Any) -> Options:
         args.mounts,
         args.thread_names,
         args.wait_all,
-        summary=not args.quiet,
+        summary=not args.quiet and args.report is None,
         folder=folder,
         owner=owner,
         response_files=not args.no_response_files,
         usage=not args.no_usage,
+        stderr=not args.no_stderr,
+        stdout=args.stdout,
         substitute=args.backend == registry.AUTO,
     )
+
+
+def report(stats: dict[str, Any], trace: str | os.PathLike[str], *, is_last: bool = True) -> None:
+    """Print the counts of a capture and the next command; nothing when they are unknown."""
+    from etrace.figures import NS_PER_SECOND, count, size
+
+    if not stats.get("executions") or "duration_ns" not in stats:
+        return
+    shown = os.path.relpath(trace)
+    seconds = stats["duration_ns"] / NS_PER_SECOND
+    if stats.get("ended") == "interrupted":
+        say(f"etrace: {INTERRUPTED}\n")
+    say(
+        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
+        f" and {count(stats['opens'], 'open')} in {seconds:.1f} s -> {shown}"
+        f" ({size(stats['bytes'])}){', incomplete' if stats.get('untraced') else ''}\n"
+    )
+    if is_last:
+        say(f"etrace: next: {next_command(trace)}\n")
+
+
+def next_command(trace: str | os.PathLike[str]) -> str:
+    """Return the command that shows a build, for its trace."""
+    folder = os.path.dirname(os.path.relpath(trace))  # noqa: PTH120
+    return f"etrace report {folder}".rstrip()
+
+
+def _check_page(page: str) -> None:
+    """Refuse a page that cannot be written, before the build begins. UsageError."""
+    folder = os.path.dirname(page) or "."  # noqa: PTH120
+    if page and not os.path.isdir(page) and os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112
+        return
+    what = "a directory" if os.path.isdir(page) else f"{folder} is not a writable directory"  # noqa: PTH112
+    raise UsageError(f"--report={page}: {what if page else 'no file'}", "name a file: build.html")
+
+
+def write_page(page: str, trace: str, *, is_quiet: bool) -> int:
+    """Make the database of a trace and its page; an error is printed. Return 0, else 125."""
+    from pathlib import Path
+
+    from etrace.cli.ending import fail
+    from etrace.cli.etrace.views import write_report
+    from etrace.cli.opening import prepared
+    from etrace.errors import CaptureError, EtraceError
+
+    try:
+        write_report(prepared(Path(trace).parent, is_quiet=is_quiet), Path(page), is_quiet=is_quiet)
+    except EtraceError as error:
+        fail("etrace", error)
+    except OSError as error:
+        fail("etrace", EtraceError(f"{error.filename or page}: {error.strerror}"))
+    else:
+        return 0
+    return CaptureError.status
 
 
 def run(args: Any) -> int:
@@ -170,13 +250,19 @@ def run(args: Any) -> int:
         raise UsageError(
             f"unknown option {command[0]}", "options go before `--`: etrace run --help"
         )
-    backend = registry.choose(args.backend, lambda text: tell(f"etrace: {text}\n"))
+    if args.report is not None:
+        _check_page(args.report)
+    backend = registry.choose(args.backend, lambda text: say(f"etrace: {text}\n"))
+    if args.stdout and backend.name != registry.KEEPS_WRITTEN:
+        say(f"etrace: {backend.name} does not record what programs write: --stdout does nothing\n")
     options = _options(args)
-    outcome = _capture(backend, command, options, args.quiet)
+    page = args.report
+    outcome = _capture(backend, command, options, args.quiet, is_last=page is None)
     for remark in outcome.remarks:
-        tell(f"etrace: {remark}\n")
-    if options.summary and not outcome.is_told:
-        from etrace.cli.etrace.captured import report
-
-        report(outcome.stats, options.trace)
-    return end_like(outcome)
+        say(f"etrace: {remark}\n")
+    if not args.quiet and not outcome.is_reported:
+        report(outcome.stats, options.trace, is_last=page is None)
+    failed = 0
+    if page is not None and os.path.exists(options.trace) and outcome.stats:  # noqa: PTH110
+        failed = write_page(page, os.fspath(options.trace), is_quiet=args.quiet)
+    return end_like(outcome) or failed

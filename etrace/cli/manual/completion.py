@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod.sessions import collector
+from etrace.capture.kmod import collector
 from etrace.cli.manual.declarations import (
     Command,
     Kind,
@@ -29,7 +29,7 @@ def quote(text: str) -> str:
 
 
 def common(program: Program) -> tuple[Option, ...]:
-    """Return the options that may stand before and behind every query."""
+    """Return the options that may be before and after every query."""
     queries = [set(command.options) for command in program.commands if command.is_query]
     shared = set.intersection(*queries) if queries else set()
     return tuple(option for option in program.body.options if option in shared)
@@ -54,12 +54,12 @@ def command_names(program: Program) -> str:
 
 
 def query_names(program: Program) -> str:
-    """Return the names and aliases of all query modules."""
+    """Return the names and aliases of all queries."""
     return " ".join(n for command in program.commands if command.is_query for n in command.names)
 
 
 def takes_files(command: Command) -> bool:
-    """Tell whether a query takes FILEs; shells complete the linked modules."""
+    """Return whether a query takes FILEs; shells complete the linked modules."""
     return command.is_query and any(o.kind is Kind.FILE for o in command.arguments)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import enum
-import importlib
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -89,10 +88,10 @@ class Program:
 DIRECTORIES = {"DIR"}
 FILES = {"FILE", "PATH", "INPUT", "OUTPUT", "LOG", "AFTER", "BINARY", "[N=]FILE"}
 EXIT_STATUS = (
-    "0 on success; 1 on failure; 2 for wrong usage; 130 after Ctrl-C; "
-    "141 when the reader of the output has gone."
+    "0 found or done; 1 nothing found, or no; 2 wrong usage, damaged input or failure; "
+    "130 after Ctrl-C; 141 when the reader of the output has gone."
 )
-RUN_STATUS = f"{EXIT_STATUS} `etrace run` ends with the status of the command that it traced."
+RUN_STATUS = f"{EXIT_STATUS} `etrace run` ends with the status of the traced command."
 
 
 def _kind(value: str, words: Sequence[str], is_path: bool) -> Kind:
@@ -165,7 +164,7 @@ def _etrace() -> Program:
     commands = []
     for c in main.COMMANDS:
         declared = argparse.ArgumentParser(prog=f"etrace {c.name}")
-        importlib.import_module(c.module).declare(declared)
+        c.declare(declared)
         command = _command(c.name, c.summary, declared)
         commands += _with_children(command, _xray()) if c.name == "xray" else [command]
     top = _command("etrace", main.SUMMARY, main.top_parser())
@@ -190,7 +189,7 @@ def _cas() -> Program:
     top = _command("cas", cas.SUMMARY, cas.top_parser())
     common = tuple(_options(cas.common_parser()))
     body = Command("cas", (), cas.SUMMARY, (*top.options, *common), (), "", "")
-    usage = ("[OPTION]... MODULE [OPTION]... [MODULE [OPTION]...]...",)
+    usage = ("[OPTION]... QUERY [OPTION]... [QUERY [OPTION]...]...",)
     return Program("cas", cas.SUMMARY, usage, body, tuple(commands), EXIT_STATUS)
 
 
@@ -228,7 +227,7 @@ def read_help(name: str, text: str) -> Program:
     usage = tuple(part.strip() for part in words.split(f"{name} ") if part.strip())
     found = [match for line in options.splitlines() if (match := _HELP_LINE.fullmatch(line))]
     if len(found) != len(options.splitlines()):
-        raise EtraceError(f"{name} --help has lines that are no options")
+        raise EtraceError(f"{name} --help has lines that are not options")
     summary = "print the records of the kernel module as event lines, in the order of time"
     declared = tuple(_c_option(match) for match in found)
     body = Command(name, (), summary, declared, (), " ".join(description.split()), words)

@@ -34,7 +34,7 @@ CHAINED = "What one query answers is what the next one in the command line is ab
 
 
 def escape(text: str) -> str:
-    """Return text that troff prints as it is: dashes stay ASCII, no line begins a request."""
+    """Return text that troff prints unchanged: dashes stay ASCII, no line begins a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("^", "\\(ha").replace("~", "\\(ti")
     text = text.replace("`", "\\(ga").replace("'", "\\(aq")
     return re.sub(r"^\.", r"\\&.", text, flags=re.MULTILINE)
@@ -47,7 +47,7 @@ def filled(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return running text in which indented lines, examples, stay as they are."""
+    """Return running text in which indented lines, examples, stay unchanged."""
     out = []
     for is_example, lines in groupby(text.splitlines(), lambda line: line.startswith("  ")):
         part = "\n".join(lines)
@@ -171,7 +171,7 @@ def command_page(program: Program, command: Command) -> str:
 
 
 def pages(collector: Path) -> dict[str, str]:
-    """Return all pages, as they lie in a manual: man1/NAME.1 -> text."""
+    """Return all pages, named as in a manual: man1/NAME.1 -> text."""
     declared = (*programs(), tracer(), etraced(), etrace_cat(collector))
     found = {f"man{p.section}/{p.name}.{p.section}": program_page(p) for p in declared}
     for program in declared:

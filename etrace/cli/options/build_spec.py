@@ -7,8 +7,8 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import tell
-from etrace.cli.show.figures import count
+from etrace.cli.ending import say
+from etrace.figures import count
 
 if TYPE_CHECKING:
     from etrace.export.build_spec import KnownPrograms, Written
@@ -23,12 +23,13 @@ def names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
 
 
-def add_form(parser: argparse._ActionsContainer) -> None:
-    """Add `-d` and `-c`, as unix-tracer has them."""
+def add_form(parser: argparse._ActionsContainer, *letters: str) -> None:
+    """Add `--debug` and `--compilers`, with the letters of unix-tracer where they are given."""
+    debug, compilers = ([letter] for letter in letters) if letters else ([], [])
     add = parser.add_argument
-    add("-d", "--debug", action="store_true",
+    add(*debug, "--debug", action="store_true",
         help="every call, with pid, ppid, function and isKnown")  # fmt: skip
-    add("-c", "--compilers", metavar="LIST", type=names,
+    add(*compilers, "--compilers", metavar="LIST", type=names,
         help="names or globs, separated by commas, instead of the usual programs")  # fmt: skip
 
 
@@ -59,18 +60,18 @@ def known(args: argparse.Namespace) -> KnownPrograms:
     return KnownPrograms(listed(args), on_windows=())
 
 
-def tell_empty(program: str, written: Written) -> None:
+def report_empty(program: str, written: Written) -> None:
     """Say why a build spec is empty, with the programs that ran instead."""
     if written.n_items:
         return
     n_calls = written.others.total()
     if not n_calls:
-        tell(f"{program}: the build spec is empty: no program ran\n")
+        say(f"{program}: the build spec is empty: no program ran\n")
         return
-    tell(
+    say(
         f"{program}: the build spec is empty: none of {count(n_calls, 'call')} is of a known"
         f" program; these ran: {_shown(written.others)}\n"
-        "  hint: -c LIST names the programs that you want; -d writes all\n"
+        "  hint: --compilers LIST names the programs that you want; --debug writes all\n"
     )
 
 

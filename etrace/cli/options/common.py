@@ -6,11 +6,15 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from etrace.cli import spellings
+
 #: argparse's message about unknown options
 _UNKNOWN = r"unrecognized arguments: (--[\w-]+)"
+VERSION_HELP = "show the version and features, and exit"
 MAX_DIGITS, NUMBER_MAX = 20, (1 << 63) - 1
 #: bytes of a size's last letter
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -24,8 +28,8 @@ def _columns() -> int:
         return 80
 
 
-class Formatter(argparse.HelpFormatter):
-    """Formats help; argparse makes one for every option that is declared."""
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Formats help, lines of texts unchanged; argparse makes one for every declared option."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=_columns() - 2)
@@ -37,16 +41,52 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **given: Any) -> None:
         super().__init__(**{"formatter_class": Formatter, **given})
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse, with the names that are not shown."""
+        spellings.accept(self)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """End with the usage and a message."""
         unknown = re.match(_UNKNOWN, message)
         if unknown:
             from etrace.alike import nearest
 
-            known = [each for each in self._option_string_actions if each.startswith("--")]
+            known = [name for each in self._actions for name in each.option_strings]
             near = nearest(unknown[1], known)
             message += f"; did you mean {' or '.join(near)}?" if near else ""
         super().error(message)
+
+
+class VersionAction(argparse.Action):
+    """Print the version and end; `features` are names of etrace.capture.features.
+
+    Features are probed only here, so --help and the commands do not pay for them.
+    """
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        self.features: tuple[str, ...] = options.pop("features")
+        super().__init__(
+            option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=VERSION_HELP
+        )
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print; SystemExit."""
+        from etrace.capture import features
+
+        print(features.version(parser.prog, *self.features))
+        parser.exit()
+
+
+def add_examples(parser: argparse.ArgumentParser, *examples: str) -> None:
+    """End the help of a command with command lines to copy."""
+    before = f"{parser.epilog.rstrip()}\n\n" if parser.epilog else ""
+    parser.epilog = f"{before}examples:\n" + "".join(f"  {example}\n" for example in examples)
+
+
+def add_version(parser: argparse.ArgumentParser, *features: str) -> None:
+    """Give a program `--version`."""
+    parser.add_argument("--version", action=VersionAction, features=features)
 
 
 def whole(text: str) -> int:
@@ -89,28 +129,62 @@ def _trace_directory(text: str) -> Path:
     return path
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add `-o DIR`, for commands that capture."""
+def add_output(
+    parser: argparse.ArgumentParser,
+    default: Path | None = Path(),
+    text: str = "directory of the trace, which is made if need be (default: here)",
+) -> None:
+    """Add `-o DIR`, for commands that make a trace or its database."""
     parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=_trace_directory,
-        default=Path(),
-        help="where the trace goes (default: here)",
+        "-o", "--output", metavar="DIR", type=_trace_directory, default=default, help=text
     )
 
 
 def add_database(parser: argparse.ArgumentParser) -> None:
-    """Add `--dbdir`: `args.database`, a Path, or None for $DB_DIR or the working directory."""
+    """Add `--db`: `args.database`, a Path, or None: see etrace/cli/opening.py."""
     parser.add_argument(
-        "--dbdir",
-        "--dir",
+        "--db",
         dest="database",
         metavar="DIR",
         type=Path,
-        help="directory of the database, its image or its .nfsdb.json (default: $DB_DIR or here)",
+        help="directory of the database, its image or its .nfsdb.json (default: $DB_DIR, here, or "
+        "the nearest directory above that has one)",
     )
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add DIR and `--db DIR`, for commands about one database: see etrace/cli/opening.py."""
+    add_database(parser)
+    parser.add_argument(
+        "place", metavar="DIR", nargs="?", type=Path,
+        help="directory of the database, as --db DIR",
+    )  # fmt: skip
+
+
+def add_format(
+    parser: argparse._ActionsContainer, *formats: str, text: str = "format of the output"
+) -> None:
+    """Add `--format`, the first by default, and its short form `--json`: `args.format`."""
+    parser.add_argument(
+        "--format", choices=formats, default=formats[0], help=f"{text} (default: %(default)s)"
+    )
+    if "json" in formats:
+        parser.add_argument(
+            "--json", dest="format", action="store_const", const="json", help="as --format json"
+        )
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Add `-q`, for commands that report what they do."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add `-j`."""
+    parser.add_argument(
+        "-j", "--jobs", type=positive, default=0, metavar="N",
+        help="threads (default: one for each CPU)",
+    )  # fmt: skip
 
 
 def _add_fed(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
@@ -122,7 +196,7 @@ def _add_fed(parser: argparse.ArgumentParser, name: str, metavar: str, text: str
 
 def add_paths(parser: argparse.ArgumentParser, *, positional: bool = False) -> None:
     """Add `--path PATH`, many times, and with `positional` FILE...: `args.path`, list of bytes."""
-    _add_fed(parser, "path", "PATH", "a file; may be given several times")
+    _add_fed(parser, "path", "PATH", "a file; may be repeated")
     if positional:
         parser.add_argument(
             "path", metavar="FILE", nargs="*", type=os.fsencode, action="extend", default=None,
@@ -132,11 +206,9 @@ def add_paths(parser: argparse.ArgumentParser, *, positional: bool = False) -> N
 
 def add_binaries(parser: argparse.ArgumentParser) -> None:
     """Add `--binary PATH`, many times: `args.binary`, a list of bytes or None."""
-    _add_fed(parser, "binary", "PATH", "a program; may be given several times")
+    _add_fed(parser, "binary", "PATH", "a program; may be repeated")
 
 
 def add_pids(parser: argparse.ArgumentParser) -> None:
     """Add `--pid UPID[:INDEX]`, many times: `args.pid`, a list of bytes or None."""
-    _add_fed(
-        parser, "pid", "PID[:INDEX]", "a process, or one execution; may be given several times"
-    )
+    _add_fed(parser, "pid", "PID[:INDEX]", "a process, or one execution; may be repeated")

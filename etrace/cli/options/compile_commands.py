@@ -9,18 +9,20 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etrace.cli.ending import tell
-from etrace.cli.options import selection, sources
-from etrace.cli.show.figures import count
+from etrace.cli.ending import say
+from etrace.cli.options import selection
 from etrace.errors import UsageError
+from etrace.figures import count
+from etrace.query.select import sources
+from etrace.query.select.filters import parse_opens
+from etrace.query.select.sources import SourceSelection
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
 
-    from etrace.export.commands.diagnosis import Diagnosis
-    from etrace.export.commands.merging import Merge
     from etrace.export.compile_commands import Entry, Form
-    from etrace.query.given.source_choice import SourceChoice
+    from etrace.export.diagnosis import Diagnosis
+    from etrace.export.merging import Merge
 
 STYLES = ("absolute", "as-is", "relative", "canonical")
 NAMES = (
@@ -39,6 +41,61 @@ INSIDE_HINT = (
 )
 
 
+#: reason -> words
+_WORDS = {
+    sources.TEMPORARY: "of sources that the build made and removed",
+    sources.STDIN: "of sources that came through standard input",
+    sources.GONE: "of sources that are not there now",
+}
+#: what an option leaves out is reported only when nothing is left
+_ASKED = {
+    sources.ELSEWHERE: "of sources outside --below",
+    sources.RULED: "of sources that --include and --exclude leave out",
+    sources.FILTERED: "of sources that --filter does not select",
+}
+
+
+def add_sources(parser: argparse._ActionsContainer) -> None:
+    """Add `--existing`, `--below` and `--all-sources`."""
+    add = parser.add_argument
+    add("--existing", action="store_true", help="only sources that are there now")
+    add("--below", metavar="DIR", type=os.fsencode, action="append", default=[],
+        help="only sources in DIR; may be repeated")  # fmt: skip
+    add(
+        "--all-sources",
+        dest="all",
+        action="store_true",
+        help="also sources that the build made and removed, and standard input",
+    )
+
+
+def source_selection(image: Image, args: argparse.Namespace, filters: list[str]) -> SourceSelection:
+    """Return the choice of a command line; `filters` apply to the sources."""
+    tests = [] if args.all else [sources.usual(image)]
+    if args.existing:
+        tests.append(sources.existing)
+    if args.below:
+        tests.append(sources.below(args.below))
+    if getattr(args, "rules", None):
+        tests.append(sources.ruled(args.rules))
+    if filters:
+        tests.append(sources.held(image, parse_opens(filters)))
+    return SourceSelection(*tests)
+
+
+def report_left_out(chosen: SourceSelection) -> None:
+    """Report on standard error what a choice left out by default."""
+    words = _WORDS if chosen.n_taken else _WORDS | _ASKED
+    said = {why: n for why, n in chosen.left_out.items() if why in words}
+    parts = [f"{n:,} {words[why]}" for why, n in said.items()]
+    if not parts:
+        return
+    n_entries = sum(said.values())
+    say(f"cas: left out {count(n_entries, 'entry')}: {', '.join(parts)}")
+    usual = {sources.TEMPORARY, sources.STDIN} & said.keys()
+    say("; --all-sources has them\n" if usual and not _ASKED.keys() & said.keys() else "\n")
+
+
 class _Rule(argparse.Action):
     """`--include` and `--exclude`: one list, in the order of the command line."""
 
@@ -52,7 +109,7 @@ class _Rule(argparse.Action):
 def add_all(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas export compile_commands`."""
     group = parser.add_argument_group("for compile_commands")
-    sources.add_sources(group)
+    add_sources(group)
     selection.add_filter(group)
     add = group.add_argument
     for option, what in (("--include", "only"), ("--exclude", "not")):
@@ -63,17 +120,17 @@ def add_all(parser: argparse.ArgumentParser) -> None:
     add("--command", dest="text", action="store_true",
         help="write `command`, a string for a shell, instead of `arguments`")  # fmt: skip
     add("--keep-response-files", action="store_true",
-        help="leave @FILE as it is (default: put in what the file held)")  # fmt: skip
+        help="leave @FILE unchanged (default: put in what the file held)")  # fmt: skip
     add("--headers", action="store_true", help="also entries for the headers of the project")
     add("--links", metavar="FILE", type=Path, help="write the link and archive commands to FILE")
     add("--append", action="store_true", help="keep the entries that the output has")
     add("--update", action="store_true",
-        help="keep those of files that were not compiled again")  # fmt: skip
+        help="keep the entries of files that were not compiled again")  # fmt: skip
 
 
 def form(args: argparse.Namespace) -> Form:
     """Return how a command line wants entries."""
-    from etrace.export.commands.path_style import PathStyle
+    from etrace.export.command_lines import PathStyle
     from etrace.export.compile_commands import Form
 
     style = PathStyle(args.paths or STYLES[0])
@@ -82,7 +139,7 @@ def form(args: argparse.Namespace) -> Form:
 
 def merge(args: argparse.Namespace) -> Merge | None:
     """Return what to do with the entries that the output has. UsageError."""
-    from etrace.export.commands.merging import Merge
+    from etrace.export.merging import Merge
 
     if not (args.append or args.update):
         return None
@@ -93,40 +150,40 @@ def merge(args: argparse.Namespace) -> Merge | None:
     return Merge.APPEND if args.append else Merge.UPDATE
 
 
-def tell_missing(image: Image, found: list[Entry], chosen: SourceChoice) -> None:
+def report_missing(image: Image, found: list[Entry], chosen: SourceSelection) -> None:
     """Say why there are no entries, or which compilers are not known."""
-    from etrace.export.commands.diagnosis import diagnose
+    from etrace.export.diagnosis import diagnose
 
     it = diagnose(image)
     if found:
-        tell_unlisted(it, "no entries for")
+        report_unlisted(it, "no entries for")
     elif not chosen.left_out.total():
-        _tell_empty(it)
+        _report_empty(it)
 
 
-def tell_unlisted(it: Diagnosis, lacks: str) -> None:
+def report_unlisted(it: Diagnosis, lacks: str) -> None:
     """Say which compilers ran that are not known; `lacks` is what an answer lacks of them."""
     if it.unknown:
         calls = count(it.unknown.total(), "call")
-        tell(f"cas: {lacks} {calls} of unknown compilers: {_listed(it.unknown)}\n{HINT}")
+        say(f"cas: {lacks} {calls} of unknown compilers: {_listed(it.unknown)}\n{HINT}")
     if it.inside:
         files = count(it.inside.total(), "source")
-        told = f"{files} compiled inside another program: {_listed(it.inside)}"
-        tell(f"cas: {lacks} {told}\n{INSIDE_HINT}")
+        said = f"{files} compiled inside another program: {_listed(it.inside)}"
+        say(f"cas: {lacks} {said}\n{INSIDE_HINT}")
 
 
-def _tell_empty(it: Diagnosis) -> None:
+def _report_empty(it: Diagnosis) -> None:
     ran = f"{count(it.n_programs, 'program')} ran"
     if it.unknown:
-        tell(f"cas: no entries: {ran}; these compiled, but are not known: {_listed(it.unknown)}\n")
-        tell(HINT)
+        say(f"cas: no entries: {ran}; these compiled, but are not known: {_listed(it.unknown)}\n")
+        say(HINT)
     elif it.inside:
-        tell(f"cas: no entries: {ran}; these compiled sources inside: {_listed(it.inside)}\n")
-        tell(INSIDE_HINT)
+        say(f"cas: no entries: {ran}; these compiled sources inside: {_listed(it.inside)}\n")
+        say(INSIDE_HINT)
     elif not it.n_compilers:
-        tell(f"cas: no entries: {ran}, none of them a known compiler: {_listed(it.others)}\n{HINT}")
+        say(f"cas: no entries: {ran}, none of them a known compiler: {_listed(it.others)}\n{HINT}")
     else:
-        tell(f"cas: no entries: {_compilers(it)}\n")
+        say(f"cas: no entries: {_compilers(it)}\n")
 
 
 def _compilers(it: Diagnosis) -> str:

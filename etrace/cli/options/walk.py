@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from libetrace.depend.rules import Rules
+from libetrace.depend.configuration import Rules
 
 from etrace.cli.options.common import add_paths
 from etrace.errors import UsageError
@@ -19,7 +19,7 @@ def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
     group = parser.add_argument_group("what counts as a dependency")
     if direct:
         group.add_argument(
-            "--direct", "--direct-global", dest="direct", action="store_true",
+            "--direct", action="store_true",
             help="list other linked modules, but not their dependencies",
         )  # fmt: skip
     group.add_argument(
@@ -27,7 +27,7 @@ def add_rules(parser: argparse.ArgumentParser, *, direct: bool = True) -> None:
         help="ignore files that were written after they were read (default)",
     )  # fmt: skip
     group.add_argument(
-        "-P", "--pipes", "--with-pipes", dest="pipes", action=argparse.BooleanOptionalAction,
+        "-P", "--pipes", action=argparse.BooleanOptionalAction,
         default=None, help="follow data through pipes (default, unless .bas_config disables it)",
     )  # fmt: skip
     group.add_argument(
@@ -54,11 +54,11 @@ def add_copies(parser: argparse.ArgumentParser) -> None:
 
 def _add_patterns(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--exclude-file", "--exclude", dest="exclude_files", metavar="GLOB", action="append",
+        "--exclude-file", dest="exclude_files", metavar="GLOB", action="append",
         type=os.fsencode, default=[], help="list these files, but not their dependencies",
     )  # fmt: skip
     group.add_argument(
-        "--exclude-cmd", "--exclude-command", dest="exclude_commands", metavar="GLOB",
+        "--exclude-cmd", dest="exclude_commands", metavar="GLOB",
         action="append", type=os.fsencode, default=[],
         help="ignore the inputs of these commands (arguments joined by single spaces)",
     )  # fmt: skip
@@ -94,7 +94,7 @@ def targets(args: argparse.Namespace) -> list[bytes]:
     """Return the files that a command is about; UsageError without any."""
     if not args.path and not args.fed:
         module = getattr(args, "next_module", "")  # `cas deps b`, where b is a file as well
-        hint = f"{module} is a module; for a file of that name write ./{module}"
+        hint = f"{module} is a query; for a file of that name write ./{module}"
         usual = "name a file: a path, the end of a path, or a glob"
         raise UsageError("no FILE", hint if module else usual)
     return args.path or []

@@ -9,15 +9,20 @@ command line, `worker` answers it in a process of its own, `access` decides who 
 from __future__ import annotations
 
 import argparse
+import signal
 import socket
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from etrace.capture import features
-from etrace.cli.ending import tell
-from etrace.cli.options.common import positive
+from etrace.cli.ending import say
+from etrace.cli.opening import found_above
+from etrace.cli.options.common import add_examples, positive
 from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
@@ -38,12 +43,22 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace serve`."""
     add = parser.add_argument
     add(
-        "databases",
-        metavar="DB",
-        nargs="*",
+        "--db",
+        dest="database",
+        action="append",
+        default=[],
+        metavar="DIR",
         type=Path,
-        help="directory of a database, its image or its .nfsdb.json (default: here)",
+        help="directory of a database, its image or its .nfsdb.json; may be repeated (default: "
+        "$DB_DIR, here, or the nearest directory above that has one)",
     )
+    add(
+        "--live",
+        metavar="DIR",
+        type=Path,
+        help="follow the build that is being traced into DIR: its report grows in the browser",
+    )
+    add("databases", metavar="DIR", nargs="*", type=Path, help="the same as --db DIR")
     add(
         "--host",
         default=DEFAULT_HOST,
@@ -64,6 +79,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="end a request that takes longer (default: %(default)s)",
     )
+    add_examples(parser, "etrace serve", "etrace serve --db before --db after --port 0")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,20 +90,38 @@ def run(args: argparse.Namespace) -> int:
     except ImportError:
         raise EtraceError(
             "etrace serve needs starlette and uvicorn",
-            features.install_hint(features.WEB, features.WEB_OF_DEBIAN),
+            features.install_hint(features.WEB),
         ) from None
-    from etrace.cli.serve.access import Access, hosts_of
     from etrace.cli.serve.app import Server
-    from etrace.cli.serve.connections import BACKLOG, N_CONNECTIONS, Connection, Crowd
+    from etrace.cli.serve.connections import (
+        BACKLOG,
+        N_CONNECTIONS,
+        Access,
+        Connection,
+        Crowd,
+        hosts_of,
+    )
     from etrace.cli.serve.endpoints import endpoints
+    from etrace.cli.serve.live import Live
     from etrace.cli.serve.worker import Limits
 
-    images = _open_all(args.databases or [Path()])
+    given = [*args.database, *args.databases]
+    images = _open_all(given or ([] if args.live else [found_above()]))
     endpoints()  # imports every query now, so that the processes of questions have them
-    with _listening(args.host, args.port) as listener:
+    with ExitStack() as stack:
+        lives = {
+            each.name: stack.enter_context(each)
+            for each in map(Live, [args.live] if args.live else [])
+        }
+        if twice := lives.keys() & images.keys():
+            raise UsageError(
+                f"two databases are called {min(twice)}", "rename one of the directories"
+            )
+        _close_at_the_end(stack)
+        listener = stack.enter_context(_listening(args.host, args.port))
         access = Access(hosts_of(args.host))
-        server = Server(images, access, Limits(seconds=args.timeout))
-        _announce(listener, args.host, access.token, images)
+        server = Server(images, access, Limits(seconds=args.timeout), lives)
+        _announce(listener, args.host, access.token, [*images], [*lives])
         connection: Any = partial(Connection, access=access, crowd=Crowd())
         config = uvicorn.Config(
             server.app(), http=connection, log_level="error", access_log=False, lifespan="off",
@@ -98,16 +132,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _open_all(paths: list[Path]) -> dict[str, Image]:
+def _close_at_the_end(stack: ExitStack) -> None:
+    """Remove what a running build left when SIGTERM ends the server, which uvicorn raises again."""
+
+    def close(number: int, _frame: object) -> None:
+        stack.close()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    signal.signal(signal.SIGTERM, close)
+
+
+def _open_all(paths: Sequence[Path | None]) -> dict[str, Image]:
     """Open the databases and their configurations; their names are those of their directories."""
     from libetrace.depend.configuration import keep
 
+    from etrace.nfsdb.files import locate
     from etrace.nfsdb.store import open_database
 
     images: dict[str, Image] = {}
     for path in paths:
-        where = path.resolve()
-        name = (where if where.is_dir() else where.parent).name or "build"
+        where = locate(path).trace.parent.resolve()
+        name = where.name or "build"
         if name in images:
             raise UsageError(f"two databases are called {name}", "rename one of the directories")
         images[name] = open_database(path)
@@ -130,12 +176,17 @@ def _listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _announce(listener: socket.socket, host: str, token: str, names: dict[str, Any]) -> None:
-    tell(f"etrace: serving {', '.join(names)}; whoever has this address can read all of it.\n")
+def _announce(
+    listener: socket.socket, host: str, token: str, names: Sequence[str], running: Sequence[str]
+) -> None:
+    served = ", ".join([*names, *running])
+    say(f"etrace: serving {served}; whoever has this address can read all of it.\n")
     if not host.startswith(LOOPBACK):
-        tell("etrace: other machines reach it, and its answers are not encrypted.\n")
+        say("etrace: other machines reach it, and its answers are not encrypted.\n")
     if sys.stderr is not None and sys.stderr.isatty():
-        tell("etrace: Ctrl-C ends it.\n")
+        say("etrace: Ctrl-C ends it.\n")
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     print(f"http://{shown}:{port}/#token={token}", flush=True)
+    for name in running:  # the page that follows the build
+        print(f"http://{shown}:{port}/report?build={quote(name)}#token={token}", flush=True)

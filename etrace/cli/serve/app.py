@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routes of the server."""
+"""The routes of the server.
+
+The page of queries is in `web/`; that of the report is etrace/report's. Both ask the API
+as any program does.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -16,14 +22,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from etrace.cli.serve import openapi, page, worker
-from etrace.cli.serve.access import Access
-from etrace.cli.serve.endpoints import endpoints
-from etrace.cli.serve.words import words_of
+from etrace.cli.serve import openapi, worker
+from etrace.cli.serve.connections import Access
+from etrace.cli.serve.endpoints import find, words_of
 from etrace.errors import EtraceError
+from etrace.report import page as report
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
+
+    from etrace.cli.serve.live import Live
 
 MAX_QUERY_BYTES = 16 << 10
 #: questions that run at once, and that may wait for those
@@ -37,13 +45,58 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+# ---- pages ----
+
+FOLDER = Path(__file__).with_name("web")
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (FOLDER / name).read_bytes()
+
+
+def html() -> bytes:
+    """Return the page."""
+    return _read("page.html")
+
+
+def script() -> bytes:
+    """Return what it runs."""
+    return _read("page.js")
+
+
+def style() -> bytes:
+    """Return its style sheet."""
+    return _read("page.css")
+
+
+@cache
+def report_html() -> bytes:
+    """Return the page of a report."""
+    return report.served().encode()
+
+
+@cache
+def report_script() -> bytes:
+    """Return what it runs."""
+    return report.script().encode()
+
+
+@cache
+def report_style() -> bytes:
+    """Return its style sheet."""
+    return report.style().encode()
+
+
 FILES = (
-    ("/", page.html, "text/html"),
-    ("/page.js", page.script, "text/javascript"),
-    ("/page.css", page.style, "text/css"),
-    ("/report", page.report_html, "text/html"),
-    ("/report.js", page.report_script, "text/javascript"),
-    ("/report.css", page.report_style, "text/css"),
+    ("/", html, "text/html"),
+    ("/page.js", script, "text/javascript"),
+    ("/page.css", style, "text/css"),
+    ("/report", report_html, "text/html"),
+    ("/report.js", report_script, "text/javascript"),
+    ("/report.css", report_style, "text/css"),
 )
 #: of an error that is not the question's fault
 STATUS = {worker.TooLargeError: 413, worker.TooLongError: 503, worker.CrashedError: 500}
@@ -65,9 +118,10 @@ class Server:
     images: Mapping[str, Image]
     access: Access
     limits: worker.Limits = field(default_factory=worker.Limits)
+    lives: Mapping[str, Live] = field(default_factory=dict)  #: builds that run, by name
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RUNNING))
     _waiting: int = 0
-    _reports: dict[str, bytes] = field(default_factory=dict)
+    _reports: dict[str, tuple[Image, bytes]] = field(default_factory=dict)
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
@@ -96,7 +150,7 @@ class Server:
             yield self._route(path, file, is_public=True)
 
     def _route(self, path: str, handler: Handler, *, is_public: bool = False) -> Route:
-        """Route to a handler; a public one tells nothing of a build."""
+        """Route to a handler; a public one says nothing of a build."""
 
         async def guarded(request: Request) -> Response:
             try:
@@ -111,7 +165,11 @@ class Server:
 
     def _admit(self, request: Request, *, is_public: bool) -> None:
         if not self.access.knows_host(request.headers.get("host", "")):
-            raise _RefusedError(421, "this server has another name", "see --host")
+            raise _RefusedError(
+                421,
+                "the Host header is not the address of this server",
+                "start etrace serve with --host ADDRESS",
+            )
         if len(request.scope.get("query_string", b"")) > MAX_QUERY_BYTES:
             raise _RefusedError(400, f"the parameters have more than {MAX_QUERY_BYTES} bytes")
         if not is_public and not self.access.allows(request.headers.get("authorization", "")):
@@ -124,6 +182,10 @@ class Server:
         return _json(openapi.document())
 
     async def _databases(self, _request: Request) -> Response:
+        images = {
+            **self.images,
+            **{name: await _current(each) for name, each in self.lives.items()},
+        }
         listed = [
             {
                 "name": name,
@@ -131,33 +193,40 @@ class Server:
                 "executions": image["executions"].n_rows,
                 "opens": image["opens"].n_rows,
             }
-            for name, image in self.images.items()
+            for name, image in images.items()
         ]
         return _json({"databases": listed})
 
-    def _image(self, request: Request) -> Image:
-        image = self.images.get(request.path_params["database"])
+    async def _image(self, request: Request) -> Image:
+        name = request.path_params["database"]
+        if name in self.lives:
+            return await _current(self.lives[name])
+        image = self.images.get(name)
         if image is None:
             raise _RefusedError(404, "no such database", "see /openapi.json")
         return image
 
     async def _query(self, request: Request) -> Response:
-        image = self._image(request)
-        endpoint = endpoints().get(request.path_params["query"])
+        image = await self._image(request)
+        endpoint = find(request.path_params["query"])
         if endpoint is None:
             raise _RefusedError(404, "no such query", "see /openapi.json")
-        with _told(image):
+        with _reporting(image):
             words = words_of(endpoint, request.query_params.multi_items())
-            body = await self._answered(request, worker.query(image, [endpoint.name, *words]))
+            body = await self._answered(request, worker.query(image, [*endpoint.words, *words]))
         return Response(body, media_type="application/json")
 
     async def _report(self, request: Request) -> Response:
-        """Return the data of the report; they are made once."""
-        image, name = self._image(request), request.path_params["database"]
-        if name not in self._reports:
-            with _told(image):
-                self._reports[name] = await self._answered(request, worker.report(image))
-        return Response(self._reports[name], media_type="application/octet-stream")
+        """Return the data of the report; they are made once for each image."""
+        image, name = await self._image(request), request.path_params["database"]
+        is_running = name in self.lives and self.lives[name].is_running
+        known, body = self._reports.get(name, (None, b""))
+        if known is not image:
+            with _reporting(image):
+                body = await self._answered(request, worker.report(image))
+            self._reports[name] = image, body
+        headers = {"X-Etrace-Running": "1"} if is_running else {}
+        return Response(body, media_type="application/octet-stream", headers=headers)
 
     async def _answered(self, request: Request, question: worker.Question) -> bytes:
         """Return the answer when its turn comes; end it when nobody waits for it any more."""
@@ -189,8 +258,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def _told(image: Image) -> Iterator[None]:
-    """Tell the client what was wrong with its question, but not where the database is."""
+def _reporting(image: Image) -> Iterator[None]:
+    """Show the client what was wrong with its question, but not where the database is."""
     try:
         yield
     except EtraceError as error:
@@ -199,6 +268,14 @@ def _told(image: Image) -> Iterator[None]:
         place = os.fspath(image.path)
         message, hint = (text.replace(place, image.path.name) for text in texts)
         raise _RefusedError(status, message, hint) from None
+
+
+async def _current(live: Live) -> Image:
+    """Return the database of a build that runs."""
+    try:
+        return await live.image()
+    except EtraceError as error:
+        raise _RefusedError(503, error.message, error.hint) from None
 
 
 async def _gone(request: Request) -> None:

@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a connection may last, and how many there are: no limit of uvicorn holds before a head.
+"""Who may ask: whoever has the token, by a name of this server.
+
+Any user of the machine can connect to a port of localhost, and any page that a browser shows can
+make it ask. So every question needs the token, and the `Host` that the server was given: a foreign
+name that resolves to 127.0.0.1 is refused. There is no cookie, since a browser sends those of
+localhost to every port: the page keeps the token for its own origin and sends it as a header.
+
+How long a connection may last, and how many there are: no limit of uvicorn holds before a head.
 
 Whoever can reach the port can connect. A *stranger* is a connection that has not shown the token:
 it is cut after LIFE_S, whatever it sends or reads; there are at most N_STRANGERS, and the oldest of
@@ -10,14 +17,44 @@ a first request gets in, and is not counted as a stranger from then on.
 from __future__ import annotations
 
 import asyncio
+import hmac
+import secrets
 from collections import Counter
 from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from etrace.capture.peer import host_of, user_of
-from etrace.cli.serve.access import Access
+
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The token and the names of the server; `hosts` are without a port."""
+
+    hosts: frozenset[str]
+    token: str = field(default_factory=secrets.token_urlsafe)
+
+    def knows_host(self, host: str) -> bool:
+        """Return whether a request's Host header names this server."""
+        name, colon, port = host.rpartition(":")
+        return (name if colon and port.isdigit() else host).lower() in self.hosts
+
+    def allows(self, authorization: str) -> bool:
+        """Return whether a request's Authorization header has the token, as `Bearer TOKEN`."""
+        scheme, _, token = authorization.partition(" ")
+        is_ours = hmac.compare_digest(token.encode(errors="replace"), self.token.encode())
+        return is_ours and scheme.lower() == "bearer"
+
+
+def hosts_of(address: str) -> frozenset[str]:
+    """Return the names by which a server at this address is asked."""
+    shown = f"[{address}]" if ":" in address else address
+    return frozenset((*LOCAL, shown.lower()))
+
 
 LIFE_S = 10.0
 N_STRANGERS = 64
@@ -104,7 +141,7 @@ class Connection(H11Protocol):
         self._timer = self.loop.call_later(LOOK_S, self._look)
 
     def _look(self) -> None:
-        """Cut who has read too little of an answer, or sent no whole request behind it."""
+        """Cut who has read too little of an answer, or sent no whole request after it."""
         now = self.transport.get_write_buffer_size()
         if self._unread and now <= max(0, self._unread - LOOK_BYTES):
             self._look_later()

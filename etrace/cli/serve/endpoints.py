@@ -3,25 +3,32 @@
 
 A query or an option that opens files which its user names, writes one, or prints what is not JSON
 is left out.
+
+The parameters of a request become words of a command line: `--option` or `--option=value` of a
+known option, so no value can become an option, a query or a file.
 """
 
 from __future__ import annotations
 
 import argparse
 import enum
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 
+from etrace.cli import spellings
 from etrace.cli.cas import program
 from etrace.errors import EtraceError
+from etrace.query.select.filters import truth
 
-#: queries that read files beside the database or in directories that their user names
-LEFT_OUT = frozenset(("unused", "config", "compiler_pattern", "linker_pattern"))
+#: queries that read files in directories that their user names
+LEFT_OUT = frozenset(("unused",))
+#: parts of `cas info` that are in the database; the others are in files beside it
+FACTS = ("counts", "root-pid", "source-root", "versions")
 #: destinations of options about files, other forms of output, and the server's own decisions
 OPTIONS_LEFT_OUT = frozenset(
-    ("help", "database", "output", "json", "nul", "fmt", "dot", "existing", "generate", "makefile",
-     "static", "all", "diff")
+    ("help", "database", "output", "format", "nul", "fmt", "dot", "existing", "generate",
+     "makefile", "static", "all", "diff")
 )  # fmt: skip
 PAGE_SIZE, MAX_PAGE_SIZE = 1000, 100_000
 
@@ -53,6 +60,7 @@ class Endpoint:
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
+    words: tuple[str, ...]  #: of the command line, before those of the parameters
 
     def parameter(self, name: str) -> Parameter:
         """Return a parameter; EtraceError names the nearest ones."""
@@ -97,11 +105,68 @@ def _is_offered(action: argparse.Action) -> bool:
 def _endpoint(command: program.CasCommand) -> Endpoint:
     parser = program.make_parser(command, command.load())
     offered = [action for action in parser._actions if _is_offered(action)]
-    return Endpoint(command.name, command.summary, tuple(map(_parameter, offered)))
+    words = (command.name, *(FACTS if command.name == "info" else ()))
+    return Endpoint(command.name, command.summary, tuple(map(_parameter, offered)), words)
 
 
 @cache
 def endpoints() -> dict[str, Endpoint]:
     """Return every query by its name; imports them all."""
-    queries: Sequence[program.CasCommand] = program.QUERIES
-    return {each.name: _endpoint(each) for each in queries if each.name not in LEFT_OUT}
+    return {each.name: _endpoint(each) for each in program.QUERIES if each.name not in LEFT_OUT}
+
+
+def find(name: str) -> Endpoint | None:
+    """Return the query of a name, also of one that is not shown (etrace/cli/spellings.py)."""
+    part = spellings.FACTS.get(name, "")
+    if part in FACTS:
+        return replace(endpoints()["info"], name=name, words=("info", part))
+    return endpoints().get(name) or endpoints().get(name.replace("_", "-"))
+
+
+# ---- a request as words ----
+
+
+def words_of(endpoint: Endpoint, given: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the words after the query's name; EtraceError names a wrong parameter."""
+    pairs = [(endpoint.parameter(name), value) for name, value in given]
+    _refuse_repeated(pairs)
+    return [word for parameter, value in pairs for word in _words(parameter, value)]
+
+
+def _refuse_repeated(pairs: Iterable[tuple[Parameter, str]]) -> None:
+    seen = set()
+    for parameter, _ in pairs:
+        if parameter.name in seen and not parameter.is_repeated:
+            raise EtraceError(f"{parameter.name}: given twice", "give it once")
+        seen.add(parameter.name)
+
+
+def _words(parameter: Parameter, value: str) -> Iterator[str]:
+    if "\0" in value:
+        raise EtraceError(
+            f"{parameter.name}: contains a NUL byte", "remove it: no path or pattern has one"
+        )
+    if parameter.kind is Kind.FLAG:
+        yield from _flag(parameter, value)
+        return
+    if parameter.choices and value not in parameter.choices:
+        raise EtraceError(
+            f"{parameter.name}: {value!r} is not one of {', '.join(parameter.choices)}"
+        )
+    if parameter.name == "entries-per-page":
+        _check_page_size(value)
+    yield f"{parameter.option}={value}"
+
+
+def _flag(parameter: Parameter, value: str) -> Iterator[str]:
+    try:
+        is_on = truth(value or "true")  # `?details` alone
+    except EtraceError as error:
+        raise EtraceError(f"{parameter.name}: {error.message}", error.hint) from None
+    if is_on:
+        yield parameter.option
+
+
+def _check_page_size(value: str) -> None:
+    if not (value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MAX_PAGE_SIZE):
+        raise EtraceError(f"entries-per-page: {value!r} is not a number from 1 to {MAX_PAGE_SIZE}")

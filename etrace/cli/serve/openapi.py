@@ -46,7 +46,7 @@ STATUSES = {
     "401": "the token is missing or wrong",
     "404": "no such database or query",
     "413": "the answer is too large: ask for fewer entries on a page",
-    "500": "the query failed: the server says how",
+    "500": "the query failed, for the reason in `error`",
     "503": "too many requests at once, or this one took too long",
 }
 

@@ -2,7 +2,7 @@
 """One question, answered in a forked process: it can be killed, and has limits.
 
 The process has the image mapped already. It has no descriptor of the server, may not write files,
-opens none but Python's own modules, and ends by a signal when it takes too long.
+opens only Python's own modules, and ends by a signal when it takes too long.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ import libetrace
 
 import etrace
 from etrace.cli.cas import program
-from etrace.errors import EtraceError
+from etrace.cli.serve.endpoints import PAGE_SIZE
+from etrace.errors import EtraceError, NothingFoundError
 from etrace.report import page
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class TooLongError(EtraceError):
 
 
 class CrashedError(EtraceError):
-    """The process of the question ended by a signal that is no limit."""
+    """The process of the question ended by a signal that is not a limit."""
 
 
 #: prints the answer; returns the exit status
@@ -64,7 +65,7 @@ Question = Callable[[], int]
 
 def query(image: Image, words: Sequence[str]) -> Question:
     """Return the question that `cas WORDS --json` answers."""
-    return partial(_run, lambda: program.run_query([*words, "--json"], image))
+    return partial(_run, lambda: program.run_query([*words, "--json"], image, PAGE_SIZE))
 
 
 def report(image: Image) -> Question:
@@ -123,7 +124,7 @@ def _ended(by: int, limits: Limits) -> EtraceError:
 
 def _checked(out: bytes, err: bytes, status: int) -> bytes:
     """Return an answer that is whole; the error otherwise."""
-    if status == 0:
+    if out and status in (0, NothingFoundError.status):  # an answer without entries is one, too
         return out
     text = err.decode(errors="replace").strip()  # of argparse it begins with the usage
     message, _, hint = text.rpartition(": error: ")[2].partition("\n  hint: ")
@@ -212,7 +213,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_of_python(name: object) -> bool:
-    """Tell whether a file belongs to modules, which may still be imported."""
+    """Return whether a file belongs to modules, which may still be imported."""
     if not isinstance(name, str | bytes):
         return False
     return os.path.realpath(os.fsdecode(name)).startswith(_modules())
@@ -230,7 +231,7 @@ def _run(body: Callable[[], int]) -> int:
     from etrace.cli.ending import guarded
 
     def nameless() -> int:
-        """Run the body; errors of files do not tell where these are on this machine."""
+        """Run the body; errors of files do not say where these are on this machine."""
         try:
             return body()
         except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of a query module: entries of one kind, and how that kind is shown and passed on.
+"""The answer of a query: entries of one kind, and how that kind is shown and passed on.
 
 A shape turns one entry into a line, a line of details, a JSON value, and what the next module of a
 pipeline takes. Entries are rendered only when they are shown: an answer of a million rows of which
@@ -25,8 +25,13 @@ class Shape(Protocol):
     """One kind of entries."""
 
     @property
+    def styles(self) -> tuple[str, ...]:
+        """Options that change what is shown of an entry: relative, original_path, raw_command."""
+        ...
+
+    @property
     def feeds(self) -> tuple[str, ...]:
-        """Options of the next module that take an entry, best first: path, binary, pid."""
+        """Options of the next query that take an entry, best first: path, binary, pid."""
         ...
 
     def plain(self, item: Any, style: Style) -> bytes:
@@ -46,7 +51,7 @@ class Shape(Protocol):
         ...
 
     def feed(self, item: Any, option: str) -> bytes:
-        """Return the value of the next module's option `--OPTION` for this entry."""
+        """Return the value of the next query's option `--OPTION` for this entry."""
         ...
 
 

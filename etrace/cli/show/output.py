@@ -2,7 +2,7 @@
 """The output of queries: selection, lines, JSON in an envelope, counts, pages.
 
 Options that select (`-n`, `-p`, `--range`, `--sorted`, ..) belong to the module after which they
-stand; those that show (`--json`, `-o`, ..) may stand anywhere. Both may stand before the first
+are; those that show (`--json`, `-o`, ..) may be anywhere. Both may be before the first
 module; then they belong to the last one.
 """
 
@@ -22,22 +22,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etrace.cli.ending import printable
-from etrace.cli.options.common import whole
+from etrace.cli.options.common import add_format, whole
 from etrace.cli.show.answer import Answer, Style
-from etrace.errors import EtraceError, UsageError
+from etrace.errors import EtraceError, NothingFoundError, UsageError
 
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-#: of a trace: what stands beside it and cannot be made again
+#: of a trace: what is beside it and cannot be made again
 KEPT_SUFFIXES = (".rsp", ".accesses", ".stats")
 #: a stream could not be written
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: options for `output.show`; allowed before or after any module
-SHOWN = ("json", "details", "count", "nul", "fmt", "output", "raw_command", "original_path",
-         "relative", "page_size", "page")  # fmt: skip
-#: options for `output.chosen`; given after the module to which they apply
+SHOWN = ("format", "details", "count", "nul", "fmt", "output", "raw_command", "original_path",
+         "relative", "page_size", "page", "usual_page_size")  # fmt: skip
+#: options for `output.arranged`; given after the module to which they apply
 CHOSEN = ("range", "sorted", "sorting_key", "reverse")
+
+
+#: options about how an entry is shown: see `Shape.styles`
+STYLES = ("relative", "original_path", "raw_command")
+#: options that need several entries
+OF_ENTRIES = ("page_size", "page", "count", "nul", "details")
+#: attributes that are not called like their option
+NAMES = {"nul": "--null", "page_size": "--entries-per-page"}
 
 
 def _natural(text: str) -> int:
@@ -60,19 +68,21 @@ def _slice(text: str) -> slice:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every query module."""
+    """Add the options of every query."""
+    parser.set_defaults(usual_page_size=0)
     add = parser.add_argument_group("selection").add_argument
     add("-s", "--sorted", action="store_true", help="sort entries by their lines")
     add("--sorting-key", metavar="KEY", help="sort by a key of the JSON that --details shows")
     add("--reverse", action="store_true", help="reverse the order")
     add("--range", type=_slice, metavar="A:B[:C]", help="entries A to B - 1, as a Python slice")
-    add = parser.add_argument_group("output").add_argument
+    group = parser.add_argument_group("output")
+    add = group.add_argument
     add("-n", "--entries-per-page", dest="page_size", type=_natural, default=0, metavar="N",
         help="N entries on a page (default: all on one)")  # fmt: skip
     add("-p", "--page", type=_natural, default=0, metavar="P", help="page P, from 0")
     add("-l", "--count", action="store_true", help="print only the number of entries")
-    add("--json", action="store_true", help="JSON: count, page, .., entries")
-    add("--plain", dest="json", action="store_false", help="one entry on each line (default)")
+    add_format(group, "text", "json")
+    add("--plain", dest="format", action="store_const", const="text", help=argparse.SUPPRESS)
     add("--details", action="store_true", help="all fields of each entry")
     add(
         "--fmt",
@@ -101,7 +111,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def carried(
     before: argparse.Namespace, common: argparse.Namespace, *, is_last: bool
 ) -> argparse.Namespace:
-    """Return the options before a module that hold for it."""
+    """Return the options before a query that hold for it."""
     names = ("database", *SHOWN)
     given = {name: getattr(before, name) for name in names}
     if is_last:
@@ -135,9 +145,10 @@ def _sort_key(value: Any) -> tuple[bool, Any]:
     return not is_number, value if is_number else str(value)
 
 
-def chosen(answer: Answer, args: argparse.Namespace) -> Answer:
-    """Sort and cut entries as the module's options say."""
+def arranged(answer: Answer, args: argparse.Namespace) -> Answer:
+    """Sort and cut entries as the query's options say."""
     if answer.single:
+        _refuse(args, CHOSEN, "the answer is one record")
         return answer
     items, style = answer.items, Style()
     if args.sorting_key:
@@ -191,10 +202,12 @@ def _text(value: Any) -> str:
 
 
 def _page(answer: Answer, args: argparse.Namespace) -> Any:
-    if not args.page_size:
-        return answer.items
-    start = args.page * args.page_size
-    return answer.items[start : start + args.page_size]
+    size = _page_size(args)
+    return answer.items[args.page * size :][:size] if size else answer.items
+
+
+def _page_size(args: argparse.Namespace) -> int:
+    return int(args.page_size or args.usual_page_size)
 
 
 def encode(value: Any) -> bytes:
@@ -223,7 +236,7 @@ def _envelope(answer: Answer, args: argparse.Namespace, style: Style) -> Iterato
     if answer.single:
         yield encode(answer.shape.record(answer.items[0], style)) + b"\n"
         return
-    n_items, size = len(answer.items), args.page_size
+    n_items, size = len(answer.items), _page_size(args)
     head = {
         "count": n_items,
         "page": args.page if size else 0,
@@ -251,10 +264,24 @@ def _lines(answer: Answer, args: argparse.Namespace, style: Style) -> Iterator[b
         yield render(item) + end
 
 
-def _check(args: argparse.Namespace) -> None:
-    if args.page and not args.page_size:
+def _refuse(args: argparse.Namespace, names: Iterable[str], reason: str) -> None:
+    """Refuse options that would do nothing. UsageError."""
+    for name in names:
+        if getattr(args, name) not in (None, False, 0):
+            option = NAMES.get(name, f"--{name.replace('_', '-')}")
+            raise UsageError(f"{option} does nothing here: {reason}", "leave it out")
+
+
+def _check(answer: Answer, args: argparse.Namespace) -> None:
+    if answer.single:
+        _refuse(args, OF_ENTRIES, "the answer is one record")
+    useless = [name for name in STYLES if name not in answer.shape.styles]
+    _refuse(args, useless, "no entry shows that")
+    if args.format == "json":
+        _refuse(args, ("nul",), "JSON has no lines")
+    if args.page and not _page_size(args):
         raise UsageError("--page needs -n", "-n N sets the number of entries on a page")
-    if args.json and args.fmt is not None:
+    if args.format == "json" and args.fmt is not None:
         raise UsageError("--fmt and --json exclude each other", "leave one of them out")
 
 
@@ -262,8 +289,8 @@ def pieces(answer: Answer, args: argparse.Namespace, style: Style) -> Iterable[b
     """Return the pieces of the output."""
     if args.count:
         n_items = len(answer.items)
-        return (encode({"count": n_items}) + b"\n" if args.json else b"%d\n" % n_items,)
-    return (_envelope if args.json else _lines)(answer, args, style)
+        return (encode({"count": n_items}) + b"\n" if args.format == "json" else b"%d\n" % n_items,)
+    return (_envelope if args.format == "json" else _lines)(answer, args, style)
 
 
 def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
@@ -282,11 +309,11 @@ def _write(stream: BinaryIO, parts: Iterable[bytes]) -> None:
 def writing(path: Path, *models: Path) -> Iterator[BinaryIO]:
     """Yield a stream to the file of `-o`, which appears whole or not at all. OSError.
 
-    A link of this user or of root is followed; what is no regular file (/dev/null, a pipe) is
-    written to as it is. Nobody can read a file who cannot read `models`, or could not read the file
-    that was there.
+    A link of this user or of root is followed; what is not a regular file (/dev/null, a
+    pipe) is written to unchanged. Nobody can read a file who cannot read `models`, or could not
+    read the file that was there.
     """
-    from libetrace.core.rights import followed, narrow
+    from libetrace.core.folders import followed, narrow
     from libetrace.image.file import replacing
 
     given, path = path, followed(path)
@@ -310,7 +337,7 @@ def _refuse_inputs(given: Path, path: Path, models: Sequence[Path]) -> None:
             with suppress(FileNotFoundError):
                 if path.samefile(each):
                     raise UsageError(
-                        f"{given}: the output would replace {each}, of which it is made",
+                        f"{given}: the output would replace {each}, its own source",
                         "give another file with -o",
                     )
 
@@ -372,10 +399,12 @@ def show(
 ) -> int:
     """Write an answer as the options say; returns the exit status.
 
-    Nobody can read the file of `-o` who cannot read `models`, of which the answer is made.
+    Nobody can read the file of `-o` who cannot read `models`, the sources of the answer.
     """
-    _check(args)
-    for_machines = args.json or args.nul or args.output is not None or sys.stdout is None
+    _check(answer, args)
+    for_machines = (
+        args.format == "json" or args.nul or args.output is not None or sys.stdout is None
+    )
     one_line = not for_machines and sys.stdout.isatty()
     relative = root if args.relative else b""
     style = Style(relative, args.original_path, args.raw_command, one_line)
@@ -386,4 +415,4 @@ def show(
     elif sys.stdout is not None:
         sys.stdout.flush()
         _write(sys.stdout.buffer, _tame(parts) if sys.stdout.isatty() else parts)
-    return 0
+    return 0 if answer.single or len(answer.items) else NothingFoundError.status

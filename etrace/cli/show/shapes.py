@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from libetrace.image.file import Image
 
 from etrace.cli.show.answer import Answer, Style
-from etrace.cli.show.figures import seconds, size
-from etrace.query.classes.records import Records
+from etrace.figures import seconds, size
+from etrace.query.rows.records import Records
+from etrace.query.rows.written import Written
 
 if TYPE_CHECKING:
-    from etrace.query.classes.file_kinds import FileKind
     from etrace.query.linked_modules import Module
+    from etrace.query.rows.file_kinds import FileKind
 
 Record = Mapping[str, Any]
 
@@ -61,6 +62,10 @@ class Paths:
 
     feeds = ("path", "binary")
 
+    def __init__(self, *, are_opened: bool = False) -> None:
+        """`are_opened`: they are as the programs gave them, when the user wants that."""
+        self.styles = ("relative", "original_path") if are_opened else ("relative",)
+
     def plain(self, item: bytes, style: Style) -> bytes:
         """Return the path."""
         return _relative(item, style)
@@ -94,6 +99,7 @@ class Opens:
     """Entries are rows of `opens`; on plain lines their paths alone."""
 
     feeds: tuple[str, ...] = ("path", "pid", "binary")
+    styles = ("relative", "original_path")
 
     def __init__(self, image: Image) -> None:
         self._records = Records(image)
@@ -173,13 +179,14 @@ class Executions:
     """Entries are rows of `executions`."""
 
     feeds = ("pid", "binary")
+    styles = ("raw_command",)
 
     def __init__(self, image: Image) -> None:
         self._records = Records(image)
         self._image = image
 
     def plain(self, item: int, style: Style) -> bytes:
-        """Return the command, as a shell would take it; for want of one a comment of a shell."""
+        """Return the command, as a shell would take it; without one a comment."""
         argv = self._records.argv(item)
         if not argv:
             return b"# process %d:%d before its first program" % self._records.key(item)
@@ -231,7 +238,7 @@ def _targets(records: Records, item: int, style: Style) -> list[str]:
 
 
 Columns = Callable[[Records, int, Style], list[str]]
-#: what may stand before a command
+#: what may be before a command
 USED, TARGETS = _used, _targets
 
 
@@ -245,7 +252,32 @@ class ExecutionColumns(Executions):
     def plain(self, item: int, style: Style) -> bytes:
         """Return the columns and the command."""
         shown = [text for column in self._columns for text in column(self._records, item, style)]
-        return os.fsencode("  ".join(shown)) + b"  " + super().plain(item, style)
+        command = super().plain(item, style)
+        return os.fsencode("  ".join(shown)) + b"  " + command if shown else command
+
+
+class ExecutionOutputs(ExecutionColumns):
+    """Entries are rows of `executions`; what each wrote follows its line."""
+
+    def __init__(self, image: Image, columns: Sequence[Columns]) -> None:
+        super().__init__(image, columns)
+        self._written = Written(image)
+        self._of = self._written.by_command()
+
+    def plain(self, item: int, style: Style) -> bytes:
+        """Return the command, and what it wrote in lines of their own."""
+        lines = (
+            b"    " + line
+            for execution in self._of.get(item, ())
+            for line in self._written.numbered_lines(execution)
+        )
+        return NEWLINE.join((super().plain(item, style), *lines))
+
+    def record(self, item: int, style: Style) -> Record:
+        """Return all that is known of the execution, with what it wrote."""
+        executions = self._of.get(item, ())
+        pieces = [piece for each in executions for piece in self._written.record(each)]
+        return {**super().record(item, style), "written": pieces}
 
 
 class Facts:
@@ -254,6 +286,8 @@ class Facts:
     `fed` says under which key of a record an option of the next module finds its value; `heading`
     names the columns of the lines.
     """
+
+    styles: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -287,6 +321,7 @@ class Modules:
     """Entries are linked modules."""
 
     feeds = ("path", "binary")
+    styles = ("relative",)
 
     def __init__(self, image: Image) -> None:
         self._records = Records(image)
@@ -331,6 +366,7 @@ class Compilations:
     """Entries are rows of `compilations`; a plain one takes several lines."""
 
     feeds = ("path", "pid")
+    styles = ("relative", "raw_command")
 
     def __init__(self, image: Image) -> None:
         self._records = Records(image)
@@ -397,7 +433,7 @@ def whole(record: Record) -> Answer:
 
 
 def one(name: str, value: object, feeds: str = "") -> Answer:
-    """Answer with one value: plain as it is."""
+    """Answer with one value: a plain one unchanged."""
     shape = Facts(lambda record: str(record[name]), {feeds: name} if feeds else None)
     return Answer(shape, [{name: value}], single=True)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`etrace top`: the programs of a build that is being traced, as a tree.
 
-`following` reads the growing trace, `running` makes processes of its lines, `rows` text of those,
-`screen` draws it. The build does not know that somebody looks.
+`running` makes processes of the growing trace, `rows` text of those, `screen` draws it. The build
+does not know that somebody looks.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import os
 import sys
 from pathlib import Path
 
+from etrace.cli.opening import found_above
+from etrace.cli.options.common import add_examples
 from etrace.cli.top import rows
-from etrace.cli.top.following import Follower, find
-from etrace.cli.top.running import Running
+from etrace.cli.top.running import Follower, Running, find
 from etrace.errors import UsageError
 
 EPILOG = """\
@@ -25,22 +26,21 @@ arrows and page keys scroll.
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace top`."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "directory",
         metavar="DIR",
         nargs="?",
         type=Path,
-        default=Path(),
-        help="where a trace is being written (default: here)",
+        help="where a trace is being written (default: here, or the nearest directory above)",
     )
-    parser.add_argument("--once", action="store_true", help="print what runs now, and end")
+    parser.add_argument("--once", action="store_true", help="print what runs now, and exit")
+    add_examples(parser, "etrace top", "etrace top --once ~/project")
 
 
 def run(args: argparse.Namespace) -> int:
     """Show it until the user leaves."""
-    trace = find(args.directory)
+    trace = find(args.directory or found_above() or Path())
     follower = Follower(trace)
     try:
         if args.once:

@@ -1,28 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event lines -> the programs that run now, as a tree, and what has ended."""
+"""A trace that is being written -> its new lines -> the programs that run now or have ended."""
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from etrace.capture.files import TRACE, is_being_written
 from etrace.compilers.tools import Tools, load
-from etrace.query.classes.labels import PID_MASK, subject
+from etrace.errors import EtraceError, NothingFoundError
+from etrace.nfsdb.files import CAPTURING
+from etrace.query.rows.labels import PID_MASK, subject
+
+# ---- lines ----
+
+PIECE_BYTES = 1 << 20
+#: a longer line is not a line of a trace
+MAX_LINE_BYTES = 1 << 20
+
+
+def find(directory: Path) -> Path:
+    """Return the trace that is being written in a directory. EtraceError when there is none."""
+    for name in (CAPTURING, TRACE):
+        trace = directory / name
+        if trace.is_file() and is_being_written(trace):
+            return trace
+    hint = "start a build in another terminal: etrace run -- make"
+    if (directory / TRACE).exists():
+        hint = f"its build has ended: etrace summary {directory}"
+    raise NothingFoundError(f"{directory}: nothing is being traced here", hint)
+
+
+class Follower:
+    """Reads a growing trace; a line is given when it is whole."""
+
+    def __init__(self, trace: Path) -> None:
+        self._fd = os.open(trace, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            os.close(self._fd)
+            raise EtraceError(f"{trace}: not a file", "name the directory of a trace")
+        self._rest = b""
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield what has come since the last time."""
+        while piece := os.read(self._fd, PIECE_BYTES):
+            *whole, self._rest = (self._rest + piece).split(b"\n")
+            self._rest = self._rest if len(self._rest) <= MAX_LINE_BYTES else b""
+            yield from whole
+
+    def close(self) -> None:
+        """Close the trace."""
+        os.close(self._fd)
+
+
+# ---- processes ----
 
 LINE = re.compile(
-    rb"(\d+),\d+,(\d+),(\d+)!"
+    rb"(\d+),\d+,\d+,\d+!"
     rb"(New_proc|SysClone|SysCloneFailed|SchedFork|Exit|PI|A)\b(?:\[\d+\])?\|?(.*)",
     re.S,
 )
+STAMP = re.compile(rb"\d+,\d+,(\d+),(\d+)!")
 CHILD = re.compile(rb"pid=(\d+)")
 FLAGS = re.compile(rb"flags=(\d+)")
 CLONE_THREAD = 0x10000
 STATUS = re.compile(rb"status=(\d+)")
 N_FAILURES = 200
-#: an argument list longer than this tells nothing more
+#: an argument list longer than this says nothing more
 N_WORDS = 4096
 
 
@@ -67,12 +116,14 @@ class Running:
         self._tools: Tools = load()
 
     def read(self, lines: Iterable[bytes]) -> None:
-        """Take lines; what is no event of a process is passed over."""
+        """Take lines; what is not an event of a process is passed over."""
         for line in lines:
+            if not (stamp := STAMP.match(line)):
+                continue
+            self.now_ns = max(self.now_ns, int(stamp[1]) * 10**9 + int(stamp[2]))
+            self.began_ns = self.began_ns or self.now_ns
             if found := LINE.fullmatch(line):
-                upid, seconds, nanoseconds, tag, text = found.groups()
-                self.now_ns = max(self.now_ns, int(seconds) * 10**9 + int(nanoseconds))
-                self.began_ns = self.began_ns or self.now_ns
+                upid, tag, text = found.groups()
                 self._take(int(upid), tag, text)
 
     def wait(self, ns: int) -> None:

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from etrace.capture.session import is_being_written
+from etrace.capture.files import is_being_written
 from etrace.cli.top import rows
-from etrace.cli.top.cpu import Cpu
-from etrace.cli.top.following import Follower
-from etrace.cli.top.rows import Look, Row
-from etrace.cli.top.running import Running
+from etrace.cli.top.rows import Cpu, Look, Row
+from etrace.cli.top.running import Follower, Running
 
 REFRESH_MS = 500
 RATE_S = 5.0  #: programs finished a second are those of the last five

@@ -5,37 +5,39 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 
-from etrace.cli.options.common import add_unpacking
-from etrace.cli.xray.watch import Watch
+from etrace.cli.options.common import Parser, add_unpacking
+from etrace.cli.xray.options import Watch
 from etrace.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class XrayCommand:
-    """One `etrace xray NAME`; its module has `declare(parser)` and `run(args) -> int`."""
+    """One `etrace xray NAME`; its module has `declare_NAME(parser)` and `run_NAME(args) -> int`."""
 
     name: str
+    module: str
     summary: str
 
-    @property
-    def module(self) -> str:
-        """Name of its module."""
-        return f"etrace.cli.xray.{self.name.replace('-', '_')}"
+    def load(self) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[..., int]]:
+        """Import the module; return what declares the command and what runs it."""
+        module, own = importlib.import_module(f"etrace.cli.xray.{self.module}"), self.name
+        own = own.replace("-", "_")
+        return getattr(module, f"declare_{own}"), getattr(module, f"run_{own}")
 
 
 COMMANDS = (
-    XrayCommand("account", "how often functions were called and how long they took"),
-    XrayCommand("stack", "which stacks of calls took the time"),
-    XrayCommand("flame", "a flame graph as one HTML file"),
-    XrayCommand("graph", "which function called which, as DOT or SVG"),
-    XrayCommand("graph-diff", "what changed between the call graphs of two logs"),
-    XrayCommand("convert", "convert a log to YAML, JSON, CSV, Parquet, Perfetto, .."),
-    XrayCommand("dump", "every record of a log with its offset"),
-    XrayCommand("extract", "the instrumentation map of a program"),
-    XrayCommand("join", "which execution of a build wrote a log"),
+    XrayCommand("account", "account", "how often functions were called and how long they took"),
+    XrayCommand("stack", "account", "which stacks of calls took the time"),
+    XrayCommand("flame", "account", "a flame graph as one HTML file"),
+    XrayCommand("graph", "graph", "which function called which, as DOT or SVG"),
+    XrayCommand("graph-diff", "graph", "what changed between the call graphs of two logs"),
+    XrayCommand("convert", "records", "convert a log to YAML, JSON, CSV, Parquet, Perfetto, .."),
+    XrayCommand("dump", "records", "every record of a log with its offset"),
+    XrayCommand("extract", "programs", "the instrumentation map of a program"),
+    XrayCommand("join", "programs", "which execution of a build wrote a log"),
 )
 EPILOG = """\
 a first look:
@@ -44,8 +46,8 @@ a first look:
 
 `etrace xray COMMAND --help` explains a command.
 
-exit status: 0 on success; 2 when part of a log was damaged, which is reported while the rest is
-used, and for wrong usage; 1 on failure.
+exit status: 0 on success; 1 when `join` finds no execution; 2 when part of a log was damaged,
+which is reported while the rest is used, on failure and for wrong usage.
 """
 
 
@@ -56,7 +58,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.usage = "etrace xray [--help] COMMAND ..."
     parser.description = f"Read XRay logs.\n\ncommands:\n{listing}"
     parser.epilog = EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     names = [command.name for command in COMMANDS]
     parser.set_defaults(print_help=parser.print_help)
     parser.add_argument(
@@ -65,12 +66,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=argparse.SUPPRESS)
 
 
-def declare_command(command: XrayCommand, parser: argparse.ArgumentParser) -> ModuleType:
-    """Add the options of a command, and return its module."""
-    module = importlib.import_module(command.module)
-    module.declare(parser)
+def declare_command(
+    command: XrayCommand, parser: argparse.ArgumentParser
+) -> Callable[[argparse.Namespace], int]:
+    """Add the options of a command, and return what runs it."""
+    declare, run = command.load()
+    declare(parser)
     add_unpacking(parser)
-    return module
+    return run
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,11 +84,11 @@ def run(args: argparse.Namespace) -> int:
         args.print_help()
         return UsageError.status
     command = next(c for c in COMMANDS if c.name == args.xray_command)
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"etrace xray {command.name}",
         description=f"{command.summary[0].upper()}{command.summary[1:]}.",
     )
-    module = declare_command(command, parser)
+    run_command = declare_command(command, parser)
     parsed = parser.parse_args(args.rest)
     with allowing(parsed.max_unpacked), Watch() as parsed.watch:
-        return int(module.run(parsed))
+        return run_command(parsed)

@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands of `etrace xray` share: logs, maps, filters, where output goes, warnings."""
+"""What the commands of `etrace xray` share: logs, maps, filters, where output goes, warnings.
+
+A watch shows on a terminal that work goes on. The native readers count the bytes that they have
+read, and a thread looks at the count. Unpacking, names and sorting have no measure.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from etrace.cli.ending import tell
+from etrace.cli.ending import say
 from etrace.cli.show.output import opened
+from etrace.cli.terminal import PATIENCE_SECONDS, nothing, progress
 from etrace.xray.names import Names, read_maps
-from etrace.xray.selection import Selection, parse_time
-from etrace.xray.session import Session
-from etrace.xray.warnings import Damage
+from etrace.xray.session import Selection, Session, parse_time
+from etrace.xray.source import Damage
 
 #: exit status when something in a log could not be used
 LOSSY = 2
+
+
+#: what a log may be
+LOG_HELP = "XRay log, .gz and .zst too; - for standard input"
 
 
 def add_maps(parser: argparse.ArgumentParser) -> None:
@@ -27,14 +36,14 @@ def add_maps(parser: argparse.ArgumentParser) -> None:
         "-m", "--map", action="append", default=[], metavar="[N=]FILE", dest="maps",
         help="program that wrote the log, for names; N=FILE: shared object number N",
     )  # fmt: skip
-    parser.add_argument("--no-demangle", action="store_true", help="mangled names")
+    parser.add_argument("--no-demangle", action="store_true", help="show mangled names")
 
 
 def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> None:
-    """Add the filters that stand before every report; single records have no duration."""
+    """Add the filters that are before every report; single records have no duration."""
     group = parser.add_argument_group("filters")
     group.add_argument(
-        "-f", "--function", action="append", default=[], metavar="GLOB", dest="functions",
+        "--function", action="append", default=[], metavar="GLOB", dest="functions",
         help="only functions whose name matches, or #ID; what they call counts as their own time",
     )  # fmt: skip
     group.add_argument(
@@ -46,7 +55,7 @@ def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> No
         dest="from_time",
         metavar="TIME",
         default="0",
-        help="only calls that began after this time in the log: 1.5ms",
+        help="only calls that began after this time in the log, for example 1.5ms",
     )
     group.add_argument(
         "--until", dest="until_time", metavar="TIME", help="only calls that began before this time"
@@ -62,7 +71,7 @@ def add_filters(parser: argparse.ArgumentParser, *, of_calls: bool = True) -> No
 
 def add_session(parser: argparse.ArgumentParser, *, logs: str | int = "+") -> None:
     """Add logs, maps, filters and how damage is taken."""
-    parser.add_argument("logs", nargs=logs, metavar="LOG", help="XRay log, also .gz and .zst; -")
+    parser.add_argument("logs", nargs=logs, metavar="LOG", help=LOG_HELP)
     add_maps(parser)
     add_hz(parser)
     parser.add_argument("--strict", action="store_true", help="refuse logs that are not valid")
@@ -72,13 +81,17 @@ def add_session(parser: argparse.ArgumentParser, *, logs: str | int = "+") -> No
 def add_hz(parser: argparse.ArgumentParser) -> None:
     """Add `--hz N`."""
     parser.add_argument(
-        "--hz", metavar="N", help="rate of the counter: ticks a second, header or auto (measured)"
+        "--hz",
+        metavar="N",
+        help="ticks of the clock a second, header (as the log says) or auto (as measured)",
     )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add `-o FILE`."""
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there (default: here)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write to FILE (default: standard output)"
+    )
 
 
 def make_selection(args: argparse.Namespace) -> Selection:
@@ -108,7 +121,7 @@ def finish(
 ) -> int:
     """Print the warnings and return the exit status."""
     for line in session.warnings(damages, functions, kinds):
-        tell(f"etrace xray: warning: {line}\n")
+        say(f"etrace xray: warning: {line}\n")
     return LOSSY if any(damage.is_lossy for damage in damages) else 0
 
 
@@ -128,7 +141,7 @@ def finish_account(session: Session, native: Any) -> int:
     )
     shown = ", ".join(f"{n} {one if n == 1 else more}{what}" for n, one, more, what in notes if n)
     if shown:
-        tell(f"etrace xray: note: {shown}\n")
+        say(f"etrace xray: note: {shown}\n")
     return status
 
 
@@ -145,3 +158,66 @@ def open_output(args: argparse.Namespace) -> Iterator[BinaryIO]:
     with opened(None if args.output in (None, "-") else Path(args.output)) as stream:
         yield stream
     args.watch.stop()  # warnings come next
+
+
+# ---- progress ----
+
+LOOK_SECONDS = 0.1
+
+
+class Watch:
+    """A context manager; draws on standard error, nothing where that is not a terminal."""
+
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self._patience_seconds = patience_seconds
+        self._stack = ExitStack()
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._position: Sequence[int] = (0, 0)
+        self._phase = ""
+        self._is_reported = False
+
+    def __enter__(self) -> Watch:
+        self._draw = self._stack.enter_context(progress(patience_seconds=self._patience_seconds))
+        if self._draw is not nothing:
+            looker = threading.Thread(target=self._look, daemon=True)
+            looker.start()
+            self._stack.callback(looker.join)
+            self._stack.callback(self._is_over.set)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def follow(self, position: Sequence[int]) -> None:
+        """Show a count that changes: (bytes read, of how many; 0 before it is known)."""
+        self._position = position
+
+    def report(self, what: str, done: int, total: int) -> None:
+        """Show what is known better than the position says it, from now on."""
+        with self._lock:
+            self._is_reported = True
+            self._change("")
+            self._draw(what, done, total)
+
+    def stop(self) -> None:
+        """Clear the screen: something else is shown now."""
+        self._stack.close()
+
+    def _change(self, phase: str) -> None:
+        if self._phase and self._phase != phase:
+            self._draw(self._phase, 1, 1)  # it is done with
+        self._phase = phase
+
+    def _look(self) -> None:
+        while not self._is_over.wait(LOOK_SECONDS):
+            with self._lock:
+                if self._is_reported:
+                    return
+                done, total = self._position
+                if total > 0 and done < total:
+                    self._change("read")
+                    self._draw("read", done, total)
+                else:
+                    self._change("open" if not total else "work")
+                    self._draw(self._phase, 0, None)

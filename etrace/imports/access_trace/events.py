@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file access trace -> event lines: processes, programs, opens, renames and links.
 
-An operation has a place in the order but no time. Its stamp lies after that of the one before;
-processes begin and end at their own times where the order allows it. Nothing tells when a file is
-closed: what is written stays open until its process ends, what is read is closed at once.
+An operation has a place in the order but no time. Its stamp is after that of the one before;
+processes begin and end at their own times where the order allows it. No operation closes a file:
+what is written stays open until its process ends, what is read is closed at once.
 """
 
 from __future__ import annotations
@@ -14,8 +14,15 @@ from typing import BinaryIO
 
 from etrace.errors import EtraceError
 from etrace.imports.access_trace import model, names
-from etrace.imports.access_trace.model import AccessTrace, Operation
-from etrace.imports.access_trace.processes import EXEC, EXIT, PROCESS, Instance, Instances
+from etrace.imports.access_trace.model import (
+    EXEC,
+    EXIT,
+    PROCESS,
+    AccessTrace,
+    Instance,
+    Instances,
+    Operation,
+)
 from etrace.imports.event_lines import EventLines
 
 MAX_NS = (1 << 62) - 1
@@ -107,10 +114,10 @@ class Events:
         if parent is not None:
             start = line.start if line else None
             self.out.put(parent.upid, self._stamp(parent, start), "SchedFork", (instance.upid,))
-        is_told = self._has_execs and (parent is not None or instance.pid in self._executing)
-        if line is not None and is_told and parent is None:
+        is_reported = self._has_execs and (parent is not None or instance.pid in self._executing)
+        if line is not None and is_reported and parent is None:
             self._stamp(instance, line.start)  # of its first event
-        if line is not None and not is_told:
+        if line is not None and not is_reported:
             self._execute(instance, line.program, line.command_line, line.start)
 
     def _execute(

@@ -20,7 +20,7 @@ from etrace.imports.access_trace.model import (
     Operation,
     Process,
 )
-from etrace.imports.text_lines import lines_of
+from etrace.imports.files import lines_of
 
 MARK = b"\xef\xbb\xbf"
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -66,7 +66,7 @@ class _Lines:
         return self.number_of(self.next(expected), expected, U32)
 
     def end(self) -> None:
-        """Check that nothing but empty lines follow."""
+        """Check that only empty lines follow."""
         for line in self._lines:
             self.number += 1
             if line.strip():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of an imported trace as they were, in a file beside the event lines.
+"""The operations of an imported trace unchanged, in a file beside the event lines.
 
 Event lines have no failed accesses, no error codes and no numbers of BuildXL; the file keeps them,
 so that an export gives back what was imported. Its first line is the digest of the event lines that
@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from libetrace.core.digest import digest_file
+from libetrace.core.hashes import digest_file
 from libetrace.core.regular_file import open_regular
 
 from etrace.imports.access_trace import reader, writer

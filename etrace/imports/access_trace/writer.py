@@ -12,7 +12,7 @@ ROOM_LINES = 4096
 
 
 def write(trace: AccessTrace, stream: BinaryIO) -> None:
-    """Write a trace, its blocks as they are."""
+    """Write a trace, its blocks unchanged."""
     room: list[bytes] = []
     for line in lines(trace):
         room.append(line)

@@ -28,7 +28,7 @@ COMM_BYTES = 15
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
 MAX_INT = (1 << 31) - 1
 
-#: what a log tells only in part; keys of `Calls.lacks`
+#: what a log has only in part; keys of `Calls.lacks`
 CUT = "string{s} {was|were} cut off by strace; record with -s 131072"
 ADDRESS = "argument{s} {is|are} not shown by strace: the memory could not be read"
 HOMELESS = "program{s} {has|have} no working directory: that of a process without parent is unknown"
@@ -45,7 +45,7 @@ class BadCallError(Exception):
 
 
 class Calls:
-    """Writes the events of calls. `lacks` counts what the log does not tell."""
+    """Writes the events of calls. `lacks` counts what the log lacks."""
 
     def __init__(self, out: EventLines, resolver: Resolver) -> None:
         self.out = out
@@ -58,7 +58,7 @@ class Calls:
         self._handlers = self._table()
 
     def handle(self, task: Task, time_ns: int, name: bytes, text: bytes, result: Result) -> None:
-        """Write the events of a call that is no fork. BadCallError."""
+        """Write the events of a call that is not a fork. BadCallError."""
         handler = self._handlers.get(name)
         if handler is None:
             return
@@ -119,7 +119,7 @@ class Calls:
         return found
 
     def _at(self, task: Task, word: bytes) -> bytes:
-        """Return the directory that a descriptor stands for; -y and AT_FDCWD tell the truth."""
+        """Return the directory that a descriptor stands for; -y and AT_FDCWD give its true path."""
         fd = self._fd(word)
         if fd.number == AT_FDCWD:
             if fd.path is not None and fd.path.startswith(b"/"):

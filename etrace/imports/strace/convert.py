@@ -2,7 +2,7 @@
 """The lines of strace -> event lines.
 
 Each line goes to its task; a call that ends there becomes events. Nothing is invented: what a log
-does not tell is left out and named once in the remarks.
+does not have is left out and named once in the remarks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMESPACES = frozenset((b"unshare", b"setns"))
 MOVES = frozenset((b"chdir", b"fchdir", *FORKS))
 #: lines of a process without parent that wait for one that shows its working directory
 MAX_HELD = 64
-#: calls by what they tell, for the remark about those that a log lacks
+#: calls by what they say, for the remark about those that a log lacks
 FAMILIES = syscalls.load().families()
 CPU = "the CPU of each event: it is 0"
 USAGE = "what processes used (CPU time, memory, I/O)"
@@ -61,8 +61,8 @@ class Converter:
     """Turns lines into events. `on_fork` hears of each child's pid.
 
     `is_own`: strace was asked for all calls, so those that the log lacks were not made.
-    `tells_responses`: a remark counts the response files whose contents are not saved.
-    `tells_usage`: a remark says that of its own run strace does not tell what processes used.
+    `says_responses`: a remark counts the response files whose contents are not saved.
+    `says_usage`: a remark says that of its own run strace does not record what processes used.
     `limit` returns how large the trace may be by now.
     """
 
@@ -75,8 +75,8 @@ class Converter:
         reading: Reading | None = None,
         on_fork: Callable[[int], None] | None = None,
         is_own: bool = False,
-        tells_responses: bool = True,
-        tells_usage: bool = True,
+        says_responses: bool = True,
+        says_usage: bool = True,
         limit: Callable[[], int] | None = None,
     ) -> None:
         self.out = EventLines(stream, directory, limit)
@@ -93,7 +93,7 @@ class Converter:
         self._held: dict[int, list[Stamped]] = {}
         self._n_forking = 0
         self._on_fork, self._is_own = on_fork, is_own
-        self._tells_responses, self._tells_usage = tells_responses, tells_usage
+        self._says_responses, self._says_usage = says_responses, says_usage
         self._orphans = 0
         self._ready: deque[Stamped] = deque()
 
@@ -333,15 +333,15 @@ class Converter:
 
     def _remarks(self) -> Iterator[str]:
         if not self._is_own:
-            yield f"the log does not tell: {'; '.join([CPU, USAGE, *sorted(self.reading.lacks)])}"
+            yield f"the log does not say: {'; '.join([CPU, USAGE, *sorted(self.reading.lacks)])}"
             missing = [family for family, calls in FAMILIES.items() if not self._has(calls)]
             if missing:
                 yield (
                     f"the log has no calls for: {', '.join(missing)}: if there were any, strace "
                     "was not asked for them"
                 )
-        elif self._tells_usage:
-            yield f"strace does not tell {USAGE}; --no-usage: do not say so"
+        elif self._says_usage:
+            yield f"strace does not record {USAGE}; --no-usage: do not say so"
         for lack, n in self.calls.lacks.items():
             yield agree(n, lack)
         if n := self._n_responses():
@@ -359,7 +359,7 @@ class Converter:
 
     def _n_responses(self) -> int:
         given = self.calls.responses
-        if not given or not self._tells_responses:
+        if not given or not self._says_responses:
             return 0
         try:
             names = load()

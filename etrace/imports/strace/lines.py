@@ -79,7 +79,7 @@ ENDS = frozenset((Kind.EXITED, Kind.KILLED, Kind.SUPERSEDED))
 class Result:
     """What a call returned: `value` is None for `?`; `path` as `-y` shows it, undecoded.
 
-    `is_outer`: strace told which process of its own PID namespace the value is.
+    `is_outer`: strace says which process of its own PID namespace the value is.
     """
 
     value: int | None
@@ -107,7 +107,7 @@ class Line:
 
 
 def parse(text: bytes) -> Line | None:
-    """Read one line, without its newline; None when it is none of strace.
+    """Read one line, without its newline; None when it is not one of strace.
 
     Calls that are not in CALLS are `NOTHING`.
     """
@@ -190,7 +190,7 @@ def _resumed(name: bytes, rest: bytes) -> Line | None:
 def _split(text: bytes) -> tuple[bytes, Result | None]:
     """Split `ARGUMENTS) = RESULT`.
 
-    The last `) = ` is not the one when it lies in the name that -y shows behind the result. Names
+    The last `) = ` is not the one when it is in the name that -y shows after the result. Names
     have no bare angles, so after a result there is none.
     """
     last_angle = _last_angle(text)

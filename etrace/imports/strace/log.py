@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of strace that somebody recorded -> a trace."""
+"""Logs of strace that somebody recorded -> a trace.
+
+A log may have wall-clock times (-ttt), times of the day (-t, -tt), times since the line before (-r)
+or none. Then only their order and distance mean something; they never decrease for a process.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from etrace.errors import EtraceError
-from etrace.imports.strace.clock import Clock
 from etrace.imports.strace.convert import Converted, Converter
 from etrace.imports.strace.paths import Here, Lexical, Resolver
 from etrace.imports.strace.sources import (
     HEAD_BYTES,
+    Clock,
     Log,
     Merge,
     Reading,
@@ -78,7 +82,7 @@ def _required(directory: bytes | None, name: str) -> bytes:
     """Return the directory in which the first process began. EtraceError when no file shows it."""
     if directory is None:
         raise EtraceError(
-            f"{name}: does not tell in which directory strace was started",
+            f"{name}: does not say in which directory strace was started",
             "name it: --cwd DIR (strace -y would show it)",
         )
     return directory

@@ -14,12 +14,56 @@ from pathlib import Path
 from typing import BinaryIO
 
 from etrace.errors import EtraceError
-from etrace.imports.strace.clock import Clock
-from etrace.imports.strace.lines import PID_MAX, Kind, Line, parse
-from etrace.imports.text_lines import MAX_LINE_BYTES, lines_of
+from etrace.imports.files import MAX_LINE_BYTES, lines_of
+from etrace.imports.strace.lines import DAY_NS, PID_MAX, Kind, Line, parse
+
+#: where times begin that have no date; a line without time comes so much later than the one before
+BEGIN_NS = 10**9
+STEP_NS = 1000
+#: stamps have 63 bits; nothing beyond is a time
+LAST_NS = (1 << 62) - 1
+
+NO_TIMES = "times: the order of the lines is kept, one microsecond apart; record with -ttt"
+NO_DATE = "the date: times begin at the first line's time of day; record with -ttt"
+NO_BEGIN = "when the build began: times count from the first line; record with -ttt"
+SECONDS = "fractions of seconds; record with -ttt"
+
+
+class Clock:
+    """The times of one file. `lacks` gets what they lack."""
+
+    def __init__(self, offset_ns: int, lacks: set[str]) -> None:
+        self._offset_ns = offset_ns
+        self._lacks = lacks
+        self._last_ns = BEGIN_NS
+        self._days_ns = 0
+        self._of_day: int | None = None
+
+    def stamp(self, line: Line) -> int:
+        """Return the time of a line."""
+        if line.time is None:
+            self._lacks.add(NO_TIMES)
+            self._last_ns += STEP_NS
+        elif line.is_relative:
+            self._lacks.add(NO_BEGIN)
+            self._last_ns += line.time
+        elif line.is_of_day:
+            self._lacks.add(NO_DATE)
+            self._last_ns = BEGIN_NS + self._day(line.time)
+        else:
+            self._last_ns = max(line.time - self._offset_ns, 0)
+        self._last_ns = min(self._last_ns, LAST_NS)
+        return self._last_ns
+
+    def _day(self, time: int) -> int:
+        if self._of_day is not None and time < self._of_day - DAY_NS // 2:
+            self._days_ns += DAY_NS
+        self._of_day = time
+        return self._days_ns + time
+
 
 STDIN = "-"
-HINT = "name the file of strace -o"
+HINT = "name a file that strace -o wrote, and that you can read"
 #: descriptors that are open beside those of logs
 SPARE_FILES = 64
 #: of a log, in which its first working directory is looked for
@@ -32,11 +76,10 @@ _FORKED = re.compile(rb"\b(?:v?fork|clone[23]?)\(.*= (\d{1,20})(?:<[^>]*>)?(?: <
 
 @dataclass(slots=True)
 class Reading:
-    """What was met in reading that is no event; `bad` is the first line that is none of strace."""
+    """What was read that is not an event; `bad` is the first line that is not strace's."""
 
     announced: set[int] = field(default_factory=set)
     lacks: set[str] = field(default_factory=set)
-    n_lines: int = 0
     n_bytes: int = 0
     n_bad: int = 0
     bad: str = ""
@@ -74,7 +117,6 @@ class Log:
 
     def _stamped(self, lines: Iterable[tuple[int, bytes]], reading: Reading) -> Iterator[Stamped]:
         for number, text in lines:
-            reading.n_lines += 1
             line = parse(text)
             if line is None:
                 reading.spoil(f"{self.name}:{number}")

@@ -14,16 +14,16 @@ from etrace.spec import syscalls
 CLONE_FS, CLONE_FILES, CLONE_THREAD, CLONE_NEWPID = 0x200, 0x400, 0x10000, 0x20000000
 #: descriptors of a process that are followed; a forged log may fork with very many
 MAX_DESCRIPTORS = 4096
-#: of all processes, that were copied by forks; a child beyond that begins without
+#: of all processes together by forks; a child beyond that begins without
 MAX_COPIED = 1 << 20
-#: of a path; beyond it the kernel does not tell a working directory either (getcwd(2))
+#: of a path; beyond it the kernel does not give a working directory either (getcwd(2))
 PATH_MAX = 4096
 FORKS = frozenset(syscalls.load().families()["forks"])
 
 
 @dataclass(slots=True)
 class Descriptors:
-    """An open descriptor -> its path, where the log tells; those with FD_CLOEXEC."""
+    """An open descriptor -> its path, where the log has it; those with FD_CLOEXEC."""
 
     paths: dict[int, bytes | None] = field(default_factory=dict)
     cloexec: set[int] = field(default_factory=set)

@@ -162,7 +162,7 @@ def descriptor(text: bytes) -> Descriptor | None:
 
 
 def opened_path(shown: bytes) -> bytes | None:
-    """Decode what stands in an angle behind a descriptor; None for nothing."""
+    """Decode what is in an angle after a descriptor; None for nothing."""
     return unescape(_DEVICE.sub(b"", shown)) or None
 
 

@@ -21,8 +21,8 @@ from etrace.compilers.invocation import Invocation, Step
 from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.compiler_commands import Command
 from etrace.postprocess.compilations.process_tree import ProcessTree
+from etrace.spec.database import IS_WRITE
 
-WRITE = bytes(1 if mode & 3 else 0 for mode in range(256))
 TEMPORARY_DIRECTORIES = frozenset((b"/tmp", b"/var/tmp", b"/usr/tmp"))
 SUFFIX = {Step.OBJECT: b".o", Step.ASSEMBLY: b".s"}
 
@@ -39,7 +39,7 @@ class CompiledObjects:
         self._path = opens["path"]
         self._original = opens["original"]
         self._path_string = image["paths"]["string"]
-        self._is_write = bytes(opens["mode"]).translate(WRITE)
+        self._is_write = bytes(opens["mode"]).translate(IS_WRITE)
         self._temporary = TEMPORARY_DIRECTORIES.union(temporary_directories)
         self._temporary_name = _any_of(
             glob for tool in tools.load() for glob in tool.settings.get("temporary", ())

@@ -26,10 +26,10 @@ from etrace.compilers.options import INPUT, Argument
 from etrace.compilers.regular_file import is_regular
 from etrace.errors import EtraceError
 from etrace.postprocess.compilations.compiler_commands import Command, CommandReader
+from etrace.postprocess.compilations.probe import run_in_scratch
 from etrace.postprocess.compilations.process_tree import ProcessTree
-from etrace.postprocess.compilations.scratch import run_in_scratch
 from etrace.postprocess.compilations.trusted import UntrustedError, check_owner, trusted_compiler
-from etrace.postprocess.run import tell_nobody
+from etrace.postprocess.run import say_nothing
 
 PLUGIN = "libgcc_input_name.so"
 HINT = "Debian: apt-get install gcc-$(gcc -dumpversion)-plugin-dev g++, then build etrace again"
@@ -72,16 +72,16 @@ def confirm(
     plugin: Path,
     jobs: int,
     progress: Callable[[str, int, int], None],
-    tell: Callable[[str], None] = tell_nobody,
+    say: Callable[[str], None] = say_nothing,
 ) -> list[Answer]:
-    """Ask gcc about all of its eligible compilations; `tell` reports each command.
+    """Ask gcc about all of its eligible compilations; `say` reports each command.
 
     EtraceError without `cas pp`, and for a database of another user.
     """
     check_owner(image)
     if "compilations" not in image.tables:
         raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
-    asked = [*_trusted(_questions(image, config, plugin), tell)]
+    asked = [*_trusted(_questions(image, config, plugin), say)]
     answers = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         named = pool.map(ask_plugin, (command for _, command in asked))
@@ -103,7 +103,7 @@ def _questions(image: Image, config: Config, plugin: Path) -> Iterator[tuple[int
 
 
 def _trusted(
-    questions: Iterable[tuple[int, list[bytes]]], tell: Callable[[str], None]
+    questions: Iterable[tuple[int, list[bytes]]], say: Callable[[str], None]
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the commands of trusted compilers, with the compiler's resolved file.
 
@@ -112,19 +112,17 @@ def _trusted(
     known: dict[bytes, bytes] = {}
     for row, (binary, *words) in questions:
         if binary not in known:
-            known[binary] = _trusted_file(binary, tell)
+            known[binary] = _trusted_file(binary, say)
         yield row, [known[binary], *words] if known[binary] else []
 
 
-def _trusted_file(binary: bytes, tell: Callable[[str], None]) -> bytes:
+def _trusted_file(binary: bytes, say: Callable[[str], None]) -> bytes:
     try:
         path = os.fsencode(trusted_compiler(binary))
     except UntrustedError as error:
-        tell(f"does not run {os.fsdecode(binary)}: {error}")
+        say(f"does not run {os.fsdecode(binary)}: {error}")
         return b""
-    tell(
-        f"runs {os.fsdecode(path)} -fsyntax-only with etrace's plugin for each of its compilations"
-    )
+    say(f"runs {os.fsdecode(path)} -fsyntax-only with etrace's plugin for each of its compilations")
     return path
 
 

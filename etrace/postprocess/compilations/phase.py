@@ -10,29 +10,102 @@ from __future__ import annotations
 
 import functools
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from libetrace.image.file import NewTable
+from libetrace.image.header import DTYPES, SCHEMA, group_names, has_one_more
 
-from etrace.compilers.invocation import STDIN
+from etrace.compilers.invocation import STDIN, Definition
 from etrace.figures import agree, count
 from etrace.nfsdb.files import locate
-from etrace.postprocess.compilations.builtin_directories import Stage, derive
 from etrace.postprocess.compilations.compiled_objects import CompiledObjects
 from etrace.postprocess.compilations.compiler_commands import FRONTEND, Command, CommandReader
-from etrace.postprocess.compilations.compiler_environment import Environment
 from etrace.postprocess.compilations.compiler_questions import Questions
+from etrace.postprocess.compilations.include_directories import (
+    Environment,
+    FrontendRun,
+    SearchPaths,
+    derive,
+)
 from etrace.postprocess.compilations.probe import Prober, Question
 from etrace.postprocess.compilations.process_tree import ProcessTree
-from etrace.postprocess.compilations.search_path import SearchPaths
-from etrace.postprocess.compilations.tables import TABLES, Compilation, CompilationTables
 from etrace.postprocess.compilations.traced_files import TracedFiles
 from etrace.postprocess.compilations.trusted import check_owner
-from etrace.postprocess.run import Work
+from etrace.postprocess.run import Strings, Work, product
 from etrace.spec.path_style import style_of
+
+UNREAD = "unread_response_files"
+TABLES = (*group_names("compilations"), UNREAD)
+TYPES = {"c": 1, "c++": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """One compilation, its paths absolute and resolved; `objects` are rows of `paths`."""
+
+    execution: int
+    language: str
+    is_child: bool
+    files: Sequence[bytes]
+    includes: Sequence[bytes]
+    definitions: Sequence[Definition]
+    headers: Sequence[bytes]
+    objects: Sequence[int]
+
+
+class CompilationTables:
+    """The columns of these tables, to be appended to."""
+
+    def __init__(self, strings: Strings) -> None:
+        self._number = strings.number
+        self._columns: Mapping[str, Mapping[str, array[int]]] = {
+            table: {
+                name: array(DTYPES[column.dtype][0], [0] * has_one_more(name))
+                for name, column in SCHEMA[table].columns.items()
+            }
+            for table in TABLES
+        }
+        starts = self._columns["compilations"]
+        self._owned = [
+            (starts[f"{name}.start"], next(iter(self._columns[f"compilation_{name}"].values())))
+            for name in ("files", "includes", "definitions", "headers", "objects")
+        ]
+
+    def add(self, it: Compilation) -> None:
+        """Append one compilation; they come in order of their executions."""
+        number, main = self._number, self._columns["compilations"]
+        main["execution"].append(it.execution)
+        main["language"].append(number(it.language.encode()))
+        main["type"].append(TYPES.get(it.language, 0))
+        main["is_child"].append(it.is_child)
+        definitions = self._columns["compilation_definitions"]
+        for each in it.definitions:
+            definitions["name"].append(number(each.name))
+            definitions["value"].append(number(each.value))
+            definitions["is_undef"].append(each.is_undef)
+        self._columns["compilation_files"]["string"].extend(map(number, it.files))
+        self._columns["compilation_includes"]["string"].extend(map(number, it.includes))
+        self._columns["compilation_headers"]["string"].extend(map(number, it.headers))
+        self._columns["compilation_objects"]["path"].extend(it.objects)
+        for start, column in self._owned:
+            start.append(len(column))
+
+    def add_unread(self, unread: Mapping[int, Iterable[bytes]]) -> None:
+        """Append the response files that are gone, by row of the execution that named them."""
+        columns = self._columns[UNREAD]
+        for row, paths in sorted(unread.items()):
+            for path in paths:
+                columns["execution"].append(row)
+                columns["string"].append(self._number(path))
+
+    def tables(self) -> list[NewTable]:
+        """Return all of them, in the order of the schema."""
+        return [product(name, *columns.values()) for name, columns in self._columns.items()]
+
 
 NO_FILES = (b"/dev/null",)
 PROGRESS_EVERY = 256
@@ -187,11 +260,11 @@ class Compilations:
                 return [each for each in found if self._files.has_certainly(each)]
         return ()
 
-    def _stage(self, row: int) -> Stage:
+    def _stage(self, row: int) -> FrontendRun:
         paths = self._image["opens"]["path"]
         span = self._image["executions"].span("opens.start", row)
         opened = [self._path(paths[each]) for each in span]
-        return Stage(self._reader.binary(row), self._reader.argv(row), opened)
+        return FrontendRun(self._reader.binary(row), self._reader.argv(row), opened)
 
     def _header(self, command: Command, name: bytes, directories: Iterable[bytes]) -> bytes:
         """Return the file of -include; the current directory is searched first."""
@@ -207,7 +280,7 @@ class CompilationPhase:
     """`cas pp --compilations`; with `--ask-compilers` it runs compilers for their directories."""
 
     name: str = "compilations"
-    tables: tuple[str, ...] = field(default=tuple(table.name for table in TABLES))
+    tables: tuple[str, ...] = TABLES
     inputs: tuple[str, ...] = (
         "gcc_spec",
         "gpp_spec",
@@ -223,15 +296,15 @@ class CompilationPhase:
         prober = None
         if work.is_asking:
             check_owner(work.image)
-            prober = Prober(work.jobs, work.tell, build_end_ns(work.image.path))
+            prober = Prober(work.jobs, work.say, build_end_ns(work.image.path))
         finder = Compilations(work, prober)
         for compilation in finder.find():
             columns.add(compilation)
         columns.add_unread(finder.unread)
         if finder.unanswered and not work.is_asking:
-            work.tell(unknown_directories(finder.unanswered))
+            work.say(unknown_directories(finder.unanswered))
         if finder.unread:
-            work.tell(unread_files(len(finder.unread)))
+            work.say(unread_files(len(finder.unread)))
         return columns.tables()
 
     def describe(self, tables: Sequence[NewTable]) -> str:

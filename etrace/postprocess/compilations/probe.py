@@ -1,23 +1,91 @@
 # SPDX-License-Identifier: Apache-2.0
 """A compiler on this machine -> the directories that it searches for headers by itself.
 
-Runs `gcc OPTIONS -E -v -x c /dev/null` in a scratch directory (scratch.py), only
-when the user asked for it and only what trusted.py lets through; the options are those that
-compiler_questions.py allows. Compilers that must not run, are gone or were replaced since the build
-have no answer; the rest works without one (docs/compilations.md).
+Runs `gcc OPTIONS -E -v -x c /dev/null` only when the user asked for it and only what trusted.py
+lets through; the options are those that compiler_questions.py allows. Compilers that must not run,
+are gone or were replaced since the build have no answer; the rest works without one
+(docs/compilations.md).
+
+Programs run where they can do no harm: in an empty scratch directory that is removed again, with an
+environment of four variables, no standard input, and a time limit for the program and all that it
+started. Nothing else in etrace runs programs that a trace names.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
+import signal
+import subprocess
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, NamedTuple
 
-from etrace.postprocess.compilations.scratch import TIMEOUT_SECONDS, run_in_scratch
 from etrace.postprocess.compilations.trusted import UntrustedError, trusted_compiler
+
+TIMEOUT_SECONDS = 20.0
+MAX_BYTES = 1 << 20
+#: clang 16 and later read a configuration named after their target, which may load plugins
+NO_CONFIG = {"CLANG_NO_DEFAULT_CONFIG": "1"}
+
+
+class Ended(NamedTuple):
+    """How a program ended and what it printed, at most MAX_BYTES of each."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+def run_in_scratch(
+    command: Sequence[bytes], timeout_seconds: float = TIMEOUT_SECONDS
+) -> Ended | None:
+    """Run a command and return how it ended; None when it could not run or took too long."""
+    with (
+        tempfile.TemporaryDirectory(prefix="etrace-scratch-") as scratch,
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+    ):
+        status = _run(command, scratch, (stdout, stderr), timeout_seconds)
+        if status is None:
+            return None
+        for stream in (stdout, stderr):
+            stream.seek(0)
+        return Ended(status, stdout.read(MAX_BYTES), stderr.read(MAX_BYTES))
+
+
+def _run(
+    command: Sequence[bytes],
+    scratch: str,
+    outputs: tuple[IO[bytes], IO[bytes]],
+    timeout_seconds: float,
+) -> int | None:
+    """Run a command to its end and return its status; everything that it started ends with it."""
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=scratch,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": scratch, **NO_CONFIG},
+            stdin=subprocess.DEVNULL,
+            stdout=outputs[0],
+            stderr=outputs[1],
+            start_new_session=True,
+        )
+    except (OSError, ValueError):
+        return None
+    try:
+        return process.wait(timeout_seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
 
 QUOTE_START = b'#include "..." search starts here:'
 BRACKET_START = b"#include <...> search starts here:"
@@ -40,8 +108,8 @@ class Prober:
     `built_ns` is when the build was over (0: unknown): a compiler that changed since is not asked.
     """
 
-    def __init__(self, jobs: int, tell: Callable[[str], None], built_ns: int = 0) -> None:
-        self._jobs, self._tell, self._built_ns = max(1, jobs), tell, built_ns
+    def __init__(self, jobs: int, say: Callable[[str], None], built_ns: int = 0) -> None:
+        self._jobs, self._say, self._built_ns = max(1, jobs), say, built_ns
 
     def ask(
         self, questions: Iterable[Question], progress: Callable[[str, int, int], None]
@@ -49,7 +117,7 @@ class Prober:
         """Return the available answers; questions without one are left out."""
         asked = {each: command_line(each, path) for each, path in self._allowed(questions)}
         for command in asked.values():
-            self._tell(f"runs {shown(command)}")
+            self._say(f"runs {shown(command)}")
         found = {}
         with ThreadPoolExecutor(self._jobs) as pool:
             answers = zip(asked, pool.map(run_compiler, asked.values()), strict=True)
@@ -67,7 +135,7 @@ class Prober:
             except UntrustedError as error:
                 refused[f"does not run {os.fsdecode(question.binary)}: {error}"] = None
         for text in refused:
-            self._tell(text)
+            self._say(text)
         return allowed
 
     def _check(self, question: Question) -> Path:

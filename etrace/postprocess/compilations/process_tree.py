@@ -15,7 +15,7 @@ MAX_LEVELS = 100
 
 
 class ProcessTree:
-    """Rows of executions; those of one upid stand together, by index."""
+    """Rows of executions; those of one upid are together, by index."""
 
     def __init__(self, image: Image) -> None:
         executions = image["executions"]
@@ -28,7 +28,7 @@ class ProcessTree:
         self._child = image["children"]["execution"]
 
     def has_failed(self, row: int) -> bool:
-        """Tell whether the process of an execution ended with a status other than 0."""
+        """Return whether the process of an execution ended with a status other than 0."""
         last = row
         while last + 1 < self.n_rows and self.upid[last + 1] == self.upid[row]:
             last += 1

@@ -15,8 +15,28 @@ from posixpath import join, normpath
 from libetrace.image.file import Image
 from libetrace.image.string_lookup import Lookup, resolve_strings
 
+from etrace.compilers.response import ResponseFiles
 from etrace.errors import EtraceError
 from etrace.spec.path_style import style_of
+
+
+def response_files(image: Image, *, reads_disk: bool = True) -> ResponseFiles:
+    """Return a reader of captured contents and, if `reads_disk`, of files that were not."""
+    style = style_of(image.attributes)
+    if "response_files" not in image.tables:
+        return ResponseFiles(reads_disk=reads_disk, style=style)
+    table = image["response_files"]
+    rows = {
+        (upid, image.string(path)): content
+        for upid, path, content in zip(table["upid"], table["path"], table["content"], strict=True)
+    }
+
+    def captured(upid: int, path: bytes) -> bytes | None:
+        row = rows.get((upid, path))
+        return None if row is None else image.string(row)
+
+    return ResponseFiles(captured, reads_disk=reads_disk, style=style)
+
 
 #: number of files of a directory that are examined to resolve the directory
 SAMPLES = 64
@@ -88,7 +108,7 @@ class TracedFiles:
         return None
 
     def has_directory(self, path: bytes, cwd: bytes) -> bool:
-        """Tell whether a resolved directory existed, as far as is known.
+        """Return whether a resolved directory existed, as far as is known.
 
         It did when a file in it was opened. Otherwise the disk decides, if the build's `cwd` still
         exists. If not, the answer is yes.
@@ -99,7 +119,7 @@ class TracedFiles:
         return found or not is_directory(cwd)
 
     def has_certainly(self, directory: bytes) -> bool:
-        """Tell whether a resolved directory exists, by the trace or on the disk."""
+        """Return whether a resolved directory exists, by the trace or on the disk."""
         return self._is_used(directory) or is_directory(directory)
 
     def _is_used(self, directory: bytes) -> bool:
@@ -109,7 +129,7 @@ class TracedFiles:
 
 @cache
 def is_directory(path: bytes) -> bool:
-    """Tell whether a directory is on the disk now; asked once."""
+    """Return whether a directory is on the disk now; asked once."""
     try:
         return Path(path.decode("utf-8", "surrogateescape")).is_dir()
     except (OSError, ValueError):

@@ -86,7 +86,7 @@ def check_owner(image: Image) -> None:
 
 
 def is_own(image: Image) -> bool:
-    """Tell whether a database is this user's: another's may name files for this one to read."""
+    """Return whether a database is this user's: another's may name files for this one to read."""
     try:
         check_owner(image)
     except EtraceError:

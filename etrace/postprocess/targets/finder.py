@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of an image -> the targets of make and ninja, and which one each belongs to."""
+"""The processes of an image -> the targets of make and ninja, and which one each belongs to.
+
+Of ninja: the outputs of the edge, by its log. Else, and of make: what the command line asks for
+when it names one goal. What make runs before it has read its makefiles is for no goal: the commands
+of an execution that starts make again in the same process, and those of `$(shell)`, whose output
+make itself reads. Everything below a command is for the same target, up to the next make or ninja.
+Reasons: docs/decisions/0055-targets.md.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +14,22 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from libetrace.image.file import Image
+from libetrace.image.file import Image, NewTable
+from libetrace.image.header import group_names
 
 from etrace.compilers.regular_file import read_regular
-from etrace.postprocess.targets.edges import Job, find_edges
-from etrace.postprocess.targets.goals import BUILDERS, NINJA, find_goals
-from etrace.postprocess.targets.ninja_log import MAX_LOG_BYTES, NAME, read_log
+from etrace.figures import count
+from etrace.postprocess.run import Work, product
+from etrace.postprocess.targets.goals import (
+    BUILDERS,
+    MAX_LOG_BYTES,
+    NAME,
+    NINJA,
+    Job,
+    find_edges,
+    find_goals,
+    read_log,
+)
 from etrace.spec.database import NONE
 from etrace.spec.path_style import style_of
 
@@ -45,8 +62,8 @@ class Found:
 class TargetFinder:
     """Goes through the processes of one image in the order of their upids: parents come first."""
 
-    def __init__(self, image: Image, tell: Callable[[str], None]) -> None:
-        self._image, self._tell = image, tell
+    def __init__(self, image: Image, say: Callable[[str], None]) -> None:
+        self._image, self._say = image, say
         self._table = image["executions"]
         self._upid: list[int] = self._table["upid"].tolist()
         self._start: list[int] = self._table["start_ns"].tolist()
@@ -108,7 +125,7 @@ class TargetFinder:
         return goal
 
     def _is_of_shell_function(self, process: int, parent: int) -> bool:
-        """Tell whether make reads what a child writes; ninja reads what all write."""
+        """Return whether make reads what a child writes; ninja reads what all write."""
         if BUILDERS[self._builders[parent]] is NINJA:
             return False
         readers = self._image["pipe_readers"]["execution"]
@@ -133,7 +150,7 @@ class TargetFinder:
             self._add_edges(row, outer, children)
 
     def _starts_again(self, row: int) -> bool:
-        """Tell whether the process runs a make or ninja afterwards: the makefiles were remade."""
+        """Return whether the process runs a make or ninja afterwards: the makefiles were remade."""
         return any(after in self._builders for after in range(row + 1, self._end[self._first[row]]))
 
     def _add_edges(self, row: int, outer: int, children: Sequence[int]) -> None:
@@ -143,7 +160,7 @@ class TargetFinder:
         if log is None:
             if log_path:
                 shown = log_path.decode(errors="replace")
-                self._tell(f"{shown} is gone or not a log of ninja 1.11 to 1.13: targets unknown")
+                self._say(f"{shown} is gone or not a log of ninja 1.11 to 1.13: targets unknown")
             return
         jobs = [job for child in children if (job := self._job(child)) is not None]
         for process, edge in find_edges(log, jobs, self._start[row]).items():
@@ -189,3 +206,37 @@ class TargetFinder:
             for upid, content in zip(table["upid"], table["content"], strict=True):
                 contents.setdefault(upid, []).append(content)
         return contents
+
+
+TABLES = group_names("targets")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPhase:
+    """The phase."""
+
+    name: str = "targets"
+    tables: tuple[str, ...] = TABLES
+    inputs: tuple[str, ...] = ()
+
+    def run(self, work: Work) -> list[NewTable]:
+        """Make the tables `targets`, `target_names` and `execution_targets`."""
+        finder = TargetFinder(work.image, work.say)
+        finder.run()
+        found = finder.found
+        names = array("I", map(work.strings.number, found.names))
+        return [
+            product("targets", found.tool, found.kind, found.outer, found.starts),
+            product("target_names", names),
+            product("execution_targets", finder.target_of),
+        ]
+
+    def describe(self, tables: Sequence[NewTable]) -> str:
+        """Count."""
+        target_of = tables[2].columns[0].data
+        n_known = len(target_of) - target_of.count(NONE)
+        n_targets = len(set(target_of) - {NONE})
+        return f"{count(n_known, 'execution')} for {count(n_targets, 'target')}"
+
+
+PHASE = TargetPhase()

@@ -18,7 +18,10 @@ async function inflate(bytes) {
 // the data block of the page, or that of a build on the server of the page
 export async function loadData() {
   const block = document.getElementById("data");
-  return openData(block ? bytesOf(block.textContent) : await download());
+  if (block) return openData(bytesOf(block.textContent));
+  const [bytes, isRunning] = await download(), data = await openData(bytes);
+  data.isRunning = isRunning;
+  return data;
 }
 
 async function download() {
@@ -29,7 +32,7 @@ async function download() {
   }
   const headers = { Authorization: `Bearer ${sessionStorage.getItem("token") ?? ""}` };
   const response = await fetch(`/api/v1/databases/${encodeURIComponent(build)}/report`, { headers });
-  if (response.ok) return response.arrayBuffer();
+  if (response.ok) return [await response.arrayBuffer(), response.headers.has("X-Etrace-Running")];
   const { error, hint } = await response.json();
   throw new Error([error, hint].filter(Boolean).join(". "));
 }
@@ -50,14 +53,13 @@ class Data {
     Object.assign(this, { meta, column });
     this.textStart = column("texts.start"); this.textBytes = column("texts");
     this.decoder = new TextDecoder(); this.known = new Map();
-    for (const name of ["start", "elapsed", "parent", "upid", "index", "status", "program", "cwd", "class", "label", "argv", "cpu", "memory", "target", "critical", "slack"])
+    for (const name of ["start", "elapsed", "parent", "upid", "index", "status", "program", "cwd", "class", "label", "argv", "cpu", "memory", "target", "role", "critical", "slack"])
       this[name] = column(`command.${name}`);
     this.argvStart = column("command.argv.start");
     this.n = this.start.length;
     this.filePath = column("file.path"); this.fileSize = column("file.size"); this.fileKind = column("file.kind");
     this.reads = new Uses(column("reads.start"), column("reads")); this.writes = new Uses(column("writes.start"), column("writes"));
-    this.end = 0;
-    for (let i = 0; i < this.n; i++) this.end = Math.max(this.end, this.start[i] + this.elapsed[i]);
+    this.end = meta.totals.elapsed_ns;
   }
   text(i) {
     let text = this.known.get(i);
@@ -91,6 +93,7 @@ class Data {
     }
     return found;
   }
+  isCommand(i) { return this.program[i] !== this.meta.fork; } // others are processes that ran no program
   childrenOf() { // lists of children: start and numbers, in order of time
     if (this.childStart) return;
     const start = new Uint32Array(this.n + 2);
@@ -100,6 +103,29 @@ class Data {
     for (let i = 0; i < this.n; i++) child[at[this.parent[i] + 1]++] = i;
     this.childStart = start; this.child = child; // children of i: child[start[i + 1] .. start[i + 2]]; -1: roots
   }
+  // 1 for a command that started no other
+  leaves() {
+    if (this.leaf) return this.leaf;
+    this.leaf = new Uint8Array(this.n).fill(1);
+    for (const p of this.parent) if (p >= 0) this.leaf[p] = 0;
+    return this.leaf;
+  }
+  // own time: wall time of a command while none of its children ran
+  ownTimes() {
+    if (this.own) return this.own;
+    this.own = new Float64Array(this.n);
+    for (let i = 0; i < this.n; i++) {
+      const end = this.start[i] + this.elapsed[i];
+      let covered = 0, until = this.start[i];
+      for (const child of this.children(i)) { // in order of start
+        const a = Math.max(until, this.start[child]), b = Math.min(end, this.start[child] + this.elapsed[child]);
+        if (b > a) { covered += b - a; until = b; }
+      }
+      this.own[i] = Math.max(0, this.elapsed[i] - covered);
+    }
+    return this.own;
+  }
+  cost(i) { return this.cpu && this.cpu[i] >= 0 ? this.cpu[i] : this.ownTimes()[i]; } // CPU time, or own time
   children(i) { this.childrenOf(); return this.child.subarray(this.childStart[i + 1], this.childStart[i + 2]); }
 }
 

@@ -4,11 +4,14 @@ import { el, number, size, statusText, time } from "./show.js";
 
 const MOST_FILES = 200;
 
+let shown = null;
+document.addEventListener("keydown", event => { if (event.key === "Escape" && shown?.chosen >= 0) shown.close(); });
+
 export class Details {
   constructor(data, openFile) {
     Object.assign(this, { data, openFile, listeners: [], chosen: -1, before: null });
     this.box = el("aside", { id: "details", tabindex: "-1", "aria-label": "command", hidden: "" });
-    document.addEventListener("keydown", event => { if (event.key === "Escape" && this.chosen >= 0) this.close(); });
+    shown = this;
   }
   onChange(listener) { this.listeners.push(listener); }
   close() { this.select(-1); this.before?.focus(); }
@@ -23,7 +26,7 @@ export class Details {
     return el("button", { type: "button", onclick: () => this.select(command) }, this.data.text(this.data.label[command]));
   }
   content(i) {
-    const d = this.data, facts = [["time", time(d.elapsed[i])], ["began at", time(d.start[i])], ["status", statusText(d.status[i])],
+    const d = this.data, facts = [["time", time(d.elapsed[i])], ["began at", time(d.start[i])], ["own time", time(d.ownTimes()[i])], ["status", statusText(d.status[i])], ["what for", d.text(d.role[i])],
       ["process", `${d.upid[i]}:${d.index[i]}`], ["directory", d.text(d.cwd[i])]];
     if (d.cpu) facts.splice(1, 0, ["CPU", time(d.cpu[i])]);
     if (d.memory && d.memory[i] >= 0) facts.push(["memory", size(d.memory[i])]);

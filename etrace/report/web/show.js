@@ -21,30 +21,40 @@ export function time(ns) {
 }
 
 export function size(bytes) {
+  if (bytes < 0) return "size not known"; // the file was gone when the trace was parsed
   for (const [unit, step] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (bytes >= step) return `${(bytes / step).toFixed(1)} ${unit}`;
   return `${bytes} B`;
 }
 
 export const number = n => n.toLocaleString("en");
-export const statusText = s => s < 0 ? "not known" : s > 128 && s < 193 ? `${s} (signal ${s - 128})` : String(s);
+export const statusText = s => s === -2 ? "none: it executed another program" : s < 0 ? "not known" : s > 128 && s < 193 ? `${s} (signal ${s - 128})` : String(s);
 
 // dark text is readable on all of them, in light and in dark pages
 export const PALETTE = ["#8ecae6", "#ffb703", "#95d5b2", "#f4a6c1", "#cdb4f6", "#e9c46a", "#a8dadc", "#f3a683"];
 export const OTHER = "#b8bec8", FAILED = "#ff6b5e", INK = "#16181c";
 export const colourOf = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// values of commands -> colours: the eight with the most time have their own
+// values of commands -> colours: the eight that cost most have their own
 export function legend(data, valueOf, nameOf) {
   const total = new Map();
   for (let i = 0; i < data.n; i++) {
     const value = valueOf(i);
-    total.set(value, (total.get(value) ?? 0) + data.elapsed[i]);
+    total.set(value, (total.get(value) ?? 0) + data.cost(i));
   }
   const best = [...total].sort((a, b) => b[1] - a[1]).slice(0, PALETTE.length).map(([value]) => value);
   const colours = new Map(best.map((value, i) => [value, PALETTE[i]]));
-  const shown = best.map((value, i) => [nameOf(value), PALETTE[i]]);
+  const shown = best.map((value, i) => [nameOf(value), PALETTE[i]]), ofValue = value => colours.get(value) ?? OTHER;
   if (total.size > best.length) shown.push(["others", OTHER]);
-  return { of: i => colours.get(valueOf(i)) ?? OTHER, shown };
+  return { of: i => ofValue(valueOf(i)), ofValue, shown };
+}
+
+// a program has one colour on the whole page
+export function programColours(data) { return data.programColours ??= legend(data, i => data.program[i], v => data.text(v)); }
+
+// what a drawing shows, for those who cannot see it
+export function spokenTable(caption, heads, rows) {
+  const line = (tag, cells) => el("tr", {}, ...cells.map(text => el(tag, tag === "th" ? { scope: "col" } : {}, text)));
+  return el("div", { class: "spoken" }, el("table", {}, el("caption", {}, caption), el("thead", {}, line("th", heads)), el("tbody", {}, ...rows.map(row => line("td", row)))));
 }
 
 export function swatch(colour) {
@@ -53,6 +63,10 @@ export function swatch(colour) {
   return canvas;
 }
 
+const SURFACES = new Set();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => SURFACES.forEach(each => each.ask()));
+export function forgetSurfaces() { SURFACES.clear(); }
+
 // a canvas at the resolution of the screen; `draw(c, width, height)` runs at most once a frame
 export class Surface {
   constructor(label, draw) {
@@ -60,7 +74,7 @@ export class Surface {
     this.box = el("div", { class: "canvas" }, this.canvas);
     this.draw = draw; this.height = 100; this.isAsked = false;
     new ResizeObserver(() => this.ask()).observe(this.box);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.ask());
+    SURFACES.add(this);
   }
   get width() { return this.box.clientWidth || 800; }
   ask() {

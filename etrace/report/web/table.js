@@ -32,6 +32,7 @@ export class Table {
     });
     this.arrange();
   }
+  counted(text) { this.all = text; this.arrange(); } // what stands for the number of all rows
   filter(keep) { this.keep = keep; this.arrange(); }
   arrange() {
     let rows = Array.from({ length: this.n }, (_, i) => i);
@@ -43,7 +44,7 @@ export class Table {
     }
     this.order = rows;
     this.body.style.height = `${rows.length * ROW}px`;
-    this.count.textContent = rows.length === this.n ? number(this.n) : `${number(rows.length)} of ${number(this.n)}`;
+    this.count.textContent = rows.length === this.n ? this.all ?? number(this.n) : `${number(rows.length)} of ${number(this.n)}`;
     this.box.scrollTop = 0;
     this.draw();
   }

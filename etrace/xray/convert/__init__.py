@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers of other formats, one module each; FORMATS lists them.
+"""Writers of other formats; FORMATS has the module and the function of each.
 
-Each has `write(session, stream, options) -> None` and writes UTF-8 to a binary stream.
+A writer is called `write(session, stream, options) -> None` and writes UTF-8 to a binary stream.
 """
 
 from __future__ import annotations
@@ -9,20 +9,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO
 
 from etrace.xray.session import Session
 
 FORMATS: Mapping[str, str] = {
-    "yaml": "records",
-    "json": "records",
-    "jsonl": "records",
-    "csv": "records",
-    "chrome": "chrome",
-    "perfetto": "chrome",
-    "folded": "folded",
-    "speedscope": "speedscope",
-    "parquet": "parquet",
+    **dict.fromkeys(("yaml", "json", "jsonl", "csv"), "records.write"),
+    **dict.fromkeys(("chrome", "perfetto"), "chrome.write"),
+    "folded": "stacks.write_folded",
+    "speedscope": "stacks.write_speedscope",
+    "parquet": "parquet.write",
 }
 
 
@@ -44,5 +40,7 @@ class Options:
 
 def write(session: Session, stream: IO[bytes], options: Options) -> None:
     """Write the session's logs in a format of FORMATS."""
-    module: Any = importlib.import_module(f"etrace.xray.convert.{FORMATS[options.format]}")
-    module.write(session, stream, options)
+    module, _, function = FORMATS[options.format].partition(".")
+    getattr(importlib.import_module(f"etrace.xray.convert.{module}"), function)(
+        session, stream, options
+    )

@@ -19,7 +19,7 @@ from etrace.xray.session import Session
 if TYPE_CHECKING:
     from etrace.xray.convert import Options
 
-ENTER_ARGS, CUSTOM = 3, 4
+CUSTOM = 4
 PIECE = 1024
 
 

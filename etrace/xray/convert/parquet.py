@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from etrace.xray.convert import Options
 
 MISSING = "pyarrow is not installed"
-ALTERNATIVE = "use --to csv, or "
+ALTERNATIVE = "use --format csv, or "
 
 
 def _table(pa: Any, session: Session, log: Log) -> Any:

@@ -17,7 +17,7 @@ from heapq import merge
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
-from libetrace.xray.calls import mark_short_calls
+from libetrace.xray.expander import mark_short_calls
 
 from etrace.xray.log import KINDS, Event, Log
 from etrace.xray.session import Session

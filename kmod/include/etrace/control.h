@@ -97,11 +97,11 @@ enum etrace_counter {
 	ETRACE_COUNT_LOST_RECORDS,
 	ETRACE_COUNT_LIVE, /* traced tasks now */
 	ETRACE_COUNT_TASKS, /* ever traced */
-	ETRACE_COUNT_UNTRACKED, /* tasks left out for want of memory */
+	ETRACE_COUNT_UNTRACKED, /* tasks left out: no memory */
 	ETRACE_COUNT_UNREAD_STRINGS, /* user memory that could not be read */
 	ETRACE_COUNT_UNRESOLVED_PATHS, /* too long, or gone before they were looked at */
 	ETRACE_COUNT_RACES, /* descriptor reused before it could be looked at */
-	ETRACE_COUNT_NO_MEMORY, /* events cut or left out for want of memory */
+	ETRACE_COUNT_NO_MEMORY, /* events cut or left out: no memory */
 	ETRACE_COUNT_IO_URING, /* io_uring_setup by traced tasks */
 	ETRACE_COUNT_PASSED_FDS, /* calls that may have received some: SCM_RIGHTS, pidfd_getfd */
 	ETRACE_COUNT_NEW_MOUNT_API, /* fsopen, move_mount, ... */

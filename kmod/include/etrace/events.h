@@ -9,6 +9,9 @@
 
 #define ETRACE_PART_BYTES 900 /* bytes: longest piece of a string on one line; a string of this length or more is numbered */
 #define ETRACE_UPID_PID_BITS 22 /* bits: low bits of a upid that hold the kernel's pid; the rest is a sequence number */
+#define ETRACE_KEPT_OUTPUT_BYTES 65536 /* bytes: of what an execution writes to a descriptor, Written keeps the first and last half of this */
+#define ETRACE_FULL_OUTPUT_BYTES 33554432 /* bytes: beyond this much in the Written lines of a trace, brief_output_bytes applies, except to executions that failed */
+#define ETRACE_BRIEF_OUTPUT_BYTES 2048 /* bytes: replaces kept_output_bytes then */
 #define ETRACE_SIGNAL_STATUS_BASE 128 /* status: added to the signal number in Exit when a signal ended the process */
 
 #define ETRACE_FIRST_LINE "INITCWD=" /* first line of a trace: working directory of the traced command, a newline in it as \012 */
@@ -29,6 +32,7 @@ enum etrace_event {
 	ETRACE_EV_SYS_CLONE_FAILED, /* -; - */
 	ETRACE_EV_EXIT, /* status; - */
 	ETRACE_EV_USAGE, /* user, system, maxrss, rchar, wchar, voluntary, forced; - */
+	ETRACE_EV_WRITTEN, /* fd, cut; OU */
 	ETRACE_EV_OPEN, /* flags, mode, fd; FN FO */
 	ETRACE_EV_CLOSE, /* fd; - */
 	ETRACE_EV_PIPE, /* fd1, fd2, flags; - */
@@ -70,6 +74,7 @@ enum etrace_data {
 	ETRACE_DATA_MT, /* absolute path of the mount point */
 	ETRACE_DATA_MX, /* file system type */
 	ETRACE_DATA_CN, /* new thread name */
+	ETRACE_DATA_OU, /* bytes as they were written */
 	ETRACE_DATA_ENV, /* one variable, `NAME=value`; `Env[0]`, `Env[1]`, ... are its parts, with no end line */
 	ETRACE_N_DATA,
 };
@@ -123,6 +128,7 @@ static const struct etrace_data_def etrace_data_defs[ETRACE_N_DATA] = {
 	{ "MT", 2, ETRACE_NUMBERING_STRING },
 	{ "MX", 2, ETRACE_NUMBERING_STRING },
 	{ "CN", 2, ETRACE_NUMBERING_STRING },
+	{ "OU", 2, ETRACE_NUMBERING_STRING },
 	{ "Env", 3, ETRACE_NUMBERING_PART },
 };
 #endif /* ETRACE_EVENTS_TABLES */
@@ -183,6 +189,18 @@ static const struct etrace_event_def etrace_event_defs[ETRACE_N_EVENTS] = {
 			{ "voluntary=", 10, -1, 0 },
 			{ "forced=", 7, -1, 0 },
 		},
+	},
+	{
+		.tag = "Written",
+		.tag_len = 7,
+		.n_args = 3,
+		.args = {
+			{ "fd=", 3, -1, 0 },
+			{ "cut=", 4, -1, 0 },
+			{ "size=", 5, 0, 1 },
+		},
+		.n_data = 1,
+		.data = { ETRACE_DATA_OU },
 	},
 	{
 		.tag = "Open",

@@ -2,7 +2,7 @@
 /*
  * close, close_range, pipe, pipe2, dup, dup2, dup3, fcntl(F_DUPFD*) -> Close, Pipe, Dup; messages
  * that bring descriptors are counted. Context: sys_exit and kprobes, atomic; task_work for a long
- * list of Close.
+ * list of Close, and for a Pipe whose page is away.
  */
 #define ETRACE_EVENT_DEFS
 #include <linux/bitmap.h>
@@ -10,7 +10,6 @@
 #include <linux/fdtable.h>
 
 #include "event/call.h"
-#include "event/descriptor.h"
 #include "event/handlers.h"
 #include "event/path.h"
 #include "memory.h"
@@ -210,26 +209,41 @@ static bool shows_in(const int *fds, bool (*are)(const struct file *, const stru
 	return !etrace_may_be_made_up() || is_shared(current->files) || are_both_files(fds, are);
 }
 
+static void put_pipe(struct etrace_task *entry, const struct etrace_call *call, u64 time_ns,
+		     const int *fds)
+{
+	s64 values[3] = { fds[0], fds[1] };
+
+	if (!shows_in(fds, is_one_pipe))
+		return;
+	values[2] = call->kind == ETRACE_CALL_PIPE2 ? (u32)call->args[1] : 0;
+	etrace_emit(&entry->origin, time_ns, ETRACE_EV_PIPE, values, NULL);
+}
+
 static void exit_pipe(struct etrace_task *entry, const struct etrace_call *call)
 {
-	s64 values[3];
 	int fds[2];
 
 	if (call->result < 0)
 		return;
-	if (etrace_user_bytes(fds, call->args[0], sizeof(fds))) {
-		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
-		return;
-	}
-	if (!shows_in(fds, is_one_pipe))
-		return;
-	values[0] = fds[0];
-	values[1] = fds[1];
-	values[2] = call->kind == ETRACE_CALL_PIPE2 ? (u32)call->args[1] : 0;
-	etrace_emit(&entry->origin, etrace_now(), ETRACE_EV_PIPE, values, NULL);
+	if (etrace_user_bytes(fds, call->args[0], sizeof(fds)))
+		etrace_defer(entry, call, &etrace_pipe);
+	else
+		put_pipe(entry, call, etrace_now(), fds);
 }
 
-const struct etrace_handler etrace_pipe = { .exit = exit_pipe };
+static void work_pipe(struct etrace_task *entry, const struct etrace_call *call,
+		      struct etrace_scratch *space)
+{
+	int fds[2];
+
+	if (etrace_user_bytes_later(fds, call->args[0], sizeof(fds)))
+		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+	else
+		put_pipe(entry, call, call->time_ns, fds);
+}
+
+const struct etrace_handler etrace_pipe = { .exit = exit_pipe, .work = work_pipe };
 
 static bool is_one_file(const struct file *old, const struct file *new)
 {

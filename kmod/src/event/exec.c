@@ -3,7 +3,7 @@
  * A program was loaded -> Usage, Close (close-on-exec), Comm, New_proc and strings, Env. A kprobe
  * notes which descriptors are about to be closed, the tracepoint names and file (atomic); task_work
  * resolves and prints, before the first instruction of the new program. An execution that fails
- * behind the point of no return prints nothing: the task dies of it.
+ * after the point of no return prints nothing: the task dies of it.
  */
 #include <linux/binfmts.h>
 #include <linux/file.h>
@@ -11,13 +11,11 @@
 #include <linux/uaccess.h>
 
 #include "event/call.h"
-#include "event/descriptor.h"
-#include "event/exec_name.h"
 #include "event/handlers.h"
+#include "event/names.h"
 #include "event/path.h"
-#include "event/usage.h"
 #include "memory.h"
-#include "record/scratch.h"
+#include "record/emit.h"
 #include "task/deferred.h"
 
 /* ---- before the task may sleep ---- */
@@ -193,7 +191,7 @@ static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *ex
 	s64 argsize = reader.end - reader.at;
 
 	etrace_exec_names(exec, space, &data[0], &data[1]);
-	/* names may stand in the first half of `other` */
+	/* names may be in the first half of `other` */
 	data[2] = etrace_cwd_text(space->other + PATH_MAX, PATH_MAX);
 	etrace_stream_begin(stream, &entry->origin, time_ns);
 	if (etrace_options & ETRACE_OPTION_USAGE)

@@ -3,15 +3,13 @@
  * PI and PP of an execution: the requested and the found name of a program, directories resolved,
  * the last symlink kept (ccache, clang++ and busybox depend on it). Links of /proc and /dev/fd do
  * not last and are replaced by their targets. A name is used only if it leads to the file that the
- * kernel loaded, as far as walk.c can tell. Context: task_work, sleeps.
+ * kernel loaded, as far as walk.c can say. Context: task_work, sleeps.
  */
 #include <linux/fcntl.h>
 #include <linux/magic.h>
 
-#include "event/exec_name.h"
+#include "event/names.h"
 #include "event/path.h"
-#include "event/resolve.h"
-#include "event/walk.h"
 
 static bool is_proc_link(const struct dentry *dentry)
 {
@@ -44,7 +42,7 @@ static bool check_link(const char *name, const struct file *file, const struct d
 	return ok;
 }
 
-/* The name made absolute by putting the working directory before it; as it is when too long. */
+/* The name made absolute by putting the working directory before it; unchanged when too long. */
 static struct etrace_text given_name(const char *name, char *buf)
 {
 	struct etrace_text text = { NULL, 0 };

@@ -14,8 +14,7 @@
 #include "event/handlers.h"
 #include "event/names.h"
 #include "event/path.h"
-#include "event/resolve.h"
-#include "record/scratch.h"
+#include "record/emit.h"
 #include "task/deferred.h"
 
 static void keep_mount(struct etrace_task *entry, const struct path *target, const char *source,
@@ -109,12 +108,12 @@ static void exit_mount(struct etrace_task *entry, const struct etrace_call *call
 
 static struct etrace_text read_string(u64 address, char *buf)
 {
-	long len = address ? etrace_user_string(buf, address) : -EFAULT;
+	long len = address ? etrace_user_string_later(buf, address) : -EFAULT;
 
 	return len < 0 ? (struct etrace_text){ NULL, 0 } : (struct etrace_text){ buf, len };
 }
 
-/* Mount points that are not there stand in the line as they were given. */
+/* Mount points that are not there are in the line as they were given. */
 static struct etrace_text mount_point(u64 address, struct etrace_scratch *space)
 {
 	struct etrace_text text = etrace_resolve(AT_FDCWD, address, true, false,

@@ -1,12 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Names of the calls that rename, link and mount. */
+/* Names that a task gives, and the files that they lead to. */
 #ifndef ETRACE_NAMES_H
 #define ETRACE_NAMES_H
 
 #include <linux/bits.h>
 
-#include "event/syscall_table.h"
+#include "etrace_format.h"
+#include "event/call.h"
+#include "record/emit.h"
 #include "task/entry.h"
+
+/* ---- walk.c ---- */
+
+struct path;
+
+/*
+ * Resolve `name` (absolute, or relative to the working directory) with the kernel's memory; a
+ * symlink at its end is followed or not. The caller calls path_put(). -EAGAIN, counted: some part
+ * is not in memory. Uses `buf` of ETRACE_PATH_BYTES, which may not hold `name`. Waits for no file
+ * system. Process context of the task.
+ */
+int etrace_walk(const char *name, bool follow, char *buf, struct path *path);
+/* The same as text, in the same `buf`; absent when it leads to nothing that is known. */
+struct etrace_text etrace_walk_text(const char *name, bool follow, char *buf);
+
+/* ---- names.c: the files that names lead to now; process context of the task, sleeps ---- */
+
+/* With a descriptor: what execveat puts before its name. */
+#define ETRACE_FD_DIRECTORY "/dev/fd/"
+
+/* Is `name` one of a link of /proc, which leads to a descriptor or a program? */
+bool etrace_is_proc_name(const char *name);
+
+/*
+ * What a descriptor is, where `name` is one by a link of /proc, in `buf` of ETRACE_PATH_BYTES; else
+ * absent.
+ */
+struct etrace_text etrace_descriptor_name(const char *name, char *buf);
+
+/*
+ * The file that a path of the task leads to now: absolute, directories resolved, a symlink at its
+ * end followed or not, in `buf` of ETRACE_PATH_BYTES. Where there is no such file but its directory
+ * exists and `or_new` is set, the name it would have; else absent. `scratch` of 2 * PATH_MAX bytes
+ * is used on the way. Sleeps.
+ */
+struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_new, char *scratch,
+				  char *buf);
+
+/* ---- exec_name.c ---- */
+
+/* The paths PI and PP; `path`, `third` and the first half of `other` of space hold them. Sleeps. */
+void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *space,
+		       struct etrace_text *interpreter, struct etrace_text *program);
+
+/* ---- names.c: names of the calls that rename, link and mount ---- */
 
 /* Security hooks of the kernel that names are kept from. */
 enum etrace_hook {

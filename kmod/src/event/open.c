@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * open, openat, openat2, creat -> Open. FN is the path of the new descriptor's file, FO the task's
- * own string. Context: sys_exit, atomic; on PREEMPT_RT task_work.
+ * own string. Context: sys_exit, atomic; task_work on PREEMPT_RT and where a page is away.
  */
 #define ETRACE_EVENT_DEFS
 #include <linux/fcntl.h>
@@ -11,11 +11,9 @@
 #include <linux/siphash.h>
 
 #include "event/call.h"
-#include "event/descriptor.h"
 #include "event/handlers.h"
 #include "event/path.h"
 #include "record/emit.h"
-#include "record/scratch.h"
 #include "task/deferred.h"
 
 struct open_arguments {
@@ -25,10 +23,11 @@ struct open_arguments {
 	u64 mode;
 };
 
-static int read_how(u64 address, struct open_arguments *open)
+static int read_how(u64 address, bool later, struct open_arguments *open)
 {
 	struct open_how how;
-	int err = etrace_user_bytes(&how, address, sizeof(how));
+	int err = later ? etrace_user_bytes_later(&how, address, sizeof(how)) :
+			  etrace_user_bytes(&how, address, sizeof(how));
 
 	if (err)
 		return err;
@@ -37,7 +36,7 @@ static int read_how(u64 address, struct open_arguments *open)
 	return 0;
 }
 
-static __always_inline int read_arguments(const struct etrace_call *call,
+static __always_inline int read_arguments(const struct etrace_call *call, bool later,
 					  struct open_arguments *open)
 {
 	const u64 *args = call->args;
@@ -56,7 +55,7 @@ static __always_inline int read_arguments(const struct etrace_call *call,
 		return 0;
 	default:
 		*open = (struct open_arguments){ (int)args[0], args[1], 0, 0 };
-		return read_how(args[2], open);
+		return read_how(args[2], later, open);
 	}
 }
 
@@ -113,15 +112,19 @@ static __always_inline struct etrace_text opened_path(int fd, char *buf)
 
 /* Inline in both places: few other functions run as often. */
 static __always_inline void put_open(struct etrace_task *entry, const struct etrace_call *call,
-				     u64 time_ns, struct etrace_scratch *space)
+				     u64 time_ns, bool later, struct etrace_scratch *space)
 {
 	struct open_arguments open ETRACE_UNINITIALIZED;
 	struct etrace_text data[2] ETRACE_UNINITIALIZED;
 	s64 values[3] ETRACE_UNINITIALIZED;
-	int unread = read_arguments(call, &open);
+	int unread = read_arguments(call, later, &open);
 
 	if (!unread)
-		unread = etrace_user_path(open.dirfd, open.name, space->other, &data[1]);
+		unread = etrace_user_path(open.dirfd, open.name, later, space->other, &data[1]);
+	if (unlikely(unread == -EFAULT) && !later) {
+		etrace_defer(entry, call, &etrace_open);
+		return;
+	}
 	data[0] = opened_path(call->result, space->path);
 	if (unread) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
@@ -157,14 +160,14 @@ void etrace_exit_open(struct etrace_task *entry, const struct etrace_call *call)
 		return;
 	}
 	space = etrace_scratch_get();
-	put_open(entry, call, etrace_now(), space);
+	put_open(entry, call, etrace_now(), false, space);
 	etrace_scratch_put(space);
 }
 
 static void work_open(struct etrace_task *entry, const struct etrace_call *call,
 		      struct etrace_scratch *space)
 {
-	put_open(entry, call, call->time_ns, space);
+	put_open(entry, call, call->time_ns, true, space);
 }
 
 const struct etrace_handler etrace_open = { .exit = etrace_exit_open, .work = work_open };

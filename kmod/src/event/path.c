@@ -6,15 +6,12 @@
 #include <linux/dcache.h>
 #include <linux/fdtable.h>
 #include <linux/file.h>
-#include <linux/uaccess.h>
-#include <asm/word-at-a-time.h>
 
 #include "compat.h"
 #include "event/path.h"
 
 #define DELETED " (deleted)"
 #define DELETED_LEN (sizeof(DELETED) - 1)
-#define QUICK_BYTES 256 /* of a string that is read without its length being known */
 #define UNREACHABLE "(unreachable)" /* instead of a directory whose path is too long */
 
 static bool has_own_name(const struct dentry *dentry)
@@ -74,54 +71,6 @@ struct etrace_text etrace_cwd_text(char *buf, size_t size)
 	return text;
 }
 
-/*
- * Most strings, without what strncpy_from_user() does for all: hardened usercopy takes a lock of
- * the whole machine to look up the per-CPU memory that is written. -EFAULT: for the other to read.
- */
-static long quick_string(char *to, const char __user *from)
-{
-	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
-	unsigned long word, zeros;
-	size_t n;
-
-	if (!user_read_access_begin(from, QUICK_BYTES))
-		return -EFAULT;
-	for (n = 0; n < QUICK_BYTES; n += sizeof(word)) {
-		unsafe_get_user(word, (const unsigned long __user *)(from + n), fault);
-		*(unsigned long *)(to + n) = word;
-		if (has_zero(word, &zeros, &constants)) {
-			user_read_access_end();
-			zeros = prep_zero_mask(word, zeros, &constants);
-			return n + find_zero(create_zero_mask(zeros));
-		}
-	}
-fault:
-	user_read_access_end();
-	return -EFAULT;
-}
-
-long etrace_user_string(char *to, u64 address)
-{
-	long len;
-
-	pagefault_disable();
-	len = quick_string(to, u64_to_user_ptr(address));
-	if (unlikely(len < 0))
-		len = strncpy_from_user(to, u64_to_user_ptr(address), PATH_MAX);
-	pagefault_enable();
-	return len < PATH_MAX ? len : -ENAMETOOLONG;
-}
-
-int etrace_user_bytes(void *to, u64 address, size_t n)
-{
-	unsigned long left;
-
-	pagefault_disable();
-	left = copy_from_user(to, u64_to_user_ptr(address), n);
-	pagefault_enable();
-	return left ? -EFAULT : 0;
-}
-
 static int directory_text(int dirfd, char *buf, size_t size, struct etrace_text *text)
 {
 	struct etrace_file dir;
@@ -164,7 +113,7 @@ struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char
 {
 	struct etrace_text text;
 
-	if (etrace_user_path(dirfd, address, scratch, &text) ||
+	if (etrace_user_path(dirfd, address, true, scratch, &text) ||
 	    text.len >= ETRACE_PATH_BYTES)
 		return (struct etrace_text){ NULL, 0 };
 	memcpy(buf, text.text, text.len);

@@ -10,7 +10,8 @@
 #include <linux/fdtable.h>
 #include <linux/file.h>
 
-#include "record/scratch.h"
+#include "event/user_memory.h"
+#include "record/emit.h"
 
 /* File of a descriptor of current. Not `counted`: nobody else can close it before current does. */
 struct etrace_file {
@@ -77,35 +78,27 @@ static inline struct etrace_text etrace_dentry_text(struct vfsmount *mnt, struct
 
 /*
  * `dir`, which may be in `buf` of ETRACE_PATH_BYTES, and below it `name` of `len` bytes with its
- * null byte behind, in `buf`; absent when that is too long.
+ * null byte at the end, in `buf`; absent when that is too long.
  */
 struct etrace_text etrace_join(struct etrace_text dir, const char *name, size_t len, char *buf);
 
 /* Of the working directory. Atomic. */
 struct etrace_text etrace_cwd_text(char *buf, size_t size);
 
-/*
- * The task's memory is read where it is present, else -EFAULT: a page fault may wait for a server
- * of pages (userfaultfd, a mapped file of FUSE) that is the very task. The call itself has read
- * it a moment ago. Atomic.
- */
-/* Copy a string of less than PATH_MAX bytes with its null byte; its length or -errno. */
-long etrace_user_string(char *to, u64 address);
-/* Copy bytes; 0 or -EFAULT. */
-int etrace_user_bytes(void *to, u64 address, size_t n);
-
 /* The string is in the second half of `buf`, the directory is written to the end of the first. */
 int etrace_put_directory(int dirfd, char *buf, struct etrace_text *text);
 
 /*
  * A path as the task gave it, made absolute by putting the directory before it, in `buf` of
- * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is no descriptor.
+ * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is not a descriptor. `later`: in
+ * task_work, which brings back pages that are away.
  */
-static inline int etrace_user_path(int dirfd, u64 address, char *buf,
-				   struct etrace_text *text)
+static __always_inline int etrace_user_path(int dirfd, u64 address, bool later, char *buf,
+					    struct etrace_text *text)
 {
 	char *name = buf + PATH_MAX;
-	long len = etrace_user_string(name, address);
+	long len = later ? etrace_user_string_later(name, address) :
+			   etrace_user_string(name, address);
 
 	if (len < 0)
 		return len;
@@ -113,7 +106,7 @@ static inline int etrace_user_path(int dirfd, u64 address, char *buf,
 	return name[0] == '/' ? 0 : etrace_put_directory(dirfd, buf, text);
 }
 
-/* The same in `buf` of ETRACE_PATH_BYTES, using `scratch`; absent when it is unavailable. */
+/* In task_work, in `buf` of ETRACE_PATH_BYTES, using `scratch`; absent when it is unavailable. */
 struct etrace_text etrace_given_path(int dirfd, u64 address, char *scratch, char *buf);
 
 #endif /* ETRACE_PATH_H */

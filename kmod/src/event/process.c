@@ -11,12 +11,10 @@
 #include "event/call.h"
 #include "event/handlers.h"
 #include "event/path.h"
-#include "event/usage.h"
 #include "memory.h"
 #include "record/emit.h"
-#include "record/scratch.h"
-#include "task/cgroup.h"
 #include "task/deferred.h"
+#include "task/set.h"
 
 #define CLONE3_BYTES offsetofend(struct clone_args, exit_signal) /* that all kernels know */
 
@@ -39,7 +37,7 @@ static s64 clone_flags(const struct etrace_call *call)
 	return call->kind == ETRACE_CALL_CLONE ? (s64)call->args[0] : clone3_flags(call);
 }
 
-/* With the lines of a clone that the task stands in; fork and vfork print SchedFork alone. */
+/* With the lines of a clone that the task is in; fork and vfork print SchedFork alone. */
 static void put_fork(struct etrace_task *entry, s64 child)
 {
 	struct pt_regs *regs = task_pt_regs(current);
@@ -99,7 +97,7 @@ static void exit_clone(struct etrace_task *entry, const struct etrace_call *call
 
 const struct etrace_handler etrace_clone = { .exit = exit_clone };
 
-/* As wait() tells it: the status given to exit(), or the signal. */
+/* As wait() reports it: the status given to exit(), or the signal. */
 static s64 exit_status(int code)
 {
 	int signal_number = code & 0x7f;

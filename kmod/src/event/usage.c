@@ -11,7 +11,6 @@
 #include <linux/static_call.h>
 
 #include "event/handlers.h"
-#include "event/usage.h"
 #include "lookup.h"
 #include "task/set.h"
 
@@ -158,7 +157,7 @@ enum { USER, SYSTEM, MAX_RSS, RCHAR, WCHAR, VOLUNTARY, FORCED, N_VALUES };
 
 /*
  * As the kernel divides it: without ticks all is the program's, and neither sum gets smaller than
- * it was in the last line, although the next tick divides all anew.
+ * it was in the last line, although the next tick divides all again.
  */
 static void put_cpu_time(s64 *values, struct etrace_task *entry, const struct sums *sums)
 {
@@ -167,12 +166,12 @@ static void put_cpu_time(s64 *values, struct etrace_task *entry, const struct su
 
 	if (!has_runtime)
 		return;
-	system = clamp_t(u64, system, entry->told_system,
-			 max(sums->runtime - entry->told_user, entry->told_system));
-	entry->told_system = system;
-	entry->told_user = max(sums->runtime - system, entry->told_user);
-	values[USER] = (s64)entry->told_user;
-	values[SYSTEM] = (s64)entry->told_system;
+	system = clamp_t(u64, system, entry->reported_system,
+			 max(sums->runtime - entry->reported_user, entry->reported_system));
+	entry->reported_system = system;
+	entry->reported_user = max(sums->runtime - system, entry->reported_user);
+	values[USER] = (s64)entry->reported_user;
+	values[SYSTEM] = (s64)entry->reported_system;
 }
 
 static void put_counters(s64 *values, const struct sums *sums)

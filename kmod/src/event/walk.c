@@ -14,8 +14,8 @@
 #include <linux/stringhash.h>
 
 #include "compat.h"
+#include "event/names.h"
 #include "event/path.h"
-#include "event/walk.h"
 
 struct walk {
 	struct path at; /* a reference is held */

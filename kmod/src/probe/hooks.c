@@ -12,10 +12,8 @@
 
 #include "event/handlers.h"
 #include "event/names.h"
-#include "event/usage.h"
+#include "lookup.h"
 #include "probe/hooks.h"
-#include "probe/syscall.h"
-#include "tracepoint.h"
 
 /* ---- tracepoints ---- */
 
@@ -145,7 +143,7 @@ static int register_one(struct kprobe *probe)
 
 /*
  * Kprobes can be switched off as a whole, before a session or during it (debug/kprobes/enabled,
- * kernel.ftrace_enabled), and nobody is told. One on a function of our own shows whether they fire.
+ * kernel.ftrace_enabled), without notice. One on a function of our own shows whether they fire.
  */
 static bool switched_off;
 static bool fired;

@@ -14,4 +14,9 @@ void etrace_hooks_unregister(void);
 /* Name of the nth function that could not be probed, NULL after the last. */
 const char *etrace_hooks_missing(unsigned int n);
 
+struct pt_regs;
+
+/* Its probe. Context: the task, atomic. */
+void etrace_on_sys_exit(void *data, struct pt_regs *regs, long result);
+
 #endif /* ETRACE_HOOKS_H */

@@ -6,7 +6,7 @@
  */
 #include "event/call.h"
 #include "event/handlers.h"
-#include "probe/syscall.h"
+#include "probe/hooks.h"
 
 static void count_io_uring(struct etrace_task *entry, const struct etrace_call *call)
 {

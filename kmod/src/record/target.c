@@ -2,8 +2,8 @@
 /* The ring buffer of the session's ftrace instance. Process context but for losses. */
 #include <linux/trace_events.h>
 
-#include "notice.h"
 #include "record/target.h"
+#include "state.h"
 
 static struct etrace_target target;
 struct etrace_target __rcu *etrace_current_target;
@@ -19,7 +19,7 @@ void etrace_lose_record(void)
 		 EVENT_FILE_FL_TRIGGER_COND | EVENT_FILE_FL_PID_FILTER)
 
 /*
- * The instance's ring buffer is private to ftrace, but each reservation tells it. Nothing remains
+ * The instance's ring buffer is private to ftrace, but each reservation shows it. Nothing remains
  * of this one.
  */
 static struct trace_buffer *find_buffer(struct trace_event_file *file)

@@ -11,10 +11,24 @@
 #include <linux/rcupdate.h>
 #include <linux/ring_buffer.h>
 #include <linux/sched.h>
+#include <linux/trace_events.h>
 
 #include "compat.h"
-#include "record/record.h"
+#include "etrace_record.h"
 #include "state.h"
+
+struct etrace_entry {
+	struct trace_entry ent;
+	struct etrace_record record;
+	char payload[];
+};
+
+/* Of `record.payload`: where the payload begins, counted from the entry, and how long it is. */
+#define ETRACE_PAYLOAD_AT(location) ((location) & 0xffff)
+#define ETRACE_PAYLOAD_BYTES(location) ((location) >> 16)
+
+/* How the trace event prints itself; before the first record. */
+void etrace_text_init(void);
 
 /*
  * Write into this instance from now on, or nowhere. Process context. -ENODEV: the instance lacks

@@ -6,7 +6,7 @@
 #include <linux/seq_buf.h>
 #include <linux/trace_seq.h>
 
-#include "record/record.h"
+#include "record/target.h"
 
 #define CREATE_TRACE_POINTS
 #include "record/trace.h"

@@ -12,10 +12,9 @@
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
 
-#include "notice.h"
 #include "probe/hooks.h"
-#include "session/control.h"
 #include "session/session.h"
+#include "state.h"
 
 static struct genl_family family;
 
@@ -196,7 +195,7 @@ static int do_start(struct sk_buff *skb, struct genl_info *info)
 
 /*
  * A STOP that will be answered later, by messages that are made before anything ends: there is
- * memory for them then. `ack` is what netlink itself would have sent behind the answer.
+ * memory for them then. `ack` is what netlink itself would have sent after the answer.
  */
 struct stop_request {
 	struct etrace_session_waiter waiter;
@@ -241,8 +240,8 @@ static int make_answer(struct stop_request *request, struct genl_info *info)
 }
 
 /* Nobody may be there any more, or its queue is full: it sees that as with every other answer. */
-static void tell_stopped(struct etrace_session_waiter *waiter,
-			 const struct etrace_session_status *status)
+static void report_stopped(struct etrace_session_waiter *waiter,
+			   const struct etrace_session_status *status)
 {
 	struct stop_request *request = container_of(waiter, struct stop_request, waiter);
 
@@ -266,7 +265,7 @@ static int stop(struct genl_info *info, u32 number)
 	if (!request)
 		return -ENOMEM;
 	request->waiter.portid = info->snd_portid;
-	request->waiter.tell = tell_stopped;
+	request->waiter.say = report_stopped;
 	err = make_answer(request, info);
 	if (!err)
 		err = make_ack(request, info);

@@ -3,16 +3,14 @@
 #include <linux/module.h>
 
 #include "compat.h"
-#include "event/syscall_table.h"
-#include "event/usage.h"
+#include "event/call.h"
+#include "event/handlers.h"
 #include "memory.h"
-#include "record/record.h"
-#include "record/scratch.h"
-#include "session/control.h"
+#include "record/emit.h"
+#include "record/target.h"
 #include "session/session.h"
 #include "state.h"
 #include "task/deferred.h"
-#include "task/work.h"
 
 static int __init etrace_init(void)
 {
@@ -47,8 +45,8 @@ free_state:
 }
 
 /*
- * No session runs: it would pin the module. The last one's end may still wait to be told, and the
- * group of those who listen goes with the family.
+ * No session runs: it would pin the module. The notice of its end may be pending, and the group of
+ * those who listen goes with the family.
  */
 static void __exit etrace_exit(void)
 {

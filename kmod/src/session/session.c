@@ -6,7 +6,7 @@
  * The state is the lock. The caller that sets it to STARTING (a START) or STOPPING (the work) owns
  * the data of this file until it sets another state; session_lock guards the change and is never
  * held for long. A request must not wait: generic netlink holds a lock during it that registering a
- * family takes for writing, and all other families would wait behind that.
+ * family takes for writing, and all other families would wait for that.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -14,16 +14,13 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "notice.h"
 #include "probe/hooks.h"
-#include "record/stream.h"
+#include "record/emit.h"
 #include "record/target.h"
 #include "session/session.h"
-#include "task/cgroup.h"
-#include "task/isolate.h"
-#include "task/roots.h"
+#include "state.h"
+#include "task/deferred.h"
 #include "task/set.h"
-#include "task/work.h"
 
 static DEFINE_MUTEX(session_lock); /* of the state and of `waiters` */
 static LIST_HEAD(waiters); /* for the end of the session that is being stopped */
@@ -245,13 +242,13 @@ int etrace_session_start(const struct etrace_session_request *request,
 
 /* ---- stop ---- */
 
-static void tell_all(struct list_head *told, const struct etrace_session_status *status)
+static void report_all(struct list_head *ended, const struct etrace_session_status *status)
 {
 	struct etrace_session_waiter *waiter, *next;
 
-	list_for_each_entry_safe(waiter, next, told, node) {
+	list_for_each_entry_safe(waiter, next, ended, node) {
 		list_del(&waiter->node);
-		waiter->tell(waiter, status);
+		waiter->say(waiter, status);
 	}
 }
 
@@ -259,17 +256,17 @@ static void tell_all(struct list_head *told, const struct etrace_session_status 
 static void stop_session(struct work_struct *work)
 {
 	struct etrace_session_status status;
-	LIST_HEAD(told);
+	LIST_HEAD(ended);
 
 	end();
 	mutex_lock(&session_lock);
 	session.state = ETRACE_STATE_STOPPED;
 	fill_status_locked(&status);
-	list_splice_init(&waiters, &told);
+	list_splice_init(&waiters, &ended);
 	etrace_notice(ETRACE_NOTICE_STOPPED); /* with this session's number */
 	mutex_unlock(&session_lock);
 	module_put(THIS_MODULE); /* before the answers: their receivers may unload it at once */
-	tell_all(&told, &status);
+	report_all(&ended, &status);
 }
 
 static DECLARE_WORK(stop_work, stop_session);
@@ -332,7 +329,7 @@ void etrace_session_owner_gone(u32 portid)
 	if (session.state == ETRACE_STATE_RUNNING && session.owner_portid == portid)
 		begin_to_stop_locked();
 	mutex_unlock(&session_lock);
-	tell_all(&forgotten, NULL);
+	report_all(&forgotten, NULL);
 }
 
 void etrace_session_status(struct etrace_session_status *status)

@@ -32,13 +32,13 @@ struct etrace_session_status {
 	u64 counters[ETRACE_N_COUNTERS];
 };
 
-/* Who asked for the end of a session and is told of it. Embedded in what is needed to do so. */
+/* Who asked for the end of a session and is notified of it. Embedded in what is needed to do so. */
 struct etrace_session_waiter {
 	struct list_head node;
 	u32 portid; /* netlink socket */
 	/* Called once: `status` of the ended session; NULL: the socket is closed */
-	void (*tell)(struct etrace_session_waiter *waiter,
-		     const struct etrace_session_status *status);
+	void (*say)(struct etrace_session_waiter *waiter,
+		    const struct etrace_session_status *status);
 };
 
 /*
@@ -55,7 +55,11 @@ int etrace_session_stop(u32 number, struct etrace_session_waiter *waiter, const 
 /* The socket `portid` was closed. */
 void etrace_session_owner_gone(u32 portid);
 void etrace_session_status(struct etrace_session_status *status);
-/* module_exit: all waiters were told that the last session ended. */
+/* module_exit: all waiters were notified that the last session ended. */
 void etrace_session_flush(void);
+
+/* The netlink side, control.c. */
+int etrace_control_register(void);
+void etrace_control_unregister(void);
 
 #endif /* ETRACE_SESSION_H */

@@ -9,10 +9,9 @@
 #include <linux/tracepoint.h>
 #include <linux/workqueue.h>
 
+#include "lookup.h"
 #include "memory.h"
-#include "task/cgroup.h"
 #include "task/set.h"
-#include "tracepoint.h"
 
 #define ADDED_AT_ONCE 256 /* threads of a process that is moved: with interrupts off */
 

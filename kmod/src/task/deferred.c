@@ -10,9 +10,8 @@
 #include <linux/mm.h>
 
 #include "memory.h"
-#include "record/scratch.h"
+#include "record/emit.h"
 #include "task/deferred.h"
-#include "task/work.h"
 
 static DEFINE_PER_CPU(struct etrace_scratch *, spare_space);
 

@@ -7,7 +7,7 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
-#include "record/stream.h"
+#include "record/emit.h"
 
 struct etrace_scratch;
 
@@ -22,7 +22,7 @@ struct etrace_names {
 struct etrace_exec {
 	struct file *file; /* the program that was loaded; NULL until it was */
 	struct file *dir; /* execveat: the directory or file that its descriptor was, or NULL */
-	char *filename; /* as asked for, behind its null byte `interp`; NULL without memory */
+	char *filename; /* as asked for, after its null byte `interp`; NULL without memory */
 	u32 filename_len;
 	u32 interp_len; /* of a script's interpreter; 0: not a script */
 };
@@ -87,8 +87,8 @@ struct etrace_task {
 	};
 	const struct etrace_handler *handler; /* whose work is pending; NULL: nobody's */
 	struct etrace_call deferred; /* what that is about */
-	u64 told_user; /* by the last Usage, in ns */
-	u64 told_system;
+	u64 reported_user; /* by the last Usage, in ns */
+	u64 reported_system;
 	u64 max_rss; /* in bytes, when it is about to end; 0: not known */
 	bool foreign_root; /* counted */
 	bool hooked; /* a security hook has seen the call at hand, which a filter may make up */

@@ -10,9 +10,8 @@
 #include <linux/tracepoint.h>
 
 #include "compat.h"
-#include "task/isolate.h"
+#include "lookup.h"
 #include "task/set.h"
-#include "tracepoint.h"
 
 static bool isolated;
 

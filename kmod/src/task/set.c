@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The set of traced tasks; set.h says who reads and writes it. */
+/*
+ * The set of traced tasks (set.h says who reads and writes it), and the first ones of a session: a
+ * process and what it has started. These walk the list of all tasks under RCU; the probes of fork
+ * and exit are there before, so that nobody slips through.
+ */
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 
 #include "compat.h"
 #include "memory.h"
-#include "notice.h"
+#include "state.h"
 #include "task/set.h"
 
 struct hlist_head etrace_task_hash[1 << ETRACE_TASK_HASH_BITS];
@@ -68,7 +72,7 @@ static bool remove_locked(struct etrace_task *entry)
 	return true;
 }
 
-static void tell_end_locked(const struct etrace_task *entry)
+static void report_end_locked(const struct etrace_task *entry)
 {
 	if (entry->root && !set.n_root_threads) {
 		set.root = NULL;
@@ -94,16 +98,16 @@ static struct etrace_task *insert(struct etrace_task *entry)
 	return inserted;
 }
 
-/* `told`: the task itself ended; listeners are notified of the last one. */
-static void remove(struct etrace_task *entry, bool told)
+/* `ended`: the task itself did; listeners are notified of the last one. */
+static void remove(struct etrace_task *entry, bool ended)
 {
 	unsigned long flags;
 	bool removed;
 
 	raw_spin_lock_irqsave(&set_lock, flags);
 	removed = remove_locked(entry);
-	if (removed && told)
-		tell_end_locked(entry);
+	if (removed && ended)
+		report_end_locked(entry);
 	raw_spin_unlock_irqrestore(&set_lock, flags);
 	if (removed)
 		etrace_task_put(entry);
@@ -181,4 +185,51 @@ void etrace_task_set_close(void)
 u32 etrace_task_set_live(void)
 {
 	return READ_ONCE(set.n_tasks);
+}
+
+/* ---- the first tasks; process context ---- */
+
+/* The named thread may have ended while others live: then the first of these is used. */
+int etrace_roots_add_process(struct task_struct *task, u64 *upid)
+{
+	const struct etrace_task *entry, *named;
+	struct task_struct *thread;
+
+	rcu_read_lock();
+	named = etrace_task_add(task);
+	for_each_thread(task, thread) {
+		entry = etrace_task_add(thread);
+		if (!named)
+			named = entry;
+	}
+	if (named)
+		*upid = (u64)named->origin.upid;
+	rcu_read_unlock();
+	return named ? 0 : -ESRCH;
+}
+
+static bool has_traced_parent(const struct task_struct *task)
+{
+	const struct task_struct *parent = rcu_dereference(task->real_parent);
+
+	return etrace_task_find(parent) || etrace_task_find(parent->group_leader);
+}
+
+static bool add_children(void)
+{
+	struct task_struct *process, *task;
+	bool added = false;
+
+	rcu_read_lock();
+	for_each_process_thread(process, task)
+		if (!etrace_task_find(task) && has_traced_parent(task) && etrace_task_add(task))
+			added = true;
+	rcu_read_unlock();
+	return added;
+}
+
+void etrace_roots_add_descendants(void)
+{
+	while (add_children())
+		cond_resched();
 }

@@ -7,8 +7,10 @@
 #ifndef ETRACE_SET_H
 #define ETRACE_SET_H
 
+#include <linux/errno.h>
 #include <linux/hash.h>
 #include <linux/rculist.h>
+#include <linux/types.h>
 
 #include "task/entry.h"
 
@@ -56,12 +58,53 @@ void etrace_task_remove(struct etrace_task *entry);
 void etrace_task_set_watch(void (*added)(struct task_struct *task));
 
 /*
- * Tasks may be added from now on. `root` belongs to the process whose end is told, or is NULL.
+ * Tasks may be added from now on. `root` belongs to the process whose end is reported, or is NULL.
  * Process context.
  */
 void etrace_task_set_open(const struct signal_struct *root);
 /* Forget all tasks. All probes are gone. Process context. */
 void etrace_task_set_close(void);
 u32 etrace_task_set_live(void);
+
+/* ---- processes that a session traces from its start; process context ---- */
+
+/* All threads of the process that `task` is in; -ESRCH when none is left. `upid`: of `task`. */
+int etrace_roots_add_process(struct task_struct *task, u64 *upid);
+/* What traced tasks have started before. */
+void etrace_roots_add_descendants(void);
+
+/* ---- ETRACE_OPTION_ISOLATE: untraced tasks pay nothing; process context ---- */
+
+/* Whether others watch system calls; before our own probes are set. */
+bool etrace_isolate_possible(void);
+/* The set holds the roots, the probes are there. */
+void etrace_isolate_begin(void);
+/* Before our probes go: what others have asked for meanwhile works again. */
+void etrace_isolate_end(void);
+
+/* ---- the cgroup whose members a session traces ---- */
+
+#ifdef CONFIG_CGROUPS
+/* Trace the members of the cgroup at `path` and below, and who gets there. Process context. */
+int etrace_cgroup_begin(const char *path);
+/* The fork probe is gone already. Process context. */
+void etrace_cgroup_end(void);
+/* Does the session trace a cgroup that `task` is in? For the fork probe: CLONE_INTO_CGROUP. */
+bool etrace_cgroup_holds(struct task_struct *task);
+#else
+static inline int etrace_cgroup_begin(const char *path)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void etrace_cgroup_end(void)
+{
+}
+
+static inline bool etrace_cgroup_holds(struct task_struct *task)
+{
+	return false;
+}
+#endif
 
 #endif /* ETRACE_SET_H */

@@ -11,7 +11,7 @@
 #include <linux/wait.h>
 
 #include "lookup.h"
-#include "task/work.h"
+#include "task/deferred.h"
 
 #define WAIT_JIFFIES (2 * HZ)
 

@@ -34,7 +34,7 @@ class NotRunError(Exception):
 
 
 def head_value(program: str, key: str) -> str:
-    """Return what the comment at the head of a program says behind `key:`."""
+    """Return what the comment at the head of a program says after `key:`."""
     text = (HERE / "programs" / f"{program.rpartition('_')[0]}.c").read_text()
     match = re.search(rf"^ \* {key}: (.*)$", text, re.MULTILINE)
     return match[1] if match else ""

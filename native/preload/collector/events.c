@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Records of the library -> event lines. */
-#include "events.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/wait.h>
 
-#include "execution.h"
+#include "capture/options.h"
+#include "capture/proc.h"
+#include "library.h"
 #include "names.h"
-#include "texts.h"
-#include "tracer.h"
-#include "unseen.h"
 
 static u64 n_unknown_ends;
 static u64 n_confined;
@@ -44,11 +43,11 @@ static void put_exit(struct process *process, u64 now, s64 status)
 	process_end(process);
 }
 
-/* Of a program that ends without libc nothing is told but its start: Go is one. */
+/* A program that ends without libc, as those of Go do, records only its start. */
 static void put_wait_status(struct process *process, u64 now, int status)
 {
-	if (process->untold && WIFEXITED(status))
-		unseen_add_silent(process->untold);
+	if (process->silent && WIFEXITED(status))
+		unseen_add_silent(process->silent);
 	put_exit(process, now,
 		 WIFSIGNALED(status) ? ETRACE_SIGNAL_STATUS_BASE + WTERMSIG(status)
 				     : WEXITSTATUS(status));
@@ -61,24 +60,7 @@ static struct process *living(pid_t pid)
 	return process && !process->has_ended ? process : NULL;
 }
 
-pid_t events_ask_parent(pid_t pid)
-{
-	char name[32], stat[512];
-	const char *at;
-	pid_t parent = 0;
-	FILE *file;
-
-	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
-	file = fopen(name, "re");
-	if (!file)
-		return 0;
-	if (fgets(stat, sizeof(stat), file) && (at = strrchr(stat, ')')))
-		sscanf(at, ") %*c %d", &parent);
-	fclose(file);
-	return parent;
-}
-
-#define MAX_ANCESTORS 8 /* that no record has told of: static programs */
+#define MAX_ANCESTORS 8 /* that no record names: static programs */
 
 /* A process with its parents, those that static programs made included. */
 static struct process *begin_with_parents(pid_t pid, pid_t parent, u64 now, int depth)
@@ -90,8 +72,10 @@ static struct process *begin_with_parents(pid_t pid, pid_t parent, u64 now, int 
 	if (parent > 1 && parent != getpid() && parent != pid)
 		from = living(parent);
 	if (!from && parent > 1 && parent != getpid() && parent != pid && depth < MAX_ANCESTORS)
-		from = begin_with_parents(parent, events_ask_parent(parent), now, depth + 1);
-	if (!from)
+		from = begin_with_parents(parent, proc_parent(parent), now, depth + 1);
+	if (from)
+		execution_settle(from);
+	else
 		counters.orphans++;
 	return process_begin(pid, from, now);
 }
@@ -117,7 +101,7 @@ static struct process *process_of(const struct event *event)
 
 	if (!process || (process->has_ended && has_parent))
 		process = begin_with_parents(
-			pid, has_parent ? event->head.args[3] : events_ask_parent(pid),
+			pid, has_parent ? event->head.args[3] : proc_parent(pid),
 			event->head.time_ns, 0);
 	if (process->has_ended)
 		return NULL;
@@ -131,14 +115,6 @@ static void end_child(const struct event *event)
 
 	if (child)
 		put_wait_status(child, event->head.time_ns, event->head.args[1]);
-}
-
-void events_put_end(pid_t pid, int wait_status)
-{
-	struct process *process = living(pid);
-
-	if (process)
-		put_wait_status(process, monotonic_ns(), wait_status);
 }
 
 static void settle(struct process *process)
@@ -278,7 +254,8 @@ static void put_outside(const struct event *event)
 		process->intent->head.args[2] = HIDDEN_OUTSIDE;
 }
 
-static bool tells_nothing(enum ring_kind kind)
+/* Records that do not show that the program itself makes calls through libc. */
+static bool is_silent(enum ring_kind kind)
 {
 	return kind == RING_STARTED || kind == RING_OBJECTS || kind == RING_RESPONSE ||
 	       kind == RING_CHILD_END;
@@ -358,7 +335,7 @@ void events_put(struct event *event)
 		return;
 	}
 	process = process_of(event);
-	if (process && !tells_nothing(event->head.kind))
+	if (process && !is_silent(event->head.kind))
 		process_hear(process);
 	if (process && event->head.kind == RING_FORK)
 		begin_child(event, event->head.args[0], (pid_t)event->head.pid);

@@ -3,24 +3,20 @@
  * Executed programs -> Close (close-on-exec), New_proc with its strings, and Open and Close of the
  * objects that the dynamic linker loaded.
  *
- * A program that loads the library tells what it is. Of any other only its parent image told that it
- * was about to be executed: when that did not come back, it was.
+ * A program that loads the library records what it is. Of any other only its parent image recorded
+ * that it was about to be executed: when the call did not return, it was.
  */
-#include "execution.h"
+#include "process.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/environment.h"
-#include "named.h"
+#include "capture/named.h"
+#include "capture/options.h"
+#include "capture/trace.h"
+#include "library.h"
 #include "names.h"
-#include "output/trace_file.h"
-#include "response/saved.h"
-#include "texts.h"
-#include "tool.h"
-#include "tracer.h"
-#include "unseen.h"
 
 #define N_DESCRIPTORS 128
 
@@ -61,23 +57,9 @@ static void put_new_proc(struct process *process, u64 now, const struct etrace_t
 			 const struct etrace_text *arguments, size_t n)
 {
 	struct etrace_prefix prefix;
-	s64 argsize = 0;
-	u32 i;
 
-	for (i = 0; i < n; i++)
-		argsize += (s64)arguments[i].len + 1;
 	process_prefix(process, now, &prefix);
-	do {
-		struct etrace_out *out = trace_piece();
-
-		trace_begin();
-		etrace_put_event(out, &prefix, ETRACE_EV_NEW_PROC, &argsize, data);
-		for (i = 0; i < n; i++)
-			etrace_put_item(out, &prefix, ETRACE_DATA_A, i, arguments[i].text,
-					arguments[i].len);
-		etrace_put_end_of_args(out, &prefix);
-	} while (!trace_end());
-	counters.executions++;
+	trace_put_execution(&prefix, data, arguments, n);
 }
 
 /* ---- objects ---- */
@@ -127,7 +109,7 @@ void execution_put_objects(struct process *process, struct event *event)
 		    fd_table_has(process->fds, 3) ? N_DESCRIPTORS : 3);
 }
 
-/* ---- a program that tells ---- */
+/* ---- a program with the library ---- */
 
 /* A link of /proc does not last: its target is taken. */
 static bool is_proc_link(const struct name *name)
@@ -135,7 +117,7 @@ static bool is_proc_link(const struct name *name)
 	return !strncmp(name->text, "/proc/", 6) || !strncmp(name->text, "/dev/fd/", 8);
 }
 
-/* What was asked for: as its parent image told, or the kernel. */
+/* What was asked for: as its parent image recorded, or the kernel. */
 static void find_program(const struct process *process, const struct etrace_text *asked,
 			 const struct etrace_text *loaded, const struct etrace_text *cwd,
 			 struct name *program)
@@ -200,10 +182,10 @@ void execution_put_start(struct process *process, struct event *event)
 		environment_add(process->upid, list, n);
 	put_objects(process, now, &strings, event->head.args[2], lowest_free(&open));
 	process_hear(process);
-	process->untold = strndup(interpreter.text, interpreter.len);
+	process->silent = strndup(interpreter.text, interpreter.len);
 }
 
-/* A compiler tells what it was told by `@FILE`. What makes no sense was forged, and is missed. */
+/* What a compiler read from `@FILE`. What makes no sense was forged, and counts as missed. */
 void execution_put_response(const struct process *process, const struct event *event)
 {
 	struct strings strings = strings_of(event);
@@ -228,9 +210,9 @@ void execution_put_response(const struct process *process, const struct event *e
 	counters.response_files++;
 }
 
-/* ---- a program that does not ---- */
+/* ---- a program without it ---- */
 
-/* What a compiler without the library was told by `@FILE` is gone when this is read. */
+/* The response files of a compiler without the library are gone when this is read. */
 static void count_responses(const struct etrace_text *arguments, size_t n)
 {
 	size_t i;

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../ring.h"
-#include "tracer.h"
+#include "capture/program.h"
+#include "preload/ring.h"
 
 #define FILE_NAME(machine) "libetrace-" machine ".so"
 #define SPECIAL ": \t\n$"
@@ -40,20 +40,6 @@ static bool is_there(const char *machine)
 	return access(path, R_OK) == 0;
 }
 
-/* Beside this program. */
-static void find_own_folder(void)
-{
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	exe[n > 0 ? n : 0] = '\0';
-	slash = strrchr(exe, '/');
-	if (slash)
-		*slash = '\0';
-	snprintf(folder, sizeof(folder), "%.*s/preload", (int)sizeof(folder) - 16, exe);
-}
-
 static void link_to_folder(void)
 {
 	char target[PRELOAD_MAX];
@@ -69,10 +55,10 @@ static void link_to_folder(void)
 
 void library_find(const char *given)
 {
-	if (given)
-		snprintf(folder, sizeof(folder), "%s", given);
-	else
-		find_own_folder();
+	char own[PATH_MAX];
+
+	program_sibling(own, "preload");
+	snprintf(folder, sizeof(folder), "%.*s", PRELOAD_MAX - 1, given ? given : own);
 	if (!is_there(THIS_MACHINE))
 		die("%s/" FILE_NAME(THIS_MACHINE) ": the library to preload is not installed; "
 		    "run `make build`, or install the package again", folder);

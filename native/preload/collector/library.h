@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the preload libraries are. */
-#ifndef ETRACE_PRELOAD_LIBRARY_FILE_H
-#define ETRACE_PRELOAD_LIBRARY_FILE_H
+/* Where the preload libraries are, and which programs did not load one. */
+#ifndef ETRACE_PRELOAD_LIBRARY_H
+#define ETRACE_PRELOAD_LIBRARY_H
 
 #include <stdbool.h>
+
+#include "names.h"
 
 /* The folder of the libraries; NULL: the one beside this program. Ends the program without one. */
 void library_find(const char *folder);
@@ -17,4 +19,26 @@ bool library_has_other_size(void);
 /* Remove what was made for this capture. */
 void library_release(void);
 
-#endif /* ETRACE_PRELOAD_LIBRARY_FILE_H */
+/* ---- unseen.c: programs that were executed without the library: which, and why ---- */
+
+/* Argument 2 of RING_INTENT: whether the library cannot be read there, or the socket reported it. */
+enum hidden { HIDDEN_NOT, HIDDEN_NO_LIBRARY, HIDDEN_OUTSIDE };
+
+/* One execution; `interpreter` becomes the program that the kernel loaded for `path`. */
+void unseen_add(const struct etrace_text *path, int hidden, struct name *interpreter);
+
+/* One that was loaded and recorded nothing: it makes its own system calls. */
+void unseen_add_silent(const char *path);
+
+/* One that cannot open the shared memory: it is in another namespace. */
+void unseen_add_outside(const struct etrace_text *path);
+
+/* Warn once for each kind, with the names. */
+void unseen_report(void);
+
+u64 unseen_count(void);
+
+/* Of these, those that may have started programs of which nothing is known. */
+u64 unseen_untraced(void);
+
+#endif /* ETRACE_PRELOAD_LIBRARY_H */

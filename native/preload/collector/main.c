@@ -1,67 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * etrace-preload: run a command and write what it and its descendants do as event lines
- * (docs/format.md), told by a library that the dynamic linker loads into each of them. It works where
- * ptrace does not, and misses what docs/capture-preload.md lists.
+ * (docs/format.md), from the records of a library that the dynamic linker loads into each of them.
+ * It works where ptrace does not, and misses what docs/capture-preload.md lists.
  *
- *   main       options, and the course of a capture
+ *   main       options, the course of a capture, warnings and stats
  *   supervise  the build as child processes
- *   library    which library; ring_file: the memory that it writes to; outside: who cannot
- *   order      records in the order of time
+ *   library    which library; ring_file: the memory that it writes to
+ *   records    records in the order of time, and programs that cannot open the memory
  *   events     from a record to event lines; execution: programs; process: what is known of each
  *   unseen     programs without the library
- *   report     warnings and the stats file
  *
- * What the trace is written with is etrace-ptrace's: output, trace_file, environment,
- * summary, and response files: saved.
+ * Options, reports and the writer of the trace are those of native/capture.
  */
-#include "tracer.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "event/environment.h"
+#include "capture/capture.h"
+#include "capture/options.h"
+#include "capture/output.h"
+#include "capture/report.h"
+#include "capture/signals.h"
+#include "capture/trace.h"
 #include "library.h"
-#include "output/output.h"
-#include "outside.h"
-#include "report.h"
-#include "response/saved.h"
-#include "ring_file.h"
-#include "signals.h"
-#include "session/summary.h"
-#include "supervise.h"
-#include "output/trace_file.h"
-
-struct options options = { .status_fd = -1, .usage = 1 };
-struct counters counters;
-
-enum {
-	OPTION_OUTPUT = 'o',
-	OPTION_STATS = 256,
-	OPTION_STATUS_FD,
-	OPTION_RESPONSES,
-	OPTION_ROTATE,
-	OPTION_OWNER,
-	OPTION_FOLDER,
-	OPTION_LIBRARIES,
-	OPTION_HELP,
-	OPTION_VERSION,
-};
-
-static const char usage[] =
-	"usage: etrace-preload -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
-	"                      [--response-files FILE] [--libraries FOLDER] [--status-fd N]\n"
-	"                      [--folder FD]\n"
-	"                      [--summary] [--env] [--thread-names] [--wait-all] [--]\n"
-	"                      COMMAND [ARGUMENT...]\n"
-	"       etrace-preload --version\n";
+#include "process.h"
+#include "records.h"
 
 const char program_name[] = "etrace";
 
@@ -72,134 +32,77 @@ void program_save(void)
 	library_release();
 }
 
-static int parse_fd(const char *text)
-{
-	char *end;
-	long fd = strtol(text, &end, 10);
-
-	if (*text == '\0' || *end || fd < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
-		die("--status-fd %s: not an open descriptor", text);
-	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-		die("--status-fd %s: %s", text, strerror(errno));
-	return (int)fd;
-}
-
-static void fail_usage(void)
-{
-	fputs(usage, stderr);
-	exit(STATUS_USAGE);
-}
-
-static void tell_version(void)
+static const char *about(void)
 {
 	library_find(options.libraries);
-	printf("etrace-preload " ETRACE_VERSION ", 32 bits: %s\n",
-	       library_has_other_size() ? "yes" : "no");
-	exit(0);
+	return library_has_other_size() ? ", 32 bits: yes" : ", 32 bits: no";
 }
 
-static void take_option(int option)
+/* Programs that the trace lacks with all that they did and started, as far as they are known. */
+static u64 n_untraced(void)
 {
-	switch (option) {
-	case 0: /* a flag, set already */
-		break;
-	case OPTION_OUTPUT:
-		options.trace_path = optarg;
-		break;
-	case OPTION_STATS:
-		options.stats_path = optarg;
-		break;
-	case OPTION_STATUS_FD:
-		options.status_fd = parse_fd(optarg);
-		break;
-	case OPTION_RESPONSES:
-		options.responses_path = optarg;
-		break;
-	case OPTION_ROTATE:
-		output_add_rotated(optarg);
-		break;
-	case OPTION_OWNER:
-		output_set_owner(optarg);
-		break;
-	case OPTION_FOLDER:
-		output_set_folder(optarg);
-		break;
-	case OPTION_LIBRARIES:
-		options.libraries = optarg;
-		break;
-	case OPTION_HELP:
-		fputs(usage, stdout);
-		exit(0);
-	case OPTION_VERSION:
-		tell_version();
-		break;
-	default:
-		fail_usage();
-	}
+	return unseen_untraced() ? unseen_untraced() : events_left();
 }
 
-static void parse_options(int argc, char **argv)
+static void collect_warnings(void)
 {
-	static const struct option names[] = {
-		{ "output", required_argument, NULL, OPTION_OUTPUT },
-		{ "stats", required_argument, NULL, OPTION_STATS },
-		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
-		{ "response-files", required_argument, NULL, OPTION_RESPONSES },
-		{ "rotate", required_argument, NULL, OPTION_ROTATE },
-		{ "owner", required_argument, NULL, OPTION_OWNER },
-		{ "folder", required_argument, NULL, OPTION_FOLDER },
-		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
-		{ "summary", no_argument, &options.summary, 1 },
-		{ "no-usage", no_argument, &options.usage, 0 },
-		{ "substitute", no_argument, &options.substitute, 1 }, /* this is it */
-		{ "env", no_argument, &options.environment, 1 },
-		{ "mounts", no_argument, &options.mounts, 1 },
-		{ "thread-names", no_argument, &options.thread_names, 1 },
-		{ "wait-all", no_argument, &options.wait_all, 1 },
-		{ "help", no_argument, NULL, OPTION_HELP },
-		{ "version", no_argument, NULL, OPTION_VERSION },
-		{ NULL, 0, NULL, 0 },
+	capture_warn_of_writing();
+	unseen_report();
+	report_warn_count(ring_lost(), "event was", "events were",
+		   "lost: the shared memory was full for too long");
+	report_warn_count(ring_damaged(), "part", "parts",
+		   "of the shared memory could not be understood: a program has written to it");
+	if (!unseen_untraced() && events_left())
+		report_warn("%llu %s in another PID namespace: what happens there is not in "
+			    "the trace", (unsigned long long)events_left(),
+			    events_left() == 1 ? "process began" : "processes began");
+	report_warn_count(events_confined(), "process", "processes",
+		   "restricted its own system calls: what it did from there on is not in the trace");
+	report_warn_count(events_unknown_ends(), "process", "processes",
+		   "ended and its parent did not ask how: the exit status is not in the trace");
+	if (options.thread_names)
+		report_warn("--thread-names: the preload backend does not record them");
+	if (options.mounts)
+		report_warn("--mounts: the preload backend does not record them");
+}
+
+static void put_stats(FILE *file)
+{
+	const struct report_count counts[] = {
+		{ "events", counters.events },
+		{ "lines", counters.lines },
+		{ "bytes", counters.bytes },
+		{ "lost", counters.lost + ring_lost() },
+		{ "processes", counters.processes },
+		{ "executions", counters.executions },
+		{ "opens", counters.opens },
+		{ "unresolved_paths", counters.unresolved_paths },
+		{ "unread_strings", counters.unread_strings },
+		{ "orphans", counters.orphans },
+		{ "unseen_executions", unseen_count() },
+		{ "untraced", n_untraced() },
+		{ "unknown_ends", events_unknown_ends() },
+		{ "confined", events_confined() },
+		{ "response_files", counters.response_files },
+		{ "missed_response_files", counters.missed_response_files },
+		{ "damaged", ring_damaged() },
 	};
-	int option;
 
-	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0)
-		take_option(option);
-	options.command = argv + optind;
-	if (!options.trace_path || !*options.command)
-		fail_usage();
-}
-
-static void put_first_line(void)
-{
-	char cwd[PATH_MAX];
-
-	if (!getcwd(cwd, sizeof(cwd)))
-		die("cannot find the working directory: %s", strerror(errno));
-	trace_put_initial_cwd(cwd);
-}
-
-/* A trace that is incomplete must not look like success. */
-static int final_status(void)
-{
-	int status = supervise_status();
-	bool succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-
-	if ((trace_error() || ring_lost() || report_untraced()) && succeeded)
-		return STATUS_ETRACE_FAILED << 8;
-	return status;
+	report_put_counts(file, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
 static void finish(void)
 {
-	bool was_interrupted = supervise_was_interrupted();
+	enum ending ending = supervise_ending();
 
 	if (options.environment)
 		environment_put();
 	trace_close();
 	saved_put();
-	report_end(was_interrupted, supervise_status());
-	if (options.summary)
-		summary_tell(was_interrupted);
+	collect_warnings();
+	counters.untraced = n_untraced();
+	capture_write_stats(ending, supervise_status(), "preload", put_stats);
+	capture_print_summary(ending);
 	library_release();
 }
 
@@ -208,11 +111,11 @@ int main(int argc, char **argv)
 	int failure;
 
 	program_start();
-	parse_options(argc, argv);
+	options_parse(argc, argv, "etrace-preload", about);
 	signals_save();
 	library_find(options.libraries);
 	trace_open(options.trace_path);
-	put_first_line();
+	trace_put_first_line();
 	ring_create(library_name(), (options.environment ? RING_WANTS_ENVIRONMENT : 0) |
 					    (options.responses_path ? RING_WANTS_RESPONSES : 0));
 	outside_open(ring_variable());
@@ -226,5 +129,5 @@ int main(int argc, char **argv)
 	}
 	supervise_run();
 	finish();
-	signals_end_like(final_status());
+	signals_end_like(capture_final_status(supervise_status(), ring_lost() || n_untraced()));
 }

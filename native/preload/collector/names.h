@@ -22,7 +22,7 @@ void name_join(struct name *name, const char *directory, size_t n_directory,
 /* Resolve the directories, keep the last component. As it was when they are gone. */
 void name_resolve_directories(struct name *name);
 
-/* Resolve all of it; as it was when it is gone. */
+/* Resolve all of it; unchanged when it is gone. */
 void name_resolve(struct name *name);
 
 /* Whether both are the same file. */

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/trace_file.h"
-#include "tracer.h"
-#include "execution.h"
+#include "capture/options.h"
+#include "capture/trace.h"
 
 #define N_BUCKETS 4096
 
@@ -70,10 +69,8 @@ struct process *process_begin(pid_t pid, struct process *parent, u64 time_ns)
 	if (!process->cwd)
 		die("out of memory");
 	counters.processes++;
-	if (parent) {
-		execution_settle(parent);
+	if (parent)
 		process_put(parent, time_ns, ETRACE_EV_SCHED_FORK, &process->upid, NULL);
-	}
 	return process;
 }
 
@@ -88,8 +85,8 @@ void process_set_cwd(struct process *process, const char *text, size_t len)
 
 void process_hear(struct process *process)
 {
-	free(process->untold);
-	process->untold = NULL;
+	free(process->silent);
+	process->silent = NULL;
 }
 
 void process_end(struct process *process)

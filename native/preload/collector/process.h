@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of the build, as far as records tell. */
+/* The processes of the build, as far as records show. */
 #ifndef ETRACE_PRELOAD_PROCESS_H
 #define ETRACE_PRELOAD_PROCESS_H
 
@@ -7,8 +7,9 @@
 #include <sys/types.h>
 
 #include "etrace_format.h"
-#include "task/fd_table.h"
-#include "ring_file.h"
+#include "capture/capture.h"
+#include "capture/fd_table.h"
+#include "records.h"
 
 struct process {
 	struct process *next; /* in its bucket */
@@ -20,19 +21,22 @@ struct process {
 	u32 cpu;
 	char *cwd;
 	struct fd_table *fds;
-	char *untold; /* the program was loaded and has told nothing since: its path */
-	struct event *intent; /* a program is about to be executed; what tells whether it was may follow */
+	char *silent; /* the path of a program that was loaded and has recorded nothing since */
+	struct event *intent; /* a program is about to be executed; a later record may show that it was not */
 };
 
 /* The process of that number that was made last; NULL when there is none. */
 struct process *process_find(pid_t pid);
 
-/* A new process, with what it inherits. Prints the parent's SchedFork. */
+/*
+ * A new process, with what it inherits. Prints the parent's SchedFork: what the parent was about to
+ * execute must have been settled.
+ */
 struct process *process_begin(pid_t pid, struct process *parent, u64 time_ns);
 
 void process_set_cwd(struct process *process, const char *text, size_t len);
 
-/* What it does is told. */
+/* Its program records what it does. */
 void process_hear(struct process *process);
 
 /* Its end; its number may come again. */
@@ -47,5 +51,55 @@ void process_put(struct process *process, u64 time_ns, enum etrace_event event, 
 
 /* The prefix of its next event. */
 void process_prefix(struct process *process, u64 time_ns, struct etrace_prefix *prefix);
+
+/* ---- execution.c: executed programs -> New_proc ---- */
+
+/* A program was loaded with the library. */
+void execution_put_start(struct process *process, struct event *event);
+
+/* What a response file of a compiler holds. */
+void execution_put_response(const struct process *process, const struct event *event);
+
+/* A program is about to be executed; later records show whether it was. Takes the event. */
+void execution_expect(struct process *process, struct event *event);
+
+/* It was not. */
+void execution_forget(struct process *process);
+
+/* It was, without the library: nothing else followed. */
+void execution_settle(struct process *process);
+
+/* Objects that the dynamic linker opened later. */
+void execution_put_objects(struct process *process, struct event *event);
+
+/* ---- events.c: other records ---- */
+
+/* Print the events of a record, in the order of time. Frees it. */
+void events_put(struct event *event);
+
+/* The capture ends: what is known of the processes that are left. */
+void events_settle(void);
+
+/*
+ * How many processes ended and nobody learned how; restricted their own calls; began in another PID
+ * namespace.
+ */
+u64 events_unknown_ends(void);
+u64 events_confined(void);
+u64 events_left(void);
+
+/* ---- supervise.c: the build is started, gets signals, is waited for ---- */
+
+/* Start the command with the library. Returns 0, or the exit status when it cannot be started. */
+int supervise_start(void);
+
+/* Until the command and, for a moment or with --wait-all forever, what it left have ended. */
+void supervise_run(void);
+
+/* The wait status of the command. */
+int supervise_status(void);
+
+/* How it ended. */
+enum ending supervise_ending(void);
 
 #endif /* ETRACE_PRELOAD_PROCESS_H */

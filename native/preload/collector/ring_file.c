@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Chunks of the shared memory -> records. The memory is a file without a name (memfd) that the build
- * opens below /proc/PID/fd of this process: nothing is left behind however the capture ends. Its
+ * opens below /proc/PID/fd of this process: nothing is left however the capture ends. Its
  * memory is allocated before it is used, so that no process of the build runs into a full system.
  *
  * Every process of the build can write anything anywhere in it, at any time: what is read is copied
  * first and then checked.
  */
-#include "ring_file.h"
+#include "records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tracer.h"
+#include "capture/program.h"
 
 #define STEP_CHUNKS 256u /* 2 MB */
 #define MAX_PARTIAL_BYTES (64u << 20)
@@ -196,7 +196,10 @@ static bool is_record(const struct ring_record *head, uint32_t left)
 	       head->kind < N_RING_KINDS && head->pid && head->pid <= RING_PID_LIMIT;
 }
 
-/* A copy of the record at `from`, of which `left` bytes are there; NULL when it is none. A time to come is `now`. */
+/*
+ * A copy of the record at `from`, where `left` bytes remain; NULL when it is not a record. A time in
+ * the future becomes `now`.
+ */
 static struct event *copy_record(const char *from, uint32_t left, uint64_t now)
 {
 	struct ring_record head;
@@ -244,8 +247,8 @@ static void free_chunk(uint32_t i)
 	__atomic_store_n(&ring->chunks[i].state, RING_FREE, __ATOMIC_RELEASE);
 }
 
-/* With another head the library writes no more, or where nobody reads. */
-static void mend_head(void)
+/* With a head that a program changed, the library would not write, or where nobody reads. */
+static void restore_head(void)
 {
 	if (ring->magic == RING_MAGIC && ring->version == RING_VERSION &&
 	    ring->n_chunks == n_chunks && ring->is_open == is_open)
@@ -262,7 +265,7 @@ void ring_drain(void (*receive)(struct event *event))
 	uint32_t n_free = 0;
 	uint32_t i;
 
-	mend_head();
+	restore_head();
 	for (i = 0; i < n_chunks; i++) {
 		uint32_t state = __atomic_load_n(&ring->chunks[i].state, __ATOMIC_ACQUIRE);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The command and what it leaves behind. This process is the subreaper of the build: whatever loses its
+ * The command and what outlives it. This process is the subreaper of the build: whatever loses its
  * parent becomes its child, and so it learns how that ends and when all have ended.
  *
  * A signal from the terminal reaches the whole group, the build included. Sent to this process alone
  * it is handed to the command; SIGTERM or SIGHUP for the second time kills the build.
  */
-#include "supervise.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,17 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "events.h"
+#include "capture/capture.h"
+#include "capture/options.h"
+#include "capture/proc.h"
+#include "capture/signals.h"
+#include "capture/trace.h"
 #include "library.h"
 #include "names.h"
-#include "order.h"
-#include "output/output.h"
-#include "outside.h"
-#include "report.h"
-#include "ring_file.h"
-#include "signals.h"
-#include "output/trace_file.h"
-#include "tracer.h"
 
 #define TICK_NS 10000000
 #define SETTLED_NS 100000000u /* a record that is older has arrived */
@@ -92,14 +88,8 @@ static void wake(int signal)
 
 static void set_interrupt(int signal)
 {
-	struct sigaction action;
-
-	if (signals_was_ignored(signal))
-		return;
-	memset(&action, 0, sizeof(action));
-	action.sa_sigaction = hand_on_interrupt;
-	action.sa_flags = SA_SIGINFO;
-	sigaction(signal, &action, NULL);
+	if (!signals_was_ignored(signal))
+		signals_set_info(signal, hand_on_interrupt);
 }
 
 static void set_signals(void)
@@ -118,45 +108,19 @@ static void set_signals(void)
 
 /* ---- start ---- */
 
-static void add_to(const char *variable, const char *value, const char *option)
-{
-	const char *old = getenv(variable);
-	char *joined;
-
-	if (option && old && strstr(old, option))
-		return;
-	if (asprintf(&joined, "%s%s%s", old ? old : "", old && *old ? ":" : "", value) < 0 ||
-	    setenv(variable, joined, 1) < 0)
-		die("out of memory");
-	free(joined);
-}
-
 static void run_command(int failure)
 {
 	int error;
 
 	setenv(RING_VARIABLE, ring_variable(), 1);
-	add_to("LD_PRELOAD", library_name(), NULL);
-	add_to("ASAN_OPTIONS", "verify_asan_link_order=0", "verify_asan_link_order");
+	capture_add_variable("LD_PRELOAD", library_name(), NULL);
+	capture_add_variable("ASAN_OPTIONS", "verify_asan_link_order=0", "verify_asan_link_order");
 	signals_restore();
 	execvp(options.command[0], options.command);
 	error = errno;
 	if (write(failure, &error, sizeof(error)) < 0)
-		say("cannot tell why the command did not start: %s", strerror(errno));
-	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE);
-}
-
-static void explain(int error)
-{
-	const char *name = options.command[0];
-
-	if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
-		say("cannot run '%s': its interpreter is missing", name);
-	else if (error == ENOENT)
-		say("cannot run '%s': %s", name,
-		    strchr(name, '/') ? strerror(error) : "no such command in PATH");
-	else
-		say("cannot run '%s': %s", name, strerror(error));
+		say("cannot report why the command did not start: %s", strerror(errno));
+	_exit(capture_exec_status(error));
 }
 
 /* Where execvp() found the command. */
@@ -175,44 +139,31 @@ static void find_command(struct etrace_text *path, char text[PATH_MAX])
 	*path = (struct etrace_text){ text, strlen(text) };
 }
 
-static void add_text(struct event *event, const struct etrace_text *text)
-{
-	uint32_t n = (uint32_t)text->len;
-
-	memcpy(event->bytes + event->n_bytes, &n, sizeof(n));
-	memcpy(event->bytes + event->n_bytes + sizeof(n), text->text, n);
-	event->n_bytes += (uint32_t)sizeof(n) + n;
-}
-
-/* What the library would have told: the command itself may be a static program. */
+/* What the library would have recorded: the command itself may be a static program. */
 static void expect_command(u64 start)
 {
 	char text[PATH_MAX], cwd[PATH_MAX];
 	struct name absolute;
-	struct etrace_text path, working;
+	struct etrace_text path;
 	struct event *event;
-	size_t size = sizeof(*event) + 4 * PATH_MAX;
+	size_t size = 4 * PATH_MAX;
+	size_t n_cwd;
 	size_t i;
 
 	find_command(&path, text);
-	working = (struct etrace_text){ cwd, getcwd(cwd, sizeof(cwd)) ? strlen(cwd) : 0 };
-	name_join(&absolute, cwd, working.len, &path);
+	n_cwd = getcwd(cwd, sizeof(cwd)) ? strlen(cwd) : 0;
+	name_join(&absolute, cwd, n_cwd, &path);
 	name_resolve_directories(&absolute);
 	path = name_text(&absolute);
 	for (i = 0; options.command[i]; i++)
 		size += strlen(options.command[i]) + sizeof(uint32_t);
-	event = must_alloc(size);
-	memset(event, 0, sizeof(*event));
-	event->head.kind = RING_INTENT;
-	event->head.pid = (uint32_t)root;
-	event->head.time_ns = start;
-	add_text(event, &path);
-	add_text(event, &working);
+	event = event_make(RING_INTENT, root, start, size);
+	event_add_text(event, path.text, path.len);
+	event_add_text(event, cwd, n_cwd);
 	for (i = 0; options.command[i]; i++)
-		add_text(event, &(struct etrace_text){ options.command[i],
-						       strlen(options.command[i]) });
+		event_add_text(event, options.command[i], strlen(options.command[i]));
 	event->head.args[0] = (int32_t)i;
-	process_set_cwd(process_begin(root, NULL, start), cwd, working.len);
+	process_set_cwd(process_begin(root, NULL, start), cwd, n_cwd);
 	order_add(event);
 }
 
@@ -240,12 +191,11 @@ int supervise_start(void)
 	close(failure[0]);
 	if (!error) {
 		expect_command(start);
-		output_publish();
+		capture_publish();
 		return 0;
 	}
-	explain(error);
 	waitpid(root, NULL, 0);
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	return capture_explain_exec(error);
 }
 
 /* ---- the build runs ---- */
@@ -258,16 +208,13 @@ static void put_until(u64 limit)
 		events_put(event);
 }
 
-/* A child that ended told its last words before: they are taken out first. */
+/* The last records of a child that ended are taken out first. */
 static void take_end(pid_t pid, int status)
 {
-	struct event *event = must_alloc(sizeof(*event));
+	struct event *event;
 
-	memset(event, 0, sizeof(*event));
 	ring_drain(order_add);
-	event->head.kind = RING_CHILD_END;
-	event->head.pid = (uint32_t)pid;
-	event->head.time_ns = monotonic_ns();
+	event = event_make(RING_CHILD_END, pid, monotonic_ns(), 0);
 	event->head.args[0] = pid;
 	event->head.args[1] = status;
 	event->order = UINT64_MAX;
@@ -310,13 +257,13 @@ static bool is_of_build(pid_t pid)
 	int i;
 
 	for (i = 0; i < MAX_DEPTH && pid > 1; i++)
-		if ((pid = events_ask_parent(pid)) == getpid())
+		if ((pid = proc_parent(pid)) == getpid())
 			return true;
 	return false;
 }
 
 /*
- * Numbers come from records, and any process of the build can tell those of others. The descriptor
+ * Numbers come from records, and any process of the build can write those of others. The descriptor
  * keeps the number from another process between look and signal.
  */
 static void kill_one(struct process *process)
@@ -359,11 +306,15 @@ static void on_tick(void)
 	ring_reclaim();
 	n_live = 0;
 	process_for_each(count_one);
-	report_status(n_live);
+	capture_report_status(n_live);
 	trace_flush();
 }
 
-static void name_survivors(void);
+static void name_survivor(struct process *process)
+{
+	if (is_of_build(process->pid))
+		capture_add_survivor(process->pid);
+}
 
 void supervise_run(void)
 {
@@ -391,7 +342,8 @@ void supervise_run(void)
 	ring_drain(order_add);
 	outside_take(order_add);
 	put_until(UINT64_MAX);
-	name_survivors();
+	process_for_each(name_survivor);
+	capture_warn_survivors();
 	events_settle();
 }
 
@@ -400,54 +352,7 @@ int supervise_status(void)
 	return root_status;
 }
 
-bool supervise_was_interrupted(void)
+enum ending supervise_ending(void)
 {
-	int signal = WIFSIGNALED(root_status) ? WTERMSIG(root_status) : 0;
-
-	return kill_asked || (interrupted && root_status) || signal == SIGINT ||
-	       signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
-}
-
-/* ---- what is left ---- */
-
-static struct {
-	char text[200];
-	size_t len;
-	size_t n;
-} survivors;
-
-static void name_survivor(struct process *process)
-{
-	size_t room = sizeof(survivors.text) - survivors.len;
-	char name[32], comm[32];
-	FILE *file;
-	int len;
-
-	if (!is_of_build(process->pid))
-		return;
-	survivors.n++;
-	snprintf(name, sizeof(name), "/proc/%d/comm", process->pid);
-	file = fopen(name, "re");
-	if (!file)
-		return;
-	if (fgets(comm, sizeof(comm), file)) {
-		comm[strcspn(comm, "\n")] = '\0';
-		len = snprintf(survivors.text + survivors.len, room, "%s'%s' (%d)",
-			       survivors.len ? ", " : "", comm, process->pid);
-		if ((size_t)len < room)
-			survivors.len += (size_t)len;
-		else
-			survivors.text[survivors.len] = '\0';
-	}
-	fclose(file);
-}
-
-static void name_survivors(void)
-{
-	process_for_each(name_survivor);
-	if (survivors.n)
-		report_warn("%zu %s unrecorded: %s; --wait-all waits for them", survivors.n,
-			    survivors.n == 1 ? "process outlives the command and continues"
-					     : "processes outlive the command and continue",
-			    survivors.text);
+	return capture_ending(root_status, interrupted, kill_asked);
 }

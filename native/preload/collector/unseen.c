@@ -2,10 +2,11 @@
 /*
  * Why a program did not load the library, from its file: a static program has no dynamic linker, the
  * linker of a set-user-ID program takes no library from the environment, and a library fits one
- * machine only. A program that makes its own system calls tells nothing, and one in another namespace
- * only that it is there; what they start is not known. The file is read when all is over, and may be another one by then.
+ * machine only. A program that makes its own system calls records nothing, and one in another
+ * namespace only that it is there; what they start is not known. The file is read when all is over,
+ * and may be another one by then.
  */
-#include "unseen.h"
+#include "library.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -17,8 +18,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "library.h"
-#include "tracer.h"
+#include "capture/report.h"
 
 #define SHOWN_BYTES 300
 #define HEAD_BYTES 4096
@@ -74,7 +74,7 @@ static enum reason reason_of_elf(const char *head, size_t n)
 	return REASON_UNKNOWN;
 }
 
-/* Any program may have told the name, and opening a device or a pipe does something. */
+/* Any program may have sent the name, and opening a device or a pipe does something. */
 static size_t read_head(const char *path, char head[HEAD_BYTES], struct stat *st)
 {
 	int found = open(path, O_PATH | O_CLOEXEC);
@@ -164,7 +164,7 @@ void unseen_add_outside(const struct etrace_text *path)
 	add_name(REASON_OUTSIDE, path);
 }
 
-void unseen_report(void (*warn)(const char *format, ...))
+void unseen_report(void)
 {
 	static const char *const kinds[N_REASONS] = {
 		[REASON_STATIC] = "static programs",
@@ -179,7 +179,7 @@ void unseen_report(void (*warn)(const char *format, ...))
 
 	for (i = 0; i < N_REASONS; i++)
 		if (unseen[i].n)
-			warn("%llu %s of %s: %s%s; what they opened%s is not in the trace",
+			report_warn("%llu %s of %s: %s%s; what they opened%s is not in the trace",
 			     (unsigned long long)unseen[i].n,
 			     unseen[i].n == 1 ? "execution was" : "executions were", kinds[i],
 			     unseen[i].names, unseen[i].is_cut ? ", .." : "",

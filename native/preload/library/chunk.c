@@ -1,10 +1,158 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writers of a process, and the chunks that they fill. All of it may be interrupted by itself. */
+/*
+ * The shared memory that the environment names, writers of a process, and the chunks that they fill.
+ * All of it may be interrupted by itself.
+ */
 #include "chunk.h"
 
-#include "record.h"
+#include "paths.h"
 
+#define AF_UNIX 1
+#define SOCK_DGRAM 2
+#define SOCK_CLOEXEC 02000000
+#define SOL_SOCKET 1
+#define SO_SNDTIMEO 21
+#define MSG_NOSIGNAL 0x4000
+#define SEEK_END 2
 #define MAX_WAITS 200 /* for a free chunk; each is a millisecond */
+
+struct ring_header *ring;
+struct state *state;
+
+static char variable[RING_VALUE_MAX];
+static char ring_path[64];
+static const char *library = "";
+static unsigned int wants;
+static bool is_silent; /* this process and what it forks */
+
+/* ---- the shared memory ---- */
+
+/* In a PID namespace of its own it has another number than the collector sees. */
+static bool is_known_as(int pid)
+{
+	char text[12];
+	long n = CALL4(__NR_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text));
+	int number = 0;
+	long i;
+
+	for (i = 0; i < n; i++)
+		number = 10 * number + (text[i] - '0');
+	return n > 0 && number == pid && CALL0(__NR_getppid) > 0;
+}
+
+static void map_ring(const char *path)
+{
+	long fd;
+	long at;
+	long size;
+
+	fd = CALL4(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	/* after the collector's end its number may be another's, and the file a short one */
+	size = CALL3(__NR_lseek, fd, 0, SEEK_END);
+	at = size == (long)RING_BYTES ? map_memory(RING_BYTES, MAP_SHARED, fd) : -1;
+	CALL1(__NR_close, fd);
+	if (is_error(at))
+		return;
+	ring = (struct ring_header *)at;
+	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION)
+		ring = NULL;
+}
+
+/* `PATH:WANTS:LIBRARY`; the path is without a colon. */
+static void read_variable(const char *value)
+{
+	size_t n = length(value);
+	size_t i = 0;
+
+	while (value[i] && value[i] != ':')
+		i++;
+	if (n >= sizeof(variable) || i >= sizeof(ring_path) || i + 3 > n || value[i + 2] != ':')
+		return;
+	copy(variable, value, n + 1);
+	copy(ring_path, value, i);
+	ring_path[i] = '\0';
+	wants = (unsigned int)(value[i + 1] - '0');
+	library = variable + i + 3;
+	map_ring(ring_path);
+}
+
+/*
+ * This program cannot open the shared memory, or does not know its own number there: /proc is of
+ * another PID namespace, or the process is in another user namespace. Send its path to the
+ * collector's socket, whose abstract name every process of the same network namespace reaches.
+ */
+static void report_outside(void)
+{
+	struct {
+		uint16_t family;
+		char name[RING_SOCKET_MAX]; /* the first byte is 0 */
+	} address = { AF_UNIX, { 0 } };
+	long patience[2] = { 0, 200000 }; /* s, us: the collector may be slow, or stopped */
+	size_t n = length(ring_path);
+	struct path program;
+	long fd;
+
+	if (n + 1 > sizeof(address.name))
+		return;
+	copy(address.name + 1, ring_path, n);
+	path_of_program(&program);
+	fd = CALL3(__NR_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	CALL5(__NR_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, patience, sizeof(patience));
+	CALL6(__NR_sendto, fd, program.text, program.n, MSG_NOSIGNAL, &address,
+	      sizeof(address.family) + 1 + n);
+	CALL1(__NR_close, fd);
+}
+
+bool ring_connect(char **environment, int pid)
+{
+	const size_t n = sizeof(RING_VARIABLE "=") - 1;
+
+	for (; *environment && !ring; environment++)
+		if (starts(*environment, RING_VARIABLE "=", n))
+			read_variable(*environment + n);
+	if (*library && (!ring || !is_known_as(pid))) {
+		ring = NULL;
+		report_outside();
+	}
+	return ring;
+}
+
+const char *ring_variable(void)
+{
+	return variable;
+}
+
+const char *ring_library(void)
+{
+	return library;
+}
+
+unsigned int ring_wants(void)
+{
+	return wants;
+}
+
+bool ring_is_on(void)
+{
+	return ring && !is_silent && !state->is_over &&
+	       __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
+}
+
+bool ring_is_silent(void)
+{
+	return is_silent;
+}
+
+void ring_silence(void)
+{
+	is_silent = true;
+}
+
+/* ---- chunks ---- */
 
 struct ring_chunk *chunk_of(const struct writer *writer)
 {
@@ -43,7 +191,7 @@ bool chunk_wait(struct writer *writer)
 	struct clock pause = { 0, 1000000 };
 	int i;
 
-	for (i = 0; i < MAX_WAITS && record_is_on() && !state->waited_in_vain; i++) {
+	for (i = 0; i < MAX_WAITS && ring_is_on() && !state->waited_in_vain; i++) {
 		if (chunk_take(writer))
 			return true;
 		CALL2(__NR_nanosleep, &pause, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a process, and the chunks of the shared memory that it writes to. */
+/* The shared memory, the state of a process, and the chunks that it writes to. */
 #ifndef ETRACE_PRELOAD_CHUNK_H
 #define ETRACE_PRELOAD_CHUNK_H
 
-#include "../ring.h"
+#include "preload/ring.h"
 #include "system.h"
 
 #define N_WRITERS 16
@@ -20,7 +20,7 @@ struct state {
 	int sharing_pid; /* the child in this memory that was announced last */
 	bool may_share;
 	bool is_sharer_lost; /* it is in another PID namespace: its number is not known */
-	bool has_loaded; /* the program itself has objects loaded */
+	void (*look)(void); /* before each record: the program itself has objects loaded */
 	bool is_looking; /* for objects, in some thread */
 	bool is_over;
 	bool waited_in_vain; /* the last time: nobody makes room, and the build does not wait for it */
@@ -33,9 +33,24 @@ struct clock {
 	long nanoseconds;
 };
 
-/* In record.c; both are NULL when nobody listens. */
+/* Both are NULL when nobody listens. */
 extern struct ring_header *ring;
 extern struct state *state;
+
+/* Map the memory that the environment names, when this process has the number `pid` there. */
+bool ring_connect(char **environment, int pid);
+
+/* Whether anybody listens; records may be written whether or not. */
+bool ring_is_on(void);
+
+/* Nothing of this process and what it forks is recorded: it may not make the system calls for it. */
+void ring_silence(void);
+bool ring_is_silent(void);
+
+/* From the environment: the value of RING_VARIABLE, the library, what is wanted. */
+const char *ring_variable(void);
+const char *ring_library(void);
+unsigned int ring_wants(void);
 
 /* A writer that nobody else uses, after at most MAX_TURNS looks; NULL when there is none. */
 struct writer *writer_take(void);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* close*, dup*, fcntl, pipe*. */
-#include "open.h"
 #include "record.h"
 
 #define F_DUPFD 0
@@ -15,7 +14,7 @@ PUBLIC int close(int fd)
 	int result = next ? next(fd) : (int)with_errno(CALL1(__NR_close, fd));
 	int *error;
 
-	if (!record_is_on())
+	if (!ring_is_on())
 		return result;
 	error = result < 0 ? __errno_location() : NULL;
 	if (!error || *error != EBADF)
@@ -79,7 +78,7 @@ PUBLIC int dup3(int from, int to, int flags)
 
 int fcntl(int fd, int command, ...);
 
-static int fcntl_told(int fd, int command, void *argument)
+static int record_fcntl(int fd, int command, void *argument)
 {
 	__typeof__(&fcntl) next;
 
@@ -103,7 +102,7 @@ static int fcntl_told(int fd, int command, void *argument)
 
 PUBLIC int fcntl(int fd, int command, ...)
 {
-	return fcntl_told(fd, command, ARGUMENT(command));
+	return record_fcntl(fd, command, ARGUMENT(command));
 }
 
 int fcntl64(int fd, int command, ...);
@@ -113,10 +112,10 @@ PUBLIC int fcntl64(int fd, int command, ...)
 	__typeof__(&fcntl64) next;
 
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-		return fcntl_told(fd, command, ARGUMENT(command));
+		return record_fcntl(fd, command, ARGUMENT(command));
 	next = NEXT(fcntl64);
 	return next ? next(fd, command, ARGUMENT(command))
-		    : fcntl_told(fd, command, ARGUMENT(command));
+		    : record_fcntl(fd, command, ARGUMENT(command));
 }
 
 static int pipe_by(int *fds, int flags)

@@ -3,7 +3,6 @@
  * syscall() with the number of a call that is recorded is made by the function that records it; prctl()
  * and seccomp() by which a process restricts its own calls: from there on the library makes none.
  */
-#include "open.h"
 #include "paths.h"
 #include "record.h"
 
@@ -50,7 +49,7 @@ static void confine(void)
 {
 	record_put(RING_CONFINED, 0, 0, 0);
 	record_leave();
-	record_silence();
+	ring_silence();
 }
 
 static bool is_recorded_fcntl(long command)
@@ -64,18 +63,18 @@ static long open_how(const long *a, long result)
 
 	if (result < 0)
 		return with_errno(result);
-	return open_told((int)with_errno(result), (int)a[0], (const char *)a[1], (int)how->flags,
+	return record_open((int)with_errno(result), (int)a[0], (const char *)a[1], (int)how->flags,
 			 (unsigned int)how->mode);
 }
 
 /* Such a call names no file: the descriptor does. */
-static long handle_told(long fd, int flags)
+static long record_handle(long fd, int flags)
 {
 	struct path path;
 
-	if (fd >= 0 && record_is_on()) {
+	if (fd >= 0 && ring_is_on()) {
 		path_of_fd(&path, (int)fd);
-		open_told((int)fd, AT_FDCWD, path.text, flags, 0);
+		record_open((int)fd, AT_FDCWD, path.text, flags, 0);
 	}
 	return with_errno(fd);
 }
@@ -84,12 +83,12 @@ int open_by_handle_at(int mount, void *handle, int flags);
 
 PUBLIC int open_by_handle_at(int mount, void *handle, int flags)
 {
-	return (int)handle_told(CALL3(__NR_open_by_handle_at, mount, handle, flags), flags);
+	return (int)record_handle(CALL3(__NR_open_by_handle_at, mount, handle, flags), flags);
 }
 
 static long clone_directly(long n, const long *a)
 {
-	uint64_t start = record_is_on() ? record_now() : 0;
+	uint64_t start = ring_is_on() ? record_now() : 0;
 	long child;
 
 	if (n != __NR_clone3 && (a[0] & CLONE_VM))
@@ -97,13 +96,17 @@ static long clone_directly(long n, const long *a)
 	child = CALL6(n, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (child > 0 && start && !(n == __NR_clone && (a[0] & 0x10000)))
 		record_put_at(RING_FORK, start, (int)child, 0, 0);
-	else if (!child && record_is_on())
+	else if (!child && ring_is_on())
 		record_pid();
 	return with_errno(child);
 }
 
 #define TEXT(i) ((const char *)a[i])
 #define INT(i) ((int)a[i])
+#define RECORDED(name, call) \
+	case __NR_##name: \
+		*result = (call); \
+		return true;
 
 /* True when the call was made. */
 static bool call_recorded(long n, const long *a, long *result)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * exec*, posix_spawn*, popen, system: what is about to be executed is told before, since a program
- * that cannot load the library (a static one, a set-user-ID one) never tells. A call that comes back
- * is told too. The new program itself tells the rest (started.c).
+ * exec*, posix_spawn*, popen, system: what is about to be executed is recorded first, since a program
+ * that cannot load the library (a static one, a set-user-ID one) records nothing. A call that returns
+ * is recorded too. The new program itself records the rest (start.c).
  *
  * All of this may run in a child of vfork(): nothing is allocated, nothing is kept.
  */
@@ -38,7 +38,7 @@ static void put_intent(struct record *record, const struct path *path, char *con
 }
 
 /* A file that is not there is not about to be executed: tools try every directory of PATH. */
-static bool tell_intent(int dirfd, const char *name, char *const *arguments)
+static bool announce(int dirfd, const char *name, char *const *arguments)
 {
 	struct record record;
 	struct path path;
@@ -62,14 +62,14 @@ static int execute(int dirfd, const char *name, char *const *arguments, char *co
 {
 	bool is_traced = name && (!environment || is_readable(environment));
 	char **traced = is_traced ? TRACED(environment) : (char **)environment;
-	bool told = is_traced && record_is_on() && tell_intent(dirfd, name, arguments);
+	bool is_recorded = is_traced && ring_is_on() && announce(dirfd, name, arguments);
 	long result;
 
 	if (dirfd == AT_FDCWD && !flags)
 		result = CALL3(__NR_execve, name, arguments, traced);
 	else
 		result = CALL5(__NR_execveat, dirfd, name, arguments, traced, flags);
-	if (told)
+	if (is_recorded)
 		record_put(RING_EXEC_FAILED, (int)-result, 0, 0);
 	return (int)result;
 }
@@ -131,7 +131,7 @@ static const char *search_path(void)
 	return "/bin:/usr/bin";
 }
 
-/* The next directory of PATH with `/name` behind it; NULL at the end. */
+/* The next directory of PATH with `/name` after it; NULL at the end. */
 static const char *next_candidate(const char *at, const char *name, char *candidate)
 {
 	size_t n_name = length(name);
@@ -243,8 +243,8 @@ int posix_spawnp(int *pid, const char *path, const void *actions, const void *at
 void *popen(const char *command, const char *mode);
 int system(const char *command);
 
-/* The program was executed already: the child has told so, if it can. */
-static void tell_spawned(int pid, uint64_t start, const char *name, bool is_searched,
+/* The program was executed already: the child has recorded that, if it can. */
+static void put_spawned(int pid, uint64_t start, const char *name, bool is_searched,
 			 char *const *arguments)
 {
 	char candidate[PATH_MAX];
@@ -252,7 +252,7 @@ static void tell_spawned(int pid, uint64_t start, const char *name, bool is_sear
 	struct record record;
 	struct path path;
 
-	if (!record_is_on())
+	if (!ring_is_on())
 		return;
 	record_put_at(RING_FORK, start, pid, 0, 0);
 	while (at) {
@@ -271,28 +271,11 @@ static void tell_spawned(int pid, uint64_t start, const char *name, bool is_sear
 	put_intent(&record, &path, arguments);
 }
 
-PUBLIC int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
-		       char *const arguments[], char *const environment[])
+static int spawn(__typeof__(&posix_spawn) next, bool is_searched, int *pid, const char *name,
+		 const void *actions, const void *attributes, char *const arguments[],
+		 char *const environment[])
 {
-	__typeof__(&posix_spawn) next = NEXT(posix_spawn);
-	uint64_t start = record_is_on() ? record_now() : 0;
-	int child;
-	int error = next ? next(&child, path, actions, attributes, arguments, TRACED(environment))
-			 : ENOSYS;
-
-	if (error)
-		return error;
-	if (pid)
-		*pid = child;
-	tell_spawned(child, start, path, false, arguments);
-	return 0;
-}
-
-PUBLIC int posix_spawnp(int *pid, const char *name, const void *actions, const void *attributes,
-			char *const arguments[], char *const environment[])
-{
-	__typeof__(&posix_spawnp) next = NEXT(posix_spawnp);
-	uint64_t start = record_is_on() ? record_now() : 0;
+	uint64_t start = ring_is_on() ? record_now() : 0;
 	int child;
 	int error = next ? next(&child, name, actions, attributes, arguments, TRACED(environment))
 			 : ENOSYS;
@@ -301,8 +284,20 @@ PUBLIC int posix_spawnp(int *pid, const char *name, const void *actions, const v
 		return error;
 	if (pid)
 		*pid = child;
-	tell_spawned(child, start, name, true, arguments);
+	put_spawned(child, start, name, is_searched, arguments);
 	return 0;
+}
+
+PUBLIC int posix_spawn(int *pid, const char *path, const void *actions, const void *attributes,
+		       char *const arguments[], char *const environment[])
+{
+	return spawn(NEXT(posix_spawn), false, pid, path, actions, attributes, arguments, environment);
+}
+
+PUBLIC int posix_spawnp(int *pid, const char *name, const void *actions, const void *attributes,
+			char *const arguments[], char *const environment[])
+{
+	return spawn(NEXT(posix_spawnp), true, pid, name, actions, attributes, arguments, environment);
 }
 
 /* These hand on `environ`: while they run it is one that keeps the library. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * rename*, link*, symlink*, mount, umount. Names are resolved before the call: a rename leaves none of
- * them as it was.
+ * them unchanged.
  */
 #include "paths.h"
 #include "record.h"
@@ -32,7 +32,7 @@ static void begin_names(struct names *names, enum ring_kind kind, int from_dir, 
 	names->found = 0;
 	names->record.writer = NULL;
 	names->record.head = NULL;
-	if (!record_is_on())
+	if (!ring_is_on())
 		return;
 	source.n = destination.n = 0;
 	there = look_for(from_dir, from);
@@ -122,13 +122,13 @@ PUBLIC int link(const char *from, const char *to)
 #endif
 }
 
-static int symlink_told(long result, const char *target, int dirfd, const char *name)
+static int record_symlink(long result, const char *target, int dirfd, const char *name)
 {
 	struct record record;
 	struct path link;
 	struct path resolved;
 
-	if (result < 0 || !record_is_on() || !path_resolve_directories(&link, dirfd, name))
+	if (result < 0 || !ring_is_on() || !path_resolve_directories(&link, dirfd, name))
 		return (int)with_errno(result);
 	path_resolve(&resolved, dirfd, name, 0);
 	record_begin(&record, RING_SYMLINK);
@@ -142,7 +142,7 @@ static int symlink_told(long result, const char *target, int dirfd, const char *
 
 PUBLIC int symlinkat(const char *target, int dirfd, const char *name)
 {
-	return symlink_told(CALL3(__NR_symlinkat, target, dirfd, name), target, dirfd, name);
+	return record_symlink(CALL3(__NR_symlinkat, target, dirfd, name), target, dirfd, name);
 }
 
 PUBLIC int symlink(const char *target, const char *name)

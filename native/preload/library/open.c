@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* open*, creat, and the functions of libc that open a file by a name: fopen, opendir, mkstemp, .. */
-#include "open.h"
 
 #include "paths.h"
 #include "record.h"
@@ -10,12 +9,12 @@
 #define DIRECTORY_FLAGS (O_NONBLOCK | O_DIRECTORY | O_CLOEXEC)
 
 /* errno is left alone. */
-int open_told(int fd, int dirfd, const char *name, int flags, unsigned int mode)
+int record_open(int fd, int dirfd, const char *name, int flags, unsigned int mode)
 {
 	struct record record;
 	struct path path;
 
-	if (fd < 0 || !record_is_on())
+	if (fd < 0 || !ring_is_on())
 		return fd;
 	path_of_fd(&path, fd);
 	record_begin(&record, RING_OPEN);
@@ -50,7 +49,7 @@ static int open_by_call(int dirfd, const char *name, int flags, unsigned int mod
 
 static int open_name(int dirfd, const char *name, int flags, unsigned int mode)
 {
-	return open_told(open_by_call(dirfd, name, flags, mode), dirfd, name, flags, mode);
+	return record_open(open_by_call(dirfd, name, flags, mode), dirfd, name, flags, mode);
 }
 
 #define MODE(flags) \
@@ -162,20 +161,20 @@ static int flags_of_mode(const char *mode)
 	return flags;
 }
 
-static void *stream_told(void *stream, const char *name, const char *mode, int more)
+static void *record_stream(void *stream, const char *name, const char *mode, int more)
 {
 	int flags;
 
-	if (!stream || !record_is_on())
+	if (!stream || !ring_is_on())
 		return stream;
 	flags = flags_of_mode(mode) | more;
-	open_told(descriptor_of(stream), AT_FDCWD, name, flags, has_mode(flags) ? STDIO_MODE : 0);
+	record_open(descriptor_of(stream), AT_FDCWD, name, flags, has_mode(flags) ? STDIO_MODE : 0);
 	return stream;
 }
 
-static void close_told(int fd)
+static void record_close(int fd)
 {
-	if (fd >= 0 && record_is_on())
+	if (fd >= 0 && ring_is_on())
 		record_put(RING_CLOSE, fd, 0, 0);
 }
 
@@ -183,14 +182,14 @@ PUBLIC void *fopen(const char *name, const char *mode)
 {
 	__typeof__(&fopen) next = NEXT(fopen);
 
-	return next ? stream_told(next(name, mode), name, mode, 0) : NULL;
+	return next ? record_stream(next(name, mode), name, mode, 0) : NULL;
 }
 
 PUBLIC void *fopen64(const char *name, const char *mode)
 {
 	__typeof__(&fopen64) next = NEXT(fopen64);
 
-	return next ? stream_told(next(name, mode), name, mode, LARGEFILE) : NULL;
+	return next ? record_stream(next(name, mode), name, mode, LARGEFILE) : NULL;
 }
 
 static void *reopened(__typeof__(&freopen) next, const char *name, const char *mode, void *stream,
@@ -200,8 +199,8 @@ static void *reopened(__typeof__(&freopen) next, const char *name, const char *m
 	void *result = next ? next(name, mode, stream) : NULL;
 
 	if (before >= 0 && (!result || descriptor_of(result) != before))
-		close_told(before);
-	return name ? stream_told(result, name, mode, more) : result;
+		record_close(before);
+	return name ? record_stream(result, name, mode, more) : result;
 }
 
 PUBLIC void *freopen(const char *name, const char *mode, void *stream)
@@ -220,7 +219,7 @@ PUBLIC int fclose(void *stream)
 	int fd = descriptor_of(stream);
 	int result = next ? next(stream) : -1;
 
-	close_told(fd);
+	record_close(fd);
 	return result;
 }
 
@@ -230,19 +229,19 @@ PUBLIC int pclose(void *stream)
 	int fd = descriptor_of(stream);
 	int result = next ? next(stream) : -1;
 
-	close_told(fd);
+	record_close(fd);
 	return result;
 }
 
-static void *temporary_told(void *stream)
+static void *record_temporary(void *stream)
 {
 	int fd = descriptor_of(stream);
 	struct path path;
 
-	if (fd < 0 || !record_is_on())
+	if (fd < 0 || !ring_is_on())
 		return stream;
 	path_of_fd(&path, fd);
-	open_told(fd, AT_FDCWD, path.text, O_RDWR | O_CREAT | O_EXCL, 0600);
+	record_open(fd, AT_FDCWD, path.text, O_RDWR | O_CREAT | O_EXCL, 0600);
 	return stream;
 }
 
@@ -250,14 +249,14 @@ PUBLIC void *tmpfile(void)
 {
 	__typeof__(&tmpfile) next = NEXT(tmpfile);
 
-	return next ? temporary_told(next()) : NULL;
+	return next ? record_temporary(next()) : NULL;
 }
 
 PUBLIC void *tmpfile64(void)
 {
 	__typeof__(&tmpfile64) next = NEXT(tmpfile64);
 
-	return next ? temporary_told(next()) : NULL;
+	return next ? record_temporary(next()) : NULL;
 }
 
 /* ---- directories ---- */
@@ -272,7 +271,7 @@ PUBLIC void *opendir(const char *name)
 	void *directory = next ? next(name) : NULL;
 
 	if (directory && dirfd)
-		open_told(dirfd(directory), AT_FDCWD, name, DIRECTORY_FLAGS, 0);
+		record_open(dirfd(directory), AT_FDCWD, name, DIRECTORY_FLAGS, 0);
 	return directory;
 }
 
@@ -282,7 +281,7 @@ PUBLIC int closedir(void *directory)
 	int fd = directory && dirfd ? dirfd(directory) : -1;
 	int result = next ? next(directory) : -1;
 
-	close_told(fd);
+	record_close(fd);
 	return result;
 }
 
@@ -294,7 +293,7 @@ PUBLIC int closedir(void *directory)
 	{ \
 		__typeof__(&function) next = NEXT(function); \
 		int fd = next ? next passed : (int)with_errno(-ENOSYS); \
-		return open_told(fd, AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | (flags), 0600); \
+		return record_open(fd, AT_FDCWD, name, O_RDWR | O_CREAT | O_EXCL | (flags), 0600); \
 	}
 
 TEMPORARY(mkstemp, (char *name), (name), 0)

@@ -7,8 +7,6 @@
 
 #include <linux/stat.h>
 
-#define O_PATH 010000000
-#define O_CLOEXEC 02000000
 #define O_NOFOLLOW_X86 0400000
 #define DELETED " (deleted)"
 

@@ -23,7 +23,7 @@ void path_of_program(struct path *path);
 /* Where `name` leads; `flags` of an openat() beside O_PATH. */
 bool path_resolve(struct path *path, int dirfd, const char *name, int flags);
 
-/* Like `name` with its directories resolved and its last component as it is. */
+/* Like `name` with its directories resolved and its last component unresolved. */
 bool path_resolve_directories(struct path *path, int dirfd, const char *name);
 
 #endif /* ETRACE_PRELOAD_PATHS_H */

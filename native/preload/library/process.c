@@ -19,11 +19,11 @@ int _Fork(void);
 #define FORKED(function) \
 	({ \
 		__typeof__(&function) next_ = NEXT(function); \
-		uint64_t start_ = record_is_on() ? record_now() : 0; \
+		uint64_t start_ = ring_is_on() ? record_now() : 0; \
 		int child_ = next_ ? next_() : (int)with_errno(-ENOSYS); \
 		if (child_ > 0 && start_) \
 			record_put_at(RING_FORK, start_, child_, 0, 0); \
-		else if (!child_ && start_ && record_is_on()) \
+		else if (!child_ && start_ && ring_is_on()) \
 			record_pid(); \
 		child_; \
 	})
@@ -58,7 +58,7 @@ PUBLIC int clone(int (*function)(void *), void *stack, int flags, void *argument
 		 void *tls, int *child_tid)
 {
 	__typeof__(&clone) next = NEXT(clone);
-	uint64_t start = record_is_on() ? record_now() : 0;
+	uint64_t start = ring_is_on() ? record_now() : 0;
 	int child;
 
 	if (!next)
@@ -71,9 +71,9 @@ PUBLIC int clone(int (*function)(void *), void *stack, int flags, void *argument
 	return child;
 }
 
-static void tell_exit(int status)
+static void put_exit(int status)
 {
-	if (!record_is_on())
+	if (!ring_is_on())
 		return;
 	record_put(RING_EXIT, status & 0xff, 0, 0);
 	record_leave();
@@ -82,7 +82,7 @@ static void tell_exit(int status)
 
 PUBLIC void _exit(int status)
 {
-	tell_exit(status);
+	put_exit(status);
 	for (;;)
 		CALL1(__NR_exit_group, status);
 }
@@ -99,7 +99,7 @@ PUBLIC void quick_exit(int status)
 {
 	__typeof__(&quick_exit) next = NEXT(quick_exit);
 
-	tell_exit(status);
+	put_exit(status);
 	if (next)
 		next(status);
 	for (;;)
@@ -108,11 +108,11 @@ PUBLIC void quick_exit(int status)
 
 /* ---- ends of children ---- */
 
-static void tell_child_end(int pid, int status)
+static void put_child_end(int pid, int status)
 {
 	bool has_ended = (status & 0x7f) != 0x7f && status != 0xffff;
 
-	if (pid > 0 && has_ended && record_is_on())
+	if (pid > 0 && has_ended && ring_is_on())
 		record_put(RING_CHILD_END, pid, status, 0);
 }
 
@@ -132,7 +132,7 @@ PUBLIC int wait4(int pid, int *status, int options, void *usage)
 
 	if (child > 0 && status)
 		*status = ended;
-	tell_child_end(child, ended);
+	put_child_end(child, ended);
 	return child;
 }
 
@@ -144,7 +144,7 @@ PUBLIC int waitpid(int pid, int *status, int options)
 
 	if (child > 0 && status)
 		*status = ended;
-	tell_child_end(child, ended);
+	put_child_end(child, ended);
 	return child;
 }
 
@@ -187,19 +187,19 @@ PUBLIC int waitid(int type, unsigned int id, struct child_info *info, int option
 		info->pid = 0;
 	result = (next ? next : waitid_by_call)(type, id, info, options);
 	if (!result && info && info->pid && info->code >= CLD_EXITED && info->code <= 3)
-		tell_child_end(info->pid, info->code == CLD_EXITED ? (info->status & 0xff) << 8
+		put_child_end(info->pid, info->code == CLD_EXITED ? (info->status & 0xff) << 8
 								   : info->status & 0x7f);
 	return result;
 }
 
 /* ---- what the process sees ---- */
 
-static int tell_cwd(long result)
+static int put_cwd(long result)
 {
 	struct record record;
 	struct path path;
 
-	if (result >= 0 && record_is_on()) {
+	if (result >= 0 && ring_is_on()) {
 		path_of_cwd(&path);
 		record_begin(&record, RING_CWD);
 		record_string(&record, path.text, path.n);
@@ -210,17 +210,17 @@ static int tell_cwd(long result)
 
 PUBLIC int chdir(const char *path)
 {
-	return tell_cwd(CALL1(__NR_chdir, path));
+	return put_cwd(CALL1(__NR_chdir, path));
 }
 
 PUBLIC int fchdir(int fd)
 {
-	return tell_cwd(CALL1(__NR_fchdir, fd));
+	return put_cwd(CALL1(__NR_fchdir, fd));
 }
 
 PUBLIC int chroot(const char *path)
 {
 	long result = CALL1(__NR_chroot, path);
 
-	return tell_cwd(result);
+	return put_cwd(result);
 }

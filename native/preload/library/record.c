@@ -2,7 +2,7 @@
 /*
  * Records -> chunks of the shared memory.
  *
- * The state of a process lies in a page of its own that the kernel clears in a forked child
+ * The state of a process is in a page of its own that the kernel clears in a forked child
  * (MADV_WIPEONFORK) and leaves alone in a child that shares the memory (vfork): a cleared page means
  * that this is a new process. `last_pid` lies elsewhere, is inherited, and names its parent.
  *
@@ -11,16 +11,6 @@
  */
 #include "record.h"
 
-#include "chunk.h"
-#include "outside.h"
-
-#define O_RDWR 2
-#define O_CLOEXEC 02000000
-#define SEEK_END 2
-#define PROT_READ_WRITE 3
-#define MAP_SHARED 1
-#define MAP_PRIVATE 2
-#define MAP_ANONYMOUS 0x20
 #define MADV_WIPEONFORK 18
 #define STATE_BYTES 4096
 #define ALIGN 8u
@@ -28,97 +18,17 @@
 int clock_gettime(int clock, struct clock *now) WEAK;
 int sched_getcpu(void) WEAK;
 
-struct ring_header *ring;
-static char variable[RING_VALUE_MAX];
-static const char *library = "";
-static unsigned int wants;
-struct state *state;
 static int last_pid;
 static bool is_asked_always; /* the kernel does not clear the page */
-static bool is_silent; /* this process and what it forks */
-static char ring_path[64];
-
-static long map(size_t size, int flags, long fd)
-{
-#ifdef __NR_mmap2
-	return CALL6(__NR_mmap2, 0, size, PROT_READ_WRITE, flags, fd, 0);
-#else
-	return CALL6(__NR_mmap, 0, size, PROT_READ_WRITE, flags, fd, 0);
-#endif
-}
-
-static bool is_error(long result)
-{
-	return (unsigned long)result >= (unsigned long)-4095L;
-}
-
-/* In a PID namespace of its own it has another number than the collector sees. */
-static bool is_known_as(int pid)
-{
-	char text[12];
-	long n = CALL4(__NR_readlinkat, AT_FDCWD, "/proc/self", text, sizeof(text));
-	int number = 0;
-	long i;
-
-	for (i = 0; i < n; i++)
-		number = 10 * number + (text[i] - '0');
-	return n > 0 && number == pid && CALL0(__NR_getppid) > 0;
-}
-
-static void map_ring(const char *path)
-{
-	long fd;
-	long at;
-	long size;
-
-	fd = CALL4(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	/* after the collector's end its number may be another's, and the file a short one */
-	size = CALL3(__NR_lseek, fd, 0, SEEK_END);
-	at = size == (long)RING_BYTES ? map(RING_BYTES, MAP_SHARED, fd) : -1;
-	CALL1(__NR_close, fd);
-	if (is_error(at))
-		return;
-	ring = (struct ring_header *)at;
-	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION)
-		ring = NULL;
-}
-
-/* `PATH:WANTS:LIBRARY`; the path is without a colon. */
-static void read_variable(const char *value)
-{
-	size_t n = length(value);
-	size_t i = 0;
-
-	while (value[i] && value[i] != ':')
-		i++;
-	if (n >= sizeof(variable) || i >= sizeof(ring_path) || i + 3 > n || value[i + 2] != ':')
-		return;
-	copy(variable, value, n + 1);
-	copy(ring_path, value, i);
-	ring_path[i] = '\0';
-	wants = (unsigned int)(value[i + 1] - '0');
-	library = variable + i + 3;
-	map_ring(ring_path);
-}
 
 void record_connect(char **environment)
 {
-	const size_t n = sizeof(RING_VARIABLE "=") - 1;
 	int pid = (int)CALL0(__NR_getpid);
 	long page;
 
-	for (; *environment && !ring; environment++)
-		if (starts(*environment, RING_VARIABLE "=", n))
-			read_variable(*environment + n);
-	if (*library && (!ring || !is_known_as(pid))) {
-		ring = NULL;
-		outside_tell(ring_path);
-	}
-	if (!ring)
+	if (!ring_connect(environment, pid))
 		return;
-	page = map(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	page = map_memory(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (is_error(page)) {
 		ring = NULL;
 		return;
@@ -127,27 +37,6 @@ void record_connect(char **environment)
 	is_asked_always = CALL3(__NR_madvise, page, STATE_BYTES, MADV_WIPEONFORK) < 0;
 	state->pid = pid;
 	last_pid = pid;
-}
-
-const char *record_variable(void)
-{
-	return variable;
-}
-
-const char *record_library(void)
-{
-	return library;
-}
-
-unsigned int record_wants(void)
-{
-	return wants;
-}
-
-bool record_is_on(void)
-{
-	return ring && !is_silent && !state->is_over &&
-	       __atomic_load_n(&ring->is_open, __ATOMIC_RELAXED);
 }
 
 uint64_t record_now(void)
@@ -176,7 +65,7 @@ static void begin_process(void)
 	if (is_outside()) {
 		announce(RING_LEFT, parent, 0);
 		record_leave();
-		is_silent = true;
+		ring_silence();
 		return;
 	}
 	last_pid = state->pid;
@@ -280,7 +169,7 @@ static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, 
 
 	record->head = NULL;
 	record->writer = NULL;
-	if (pid < 0 || is_silent)
+	if (pid < 0 || ring_is_silent())
 		return;
 	record->writer = writer_take();
 	if (!record->writer) {
@@ -298,13 +187,13 @@ static void begin(struct record *record, enum ring_kind kind, uint64_t time_ns, 
 	begin_part(record);
 }
 
-/* The process; what it has loaded until now is told before. */
+/* The process; what it has loaded until now is recorded first. */
 static int pid_after_objects(enum ring_kind kind)
 {
 	int pid = record_pid();
 
-	if (state->has_loaded && kind != RING_OBJECTS && pid == state->pid)
-		objects_look();
+	if (state->look && kind != RING_OBJECTS && pid == state->pid)
+		state->look();
 	return pid;
 }
 
@@ -312,7 +201,7 @@ void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_n
 {
 	record->head = NULL;
 	record->writer = NULL;
-	if (record_is_on())
+	if (ring_is_on())
 		begin(record, kind, time_ns, pid_after_objects(kind));
 }
 
@@ -322,7 +211,7 @@ void record_begin(struct record *record, enum ring_kind kind)
 
 	record->head = NULL;
 	record->writer = NULL;
-	if (!record_is_on())
+	if (!ring_is_on())
 		return;
 	pid = pid_after_objects(kind); /* it may announce the process, before the time is taken */
 	begin(record, kind, record_now(), pid);
@@ -403,7 +292,7 @@ void record_leave(void)
 {
 	int i;
 
-	if (!record_is_on() || record_is_sharing())
+	if (!ring_is_on() || record_is_sharing())
 		return;
 	for (i = 0; i < N_WRITERS; i++)
 		if (!state->writers[i].busy)
@@ -414,9 +303,4 @@ void record_stop(void)
 {
 	if (state && !record_is_sharing())
 		state->is_over = true;
-}
-
-void record_silence(void)
-{
-	is_silent = true;
 }

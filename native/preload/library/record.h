@@ -3,8 +3,7 @@
 #ifndef ETRACE_PRELOAD_RECORD_H
 #define ETRACE_PRELOAD_RECORD_H
 
-#include "../ring.h"
-#include "system.h"
+#include "chunk.h"
 
 struct record {
 	struct ring_record *head; /* of the part that is being written; NULL: no room, nothing is */
@@ -16,14 +15,6 @@ struct record {
 
 /* Map the shared memory that the environment names. Once, when the library is loaded. */
 void record_connect(char **environment);
-
-/* Whether anybody listens; all else may be called whether or not. */
-bool record_is_on(void);
-
-/* What the environment said: the value of RING_VARIABLE, the library, what is wanted. */
-const char *record_variable(void);
-const char *record_library(void);
-unsigned int record_wants(void);
 
 void record_begin(struct record *record, enum ring_kind kind);
 void record_begin_at(struct record *record, enum ring_kind kind, uint64_t time_ns);
@@ -43,17 +34,18 @@ void record_expect_sharing(void);
 int record_pid(void);
 bool record_is_sharing(void);
 
-/* In start.c: dlopen() was called, of which this is told before the next record. */
-void objects_expect(void);
-void objects_look(void);
-
 /* The process ends or becomes another program: its chunks are complete. */
 void record_leave(void);
 
-/* The process has told its end: nothing that it does from here on is recorded. */
+/* The end of the process is recorded, and nothing that it does from here on. */
 void record_stop(void);
 
-/* Nor of what it forks: it may not make the system calls that this takes. */
-void record_silence(void);
+/* ---- calls ---- */
+
+/* open.c: `name` was opened as `fd`, if that is not negative; returns it. */
+int record_open(int fd, int dirfd, const char *name, int flags, unsigned int mode);
+
+/* response.c: a program was loaded; if it is a compiler, record what its response files hold. */
+void record_responses(char *const *arguments);
 
 #endif /* ETRACE_PRELOAD_RECORD_H */

@@ -5,22 +5,13 @@
  * files are opened, so nothing waits that would not wait in the program. Memory is taken only when
  * there is such an argument, and given back.
  */
-#include "response.h"
-
 #include <linux/stat.h>
 
-#include "named.h"
+#include "capture/named.h"
 #include "paths.h"
 #include "record.h"
-#include "tool.h"
 
-#define O_RDONLY 0
 #define O_NOCTTY 0400
-#define O_NONBLOCK 04000
-#define O_CLOEXEC 02000000
-#define O_PATH 010000000
-#define PROT_READ_WRITE 3
-#define MAP_PRIVATE_ANONYMOUS 0x22
 
 struct room {
 	struct named named;
@@ -39,20 +30,6 @@ static int count_files(char *const *arguments)
 	while (*++arguments)
 		n += names_file(*arguments);
 	return n;
-}
-
-#ifdef __NR_mmap2
-#define NR_MAP __NR_mmap2
-#else
-#define NR_MAP __NR_mmap
-#endif
-
-static struct room *take_room(void)
-{
-	long at = CALL6(NR_MAP, 0, sizeof(struct room), PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS, -1,
-			0);
-
-	return (unsigned long)at >= (unsigned long)-4095L ? NULL : (struct room *)at;
 }
 
 static bool is_small_file(long fd)
@@ -98,7 +75,7 @@ static long read_file(const char *path, char *content)
 	return n < 0 || len > RESPONSE_FILE_BYTES ? -1 : len;
 }
 
-static void tell_file(const char *path, const char *content, size_t n)
+static void record_file(const char *path, const char *content, size_t n)
 {
 	struct record record;
 
@@ -108,8 +85,8 @@ static void tell_file(const char *path, const char *content, size_t n)
 	record_end(&record);
 }
 
-/* Names in a file come after those of the command. How many are missed. */
-static size_t tell_files(struct room *room, const char *cwd, char *const *arguments)
+/* Names in a file come after those of the command. Return how many are missed. */
+static size_t record_files(struct room *room, const char *cwd, char *const *arguments)
 {
 	struct named *named = &room->named;
 	size_t n_missed = 0;
@@ -125,24 +102,26 @@ static size_t tell_files(struct room *room, const char *cwd, char *const *argume
 			n_missed++;
 			continue;
 		}
-		tell_file(named->paths[i], room->content, (size_t)n);
+		record_file(named->paths[i], room->content, (size_t)n);
 		n_missed += named_add_nested(named, cwd, room->content, (size_t)n);
 	}
 	return n_missed;
 }
 
-void response_tell(char *const *arguments)
+void record_responses(char *const *arguments)
 {
 	struct room *room;
 	struct path cwd;
 	size_t n_missed;
+	long at;
 
-	if (!(record_wants() & RING_WANTS_RESPONSES) || !*arguments || !count_files(arguments) ||
+	if (!(ring_wants() & RING_WANTS_RESPONSES) || !*arguments || !count_files(arguments) ||
 	    !tool_is_named(*arguments, length(*arguments)))
 		return;
 	path_of_cwd(&cwd);
-	room = take_room();
-	n_missed = room ? tell_files(room, cwd.text, arguments) : (size_t)count_files(arguments);
+	at = map_memory(sizeof(*room), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	room = is_error(at) ? NULL : (struct room *)at;
+	n_missed = room ? record_files(room, cwd.text, arguments) : (size_t)count_files(arguments);
 	if (room)
 		CALL2(__NR_munmap, room, sizeof(*room));
 	if (n_missed)

@@ -7,9 +7,8 @@
 #include "chunk.h"
 #include "paths.h"
 #include "record.h"
-#include "response.h"
 
-#define N_DESCRIPTORS 128 /* whose state is told; close-on-exec of higher ones is not known */
+#define N_DESCRIPTORS 128 /* whose state is recorded; close-on-exec of higher ones is not known */
 #define N_ASKED 32
 #define POLLNVAL 0x20
 #define F_GETFD 1
@@ -39,8 +38,8 @@ int on_exit(void (*function)(int status, void *context), void *context) WEAK;
 const char *gnu_get_libc_version(void) WEAK;
 
 static uintptr_t linker_address;
-static size_t n_objects_told;
-static unsigned long long n_added_told;
+static size_t n_objects_put;
+static unsigned long long n_added_put;
 
 /* Bit N of the result: descriptor N is open. */
 static void find_open(unsigned char *open)
@@ -67,13 +66,13 @@ static void find_open(unsigned char *open)
 struct objects {
 	struct record *record; /* NULL: count only */
 	size_t n;
-	size_t n_skipped; /* told before */
+	size_t n_skipped; /* recorded before */
 };
 
 /* Not the program, the kernel's own page, the linker, nor this library. */
 static bool is_opened(const struct object *object)
 {
-	const char *library = record_library();
+	const char *library = ring_library();
 	const char *end = find(library, "$PLATFORM");
 	size_t n = end ? (size_t)(end - library) : length(library);
 
@@ -103,7 +102,7 @@ static size_t put_objects(struct record *record, size_t n_skipped)
 	return objects.n;
 }
 
-/* How many were added so far; the first object tells. */
+/* How many were added so far, from the first object. */
 static int read_added(struct object *object, size_t size, void *context)
 {
 	if (size >= offsetof(struct object, n_removed))
@@ -129,7 +128,7 @@ static const char *read_vector(char **environment)
 	return name;
 }
 
-/* Where the kernel put the arguments: in front of the environment, after their number. */
+/* Where the kernel put the arguments: before the environment, after their number. */
 static char **find_arguments(char **environment)
 {
 	char **at = environment - 1;
@@ -156,10 +155,10 @@ static void put_path(struct record *record, const struct path *path)
 	record_string(record, path->text, path->n);
 }
 
-static void tell_start(char **arguments, char **environment, const char *name)
+static void put_start(char **arguments, char **environment, const char *name)
 {
 	unsigned char open[N_DESCRIPTORS / 8] = { 0 };
-	bool wants_environment = record_wants() & RING_WANTS_ENVIRONMENT;
+	bool wants_environment = ring_wants() & RING_WANTS_ENVIRONMENT;
 	struct record record;
 	struct path path;
 
@@ -173,49 +172,53 @@ static void tell_start(char **arguments, char **environment, const char *name)
 	record_string(&record, (const char *)open, sizeof(open));
 	record.values.args[0] = put_list(&record, arguments);
 	record.values.args[1] = wants_environment ? put_list(&record, environment) : 0;
-	n_objects_told = put_objects(&record, 0);
-	record.values.args[2] = (int)n_objects_told;
+	n_objects_put = put_objects(&record, 0);
+	record.values.args[2] = (int)n_objects_put;
 	if (dl_iterate_phdr)
-		dl_iterate_phdr(read_added, &n_added_told);
+		dl_iterate_phdr(read_added, &n_added_put);
 	record.values.args[3] = (int)CALL0(__NR_getppid);
 	record_end(&record);
 }
 
 /* Objects that were opened since the last look. */
-static void tell_objects(void)
+static void put_new_objects(void)
 {
 	size_t n = put_objects(NULL, 0);
 	struct record record;
 
-	if (n <= n_objects_told) {
-		n_objects_told = n; /* one that could not be used was taken out */
+	if (n <= n_objects_put) {
+		n_objects_put = n; /* one that could not be used was taken out */
 		return;
 	}
 	record_begin(&record, RING_OBJECTS);
-	record.values.args[0] = (int)(put_objects(&record, n_objects_told) - n_objects_told);
+	record.values.args[0] = (int)(put_objects(&record, n_objects_put) - n_objects_put);
 	record_end(&record);
-	n_objects_told = n;
+	n_objects_put = n;
 }
 
-/* dl_iterate_phdr() takes a lock: not before the program needs it itself, and in glibc only. */
-void objects_expect(void)
-{
-	if (record_is_on() && !record_is_sharing() && dl_iterate_phdr && gnu_get_libc_version)
-		state->has_loaded = true;
-}
-
-void objects_look(void)
+static void look_for_objects(void)
 {
 	unsigned long long n_added = 0;
 
 	if (__atomic_exchange_n(&state->is_looking, true, __ATOMIC_ACQUIRE))
 		return;
 	dl_iterate_phdr(read_added, &n_added);
-	if (n_added != n_added_told) {
-		n_added_told = n_added;
-		tell_objects();
+	if (n_added != n_added_put) {
+		n_added_put = n_added;
+		put_new_objects();
 	}
 	__atomic_store_n(&state->is_looking, false, __ATOMIC_RELEASE);
+}
+
+/*
+ * dlopen() was called: its objects are recorded before the next record.
+ * dl_iterate_phdr() takes a lock: not
+ * before the program needs it itself, and in glibc only.
+ */
+static void expect_objects(void)
+{
+	if (ring_is_on() && !record_is_sharing() && dl_iterate_phdr && gnu_get_libc_version)
+		state->look = look_for_objects;
 }
 
 void *dlopen(const char *name, int flags);
@@ -234,7 +237,7 @@ void *preload_before_dlopen(void)
 {
 	__typeof__(&dlopen) next = NEXT(dlopen);
 
-	objects_expect();
+	expect_objects();
 	return next ? (void *)next : (void *)open_nothing;
 }
 
@@ -242,34 +245,34 @@ void *preload_before_dlmopen(void)
 {
 	__typeof__(&dlmopen) next = NEXT(dlmopen);
 
-	objects_expect();
+	expect_objects();
 	return next ? (void *)next : (void *)open_nothing;
 }
 
 int dlclose(void *handle);
 
-/* What is taken out now was perhaps never told. */
+/* What is taken out now was perhaps never recorded. */
 PUBLIC int dlclose(void *handle)
 {
 	__typeof__(&dlclose) next = NEXT(dlclose);
-	bool is_on = record_is_on() && !record_is_sharing();
+	bool is_on = ring_is_on() && !record_is_sharing();
 	int result;
 
 	if (is_on)
-		tell_objects();
+		put_new_objects();
 	result = next ? next(handle) : -1;
 	if (is_on)
-		n_objects_told = put_objects(NULL, 0);
+		n_objects_put = put_objects(NULL, 0);
 	return result;
 }
 
 /* libc's last act before the end, after everybody else's. */
-static void tell_end(int status, void *context)
+static void put_end(int status, void *context)
 {
 	(void)context;
-	if (!record_is_on() || record_is_sharing())
+	if (!ring_is_on() || record_is_sharing())
 		return;
-	tell_objects();
+	put_new_objects();
 	record_put(RING_EXIT, status & 0xff, 0, 0);
 	record_leave();
 	record_stop();
@@ -285,11 +288,11 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
 		argv = find_arguments(environment);
 	}
 	record_connect(environment);
-	if (!record_is_on())
+	if (!ring_is_on())
 		return;
 	name = read_vector(environment);
-	tell_start(argv, environment, name);
-	response_tell(argv);
+	put_start(argv, environment, name);
+	record_responses(argv);
 	if (on_exit)
-		on_exit(tell_end, NULL);
+		on_exit(put_end, NULL);
 }

@@ -66,6 +66,37 @@ long system_call(long n, long a, long b, long c, long d, long e, long f); /* ent
 #define AT_EMPTY_PATH 0x1000
 #define PATH_MAX 4096
 
+/* Flags of open(); those that differ between machines are the compiler's target's. */
+#define O_RDONLY 0
+#define O_WRONLY 1
+#define O_RDWR 2
+#define O_CREAT 0100
+#define O_EXCL 0200
+#define O_TRUNC 01000
+#define O_APPEND 02000
+#define O_NONBLOCK 04000
+#define O_CLOEXEC 02000000
+#define O_PATH 010000000
+#ifdef __aarch64__
+#define O_DIRECTORY 040000
+#else
+#define O_DIRECTORY 0200000
+#endif
+#define O_TMPFILE (020000000 | O_DIRECTORY)
+
+/* What open64() adds on machines where open() is for small files. */
+#if __SIZEOF_POINTER__ == 4
+#define LARGEFILE 0100000
+#else
+#define LARGEFILE 0
+#endif
+
+/* Of mmap(). */
+#define PROT_READ_WRITE 3
+#define MAP_SHARED 1
+#define MAP_PRIVATE 2
+#define MAP_ANONYMOUS 0x20
+
 #define EINTR 4
 #define ENOENT 2
 #define ENOEXEC 8
@@ -90,13 +121,27 @@ extern char __libc_single_threaded WEAK;
 
 #define RTLD_NEXT ((void *)-1L)
 
+static inline bool is_error(long result)
+{
+	return (unsigned long)result >= (unsigned long)-4095L;
+}
+
 /* The result of a system call as libc's function gives it. */
 static inline long with_errno(long result)
 {
-	if ((unsigned long)result < (unsigned long)-4095L)
+	if (!is_error(result))
 		return result;
 	*__errno_location() = (int)-result;
 	return -1;
+}
+
+static inline long map_memory(size_t size, int flags, long fd)
+{
+#ifdef __NR_mmap2
+	return CALL6(__NR_mmap2, 0, size, PROT_READ_WRITE, flags, fd, 0);
+#else
+	return CALL6(__NR_mmap, 0, size, PROT_READ_WRITE, flags, fd, 0);
+#endif
 }
 
 /*
@@ -152,7 +197,7 @@ static inline const char *find(const char *text, const char *part)
 	return n ? NULL : text;
 }
 
-/* The function of that name behind this library, found once. */
+/* The function of that name that follows this library, found once. */
 #define NEXT(function) \
 	({ \
 		static __typeof__(&function) next_##function; \

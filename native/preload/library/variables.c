@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The environment of an executed program -> one in which the library is loaded: LD_PRELOAD with the
- * library behind whatever else is there (fakeroot's functions call this library's, not the other way
+ * library after whatever else is there (fakeroot's functions call this library's, not the other way
  * round), the name of the shared memory, and an option without which AddressSanitizer refuses a
  * library that is loaded before it. A program that clears its environment does not end the trace.
  */
@@ -33,7 +33,7 @@ static bool is_library_lost;
 /* The library has its name for this machine, but not in another root directory. */
 static bool is_there(void)
 {
-	const char *library = record_library();
+	const char *library = ring_library();
 	const char *at = find(library, PLATFORM);
 	char path[PRELOAD_MAX + sizeof(MACHINE)];
 	size_t n = at ? (size_t)(at - library) : 0;
@@ -67,9 +67,9 @@ static int found_in(char *const *environment)
 	const char *asan = value_of(environment, ASAN, SIZE(ASAN));
 	int found = 0;
 
-	if (preload && find(preload, record_library()))
+	if (preload && find(preload, ring_library()))
 		found |= HAS_PRELOAD;
-	if (path && is_same(path, record_variable()))
+	if (path && is_same(path, ring_variable()))
 		found |= HAS_RING;
 	if (asan && find(asan, LINK_ORDER))
 		found |= HAS_ASAN;
@@ -87,17 +87,17 @@ size_t variables_need(char *const *environment)
 {
 	size_t n = 0;
 
-	if (!*record_library())
+	if (!*ring_library())
 		return 0;
 	is_library_lost = !is_there();
 	if (is_library_lost ? !(found_in(environment) & HAS_PRELOAD)
-			    : !record_is_on() || found_in(environment) == HAS_ALL)
+			    : !ring_is_on() || found_in(environment) == HAS_ALL)
 		return 0;
 	while (environment && environment[n])
 		n++;
 	return (n + 4) * sizeof(char *) + SIZE(PRELOAD) +
-	       old_length(environment, PRELOAD, SIZE(PRELOAD)) + length(record_library()) + SIZE(RING) +
-	       length(record_variable()) + SIZE(ASAN) + old_length(environment, ASAN, SIZE(ASAN)) +
+	       old_length(environment, PRELOAD, SIZE(PRELOAD)) + length(ring_library()) + SIZE(RING) +
+	       length(ring_variable()) + SIZE(ASAN) + old_length(environment, ASAN, SIZE(ASAN)) +
 	       SIZE(NO_LINK_ORDER) + 8;
 }
 
@@ -134,7 +134,7 @@ static void put_without(char *const *environment, char **next, char *at)
 			continue;
 		}
 		value = *environment + SIZE(PRELOAD);
-		own = find(value, record_library());
+		own = find(value, ring_library());
 		if (!own || own == value)
 			continue;
 		copy(at, *environment, (size_t)(own - *environment));
@@ -165,11 +165,11 @@ char **variables_put(char *const *environment, void *room)
 	if (!(found & HAS_PRELOAD)) {
 		*next++ = at;
 		at = join(at, PRELOAD, value_of(environment, PRELOAD, SIZE(PRELOAD)),
-			  record_library());
+			  ring_library());
 	}
 	if (!(found & HAS_RING)) {
 		*next++ = at;
-		at = join(at, RING, NULL, record_variable());
+		at = join(at, RING, NULL, ring_variable());
 	}
 	if (!(found & HAS_ASAN)) {
 		*next++ = at;

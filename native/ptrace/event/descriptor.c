@@ -7,24 +7,25 @@
  * close of an open descriptor frees it whatever it returns (EINTR and EIO included); a dup takes
  * the lowest free one. A pipe can fail for reasons of the whole system: its exit is seen.
  */
-#include "event/descriptor.h"
+#include "event/event.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/openat2.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "event/syscall.h"
+#include "capture/options.h"
+#include "capture/proc.h"
 #include "task/memory.h"
-#include "task/proc_name.h"
-#include "tracer.h"
 
 /* Below it a table has room from the start (NR_OPEN_DEFAULT): no dup fails for lack of memory. */
 #define SMALL_FD 64
 
 /* With /proc mounted hidepid=2 a task that may not be read has no entry at all. */
-static enum descriptor_state tell_free_from_hidden(const struct task *task)
+static enum descriptor_state free_or_hidden(const struct task *task)
 {
 	char name[PROC_NAME_MAX];
 	struct stat st;
@@ -41,10 +42,10 @@ enum descriptor_state descriptor_look_up(const struct task *task, int fd)
 	proc_fd_name(name, task->tid, fd);
 	if (lstat(name, &st) == 0)
 		return DESCRIPTOR_OPEN;
-	return errno == ENOENT ? tell_free_from_hidden(task) : DESCRIPTOR_UNKNOWN;
+	return errno == ENOENT ? free_or_hidden(task) : DESCRIPTOR_UNKNOWN;
 }
 
-/* The state of a descriptor until the call that the task stands in has run. */
+/* The state of a descriptor until the call that the task makes has run. */
 static enum descriptor_state state_of(const struct task *task, int fd)
 {
 	if (fd < 0)
@@ -131,7 +132,7 @@ static void put_dup(struct task *task, s64 newfd, int flags)
 
 	if (newfd < 0)
 		return;
-	fd_table_add(task->fds, (int)newfd);
+	fd_table_add_copy(task->fds, (int)task->args[0], (int)newfd);
 	event_put(task, ETRACE_EV_DUP, values, NULL);
 }
 
@@ -162,7 +163,7 @@ static int lowest_free(const struct task *task, u64 lowest)
 	return -1;
 }
 
-/* A dup of the call's descriptor to `newfd`, or to one that only the exit tells (-1). */
+/* A dup of the call's descriptor to `newfd`, or to one that only the exit shows (-1). */
 static bool enter_dup_to(struct task *task, int newfd, int flags)
 {
 	enum descriptor_state state = state_of(task, (int)task->args[0]);
@@ -226,3 +227,115 @@ const struct syscall_handler dup_handler = { enter_dup, exit_dup };
 const struct syscall_handler dup2_handler = { enter_dup2, exit_dup };
 const struct syscall_handler dup3_handler = { enter_dup3, exit_dup3 };
 const struct syscall_handler fcntl_handler = { enter_fcntl, exit_fcntl };
+
+/* ---- opens ---- */
+
+/*
+ * open, openat, openat2, creat, open_by_handle_at -> Open. The path is read at the exit, from a task
+ * that is still in its call: half of a build's opens fail and need no reading at all. The
+ * resolved path is what /proc says of the new descriptor.
+ */
+
+/* /proc/PID/status says where a task may run: see task.h. */
+static bool shows_cores(const struct path *path)
+{
+	const char *name = strrchr(path->text, '/');
+
+	return !strncmp(path->text, "/proc/", 6) && name && !strcmp(name, "/status");
+}
+
+/* Count a file that was opened, and find out where the descriptor leads. */
+static void take_open(struct task *task, int fd, struct path *resolved)
+{
+	counters.opens++;
+	fd_table_add(task->fds, fd);
+	if (!path_of_fd(task, fd, resolved)) {
+		counters.unresolved_paths++;
+		resolved->len = 0;
+		return;
+	}
+	task->shows_cores |= shows_cores(resolved);
+}
+
+static void put_event(struct task *task, int fd, u64 flags, u64 mode, const struct path *resolved,
+		      const struct path *original)
+{
+	s64 values[3] = { (s64)flags, (s64)mode, fd };
+	struct etrace_text data[2] = { path_text(resolved), path_text(original) };
+
+	if (!(flags & O_CREAT) && (flags & O_TMPFILE) != O_TMPFILE)
+		values[1] = 0; /* not an argument of the call: whatever the register held */
+	if (resolved->len) /* or killed meanwhile, or a program that may not be read */
+		event_put(task, ETRACE_EV_OPEN, values, data);
+}
+
+static void put_open(struct task *task, int fd, int dirfd, u64 address, u64 flags, u64 mode)
+{
+	struct path resolved;
+	struct path original;
+	char text[PATH_MAX];
+	ssize_t len = memory_read_path(task, address, text);
+
+	take_open(task, fd, &resolved);
+	if (len < 0 || !path_join(task, dirfd, text, (size_t)len, &original)) {
+		counters.unread_strings++;
+		original = resolved;
+	}
+	put_event(task, fd, flags, mode, resolved.len ? &resolved : &original, &original);
+}
+
+static void exit_open(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+
+	if (fd >= 0)
+		put_open(task, (int)fd, AT_FDCWD, args[0], (u32)args[1], (u32)args[2]);
+}
+
+static void exit_openat(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+
+	if (fd >= 0)
+		put_open(task, (int)fd, (int)args[0], args[1], (u32)args[2], (u32)args[3]);
+}
+
+static void exit_openat2(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+	struct open_how how;
+
+	if (fd < 0)
+		return;
+	memset(&how, 0, sizeof(how));
+	if (memory_read(task, args[2], &how, sizeof(how)) != sizeof(how))
+		counters.unread_strings++;
+	put_open(task, (int)fd, (int)args[0], args[1], how.flags, how.mode);
+}
+
+static void exit_creat(struct task *task, s64 fd)
+{
+	const u64 *args = task->args;
+
+	if (fd >= 0)
+		put_open(task, (int)fd, AT_FDCWD, args[0], O_CREAT | O_WRONLY | O_TRUNC,
+			 (u32)args[1]);
+}
+
+/* The call has no file name: use the resolved one for both. */
+static void exit_open_by_handle(struct task *task, s64 fd)
+{
+	struct path path;
+
+	if (fd < 0)
+		return;
+	memory_note_cpu(task);
+	take_open(task, (int)fd, &path);
+	put_event(task, (int)fd, (u32)task->args[2], 0, &path, &path);
+}
+
+const struct syscall_handler open_handler = { .exit = exit_open };
+const struct syscall_handler openat_handler = { .exit = exit_openat };
+const struct syscall_handler openat2_handler = { .exit = exit_openat2 };
+const struct syscall_handler open_by_handle_handler = { .exit = exit_open_by_handle };
+const struct syscall_handler creat_handler = { .exit = exit_creat };

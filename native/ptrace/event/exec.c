@@ -2,7 +2,7 @@
 /*
  * A program was loaded -> Close (close-on-exec), Comm, New_proc and its strings.
  *
- * The task stands before the first instruction of the new program. Its stack holds, from the stack
+ * The task is before the first instruction of the new program. Its stack holds, from the stack
  * pointer up: argc, argv, envp, the auxiliary vector, and the strings they point to. One read
  * brings all of it. AT_EXECFN is the name given to execve (of the script, for a script).
  */
@@ -16,18 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "event/descriptor.h"
-#include "event/environment.h"
-#include "event/process.h"
-#include "event/syscall.h"
-#include "event/usage.h"
-#include "output/trace_file.h"
-#include "response/response.h"
+#include "capture/options.h"
+#include "capture/proc.h"
+#include "capture/trace.h"
+#include "event/event.h"
 #include "task/lookup.h"
 #include "task/memory.h"
-#include "task/proc_name.h"
-#include "task/resolve.h"
-#include "tracer.h"
+#include "task/path.h"
 
 #define INITIAL_IMAGE_BYTES (64 << 10)
 
@@ -223,7 +218,7 @@ static bool leads_to(struct task *task, const struct path *path, const struct pa
 }
 
 /*
- * The interpreter of a script: the kernel puts the name that the #! line gives in front of the
+ * The interpreter of a script: the kernel puts the name that the #! line gives before the
  * arguments, for a script of a script the last one (fs/binfmt_script.c). The line itself is not
  * read: the file system may be the one that waits for this tracer.
  */
@@ -290,56 +285,32 @@ static const struct etrace_text *strings_of(size_t at, size_t n)
 	return texts;
 }
 
-static s64 total_size(const struct etrace_text *arguments, size_t n)
-{
-	s64 size = 0;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		size += (s64)arguments[i].len + 1;
-	return size;
-}
-
-static void put_new_proc(struct task *task, u64 now, const struct etrace_text *data)
-{
-	const struct etrace_text *arguments = strings_of(image.argv, image.argc);
-	s64 argsize = total_size(arguments, image.argc);
-	struct etrace_prefix prefix;
-	u32 i;
-
-	etrace_prefix_init(&prefix, task->upid, task->cpu, now);
-	do {
-		struct etrace_out *out = trace_piece();
-
-		trace_begin();
-		etrace_put_event(out, &prefix, ETRACE_EV_NEW_PROC, &argsize, data);
-		for (i = 0; i < image.argc; i++)
-			etrace_put_item(out, &prefix, ETRACE_DATA_A, i, arguments[i].text,
-					arguments[i].len);
-		etrace_put_end_of_args(out, &prefix);
-	} while (!trace_end());
-	response_add(task, arguments, image.argc, data[2].text, is_elsewhere(task));
-}
-
 static void put_program(struct task *task, u64 now)
 {
 	struct path interpreter;
 	struct path program;
+	const struct etrace_text *arguments;
+	struct etrace_prefix prefix;
 	struct etrace_text data[3];
 	const char *cwd;
 
 	find_programs(task, &interpreter, &program);
 	if (lookup_is_pending(task))
 		return;
-	counters.executions++;
+	task->is_narrow = image.word == sizeof(u32);
+	fd_table_note_exec(task->fds);
 	cwd = path_cwd(task);
 	data[0] = path_text(&interpreter);
 	data[1] = path_text(&program);
 	data[2] = (struct etrace_text){ cwd, strlen(cwd) };
+	written_put(task, now, false);
 	usage_put_exec(task, now);
 	put_closes(task, now);
 	put_comm(task, now);
-	put_new_proc(task, now, data);
+	arguments = strings_of(image.argv, image.argc);
+	etrace_prefix_init(&prefix, task->upid, task->cpu, now);
+	trace_put_execution(&prefix, data, arguments, image.argc);
+	response_add(task, arguments, image.argc, cwd, is_elsewhere(task));
 	if (options.environment)
 		environment_add(task->upid, strings_of(image.envp, image.n_env), image.n_env);
 }

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rename*, link*, symlink* -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
+ * rename*, link*, symlink*, mounts -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
  * Symlink and the failed forms. Names are resolved at the entry, since a rename leaves none of them
- * as it was. The last component is kept: these calls do not follow it.
+ * unchanged. The last component is kept: these calls do not follow it.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "event/syscall.h"
+#include "capture/options.h"
+#include "event/event.h"
 #include "task/lookup.h"
 #include "task/memory.h"
-#include "task/resolve.h"
-#include "tracer.h"
+#include "task/path.h"
 
-static char *keep(const struct path *path)
+static char *keep(const char *text, size_t len)
 {
-	char *copy = must_alloc(path->len + 1);
+	char *copy = must_alloc(len + 1);
 
-	memcpy(copy, path->text, path->len + 1);
+	memcpy(copy, text, len + 1);
 	return copy;
 }
 
+/* Absent for NULL. */
 static struct etrace_text text_of(const char *string)
 {
-	return (struct etrace_text){ string, strlen(string) };
+	return (struct etrace_text){ string, string ? strlen(string) : 0 };
 }
 
 /* Read a path argument and make it absolute. */
@@ -43,7 +44,7 @@ static char *destination(struct task *task, int dirfd, u64 address)
 	if (!read_name(task, dirfd, address, &path))
 		return NULL;
 	resolve_directories(task, &path);
-	return keep(&path);
+	return keep(path.text, path.len);
 }
 
 static void find_source(struct task *task, int dirfd, u64 address, bool follow)
@@ -58,7 +59,7 @@ static void find_source(struct task *task, int dirfd, u64 address, bool follow)
 		return;
 	names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
 	names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
-	names->from = keep(&path);
+	names->from = keep(path.text, path.len);
 }
 
 static void put_name(struct task *task, u64 now, enum etrace_event event, s64 flags,
@@ -169,3 +170,88 @@ static void exit_symlink(struct task *task, s64 result)
 }
 
 const struct syscall_handler symlink_handler = { .exit = exit_symlink };
+
+/* ---- mounts ---- */
+
+/*
+ * mount, umount, umount2 -> Mount, Umount and their failed forms; only with --mounts. The mount
+ * point is resolved at the entry. The newer fsopen() family has no event.
+ */
+
+static char *read_string(struct task *task, u64 address)
+{
+	char text[PATH_MAX];
+	ssize_t len = address ? memory_read_path(task, address, text) : -1;
+
+	return len < 0 ? NULL : keep(text, (size_t)len);
+}
+
+static char *mount_point(struct task *task, u64 address, bool *exists)
+{
+	struct path path;
+
+	*exists = false;
+	if (!read_name(task, AT_FDCWD, address, &path))
+		return NULL;
+	*exists = resolve_whole(task, &path);
+	return keep(path.text, path.len);
+}
+
+static bool enter_mount(struct task *task)
+{
+	struct names *names = &task->names;
+	bool exists;
+
+	names_clear(names);
+	names->from = read_string(task, task->args[0]);
+	names->to = mount_point(task, task->args[1], &exists);
+	names->type = read_string(task, task->args[2]);
+	return true;
+}
+
+static void exit_mount(struct task *task, s64 result)
+{
+	struct names *names = &task->names;
+	struct etrace_text data[3];
+	s64 flags = (s64)task->args[3];
+	u64 now = monotonic_ns();
+
+	data[0] = text_of(names->from);
+	data[1] = text_of(names->to ? names->to : "");
+	data[2] = text_of(names->type);
+	event_put_at(task, now, ETRACE_EV_MOUNT, &flags, data);
+	if (result < 0)
+		event_put_at(task, now, ETRACE_EV_MOUNT_FAILED, NULL, NULL);
+	else
+		path_invalidate_all();
+	names_clear(names);
+}
+
+const struct syscall_handler mount_handler = { .enter = enter_mount, .exit = exit_mount };
+
+static bool enter_umount(struct task *task)
+{
+	struct names *names = &task->names;
+
+	names_clear(names);
+	names->to = mount_point(task, task->args[0], &names->from_exists);
+	return true;
+}
+
+static void exit_umount(struct task *task, s64 result)
+{
+	struct names *names = &task->names;
+	s64 flags = task->call == CALL_OLDUMOUNT ? 0 : (u32)task->args[1];
+	u64 now = monotonic_ns();
+	struct etrace_text target = text_of(names->to);
+
+	if (names->to && (names->from_exists || result == 0))
+		event_put_at(task, now, ETRACE_EV_UMOUNT, &flags, &target);
+	if (result < 0)
+		event_put_at(task, now, ETRACE_EV_UMOUNT_FAILED, NULL, NULL);
+	else
+		path_invalidate_all();
+	names_clear(names);
+}
+
+const struct syscall_handler umount_handler = { .enter = enter_umount, .exit = exit_umount };

@@ -6,7 +6,7 @@
  * clone3 stop at the entry only: either the event follows, or the next stop of the task shows
  * that the call failed.
  */
-#include "event/process.h"
+#include "event/event.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,13 +19,10 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "event/syscall.h"
-#include "event/usage.h"
-#include "task/denied.h"
+#include "capture/options.h"
+#include "capture/proc.h"
 #include "task/memory.h"
-#include "task/proc_name.h"
-#include "task/registers.h"
-#include "tracer.h"
+#include "task/task.h"
 
 #define RED_ZONE_BYTES 512 /* more than a leaf function may use below its stack pointer */
 #define CLONE_ARGS_MAX 256
@@ -199,6 +196,7 @@ void process_put_exit(struct task *task, int wait_status)
 
 	if (task->clone && WIFEXITED(wait_status)) /* a killed task may have been cloning still */
 		put_failed_clone(task);
+	written_put(task, now, status != 0);
 	usage_put_end(task, now);
 	event_put_at(task, now, ETRACE_EV_EXIT, &status, NULL);
 }
@@ -354,7 +352,7 @@ static void watch_thread(struct task *thread, void *context)
 
 /*
  * A filter with a listener (SECCOMP_RET_USER_NOTIF) outranks the tracer's: the calls that the
- * listener lets go on do not stop any more. From here on every call of the task and of its
+ * listener lets go on no longer stop. From here on every call of the task and of its
  * children stops.
  */
 static void exit_seccomp(struct task *task, s64 result)
@@ -369,7 +367,7 @@ static void exit_seccomp(struct task *task, s64 result)
 
 const struct syscall_handler seccomp_handler = { .exit = exit_seccomp };
 
-/* The exit of sched_getaffinity and sched_setaffinity: what core.h does ends before it. */
+/* The exit of sched_getaffinity and sched_setaffinity: a binding of task.c ends before it. */
 static void exit_affinity(struct task *task, s64 result)
 {
 	(void)task;

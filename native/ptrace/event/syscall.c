@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From the class that the filter gave a call to the functions that know the call. */
-#include "event/syscall.h"
+#include "event/event.h"
 
 #include <string.h>
 
-#include "output/trace_file.h"
+#include "capture/program.h"
+#include "capture/trace.h"
 #include "task/lookup.h"
-#include "tracer.h"
 
 #define ARGUMENT(n) (1u << (n))
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What processes used: see usage.h.
+ * What processes used, for the Usage lines.
  *
  * CPU time is read from the clocks of the process (clock_getcpuclockid(3)), which count all its
  * threads and no children: the scheduler's clock is exact, and the ticks that found it in the
@@ -9,7 +9,7 @@
  * as well.) Each stop for the tracer is one voluntary switch that the process would not have made,
  * and is taken off.
  */
-#include "event/usage.h"
+#include "event/event.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,9 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "event/syscall.h"
-#include "task/proc_name.h"
-#include "tracer.h"
+#include "capture/options.h"
+#include "capture/proc.h"
 
 #define USAGE_NOT_KNOWN { -1, -1, -1, -1, -1, -1, -1 }
 #define NS_PER_SECOND 1000000000
@@ -42,7 +41,7 @@ static s64 read_clock(pid_t pid, int which)
 
 /*
  * As the kernel does it (cputime_adjust): without ticks in the kernel all is the program's, and
- * neither sum gets smaller than it was in `usage`, although the next tick divides all anew.
+ * neither sum gets smaller than it was in `usage`, although the next tick divides all again.
  */
 static void read_cpu(pid_t pid, struct usage *usage)
 {
@@ -70,20 +69,12 @@ static void read_cpu(pid_t pid, struct usage *usage)
 static bool read_text(pid_t tid, const char *file, char *text, size_t size)
 {
 	char name[PROC_NAME_MAX];
-	ssize_t len;
-	int fd;
 
 	proc_thread_name(name, tid, file);
-	fd = open(name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, text, size - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	return len > 0;
+	return proc_read(name, text, size) > 0;
 }
 
-/* The number behind `key`, which begins a line; `at` is where the search begins and goes on. */
+/* The number after `key`, which begins a line; the search begins at `at`, which moves there. */
 static s64 number_of(const char **at, const char *key)
 {
 	const char *found = strstr(*at, key);
@@ -175,7 +166,7 @@ static void put(struct task *task, u64 time_ns, const struct usage *usage)
 
 /*
  * What an ended thread leaves: what adds up, and the memory of all. CPU time is counted for the
- * process, and read when the leader ends, and again by each thread that ends behind it.
+ * process, and read when the leader ends, and again by each thread that ends after it.
  */
 void usage_take(struct task *task)
 {

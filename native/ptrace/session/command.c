@@ -6,23 +6,19 @@
  * LeakSanitizer stops the threads of its program with ptrace and aborts where that is refused, so
  * leak detection is switched off in the environment unless the user has decided on it.
  */
-#include "session/command.h"
-
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-#include "session/front.h"
-#include "task/denied.h"
-#include "task/filter.h"
+#include "capture/capture.h"
+#include "capture/options.h"
+#include "capture/report.h"
+#include "capture/signals.h"
+#include "session/session.h"
 #include "task/task.h"
-#include "signals.h"
-#include "tracer.h"
 
 #define TRACE_OPTIONS                                                                              \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |  \
@@ -33,7 +29,7 @@
 
 enum step { FAILED_FILTER, FAILED_EXEC };
 
-/* What the command's process could not do; it tells the tracer by a pipe that execve() closes. */
+/* What the command's process could not do, sent through a pipe that execve() closes. */
 struct failure {
 	enum step step;
 	int error;
@@ -43,37 +39,17 @@ static int failure_pipe[2];
 static bool asan_added;
 static bool lsan_added;
 
-const char *command_asan_added(void)
+void command_put_stats(FILE *file)
 {
-	return asan_added ? NO_LEAKS : "";
-}
-
-const char *command_lsan_added(void)
-{
-	return lsan_added ? NO_LEAKS : "";
-}
-
-/* Append to the options of a sanitizer, which are separated by colons. */
-static bool switch_leaks_off(const char *variable)
-{
-	const char *old = getenv(variable);
-	char *joined;
-	int len;
-
-	if (old && strstr(old, LEAK_OPTION))
-		return false;
-	len = asprintf(&joined, "%s%s" NO_LEAKS, old ? old : "", old && *old ? ":" : "");
-	if (len < 0 || setenv(variable, joined, 1) < 0)
-		die("out of memory");
-	free(joined);
-	return true;
+	report_put_text(file, "asan_options_added", asan_added ? NO_LEAKS : "");
+	report_put_text(file, "lsan_options_added", lsan_added ? NO_LEAKS : "");
 }
 
 static int failure_status(const struct failure *failure)
 {
 	if (failure->step == FAILED_FILTER)
 		return STATUS_ETRACE_FAILED;
-	return failure->error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
+	return capture_exec_status(failure->error);
 }
 
 static void fail(enum step step, int error)
@@ -81,7 +57,7 @@ static void fail(enum step step, int error)
 	struct failure failure = { .step = step, .error = error };
 
 	if (write(failure_pipe[1], &failure, sizeof(failure)) < 0)
-		say("cannot tell the tracer: %s", strerror(errno));
+		say("cannot reach the tracer: %s", strerror(errno));
 	_exit(failure_status(&failure));
 }
 
@@ -94,15 +70,15 @@ static void run_command(int gate)
 	char byte;
 	int error;
 
-	if (read(gate, &byte, 1) != 1) /* the tracer could not attach: it says so */
+	if (read(gate, &byte, 1) != 1) /* the tracer could not attach, and reports it */
 		_exit(STATUS_ETRACE_FAILED);
 	signals_restore();
 	if (geteuid() != 0)
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	error = filter_install(options.mounts, options.thread_names);
+	error = filter_install();
 	if (error == -EACCES) { /* root without CAP_SYS_ADMIN, as in containers */
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		error = filter_install(options.mounts, options.thread_names);
+		error = filter_install();
 	}
 	if (error)
 		fail(FAILED_FILTER, -error);
@@ -128,8 +104,8 @@ pid_t command_start(void)
 
 	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failure_pipe, O_CLOEXEC) < 0)
 		die("cannot start the command: %s", strerror(errno));
-	asan_added = switch_leaks_off("ASAN_OPTIONS");
-	lsan_added = switch_leaks_off("LSAN_OPTIONS");
+	asan_added = capture_add_variable("ASAN_OPTIONS", NO_LEAKS, LEAK_OPTION);
+	lsan_added = capture_add_variable("LSAN_OPTIONS", NO_LEAKS, LEAK_OPTION);
 	pid = fork();
 	if (pid < 0)
 		die("cannot start the command: %s", strerror(errno));
@@ -149,19 +125,6 @@ pid_t command_start(void)
 	return pid;
 }
 
-static void explain_exec(int error)
-{
-	const char *name = options.command[0];
-
-	if (error == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
-		say("cannot run '%s': its interpreter is missing", name);
-	else if (error == ENOENT)
-		say("cannot run '%s': %s", name,
-		    strchr(name, '/') ? strerror(error) : "no such command in PATH");
-	else
-		say("cannot run '%s': %s", name, strerror(error));
-}
-
 int command_failure(void)
 {
 	struct failure failure;
@@ -176,6 +139,5 @@ int command_failure(void)
 		front_ask_substitute();
 		denied_explain("the seccomp filter", failure.error);
 	}
-	explain_exec(failure.error);
-	return failure_status(&failure);
+	return capture_explain_exec(failure.error);
 }

@@ -8,8 +8,6 @@
  * ignore them. Sent by a process (`kill -INT`, as CI runners do) they are handed to the command.
  * SIGTERM and SIGHUP are handed to it too; the second one kills the whole build.
  */
-#include "session/front.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,15 +20,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "output/output.h"
-#include "signals.h"
-#include "tracer.h"
+#include "capture/options.h"
+#include "capture/output.h"
+#include "capture/signals.h"
+#include "session/session.h"
 
-#define SUBSTITUTE "/etrace-preload"
+#define SUBSTITUTE "etrace-preload"
 #define SAME_WISH_NS 100000000u
-#define PATIENCE_SECONDS 5 /* for a tracer that was told to kill the build */
+#define PATIENCE_SECONDS 5 /* for a tracer that was asked to kill the build */
 
-/* The tracer's word when the command has ended. */
+/* What the tracer sends when the command has ended. */
 struct result {
 	int wait_status;
 	bool stays; /* the tracer has others to trace and does not end */
@@ -106,14 +105,8 @@ static void hand_on_interrupt(int signal, siginfo_t *info, void *context)
 
 static void set_interrupt(int signal)
 {
-	struct sigaction action;
-
-	if (signals_was_ignored(signal))
-		return;
-	memset(&action, 0, sizeof(action));
-	action.sa_sigaction = hand_on_interrupt;
-	action.sa_flags = SA_SIGINFO;
-	sigaction(signal, &action, NULL);
+	if (!signals_was_ignored(signal))
+		signals_set_info(signal, hand_on_interrupt);
 }
 
 static void wake(int signal)
@@ -163,18 +156,12 @@ void front_ask_substitute(void)
 		shared->is_refused = true;
 }
 
-/* etrace-preload lies beside this program and has the same options. */
+/* etrace-preload is beside this program and has the same options. */
 static void substitute(void)
 {
 	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
 
-	path[n > 0 ? n : 0] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash || (size_t)(slash - path) + sizeof(SUBSTITUTE) >= sizeof(path))
-		return;
-	strcpy(slash, SUBSTITUTE);
+	program_sibling(path, SUBSTITUTE);
 	if (access(path, X_OK) < 0)
 		return;
 	say("preload is used instead: it misses static programs, and what libc opens for itself "

@@ -3,38 +3,30 @@
  * The stops of the traced tasks, one after the other: the meaning of each, and how the task
  * continues.
  *
- * A task goes on with PTRACE_CONT, or with PTRACE_SYSCALL while the exit of a call is to be seen. A
+ * A task goes on with PTRACE_CONT, or with PTRACE_SYSCALL while the exit of a call must be seen. A
  * group stop (SIGSTOP, SIGTSTP, ...) goes on with PTRACE_LISTEN, so that the task stays stopped as
  * far as anybody can see. Any request may find that the task was killed meanwhile (ESRCH): its end
  * is reported by a later wait and nothing need be done. See ptrace(2).
  *
  * The first stop of a child can come before its parent's fork event. It is parked then: only the
- * parent's event tells who the child is.
+ * parent's event says who the child is.
  */
-#include "session/loop.h"
-
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "event/process.h"
-#include "event/syscall.h"
-#include "event/usage.h"
-#include "output/output.h"
-#include "output/trace_file.h"
-#include "session/front.h"
-#include "session/report.h"
-#include "task/core.h"
-#include "task/denied.h"
+#include "capture/capture.h"
+#include "capture/options.h"
+#include "capture/proc.h"
+#include "capture/signals.h"
+#include "capture/trace.h"
+#include "event/event.h"
+#include "session/session.h"
 #include "task/lookup.h"
-#include "signals.h"
-#include "tracer.h"
+#include "task/task.h"
 
 #define SYSCALL_STOP (SIGTRAP | 0x80) /* PTRACE_O_TRACESYSGOOD */
 #define TICK_US 250000
@@ -64,7 +56,7 @@ static void on_signal(int signal)
 		stop_asked = 1;
 }
 
-/* SIGUSR2 is the kernel's word that the front has died (PR_SET_PDEATHSIG). */
+/* SIGUSR2: the front has died (PR_SET_PDEATHSIG). */
 static void on_front_signal(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -74,17 +66,6 @@ static void on_front_signal(int signal, siginfo_t *info, void *context)
 		kill_asked = KILL_ASKED;
 	else
 		front_gone = 1;
-}
-
-static void listen_to_front(int signal)
-{
-	struct sigaction action;
-
-	memset(&action, 0, sizeof(action));
-	action.sa_sigaction = on_front_signal;
-	action.sa_flags = SA_SIGINFO;
-	sigemptyset(&action.sa_mask);
-	sigaction(signal, &action, NULL);
 }
 
 void loop_init(void)
@@ -97,8 +78,8 @@ void loop_init(void)
 	signals_ignore_all();
 	for (i = 0; i < sizeof(noted) / sizeof(noted[0]); i++)
 		signals_set(noted[i], on_signal);
-	listen_to_front(SIGUSR1);
-	listen_to_front(SIGUSR2);
+	signals_set_info(SIGUSR1, on_front_signal);
+	signals_set_info(SIGUSR2, on_front_signal);
 	signals_set_child_default();
 	setitimer(ITIMER_REAL, &tick, NULL);
 }
@@ -234,7 +215,7 @@ static void on_exec(struct task *task)
 	task = take_over_leader(task);
 	process_settle_clone(task);
 	if (trace_is_open() && !counters.executions) {
-		output_publish();
+		capture_publish();
 		process_list_descriptors(task);
 	}
 	put_exec(task);
@@ -269,10 +250,12 @@ static void on_seccomp(struct task *task)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_SECCOMP && !task->is_entered)
 		on_entry(task, (enum call)info.seccomp.ret_data, info.seccomp.args);
+	if (!lookup_is_pending(task))
+		task->is_entered = false; /* its exit may go by unseen */
 	go_on(task, on_seccomp);
 }
 
-/* The entry of any call of a watched task, or the exit of the call that a task stands in. */
+/* The entry of any call of a watched task, or the exit of the call that a task is in. */
 static void on_syscall(struct task *task)
 {
 	struct __ptrace_syscall_info info;
@@ -282,7 +265,9 @@ static void on_syscall(struct task *task)
 	task->is_entered = info.op == PTRACE_SYSCALL_INFO_ENTRY;
 	if (task->is_entered) {
 		process_settle_clone(task);
-		on_entry(task, filter_classify(info.arch, info.entry.nr, info.entry.args),
+		on_entry(task,
+			 filter_classify(info.arch, info.entry.nr, info.entry.args,
+					 task_sees_writes(task)),
 			 info.entry.args);
 	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && task->call) {
 		syscall_exit(task, info.exit.rval);
@@ -326,28 +311,10 @@ static void on_stop(struct task *task, int status)
 }
 
 /*
- * A task whose parent was killed between the making and the telling has no parent's event to wait
- * for. It goes on with an unknown origin. Mostly it shows by a parent that is not traced; one that
- * a traced subreaper took over shows by having waited for long while nothing else is to be done.
+ * A task whose parent was killed before its event has nothing to wait for. It continues with an
+ * unknown origin. Usually its parent is then not traced; a task that a traced subreaper took over
+ * has waited long while there was nothing else to do.
  */
-static pid_t parent_of(pid_t tid)
-{
-	char name[32];
-	char stat[512];
-	const char *at;
-	pid_t parent = 0;
-	FILE *file;
-
-	snprintf(name, sizeof(name), "/proc/%d/stat", tid);
-	file = fopen(name, "re");
-	if (!file)
-		return 0;
-	if (fgets(stat, sizeof(stat), file) && (at = strrchr(stat, ')')))
-		sscanf(at, ") %*c %d", &parent);
-	fclose(file);
-	return parent;
-}
-
 static void begin_orphan(struct task *task)
 {
 	bool ended = task->state == TASK_ENDED_EARLY;
@@ -366,7 +333,7 @@ static void begin_orphan(struct task *task)
 static void adopt(struct task *task, void *context)
 {
 	(void)context;
-	if (task->state == TASK_PARKED && !task_find(parent_of(task->tid)))
+	if (task->state == TASK_PARKED && !task_find(proc_parent(task->tid)))
 		begin_orphan(task);
 }
 
@@ -451,7 +418,7 @@ static void on_tick(void)
 	ticked = 0;
 	orphans_asked = task_parked_count() > 0;
 	trace_flush();
-	report_status();
+	capture_report_status(task_count());
 	if (kill_asked) { /* and again by the next tick, for those that were born since */
 		kill_asked = KILLING;
 		task_for_each(kill_task, NULL);

@@ -7,23 +7,22 @@
  * system calls that matter stop for a tracer and no others; the tracer is attached with
  * PTRACE_SEIZE. The parts:
  *
- *   main      options, and the course of a capture
- *   front     the process that the user started; the tracer is its child
- *   command   start of the command, attached and filtered before its first instruction
- *   filter    which calls of which table of numbers stop, and their class
- *   loop      the stops: the meaning of each, and how the task continues
- *   task      the traced tasks; fd_table: descriptors known to be open
- *   syscall   from a class to its functions in open, descriptor, name, mount, process
- *   exec      a program was loaded; environment: the variables it was given
- *   memory    strings of a task; path: links of /proc; resolve: names as the task sees them
- *   core      how a task continues, and where
- *   lookup    what may wait for a file system, which the loop never does
- *   response  what response files of compilers held; request: reads one, saved: writes
- *   trace_file, report    the two outputs; output: their names and rights; summary: on stderr
- *   denied    ptrace refused, to this tracer or to programs of the build
+ *   session/  front     the process that the user started; the tracer is its child
+ *             command   start of the command, attached and filtered before its first instruction
+ *             loop      the stops: the meaning of each, and how the task continues
+ *   event/    syscall   from the kind of a call to its functions in descriptor, name, process
+ *             exec      a program was loaded; usage: what processes used; written: and wrote
+ *             response  what response files of compilers held
+ *   task/     task      the traced tasks, how each continues, and where
+ *             filter    which calls of which table of numbers stop, and their kind
+ *             memory    strings and registers of a task
+ *             path      links of /proc; resolve: names as the task sees them
+ *             lookup    what may wait for a file system, which the loop never does
+ *             denied    ptrace refused, to this tracer or to programs of the build
+ *   capture/            options, reports, writer of the trace (native/capture)
  *
  * Costs, and what saves them. A stop is two context switches, 3 to 6 microseconds, and is two
- * thirds of all costs. So: the class comes with the stop, in the filter's return data; the path of
+ * thirds of all costs. So: the kind comes with the stop, in the filter's return data; the path of
  * a failed open is not read at all; a close or dup whose result is known stops once, not twice; fork,
  * exec and exit need no stop besides the one ptrace makes for them anyway; clone stops once; and a
  * task goes on where the tracer runs.
@@ -35,55 +34,20 @@
  * Order in the trace: the SchedFork of a child precedes all events of the child, and lines of one
  * event are contiguous. What cannot be seen: see docs/capture-ptrace.md.
  */
-#include "tracer.h"
-
-#include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <limits.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "event/environment.h"
-#include "output/output.h"
-#include "output/trace_file.h"
-#include "response/response.h"
-#include "session/command.h"
-#include "session/front.h"
-#include "session/loop.h"
-#include "session/report.h"
-#include "session/summary.h"
-#include "signals.h"
-
-struct options options = { .status_fd = -1, .usage = 1 };
-struct counters counters;
-
-enum {
-	OPTION_OUTPUT = 'o',
-	OPTION_STATS = 256,
-	OPTION_STATUS_FD,
-	OPTION_RESPONSES,
-	OPTION_ROTATE,
-	OPTION_OWNER,
-	OPTION_FOLDER,
-	OPTION_LIBRARIES,
-	OPTION_HELP,
-	OPTION_VERSION,
-};
-
-static const char usage[] =
-	"usage: etrace-ptrace -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
-	"                     [--response-files FILE] [--libraries FOLDER] [--folder FD]\n"
-	"                     [--status-fd N] [--summary] [--env] [--mounts]\n"
-	"                     [--thread-names] [--no-usage] [--wait-all]\n"
-	"                     [--substitute] [--] COMMAND [ARGUMENT...]\n"
-	"       etrace-ptrace --version\n";
+#include "capture/capture.h"
+#include "capture/options.h"
+#include "capture/output.h"
+#include "capture/report.h"
+#include "capture/signals.h"
+#include "capture/trace.h"
+#include "event/event.h"
+#include "session/session.h"
+#include "task/task.h"
 
 const char program_name[] = "etrace";
 
@@ -93,93 +57,9 @@ void program_save(void)
 	output_discard();
 }
 
-static int parse_fd(const char *text)
+static const char *about(void)
 {
-	char *end;
-	long fd = strtol(text, &end, 10);
-
-	if (*text == '\0' || *end || fd < 0 || fd > INT_MAX || fcntl((int)fd, F_GETFD) < 0)
-		die("--status-fd %s: not an open descriptor", text);
-	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0)
-		die("--status-fd %s: %s", text, strerror(errno));
-	return (int)fd;
-}
-
-static void fail_usage(void)
-{
-	fputs(usage, stderr);
-	exit(STATUS_USAGE);
-}
-
-static void take_option(int option)
-{
-	switch (option) {
-	case 0: /* a flag, set already */
-		break;
-	case OPTION_OUTPUT:
-		options.trace_path = optarg;
-		break;
-	case OPTION_STATS:
-		options.stats_path = optarg;
-		break;
-	case OPTION_STATUS_FD:
-		options.status_fd = parse_fd(optarg);
-		break;
-	case OPTION_RESPONSES:
-		options.responses_path = optarg;
-		break;
-	case OPTION_ROTATE:
-		output_add_rotated(optarg);
-		break;
-	case OPTION_OWNER:
-		output_set_owner(optarg);
-		break;
-	case OPTION_FOLDER:
-		output_set_folder(optarg);
-		break;
-	case OPTION_LIBRARIES:
-		options.libraries = optarg;
-		break;
-	case OPTION_HELP:
-		fputs(usage, stdout);
-		exit(0);
-	case OPTION_VERSION:
-		puts("etrace-ptrace " ETRACE_VERSION);
-		exit(0);
-	default:
-		fail_usage();
-	}
-}
-
-static void parse_options(int argc, char **argv)
-{
-	static const struct option names[] = {
-		{ "output", required_argument, NULL, OPTION_OUTPUT },
-		{ "stats", required_argument, NULL, OPTION_STATS },
-		{ "status-fd", required_argument, NULL, OPTION_STATUS_FD },
-		{ "response-files", required_argument, NULL, OPTION_RESPONSES },
-		{ "rotate", required_argument, NULL, OPTION_ROTATE },
-		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
-		{ "owner", required_argument, NULL, OPTION_OWNER },
-		{ "folder", required_argument, NULL, OPTION_FOLDER },
-		{ "summary", no_argument, &options.summary, 1 },
-		{ "substitute", no_argument, &options.substitute, 1 },
-		{ "env", no_argument, &options.environment, 1 },
-		{ "mounts", no_argument, &options.mounts, 1 },
-		{ "thread-names", no_argument, &options.thread_names, 1 },
-		{ "no-usage", no_argument, &options.usage, 0 },
-		{ "wait-all", no_argument, &options.wait_all, 1 },
-		{ "help", no_argument, NULL, OPTION_HELP },
-		{ "version", no_argument, NULL, OPTION_VERSION },
-		{ NULL, 0, NULL, 0 },
-	};
-	int option;
-
-	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0)
-		take_option(option);
-	options.command = argv + optind;
-	if (!options.trace_path || !*options.command)
-		fail_usage();
+	return "";
 }
 
 /* /proc must be there, and be that of this process's own pid namespace. */
@@ -194,51 +74,89 @@ static void check_proc(void)
 		    len > 0 ? "that of another pid namespace" : "missing");
 }
 
-static void put_first_line(void)
+static void put_written(struct task *task, void *context)
 {
-	char cwd[PATH_MAX];
-
-	if (!getcwd(cwd, sizeof(cwd)))
-		die("cannot find the working directory: %s", strerror(errno));
-	trace_put_initial_cwd(cwd);
+	(void)context;
+	written_put(task, monotonic_ns(), false);
 }
 
-static bool is_interruption(int wait_status)
+static void add_survivor(struct task *task, void *context)
 {
-	int signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
-
-	return loop_was_killed() || (front_was_interrupted() && wait_status) ||
-	       signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+	(void)context;
+	if (task->tid == task->tgid)
+		capture_add_survivor(task->tid);
 }
 
-/* A trace that is incomplete must not look like success. */
-static int final_status(int wait_status)
-{
-	bool succeeded = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
+/* ---- reports ---- */
 
-	if ((trace_error() || counters.untraced) && succeeded)
-		return STATUS_ETRACE_FAILED << 8;
-	return wait_status;
+static void collect_warnings(void)
+{
+	capture_warn_of_writing();
+	report_warn_count(counters.unread_strings, "string", "strings",
+			  "of traced programs could not be read");
+	report_warn_count(counters.unresolved_paths, "opened file has", "opened files have",
+			  "no resolved path: the given path is used");
+	report_warn_count(counters.unlisted_descriptors, "program", "programs",
+			  "that may not be read: which descriptors were closed on exec is unknown");
+	report_warn_count(counters.orphans, "process was", "processes were",
+			  "made by a parent that was killed meanwhile: the trace does not say by which");
+	report_warn_count(counters.io_uring_setups, "use", "uses",
+			  "of io_uring: files opened through it are not in the trace");
+	report_warn_count(counters.untraced, "process or thread was", "processes or threads were",
+			  "made without a tracer (CLONE_UNTRACED): not in the trace");
+	report_warn_count(counters.foreign_abi_calls, "system call", "system calls",
+			  "of an unknown architecture: not in the trace");
+	denied_report();
+}
+
+static void put_stats(FILE *file)
+{
+	const struct report_count counts[] = {
+		{ "events", counters.events },
+		{ "lines", counters.lines },
+		{ "bytes", counters.bytes },
+		{ "lost", counters.lost },
+		{ "processes", counters.processes },
+		{ "threads", counters.threads },
+		{ "executions", counters.executions },
+		{ "opens", counters.opens },
+		{ "stops", counters.stops },
+		{ "unread_strings", counters.unread_strings },
+		{ "unresolved_paths", counters.unresolved_paths },
+		{ "unlisted_descriptors", counters.unlisted_descriptors },
+		{ "orphans", counters.orphans },
+		{ "response_files", counters.response_files },
+		{ "missed_response_files", counters.missed_response_files },
+		{ "io_uring_setups", counters.io_uring_setups },
+		{ "listeners", counters.listeners },
+		{ "untraced", counters.untraced },
+		{ "foreign_abi_calls", counters.foreign_abi_calls },
+		{ "refused_ptrace", counters.refused_ptrace },
+	};
+
+	report_put_counts(file, counts, sizeof(counts) / sizeof(counts[0]));
+	command_put_stats(file);
 }
 
 static void finish(enum loop_end end)
 {
 	int status = loop_root_status();
-	enum ending ending = ENDING_COMMAND;
+	enum ending ending = capture_ending(status, front_was_interrupted(), loop_was_killed());
 
 	if (end == LOOP_FRONT_GONE)
 		ending = ENDING_TRACER;
-	else if (is_interruption(status))
-		ending = ENDING_INTERRUPTED;
+	task_for_each(put_written, NULL);
 	if (options.environment)
 		environment_put();
 	response_put();
 	trace_close();
-	if (end == LOOP_SURVIVORS)
-		report_survivors();
-	report_end(ending, status);
-	if (options.summary)
-		summary_tell(ending == ENDING_INTERRUPTED);
+	if (end == LOOP_SURVIVORS) {
+		task_for_each(add_survivor, NULL);
+		capture_warn_survivors();
+	}
+	collect_warnings();
+	capture_write_stats(ending, status, "ptrace", put_stats);
+	capture_print_summary(ending);
 	output_discard();
 }
 
@@ -265,12 +183,12 @@ int main(int argc, char **argv)
 	pid_t root;
 
 	program_start();
-	parse_options(argc, argv);
+	options_parse(argc, argv, "etrace-ptrace", about);
 	front_set_arguments(argv);
 	check_proc();
 	signals_save();
 	trace_open(options.trace_path);
-	put_first_line();
+	trace_put_first_line();
 	front_split();
 	report_start();
 	loop_init();
@@ -281,7 +199,7 @@ int main(int argc, char **argv)
 	finish(end);
 	if (end == LOOP_FRONT_GONE) /* PTRACE_O_EXITKILL ends the build with this process */
 		return STATUS_ETRACE_FAILED;
-	front_finish(failure ? failure << 8 : final_status(loop_root_status()),
+	front_finish(failure ? failure << 8 : capture_final_status(loop_root_status(), counters.untraced),
 		     end == LOOP_SURVIVORS);
 	if (end == LOOP_SURVIVORS) {
 		stay_in_background();

@@ -20,6 +20,8 @@ enum call {
 	CALL_PIPE,
 	CALL_DUP,
 	CALL_DUP3,
+	CALL_WRITE, /* to standard error, or output with `--stdout` */
+	CALL_WRITEV, /* to standard error, or output with `--stdout` */
 	CALL_CHDIR,
 	CALL_RENAME,
 	CALL_RENAMEAT,
@@ -52,6 +54,8 @@ enum call {
 
 #ifdef CALL_NUMBERS
 static const struct row rows[] = {
+	{ CALL_WRITE, 1, 1, 4, 64, 4, &is_write },
+	{ CALL_WRITEV, 20, 516, 146, 66, 146, &is_write },
 	{ CALL_OPENAT, 257, 257, 295, 56, 322, NULL },
 	{ CALL_CLOSE, 3, 3, 6, 57, 6, NULL },
 	{ CALL_OPEN, 2, 2, 5, NO_CALL, 5, NULL },
@@ -64,6 +68,9 @@ static const struct row rows[] = {
 	{ CALL_PIPE, 22, 22, 42, NO_CALL, 42, NULL },
 	{ CALL_DUP, 32, 32, 41, 23, 41, NULL },
 	{ CALL_DUP3, 292, 292, 330, 24, 358, NULL },
+	{ CALL_WRITE, 18, 18, 181, 68, 181, &is_write },
+	{ CALL_WRITEV, 296, 535, 334, 70, 362, &is_write },
+	{ CALL_WRITEV, 328, 547, 379, 287, 393, &is_write },
 	{ CALL_CHDIR, 80, 80, 12, 49, 12, NULL },
 	{ CALL_CHDIR, 81, 81, 133, 50, 133, NULL },
 	{ CALL_RENAME, 82, 82, 38, NO_CALL, 38, NULL },
@@ -107,6 +114,8 @@ static const struct syscall_handler *const handlers[N_CALLS] = {
 	[CALL_PIPE] = &pipe_handler,
 	[CALL_DUP] = &dup_handler,
 	[CALL_DUP3] = &dup3_handler,
+	[CALL_WRITE] = &write_handler,
+	[CALL_WRITEV] = &writev_handler,
 	[CALL_CHDIR] = &chdir_handler,
 	[CALL_RENAME] = &rename_handler,
 	[CALL_RENAMEAT] = &rename_handler,

@@ -1,42 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /* ptrace refused: to this tracer when it starts, to debuggers and tracers of the build later. */
-#include "task/denied.h"
+#include "task/task.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 
-#include "task/proc_name.h"
-#include "tracer.h"
+#include "capture/options.h"
+#include "capture/proc.h"
+#include "capture/report.h"
 
 #define CAP_SYS_PTRACE_BIT 19
 #define MAX_NOTES 16 /* a build that runs its tests under gdb would fill the screen */
 #define NOTE_MAX 320
-#define COMM_MAX 64
 
 static struct note {
-	char name[COMM_MAX];
+	char name[PROC_COMM_MAX];
 	char text[NOTE_MAX];
 } notes[MAX_NOTES];
 
 static size_t n_notes;
-
-static size_t read_file(const char *path, char *buf, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = -1;
-
-	if (fd >= 0) {
-		n = read(fd, buf, size - 1);
-		close(fd);
-	}
-	buf[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
 
 /* Number after `field:` in /proc/self/status, or `otherwise`. */
 static unsigned long long status_field(const char *field, int base, unsigned long long otherwise)
@@ -44,7 +30,7 @@ static unsigned long long status_field(const char *field, int base, unsigned lon
 	char status[8192];
 	const char *at;
 
-	read_file("/proc/self/status", status, sizeof(status));
+	proc_read("/proc/self/status", status, sizeof(status));
 	at = strstr(status, field);
 	return at ? strtoull(at + strlen(field), NULL, base) : otherwise;
 }
@@ -53,7 +39,7 @@ static void explain_yama(void)
 {
 	char scope[16];
 
-	if (!read_file("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+	if (!proc_read("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
 		return;
 	if (scope[0] >= '2')
 		say("  /proc/sys/kernel/yama/ptrace_scope is %c: %s", scope[0],
@@ -109,15 +95,6 @@ static const char *request_name(long request)
 	}
 }
 
-static void read_name(pid_t tid, char comm[COMM_MAX])
-{
-	char path[PROC_NAME_MAX];
-
-	proc_name(path, tid, "comm");
-	read_file(path, comm, COMM_MAX);
-	comm[strcspn(comm, "\n")] = '\0';
-}
-
 /* One note for each name: a debugger forks and tries several methods. */
 static bool is_noted(const char *comm)
 {
@@ -132,12 +109,12 @@ static bool is_noted(const char *comm)
 void denied_note(const struct task *task, long request)
 {
 	struct note *note = &notes[n_notes];
-	char comm[COMM_MAX];
+	char comm[PROC_COMM_MAX];
 
 	counters.refused_ptrace++;
 	if (n_notes == MAX_NOTES)
 		return;
-	read_name(task->tid, comm);
+	proc_read_comm(task->tid, comm);
 	if (is_noted(comm))
 		return;
 	n_notes++;
@@ -148,22 +125,12 @@ void denied_note(const struct task *task, long request)
 		 comm, task->tid, request_name(request));
 }
 
-size_t denied_count(void)
-{
-	return n_notes;
-}
-
-const char *denied_text(size_t index)
-{
-	return notes[index].text;
-}
-
 void denied_report(void)
 {
 	size_t i;
 
 	for (i = 0; i < n_notes; i++)
-		say("%s", notes[i].text);
+		report_warn("%s", notes[i].text);
 	if (counters.refused_ptrace > n_notes)
 		say("ptrace was refused %llu times in all",
 		    (unsigned long long)counters.refused_ptrace);

@@ -6,7 +6,7 @@
  * kernel's constant-action bitmap (Linux 5.11+), so the calls that are not listed here cost some
  * ten nanoseconds. The list is searched from the top: the frequent calls come first.
  */
-#include "task/filter.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tracer.h"
+#include "capture/options.h"
 
 #define NO_CALL (-1) /* the table of numbers has no such call */
 #define X32_BIT 0x40000000
@@ -46,6 +46,10 @@ struct row {
 };
 
 static const struct condition is_dup = { 1, 2, { F_DUPFD, F_DUPFD_CLOEXEC }, 0 };
+static const struct condition to_error = { 0, 1, { STDERR_FILENO }, 0 };
+static const struct condition to_output = { 0, 1, { STDOUT_FILENO }, 0 };
+static const struct condition to_either = { 0, 2, { STDERR_FILENO, STDOUT_FILENO }, 0 };
+static const struct condition is_write; /* one of these three, or the call does not count */
 static const struct condition sets_name = { 0, 1, { PR_SET_NAME }, 0 };
 static const struct condition attaches = { 0, 3, { PTRACE_TRACEME, PTRACE_ATTACH, PTRACE_SEIZE }, 0 };
 static const struct condition listens = { 1, 1, { 0 }, SECCOMP_FILTER_FLAG_NEW_LISTENER };
@@ -65,8 +69,6 @@ struct program {
 	struct sock_filter code[MAX_INSTRUCTIONS];
 	unsigned int len;
 	bool overflow;
-	bool mounts;
-	bool thread_names;
 };
 
 /* A table of numbers: its architecture, its column of rows[] and what is added to each number. */
@@ -76,75 +78,85 @@ struct abi {
 	int bias;
 };
 
-static void put(struct program *program, struct sock_filter instruction)
+static void put(struct program *program, uint16_t code, uint32_t k, uint8_t if_true, uint8_t if_false)
 {
 	if (program->len == MAX_INSTRUCTIONS)
 		program->overflow = true;
 	else
-		program->code[program->len++] = instruction;
+		program->code[program->len++] = (struct sock_filter){ code, if_true, if_false, k };
 }
 
 static void put_load(struct program *program, size_t offset)
 {
-	put(program, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+	put(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static void put_skip_unless(struct program *program, uint32_t value, uint8_t n_skipped)
+/* The distance of a jump is filled in by end_jump(). */
+static unsigned int begin_jump(struct program *program)
 {
-	put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, n_skipped));
+	put(program, BPF_JMP | BPF_JA, 0, 0, 0);
+	return program->len;
 }
 
-static void put_skip_unless_any(struct program *program, uint32_t bits, uint8_t n_skipped)
+static void end_jump(struct program *program, unsigned int start)
 {
-	put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, n_skipped));
+	program->code[start - 1].k = program->len - start;
 }
 
 static void put_return(struct program *program, uint32_t action)
 {
-	put(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+	put(program, BPF_RET | BPF_K, action, 0, 0);
 }
 
-/* Low half of a 64-bit argument: the values looked for are all small. */
-static size_t argument_offset(unsigned int argument)
+/* Which descriptors' writes stop. */
+static const struct condition *kept_writes(void)
 {
-	return offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t);
+	if (options.keeps_stderr)
+		return options.keeps_stdout ? &to_either : &to_error;
+	return &to_output;
 }
 
-static void put_row(struct program *program, const struct row *row, int number)
+static const struct condition *condition_of(const struct row *row)
 {
-	const struct condition *condition = row->condition;
-	uint8_t n = condition ? condition->n_values : 0;
-	uint8_t i;
-
-	if (!condition) {
-		put_skip_unless(program, (uint32_t)number, 1);
-		put_return(program, SECCOMP_RET_TRACE | row->call);
-		return;
-	}
-	put_skip_unless(program, (uint32_t)number, (uint8_t)(2 * n + 2));
-	put_load(program, argument_offset(condition->argument));
-	for (i = 0; i < n; i++) {
-		if (condition->bits)
-			put_skip_unless_any(program, condition->bits, 1);
-		else
-			put_skip_unless(program, condition->values[i], 1);
-		put_return(program, SECCOMP_RET_TRACE | row->call);
-	}
-	put_return(program, SECCOMP_RET_ALLOW);
+	return row->condition == &is_write ? kept_writes() : row->condition;
 }
 
-static bool is_wanted(enum call call, bool mounts, bool thread_names)
+static bool is_wanted(const struct row *row)
 {
-	switch (call) {
+	if (row->condition == &is_write)
+		return options.keeps_stderr || options.keeps_stdout;
+	switch (row->call) {
 	case CALL_MOUNT:
 	case CALL_OLDUMOUNT:
 	case CALL_UMOUNT2:
-		return mounts;
+		return options.mounts;
 	case CALL_SET_NAME:
-		return thread_names;
+		return options.thread_names;
 	default:
 		return true;
 	}
+}
+
+/* An argument is compared by its low half: the values are all small. */
+static void put_row(struct program *program, const struct row *row, int number)
+{
+	const struct condition *condition = condition_of(row);
+	uint8_t n = condition ? condition->n_values : 0;
+	uint8_t i;
+
+	put(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0,
+	    condition ? (uint8_t)(2 * n + 2) : 1);
+	if (!condition) {
+		put_return(program, SECCOMP_RET_TRACE | row->call);
+		return;
+	}
+	put_load(program, offsetof(struct seccomp_data, args) + condition->argument * sizeof(uint64_t));
+	for (i = 0; i < n; i++) {
+		put(program, (condition->bits ? BPF_JSET : BPF_JEQ) | BPF_JMP | BPF_K,
+		    condition->bits ? condition->bits : condition->values[i], 0, 1);
+		put_return(program, SECCOMP_RET_TRACE | row->call);
+	}
+	put_return(program, SECCOMP_RET_ALLOW);
 }
 
 static void put_rows(struct program *program, const struct abi *abi)
@@ -154,7 +166,7 @@ static void put_rows(struct program *program, const struct abi *abi)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int number = *(const int *)((const char *)&rows[i] + abi->column);
 
-		if (number != NO_CALL && is_wanted(rows[i].call, program->mounts, program->thread_names))
+		if (number != NO_CALL && is_wanted(&rows[i]))
 			put_row(program, &rows[i], number + abi->bias);
 	}
 	put_return(program, SECCOMP_RET_ALLOW);
@@ -163,28 +175,24 @@ static void put_rows(struct program *program, const struct abi *abi)
 /* `if (arch == audit_arch) { rows }`: the jump over the rows is too long for a conditional one. */
 static void put_arch(struct program *program, const struct abi *abis, size_t n_abis)
 {
-	unsigned int jump;
+	unsigned int end;
 	size_t i;
 
-	put(program,
-	    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, abis[0].audit_arch, 1, 0));
-	jump = program->len;
-	put(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+	put(program, BPF_JMP | BPF_JEQ | BPF_K, abis[0].audit_arch, 1, 0);
+	end = begin_jump(program);
 	put_load(program, offsetof(struct seccomp_data, nr));
 	for (i = 0; i < n_abis; i++) {
-		bool last = i + 1 == n_abis;
-		unsigned int next = program->len;
+		unsigned int next = 0;
 
-		if (!last) { /* numbers with the x32 bit are for the next table */
-			put(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
-								  X32_BIT, 0, 1));
-			put(program, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+		if (i + 1 < n_abis) { /* numbers with the x32 bit are for the next table */
+			put(program, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
+			next = begin_jump(program);
 		}
 		put_rows(program, &abis[i]);
-		if (!last)
-			program->code[next + 1].k = program->len - (next + 2);
+		if (next)
+			end_jump(program, next);
 	}
-	program->code[jump].k = program->len - (jump + 1);
+	end_jump(program, end);
 }
 
 #if defined(__x86_64__)
@@ -214,9 +222,9 @@ static void build(struct program *program)
 	put_return(program, SECCOMP_RET_TRACE | CALL_FOREIGN_ABI);
 }
 
-int filter_install(bool mounts, bool thread_names)
+int filter_install(void)
 {
-	struct program program = { .mounts = mounts, .thread_names = thread_names };
+	struct program program = { .len = 0 };
 	struct sock_fprog fprog;
 
 	build(&program);
@@ -252,7 +260,8 @@ static bool is_met(const struct condition *condition, const uint64_t *args)
 	return false;
 }
 
-enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *args)
+enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *args,
+			  bool sees_writes)
 {
 	const struct abi *abi = find_abi(audit_arch, number);
 	size_t i;
@@ -262,9 +271,12 @@ enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int row_number = *(const int *)((const char *)&rows[i] + abi->column);
 
-		if (row_number != NO_CALL && number == (uint64_t)(row_number + abi->bias) &&
-		    is_wanted(rows[i].call, options.mounts, options.thread_names))
-			return is_met(rows[i].condition, args) ? rows[i].call : CALL_NONE;
+		if (row_number == NO_CALL || number != (uint64_t)(row_number + abi->bias) ||
+		    !is_wanted(&rows[i]))
+			continue;
+		if (sees_writes && rows[i].condition == &is_write && is_met(&to_output, args))
+			return rows[i].call;
+		return is_met(condition_of(&rows[i]), args) ? rows[i].call : CALL_NONE;
 	}
 	return CALL_NONE;
 }

@@ -21,13 +21,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "capture/proc.h"
+#include "capture/program.h"
+#include "capture/signals.h"
 #include "task/memory.h"
-#include "task/proc_name.h"
-#include "signals.h"
-#include "tracer.h"
 
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20
@@ -36,7 +35,7 @@
 #define AT_ONCE_NS 1000000u
 #define SOON_NS 50000000u
 #define WAKE_AGAIN_NS 1000000u
-#define MAX_THREADS 1024 /* each may wait for a file system for ever */
+#define MAX_THREADS 1024 /* each may wait for a file system forever */
 #define STACK_BYTES (256 << 10)
 
 /*
@@ -46,7 +45,7 @@
 struct lookup {
 	struct lookup *next; /* of the same task */
 	struct lookup *next_queued; /* in the queue of requests or of answers */
-	struct task *task; /* NULL: nobody wants the answer any more */
+	struct task *task; /* NULL: nobody wants the answer */
 	pid_t root_of; /* whose root directory, or 0 */
 	pid_t memory_of; /* whose string is brought in, or 0 */
 	u64 address;
@@ -94,7 +93,7 @@ static int open_below(const char *path, int flags, u64 resolve, pid_t root_of)
 	return fd;
 }
 
-/* -EAGAIN where the kernel would have to wait, or cannot tell. */
+/* -EAGAIN where the kernel would have to wait, or does not know. */
 static int open_cached(const char *path, int flags, pid_t root_of)
 {
 	int fd = open_below(path, flags, RESOLVE_CACHED, root_of);
@@ -112,14 +111,6 @@ static int open_waiting(const char *path, int flags, pid_t root_of)
 	return fd < 0 ? -errno : fd;
 }
 
-static struct timespec after(u64 ns)
-{
-	u64 then = monotonic_ns() + ns;
-
-	return (struct timespec){ .tv_sec = (time_t)(then / 1000000000u),
-				  .tv_nsec = (long)(then % 1000000000u) };
-}
-
 static void lookup_free(struct lookup *lookup)
 {
 	if (lookup->fd >= 0)
@@ -128,14 +119,14 @@ static void lookup_free(struct lookup *lookup)
 }
 
 /* The loop went on without this answer: put it where the loop finds it, and wake the loop. */
-static void tell(struct lookup *lookup)
+static void send_answer(struct lookup *lookup)
 {
 	u64 own = ++n_answers;
 
 	lookup->next_queued = first_answered;
 	first_answered = lookup;
 	while (n_answers_noted < own) {
-		struct timespec end = after(WAKE_AGAIN_NS);
+		struct timespec end = monotonic_after(WAKE_AGAIN_NS);
 
 		pthread_kill(loop_thread, SIGURG);
 		pthread_cond_timedwait(&noted, &lock, &end);
@@ -152,7 +143,7 @@ static void answer(struct lookup *lookup)
 	pthread_mutex_lock(&lock);
 	lookup->is_done = true;
 	if (lookup->is_noted)
-		tell(lookup);
+		send_answer(lookup);
 	else
 		pthread_cond_broadcast(&answered);
 }
@@ -233,7 +224,7 @@ static struct lookup *lookup_create(const char *path, int flags, pid_t root_of)
 	return lookup;
 }
 
-/* No name waits behind another one. */
+/* No name waits for another. */
 static void put_in_queue(struct lookup *lookup)
 {
 	if (n_idle <= n_queued && !start_thread()) {
@@ -254,7 +245,7 @@ static bool ask(struct lookup *lookup, u64 patience_ns)
 
 	pthread_mutex_lock(&lock);
 	put_in_queue(lookup);
-	end = after(patience_ns);
+	end = monotonic_after(patience_ns);
 	while (!lookup->is_done && pthread_cond_timedwait(&answered, &lock, &end) != ETIMEDOUT)
 		;
 	lookup->is_noted = !lookup->is_done;
@@ -328,7 +319,7 @@ bool lookup_string(struct task *task, u64 address)
 
 	if (lookup_is_pending(task))
 		return false;
-	if (was_brought_in(task, address) || memory_is_there(task, address))
+	if (was_brought_in(task, address) || memory_is_there(task, address, MEMORY_CHUNK))
 		return true;
 	lookup = add_lookup(task, lookup_create("", 0, 0));
 	lookup->memory_of = task->tid;

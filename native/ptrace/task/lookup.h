@@ -3,7 +3,7 @@
  * Look-ups of names for the traced tasks, none of which the tracer waits for.
  *
  * A name can lead into a file system that a traced process serves (FUSE). While the tracer waits
- * for such a file system, the process stands in a stop that only the tracer can end. So a name that
+ * for such a file system, the process is in a stop that only the tracer can end. So a name that
  * the kernel cannot resolve from its cache is given to a thread, and so is a string in memory that
  * has to be brought in (of a program on such a file system, or by userfaultfd). The handler of the stop returns
  * without an effect, the task stays stopped, and the same handler runs again when the answer is

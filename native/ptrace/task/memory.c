@@ -10,45 +10,44 @@
  */
 #include "task/memory.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/rseq.h>
 #include <sched.h>
-#include <stdio.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/user.h>
 #include <unistd.h>
 
-#include "tracer.h"
+#include "capture/proc.h"
 
-#define FIRST_CHUNK 256 /* most paths are shorter; longer reads copy for nothing */
 #define PAGE_BYTES 4096 /* the smallest page: a chunk within one is readable whole or not at all */
 
 #define RSEQ_FIRST_ASK 3 /* ld.so opens its cache and a library before anything is registered */
 
 static bool no_process_vm; /* the kernel or a container refuses process_vm_readv */
 
-static int open_mem(const struct task *task, int flags)
+/* By /proc/TID/mem: read with O_RDONLY, write with O_WRONLY. */
+static ssize_t use_mem(const struct task *task, u64 address, int flags, void *buf, size_t size)
 {
-	char path[32];
+	char path[PROC_NAME_MAX];
+	ssize_t done;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", task->tid);
-	return open(path, flags | O_CLOEXEC);
-}
-
-static ssize_t read_mem(const struct task *task, u64 address, void *buf, size_t size)
-{
-	int fd = open_mem(task, O_RDONLY);
-	ssize_t got;
-
+	proc_name(path, task->tid, "mem");
+	fd = open(path, flags | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	got = pread(fd, buf, size, (off_t)address);
-	if (got < 0)
-		got = -errno;
+	done = flags == O_RDONLY ? pread(fd, buf, size, (off_t)address)
+				 : pwrite(fd, buf, size, (off_t)address);
+	if (done < 0)
+		done = -errno;
 	close(fd);
-	return got;
+	return done;
 }
 
 static bool is_refusal(int error)
@@ -63,50 +62,44 @@ ssize_t memory_read(const struct task *task, u64 address, void *buf, size_t size
 	ssize_t got;
 
 	if (no_process_vm)
-		return read_mem(task, address, buf, size);
+		return use_mem(task, address, O_RDONLY, buf, size);
 	got = process_vm_readv(task->tid, &local, 1, &remote, 1, 0);
 	if (got >= 0)
 		return got;
 	if (!is_refusal(errno))
 		return -errno;
-	got = read_mem(task, address, buf, size);
+	got = use_mem(task, address, O_RDONLY, buf, size);
 	no_process_vm = got >= 0;
 	return got;
 }
 
 ssize_t memory_write(const struct task *task, u64 address, const void *buf, size_t size)
 {
-	int fd = open_mem(task, O_WRONLY);
-	ssize_t put;
-
-	if (fd < 0)
-		return -errno;
-	put = pwrite(fd, buf, size, (off_t)address);
-	if (put < 0)
-		put = -errno;
-	close(fd);
-	return put;
+	return use_mem(task, address, O_WRONLY, (void *)buf, size);
 }
 
 /* Entries of /proc/PID/pagemap: the page is in memory, or on a swap device. */
 #define PAGE_IS_THERE (UINT64_C(3) << 62)
 
-bool memory_is_there(const struct task *task, u64 address)
+bool memory_is_there(const struct task *task, u64 address, size_t size)
 {
 	u64 page = (u64)sysconf(_SC_PAGESIZE);
-	size_t n = address % page + FIRST_CHUNK > page ? 2 : 1;
-	u64 entries[2] = { PAGE_IS_THERE, PAGE_IS_THERE };
-	char path[32];
+	size_t n = (size_t)((address % page + size + page - 1) / page);
+	u64 entries[MEMORY_LOOK_MAX / PAGE_BYTES + 1] = { 0 };
+	char path[PROC_NAME_MAX];
+	size_t i;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", task->tid);
+	proc_name(path, task->tid, "pagemap");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) /* unknown */
 		return true;
-	if (pread(fd, entries, n * sizeof(*entries), (off_t)(address / page * sizeof(*entries))) <= 0)
+	if (pread(fd, entries, n * sizeof(*entries), (off_t)(address / page * sizeof(*entries))) < 0)
 		entries[0] = 0;
 	close(fd);
-	return (entries[0] & PAGE_IS_THERE) && (entries[1] & PAGE_IS_THERE);
+	for (i = 0; i < n && entries[i] & PAGE_IS_THERE; i++)
+		;
+	return i == n;
 }
 
 void memory_bring_in(pid_t tid, u64 address)
@@ -202,7 +195,7 @@ static ssize_t read_first(struct task *task, u64 address, char *buf, size_t size
 
 ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX])
 {
-	size_t size = chunk_size(address, FIRST_CHUNK);
+	size_t size = chunk_size(address, MEMORY_CHUNK);
 	ssize_t got = read_first(task, address, buf, size);
 	size_t len = 0;
 
@@ -219,3 +212,120 @@ ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX])
 	}
 	return got < 0 ? got : -EFAULT;
 }
+
+/* ---- registers ---- */
+
+/*
+ * Registers of a stopped task, machine by machine.
+ *
+ * Facts: arch/x86/entry/syscalls/syscall_{64,32}.tbl; for arm64 arch/arm64/kernel/ptrace.c: the
+ * register set NT_PRSTATUS of a 32-bit program is that of an ARM one, also for a 64-bit tracer, and
+ * its call number stays in r7.
+ */
+
+#if defined(__x86_64__)
+long registers_result(const struct task *task)
+{
+	return ptrace(PTRACE_PEEKUSER, task->tid, offsetof(struct user, regs.rax), NULL);
+}
+
+/* fork and vfork of x86-64, x32 and i386; none of these numbers is a clone in another table. */
+bool registers_of_fork(const struct task *task)
+{
+	size_t at = offsetof(struct user, regs.orig_rax);
+	long number = ptrace(PTRACE_PEEKUSER, task->tid, at, NULL);
+
+	switch (number & ~0x40000000L) {
+	case 57:
+	case 58:
+	case 2:
+	case 190:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The first argument of a clone, in the registers of both kinds of call. */
+void registers_set_argument(const struct task *task, u64 value)
+{
+	struct __ptrace_syscall_info info;
+	size_t at = offsetof(struct user, regs.rdi);
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof(info), &info) > 0 &&
+	    !(info.arch & 0x80000000)) /* __AUDIT_ARCH_64BIT */
+		at = offsetof(struct user, regs.rbx);
+	ptrace(PTRACE_POKEUSER, task->tid, at, value);
+}
+
+void registers_restore_argument(const struct task *task, u64 value)
+{
+	registers_set_argument(task, value);
+}
+#elif defined(__aarch64__)
+#define ARM_NUMBER 7 /* register of a call's number */
+#define ARM_FORK 2
+#define ARM_VFORK 190
+
+union registers {
+	struct user_regs_struct wide;
+	u32 narrow[18]; /* of a 32-bit program: r0 to r15, cpsr, r0 as the call got it */
+};
+
+/* Returns how many bytes they are, 0 where they cannot be had. */
+static size_t read_registers(const struct task *task, union registers *registers)
+{
+	struct iovec iov = { registers, sizeof(*registers) };
+
+	if (ptrace(PTRACE_GETREGSET, task->tid, NT_PRSTATUS, &iov) < 0)
+		return 0;
+	return iov.iov_len;
+}
+
+static bool are_narrow(size_t size)
+{
+	return size == sizeof(((union registers *)NULL)->narrow);
+}
+
+long registers_result(const struct task *task)
+{
+	union registers registers = { .narrow = { 0 } };
+	size_t size = read_registers(task, &registers);
+
+	if (!size)
+		return 0;
+	return are_narrow(size) ? (int32_t)registers.narrow[0] : (long)registers.wide.regs[0];
+}
+
+/* 64-bit programs have no such calls: they clone. */
+bool registers_of_fork(const struct task *task)
+{
+	union registers registers;
+	size_t size = read_registers(task, &registers);
+
+	return are_narrow(size) && (registers.narrow[ARM_NUMBER] == ARM_FORK ||
+				    registers.narrow[ARM_NUMBER] == ARM_VFORK);
+}
+
+void registers_set_argument(const struct task *task, u64 value)
+{
+	union registers registers;
+	size_t size = read_registers(task, &registers);
+	struct iovec iov = { &registers, size };
+
+	if (!size)
+		return;
+	if (are_narrow(size))
+		registers.narrow[0] = (u32)value;
+	else
+		registers.wide.regs[0] = value;
+	ptrace(PTRACE_SETREGSET, task->tid, NT_PRSTATUS, &iov);
+}
+
+/* The result has replaced it; a restarted call gets the kernel's saved value. */
+void registers_restore_argument(const struct task *task, u64 value)
+{
+	(void)task;
+	(void)value;
+}
+#endif

@@ -8,8 +8,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
 
-#include "tracer.h"
+#include "capture/options.h"
 
 #define N_BUCKETS 4096 /* a power of two; pids are handed out in sequence and spread evenly */
 
@@ -99,6 +101,7 @@ static void inherit(struct task *task, const struct task *parent, u64 clone_flag
 {
 	task->cpu = parent->cpu;
 	task->is_watched = parent->is_watched;
+	task->is_narrow = parent->is_narrow;
 	task->argument_changed = parent->argument_changed;
 	task->argument = parent->argument;
 	task->fds = clone_flags & CLONE_FILES ? fd_table_share(parent->fds)
@@ -175,6 +178,12 @@ void task_for_each(void (*visit)(struct task *task, void *context), void *contex
 	}
 }
 
+bool task_sees_writes(const struct task *task)
+{
+	return options.keeps_stderr && !options.keeps_stdout &&
+	       fd_table_leads_to_error(task->fds, STDOUT_FILENO);
+}
+
 void task_unshare_fds(struct task *task)
 {
 	struct fd_table *own;
@@ -234,4 +243,54 @@ void fs_drop(struct fs_state *fs)
 	free(fs->root);
 	free(fs->cwd);
 	free(fs);
+}
+
+/* ---- how a task continues ---- */
+
+/* Bind a task to this core. False when it is not allowed there, or nowhere else. */
+static bool bind_here(const struct task *task, cpu_set_t *own)
+{
+	int cpu = sched_getcpu();
+	cpu_set_t here;
+
+	if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(task->tid, sizeof(*own), own) < 0)
+		return false;
+	if (!CPU_ISSET(cpu, own) || CPU_COUNT(own) == 1)
+		return false;
+	CPU_ZERO(&here);
+	CPU_SET(cpu, &here);
+	return sched_setaffinity(task->tid, sizeof(here), &here) == 0;
+}
+
+/* Twice the same task: the build runs one task at a time, and it and the tracer take turns. */
+static bool takes_turns(const struct task *task)
+{
+	static pid_t last;
+	bool same = last == task->tid;
+
+	last = task->tid;
+	return same && task->call != CALL_AFFINITY && !task->shows_cores;
+}
+
+void core_resume(const struct task *task, int signal)
+{
+	bool sees_exit = task->call || task->is_watched || task_sees_writes(task);
+	cpu_set_t own;
+	bool is_bound = takes_turns(task) && bind_here(task, &own);
+
+	ptrace(sees_exit ? PTRACE_SYSCALL : PTRACE_CONT, task->tid, 0, signal);
+	if (is_bound)
+		sched_setaffinity(task->tid, sizeof(own), &own); /* or it has ended */
+}
+
+void core_unbind_child(const struct task *parent, const struct task *child)
+{
+	cpu_set_t own;
+	cpu_set_t inherited;
+
+	if (sched_getaffinity(child->tid, sizeof(inherited), &inherited) < 0 ||
+	    CPU_COUNT(&inherited) > 1)
+		return;
+	if (sched_getaffinity(parent->tid, sizeof(own), &own) == 0 && CPU_COUNT(&own) > 1)
+		sched_setaffinity(child->tid, sizeof(own), &own);
 }

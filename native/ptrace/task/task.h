@@ -7,14 +7,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "task/fd_table.h"
-#include "task/filter.h"
 #include "etrace_format.h"
+
+#include "capture/fd_table.h"
+#include "task/calls.h"
 
 #define N_SYSCALL_ARGS 6
 #define TASK_NAME_MAX 15 /* bytes of a thread name, TASK_COMM_LEN without its null byte */
 
-/* Root and working directory; shared by tasks made with CLONE_FS, hence cached once for all. */
+/* Root and working directory; shared by tasks made with CLONE_FS, so cached once for all. */
 struct fs_state {
 	unsigned int refs;
 	bool foreign; /* its mount namespace is not the tracer's */
@@ -80,9 +81,8 @@ struct task {
 	u64 covered_at;
 	size_t n_covered;
 
-
 	bool is_watched; /* every call stops, for a seccomp filter may outrank the tracer's */
-	bool is_entered; /* the call it stands in has been looked at */
+	bool is_entered; /* the call it is in has been looked at */
 
 	u64 rseq; /* address of its restartable sequence area, or 0 */
 	unsigned int rseq_reads; /* reads of memory without it */
@@ -95,6 +95,9 @@ struct task {
 	bool is_ending; /* a leader that was seen at its end: its usage is known */
 
 	char *exec_path; /* the file of a pending execveat, or NULL */
+
+	bool is_narrow; /* the words of its program have 32 bits */
+	struct written *written; /* by the process since its last execution, in its leader; or NULL */
 
 	struct fd_table *fds;
 	struct fs_state *fs;
@@ -123,6 +126,9 @@ void task_renumber(struct task *task, pid_t tid);
 
 void task_for_each(void (*visit)(struct task *task, void *context), void *context);
 
+/* Whether every call of the task stops, because its descriptor 1 leads to standard error. */
+bool task_sees_writes(const struct task *task);
+
 /* Give up sharing a table with other tasks. */
 void task_unshare_fds(struct task *task);
 void task_unshare_fs(struct task *task);
@@ -132,5 +138,47 @@ void names_clear(struct names *names);
 void fs_drop(struct fs_state *fs);
 struct fs_state *fs_copy(const struct fs_state *from);
 struct fs_state *fs_create(void);
+
+/* ---- how a task continues ----
+ *
+ * It is woken on the tracer's own core. The kernel would wake it on an idle core if there is one,
+ * and the tracer on another at its next stop: two interrupts between cores for each stop, which cost
+ * more than the stop itself. ptrace has no wake-up that avoids this, so the task is bound to the
+ * tracer's core while it is woken. Its former binding is restored at once, but the task may run
+ * first. So calls that ask for the cores or set them stop, a child's cores are restored before it
+ * runs, and a task that opens a `status` of /proc is bound no more: no program sees the difference.
+ */
+
+/* Let a stopped task go on, to its next stop; the exit of its call is one if that is waited for. */
+void core_resume(const struct task *task, int signal);
+
+/* A child that was made just after its parent had been woken has the parent's binding. */
+void core_unbind_child(const struct task *parent, const struct task *child);
+
+/* ---- filter.c ---- */
+
+/*
+ * Install the filter in the calling process, for good and for all its descendants. Without a tracer
+ * every call it selects then fails with ENOSYS. Returns 0 or -errno.
+ */
+int filter_install(void);
+
+/*
+ * What the filter says of a call: its kind, or CALL_NONE where it does not stop. With `sees_writes`
+ * those to descriptor 1 do.
+ */
+enum call filter_classify(uint32_t audit_arch, uint64_t number, const uint64_t *args,
+			  bool sees_writes);
+
+/* ---- denied.c ---- */
+
+/* ptrace was refused to the tracer itself: say what forbids it and what else there is, and end. */
+void denied_explain(const char *what, int error) __attribute__((noreturn));
+
+/* ptrace was refused to a program of the build, because that is traced already. */
+void denied_note(const struct task *task, long request);
+
+/* Warn of that at the end, once for each program. */
+void denied_report(void);
 
 #endif /* ETRACE_PTRACE_TASK_H */

@@ -20,7 +20,7 @@ enum quoting {
 };
 
 /*
- * The next word of a response file: appended to `word`, `*at` behind it. False at the end. `*start`
+ * The next word of a response file: appended to `word`, `*at` after it. False at the end. `*start`
  * is where it begins.
  */
 bool next_word(struct text text, enum quoting quoting, size_t *at, size_t *start,

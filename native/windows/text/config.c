@@ -179,7 +179,7 @@ static void read_form(struct json *json, struct tool *tool)
 	else if (text_same(buffer_text(&name), text_of("equal")))
 		tool->forms |= RESPONSE_EQUAL;
 	else
-		fail(json, "argFormat is none of attached, space, equal");
+		fail(json, "argFormat is not attached, space or equal");
 	buffer_free(&name);
 }
 

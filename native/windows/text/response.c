@@ -6,7 +6,6 @@
  */
 #include "response.h"
 
-#include "known.h"
 #include "path.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -14,7 +14,7 @@
 #define RESPONSE_MAX_BYTES (16u << 20) /* of one command */
 #define RESPONSE_MAX_FILE_BYTES (8u << 20)
 
-/* How an option and the file's name stand together. */
+/* How an option and the file's name are joined. */
 enum response_form {
 	RESPONSE_ATTACHED = 1, /* @FILE */
 	RESPONSE_SPACE = 2, /* --via FILE */

@@ -11,13 +11,13 @@
 #include "buffer.h"
 
 void wtf8_from_utf16(struct buffer *out, const uint16_t *text, size_t len);
-/* Append UTF-16 units; a byte that is no WTF-8 becomes U+FFFD. */
+/* Append UTF-16 units; a byte that is not WTF-8 becomes U+FFFD. */
 void wtf8_to_utf16(struct buffer *out, struct text text);
 
 /* What begins at the first byte of a text that is not empty. */
 struct code {
 	uint32_t point;
-	size_t len; /* in bytes; 0: the first byte is no WTF-8 */
+	size_t len; /* in bytes; 0: the first byte is not WTF-8 */
 };
 
 struct code wtf8_decode(struct text text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Files that are read whole. A name comes from the command line of whatever the build started, so
- * devices and pipes are not opened, and nothing but a file on a disk is read.
+ * devices and pipes are not opened, and only a file on a disk is read.
  */
 #include "trace/files.h"
 

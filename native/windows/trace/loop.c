@@ -85,7 +85,7 @@ static DWORD take(struct loop *loop, const DEBUG_EVENT *event)
 	return DBG_CONTINUE;
 }
 
-static void tell_waiting(const struct process *process)
+static void report_waiting(const struct process *process)
 {
 	say("waiting for %.*s (process %lu), which outlives the command; --no-wait leaves it",
 	    (int)process->name.len, process->name.data, process->pid);
@@ -98,7 +98,7 @@ static void leave(const struct process *process)
 	DebugActiveProcessStop(process->pid);
 }
 
-/* Whether the processes that outlive the command are to be left. */
+/* Whether the processes that outlive the command may go on. */
 static bool is_over(struct loop *loop)
 {
 	uint64_t since_ns;
@@ -114,7 +114,7 @@ static bool is_over(struct loop *loop)
 	}
 	if (!loop->has_said_waiting && since_ns >= TELL_AFTER_NS) {
 		loop->has_said_waiting = true;
-		processes_each_alive(loop->processes, tell_waiting);
+		processes_each_alive(loop->processes, report_waiting);
 	}
 	return false;
 }

@@ -66,7 +66,7 @@ static PROCESS_INFORMATION start(struct options *options, struct recorder *recor
 	ExitProcess(is_missing ? STATUS_NOT_FOUND : STATUS_NOT_STARTED);
 }
 
-/* A process that the build debugged itself: the job told of it. */
+/* A process that the build debugged itself: the job reported it. */
 static void record_watched(void *context, struct watched *watched)
 {
 	struct recorder *recorder = context;
@@ -88,7 +88,7 @@ static void record_watched(void *context, struct watched *watched)
 		recorder_exit(recorder, process, now_ns(), code);
 }
 
-static void tell_empty(const struct recorder *recorder)
+static void report_empty(const struct recorder *recorder)
 {
 	if (recorder->options->output && !recorder->n_items)
 		say("the build spec is empty: none of the %llu programs that ran is known (-p lists "
@@ -116,7 +116,7 @@ static DWORD run(struct options *options)
 	loop.root = started.dwProcessId;
 	loop_run(&loop);
 	watch_end(&watch, record_watched, &recorder);
-	tell_empty(&recorder);
+	report_empty(&recorder);
 	if (!recorder_finish(&recorder))
 		loop.status = STATUS_ETRACE_FAILED;
 	SetEvent(ended);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "text/command_line.h"
-#include "text/known.h"
+#include "text/path.h"
 #include "trace/files.h"
 #include "trace/report.h"
 

@@ -7,7 +7,7 @@
 
 #include "text/config.h"
 
-#define RESPONSES_SUFFIX L".rsp" /* behind the name of the event lines */
+#define RESPONSES_SUFFIX L".rsp" /* after the name of the event lines */
 
 struct options {
 	wchar_t *output; /* NULL: no build spec */

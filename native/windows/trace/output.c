@@ -84,7 +84,7 @@ static bool give_name(const struct output *output)
 	return false;
 }
 
-static void tell_failure(const struct output *output, DWORD error, bool is_whole)
+static void report_failure(const struct output *output, DWORD error, bool is_whole)
 {
 	struct buffer path = text_from_wide(output->path, wcslen(output->path));
 	struct buffer temporary = text_from_wide(output->temporary, wcslen(output->temporary));
@@ -110,7 +110,7 @@ bool output_finish(struct output *output)
 	if (is_whole && !give_name(output))
 		output->error = GetLastError();
 	if (output->error)
-		tell_failure(output, output->error, is_whole);
+		report_failure(output, output->error, is_whole);
 	if (!is_whole)
 		DeleteFileW(output->temporary);
 	free(output->path);

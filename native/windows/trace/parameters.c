@@ -122,7 +122,7 @@ static void split_environment(struct words *out, const struct buffer *block)
 	}
 }
 
-/* Its end is where two null characters are; memory behind it need not exist, so page by page. */
+/* Its end is where two null characters are; memory after it need not exist, so page by page. */
 static bool read_environment(const struct remote *remote, struct words *out)
 {
 	struct buffer block = { 0 };

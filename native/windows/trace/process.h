@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of the build by process id. The last one with an id counts: ids are used again. */
+/* What is known of the processes of the build: which there are, and their environments. */
 #ifndef WINDOWS_PROCESS_H
 #define WINDOWS_PROCESS_H
 
@@ -20,6 +20,7 @@ struct process {
 
 #define PROCESS_BUCKETS 4096
 
+/* By process id; the last one with an id counts, because ids are used again. */
 struct processes {
 	struct process *buckets[PROCESS_BUCKETS];
 	uint64_t n; /* all that ever were */
@@ -33,5 +34,18 @@ void processes_end(struct processes *processes, struct process *process);
 /* Call for each process that is alive. */
 void processes_each_alive(const struct processes *processes, void (*call)(const struct process *));
 void processes_free(struct processes *processes);
+
+/* Which process had which variable: builds repeat them, so each variable is kept once. */
+struct environment {
+	struct variable **slots; /* a power of two of them */
+	size_t n_slots;
+	size_t n_variables;
+};
+
+void environment_add(struct environment *environment, int64_t upid, const struct words *variables);
+/* Append the event lines of the next variable; false after the last. `*at` begins as 0. */
+bool environment_next(const struct environment *environment, size_t *at, uint64_t time_ns,
+		      struct buffer *out);
+void environment_free(struct environment *environment);
 
 #endif /* WINDOWS_PROCESS_H */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "text/command_line.h"
-#include "text/known.h"
 #include "text/lines.h"
 #include "text/path.h"
 #include "text/spec.h"
@@ -231,7 +230,7 @@ static bool finish_trace(struct recorder *recorder)
 	return output_finish(&recorder->trace);
 }
 
-static void tell_losses(const struct recorder *recorder)
+static void report_losses(const struct recorder *recorder)
 {
 	if (recorder->n_unsaved)
 		say("%llu response files are not in the trace: there are more than %u MB of them",
@@ -251,7 +250,7 @@ bool recorder_finish(struct recorder *recorder)
 {
 	bool is_written = true;
 
-	tell_losses(recorder);
+	report_losses(recorder);
 	if (recorder->options->output) {
 		spec_end(&recorder->spec.buffer, !recorder->n_items);
 		is_written = output_finish(&recorder->spec);

@@ -3,7 +3,6 @@
 #ifndef WINDOWS_RECORD_H
 #define WINDOWS_RECORD_H
 
-#include "trace/environment.h"
 #include "trace/options.h"
 #include "trace/output.h"
 #include "trace/parameters.h"

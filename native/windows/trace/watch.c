@@ -14,7 +14,7 @@
 #define KEY_END 1
 #define RIGHTS (PROCESS_QUERY_INFORMATION | PROCESS_VM_READ | SYNCHRONIZE)
 
-/* Of ntdll; GetVersionEx() tells what a manifest says. */
+/* Of ntdll; GetVersionEx() returns what a manifest says. */
 NTSTATUS NTAPI RtlGetVersion(OSVERSIONINFOW *version);
 
 static void read_one(struct watch *watch, struct watched *watched)
@@ -32,10 +32,10 @@ static void read_one(struct watch *watch, struct watched *watched)
 }
 
 /* The two messages of one process come in any order, and ids are used again: the oldest open one. */
-static struct watched *find(struct watch *watch, unsigned long pid, bool is_told)
+static struct watched *find(struct watch *watch, unsigned long pid, bool is_reported)
 {
 	for (struct watched *w = watch->first; w; w = w->next) {
-		bool has_place = is_told ? !w->time_ns : !w->is_traced;
+		bool has_place = is_reported ? !w->time_ns : !w->is_traced;
 
 		if (w->pid == pid && has_place)
 			return w;
@@ -43,9 +43,9 @@ static struct watched *find(struct watch *watch, unsigned long pid, bool is_told
 	return NULL;
 }
 
-static struct watched *find_or_add(struct watch *watch, unsigned long pid, bool is_told)
+static struct watched *find_or_add(struct watch *watch, unsigned long pid, bool is_reported)
 {
-	struct watched *watched = find(watch, pid, is_told);
+	struct watched *watched = find(watch, pid, is_reported);
 
 	if (watched)
 		return watched;
@@ -56,7 +56,7 @@ static struct watched *find_or_add(struct watch *watch, unsigned long pid, bool 
 	return watched;
 }
 
-/* Those that both messages have told of are of no more use. */
+/* Drop what both messages have reported. */
 static void sweep(struct watch *watch)
 {
 	struct watched **at = &watch->first;
@@ -78,7 +78,7 @@ static void sweep(struct watch *watch)
 	watch->end = at;
 }
 
-static void told(struct watch *watch, unsigned long pid)
+static void reported(struct watch *watch, unsigned long pid)
 {
 	struct watched *watched = find_or_add(watch, pid, true);
 
@@ -122,13 +122,13 @@ static DWORD WINAPI run(void *context)
 		DWORD message = 0;
 		ULONG_PTR key = 0;
 		OVERLAPPED *detail = NULL;
-		BOOL is_told = GetQueuedCompletionStatus(watch->port, &message, &key, &detail, timeout);
+		BOOL is_reported = GetQueuedCompletionStatus(watch->port, &message, &key, &detail, timeout);
 
-		if (is_told && key == KEY_END)
+		if (is_reported && key == KEY_END)
 			return 0;
 		EnterCriticalSection(&watch->lock);
-		if (is_told && message == JOB_OBJECT_MSG_NEW_PROCESS)
-			told(watch, (unsigned long)(ULONG_PTR)detail);
+		if (is_reported && message == JOB_OBJECT_MSG_NEW_PROCESS)
+			reported(watch, (unsigned long)(ULONG_PTR)detail);
 		timeout = retry(watch) ? RETRY_MS : INFINITE;
 		LeaveCriticalSection(&watch->lock);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A job object that has every process of the build, and tells of each new one. Windows gives the
- * events of a process to one debugger only, so those that the build itself debugs tell us nothing;
- * the job does. A thread reads what it tells.
+ * A job object that has every process of the build, and reports each new one. Windows gives the
+ * events of a process to one debugger only, so we get none of those that the build itself debugs;
+ * the job does. A thread reads its messages.
  */
 #ifndef WINDOWS_WATCH_H
 #define WINDOWS_WATCH_H
@@ -36,9 +36,9 @@ struct watch {
 /* Watch a process that does not run yet. False when it cannot be put into a job. */
 bool watch_begin(struct watch *watch, HANDLE process, bool wants_environment);
 typedef void watch_call(void *context, struct watched *watched);
-/* The debug events told of this process. */
+/* The debug events reported this process. */
 void watch_traced(struct watch *watch, unsigned long pid);
-/* End the thread, then call for each process that the debug events did not tell of, in order. */
+/* End the thread, then call for each process that the debug events did not report, in order. */
 void watch_end(struct watch *watch, watch_call *call, void *context);
 
 #endif /* WINDOWS_WATCH_H */

@@ -7,13 +7,14 @@ import json
 from array import array
 from pathlib import Path
 
-import lua_database
+import databases
 import pytest
 from databases import write_database
 from libetrace.image.file import NewColumn, NewTable
 
 from etrace.cli.main import cas
-from etrace.nfsdb.store import open_database, rewrite
+from etrace.nfsdb.products import rewrite
+from etrace.nfsdb.store import open_database
 
 #: kinds of what the golden build's src/lua was made of; its tree is gone
 KINDS = {
@@ -30,20 +31,20 @@ HIDDEN = "cas: 231 of 294 files; not shown: 27 tool, 35 temporary, 1 directory (
 
 @pytest.fixture(scope="module")
 def lua(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return lua_database.write_processed_lua(tmp_path_factory.mktemp("lua"))
+    return databases.write_processed_lua(tmp_path_factory.mktemp("lua"))
 
 
 def ask(lua: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
-    assert cas([*words, "--dbdir", str(lua)]) == 0
-    shown = capsys.readouterr()
+    status, shown = cas([*words, "--dbdir", str(lua)]), capsys.readouterr()
+    assert status == (0 if shown.out else 1)
     return shown.out.splitlines(), shown.err
 
 
 def test_what_goes_into_a_program_is_shown_and_the_rest_counted(
     lua: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    paths, told = ask(lua, capsys, "deps", "src/lua")
-    assert told == HIDDEN
+    paths, reported = ask(lua, capsys, "deps", "src/lua")
+    assert reported == HIDDEN
     assert len(paths) == sum(n for kind, n in KINDS.items() if f" {kind}" not in HIDDEN)
     assert not [path for path in paths if path.startswith(("/tmp/cc", "/etc", "/usr/lib/locale"))]
 
@@ -80,10 +81,10 @@ def test_details_have_the_kind_and_are_as_many(
 
 
 def test_modules_that_a_header_went_into(lua: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    modules, told = ask(lua, capsys, "rdeps", "lua.h", "-R")
-    assert (modules, told) == (["src/liblua.a", "src/lua", "src/luac"], "")
-    objects, told = ask(lua, capsys, "rdeps", "lua.h", "-R", "--kind", "object")
-    assert (len(objects), told) == (34, "")
+    modules, reported = ask(lua, capsys, "rdeps", "lua.h", "-R")
+    assert (modules, reported) == (["src/liblua.a", "src/lua", "src/luac"], "")
+    objects, reported = ask(lua, capsys, "rdeps", "lua.h", "-R", "--kind", "object")
+    assert (len(objects), reported) == (34, "")
     assert "src/lapi.o" in objects
 
 
@@ -127,5 +128,5 @@ def test_a_damaged_image_is_an_error_or_another_answer(
     rewrite(image, [NewTable(table, old.n_rows, columns)])
     files = ["/src/hello", "/src/util.h"][: 2 if command == "why" else 1]
     status = cas([command, *files, "--dbdir", str(tmp_path / "build")])
-    told = capsys.readouterr().err
-    assert status == 0 or told.startswith("cas: error: ")
+    reported = capsys.readouterr().err
+    assert status == 0 or reported.startswith("cas: error: ")

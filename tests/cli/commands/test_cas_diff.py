@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from captured_builds import told_database
+from databases import database_of
 
 from etrace.cli.cas import program as cas
 
@@ -21,8 +21,6 @@ def test_a_status_that_nobody_saw_is_shown_in_words(
         trace = TraceBuilder("/w").exec(SH, "/bin/sh", ["sh", "-c", "x"], cwd="/w")
         trace.use(SH, "/w/in")
         (tmp_path / name).mkdir()
-        told_database(
-            tmp_path / name, (trace if status is None else trace.exit(SH, status)).trace()
-        )
+        database_of(tmp_path / name, (trace if status is None else trace.exit(SH, status)).trace())
     assert cas.main(["diff", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
     assert capsys.readouterr().out == "~ sh -c x\n    status: 3 -> unknown\n"

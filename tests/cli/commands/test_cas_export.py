@@ -26,8 +26,8 @@ EXPECTED = [
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"]).end(10)
-    image = write_database(tmp_path, told.trace())
+    recorded = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"]).end(10)
+    image = write_database(tmp_path, recorded.trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
     return tmp_path
 
@@ -49,12 +49,12 @@ def test_without_compilations_nothing_is_written(
     assert open_database(tmp_path)
     output = tmp_path / "out.json"
     words = ["export", "compile_commands", "--dbdir", str(tmp_path), "-o", str(output)]
-    assert cas(words) == 1
+    assert cas(words) == 2
     assert "run: cas pp" in capsys.readouterr().err
     assert not output.exists()
 
 
-def test_options_may_stand_before_the_directory(database: Path, tmp_path: Path) -> None:
+def test_options_may_come_before_the_directory(database: Path, tmp_path: Path) -> None:
     assert cas(["export", "parquet", "--dbdir", str(database), str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "executions.parquet").exists()
 
@@ -65,38 +65,38 @@ def test_what_cannot_be_written_is_named_as_it_was_given(
     file, nowhere = tmp_path / "file", tmp_path / "no" / "out.json"
     file.touch()
     words = ["export", "--dbdir", str(database)]
-    assert cas([*words, "parquet", str(file)]) == 1
+    assert cas([*words, "parquet", str(file)]) == 2
     assert capsys.readouterr().err == (
         f"cas: error: {file}: not a directory\n  hint: each table becomes a file in a directory\n"
     )
-    assert cas([*words, "json", "-o", str(nowhere)]) == 1
+    assert cas([*words, "json", "-o", str(nowhere)]) == 2
     assert capsys.readouterr().err == f"cas: error: {nowhere}: No such file or directory\n"
 
 
 @pytest.fixture
 def configured(tmp_path: Path) -> Path:
     """A database of configure's compilation, one of standard input, and those of two sources."""
-    told = BuildTeller()
-    told.run(9, "/bin/sh", "sh configure", writes=["/src/conftest.c"])
-    told.run(10, "/usr/bin/gcc", "gcc -c conftest.c", reads=["/src/conftest.c"])
-    told.run(11, "/usr/bin/gcc", "gcc -c -x c - -o x.o", writes=["/src/x.o"])
-    told.run(12, "/usr/bin/gcc", "gcc -c a.c", reads=["/src/a.c"], writes=["/src/a.o"])
+    recorded = BuildTeller()
+    recorded.run(9, "/bin/sh", "sh configure", writes=["/src/conftest.c"])
+    recorded.run(10, "/usr/bin/gcc", "gcc -c conftest.c", reads=["/src/conftest.c"])
+    recorded.run(11, "/usr/bin/gcc", "gcc -c -x c - -o x.o", writes=["/src/x.o"])
+    recorded.run(12, "/usr/bin/gcc", "gcc -c a.c", reads=["/src/a.c"], writes=["/src/a.o"])
     there = tmp_path / "there.c"
     there.touch()
-    told.run(13, "/usr/bin/gcc", f"gcc -c {there} -o t.o", reads=[str(there)])
-    image = write_database(tmp_path, told.end(9, 10, 11, 12, 13).trace())
+    recorded.run(13, "/usr/bin/gcc", f"gcc -c {there} -o t.o", reads=[str(there)])
+    image = write_database(tmp_path, recorded.end(9, 10, 11, 12, 13).trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
     return tmp_path
 
 
 DEFAULT = (
     "cas: left out 2 entries: 1 of sources that the build made and removed,"
-    " 1 of sources that came through standard input; --all has them\n"
+    " 1 of sources that came through standard input; --all-sources has them\n"
 )
 
 
 @pytest.mark.parametrize(
-    ("options", "wanted", "told"),
+    ("options", "wanted", "said"),
     [
         ([], ["a.c", "there.c"], DEFAULT),
         (["--all"], ["conftest.c", "stdin", "a.c", "there.c"], ""),
@@ -115,18 +115,18 @@ DEFAULT = (
     ],
 )
 @pytest.mark.parametrize("module", ["export compile_commands", "commands --generate"])
-def test_sources_that_are_gone_are_left_out_and_told(
+def test_sources_that_are_gone_are_left_out_and_reported(
     configured: Path,
     capsys: pytest.CaptureFixture[str],
     module: str,
     options: list[str],
     wanted: list[str],
-    told: str,
+    said: str,
 ) -> None:
     assert cas([*module.split(), "--dbdir", str(configured), *options]) == 0
     shown = capsys.readouterr()
     assert [Path(each["file"]).name for each in json.loads(shown.out)] == wanted
-    assert shown.err == told
+    assert shown.err == said
 
 
 def test_a_makefile_has_no_rules_for_sources_that_are_gone(
@@ -150,7 +150,7 @@ def test_a_filter_chooses_sources(configured: Path, capsys: pytest.CaptureFixtur
     shown = capsys.readouterr()
     assert json.loads(shown.out) == []
     assert shown.err == DEFAULT.replace("2 entries", "4 entries").replace(
-        "; --all has them", ", 2 of sources that --filter does not select"
+        "; --all-sources has them", ", 2 of sources that --filter does not select"
     )
     assert cas(["export", "json", *words[2:]]) == 2
     assert "--filter is for compile_commands" in capsys.readouterr().err
@@ -187,7 +187,7 @@ def test_the_file_of_o_is_merged_with_the_new_entries(database: Path, tmp_path: 
         assert cas([*words, option]) == 0
         assert json.loads(output.read_text()) == [*kept, *EXPECTED]
     output.write_text("{")
-    assert cas([*words, "--update"]) == 1
+    assert cas([*words, "--update"]) == 2
     assert output.read_text() == "{"
 
 
@@ -223,7 +223,7 @@ def test_a_build_spec_has_the_programs_that_are_asked_for(
     assert json.loads(shown.out) == []
     assert shown.err == (
         "cas: the build spec is empty: none of 2 calls is of a known program; these ran: make (1),"
-        " gcc (1)\n  hint: -c LIST names the programs that you want; -d writes all\n"
+        " gcc (1)\n  hint: --compilers LIST names the programs that you want; --debug writes all\n"
     )
 
 
@@ -239,8 +239,8 @@ def test_no_entries_have_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, status: int, reason: str
 ) -> None:
     binary, _, argv = command.partition(" ")
-    told = BuildTeller().run(10, binary, argv).end(10, status=status)
-    image = write_database(tmp_path, told.trace())
+    recorded = BuildTeller().run(10, binary, argv).end(10, status=status)
+    image = write_database(tmp_path, recorded.trace())
     run.postprocess(image, config.load(tmp_path), ["compilations"])
     assert cas(["export", "compile_commands", "--dbdir", str(tmp_path)]) == 0
     shown = capsys.readouterr()

@@ -98,7 +98,7 @@ def test_a_new_trace_makes_a_new_database(tmp_path: Path) -> None:
     run(["parse"], write(tmp_path, story()))
     write(tmp_path, story("/bin/ld"))
     refused = run(["execs"], tmp_path)
-    assert (refused.returncode, "cas parse" in refused.stderr) == (1, True)
+    assert (refused.returncode, "cas parse" in refused.stderr) == (2, True)
     assert run(["parse"], tmp_path).returncode == 0
     assert programs(tmp_path) == [b"/bin/ld"]
 
@@ -112,7 +112,7 @@ def test_products_stay_when_the_trace_is_the_same(tmp_path: Path) -> None:
     assert "wrappers" in open_database(tmp_path).tables
 
 
-def test_problems_of_the_trace_are_told_each_time(tmp_path: Path) -> None:
+def test_problems_of_the_trace_are_reported_each_time(tmp_path: Path) -> None:
     write(tmp_path, story() + b"1,0,9,9!Nonsense|\n")
     first = run(["parse"], tmp_path)
     again = run(["parse"], tmp_path)
@@ -124,11 +124,11 @@ def test_problems_of_the_trace_are_told_each_time(tmp_path: Path) -> None:
 def test_what_is_no_trace_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "noise").write_text("not\na trace\n")
     done = run(["parse", "noise"], tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "no events" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["noise"]
     nothing = run(["parse", "--dbdir", "."], tmp_path)
-    assert (nothing.returncode, "etrace run" in nothing.stderr) == (1, True)
+    assert (nothing.returncode, "etrace run" in nothing.stderr) == (2, True)
 
 
 def test_a_named_trace_names_its_database(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_cache_replaces_what_is_no_image(tmp_path: Path) -> None:
     for content in (b"foreign", image.read_bytes()[:-8], b"ETRACEDB" + b"\xff" * 30):
         image.write_bytes(content)
         refused = run(["execs"], tmp_path)
-        assert (refused.returncode, "cas cache" in refused.stderr) == (1, True)
+        assert (refused.returncode, "cas cache" in refused.stderr) == (2, True)
         assert image.read_bytes() == content
         assert run(["cache"], tmp_path).stdout.startswith(".nfsdb.img: made\n")
         assert programs(tmp_path) == [b"/bin/cc"]
@@ -187,7 +187,7 @@ def test_cache_replaces_what_is_no_image(tmp_path: Path) -> None:
 
 def test_cache_without_json_says_what_to_do(tmp_path: Path) -> None:
     done = run(["cache"], tmp_path)
-    assert (done.returncode, "cas parse" in done.stderr) == (1, True)
+    assert (done.returncode, "cas parse" in done.stderr) == (2, True)
 
 
 def test_what_etrace_parser_wrote_can_be_asked(tmp_path: Path) -> None:

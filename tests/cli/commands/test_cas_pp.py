@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from captured_builds import capture_database
+from databases import capture_database
 from terminal import Terminal
 
 from etrace.nfsdb.store import open_database
@@ -89,7 +89,7 @@ def test_one_line_a_phase_says_what_was_found(database: Path) -> None:
     assert lines["linked"] == "2 links of 2 modules, archives: 1"
     assert lines["patterns"] == "0 matches of 0 command patterns"
     assert list(lines) == ["wrappers", "patterns", "linked", "compilations", "graph", "targets"]
-    assert done.stderr == ""  # no bar: this is no terminal; no word about what is usual
+    assert done.stderr == ""  # no bar: this is not a terminal; no word about what is usual
 
 
 def test_the_build_tree_is_as_it_was(captured: Path, database: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_terminal_sees_bars_while_it_works(database: Path) -> None:
         assert "\x1b[" in terminal.log
 
 
-def test_an_unknown_key_is_told_and_a_wrong_type_is_an_error(database: Path) -> None:
+def test_an_unknown_key_is_reported_and_a_wrong_type_is_an_error(database: Path) -> None:
     config = database / ".bas_config"
     config.write_text('{"ar_specs": []}')
     assert pp(database, "--linked").stderr == (
@@ -198,13 +198,13 @@ def test_an_unknown_key_is_told_and_a_wrong_type_is_an_error(database: Path) -> 
     )
     config.write_text('{"ar_spec": "*/ar"}')
     before = listing(database)
-    done = pp(database, "--force", status=1)
+    done = pp(database, "--force", status=2)
     assert f"{config}: ar_spec is not a list of strings" in done.stderr
     assert listing(database) == before
 
 
 def test_without_a_database_it_says_how_to_make_one(tmp_path: Path) -> None:
-    assert "no database" in pp(tmp_path, status=1).stderr
+    assert "no database" in pp(tmp_path, status=2).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -230,7 +230,7 @@ def test_interrupted_it_leaves_a_whole_database(database: Path, number: signal.S
 
 
 def test_keys_of_another_tool_are_not_lost(database: Path) -> None:
-    """What etrace does not know it cannot write: such a JSON stays as it is."""
+    """What etrace does not know it cannot write: such a JSON stays unchanged."""
     path = database / ".nfsdb.json"
     entries = json.loads(path.read_text())
     entries[3]["custom"] = {"any": ["thing"]}

@@ -38,7 +38,7 @@ def test_a_chain_is_printed_from_the_target_on(
     )
 
 
-def test_no_chain_ends_with_1_and_tells_what_is_near(
+def test_no_chain_ends_with_1_and_says_what_is_near(
     database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, out, _ = run(capsys, "why", "--dbdir", database, "main.o", "util.c")

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from captured_builds import told_database
-from timing_builds import two_objects_and_a_link
+from databases import database_of
+from timing.builds import two_objects_and_a_link
 
 from etrace.cli.main import etrace
 
@@ -16,7 +16,7 @@ from etrace.cli.main import etrace
 @pytest.fixture
 def build(tmp_path: Path) -> str:
     """Directory of the database of two compilations and a link."""
-    told_database(tmp_path, two_objects_and_a_link())
+    database_of(tmp_path, two_objects_and_a_link())
     return str(tmp_path)
 
 
@@ -24,7 +24,7 @@ def test_the_path_is_a_table(build: str, capsys: pytest.CaptureFixture[str]) -> 
     slot = "blocked by job slot 0.000 s"
     assert etrace(["critical-path", build]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "critical path 0.001 s, elapsed 0.001 s, perfect parallelism 75%",
+        "critical path 0.001 s, elapsed 0.001 s, elapsed / critical path 1.3",
         "",
         f"    start       work        CPU  {'command':<36}  waited for",
         f"  0.000 s    0.000 s          -  {'make prog':<36}  blocked by child 0.001 s",
@@ -56,7 +56,7 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_prediction(build: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["critical-path", "--what-if", "gcc=0.5", "--dbdir", build]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "critical path 0.001 s, elapsed 0.001 s, perfect parallelism 75%",
+        "critical path 0.001 s, elapsed 0.001 s, elapsed / critical path 1.3",
         "",
         "traced                      0.001 s  1 job at once",
         "the same, simulated         0.001 s  without waits for a processor",

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from access_traces import SEED
 from compiling import BuildTeller, write_database
+from imports.access_traces import SEED
 from libetrace.depend import configuration as config
 
 from etrace.cli.main import cas, etrace
@@ -24,10 +24,10 @@ CAS = str(Path(sys.executable).parent / "cas")
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
-    told = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"]).end(10)
+    recorded = BuildTeller().run(10, "/usr/bin/gcc", "gcc -c a.c", writes=["/src/a.o"]).end(10)
     place = tmp_path / "database"
     place.mkdir()
-    (place / ".nfsdb").write_bytes(told.trace())
+    (place / ".nfsdb").write_bytes(recorded.trace())
     assert cas(["parse", "--dbdir", str(place)]) == 0
     run.postprocess(open_database(place), config.load(place), ["compilations"])
     return place
@@ -58,8 +58,8 @@ def test_what_is_kept_for_an_export_is_not_replaced(
     assert etrace(["import", "file-access-trace", str(tmp_path / "t"), "-o", str(tmp_path)]) == 0
     assert cas(["parse", "--dbdir", str(tmp_path)]) == 0
     kept = tmp_path / ".nfsdb.accesses"
-    told = ["export", "file-access-trace", "--dbdir", str(tmp_path), "-o", str(kept)]
-    assert cas(told) == 2
+    recorded = ["export", "file-access-trace", "--dbdir", str(tmp_path), "-o", str(kept)]
+    assert cas(recorded) == 2
     assert "the output would replace" in capsys.readouterr().err
     assert kept.read_bytes().endswith(SEED)
 
@@ -71,7 +71,7 @@ def test_what_has_no_entries_is_not_waited_for(
     """A pipe has no other end here, and /dev/zero has no end at all."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero"), Path("/dev/stdin")):
-        assert cas(words(database, path, option)) == 1
+        assert cas(words(database, path, option)) == 2
         assert f"{path}: not a regular file, it has no entries to keep" in capsys.readouterr().err
 
 
@@ -88,11 +88,13 @@ def test_programs_that_append_at_once_lose_nothing(database: Path, tmp_path: Pat
     fcntl.flock(folder, fcntl.LOCK_EX)
     running = []
     for name in names:
-        told = BuildTeller().run(10, "/usr/bin/gcc", f"gcc -c {name}", writes=["/src/x.o"]).end(10)
+        recorded = (
+            BuildTeller().run(10, "/usr/bin/gcc", f"gcc -c {name}", writes=["/src/x.o"]).end(10)
+        )
         place = tmp_path / name
         place.mkdir()
         run.postprocess(
-            write_database(place, told.trace()), config.load(database), ["compilations"]
+            write_database(place, recorded.trace()), config.load(database), ["compilations"]
         )
         command = [CAS, *words(place, output, "--append")]
         running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
@@ -113,7 +115,7 @@ def test_programs_that_append_at_once_lose_nothing(database: Path, tmp_path: Pat
 def test_a_full_disk_is_named_with_the_file(
     kind: str, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cas(["export", kind, "--dbdir", str(database), "-o", "/dev/full"]) == 1
+    assert cas(["export", kind, "--dbdir", str(database), "-o", "/dev/full"]) == 2
     assert "cas: error: /dev/full: No space left on device\n" in capsys.readouterr().err
 
 
@@ -129,6 +131,6 @@ def test_a_process_number_of_any_length(
 ) -> None:
     """Python refuses to convert more than 4300 digits, by a ValueError."""
     out = str(tmp_path / "out")
-    told = ["export", "file-access-trace", "--dbdir", str(database), "-o", out, "--root"]
-    assert cas([*told, "9" * 5000]) == 1
-    assert "is no process of the database" in capsys.readouterr().err
+    recorded = ["export", "file-access-trace", "--dbdir", str(database), "-o", out, "--root"]
+    assert cas([*recorded, "9" * 5000]) == 2
+    assert "is not a process of the database" in capsys.readouterr().err

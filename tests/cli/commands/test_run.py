@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 from backends import need_root
-from preloaded import preloading
+from failing_calls import preloading
 from terminal import wait_for_program
 
-from etrace.cli.etrace.captured import report
+from etrace.cli.etrace.run import report
 
 ETRACE = str(Path(sys.executable).parent / "etrace")
 
@@ -78,10 +78,10 @@ def test_output_of_the_command_is_untouched(tmp_path: Path) -> None:
 def test_a_summary_says_what_to_do_next(tmp_path: Path) -> None:
     done = run(tmp_path, shell="exit 0")
     assert "etrace: 1 process, 1 program and " in done.stderr
-    assert "next: cas parse " in done.stderr
+    assert f"next: etrace report {tmp_path}\n" in done.stderr
 
 
-def test_both_backends_tell_the_same_of_a_capture(
+def test_both_backends_say_the_same_of_a_capture(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -204,7 +204,7 @@ def test_an_interrupted_build_is_called_so(tmp_path: Path, script: str, ended: s
 
 
 @pytest.mark.parametrize(("status", "ended"), [(7, "interrupted"), (0, "exit")])
-def test_a_build_that_ends_when_it_is_told_to_was_interrupted(
+def test_a_build_that_ends_when_it_is_asked_to_was_interrupted(
     tmp_path: Path, status: int, ended: str
 ) -> None:
     script = f"trap 'exit {status}' TERM; echo up; while :; do sleep 0.1; done"

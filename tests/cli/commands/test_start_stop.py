@@ -13,9 +13,8 @@ import pytest
 from backends import need_root
 from fake_kernel import Machine, make_machine
 
-from etrace.capture.kmod.loading import probes
-from etrace.capture.kmod.sessions import host
-from etrace.capture.kmod.system import cgroup
+from etrace.capture.kmod import ending, session
+from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Counter, Option, Phase
 from etrace.cli.main import etrace
 
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.root
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     need_root()
     made = make_machine(tmp_path / "machine")
-    monkeypatch.setattr(host, "real", lambda: made.host)
+    monkeypatch.setattr(session, "Host", lambda: made.host)
     monkeypatch.chdir(tmp_path)
     yield made
     made.end_collectors()
@@ -48,7 +47,7 @@ def test_start_status_stop(machine: Machine, tmp_path: Path, capsys: Captured) -
     assert etrace(["stop"]) == 0
     err = capsys.readouterr().err
     assert "4 processes, 2 programs and 40 opens in 1.0 s -> out/.nfsdb (5.0 kB)" in err
-    assert "next: cas parse out/.nfsdb" in err
+    assert "next: etrace report out\n" in err
     assert machine.changes() == []
     assert etrace(["stop"]) == 1
     assert "no session is running" in capsys.readouterr().err
@@ -90,7 +89,7 @@ def test_a_loss_is_exit_status_2_with_figures_and_a_hint(
     assert "hint: give larger buffers: etrace start --buffer-size 2048" in err
 
 
-def test_a_dead_session_is_told_and_cleaned(machine: Machine, capsys: Captured) -> None:
+def test_a_dead_session_is_reported_and_cleaned(machine: Machine, capsys: Captured) -> None:
     etrace(["start", "-q", "--pid", str(os.getpid())])
     (pid,) = machine.collectors()
     os.kill(pid, signal.SIGKILL)
@@ -123,7 +122,7 @@ def test_a_session_that_comes_or_goes_is_seen(
 
 
 def test_stop_ends_with_2_where_kprobes_are_off(machine: Machine, capsys: Captured) -> None:
-    machine.kernel.missing = tuple(probes.LOST)
+    machine.kernel.missing = tuple(ending.PROBES)
     assert etrace(["start", "-q", "--pid", str(os.getpid())]) == 0
     assert "etrace: kprobes of the kernel are switched off: " in capsys.readouterr().err
     assert etrace(["stop", "-q"]) == 2
@@ -185,13 +184,13 @@ def test_a_cgroup_is_named_below_its_mount(
     for directory in (group, root / ".hidden"):
         directory.mkdir(parents=True)
         (directory / "cgroup.procs").write_text("")
-    monkeypatch.setattr(cgroup, "MOUNTS", mounts)
+    monkeypatch.setattr(process, "MOUNTS", mounts)
     for given in ("/a/b", "a/b", str(group)):
         assert etrace(["start", "-q", "--cgroup", given]) == 0
         assert machine.kernel.request is not None
         assert machine.kernel.request.cgroup == "/a/b"
         etrace(["stop", "-q"])
-    assert cgroup.below_mount("/.hidden") == "/.hidden"
+    assert process.cgroup_below_mount("/.hidden") == "/.hidden"
     for wrong in ("/c", "../..", "/a/../../.."):
         assert etrace(["start", "--cgroup", wrong]) == 2
         assert "no such control group" in capsys.readouterr().err

@@ -48,14 +48,15 @@ def test_a_summary_of_an_older_build_says_so_and_what_to_do(tmp_path: Path) -> N
     trace(tmp_path, "/bin/echo one")
     parse(tmp_path)
     trace(tmp_path, "/bin/echo two")
-    done = call(tmp_path, "etrace", "summary")
+    done = call(tmp_path, "etrace", "summary", "--db", ".nfsdb.json")
     assert done.returncode == 0
     assert done.stderr == (
         "etrace: .nfsdb.json is older than .nfsdb: it is of another build\n"
         "  hint: make it again: cas parse .nfsdb\n"
     )
     parse(tmp_path)
-    assert call(tmp_path, "etrace", "summary").stderr == ""
+    done = call(tmp_path, "etrace", "summary", "--db", ".nfsdb.json")
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_a_search_shows_the_names_that_hold_it() -> None:
     assert [row.text[-9:] for row in rows.processes(read(*BUILD), {}, "lvm")] == ["gcc lvm.c"]
 
 
-def test_the_head_tells_failures() -> None:
+def test_the_head_says_failures() -> None:
     running = read(*BUILD, f"{GCC},0,75,0!Exit|status=2")
     assert rows.head(running, 1.6, True) == [
         Row("65.0s  1 running", Look.HEAD),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from terminal import Terminal
-from waiting import until
+from trying import until
 
 PROGRAM = [
     sys.executable,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # bench.sh: instructions of calls natively, traced, and beside a traced task; of reading a line. One
-# line `NAME NUMBER` for each reading in out/bench. bench/kernel.py says what they mean.
+# line `NAME NUMBER` for each reading in out/bench. bench/kernel/instructions.py says what they mean.
 set -u
 . "$WORK/guest/session.sh"
 mkdir -p out /run/bench

@@ -38,7 +38,7 @@ remove_instance
 unload_module
 
 fresh
-"$(cat "$WORK/ptrace.path")" -o "$out/$name.ptrace.nfsdb" -- make >"$out/$name.ptrace.stdout" ||
+"$(cat "$WORK/ptrace.path")" -o "$out/$name.ptrace.nfsdb" --no-stderr -- make >"$out/$name.ptrace.stdout" ||
 	die "the build under etrace-ptrace failed"
 cd "$WORK" || die "no work folder"
 umount $folder

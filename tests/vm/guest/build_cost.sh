@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# build_cost.sh TURNS: a real build, natively and traced by turns, `NAME NANOSECONDS` in out/build. Its
+# build_cost.sh TURNS: a real build, alternately natively and traced, `NAME NANOSECONDS` in out/build. Its
 # tools, headers and sources are in memory (root.tar): over 9p the guest would wait for the host. The
 # collector works meanwhile on the same processor.
 set -u

@@ -60,7 +60,7 @@ step stop-killed 2 etrace stop
 unchanged killed
 step parser-killed 2 etrace_parser "$HOME_/killed/.nfsdb" "$HOME_/killed/.nfsdb.json"
 
-# buffers that overflow: told in figures
+# buffers that overflow: counted
 step start-loss 0 $start -o "$HOME_/loss" --buffer-size 64
 kill -STOP "$(pidof etrace_cat)"
 i=0

@@ -95,7 +95,7 @@ struct arguments {
 	const char *cgroup;
 	uint32_t root_pid;
 	int drain_seconds;
-	char **command; /* behind `--` */
+	char **command; /* after `--` */
 };
 
 /* What an answer said. */
@@ -111,7 +111,7 @@ struct status {
 	FILE *missing; /* where probes that are missing are printed */
 };
 
-/* A command that waits to be let go; not left behind when its session fails. */
+/* A command that waits to be let go; ended when its session fails. */
 static pid_t waiting_pid;
 
 static void fail(const char *what, int error)

@@ -110,7 +110,7 @@ static void read_said(uint16_t type, const void *value, size_t len, void *argume
 		snprintf(genl_said, sizeof(genl_said), "%.*s", (int)len - 1, (const char *)value);
 }
 
-/* What the acknowledgment says; behind it stands the request, whole if it was refused. */
+/* What the acknowledgment says; the request follows, whole if it was refused. */
 static int read_ack(const struct nlmsghdr *nlmsg)
 {
 	const struct nlmsgerr *ack = NLMSG_DATA(nlmsg);

@@ -45,7 +45,7 @@ int genl_ask(struct genl *genl, const struct genl_message *message, genl_attribu
 	     void *argument);
 
 int genl_join(struct genl *genl);
-/* The next notice: its command, or -errno (-EAGAIN after `timeout_ms`; negative: for ever). */
+/* The next notice: its command, or -errno (-EAGAIN after `timeout_ms`; negative: forever). */
 int genl_next_notice(struct genl *genl, int timeout_ms, genl_attribute_fn *each, void *argument);
 
 /* Call `each` for the attributes in `bytes`. */

@@ -16,7 +16,7 @@ chmod 1777 /tmp /dev/shm
 modprobe -a virtio_pci 9pnet_virtio 9p
 ip link set lo up
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,access=any work "$1"
-# its end is the machine's, whatever it leaves behind
+# its end is the machine's, whatever it left running
 sh "$1/guest/entry.sh" "$@" >>"$1/stdout" </dev/null
 sync
 poweroff -f

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# programs.sh LIST FOLDERS: runs each program of LIST in a folder of its own, with no descriptor but 0,
-# 1 and 2: close_range() and execve() would show what they close. Results lie in FOLDERS/out.
+# programs.sh LIST FOLDERS: runs each program of LIST in a folder of its own, with only the descriptors 0,
+# 1 and 2: close_range() and execve() would show what they close. Results are in FOLDERS/out.
 while read -r program; do
 	name=$(echo "$program" | tr / -)
 	echo "etrace-program $program" >/dev/kmsg

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # ptrace.sh: runs the programs that programs.list names (`MODE/NAME OPTION...`) under etrace-ptrace, each
-# in a folder of its own with no descriptor but 0, 1 and 2. Leaves in out/ptrace what each printed, its
+# in a folder of its own with only the descriptors 0, 1 and 2. Leaves in out/ptrace what each printed, its
 # status with the times before and after, and NAME.trace.
 set -u
 . "$WORK/guest/session.sh"

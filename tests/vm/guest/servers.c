@@ -8,18 +8,25 @@
  *	mounts and unmounts that fail before the kernel looks their paths up
  * exec	two threads: the first serves, the second executes a program through a symlink that the first
  *	serves, and so ends the first
- * pages	a failing rename whose name lies in two pages that the program serves itself (userfaultfd(2)):
- *	when the call has read the first, that is taken away for ever
+ * pages	a failing rename whose name is in two pages that the program serves itself (userfaultfd(2)):
+ *	when the call has read the first, that is taken away forever
+ * away	names and structures in pages of a file in memory, which another thread unmaps while the call
+ *	waits: opens of a FIFO, which has to find its other end, and a pipe2 that a seccomp filter answers
+ *	without writing the page. Nobody has to be asked for the pages
  * autofs a symlink to a place that would be mounted when somebody looked at it; prints `asked` when
  *	somebody has
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/fuse.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +34,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -223,9 +231,138 @@ static void run_pages(void)
 	pthread_join(thread, NULL);
 }
 
+/* ---- pages that are away ---- */
+
+#define WAITING 'S' /* in /proc/PID/stat */
+#define FIFO "./fifo"
+#define NAME_AT 8
+#define HOW_AT 64
+
+struct opener {
+	const char *what;
+	long (*open)(void);
+	int other_end; /* how the other end is opened */
+	pid_t tid;
+};
+
+static char *away; /* a page with a name and a struct open_how */
+
+static long open_by_name(void)
+{
+	return syscall(SYS_openat, AT_FDCWD, away + NAME_AT, O_RDONLY, 0);
+}
+
+#ifdef SYS_open
+static long open_old(void)
+{
+	return syscall(SYS_open, away + NAME_AT, O_RDONLY, 0);
+}
+
+static long create(void)
+{
+	return syscall(SYS_creat, away + NAME_AT, 0600);
+}
+#endif
+
+static long open_by_how(void)
+{
+	return syscall(SYS_openat2, AT_FDCWD, away + NAME_AT, away + HOW_AT, 24);
+}
+
+static void *open_fifo(void *argument)
+{
+	struct opener *opener = argument;
+	long fd;
+
+	__atomic_store_n(&opener->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	fd = check(opener->open(), opener->what);
+	check(close((int)fd), "close");
+	return NULL;
+}
+
+/* Until the thread sleeps in its call, which is the only thing in it that does. */
+static void wait_until_it_sleeps(const struct opener *opener)
+{
+	char path[64], line[256], *state;
+	ssize_t n;
+	int fd;
+
+	for (;;) {
+		pid_t tid = __atomic_load_n(&opener->tid, __ATOMIC_ACQUIRE);
+
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+		fd = tid ? open(path, O_RDONLY) : -1;
+		if (fd >= 0) {
+			n = check(read(fd, line, sizeof(line) - 1), path);
+			line[n] = '\0';
+			close(fd);
+			state = strrchr(line, ')');
+			if (state && state[2] == WAITING)
+				return;
+		}
+		sched_yield();
+	}
+}
+
+static void open_while_it_goes(struct opener *opener)
+{
+	pthread_t thread;
+	int fd;
+
+	if (pthread_create(&thread, NULL, open_fifo, opener))
+		exit(1);
+	wait_until_it_sleeps(opener);
+	check(madvise(away, PAGE, MADV_DONTNEED), "madvise");
+	fd = (int)check(open("fifo", opener->other_end), "the other end");
+	pthread_join(thread, NULL);
+	check(close(fd), "close");
+}
+
+/* The descriptors are those of a pipe that is there, in a page that the call does not touch. */
+static void answer_pipe(int memory)
+{
+	struct sock_filter pipe2_is_zero[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pipe2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, pipe2_is_zero };
+	int fds[2];
+
+	check(pipe2(fds, O_CLOEXEC), "pipe2");
+	check(pwrite(memory, fds, sizeof(fds), 0), "the descriptors");
+	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "PR_SET_NO_NEW_PRIVS");
+	check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), "a filter");
+	check(madvise(away, PAGE, MADV_DONTNEED), "madvise");
+	check(syscall(SYS_pipe2, away, 0), "the answered pipe2");
+}
+
+static void run_away(void)
+{
+	struct opener openers[] = {
+		{ "openat", open_by_name, O_WRONLY, 0 },
+		{ "openat2", open_by_how, O_WRONLY, 0 },
+#ifdef SYS_open
+		{ "open", open_old, O_WRONLY, 0 },
+		{ "creat", create, O_RDONLY, 0 },
+#endif
+	};
+	int memory = (int)check(open("pages", O_RDWR | O_CREAT, 0600), "a file");
+
+	check(pwrite(memory, FIFO, sizeof(FIFO), NAME_AT), "the name");
+	check(ftruncate(memory, PAGE), "ftruncate"); /* how: zeros, so O_RDONLY */
+	away = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, memory, 0);
+	check(away == MAP_FAILED ? -1 : 0, "mmap");
+	check(mkfifo("fifo", 0600), "mkfifo");
+	for (size_t i = 0; i < sizeof(openers) / sizeof(*openers); i++)
+		open_while_it_goes(&openers[i]);
+	answer_pipe(memory);
+}
+
 /* ---- autofs ---- */
 
-/* Whoever is in the group of its server sees an autofs as it is. */
+/* Whoever is in the group of its server sees the autofs itself. */
 static int visit(void)
 {
 	int status;
@@ -273,6 +410,8 @@ int main(int argc, char **argv)
 		run_exec();
 	else if (!strcmp(argv[1], "pages"))
 		run_pages();
+	else if (!strcmp(argv[1], "away"))
+		run_away();
 	else
 		return 2;
 	return 0;

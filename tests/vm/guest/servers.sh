@@ -22,7 +22,7 @@ attempt() {
 
 load_module
 make_instance 1024
-for kind in fuse exec autofs pages; do
+for kind in fuse exec autofs pages away; do
 	attempt native $kind
 	attempt traced $kind ectl run --mounts -- 3>"$out/$kind.counters"
 	drain "$INSTANCE/trace_pipe" >"$out/$kind.trace"

@@ -18,7 +18,7 @@ ring_counts() { # sums of per_cpu/cpu*/stats: entries, overrun, dropped_events, 
 		END { for (name in sum) print name, sum[name] }'
 }
 
-free_kib() { # what can be had, and what lies in the lists of free pages of each processor
+free_kib() { # what can be had, and what is in the lists of free pages of each processor
 	sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo
 	awk '$1 == "count:" { pages += $2 } END { print pages * 4 }' /proc/zoneinfo
 }

@@ -2,7 +2,7 @@
 /*
  * Holds each task called `hold` on its way back to user space from a renameat(): its work runs
  * before that which the module under test has left there, for works run in the reverse order, and
- * the probe that adds it comes behind that module's. Parameter n_held: how many are held; release:
+ * the probe that adds it comes after that module's. Parameter n_held: how many are held; release:
  * the task that may go on.
  */
 #include <linux/atomic.h>
@@ -71,7 +71,7 @@ static int __init hold_init(void)
 	return sys_exit ? tracepoint_probe_register_prio(sys_exit, probe, NULL, LAST) : -ENOENT;
 }
 
-/* When nobody is held any more. */
+/* When nobody is held. */
 static void __exit hold_exit(void)
 {
 	tracepoint_probe_unregister(sys_exit, probe, NULL);

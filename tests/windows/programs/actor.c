@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A program that tells what it was started with and then does what its first argument names. It
+ * A program that reports what it was started with and then does what its first argument names. It
  * appends {"directory": .., "arguments": [..]} to the file that ACTOR_LOG names: the line that the
  * tracer must have of it. Arguments are those of Microsoft's C library.
  *
@@ -31,7 +31,7 @@
  *   hold FILE WORD.. keep the file open, without sharing it, while the command runs
  *   handles N       run `exit 0` N times; end with how many handles more the tracer then has
  *   environment N   start `exit 0` with an environment of N variables
- *   sleep EVENT     set the event, then wait for ever
+ *   sleep EVENT     set the event, then wait forever
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static char *put_string(char *at, const wchar_t *text)
 	return at;
 }
 
-static void tell(int argc, wchar_t **argv)
+static void report(int argc, wchar_t **argv)
 {
 	static char line[LINE_ROOM * 6];
 	static wchar_t log[MAX_PATH], directory[LINE_ROOM];
@@ -308,8 +308,9 @@ static int in_job(DWORD flags)
 }
 
 /*
- * Under Wine a program has its parameters when it runs, not when the job object tells of it. At its
- * first breakpoint it has them, so it stays there, as it does when a person sits at the debugger.
+ * Under Wine a program has its parameters when it runs, not when the job object reports it. At its
+ * first breakpoint it has them, so it stays there, as it does when a person sits at the debugger,
+ * for long enough that a tracer on a loaded machine reads them.
  */
 static int debug(wchar_t *line)
 {
@@ -318,7 +319,7 @@ static int debug(wchar_t *line)
 
 	while (WaitForDebugEvent(&event, INFINITE)) {
 		if (event.dwDebugEventCode == EXCEPTION_DEBUG_EVENT)
-			Sleep(500);
+			Sleep(3000);
 		if (event.dwDebugEventCode == EXIT_PROCESS_DEBUG_EVENT) {
 			int code = (int)event.u.ExitProcess.dwExitCode;
 
@@ -454,7 +455,7 @@ int wmain(int argc, wchar_t **argv)
 
 	SetErrorMode(SEM_NOGPFAULTERRORBOX | SEM_FAILCRITICALERRORS);
 	GetModuleFileNameW(NULL, self, MAX_PATH);
-	tell(argc, argv);
+	report(argc, argv);
 	if (GetEnvironmentVariableW(L"ACTOR_STATUS", status, 16))
 		return _wtoi(status);
 	return argc > 1 ? act(argv + 1) : 0;

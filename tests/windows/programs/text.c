@@ -5,8 +5,6 @@
 
 #include "command_line.h"
 #include "config.h"
-#include "json.h"
-#include "known.h"
 #include "lines.h"
 #include "path.h"
 #include "response.h"

@@ -7,10 +7,14 @@ netlink.py's matter, so that everything else works on any `Control`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
+from functools import reduce
+from operator import or_
 from typing import Protocol
+
+from etrace.capture.options import Options
 
 FAMILY = "etrace"
 VERSION = 1
@@ -68,6 +72,25 @@ class Option(IntFlag):
     DESCENDANTS = 0x20
     UNPRIVILEGED = 0x40
     USAGE = 0x80
+
+
+#: what users may have recorded: the word for it, a field of the capture's options -> the option
+RECORDED = {
+    "env": Option.ENVIRONMENT,
+    "mounts": Option.MOUNTS,
+    "thread-names": Option.THREAD_NAMES,
+    "usage": Option.USAGE,
+}
+
+
+def words_of(options: Options) -> tuple[str, ...]:
+    """Return which of RECORDED the options of a capture ask for."""
+    return tuple(word for word in RECORDED if getattr(options, word.replace("-", "_")))
+
+
+def options_of(words: Iterable[str]) -> Option:
+    """Return the options of these words of RECORDED."""
+    return reduce(or_, (RECORDED[word] for word in words), Option.NONE)
 
 
 class Counter(IntEnum):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from etrace.capture.kmod.loading import presence
+from etrace.capture.kmod.system import presence
 from etrace.capture.kmod.system.control import (
     FAMILY,
     VERSION,
@@ -38,15 +38,13 @@ TYPES = {
     Attribute.COUNTERS: "counters",
 }  # all others are u32
 
+OTHER_VERSION = "another version of it may be loaded: sudo rmmod etrace, and start again"
 REASONS = {
     errno.EBUSY: (
         "a session is already running",
         "see `etrace status`; if none runs, leave out --isolate",
     ),
-    errno.EINVAL: (
-        "the module does not understand the request",
-        "one of an older version may be loaded: sudo rmmod etrace, and start again",
-    ),
+    errno.EINVAL: ("the module does not understand the request", OTHER_VERSION),
     errno.EPERM: (
         "the kernel did not permit it",
         "it needs root (CAP_SYS_ADMIN) outside of any container",
@@ -105,7 +103,7 @@ def parse_status(reply: Any) -> Status:
     """Read the attributes of a reply to STATUS or STOP."""
     phase = _attribute(reply, Attribute.STATE)
     if phase not in list(Phase):
-        raise CaptureError(f"the module is in state {phase}", "is its version another one?")
+        raise CaptureError(f"the module reports state {phase}, which is unknown", OTHER_VERSION)
     return Status(
         phase=Phase(phase),
         session=_attribute(reply, Attribute.SESSION),
@@ -145,7 +143,7 @@ class NetlinkControl:
             raise CaptureError(
                 f"no netlink socket: {error.strerror}", "does a container's profile forbid it?"
             ) from error
-        # a missing family is told below, not logged; since 0.9 the core is an object of its own
+        # a missing family is reported below, not logged; since 0.9 the core is an object of its own
         getattr(self._socket, "asyncore", self._socket).module_err_level = "debug"
         try:
             self._socket.bind(FAMILY, self._message)
@@ -181,9 +179,7 @@ class NetlinkControl:
         for reply in self._request(command, attributes, what):
             if reply.get("cmd") == command:
                 return reply
-        raise CaptureError(
-            f"{what}: the module gave no answer", "is its version another one? load it again"
-        )
+        raise CaptureError(f"{what}: the module gave no answer", OTHER_VERSION)
 
     def start(self, request: Request) -> Started:
         """See Control.start."""

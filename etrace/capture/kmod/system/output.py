@@ -16,23 +16,19 @@ from pathlib import Path
 
 from libetrace.core.folders import open_folder
 
+from etrace.capture.files import OLD_SUFFIX, SIDE_SUFFIXES, STATS, TRACE, is_being_written
 from etrace.capture.kmod.system.owner import Owner, acting_as
-from etrace.capture.session import (
-    OLD_SUFFIX,
-    SIDE_SUFFIXES,
-    STATS,
-    TRACE,
-    is_being_written,
-)
 from etrace.errors import CaptureError
+from etrace.nfsdb.files import CAPTURING
 
 ZSTD_SUFFIX = ".zst"
-CAPTURING = TRACE + ".capturing"
 #: an unfinished trace after a crash of the machine
 PARTIAL = TRACE + ".partial"
 MAX_PARTIAL = 100
 #: as /proc/PID/environ: arguments and environments of root's programs hold secrets
 MODE = 0o600
+#: of a session whose service died: the user's process alone still has the file
+GONE = -1
 NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 
 
@@ -212,3 +208,59 @@ def _find(directory: int, name: str) -> bool:
     if not stat.S_ISREG(found.st_mode):
         raise CaptureError(f"{name}: not a regular file", "remove it, or give -o")
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Handed(Output):
+    """The trace of a session that etraced runs for a user: `fd`, which the user has opened.
+
+    The service opens, makes and renames nothing: names are the matter of the user's own process.
+    `directory` is what to call it.
+    """
+
+    fd: int = GONE
+
+    def create(self) -> int:
+        """Return a descriptor of the file."""
+        return os.dup(self.fd)
+
+    def reopen(self, trace: tuple[int, int]) -> int:
+        """See Output.reopen."""
+        self._need(trace)
+        return os.dup(self.fd)
+
+    def append(self, trace: tuple[int, int], content: bytes) -> None:
+        """See Output.append: with the rights of the owner, whose quota it is."""
+        self._need(trace)
+        try:
+            with acting_as(self.owner):
+                os.lseek(self.fd, 0, os.SEEK_END)
+                os.write(self.fd, content)
+        except OSError as error:
+            raise CaptureError(f"{self.directory}: {error.strerror}") from error
+
+    def left_over(self) -> bool:
+        """See Output.left_over: that is for the user's process to see."""
+        return False
+
+    def check(self, _names: tuple[str, ...]) -> None:
+        """See Output.check."""
+
+    def publish(self, _name: str, _trace: tuple[int, int]) -> bool:
+        """See Output.publish."""
+        return False
+
+    def write_stats(self, _content: bytes) -> None:
+        """See Output.write_stats."""
+
+    def discard(self) -> None:
+        """See Output.discard."""
+
+    def _need(self, trace: tuple[int, int]) -> None:
+        if self.fd == GONE or identity_of(self.fd) != trace:
+            raise CaptureError("the trace is no longer open here")
+
+
+def handed(fd: int, owner: Owner) -> Handed:
+    """Return the output for a descriptor that was checked."""
+    return Handed(Path(f"a file of user {owner.uid}"), owner, identity_of(fd), fd)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Put the faults of tests/mutations.toml into the sources, one at a time, and run the tests.
+
+Works on a copy of the tree's last commit in build/mutations, built there once; for a fault Ninja
+builds what depends on the file, and that alone is installed again. A group's tests must pass
+without a fault first, and their time then says when a fault that never ends is caught. A fault
+whose text is no longer in its file once is an error, as is one that does not compile. Exit status 1
+when a fault survives.
+
+    python build-aux/mutate.py [WORD..]   # only faults whose group or file contains a word
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import filecmp
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+COPY = TOP / "build" / "mutations"
+BUILD = COPY / "build" / "release"
+PRISTINE = COPY / "build" / "pristine"
+BIN = COPY / ".venv" / "bin"
+TABLE = TOP / "tests" / "mutations.toml"
+FAILED, PASSED = 1, 0  # pytest's exit status
+PR_SET_CHILD_SUBREAPER = 36
+ENDLESS = None  # in place of an exit status
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One text replaced by another, and the tests that must fail then."""
+
+    group: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.old!r} -> {self.new!r}"
+
+
+def faults() -> Iterator[Fault]:
+    """Yield the faults of the table, group by group."""
+    for group in tomllib.loads(TABLE.read_text())["group"]:
+        for file, old, new in group["faults"]:
+            yield Fault(group["name"], file, old, new, tuple(group["tests"]))
+
+
+def stale(found: list[Fault]) -> list[str]:
+    """Return the faults whose text is not in its file exactly once."""
+    counts = ((each, (TOP / each.file).read_text().count(each.old)) for each in found)
+    return [f"{each.file}: {n} times {each.old!r}" for each, n in counts if n != 1]
+
+
+def missing_tests(found: list[Fault]) -> list[str]:
+    """Return the tests of faults that do not exist."""
+    named = {test for each in found for test in each.tests}
+    return sorted(test for test in named if not (TOP / test.partition("::")[0]).exists())
+
+
+def end_descendants() -> None:
+    """Kill what a command has left, whatever session it is in: orphans become our children."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    while pids := [int(pid) for pid in children.read_text().split()]:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in pids:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(0.01)
+
+
+def run(*command: str | Path, limit_s: float | None = None) -> tuple[int | None, str]:
+    """Run a command in the copy, and end all that it started: (status or ENDLESS, output)."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    path = f"{BIN}:{os.environ['PATH']}"
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        with subprocess.Popen(
+            command, cwd=COPY, env={**os.environ, "PATH": path}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        ) as process:  # fmt: skip
+            status: int | None = ENDLESS
+            try:
+                status = process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                process.kill()
+                process.wait()
+                end_descendants()
+        output.seek(0)
+        return status, output.read()
+
+
+def need(what: str, *command: str | Path) -> str:
+    """Run a command that must succeed; return its output."""
+    status, output = run(*command)
+    if status != 0:
+        sys.exit(f"mutate: {what}:\n{output[-3000:]}")
+    return output
+
+
+def prepare() -> str:
+    """Check the tree's last commit out into the copy and build it; return the commit."""
+    if not COPY.exists():
+        subprocess.run(["git", "clone", "-q", TOP, COPY], check=True)
+    need("git", "git", "fetch", "-q", "origin", "HEAD")
+    need("git", "git", "reset", "-q", "--hard", "FETCH_HEAD")
+    need("the tree itself does not build", "make", "needs-test", "build")
+    shutil.rmtree(PRISTINE, ignore_errors=True)
+    shutil.copytree(BUILD, PRISTINE, symlinks=True)
+    return need("git", "git", "rev-parse", "--short", "HEAD").strip()
+
+
+def installed_files() -> dict[Path, Path]:
+    """Return where each file that Ninja makes, and that tests may use, is installed."""
+    (site,) = (COPY / ".venv" / "lib").glob("python3*/site-packages")
+    listing = json.loads(need("meson", BIN / "meson", "introspect", "--installed", BUILD))
+    found = {}
+    for made, place in ((Path(a), Path(b)) for a, b in listing.items()):
+        if "site-packages" in place.parts and made.is_file():
+            found[made] = site.joinpath(*place.parts[place.parts.index("site-packages") + 1 :])
+        elif place.parent.name == "bin":
+            found[made] = BIN / place.name
+    found |= {path: site / path.relative_to(COPY) for path in COPY.glob("etrace/**/*.*")}
+    return {made: place for made, place in found.items() if place.is_file()}
+
+
+def install(files: dict[Path, Path]) -> None:
+    """Install again what has changed; its inode too, for a program may still run."""
+    for made, place in files.items():
+        if not filecmp.cmp(made, place, shallow=False):
+            place.unlink()
+            shutil.copy2(made, place)
+
+
+@contextlib.contextmanager
+def fault_in_place(fault: Fault, files: dict[Path, Path]) -> Iterator[None]:
+    """Build and install the copy with a fault; repair it, so that Ninja finds nothing to do."""
+    path = COPY / fault.file
+    text, before = path.read_text(), path.stat()
+    path.write_text(text.replace(fault.old, fault.new))
+    targets = [made.relative_to(BUILD) for made in files if made.is_relative_to(BUILD)]
+    try:
+        need(f"{fault} does not build", BIN / "ninja", "-C", BUILD, *targets)
+        install(files)
+        yield
+    finally:  # the text last: when it is not repaired, the next run builds the file again
+        shutil.rmtree(BUILD)
+        shutil.copytree(PRISTINE, BUILD, symlinks=True)
+        path.write_text(text)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        install(files)
+
+
+def pytest(tests: tuple[str, ...], limit_s: float | None = None) -> tuple[int | None, str]:
+    """Run tests until the first failure."""
+    return run(BIN / "pytest", "-q", "-x", "-n", "2", *tests, limit_s=limit_s)
+
+
+def limit_of(tests: tuple[str, ...]) -> float:
+    """Run tests without a fault; return how many seconds they may take with one."""
+    start = time.monotonic()
+    status, output = pytest(tests)
+    if status != PASSED:
+        sys.exit(f"mutate: {' '.join(tests)} fail without a fault:\n{output[-3000:]}")
+    return 60 + 5 * (time.monotonic() - start)
+
+
+def outcome(fault: Fault, files: dict[Path, Path], limit_s: float) -> str:
+    """Return what the tests made of a fault: caught, endless (caught too) or SURVIVED."""
+    with fault_in_place(fault, files):
+        status, output = pytest(fault.tests, limit_s)
+    if status is ENDLESS:
+        return "endless"
+    if status not in {FAILED, PASSED} and "Interrupted" not in output:
+        sys.exit(f"mutate: {fault}: pytest ended with {status}: {output[-3000:]}")
+    return "SURVIVED" if status == PASSED else "caught"
+
+
+def main(words: list[str]) -> int:
+    """Try the faults that contain one of some words."""
+    found = [f for f in faults() if not words or any(w in f.group or w in f.file for w in words)]
+    if wrong := stale(found) + [f"{test}: does not exist" for test in missing_tests(found)]:
+        sys.exit("mutate: update tests/mutations.toml:\n" + "\n".join(wrong))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # repairs the copy, too
+    commit = prepare()
+    files = installed_files()
+    survived = 0
+    for tests, group in groupby(found, lambda fault: fault.tests):
+        limit_s = limit_of(tests)
+        for fault in group:
+            begun = time.monotonic()
+            state = outcome(fault, files, limit_s)
+            survived += state == "SURVIVED"
+            print(f"{state:8} {time.monotonic() - begun:4.0f} s  {fault}", flush=True)
+    print(f"{len(found) - survived} of {len(found)} faults were caught ({commit})")
+    return 1 if survived else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kind of a file: source, header, library, tool, temporary, ..
+
+All queries use these rules (docs/dependencies.md, "Classes"). The trace decides first: what was
+executed, linked, compiled, made and removed. The name decides last.
+"""
+
+from __future__ import annotations
+
+import bisect
+import enum
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Mapping, Set
+from functools import cached_property
+
+from libetrace.depend.path_opens import LOADABLE, PLUGIN, TAKES_ALL, TAKES_ARCHIVES, PathOpens
+from libetrace.image.file import Image
+
+from etrace.query.rows.classes import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Classes
+from etrace.query.rows.temporary import Temporaries
+from etrace.spec.database import EXISTS, NONE, file_type
+
+
+class FileKind(enum.StrEnum):
+    """The kinds, in the order in which they are shown. Each file has one."""
+
+    SOURCE = "source"
+    HEADER = "header"
+    OBJECT = "object"
+    LIBRARY = "library"
+    EXECUTABLE = "executable"
+    CONFIG = "config"
+    DATA = "data"
+    TOOL = "tool"
+    TEMPORARY = "temporary"
+    DIRECTORY = "directory"
+    DEVICE = "device"
+
+
+#: kinds of the default view; the others belong to the build's tools
+USUAL = frozenset(FileKind) - {
+    FileKind.TOOL,
+    FileKind.TEMPORARY,
+    FileKind.DIRECTORY,
+    FileKind.DEVICE,
+}
+#: the default view of modules: all except removed ones
+LASTING = frozenset(FileKind) - {FileKind.TEMPORARY}
+
+_OF_MODULES = {
+    ARCHIVE: FileKind.LIBRARY,
+    EXECUTABLE: FileKind.EXECUTABLE,
+    SHARED: FileKind.LIBRARY,
+    PARTIAL: FileKind.OBJECT,
+}
+_SUFFIXES = {
+    FileKind.SOURCE: """.c .cc .cpp .cxx .c++ .C .m .mm .s .S .sx .asm .f .f90 .f95 .F .F90 .for
+        .go .rs .java .kt .scala .py .pyx .pxi .adb .hs .ml .swift .zig .cu .d .i .ii .y .yy .l .ll
+        .proto .idl .vala .lua .sh .pl .pm .awk .sed .tcl .rb .js .ts .css .html .php .nim .v .vhdl
+        .gperf .rl .re .tbl .td .dts""",
+    FileKind.HEADER: """.h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd .mli .dtsi .cuh
+        .gch .pch .def .modulemap""",
+    FileKind.OBJECT: ".o .obj .lo .os .ko .bc .gcno .rmeta .dwo .class .pyc .cmi .cmo .cmx .hi",
+    FileKind.LIBRARY: ".a .la .lib .rlib .jar .dylib .dll .cma .cmxa .tbd",
+    FileKind.CONFIG: """.mk .mak .am .ac .m4 .cmake .conf .config .cfg .ini .toml .yaml .yml .json
+        .xml .pc .lds .ld .x .map .ver .syms .rsp .ninja .gyp .bzl .specs .spec .cmd .mod .sum
+        .lock .dep .P .Po .Plo .Tpo .symvers .order""",
+}  # fmt: skip
+_BY_SUFFIX: Mapping[str, FileKind] = {
+    suffix: kind for kind, text in _SUFFIXES.items() for suffix in text.split()
+}
+_CONFIG_NAMES = re.compile(
+    r"(?i:(GNU|BSD)?makefile|CMakeLists\.txt|CMakeCache\.txt|meson\.build|meson_options\.txt"
+    r"|SCons(truct|cript)|BUILD|WORKSPACE|Kconfig|Kbuild|configure|config\.(status|guess|sub|log)"
+    r"|libtool|rules|control|changelog|substvars)(\..*)?|\.config|\..*rc"
+)
+#: with a version: libLLVM.so.22.1-rust-1.95.0-stable; not libstdc++.so.6.0.30-gdb.py,
+#: nor meson's liba.so.1.symbols
+_SHARED_OBJECT = re.compile(rb"\.so(\.\d[\w.+~-]*(?<!\.py)(?<!\.symbols))?$")
+#: programs that take a shared object as an input; after `cas pp`, `linked` names the linkers
+_TAKERS = re.compile(
+    rb".*/([\w.-]*-)?(ld|ld\.\w+|lld|gold|mold|wild|collect2|ar|ranlib|strip|objcopy|objdump"
+    rb"|readelf|nm|patchelf|chrpath|cp|install|mv|tar|cpio|rsync|dpkg-deb|rustc|link)(-[\d.]+)?"
+)
+#: files other than libraries that ld.so(8) opens before a program begins
+_LOADING = frozenset((b"/etc/ld.so.cache", b"/etc/ld.so.preload"))
+_LIBRARY = re.compile(rb"^(-l|--library=)")
+_KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w\w+:")  # pipe:[1]; not C:
+#: files that a tool needs itself: modules of interpreters, plugins, locale, host configuration
+_TOOLS_OWN = re.compile(
+    rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
+    rb"|.*/(liblto_plugin|LLVMgold|libnss_)[^/]*$"
+    rb"|.*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl([\d.]*|-base)|ruby|tcl[\d.]*|guile"
+    rb"|locale|i18n|gconv|terminfo|bfd-plugins|git-core|nss|zoneinfo)(/|$)"
+)
+_SYSTEM = (b"/usr/", b"/lib/", b"/lib32/", b"/lib64/", b"/opt/", b"/nix/store/", b"/gnu/store/")
+_SOURCES_OF_SYSTEM = re.compile(rb"/usr/(local/)?src/")
+
+
+def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
+    """Return the kind by name, None if the name is unknown. `is_made`: the build wrote the file."""
+    name = os.fsdecode(path.rpartition(b"/")[2]).removesuffix(".in")
+    dot = name.rfind(".")
+    suffix = name[dot:] if dot > 0 else ""
+    if _SHARED_OBJECT.search(path):
+        return FileKind.LIBRARY
+    if suffix == ".d" and is_made:
+        return FileKind.CONFIG  # a dependency file for make; else the language D
+    if _CONFIG_NAMES.fullmatch(name):
+        return FileKind.CONFIG
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    return FileKind.HEADER if b"/include/" in path else None  # <vector>
+
+
+def size_of(image: Image, path: int) -> int:
+    """Return the size of a file, NONE when it was gone when the trace was parsed."""
+    paths = image["paths"]
+    return int(paths["size"][path]) if paths["mode"][path] & EXISTS else NONE
+
+
+def is_of_system(path: bytes) -> bool:
+    """Return whether a path is in a directory of installed software."""
+    return path.startswith(_SYSTEM) and not _SOURCES_OF_SYSTEM.match(path)
+
+
+class FileKinds:
+    """The kinds of the paths of one image, found on demand and remembered."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._products = Classes(image)
+        self._opens = PathOpens(
+            image, self._load_kind, self._is_taker, self._is_named, self._takers()
+        )
+        self.temporaries = Temporaries(image, self._opens)
+        self._named: tuple[int, Set[bytes]] = (NONE, frozenset())  # by the last execution
+        self._known: dict[int, FileKind] = {}  # a library that was not made is LIBRARY here
+        self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
+
+    def of(self, path: int) -> FileKind:
+        """Return the kind of a row of `paths`."""
+        kind = self._known_kind(path)
+        if kind is not FileKind.LIBRARY or self._is_made(path) or self._is_linked(path):
+            return kind
+        is_loaded = self._opens.is_only_loaded(path)
+        return FileKind.TOOL if is_loaded else kind
+
+    def among(self, executions: Iterable[int]) -> Callable[[int], FileKind]:
+        """Return what gives the kind of a path to some executions, those on the way to a file.
+
+        Another command may have linked libc.so.6, but `ar` only loads it: it is not part of the
+        archive.
+        """
+        taken = self._opens.taken_by(executions)
+
+        def kind_of(path: int) -> FileKind:
+            kind = self._known_kind(path)
+            is_loaded = kind is FileKind.LIBRARY and not taken[path] and not self._is_made(path)
+            return FileKind.TOOL if is_loaded else kind
+
+        return kind_of
+
+    def _known_kind(self, path: int) -> FileKind:
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
+
+    def _find(self, path: int) -> FileKind:
+        name, mode = self._image.path_string(path), self.temporaries.mode_of(path)
+        type_bits = file_type(mode)
+        if _KERNEL.match(name) or (mode and type_bits and type_bits not in _FILES):
+            return FileKind.DEVICE
+        if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(path, name)):
+            return FileKind.DIRECTORY
+        if self._is_temporary(path):
+            return FileKind.TEMPORARY
+        return self._of_use(path, name) or self._of_place(path, name)
+
+    def _of_use(self, path: int, name: bytes) -> FileKind | None:
+        """Return the kind that the uses of a file show; None if they show none."""
+        if self._opens.is_program(path) and not _SHARED_OBJECT.search(name):
+            return FileKind.EXECUTABLE if self._is_made(path) else FileKind.TOOL
+        if not self._products.are_known:
+            return None
+        if self._is_linked(path):
+            return _OF_MODULES[self._products.linked_kind[path]]
+        is_compiled = self._image["paths"]["string"][path] in self._products.compiled
+        is_source = is_compiled and by_name(name) is not FileKind.HEADER  # compiled to a .gch
+        return FileKind.SOURCE if is_source else None
+
+    def _of_place(self, path: int, name: bytes) -> FileKind:
+        """Return the kind by name, directory and the way in which programs opened the file."""
+        is_inside = name.startswith(self._root) and self._root != b"/"
+        if not is_inside and _TOOLS_OWN.match(name):
+            return FileKind.TOOL
+        kind = by_name(name, is_made=self._is_made(path))
+        if is_inside or not is_of_system(name):
+            return kind or FileKind.DATA
+        is_shared = name.startswith(b"/usr/share/") and kind is FileKind.SOURCE
+        return FileKind.TOOL if kind is None or is_shared else kind
+
+    def _is_made(self, path: int) -> bool:
+        return self._opens.is_written(path)
+
+    def _is_linked(self, path: int) -> bool:
+        return self._products.are_known and path in self._products.linked_kind
+
+    def _holds_paths(self, path: int, name: bytes) -> bool:
+        """Return whether something was opened below a path: it follows, after longer names."""
+        path_string, n_paths = self._image.path_string, self._image["paths"].n_rows
+        at, below = path + 1, name + b"/"
+        if at == n_paths or not path_string(at).startswith(name):
+            return False
+        at = bisect.bisect_left(range(n_paths), below, lo=at, key=path_string)
+        return at < n_paths and path_string(at).startswith(below)
+
+    # ---- temporary files ----
+
+    def _is_temporary(self, path: int) -> bool:
+        """Return whether the build made a file and removed it.
+
+        When the whole tree was gone before the trace was parsed, only made-up names count.
+        """
+        if not self.temporaries.is_temporary(path):
+            return False
+        return self._tree_is_there or any(self.temporaries.parts_of(path))
+
+    @cached_property
+    def _tree_is_there(self) -> bool:
+        """Whether any file that the build wrote existed when the trace was parsed."""
+        mode_of = self.temporaries.mode_of
+        return any(
+            stat.S_ISREG(file_type(mode_of(path)))
+            and not _KERNEL.match(self._image.path_string(path))
+            for path in self._opens.written_paths()
+        )
+
+    # ---- what the dynamic linker opens ----
+
+    def _takers(self) -> bytearray:
+        """Return what executions take: compilers archives, those that link shared objects too."""
+        mask = bytearray(self._image["executions"].n_rows)
+        if self._products.are_known:
+            for table, taking in (("compilations", TAKES_ARCHIVES), ("linked", TAKES_ALL)):
+                for row in self._image[table]["execution"]:
+                    mask[row] = taking
+        return mask
+
+    def _is_taker(self, program: int) -> bool:
+        return bool(_TAKERS.fullmatch(self._image.path_string(program)))
+
+    def _is_named(self, row: int) -> bool:
+        """Return whether a command line names the library of an open, by its path or by -l."""
+        opens, image = self._image["opens"], self._image
+        execution = opens["execution"][row]
+        if execution != self._named[0]:
+            arguments = image["arguments"]["string"]
+            span = image["executions"].span("argv.start", execution)
+            self._named = (execution, _names(image.string(arguments[i]) for i in span[1:]))
+        return image.string(opens["original"][row]).rpartition(b"/")[2] in self._named[1]
+
+    def _load_kind(self, path: int) -> int:
+        name = self._image.path_string(path)
+        if not (_SHARED_OBJECT.search(name) or name in _LOADING):
+            return 0
+        return LOADABLE | PLUGIN if _TOOLS_OWN.match(name) else LOADABLE
+
+
+def _names(words: Iterable[bytes]) -> Set[bytes]:
+    """Return the file names that the arguments of a linker may mean."""
+    found, before = set(), b""
+    for word in words:
+        library = word if before in (b"-l", b"--library") else _LIBRARY.sub(b"", word)
+        if library != word or before in (b"-l", b"--library"):
+            found.add(library[1:] if library.startswith(b":") else b"lib%s.so" % library)
+        found.add(word.rpartition(b"/")[2])
+        before = word
+    return found
+
+
+#: types other than devices; 0 is a path that was gone
+_FILES = frozenset((0, stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK))

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Response files: what `@FILE` on the command line of a compiler, linker or archiver held while it
+ * ran. Build tools remove such files at once.
+ *
+ * The loop queues names; a thread reads the files, because any of them may be on a file system that
+ * a traced process serves. The loop holds the command until they are read, for at most PATIENCE_NS,
+ * so that nobody removes them first on a loaded machine. The thread reads regular files only, with
+ * the rights of the program's user and seen from the task's root directory, so that root does not
+ * read files for a user who cannot. Files that are gone, too large or unread at the end are only
+ * counted: gcc's stages show most of their content.
+ *
+ * Only arguments of tools (tool_is_named) count, not `npm install @x/y` and `curl -d @secret`.
+ */
+#include "event/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "capture/named.h"
+#include "capture/options.h"
+#include "capture/proc.h"
+#include "capture/trace.h"
+
+#define QUEUE_BYTES (16 << 20)
+#define PATIENCE_NS 200000000u /* for the files of a command that is about to run */
+#define LAST_WAIT_NS 1000000000u /* at the end, for files that are still being read */
+#define STACK_BYTES (256 << 10)
+
+/* The files to read for a traced task. */
+struct request {
+	struct request *next;
+	s64 upid;
+	pid_t tid;
+	unsigned int uid; /* with whose rights they are read, when root traces */
+	unsigned int gid;
+	bool is_elsewhere; /* the task has another root directory or mount namespace */
+	size_t size;	   /* of all this */
+	size_t n_names;
+	const char *names; /* one after the other, each with its end; after `cwd` */
+	char cwd[];	   /* their base directory */
+};
+
+/* ---- reading with the rights of a task ---- */
+
+static bool has_groups; /* root's, which could not be dropped */
+
+/* A number of the line of /proc/TID/status that begins with `key`: the one of the file system. */
+static bool read_id(FILE *status, const char *key, unsigned int *id)
+{
+	char line[256];
+
+	while (fgets(line, sizeof(line), status))
+		if (!strncmp(line, key, strlen(key)))
+			return sscanf(line + strlen(key), "%*u %*u %*u %u", id) == 1;
+	return false;
+}
+
+/* The user to read as when root reads: the task's, without groups. False when it is unknown. */
+static bool find_user(struct request *request)
+{
+	char name[PROC_NAME_MAX];
+	FILE *status;
+	bool known;
+
+	if (geteuid() != 0)
+		return true;
+	proc_name(name, request->tid, "status");
+	status = fopen(name, "re");
+	if (!status)
+		return false;
+	known = read_id(status, "Uid:", &request->uid) && read_id(status, "Gid:", &request->gid);
+	fclose(status);
+	return known;
+}
+
+/* For this thread only: the C library's function changes all threads. */
+static void drop_groups(void)
+{
+	has_groups = geteuid() == 0 && syscall(SYS_setgroups, 0, NULL) != 0;
+}
+
+/*
+ * These calls report no failure, such as that of a root without CAP_SETUID; an invalid id changes
+ * nothing and returns the present one. All that is traced has the groups of a tracer that cannot
+ * drop them: then only root's own files are read.
+ */
+static bool act_as_task(const struct request *request)
+{
+	if (geteuid() != 0)
+		return true;
+	setfsgid(request->gid);
+	setfsuid(request->uid);
+	return (unsigned int)setfsgid((gid_t)-1) == request->gid &&
+	       (unsigned int)setfsuid((uid_t)-1) == request->uid &&
+	       (!has_groups || request->uid == 0);
+}
+
+static void act_as_myself(void)
+{
+	if (geteuid() == 0) {
+		setfsuid(0);
+		setfsgid(getegid());
+	}
+}
+
+/* The name alone is opened first: opening a device may do something. */
+static int open_name(const struct request *request, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	char name[PROC_NAME_MAX];
+	int root;
+	int fd;
+
+	if (!request->is_elsewhere)
+		return open(path, O_PATH | O_CLOEXEC);
+	proc_name(name, request->tid, "root");
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	close(root);
+	return fd;
+}
+
+static int open_regular(const struct request *request, const char *path, size_t max)
+{
+	char name[PROC_NAME_MAX];
+	struct stat st;
+	int fd = open_name(request, path);
+	int readable = -1;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (off_t)max) {
+		proc_fd_name(name, getpid(), fd);
+		readable = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	}
+	close(fd);
+	return readable;
+}
+
+/*
+ * Read at most `max` bytes of a file into a buffer of one more; -1 when it is larger or cannot be
+ * read.
+ */
+static ssize_t read_for_task(const struct request *request, const char *path, char *to, size_t max)
+{
+	size_t len = 0;
+	ssize_t n = -1;
+	int fd = -1;
+
+	if (act_as_task(request))
+		fd = open_regular(request, path, max);
+	act_as_myself();
+	if (fd < 0)
+		return -1;
+	while (len <= max && (n = read(fd, to + len, max + 1 - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	return n < 0 || len > max ? -1 : (ssize_t)len;
+}
+
+/* ---- the queue ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t idle;
+static struct request *first_request;
+static struct request **last_request = &first_request;
+static size_t queue_bytes;
+static size_t n_waiting; /* names that are neither read nor counted as missed */
+static bool is_over;	 /* nobody wants another answer */
+static int thread_state; /* 0: not started, 1: runs, -1: cannot be started */
+
+/* Only the thread uses these; it works on them without the lock, which the loop waits for. */
+static char *buffer;
+static struct named named; /* that the command names */
+
+/* ---- the thread ---- */
+
+static void read_file(const struct request *request, const char *path)
+{
+	ssize_t len = read_for_task(request, path, buffer, RESPONSE_FILE_BYTES);
+	struct saved *file =
+		len < 0 ? NULL : saved_make(request->upid, path, strlen(path), buffer, (size_t)len);
+	size_t before = named.n;
+	size_t n_missed = file ? named_add_nested(&named, request->cwd, buffer, (size_t)len) : 1;
+
+	pthread_mutex_lock(&lock);
+	if (!is_over) {
+		counters.missed_response_files += n_missed;
+		n_waiting += named.n - before;
+		n_waiting--;
+		if (file) {
+			saved_keep(file);
+			counters.response_files++;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void add_names(const struct request *request)
+{
+	const char *name = request->names;
+	size_t n_missed = 0;
+	size_t i;
+
+	for (i = 0; i < request->n_names; i++, name += strlen(name) + 1)
+		n_missed += named_add(&named, request->cwd, name, strlen(name));
+	pthread_mutex_lock(&lock);
+	if (!is_over) {
+		counters.missed_response_files += n_missed;
+		n_waiting -= request->n_names - named.n;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Names in a file come after those of the command. */
+static void serve_request(const struct request *request)
+{
+	size_t i;
+
+	add_names(request);
+	for (i = 0; i < named.n; i++)
+		read_file(request, named.paths[i]);
+	named_clear(&named);
+}
+
+/* With the lock. */
+static struct request *next_request(void)
+{
+	struct request *request;
+
+	while (!first_request) {
+		pthread_cond_signal(&idle);
+		pthread_cond_wait(&queued, &lock);
+	}
+	request = first_request;
+	first_request = request->next;
+	if (!first_request)
+		last_request = &first_request;
+	queue_bytes -= request->size;
+	return request;
+}
+
+static void *serve(void *nothing)
+{
+	struct request *request;
+
+	drop_groups();
+	for (;;) {
+		pthread_mutex_lock(&lock);
+		request = next_request();
+		pthread_mutex_unlock(&lock);
+		serve_request(request);
+		free(request);
+	}
+	return nothing;
+}
+
+/* ---- the loop ---- */
+
+/* All signals of the tracer are for the loop. */
+static int start_thread(void)
+{
+	pthread_condattr_t monotonic;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t old;
+	sigset_t all;
+	int error;
+
+	buffer = must_alloc(RESPONSE_FILE_BYTES + 1);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&idle, &monotonic);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attributes, serve, NULL);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return error ? -1 : 1;
+}
+
+static bool names_file(const struct etrace_text *argument)
+{
+	return argument->len > 1 && argument->text[0] == '@';
+}
+
+/* The thread counts too. */
+static void miss(size_t n)
+{
+	pthread_mutex_lock(&lock);
+	counters.missed_response_files += n;
+	pthread_mutex_unlock(&lock);
+}
+
+static bool put_in_queue(struct request *request)
+{
+	bool fits;
+
+	pthread_mutex_lock(&lock);
+	fits = request->size <= QUEUE_BYTES - queue_bytes;
+	if (fits) {
+		*last_request = request;
+		last_request = &request->next;
+		queue_bytes += request->size;
+		n_waiting += request->n_names;
+		pthread_cond_signal(&queued);
+	}
+	pthread_mutex_unlock(&lock);
+	return fits;
+}
+
+/* With the lock: wait until all files are read, for a limited time. */
+static void wait_for_thread(u64 patience_ns)
+{
+	struct timespec end = monotonic_after(patience_ns);
+
+	while (n_waiting && pthread_cond_timedwait(&idle, &lock, &end) != ETIMEDOUT)
+		;
+}
+
+/* A thread that was too slow may wait for the loop: until it is done, no command waits again. */
+static void hold(void)
+{
+	static bool is_slow;
+
+	pthread_mutex_lock(&lock);
+	if (!is_slow || !n_waiting)
+		wait_for_thread(PATIENCE_NS);
+	is_slow = n_waiting != 0;
+	pthread_mutex_unlock(&lock);
+}
+
+static void ask(struct request *request)
+{
+	size_t n = request->n_names;
+
+	if (!thread_state)
+		thread_state = start_thread();
+	if (thread_state > 0 && find_user(request) && put_in_queue(request)) {
+		hold();
+		return;
+	}
+	miss(n);
+	free(request);
+}
+
+/* The accepted names of a command: their number, total bytes, and bytes left. */
+static size_t count_names(const struct etrace_text *arguments, size_t n, size_t *size,
+			  size_t *n_missed)
+{
+	size_t taken = 0;
+	size_t i;
+
+	*size = *n_missed = 0;
+	for (i = 1; i < n; i++) {
+		if (!names_file(&arguments[i]))
+			continue;
+		if (taken == MAX_NAMES || arguments[i].len > PATH_MAX) {
+			++*n_missed;
+			continue;
+		}
+		*size += arguments[i].len;
+		taken++;
+	}
+	return taken;
+}
+
+static void put_names(char *to, const struct etrace_text *arguments, size_t n_names)
+{
+	for (arguments++; n_names; arguments++) {
+		if (!names_file(arguments) || arguments->len > PATH_MAX)
+			continue;
+		memcpy(to, arguments->text + 1, arguments->len - 1);
+		to += arguments->len;
+		to[-1] = '\0';
+		n_names--;
+	}
+}
+
+void response_add(const struct task *task, const struct etrace_text *arguments, size_t n,
+		  const char *cwd, bool is_elsewhere)
+{
+	size_t start = strlen(cwd) + 1;
+	struct request *request;
+	size_t n_missed;
+	size_t n_taken;
+	size_t size;
+
+	if (!options.responses_path || !n || !tool_is_named(arguments[0].text, arguments[0].len))
+		return;
+	n_taken = count_names(arguments, n, &size, &n_missed);
+	if (n_missed)
+		miss(n_missed);
+	if (!n_taken)
+		return;
+	size += sizeof(*request) + start;
+	request = must_alloc(size);
+	memset(request, 0, sizeof(*request));
+	request->upid = task->upid;
+	request->tid = task->tid;
+	request->is_elsewhere = is_elsewhere;
+	request->size = size;
+	request->n_names = n_taken;
+	request->names = request->cwd + start;
+	memcpy(request->cwd, cwd, start);
+	put_names(request->cwd + start, arguments, n_taken);
+	ask(request);
+}
+
+/* ---- the end ---- */
+
+/* With the lock. */
+static void stop_reading(void)
+{
+	wait_for_thread(LAST_WAIT_NS);
+	is_over = true;
+	counters.missed_response_files += n_waiting;
+}
+
+void response_put(void)
+{
+	if (thread_state <= 0)
+		return;
+	pthread_mutex_lock(&lock);
+	stop_reading();
+	saved_put();
+	pthread_mutex_unlock(&lock);
+}

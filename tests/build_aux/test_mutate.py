@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""build-aux/mutate.py: its table fits the tree, and nothing that it starts outlives it."""
+
+from __future__ import annotations
+
+import fcntl
+import subprocess
+import sys
+from pathlib import Path
+
+import mutate
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+FAULTS = list(mutate.faults())
+#: leaves a process of another session that holds its output and a lock
+LEAVES = """
+import fcntl, os, signal, sys
+fcntl.flock(os.open("lock", os.O_RDWR | os.O_CREAT), fcntl.LOCK_EX)
+if os.fork() == 0:
+    os.setsid()
+    signal.pause()
+"""
+#: in a process of its own: it ends all of its children
+RUN = """
+import sys
+from pathlib import Path
+import mutate
+mutate.COPY = Path(sys.argv[1])
+print(mutate.run(sys.executable, "-c", sys.argv[2], limit_s=float(sys.argv[3]))[0])
+"""
+
+
+def test_each_fault_is_in_its_file_once() -> None:
+    assert mutate.stale(FAULTS) == []
+
+
+def test_there_are_sixty_faults_each_with_tests_that_exist() -> None:
+    assert len({(each.file, each.old, each.new) for each in FAULTS}) == 60
+    assert [each for each in FAULTS if each.old == each.new] == []
+    assert mutate.missing_tests(FAULTS) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "limit_s", "status"),
+    [
+        pytest.param(LEAVES, 10**6, "0", id="ends"),
+        pytest.param(LEAVES + "signal.pause()", 1, "None", id="endless"),
+    ],
+)
+def test_what_a_command_leaves_is_ended(
+    tmp_path: Path, command: str, limit_s: float, status: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, tmp_path, command, str(limit_s)],
+        cwd=TOP / "build-aux",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.strip(), done.stderr) == (status, "")
+    with (tmp_path / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Temporary files and the names that programs made up for them.
+
+How the names of real builds come out is in test_diff.py.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from builders import O_CREAT, O_WRONLY, TraceBuilder
+from databases import database_of
+from libetrace.image.file import Image
+
+from etrace.query.rows.temporary import Temporaries
+
+SH, A = 1 << 22 | 9, 2 << 22 | 9
+NEW = O_WRONLY | O_CREAT
+
+
+def temporaries(folder: Path, program: str, path: str, *, is_read_first: bool = False) -> Any:
+    """A trace of a program that writes a path; returns the temporary files and the path's row."""
+    t = TraceBuilder("/w").exec(SH, "/bin/sh", ["sh"], cwd="/w").fork(SH, A)
+    if is_read_first:
+        t.use(SH, path)
+    t.exec(A, program, [program], cwd="/w").use(A, path, flags=NEW).exit(A)
+    image = database_of(folder, t.exit(SH).trace())
+    return Temporaries(image), image.find_path(os.fsencode(path))
+
+
+@pytest.mark.parametrize(
+    ("program", "path", "starred"),
+    [
+        ("/usr/bin/gcc-12", "/tmp/ccAbCdEf.s", "/tmp/cc*.s"),
+        ("/usr/bin/x86_64-linux-gnu-gcc", "/tmp/ccAbCdEf.ltrans0.o", "/tmp/cc*.ltrans0.o"),
+        ("/usr/bin/ar", "/w/stAbCdEf", "/w/st*"),
+        ("/usr/bin/cat", "/w/stAbCdEf", "/w/stAbCdEf"),
+        ("/usr/bin/clang", "/tmp/a-0a1b2c.o", "/tmp/a-*.o"),
+        ("/usr/bin/mktemp", "/tmp/tmp.AbCdEfGhIj/x", "/tmp/tmp.*/x"),
+        ("/usr/bin/gcc", "/w/statinfo.c", "/w/statinfo.c"),
+    ],
+)
+def test_a_name_is_made_up_by_who_makes_such_names(
+    tmp_path: Path, program: str, path: str, starred: str
+) -> None:
+    found, row = temporaries(tmp_path, program, path)
+    assert found.is_temporary(row)
+    assert found.starred(path.encode()) == starred.encode()
+
+
+def test_what_was_there_before_or_is_there_after_is_not_temporary(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    found, row = temporaries(tmp_path / "one", "/bin/gcc", "/tmp/ccAbCdEf.s", is_read_first=True)
+    assert not found.is_temporary(row)
+    (tmp_path / "two").mkdir()
+    kept = tmp_path / "ccAbCdEf.s"
+    kept.touch()
+    found, row = temporaries(tmp_path / "two", "/bin/gcc", str(kept))
+    assert not found.is_temporary(row)
+    assert found.starred(os.fsencode(kept)) == os.fsencode(kept)
+
+
+def test_a_ring_of_parents_ends() -> None:
+    image = cast("Image", {"executions": {"binary": [-1, -1], "parent": [1, 0]}})
+    assert Temporaries(image)._program(0) == b""
