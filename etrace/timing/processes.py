@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from libetrace.depend.execution_facts import find_thread_owners
@@ -191,11 +192,17 @@ class Processes:
             return False
         return bool(self.is_scheduler[above])
 
-    def leaf_job(self, number: int) -> int:
-        """Return the leaf job above or at a process, NONE without one."""
-        while number != NONE and not self.is_leaf_job(number):
-            number = self.parent[number]
-        return number
+    @cached_property
+    def leaf_job(self) -> array[int]:
+        """The leaf job above or at each process, NONE without one."""
+        found = array("i", [NONE]) * len(self)
+        for number in sorted(range(len(self)), key=self.depth.__getitem__):
+            above = self.parent[number]
+            if self.is_leaf_job(number):
+                found[number] = number
+            elif above != NONE:
+                found[number] = found[above]
+        return found
 
 
 def most_at_once(spans: Iterable[tuple[int, int]]) -> int:

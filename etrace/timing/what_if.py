@@ -184,7 +184,7 @@ class Simulation:
         for row, work, of_processor in zip(
             self.network.execution, self.work, self.computes, strict=True
         ):
-            job = processes.leaf_job(processes.of_row[row])
+            job = processes.leaf_job[processes.of_row[row]]
             if job in busy:
                 busy[job] += work
                 computes[job] += work * of_processor
@@ -254,8 +254,7 @@ def _free(
         free.last_of_job[job] = segment_of[job]
         work.append(unlimited.end[last] - unlimited.begin[first])
     processes = network.processes
-    job_of = array("i", map(processes.leaf_job, range(len(processes))))
-    order = find_dependencies(model.image, processes, job_of=job_of)
+    order = find_dependencies(model.image, processes, job_of=processes.leaf_job)
     after, before = (array("i", map(segment_of.__getitem__, each)) for each in order[1::-1])
     free.join(Edges(after, before, array("b", [USED_FILE]) * len(after), order.path))
     opens = min(ordered.begin[begin_of[job]] for job in jobs)
@@ -269,14 +268,10 @@ def _free(
 def _spans_of_others(network: Network, ordered: Schedule) -> Iterator[tuple[float, float]]:
     """Yield when processes worked that are neither in a job nor schedulers."""
     processes = network.processes
-    is_in_job, is_other = [False] * len(processes), [False] * len(processes)
-    for number in sorted(range(len(processes)), key=lambda n: processes[n].depth):
-        own = processes[number]
-        is_below = own.parent != NONE and is_in_job[own.parent]
-        is_in_job[number] = is_below or processes.is_leaf_job(number)
-        is_other[number] = not own.is_scheduler and not is_in_job[number]
     for segment, row in enumerate(network.execution):
-        if network.job[segment] == NONE and is_other[processes.of_row[row]]:
+        number = processes.of_row[row]
+        is_other = processes.leaf_job[number] == NONE and not processes.is_scheduler[number]
+        if network.job[segment] == NONE and is_other:
             yield ordered.begin[segment], ordered.end[segment]
 
 
