@@ -240,12 +240,13 @@ def _failures(build: _Build, commands: Commands, found: Failures) -> Iterator[Fa
 def summarise(image: Image) -> Summary:
     """Put a build in figures; commands that started others mostly wait and are not called slow."""
     build, executions = _Build(image), total_executions(image, N_SLOWEST)
-    n_products, largest = products(image, PathOpens(image).uses())
+    uses = PathOpens(image).uses()
+    n_products, largest = products(image, uses)
     commands = Commands(image)
     failed = find_failures(commands) if executions.n_failed else Failures([])
     by = failed.interrupted_by
     return Summary(
-        totals=totals(image),
+        totals=totals(image, executions, uses),
         slowest=tuple(build.slowest(executions.slowest)),
         programs=tuple(build.programs(executions.programs)[:N_PROGRAMS]),
         products=tuple(largest),

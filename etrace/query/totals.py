@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from libetrace.depend import execution_facts
 from libetrace.depend.execution_facts import count_processes, total_executions
 from libetrace.depend.path_opens import READS, WRITES, PathOpens
 from libetrace.image.file import Image
@@ -54,10 +55,12 @@ def elapsed_ns(image: Image) -> int:
     return total_executions(image, 0).elapsed_ns
 
 
-def totals(image: Image) -> Totals:
-    """Return the figures of a build."""
-    found, kinds = total_executions(image, 0), Classes(image)
-    uses = PathOpens(image).uses()
+def totals(
+    image: Image, found: execution_facts.Totals | None = None, uses: bytes | None = None
+) -> Totals:
+    """Return the figures of a build; `found` and `uses`, when somebody has them already."""
+    found, kinds = found or total_executions(image, 0), Classes(image)
+    uses = PathOpens(image).uses() if uses is None else uses
     n_both, is_processed = uses.count(READS | WRITES), kinds.are_known
     return Totals(
         elapsed_ns=found.elapsed_ns,
