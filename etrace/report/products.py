@@ -39,21 +39,28 @@ def sized_modules(image: Image) -> list[Module]:
     return sorted(linked_modules(image), key=lambda m: (-size_of(image, m.path), m.path))
 
 
+def usual_files(
+    dependencies: Dependencies, kinds: FileKinds, rows: list[int]
+) -> dict[int, FileKind]:
+    """Return the files that some files are made of, with their kinds, as `cas deps` shows them."""
+    closures = dependencies.closures(rows, Rules())
+    kind_of = kinds.among({each for closure in closures for each in closure.executions})
+    found = {path: kind_of(path) for path in join(closures, rows)}
+    return {path: kind for path, kind in found.items() if kind in USUAL}
+
+
 def made_of(
     image: Image, modules: Iterable[Module], kinds: FileKinds | None = None
 ) -> Iterator[Made]:
-    """Yield what modules are made of, as `cas deps` shows it by default."""
+    """Yield what modules are made of."""
     dependencies, kinds = Dependencies(image), kinds or FileKinds(image)
     for module in modules:
-        closures = dependencies.closures([module.path], Rules())
-        kind_of = kinds.among({each for closure in closures for each in closure.executions})
         made = Made(module, size_of(image, module.path), Counter(), Counter(), Counter())
-        for path in join(closures, [module.path]):
-            if (kind := kind_of(path)) in USUAL:
-                n_bytes = size_of(image, path)
-                made.n_files[kind] += 1
-                made.file_bytes[kind] += max(0, n_bytes)
-                made.n_gone[kind] += n_bytes == NONE
+        for path, kind in usual_files(dependencies, kinds, [module.path]).items():
+            n_bytes = size_of(image, path)
+            made.n_files[kind] += 1
+            made.file_bytes[kind] += max(0, n_bytes)
+            made.n_gone[kind] += n_bytes == NONE
         yield made
 
 
