@@ -22,7 +22,7 @@ from etrace.compilers.tools import Tool, Tools, load
 from etrace.query.compilations import Compilers, sources
 from etrace.query.includes import Includes, includes
 from etrace.query.rows.classes import Classes
-from etrace.query.rows.commands import nearest_commands
+from etrace.query.rows.commands import last_of_process, nearest_commands
 from etrace.query.rows.file_kinds import FileKinds
 from etrace.query.rows.labels import SHELLS, Labels
 from etrace.query.rows.temporary import Temporaries
@@ -102,12 +102,7 @@ class Build:
     @cached_property
     def last_of_process(self) -> list[int]:
         """The last execution of the upid of each."""
-        upid = self.executions["upid"].tolist()
-        found = list(range(len(upid)))
-        for row in range(len(upid) - 2, -1, -1):
-            if upid[row] == upid[row + 1]:
-                found[row] = found[row + 1]
-        return found
+        return last_of_process(self.executions)
 
     @cached_property
     def by_time(self) -> list[int]:

@@ -113,14 +113,20 @@ class Commands:
         return [strings[i] for i in self._table.span("argv.start", row)]
 
 
-def statuses(image: Image) -> list[int]:
-    """Return the exit status of the process of each execution, NONE when it is not known."""
-    upid, status = image["executions"]["upid"], image["executions"]["status"]
-    found = list(status)
-    for row in range(len(found) - 2, -1, -1):
+def last_of_process(executions: Table) -> list[int]:
+    """Return for each execution the last one of its upid."""
+    upid = executions["upid"].tolist()
+    found = list(range(len(upid)))
+    for row in range(len(upid) - 2, -1, -1):
         if upid[row] == upid[row + 1]:
             found[row] = found[row + 1]
     return found
+
+
+def statuses(image: Image) -> list[int]:
+    """Return the exit status of the process of each execution, NONE when it is not known."""
+    executions = image["executions"]
+    return [executions["status"][last] for last in last_of_process(executions)]
 
 
 #: programs that copy, rename or change a file as a whole
