@@ -21,10 +21,11 @@ from etrace.compilers.invocation import select_tool
 from etrace.compilers.tools import Tool, Tools, load
 from etrace.query.compilations import Compilers, sources
 from etrace.query.includes import Includes, includes
+from etrace.query.phases import Phases
 from etrace.query.rows.classes import Classes
-from etrace.query.rows.commands import last_of_process, nearest_commands
+from etrace.query.rows.commands import Commands, last_of_process, nearest_commands
 from etrace.query.rows.file_kinds import FileKinds
-from etrace.query.rows.labels import SHELLS, Labels
+from etrace.query.rows.labels import Labels
 from etrace.query.rows.temporary import Temporaries
 from etrace.spec.database import ACCESS, NONE, file_type
 from etrace.timing.critical_path import CriticalPath, find_critical_path
@@ -40,8 +41,6 @@ MODEL_ERROR = 0.1
 MAX_EVIDENCE = 10
 #: upper bounds below this part of the elapsed time are not worth a line
 MIN_BOUND = 0.05
-#: sh -x ./configure
-MAX_SCRIPT_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,11 @@ class Compilation:
 class Build:
     """One build. EtraceError for a damaged database."""
 
-    def __init__(self, image: Image, kinds: FileKinds | None = None) -> None:
-        """`kinds` are those of the image, when somebody knows them already."""
-        self.image, self._kinds = image, kinds
+    def __init__(
+        self, image: Image, kinds: FileKinds | None = None, commands: Commands | None = None
+    ) -> None:
+        """`kinds` and `commands` are those of the image, when somebody knows them already."""
+        self.image, self._kinds, self._commands = image, kinds, commands
         self.executions = image["executions"]
         self.labels, self.classes = Labels(image), Classes(image)
         self._names: dict[int, bytes] = {NONE: b""}
@@ -84,6 +85,11 @@ class Build:
     def includes(self) -> Includes | None:
         """What headers cost, None before `cas pp`."""
         return includes(self.image, kinds=self._kinds) if self.classes.are_known else None
+
+    @cached_property
+    def phases(self) -> Phases:
+        """Runs of configure, make and their like."""
+        return Phases(self._commands or Commands(self.image), self.labels)
 
     @cached_property
     def tools(self) -> Tools:
@@ -180,13 +186,6 @@ class Build:
         parent = self.executions["parent"][row]
         above = NONE if parent == NONE else self._nearest[parent]
         return "" if above == NONE else self.labels.of(above)
-
-    def is_configure(self, row: int) -> bool:
-        """Return whether an execution is a shell that runs a script named configure."""
-        if self.program(row) not in SHELLS:
-            return False
-        words = self.labels.arguments(row)[1:MAX_SCRIPT_WORDS]
-        return any(word.rpartition(b"/")[2] == b"configure" for word in words)
 
     def nearest(self, rows: Set[int]) -> dict[int, int]:
         """Return rows and all that they did later or started -> the nearest of `rows`."""

@@ -17,6 +17,7 @@ from etrace.query.rows.targets import Targets
 from etrace.report.pack import Pack, shown
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import CriticalPath, doubts
+from etrace.timing.path_groups import group_path
 from etrace.timing.schedule import cpu_times
 
 #: arguments of all commands together; what is beyond is left out, and the page says so
@@ -126,9 +127,12 @@ def add_critical_path(pack: Pack, commands: Commands, build: Build) -> CriticalP
     on_path = {commands.of(row) for row in found.executions}
     pack.add("command.critical", "B", (number in on_path for number in range(len(commands.rows))))
     pack.add("command.slack", "d", map(found.slack_ns.__getitem__, commands.rows))
-    steps = [(commands.of(step.execution), step.work_ns) for step in found.steps]
-    pack.add("path.command", "i", (number for number, _ in steps))
-    pack.add("path.work", "d", (ns for _, ns in steps))
+    groups = group_path(found, build.phases, build.labels)
+    pack.add("path.phase", "i", (commands.of(group.phase) for group in groups))
+    pack.add("path.program", "I", (pack.text(os.fsencode(group.program)) for group in groups))
+    pack.add("path.ns", "d", (group.path_ns for group in groups))
+    pack.add("path.n", "I", (group.n_steps for group in groups))
+    pack.add("path.longest", "i", (commands.of(group.longest.execution) for group in groups))
     pack.meta["critical"] = {
         "ns": found.path_ns,
         "doubts": [[ns, shown(os.fsencode(where))] for ns, where in doubts(commands.image, found)],

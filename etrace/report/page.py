@@ -58,7 +58,7 @@ def pack(image: Image) -> Pack:
     packed, commands = Pack(), Commands(image)
     add_commands(packed, commands)
     uses = Uses(commands)
-    build = Build(image, uses.kinds)
+    build = Build(image, uses.kinds, commands)
     found, path = totals(image), add_critical_path(packed, commands, build)
     number = add_uses(packed, image, uses)
     packed.meta |= {

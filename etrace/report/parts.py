@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from etrace.report.advice import add_findings
 from etrace.report.failures import add_failures
 from etrace.report.pack import Pack
+from etrace.report.phases import add_phases
 from etrace.report.products import add_headers, add_modules
 from etrace.report.roles import add_roles
 from etrace.report.uses import Contents
@@ -30,7 +31,7 @@ PARTS = (
     Part("failures", add_failures),
     Part("advice", add_findings),
     Part("timeline"),
-    Part("phases"),
+    Part("phases", add_phases),
     Part("path"),
     Part("flame"),
     Part("commands", add_roles),

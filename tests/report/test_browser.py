@@ -19,7 +19,12 @@ from timing.builds import US, two_jobs_with_usage
 
 from etrace.cli.main import cas, etrace
 from etrace.nfsdb.store import open_database
+from etrace.query.phases import Phases
+from etrace.query.rows.commands import Commands
+from etrace.query.rows.labels import Labels
+from etrace.spec.database import NONE
 from etrace.timing.critical_path import find_critical_path
+from etrace.timing.path_groups import group_path
 
 pytestmark = pytest.mark.xdist_group("browser")
 R = "etraceReport"
@@ -60,6 +65,14 @@ def ask(lua: Path, capsys: pytest.CaptureFixture[str]) -> Any:
         return json.loads(capsys.readouterr().out)["entries"]
 
     return asked
+
+
+def cells(page: Page, part: str) -> list[list[str]]:
+    """Return the texts of the rows of a table that are in view."""
+    script = f"[...document.querySelectorAll('#{part} .body .row')].map(r => {{"
+    script += " return [...r.children].map(c => c.textContent); })"
+    found: list[list[str]] = page.run(script)
+    return found
 
 
 def command_key(page: Page, expression: str) -> list[str]:
@@ -396,12 +409,14 @@ def test_the_most_expensive_command_is_the_first(shown: Page) -> None:
     assert sorted_by.startswith("own time")  # the trace has no CPU times
 
 
-def test_the_critical_path_by_program_is_all_of_it(shown: Page, lua: Path) -> None:
-    found = find_critical_path(open_database(lua))
-    groups = shown.run(f"{R}.pathGroups")
-    assert sum(each["ns"] for each in groups) == sum(step.work_ns for step in found.steps)
-    assert sum(each["n"] for each in groups) == len(found.steps)
-    assert [each["ns"] for each in groups] == sorted((g["ns"] for g in groups), reverse=True)
+def test_the_critical_path_by_program_is_that_of_the_command(shown: Page, lua: Path) -> None:
+    image = open_database(lua)
+    labels = Labels(image)
+    groups = group_path(find_critical_path(image), Phases(Commands(image), labels), labels)
+    expected = [
+        [labels.of(g.phase) if g.phase != NONE else "-", g.program, g.n_steps] for g in groups
+    ]
+    assert [[row[0], row[1], int(row[4])] for row in cells(shown, "path")] == expected
 
 
 def test_sizes_that_are_not_known_are_not_zero(shown: Page) -> None:
@@ -446,15 +461,16 @@ def test_a_configure_run_is_folded_into_its_probes(page: Page, tmp_path: Path) -
     page.open(tmp_path / "b.html")
     titles = "[...document.querySelectorAll('#phases summary b')].map(e => e.textContent)"
     assert page.run(titles) == ["bash configure", "make"]
-    probes = page.run(f"{R}.phases[0].probes.map(p => [p.name, p.result, p.n])")
-    assert probes == [["compile", "succeeded", 3], ["preprocess", "failed (1)", 3]]
     page.run("document.querySelector('#phases summary').focus()")
     page.key("Enter", 13)
     page.run(
         "new Promise(done => { const look = () => document.querySelector('#phases .body .row')"
         " ? done() : requestAnimationFrame(look); look(); })"
     )
-    assert page.run("document.querySelectorAll('#phases .body .row').length") == 2
+    rows = [[row[0], row[1], row[2], row[5]] for row in cells(page, "phases")]
+    assert rows == [["1", "compile", "succeeded", "3"], ["2", "preprocess", "failed (1)", "3"]]
+    summary = "document.querySelector('#phases summary').textContent"
+    assert "2 probes" in page.run(summary)
     assert page.messages == []
 
 

@@ -51,14 +51,14 @@ def _failed_in_jobs(build: Build) -> dict[int, int]:
     good = [False] * len(status)  # below a make that ended well, and not in configure
     has_failed_below = [False] * len(status)
     found: dict[int, int] = {}
-    last = build.last_of_process
+    last, phases = build.last_of_process, build.phases
     for row in build.by_time:
         above = build.above[row]
         good[row] = above != NONE and good[above]
-        if build.program(row) in MAKES:
-            good[row] = status[last[row]] == 0
-        elif build.is_configure(row):
+        if phases.is_configure(phases.commands.of(row)):
             good[row] = False
+        elif build.program(row) in MAKES:
+            good[row] = status[last[row]] == 0
     for row in reversed(build.by_time):
         above = build.above[row]
         is_failed = status[row] > 0 and last[row] == row

@@ -17,6 +17,8 @@ from etrace.cli.opening import open_view
 from etrace.cli.options.common import add_examples, add_format, add_place, positive
 from etrace.cli.show.output import put
 from etrace.figures import count, seconds
+from etrace.query.phases import Phases
+from etrace.query.rows.commands import Commands
 from etrace.query.rows.labels import Labels
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import (
@@ -28,12 +30,13 @@ from etrace.timing.critical_path import (
     find_critical_path,
 )
 from etrace.timing.network import Reason
+from etrace.timing.path_groups import Group, group_path
 from etrace.timing.what_if import Prediction, predict
 
-#: steps shorter than this part of the path are counted and not listed
+#: steps and groups shorter than this part of the path are counted and not listed
 SHORT = 0.005
 N_OTHERS = 10
-WIDTH = 36
+WIDTH, PROGRAM_WIDTH = 36, 18
 
 
 def _factor(text: str) -> tuple[str, float]:
@@ -55,7 +58,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--all-steps",
         dest="all",
         action="store_true",
-        help="also list steps below 0.5 %% of the path",
+        help="also list what is below 0.5 %% of the path",
     )
     add_format(parser, "text", "json")
     parser.add_argument(
@@ -102,7 +105,7 @@ def head_line(found: CriticalPath) -> str:
 def _lines(
     image: Image, found: CriticalPath, prediction: Prediction | None, *, with_all: bool
 ) -> Iterator[str]:
-    labels = Labels(image)
+    labels, least_ns = Labels(image), 0 if with_all else SHORT * found.path_ns
     yield head_line(found)
     yield from (f"{seconds(ns)} of it {where}" for ns, where in doubts(image, found))
     if prediction is not None:
@@ -110,16 +113,37 @@ def _lines(
         return
     if not found.steps:
         return
+    yield from _groups(image, labels, found, least_ns)
     yield ""
     yield f"{'start':>9}  {'work':>9}  {'CPU':>9}  {'command':<{WIDTH}}  waited for"
-    shown = [s for s in found.steps if with_all or s.work_ns >= SHORT * found.path_ns]
+    shown = [step for step in found.steps if step.work_ns >= least_ns]
     for step in shown:
-        yield _step(image, labels, step, 0 if with_all else SHORT * found.path_ns)
+        yield _step(image, labels, step, least_ns)
     rest = sum(s.work_ns for s in found.steps) - sum(s.work_ns for s in shown)
     if len(shown) < len(found.steps):
         n = count(len(found.steps) - len(shown), "shorter step")
         yield f"{'':9}  {_short(rest):>9}  {'':9}  {n} (--all-steps lists all)"
     yield from _others(image, labels, found)
+
+
+def _groups(image: Image, labels: Labels, found: CriticalPath, least_ns: float) -> Iterator[str]:
+    """Yield the path by phase and program."""
+    groups = group_path(found, Phases(Commands(image), labels), labels)
+    yield ""
+    yield f"{'of it':>9}  {'share':>6}  {'steps':>6}  {'program':<{PROGRAM_WIDTH}}  in"
+    shown = [group for group in groups if group.path_ns >= least_ns]
+    for group in shown:
+        phase = "" if group.phase == NONE else labels.of(group.phase)
+        yield _group(group.path_ns, group.n_steps, group.program, phase, found.path_ns)
+    if rest := groups[len(shown) :]:
+        path_ns, n_steps = sum(g.path_ns for g in rest), sum(g.n_steps for g in rest)
+        yield _group(path_ns, n_steps, "others", "", found.path_ns)
+
+
+def _group(path_ns: int, n_steps: int, program: str, phase: str, whole_ns: int) -> str:
+    part = path_ns / whole_ns if whole_ns else 0.0
+    line = f"{seconds(path_ns):>9}  {part:>6.1%}  {n_steps:>6,}  {program:<{PROGRAM_WIDTH}}"
+    return f"{line}  {phase}".rstrip()
 
 
 def _short(time_ns: int | None) -> str:
@@ -192,6 +216,10 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
         "is_upper_bound": found.is_upper_bound,
         "inside": [_inside_record(image, labels, each) for each in found.inside],
         "steps": [_step_record(image, labels, step) for step in found.steps],
+        "groups": [
+            _group_record(image, labels, group)
+            for group in group_path(found, Phases(Commands(image), labels), labels)
+        ],
         "slack": [
             {**_execution(image, row), "slack_ns": str(slack)}
             for row, slack in enumerate(found.slack_ns)
@@ -213,6 +241,17 @@ def _inside_record(image: Image, labels: Labels, inside: Inside) -> dict[str, An
         "order": inside.order.value,
         "n": inside.n,
         "path_ns": str(inside.path_ns),
+    }
+
+
+def _group_record(image: Image, labels: Labels, group: Group) -> dict[str, Any]:
+    has_phase = group.phase != NONE
+    return {
+        "phase": labels.of(group.phase) if has_phase else None,
+        "phase_began": _execution(image, group.phase) if has_phase else None,
+        "program": group.program,
+        "n_steps": group.n_steps,
+        "path_ns": str(group.path_ns),
     }
 
 

@@ -53,7 +53,7 @@ class Data {
     Object.assign(this, { meta, column });
     this.textStart = column("texts.start"); this.textBytes = column("texts");
     this.decoder = new TextDecoder(); this.known = new Map();
-    for (const name of ["start", "elapsed", "parent", "upid", "index", "status", "program", "cwd", "class", "label", "argv", "cpu", "memory", "target", "role", "critical", "slack"])
+    for (const name of ["start", "elapsed", "parent", "upid", "index", "status", "program", "cwd", "class", "label", "argv", "cpu", "memory", "target", "role", "critical", "slack", "phase"])
       this[name] = column(`command.${name}`);
     this.argvStart = column("command.argv.start");
     this.n = this.start.length;

@@ -13,8 +13,9 @@ def build(n_probes: int) -> Seconds:
     story = Seconds()
     configure = story.begin(0, "sh", "./configure")
     for number in range(n_probes):
-        span = (100 + 100 * number, 190 + 100 * number)
-        story.run(span, "gcc", "-c", "conftest.c", parent=configure)
+        begin, source = 100 + 100 * number, "/src/conftest.c"
+        story.run((begin, begin + 10), "cat", parent=configure, writes=(source,))
+        story.run((begin + 20, begin + 90), "gcc", "-c", "conftest.c", parent=configure)
     end = 100 + 100 * n_probes
     story.run((end, end + 500), "sed", "s/a/b/", parent=configure)
     story.end(end + 500, configure)
@@ -27,8 +28,8 @@ def test_probes_beyond_those_that_are_always_made(tmp_path: Path) -> None:
     assert found.title == "1 configure run of 1.600 s"
     assert "compilers 6 times" in found.what
     assert found.gain
-    own_ms = 200 * 6 / 11  # of the shell, for six of its eleven steps
-    assert found.gain.time_ns == pytest.approx((540 + own_ms) * MS)
+    own_ms = 300 * 12 / 21  # of the shell, for twelve of its 21 steps
+    assert found.gain.time_ns == pytest.approx((480 + own_ms) * MS)
     assert found.gain.when == "the next build from scratch"
     assert labels(found) == ["sh configure"]
 

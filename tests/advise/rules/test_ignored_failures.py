@@ -36,3 +36,15 @@ def test_a_failure_that_nothing_passes_on(tmp_path: Path, line: str) -> None:
 )
 def test_a_failed_build_a_question_and_a_probe(tmp_path: Path, story: Seconds) -> None:
     assert "ignored-failures" not in advice(tmp_path, story)
+
+
+def test_what_configure_tries_with_make_is_a_probe(tmp_path: Path) -> None:
+    story = Seconds()
+    configure = story.begin(0, "sh", "configure")
+    make = story.begin(10, "make", "-f", "try.mk", parent=configure)
+    shell = story.begin(20, "sh", "-c", "gcc a.c || true", parent=make)
+    story.run((30, 100), "gcc", "a.c", parent=shell, status=1)
+    for end, upid in ((110, shell), (120, make), (130, configure)):
+        story.end(end, upid)
+    story.end(140)
+    assert "ignored-failures" not in advice(tmp_path, story)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from databases import database_of
-from timing.builds import two_objects_and_a_link
+from timing.builds import MAKE, Story, two_objects_and_a_link
 
 from etrace.cli.main import etrace
 
@@ -26,6 +26,11 @@ def test_the_path_is_a_table(build: str, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.splitlines() == [
         "critical path 0.001 s, elapsed 0.001 s, elapsed / critical path 1.3",
         "",
+        f"    of it   share   steps  {'program':<18}  in",
+        f"  0.001 s   65.9%       1  {'gcc':<18}  make prog",
+        f"  0.000 s   22.0%       1  {'ld':<18}  make prog",
+        f"  0.000 s   12.1%       2  {'make':<18}  make prog",
+        "",
         f"    start       work        CPU  {'command':<36}  waited for",
         f"  0.000 s    0.000 s          -  {'make prog':<36}  blocked by child 0.001 s",
         f"  0.000 s    0.001 s          -  {'gcc b.c':<36}  its parent; {slot}",
@@ -37,6 +42,26 @@ def test_the_path_is_a_table(build: str, capsys: pytest.CaptureFixture[str]) -> 
     ]
 
 
+def test_short_groups_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    story = Story()
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
+    for n, name in enumerate(("cp", "mv", "gcc")):
+        end = n + 1 if n < 2 else 10_000
+        story.job(
+            MAKE, (n + 2) << 22 | (n + 2), (n, end), [name, "a", "b"], ("/src/a",), ("/src/a",)
+        )
+    story.at(10_000).exit(MAKE)
+    database_of(tmp_path, story.builder.trace())
+    assert etrace(["critical-path", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[2:5] == [
+        f"    of it   share   steps  {'program':<18}  in",
+        f"  0.010 s  100.0%       1  {'gcc':<18}  make",
+        "  0.000 s    0.0%       2  others",
+    ]
+    assert etrace(["critical-path", "--all-steps", str(tmp_path)]) == 0
+    assert "others" not in capsys.readouterr().out
+
+
 def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["critical-path", "--json", "--jobs", "2", build]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -45,6 +70,10 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
         "pid": 3 << 22 | 3, "idx": 1, "name": "gcc b.c", "start_ns": "400000", "end_ns": "1000000",
         "work_ns": "600000", "elapsed_ns": "600000", "cpu_ns": None, "after": "fork", "file": None,
         "blocked": [{"by": "job slot", "time_ns": "300000"}],
+    }  # fmt: skip
+    assert record["groups"][0] == {
+        "phase": "make prog", "phase_began": {"pid": 1 << 22 | 1, "idx": 1}, "program": "gcc",
+        "n_steps": 1, "path_ns": "600000",
     }  # fmt: skip
     assert record["prediction"] == {
         "traced_ns": "1210000", "traced_jobs": 1, "traced_processors": None,

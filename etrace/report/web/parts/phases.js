@@ -1,78 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phases of a build: runs of configure, cmake, meson, and of make and its like. A run of configure has a row for each probe.
+// Phases of a build (etrace/query/phases.py finds them). A run of configure has a row for each probe.
 import { addPart, remark } from "../parts.js";
 import { Table } from "../table.js";
 import { el, number, time } from "../show.js";
 
-const CONFIGURE = /^(configure|config\.status|config\.guess)$/, GENERATORS = /^(cmake|meson)$/, MAKERS = /^(g?make|ninja|samu|scons|bmake)$/;
-const SOURCE = /(^|\/)conftest\.\w+$/, OBJECT = /\.(o|obj|err|er1|out|exe|dir)$/, RUNS = /(^|\/)conftest(\.exe)?$/;
-const SHELLS = /^(\(fork\)|(ba|da|z|k)?sh)$/, COMPILERS = /(cc|\+\+|clang|cpp|gfortran|-\d+)$/;
-
-function kindOf(d, i) {
-  const program = d.text(d.program[i]), script = d.argvOf(i).slice(0, 3).map(word => word.slice(word.lastIndexOf("/") + 1));
-  if (GENERATORS.test(program) && !script.includes("--build") || script.some(word => CONFIGURE.test(word))) return "configure";
-  return MAKERS.test(program) ? "make" : "";
-}
-
-// the phase of each command, as the command that began it; -1: none. A configure run below make is a phase of its own.
-export function phasesOf(d) {
-  if (d.phase) return d.phase;
-  const phase = new Int32Array(d.n).fill(-1), kinds = d.phaseKinds = new Map();
-  for (let i = 0; i < d.n; i++) { // a parent starts before its children
-    const above = d.parent[i] >= 0 ? phase[d.parent[i]] : -1, kind = above >= 0 && kinds.get(above) === "configure" ? "" : kindOf(d, i);
-    phase[i] = kind && (above < 0 || kind === "configure") ? i : above;
-    if (phase[i] === i) kinds.set(i, kind);
-  }
-  return d.phase = phase;
-}
-
-// what configure started -> probes: each begins with the command that writes the next conftest.c
-export function probesOf(d, root) {
-  const probes = [];
-  for (const child of d.children(root)) {
-    const begins = d.writes.of(child).some(f => { const path = d.pathOf(f); return SOURCE.test(path) && !OBJECT.test(path); });
-    if (begins || !probes.length) probes.push({ first: child, commands: [], isProbe: begins });
-    probes.at(-1).commands.push(child);
-  }
-  return probes.map(probe => describe(d, probe));
-}
-
-// what a command ran: itself, or what the shell that it is ran
-function ran(d, command) {
-  const found = [], rest = [command];
-  while (rest.length) {
-    const i = rest.pop();
-    if (SHELLS.test(d.text(d.program[i])) && !RUNS.test(d.argvOf(i)[0] ?? "")) rest.push(...[...d.children(i)].reverse());
-    else found.push(i);
-  }
-  return found;
-}
-
-function describe(d, { first, commands, isProbe }) {
-  const does = new Set();
-  let end = 0, result = "", tried = first, n = 0;
-  for (const command of commands) end = Math.max(end, d.start[command] + d.elapsed[command]);
-  for (const command of commands.flatMap(i => ran(d, i))) {
-    const words = d.argvOf(command), isRun = RUNS.test(words[0] ?? "");
-    n++;
-    if (!isRun && !(COMPILERS.test(d.text(d.program[command])) && words.some(word => SOURCE.test(word) && !OBJECT.test(word)))) continue;
-    does.add(isRun ? "run" : words.includes("-E") ? "preprocess" : words.includes("-c") ? "compile" : "link");
-    result = d.status[command] === 0 ? "succeeded" : d.status[command] > 0 ? `failed (${d.status[command]})` : "not known";
-    tried = command;
-  }
-  const name = does.size ? [...does].join(", ") : isProbe ? "no compiler" : "before the first probe";
-  return { first: tried, name, result, start: d.start[first], ns: end - d.start[first], n };
-}
-
-function probeTable(d, probes, details) {
-  return new Table("probes", probes.length, [
-    { name: "probe", width: 80, number: true, value: k => k, text: k => String(k + 1) },
-    { name: "what", width: 220, value: k => probes[k].name, text: k => probes[k].name },
-    { name: "result", width: 130, value: k => probes[k].result, text: k => probes[k].result || "-" },
-    { name: "time", width: 90, number: true, value: k => probes[k].ns, text: k => time(probes[k].ns) },
-    { name: "start", width: 90, number: true, value: k => probes[k].start, text: k => time(probes[k].start) },
-    { name: "commands", width: 100, number: true, grow: true, value: k => probes[k].n, text: k => number(probes[k].n) },
-  ], k => details.select(probes[k].first));
+// the columns of probes; rows are those of one configure run
+function probeTable(d, rows, details) {
+  const [isProbe, shown, what, result, start, ns, n] = ["isProbe", "shown", "what", "result", "start", "ns", "n"].map(name => d.column(`probe.${name}`));
+  const text = (column, k) => d.text(column[rows[k]]), before = isProbe[rows[0]] ? 0 : 1; // the row before the first probe
+  return new Table("probes", rows.length, [
+    { name: "probe", width: 80, number: true, value: k => k, text: k => isProbe[rows[k]] ? number(k + 1 - before) : "-" },
+    { name: "what", width: 220, value: k => text(what, k), text: k => text(what, k) },
+    { name: "result", width: 130, value: k => text(result, k), text: k => text(result, k) || "-" },
+    { name: "time", width: 90, number: true, value: k => ns[rows[k]], text: k => time(ns[rows[k]]) },
+    { name: "start", width: 90, number: true, value: k => start[rows[k]], text: k => time(start[rows[k]]) },
+    { name: "commands", width: 100, number: true, grow: true, value: k => n[rows[k]], text: k => number(n[rows[k]]) },
+  ], k => details.select(shown[rows[k]]));
 }
 
 function programTable(d, commands, details) {
@@ -93,9 +36,10 @@ function programTable(d, commands, details) {
 }
 
 function fold(page, root, commands) {
-  const { data: d, details, handles } = page, probes = d.phaseKinds.get(root) === "configure" ? probesOf(d, root).filter((probe, _, all) => all.length > 1) : [];
+  const { data: d, details, handles } = page, phase = d.column("probe.phase"), isProbe = d.column("probe.isProbe");
+  const probes = [...phase.keys()].filter(k => phase[k] === root), nProbes = probes.filter(k => isProbe[k]).length;
   const own = d.ownTimes(), cost = commands.reduce((sum, i) => sum + (d.cpu ? Math.max(0, d.cpu[i]) : own[i]), 0), ran = commands.filter(i => d.isCommand(i)), failed = ran.filter(i => d.status[i] > 0).length;
-  const facts = [time(d.elapsed[root]), `${d.cpu ? "CPU" : "own time"} ${time(cost)}`, `${number(ran.length)} commands`, ...(failed ? [`${number(failed)} failed`] : []), ...(probes.length ? [`${number(probes.length)} probes`] : [])];
+  const facts = [time(d.elapsed[root]), `${d.cpu ? "CPU" : "own time"} ${time(cost)}`, `${number(ran.length)} commands`, ...(failed ? [`${number(failed)} failed`] : []), ...(probes.length ? [`${number(nProbes)} probes`] : [])];
   const show = el("button", { type: "button", onclick: () => {
     handles.timeline.show(d.start[root], d.start[root] + d.elapsed[root]); document.getElementById("timeline").scrollIntoView();
   } }, "in the timeline");
@@ -106,8 +50,8 @@ function fold(page, root, commands) {
 }
 
 addPart({ id: "phases", title: "Phases", make: page => {
-  const d = page.data, phase = phasesOf(d), members = new Map();
-  for (let i = 0; i < d.n; i++) if (phase[i] >= 0) { if (!members.has(phase[i])) members.set(phase[i], []); members.get(phase[i]).push(i); }
+  const d = page.data, members = new Map();
+  for (let i = 0; i < d.n; i++) if (d.phase[i] >= 0) { if (!members.has(d.phase[i])) members.set(d.phase[i], []); members.get(d.phase[i]).push(i); }
   if (!members.size) return null;
   const phases = page.handles.phases = [...members].map(([root, commands]) => fold(page, root, commands));
   return { content: [...phases.map(one => one.box), remark("A run of configure, cmake, meson, make or ninja is a phase; Enter or a click opens its probes or programs. A probe goes from one conftest.c to the next.")] };
