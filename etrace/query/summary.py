@@ -86,7 +86,7 @@ class Failure:
     argv: tuple[str, ...]
     ended: str  #: `status 1`, `signal 11 (SIGSEGV)`
     end_ns: int
-    lines: tuple[bytes, ...]  #: the last that it wrote
+    lines: tuple[bytes, ...]  #: its last output
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,8 @@ def doubts(image: Image, found: CriticalPath) -> Iterator[tuple[int, str]]:
     """Yield how much of the path lies where, for what makes it an upper bound; ns and words."""
     labels, by_name = Labels(image), dict[tuple[str, OwnOrder], list[Inside]]()
     for each in found.inside if found.is_upper_bound else ():
-        by_name.setdefault((labels.program(each.execution), each.order), []).append(each)
+        name = labels.program(each.execution) or labels.of(each.execution)
+        by_name.setdefault((name, each.order), []).append(each)
     for (name, order), parts in list(by_name.items())[:N_DOUBTS]:
         path_ns = sum(each.path_ns for each in parts)
         if order is OwnOrder.PROGRAMS:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from etrace.query.phases import Phases
+from etrace.query.rows.commands import FORK
 from etrace.query.rows.labels import Labels
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import CriticalPath, Step
+
+FORKED = os.fsdecode(FORK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,8 @@ def group_path(found: CriticalPath, phases: Phases, labels: Labels) -> list[Grou
         number = commands.of(step.execution)
         root = NONE if number == NONE else phases.of[number]
         phase = NONE if root == NONE else commands.rows[root]
-        steps.setdefault((phase, labels.program(step.execution)), []).append(step)
+        program = labels.program(step.execution) or FORKED
+        steps.setdefault((phase, program), []).append(step)
     groups = (
         Group(*key, len(own), sum(s.work_ns for s in own), max(own, key=lambda s: s.work_ns))
         for key, own in steps.items()

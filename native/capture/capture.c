@@ -230,7 +230,7 @@ static const char *size(char *text, u64 n_bytes)
 
 void capture_print_summary(enum ending ending)
 {
-	char processes[COUNT_MAX], programs[COUNT_MAX], opens[COUNT_MAX], bytes[COUNT_MAX];
+	char processes[COUNT_MAX], commands[COUNT_MAX], opens[COUNT_MAX], bytes[COUNT_MAX];
 	const char *trace = options.trace_path, *slash;
 
 	if (!options.summary || !counters.executions)
@@ -239,7 +239,7 @@ void capture_print_summary(enum ending ending)
 		say("the build was interrupted; the trace ends there");
 	say("%s, %s and %s in %.1f s -> %s (%s)%s",
 	    count(processes, counters.processes, "process", "processes"),
-	    count(programs, counters.executions, "program", "programs"),
+	    count(commands, counters.executions, "command", "commands"),
 	    count(opens, counters.opens, "open", "opens"),
 	    (double)report_duration_ns() / NS_PER_SECOND, trace, size(bytes, counters.bytes),
 	    counters.untraced ? ", incomplete" : "");

@@ -199,7 +199,7 @@ def test_an_older_trace_is_kept_and_the_summary_counts(tmp_path: Path) -> None:
     (tmp_path / ".nfsdb").write_bytes(b"older")
     done = etrace("strace", tmp_path, ["--", "true"], tmp_path)
     assert (tmp_path / ".nfsdb.old").read_bytes() == b"older"
-    assert b"1 process, 1 program and" in done.stderr
+    assert b"1 process, 1 command and" in done.stderr
     assert (tmp_path / ".nfsdb").stat().st_mode & 0o777 == 0o600
 
 

@@ -18,7 +18,7 @@ from etrace.capture.backend import Progress
 from etrace.cli import terminal
 from etrace.cli.etrace.run import status_fields
 
-FIELDS = ("etrace  0:07", "1 process (1 live)", "12 programs", "1 open", "1.5 MB")
+FIELDS = ("etrace  0:07", "1 process (1 live)", "12 commands", "1 open", "1.5 MB")
 
 
 def test_fields_agree_with_their_numbers() -> None:
@@ -28,9 +28,9 @@ def test_fields_agree_with_their_numbers() -> None:
 @pytest.mark.parametrize(
     ("columns", "row"),
     [
-        (80, " etrace  0:07  1 process (1 live)  12 programs  1 open  1.5 MB"),
-        (62, " etrace  0:07  1 process (1 live)  12 programs  1 open  1.5 MB"),
-        (61, " etrace  0:07  1 process (1 live)  12 programs  1 open"),
+        (80, " etrace  0:07  1 process (1 live)  12 commands  1 open  1.5 MB"),
+        (62, " etrace  0:07  1 process (1 live)  12 commands  1 open  1.5 MB"),
+        (61, " etrace  0:07  1 process (1 live)  12 commands  1 open"),
         (33, " etrace  0:07  1 process (1 live)"),
         (32, " etrace  0:07"),
         (5, ""),

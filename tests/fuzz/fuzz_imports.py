@@ -247,7 +247,7 @@ def check_trace(out: Path, printed: str) -> None:
     """Make the database; what was imported has no problems."""
     status, answer = ask(cas, ["parse", "--dbdir", str(out)])
     if status:  # a log whose calls all failed
-        assert "0 programs and 0 opens" in printed, (printed, answer)
+        assert "0 commands and 0 opens" in printed, (printed, answer)
         return
     assert "problem" not in answer, answer
 

@@ -10,9 +10,12 @@ from databases import capture_database, database_of
 from libetrace.image.file import Image
 from timing.builds import FIRST, LINK, MAKE, SECOND, Story, two_objects_and_a_link
 
+from etrace.query.phases import Phases
+from etrace.query.rows.commands import Commands
 from etrace.query.rows.labels import Labels
 from etrace.timing.critical_path import CriticalPath, doubts, find_critical_path
 from etrace.timing.own_order import OwnOrder
+from etrace.timing.path_groups import group_path
 
 THREADS = [n << 22 | n for n in range(11, 13)]
 
@@ -58,6 +61,17 @@ def test_children_at_once_are_an_order_of_the_program_s_own(tmp_path: Path) -> N
     assert list(doubts(image, found)) == [
         (found.path_ns, f"{where}: what they wait for is not known")
     ]
+
+
+def test_a_process_that_ran_no_program_is_named_by_its_number(tmp_path: Path) -> None:
+    story = Story()
+    for number, (begin, end) in enumerate(AT_ONCE, 2):
+        story.job(MAKE, number << 22 | number, (begin, end), ["cc1", f"{number}.c"])
+    story.at(910).exit(MAKE)
+    image, found = path_of(tmp_path, story.builder.trace())
+    assert [where.partition(",")[0] for _, where in doubts(image, found)] == ["below process 1"]
+    groups = group_path(found, Phases(Commands(image)), Labels(image))
+    assert [each.program for each in groups] == ["cc1", "(fork)"]
 
 
 def test_one_by_one_is_an_order_of_its_own_when_the_program_has_threads(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def line(report: ParseReport | None, image: Path) -> str:
     if report is None:
         return f"{shown}: unchanged, made from this trace"
     return (
-        f"{shown}: {count(report.processes, 'process')}, {count(report.executions, 'program')},"
+        f"{shown}: {count(report.processes, 'process')}, {count(report.executions, 'command')},"
         f" {count(report.files, 'opened file')} in {report.seconds:.1f} s"
     )
 

@@ -163,7 +163,7 @@ def _report(
         say(f"etrace: {aside_message(shown)}\n")
     say(
         f"etrace: {count(n_processes, 'process')}, "
-        f"{count(out.counts['New_proc'], 'program')} and {count(out.counts['Open'], 'open')}"
+        f"{count(out.counts['New_proc'], 'command')} and {count(out.counts['Open'], 'open')}"
         f" -> {shown} ({size(out.n_bytes)})\n"
         f"etrace: next: {next_command(trace)}\n"
     )

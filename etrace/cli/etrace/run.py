@@ -126,7 +126,7 @@ def status_fields(progress: Progress, elapsed: float) -> tuple[str, ...]:
     return (
         f"etrace  {int(elapsed) // 60}:{int(elapsed) % 60:02d}",
         f"{count(progress.processes, 'process')} ({progress.live} live)",
-        count(progress.executions, "program"),
+        count(progress.executions, "command"),
         count(progress.opens, "open"),
         size(progress.n_bytes),
     )
@@ -198,7 +198,7 @@ def report(stats: dict[str, Any], trace: str | os.PathLike[str], *, is_last: boo
     if stats.get("ended") == "interrupted":
         say(f"etrace: {INTERRUPTED}\n")
     say(
-        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'program')}"
+        f"etrace: {count(stats['processes'], 'process')}, {count(stats['executions'], 'command')}"
         f" and {count(stats['opens'], 'open')} in {seconds:.1f} s -> {shown}"
         f" ({size(stats['bytes'])}){', incomplete' if stats.get('untraced') else ''}\n"
     )

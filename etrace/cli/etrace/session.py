@@ -209,8 +209,8 @@ def rows(view: View) -> list[tuple[str, str]]:
             ("trace", str(state.output.capturing)),
         ]
     if "bytes" in view.collected:
-        programs = count(view.collected.get("executions", 0), "program")
-        found.append(("written", f"{size(view.collected['bytes'])}, {programs}"))
+        commands = count(view.collected.get("executions", 0), "command")
+        found.append(("written", f"{size(view.collected['bytes'])}, {commands}"))
     found += [(name, f"{n:,}") for key, name in COLLECTOR_LOSSES if (n := view.collected.get(key))]
     if error := view.collected.get("error"):
         found.append(("not written", str(error)))

@@ -57,7 +57,7 @@ def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 def test_a_trace_becomes_a_database(tmp_path: Path) -> None:
     done = run(["parse"], write(tmp_path, story()))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(".nfsdb.img: 1 process, 1 program, 0 opened files in ")
+    assert done.stdout.startswith(".nfsdb.img: 1 process, 1 command, 0 opened files in ")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".nfsdb", ".nfsdb.img"]
     assert programs(tmp_path) == [b"/bin/cc"]
     assert open_database(tmp_path).attributes["source_root"] == "/src"

@@ -29,7 +29,7 @@ def test_a_log_of_strace_becomes_a_database(
     assert etrace(["import", "strace", str(log), "-o", str(tmp_path)]) == 0
     reported = capsys.readouterr().err
     assert "the CPU of each event: it is 0" in reported
-    assert "1 process, 1 program and 1 open ->" in reported
+    assert "1 process, 1 command and 1 open ->" in reported
     assert (tmp_path / ".nfsdb").stat().st_mode & 0o777 == 0o600
     assert cas(["parse", "--dbdir", str(tmp_path)]) == 0
     assert cas(["faccess", "--path", "/w/a", "--dbdir", str(tmp_path)]) == 0

@@ -77,7 +77,7 @@ def test_output_of_the_command_is_untouched(tmp_path: Path) -> None:
 
 def test_a_summary_says_what_to_do_next(tmp_path: Path) -> None:
     done = run(tmp_path, shell="exit 0")
-    assert "etrace: 1 process, 1 program and " in done.stderr
+    assert "etrace: 1 process, 1 command and " in done.stderr
     assert f"next: etrace report {tmp_path}\n" in done.stderr
 
 

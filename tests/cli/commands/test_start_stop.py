@@ -46,7 +46,7 @@ def test_start_status_stop(machine: Machine, tmp_path: Path, capsys: Captured) -
     assert out.index("lost events") < out.index("  events")
     assert etrace(["stop"]) == 0
     err = capsys.readouterr().err
-    assert "4 processes, 2 programs and 40 opens in 1.0 s -> out/.nfsdb (5.0 kB)" in err
+    assert "4 processes, 2 commands and 40 opens in 1.0 s -> out/.nfsdb (5.0 kB)" in err
     assert "next: etrace report out\n" in err
     assert machine.changes() == []
     assert etrace(["stop"]) == 1

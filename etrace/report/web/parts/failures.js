@@ -14,7 +14,7 @@ function failureList(d, details) {
       el("pre", { tabindex: "0" }, d.commandLine(known)),
       el("p", {}, "in ", el("bdi", { class: "mono" }, d.text(d.cwd[known])), `, ${time(d.start[command] + d.elapsed[command])} after the build began`),
       ...stage,
-      ...(output.length ? [el("h4", {}, "the last that it wrote"), el("pre", { class: "output", tabindex: "0" }, output.join("\n"))] : []),
+      ...(output.length ? [el("h4", {}, "its last output"), el("pre", { class: "output", tabindex: "0" }, output.join("\n"))] : []),
       el("p", { class: "chain" }, "started by: ", ...chain.flatMap((i, k) => [k ? " \u203a " : "", details.link(i)])),
       el("h4", {}, `the last ${files.length} files that it opened`),
       el("pre", { tabindex: "0" }, files.map(f => `${d.relative(f.path)}  (${f.access})`).join("\n") || "none"),
