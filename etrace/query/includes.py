@@ -148,9 +148,9 @@ def includes(
     """
     table = product(image, "compilations", "compilations")
     rows = range(table.n_rows) if only is None else only
-    reads = _Reads(image, only, kinds or FileKinds(image))
-    sizes = image["paths"]["size"]
-    n_bytes = {path: max(0, sizes[path]) for path in reads.readers}
+    kinds = kinds or FileKinds(image)
+    reads = _Reads(image, only, kinds)
+    n_bytes = {path: max(0, kinds.size_of(path)) for path in reads.readers}
     total = sum(n_bytes[path] * len(by) for path, by in reads.readers.items())
     headers = (
         Header(path, reads.n_opens[path], len(by), n_bytes[path], n_bytes[path] * len(by),

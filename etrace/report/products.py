@@ -14,7 +14,7 @@ from libetrace.image.file import Image
 
 from etrace.query.linked_modules import Module, linked_modules
 from etrace.query.rows.commands import Commands
-from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds, size_of
+from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.report.pack import Pack, shown
 from etrace.report.uses import Contents
 from etrace.spec.database import NONE
@@ -34,9 +34,9 @@ class Made:
     n_gone: Counter[FileKind]  #: files whose size is not known
 
 
-def sized_modules(image: Image) -> list[Module]:
+def sized_modules(image: Image, kinds: FileKinds) -> list[Module]:
     """Return the linked modules, the largest first."""
-    return sorted(linked_modules(image), key=lambda m: (-size_of(image, m.path), m.path))
+    return sorted(linked_modules(image), key=lambda m: (-kinds.size_of(m.path), m.path))
 
 
 def usual_files(
@@ -49,15 +49,13 @@ def usual_files(
     return {path: kind for path, kind in found.items() if kind in USUAL}
 
 
-def made_of(
-    image: Image, modules: Iterable[Module], kinds: FileKinds | None = None
-) -> Iterator[Made]:
+def made_of(image: Image, modules: Iterable[Module], kinds: FileKinds) -> Iterator[Made]:
     """Yield what modules are made of."""
-    dependencies, kinds = Dependencies(image), kinds or FileKinds(image)
+    dependencies = Dependencies(image)
     for module in modules:
-        made = Made(module, size_of(image, module.path), Counter(), Counter(), Counter())
+        made = Made(module, kinds.size_of(module.path), Counter(), Counter(), Counter())
         for path, kind in usual_files(dependencies, kinds, [module.path]).items():
-            n_bytes = size_of(image, path)
+            n_bytes = kinds.size_of(path)
             made.n_files[kind] += 1
             made.file_bytes[kind] += max(0, n_bytes)
             made.n_gone[kind] += n_bytes == NONE
@@ -69,7 +67,8 @@ def add_modules(pack: Pack, contents: Contents) -> None:
     image, commands, number = contents.image, contents.commands, contents.number
     pack.meta["modules"] = []
     if "linked" in image.tables:
-        found = made_of(image, sized_modules(image)[:MAX_MODULES], contents.uses.kinds)
+        kinds = contents.uses.kinds
+        found = made_of(image, sized_modules(image, kinds)[:MAX_MODULES], kinds)
         pack.meta["modules"] = [_describe_module(commands, number, made) for made in found]
 
 

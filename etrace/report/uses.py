@@ -18,7 +18,7 @@ from libetrace.image.file import Image
 
 from etrace.advise.build import Build
 from etrace.query.rows.commands import Commands
-from etrace.query.rows.file_kinds import FileKind, FileKinds, size_of
+from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.report.pack import Pack
 
 #: uses on the page; reads of the most read files are left out beyond it, and the page says so
@@ -84,7 +84,7 @@ def add_uses(pack: Pack, image: Image, uses: Uses) -> dict[int, int]:
     number = {path: i for i, path in enumerate(paths)}
     pack.meta["file_kinds"] = [kind.value for kind in KINDS]
     pack.add("file.path", "I", (pack.text(image.path_string(path)) for path in paths))
-    pack.add("file.size", "d", (size_of(image, path) for path in paths))
+    pack.add("file.size", "d", map(uses.kinds.size_of, paths))
     pack.add("file.kind", "B", (KINDS.index(uses.kinds.of(path)) for path in paths))
     for name, lists in (("reads", uses.read), ("writes", uses.written)):
         start, packed = varints(map(number.__getitem__, own) for own in lists)

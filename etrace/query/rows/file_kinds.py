@@ -20,7 +20,7 @@ from libetrace.image.file import Image
 
 from etrace.query.rows.classes import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Classes
 from etrace.query.rows.temporary import Temporaries
-from etrace.spec.database import EXISTS, NONE, file_type
+from etrace.spec.database import NONE, file_type
 
 
 class FileKind(enum.StrEnum):
@@ -115,12 +115,6 @@ def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
     return FileKind.HEADER if b"/include/" in path else None  # <vector>
 
 
-def size_of(image: Image, path: int) -> int:
-    """Return the size of a file, NONE when it was gone when the trace was parsed."""
-    paths = image["paths"]
-    return int(paths["size"][path]) if paths["mode"][path] & EXISTS else NONE
-
-
 def is_of_system(path: bytes) -> bool:
     """Return whether a path is in a directory of installed software."""
     return path.startswith(_SYSTEM) and not _SOURCES_OF_SYSTEM.match(path)
@@ -139,6 +133,10 @@ class FileKinds:
         self._named: tuple[int, Set[bytes]] = (NONE, frozenset())  # by the last execution
         self._known: dict[int, FileKind] = {}  # a library that was not made is LIBRARY here
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
+
+    def size_of(self, path: int) -> int:
+        """Return the size of a file, NONE when it was gone when the trace was parsed."""
+        return self.temporaries.size_of(path)
 
     def of(self, path: int) -> FileKind:
         """Return the kind of a row of `paths`."""

@@ -83,7 +83,7 @@ class Records:
 
     def file(self, path: int) -> dict[str, Any]:
         """Return one row of `paths` with the keys of an open, those of its use null."""
-        mode = self.image["paths"]["mode"][path]
+        mode = self.file_kinds.temporaries.mode_of(path)
         unknown = ("original_path", "open_timestamp", "close_timestamp", "ppid", "pidx", "access")
         return {
             "filename": self.path(path),
@@ -92,7 +92,7 @@ class Records:
             "kind": self.file_kinds.of(path).value,
             "exists": int(bool(mode & EXISTS)),
             "link": int(stat.S_ISLNK(file_type(mode))),
-            "size": self.image["paths"]["size"][path],
+            "size": max(0, self.file_kinds.size_of(path)),
         }
 
     def command(self, row: int) -> dict[str, Any]:

@@ -101,18 +101,26 @@ class Temporaries:
         When a path was opened only by other names (`./config.status`), its opens have the mode.
         """
         if path not in self._modes:
-            known = int(self._image["paths"]["mode"][path])
-            self._modes[path] = known or next(self._modes_of_uses(path), 0)
+            known, mode = int(self._image["paths"]["mode"][path]), self._image["opens"]["mode"]
+            uses = (int(mode[row]) & ~WRITES for row in self._uses_by_other_names(path))
+            self._modes[path] = known or next(uses, 0)
         return self._modes[path]
 
-    def _modes_of_uses(self, path: int) -> Iterator[int]:
-        """Yield the modes of opens of a file by other names, except links and O_TMPFILE."""
+    def size_of(self, path: int) -> int:
+        """Return the size of a file at the same time, NONE when it was gone."""
+        paths, size = self._image["paths"], self._image["opens"]["size"]
+        if paths["mode"][path]:
+            return int(paths["size"][path])
+        return next((int(size[row]) for row in self._uses_by_other_names(path)), NONE)
+
+    def _uses_by_other_names(self, path: int) -> Iterator[int]:
+        """Yield the opens of a file that was there by other names, but links and O_TMPFILE."""
         image, opens = self._image, self._image["opens"]
         name = os.path.basename(image.path_string(path))  # noqa: PTH119  bytes
         for row in self._opens.existing(path):
             original = image.string(opens["original"][row])
             if os.path.basename(original) == name:  # noqa: PTH119
-                yield int(opens["mode"][row]) & ~WRITES
+                yield row
 
     def _creator(self, path: int) -> int | None:
         """Return the execution that created a path that is gone; None for all others."""

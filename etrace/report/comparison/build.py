@@ -27,7 +27,7 @@ from etrace.query.facts import source_root
 from etrace.query.includes import Includes, includes
 from etrace.query.linked_modules import Module
 from etrace.query.matching import ROOT, Side
-from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds, size_of
+from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.targets import Targets
 from etrace.query.totals import totals
 from etrace.report.products import sized_modules
@@ -82,7 +82,7 @@ class Build:
     def counts(self) -> dict[str, tuple[str, int | None]]:
         """Units and numbers that are equal in every run of a build, by name of the figure."""
         found = totals(self.image)
-        sizes = (size_of(self.image, module.path) for module in self.modules)
+        sizes = (self.kinds.size_of(module.path) for module in self.modules)
         known = [each for each in sizes if each != NONE]
         is_known = "linked" in self.image.tables
         return {
@@ -95,7 +95,7 @@ class Build:
     @cached_property
     def modules(self) -> list[Module]:
         """The linked modules, the largest first; none before `cas pp`."""
-        return sized_modules(self.image) if "linked" in self.image.tables else []
+        return sized_modules(self.image, self.kinds) if "linked" in self.image.tables else []
 
     @cached_property
     def _dependencies(self) -> list[int]:

@@ -15,6 +15,7 @@ from builders import O_CREAT, O_WRONLY, TraceBuilder
 from databases import database_of
 from libetrace.image.file import Image
 
+from etrace.query.rows.records import Records
 from etrace.query.rows.temporary import Temporaries
 
 SH, A = 1 << 22 | 9, 2 << 22 | 9
@@ -66,3 +67,21 @@ def test_what_was_there_before_or_is_there_after_is_not_temporary(tmp_path: Path
 def test_a_ring_of_parents_ends() -> None:
     image = cast("Image", {"executions": {"binary": [-1, -1], "parent": [1, 0]}})
     assert Temporaries(image)._program(0) == b""
+
+
+def test_a_file_opened_by_another_name_has_its_size(tmp_path: Path) -> None:
+    header, alias = tmp_path / "a.h", tmp_path / "alias.h"
+    header.write_bytes(bytes(5000))
+    alias.symlink_to("a.h")
+    t = TraceBuilder(str(tmp_path)).exec(SH, "/usr/bin/cc", ["cc"])
+    t.use(SH, str(header), original=str(alias))
+    t.use(SH, str(header), original=f"{tmp_path}/sub/../a.h")
+    t.use(SH, f"{tmp_path}/gone.h", original=f"{tmp_path}/sub/../gone.h")
+    (tmp_path / "sub").mkdir()
+    image = database_of(tmp_path, t.exit(SH).trace())
+    found, records = Temporaries(image), Records(image)
+    rows = [image.find_path(os.fsencode(tmp_path / name)) for name in ("a.h", "gone.h")]
+    assert [found.size_of(row) for row in rows] == [5000, -1]
+    assert Records(image).file(rows[0]) | {"size": 5000, "exists": 1} == Records(image).file(
+        rows[0]
+    )
