@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from libetrace.image.file import Image
 
-from etrace.query.matching import SIMILAR, Side, match
+from etrace.query.matching import SIMILAR, Numbers, Side, match
 
 T = TypeVar("T", bound=Hashable)
 
@@ -69,7 +69,8 @@ class Difference:
 
 def diff(before: Image, after: Image) -> Difference:
     """Return the differences between two builds."""
-    a, b = Side(before), Side(after)
+    numbers = Numbers()
+    a, b = Side(before, numbers=numbers), Side(after, numbers=numbers)
     matched = match(a, b, SIMILAR)
     changed = (_changed(a, b, *pair) for pair in matched.pairs)
     return Difference(

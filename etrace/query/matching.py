@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TypeVar
 
 from libetrace.image.file import Image
 
@@ -24,44 +26,69 @@ from etrace.query.rows.labels import Labels
 from etrace.query.rows.temporary import WRITES, Temporaries
 from etrace.spec.database import NONE
 
+T = TypeVar("T")
 ROOT = b"$ROOT"
 #: numbers of processes, pipes and sockets, which the kernel assigns
 _NUMBERED = re.compile(rb"^(/proc/)\d+(?=/|$)|\b(pipe:|socket:)\[\d+\]$")
 
 
+#: of a made-up name, what is looked for first
+N_BEGIN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers of equal names and of equal commands, one for all builds that are compared."""
+
+    names: dict[bytes, int] = field(default_factory=dict)
+    commands: dict[Hashable, int] = field(default_factory=dict)
+
+
 class Side:
-    """One build, with names normalised: without the source root and temporary parts."""
+    """One build, with names normalised: without the source root and temporary parts.
+
+    Sides that are compared share their `numbers`.
+    """
 
     def __init__(
-        self, image: Image, root: bytes | None = None, temporaries: Temporaries | None = None
-    ) -> None:
+        self, image: Image, root: bytes | None = None, temporaries: Temporaries | None = None,
+        numbers: Numbers | None = None,
+    ) -> None:  # fmt: skip
         self.image = image
+        self.numbers = numbers or Numbers()
         self._temporaries = temporaries or Temporaries(image)
         self._root = source_root(image).rstrip(b"/") if root is None else root
+        self._below_root = re.compile(re.escape(self._root) + rb"(?=/|$)")
         self._labels = Labels(image)
-        self._strings = _Strings(self)
-        self._keys: dict[int, Hashable] = {}
+        self._strings = _Normal(lambda row: self.normal(image.string(row)))
+        #: normal names by row of `paths`
+        self.paths = _Normal(self._path)
 
     def _placed(self, text: bytes) -> bytes:
         """Return a name or argument independent of the source root."""
-        if not self._root:
+        if not self._root or self._root not in text:
             return text
-        return re.sub(re.escape(self._root) + rb"(?=/|$)", lambda _: ROOT, text)
+        return self._below_root.sub(lambda _: ROOT, text)
+
+    @cached_property
+    def _made_up(self) -> re.Pattern[bytes] | None:
+        """What a text with a made-up name contains: how one of them begins."""
+        begins = {re.escape(name[:N_BEGIN]) for name in self._temporaries.made_up}
+        return re.compile(b"|".join(sorted(begins))) if begins else None
+
+    def _starred(self, text: bytes) -> bytes:
+        is_made_up = self._made_up is not None and self._made_up.search(text)
+        return self._temporaries.starred(text) if is_made_up else text
 
     def normal(self, text: bytes) -> bytes:
         """Return an argument independent of the source root and of made-up names."""
-        return self._placed(self._temporaries.starred(text))
+        return self._placed(self._starred(text))
 
     def _path(self, row: int) -> bytes:
         name = self.image.path_string(row)
         if not self._temporaries.mode_of(row):
-            name = self._temporaries.starred(name)
+            name = self._starred(name)
         return self._placed(_NUMBERED.sub(rb"\1\2*", name))
-
-    @cached_property
-    def paths(self) -> list[bytes]:
-        """Normal names by row of `paths`."""
-        return [self._path(row) for row in range(self.image["paths"].n_rows)]
 
     @cached_property
     def commands(self) -> list[int]:
@@ -83,7 +110,8 @@ class Side:
     @cached_property
     def directories(self) -> frozenset[bytes]:
         """The working directories of all commands."""
-        return frozenset(map(self.cwd, self.commands))
+        cwd = self.image["executions"]["cwd"]
+        return frozenset(self._strings[row] for row in {cwd[row] for row in self.commands})
 
     def label(self, row: int) -> str:
         """Return the name of a command: `cc1 lvm.c`."""
@@ -93,16 +121,34 @@ class Side:
         """Return the normal path of an execution's program."""
         return self.paths[self.image["executions"]["binary"][row]]
 
-    def whole(self, row: int) -> Hashable:
-        """Return what is equal for equal commands."""
-        if row not in self._keys:
-            self._keys[row] = self.program(row), self.argv(row), self.cwd(row)
-        return self._keys[row]
+    @cached_property
+    def whole(self) -> array[int]:
+        """A number that is the same for equal commands, by row; NONE without a program."""
+        table, commands = self.image["executions"], self.numbers.commands
+        binary, cwd, start = table["binary"], table["cwd"], table["argv.start"].tolist()
+        names = _Normal(lambda row: self._number(self._strings[row]))
+        programs = _Normal(lambda row: self._number(self.paths[row]))
+        argv = array("I", map(names.__getitem__, self.image["arguments"]["string"]))
+        found = array("i", [NONE]) * table.n_rows
+        for row in self.commands:
+            words = argv[start[row] : start[row + 1]].tobytes()
+            own = programs[binary[row]], names[cwd[row]], words
+            found[row] = commands.setdefault(own, len(commands))
+        return found
+
+    def _number(self, name: bytes) -> int:
+        return self.numbers.names.setdefault(name, len(self.numbers.names))
 
     def status(self, row: int) -> int | None:
         """Return the exit status; None if it is unknown (killed, or followed by an exec)."""
         status = int(self.image["executions"]["status"][row])
         return None if status == NONE else status
+
+    @cached_property
+    def failed(self) -> frozenset[int]:
+        """The executions that ended with a status other than 0."""
+        status = self.image["executions"]["status"]
+        return frozenset(row for row, each in enumerate(status) if each not in (0, NONE))
 
     def files(self, row: int, *, written: bool) -> frozenset[bytes]:
         """Return the files that an execution wrote or read."""
@@ -120,7 +166,8 @@ class Side:
         """Size in bytes of each file that the build only read."""
         image, written = self.image, self.all_files(written=True)
         size = image["paths"]["size"]
-        return {p: size[row] for row, p in enumerate(self.paths) if p not in written}
+        paths = map(self.paths.__getitem__, range(len(size)))
+        return {path: size[row] for row, path in enumerate(paths) if path not in written}
 
     def all_files(self, *, written: bool) -> frozenset[bytes]:
         """Return the files that any execution wrote or read."""
@@ -141,16 +188,16 @@ class Side:
         return {name: tuple(sorted(found)) for name, found in values.items()}
 
 
-class _Strings(dict[int, bytes]):
-    """Normal strings by row, each made once."""
+class _Normal(dict[int, T]):
+    """What is made of a row, each made once."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, make: Callable[[int], T]) -> None:
         super().__init__()
-        self._side = side
+        self._make = make
 
-    def __missing__(self, row: int) -> bytes:
-        text = self[row] = self._side.normal(self._side.image.string(row))
-        return text
+    def __missing__(self, row: int) -> T:
+        made = self[row] = self._make(row)
+        return made
 
 
 Key = Callable[[Side, int], Hashable]
@@ -190,28 +237,32 @@ SIMILAR = (_outputs, _place)
 
 def match(before: Side, after: Side, similar: Sequence[Key] = ()) -> Matching:
     """Match the commands of two builds; also those that are SIMILAR, if that is given."""
-    left: tuple[Sequence[int], Sequence[int]] = (before.commands, after.commands)
-    pairs: list[tuple[int, int]] = []
-    for key in (Side.whole, _named, _moved(before, after), *similar):
-        found, *rest = _match(before, after, left, key)
+    if before.numbers is not after.numbers:
+        raise ValueError("sides with numbers of their own")
+    rows: tuple[Sequence[int], Sequence[int]] = (before.commands, after.commands)
+    pairs, *left = _match(rows, before.whole.__getitem__, after.whole.__getitem__)
+    for key in (_named, _moved(before, after), *similar):
+        found, *left = _match((left[0], left[1]), partial(key, before), partial(key, after))
         pairs += found
-        left = (rest[0], rest[1])
     return Matching(tuple(sorted(pairs)), tuple(left[0]), tuple(left[1]))
 
 
 def _match(
-    before: Side, after: Side, rows: tuple[Sequence[int], Sequence[int]], key: Key
+    rows: tuple[Sequence[int], Sequence[int]],
+    before: Callable[[int], Hashable],
+    after: Callable[[int], Hashable],
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Pair rows with equal keys in order; return the pairs and the unpaired rows of both sides."""
     waiting: defaultdict[Hashable, list[int]] = defaultdict(list)
     for row in reversed(rows[1]):
-        waiting[key(after, row)].append(row)
+        waiting[after(row)].append(row)
     pairs, left = [], []
     for row in rows[0]:
-        own = key(before, row)
-        if own is not None and waiting[own]:
-            pairs.append((row, waiting[own].pop()))
+        own = before(row)
+        others = waiting.get(own) if own is not None else None
+        if others:
+            pairs.append((row, others.pop()))
         else:
             left.append(row)
-    paired = {row for _, row in pairs}
+    paired = {other for _, other in pairs}
     return pairs, left, [row for row in rows[1] if row not in paired]

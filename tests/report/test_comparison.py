@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,49 @@ def test_figures_are_those_of_summary_and_critical_path(tmp_path: Path) -> None:
         "commands": page.commands, "failed": page.failed,
     }  # fmt: skip
     assert {name: figures[name].after for name in expected} == expected
+
+
+def test_what_takes_long_is_found_once_for_each_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = Recipe(tmp_path).write(tmp_path / "database")
+    calls = Counter[str]()
+
+    def counted(name: str) -> None:
+        own = getattr(of_build, name)
+
+        def call(*args: Any, **options: Any) -> Any:
+            calls[name] += 1
+            return own(*args, **options)
+
+        monkeypatch.setattr(of_build, name, call)
+
+    for name in ("totals", "find_critical_path", "includes", "sized_modules"):
+        counted(name)
+    compare(image, image)
+    assert calls == dict.fromkeys(("totals", "find_critical_path", "includes", "sized_modules"), 2)
+
+
+def test_commands_have_no_name_until_it_is_asked_for(
+    compared: Compared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named, name = list[int](), Build.name
+
+    def noted(build: Build, row: int) -> str:
+        named.append(row)
+        return name(build, row)
+
+    monkeypatch.setattr(Build, "name", noted)
+    found = compared({}, {"sources": {"a": 110, "b": 230}})
+    n_before = len(named)
+    assert [cost.name for cost in found.costs[:2]] == ["cc1 b.c", "cc1 a.c"]
+    assert len(named) == n_before + 2
+
+
+def test_commands_of_equal_change_are_sorted_by_name(compared: Compared) -> None:
+    found = compared({"sources": dict.fromkeys("cab", 1)}, {"sources": dict.fromkeys("bca", 1)})
+    names = [cost.name for cost in found.costs]
+    assert names == sorted(names)
 
 
 def test_a_slower_command_is_found_although_its_flags_differ(compared: Compared) -> None:

@@ -16,7 +16,7 @@ S = 1_000_000_000
 
 
 def comparison(name: str, figure: Figure) -> Comparison:
-    empty = Comparison({}, (1, 1), "", *((),) * 10)
+    empty = Comparison({}, (1, 1), "", *((),) * 14)
     return replace(empty, figures={name: figure})
 
 

@@ -11,7 +11,7 @@ import os
 import posixpath
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from multiprocessing import get_context
@@ -26,10 +26,10 @@ from etrace.query import summary
 from etrace.query.facts import source_root
 from etrace.query.includes import Includes, includes
 from etrace.query.linked_modules import Module
-from etrace.query.matching import ROOT, Side
+from etrace.query.matching import ROOT, Numbers, Side
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.targets import Targets
-from etrace.query.totals import totals
+from etrace.query.totals import Totals, totals
 from etrace.report.products import sized_modules
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import find_critical_path
@@ -46,10 +46,10 @@ MANY = 20_000
 class Build:
     """One build, with what is compared of it; names are independent of where it ran."""
 
-    def __init__(self, image: Image, root: bytes) -> None:
+    def __init__(self, image: Image, root: bytes, numbers: Numbers) -> None:
         self.image = image
         self.kinds = FileKinds(image)
-        self.side = Side(image, root, self.kinds.temporaries)
+        self.side = Side(image, root, self.kinds.temporaries, numbers)
         self._base = ROOT + source_root(image).rstrip(b"/")[len(root) :]
 
     @cached_property
@@ -66,30 +66,36 @@ class Build:
 
     def find(self) -> tuple[Any, ...]:
         """Find what takes long; return it for `take`."""
-        return self.path, self.headers, self.side.paths
+        return self.path, self.headers, self.written, dict(self.side.paths)
 
     def take(self, found: tuple[Any, ...]) -> None:
         """Take what `find` returned in another process."""
-        self.__dict__["path"], self.__dict__["headers"], self.side.__dict__["paths"] = found
+        *own, paths = found
+        self.__dict__.update(zip(("path", "headers", "written"), own, strict=True))
+        self.side.paths.update(paths)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """The figures of the whole build."""
+        return totals(self.image)
 
     @cached_property
     def times(self) -> dict[str, int | None]:
         """The times of the whole build, by name of the figure."""
-        found = totals(self.image)
+        found = self.totals
         return {"wall": found.elapsed_ns, "cpu": found.cpu_ns, "critical-path": self.path[0]}
 
     @cached_property
     def counts(self) -> dict[str, tuple[str, int | None]]:
         """Units and numbers that are equal in every run of a build, by name of the figure."""
-        found = totals(self.image)
         sizes = (self.kinds.size_of(module.path) for module in self.modules)
         known = [each for each in sizes if each != NONE]
         is_known = "linked" in self.image.tables
         return {
             "size": (BYTES, sum(known) if known or (is_known and not self.modules) else None),
             "dependencies": (NUMBER, len(self._dependencies) if is_known else None),
-            "commands": (NUMBER, found.commands),
-            "failed": (NUMBER, found.failed),
+            "commands": (NUMBER, self.totals.commands),
+            "failed": (NUMBER, self.totals.failed),
         }
 
     @cached_property
@@ -144,9 +150,13 @@ class Build:
 
     def name(self, row: int) -> str:
         """Return the name of a command, and its directory below the source root."""
-        directory = self.shown(self.side.cwd(row))
+        directory = self._shown(self.side.cwd(row))
         label = self.side.label(row)
         return label if directory in (HERE, "") else f"{label}  in {directory}"
+
+    @cached_property
+    def _shown(self) -> Callable[[bytes], str]:
+        return cache(self.shown)
 
     def shown(self, name: bytes) -> str:
         """Return a normal name, relative to the source root where that is possible."""

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 from statistics import fmean
+from typing import NamedTuple
 
 from libetrace.image.file import Image
 
 from etrace.query import includes
 from etrace.query.failures import find_failures, last_lines
-from etrace.query.matching import match
+from etrace.query.matching import Numbers, match
 from etrace.query.rows.commands import Commands
 from etrace.query.rows.file_kinds import FileKind
 from etrace.report.comparison.build import BYTES, NS, NUMBER, Build, prepare, roots
@@ -32,8 +35,7 @@ N_LINES = 5
 CPU_TIME, WORK = "CPU time", "time without waits"
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A number of both builds, None where it is not known.
 
     With repeated builds a time is the mean of its side, and `noise` is what a change must exceed.
@@ -64,17 +66,31 @@ class Figure:
         return self.noise is not None and self.change is not None and abs(self.change) <= self.noise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Cost:
     """The time of a program, of what ran for a target, or of equal commands; numbers of commands.
 
-    `row` is one of the commands, in the second build where it is there.
+    `row` is one of the commands, in the second build where it is there. Of 100,000 commands few are
+    shown, so the name of a command is made when it is asked for.
     """
 
-    name: str
+    named: str | Build
     n: tuple[int, int]
     time: Figure
     row: int = NONE
+
+    @property
+    def name(self) -> str:
+        """The name of the program, of the target or of the commands."""
+        return self.named if isinstance(self.named, str) else self.named.name(self.row)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Cost):
+            return NotImplemented
+        own = (self.n, self.time, self.row, self.name)
+        return own == (other.n, other.time, other.row, other.name)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +140,11 @@ class Comparison:
     gone: tuple[Cost, ...]
     new: tuple[Cost, ...]
     headers: tuple[includes.Growth, ...]
+    #: the two builds; rows of commands that only one ran, and pairs that match, equal ones together
+    builds: tuple[Build, ...] = field(compare=False, repr=False)
+    removed: tuple[int, ...] = field(compare=False, repr=False)
+    added: tuple[int, ...] = field(compare=False, repr=False)
+    groups: tuple[Sequence[tuple[int, int]], ...] = field(compare=False, repr=False)
 
     @property
     def is_noise_known(self) -> bool:
@@ -145,25 +166,26 @@ def compare(
     return _Compared(before, after, runs).comparison()
 
 
-@dataclass(slots=True)
-class _Group:
-    """Equal commands: rows of both builds."""
-
-    rows: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
-
-
 class _Compared:
     def __init__(
         self, before: Image, after: Image, runs: tuple[Sequence[Image], Sequence[Image]]
     ) -> None:
-        own = roots(before, after)
-        self.a, self.b = Build(before, own[0]), Build(after, own[1])
+        own, numbers = roots(before, after), Numbers()
+        self.a, self.b = Build(before, own[0], numbers), Build(after, own[1], numbers)
         self.repeated = tuple(
-            [first, *(Build(run, roots(first.image, run)[1]) for run in more)]
+            [first, *(Build(run, roots(first.image, run)[1], numbers) for run in more)]
             for first, more in zip((self.a, self.b), runs, strict=True)
         )
         prepare([build for side in self.repeated for build in side])
         self.matched = match(self.a.side, self.b.side)
+
+    @cached_property
+    def groups(self) -> list[list[tuple[int, int]]]:
+        """The commands that match, those together that are equal in the first build."""
+        groups = defaultdict[int, list[tuple[int, int]]](list)
+        for pair in self.matched.pairs:
+            groups[self.a.side.whole[pair[0]]].append(pair)
+        return list(groups.values())
 
     def comparison(self) -> Comparison:
         a, b = self.a, self.b
@@ -183,6 +205,10 @@ class _Compared:
             gone=_alone(a, self.matched.removed, 0),
             new=_alone(b, self.matched.added, 1),
             headers=tuple(_headers(a, b)),
+            builds=(a, b),
+            removed=self.matched.removed,
+            added=self.matched.added,
+            groups=tuple(self.groups),
         )
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
@@ -211,28 +237,21 @@ class _Compared:
 
     def costs(self) -> tuple[Cost, ...]:
         """Compare the commands that both builds ran."""
-        groups = defaultdict[Hashable, _Group](_Group)
-        for row, other in self.matched.pairs:
-            own = groups[self.a.side.whole(row)].rows
-            own[0].append(row)
-            own[1].append(other)
         matchings = [[match(side[0].side, run.side) for run in side[1:]] for side in self.repeated]
         reach = [[dict(each.pairs) for each in side] for side in matchings]
-        times: list[Times] = [
-            (self._times(0, group.rows[0], reach[0]), self._times(1, group.rows[1], reach[1]))
-            for group in groups.values()
-        ]
-        rows = [group.rows[1][0] for group in groups.values()]
-        counts = [(len(group.rows[0]), len(group.rows[1])) for group in groups.values()]
-        return _costs([self.b.name(row) for row in rows], counts, times, rows)
+        sides = [tuple(zip(*pairs, strict=True)) for pairs in self.groups]
+        times = [(self._times(0, a, reach[0]), self._times(1, b, reach[1])) for a, b in sides]
+        counts = [(len(pairs), len(pairs)) for pairs in self.groups]
+        rows = [pairs[0][1] for pairs in self.groups]
+        return _costs([self.b] * len(rows), counts, times, rows)
 
     def _times(
         self, side: int, rows: Sequence[int], reach: Sequence[Mapping[int, int]]
     ) -> list[float]:
         """Return the time of equal commands in each run of a side that has all of them."""
-        first, *more = self.repeated[side]
-        found = [float(sum(map(first.path[1].__getitem__, rows)))]
-        for run, others in zip(more, reach, strict=True):
+        work_ns = self.repeated[side][0].path[1]
+        found = [float(sum([work_ns[row] for row in rows]))]
+        for run, others in zip(self.repeated[side][1:], reach, strict=True) if reach else ():
             if all(row in others for row in rows):
                 found.append(float(sum(run.path[1][others[row]] for row in rows)))
         return found
@@ -242,13 +261,11 @@ class _Compared:
         a, b = self.a, self.b
         commands = Commands(b.image)
         causes = {commands.rows[number]: number for number in find_failures(commands).commands}
-        groups = defaultdict[Hashable, list[tuple[int, int]]](list)
-        for pair in self.matched.pairs:
-            groups[a.side.whole(pair[0])].append(pair)
-        found = [row for row in self.matched.added if _has_failed(b, row)]
-        for pairs in groups.values():
-            newly = [y for x, y in pairs if _has_failed(b, y) and not _has_failed(a, x)]
-            repaired = sum(_has_failed(a, x) and not _has_failed(b, y) for x, y in pairs)
+        before, after = a.side.failed, b.side.failed
+        found = [row for row in self.matched.added if row in after]
+        for pairs in self.groups:
+            newly = [y for x, y in pairs if y in after and x not in before]
+            repaired = sum(x in before and y not in after for x, y in pairs) if newly else 0
             found += newly[: max(0, len(newly) - repaired)]
         start = b.image["executions"]["start_ns"]
         for row in sorted(found, key=lambda row: (row not in causes, start[row])):
@@ -292,35 +309,48 @@ def _module(name: str, before: Made | None, after: Made | None) -> ModuleChange:
 
 
 def _costs(
-    names: Sequence[str],
+    named: Iterable[str | Build],
     counts: Sequence[tuple[int, int]],
     times: Sequence[Times],
     rows: Sequence[int],
 ) -> tuple[Cost, ...]:
     """Put times with their noise, the largest change first."""
-    noise: Sequence[float | None] = bounds(times) or [None] * len(times)
-    found = [
-        Cost(name, n, Figure(NS, fmean(own[0]), fmean(own[1]), noise_ns), row)
-        for name, n, own, noise_ns, row in zip(names, counts, times, noise, rows, strict=True)
-    ]
-    return tuple(sorted(found, key=lambda cost: (-abs(cost.time.change or 0), cost.name)))
+    is_repeated = any(len(side) > 1 for own in times for side in own)
+    noise: Sequence[float | None] = (bounds(times) if is_repeated else None) or [None] * len(times)
+    return _by_change([
+        Cost(name, n, Figure(NS, _mean(own[0]), _mean(own[1]), noise_ns), row)
+        for name, n, own, noise_ns, row in zip(named, counts, times, noise, rows, strict=True)
+    ])  # fmt: skip
+
+
+def _mean(times: Sequence[float]) -> float:
+    return times[0] if len(times) == 1 else fmean(times)
+
+
+def _by_change(costs: list[Cost]) -> tuple[Cost, ...]:
+    """Return costs with the largest change first, equal changes by name."""
+
+    def change(cost: Cost) -> float:
+        return -abs(cost.time.change or 0)
+
+    found = list[Cost]()
+    for _, equal in groupby(sorted(costs, key=change), key=change):
+        own = list(equal)
+        found += sorted(own, key=lambda cost: cost.name) if len(own) > 1 else own
+    return tuple(found)
 
 
 def _alone(build: Build, rows: Sequence[int], side: int) -> tuple[Cost, ...]:
     """Return the commands that only one build ran, the longest first."""
     groups = defaultdict[Hashable, list[int]](list)
     for row in rows:
-        groups[build.side.whole(row)].append(row)
+        groups[build.side.whole[row]].append(row)
     found = []
     for own in groups.values():
         work_ns = sum(map(build.path[1].__getitem__, own))
         n, time = ((0, len(own)), (0, work_ns)) if side else ((len(own), 0), (work_ns, 0))
-        found.append(Cost(build.name(own[0]), n, Figure(NS, *time), own[0]))
-    return tuple(sorted(found, key=lambda cost: (-abs(cost.time.change or 0), cost.name)))
-
-
-def _has_failed(build: Build, row: int) -> bool:
-    return build.side.status(row) not in (0, None)
+        found.append(Cost(build, n, Figure(NS, *time), own[0]))
+    return _by_change(found)
 
 
 def _names_of(build: Build, other: Build) -> tuple[str, ...]:
