@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from etrace.page_policy import policy
 from etrace.report.comparison.compare import Comparison
+from etrace.report.comparison.drawing import STYLE, add_timelines
 from etrace.report.comparison.limits import Verdict
 from etrace.report.comparison.tables import Section, sections, verdict
 from etrace.report.pack import shown
@@ -25,7 +26,7 @@ WIDTH, HEIGHT = 120, 10
 
 def render(names: Sequence[str], found: Comparison, verdicts: Sequence[Verdict]) -> str:
     """Return the page; `names` are those of the two builds."""
-    look = style()
+    look = style() + STYLE
     html = Element("html", lang="en")
     head = SubElement(html, "head")
     SubElement(head, "meta", charset="utf-8")
@@ -52,12 +53,14 @@ def _add_body(
     SubElement(body, "h1").text = f"{names[1]} compared with {names[0]}"
     figures, *tables = sections(found, N_ROWS)
     nav = SubElement(body, "nav")
+    SubElement(nav, "a", href="#timelines").text = "Timelines"
     for number, section in enumerate(tables):
         SubElement(nav, "a", href=f"#part{number}").text = section.title
     for each in verdicts:
         kind = "failure" if each.is_exceeded else "remark"
         SubElement(body, "p", {"class": kind}).text = _plain(verdict(each))
     _add_figures(body, figures)
+    add_timelines(body, names, found)
     for number, section in enumerate(tables):
         _add_section(body, section, f"part{number}")
 
