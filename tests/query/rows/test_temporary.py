@@ -82,6 +82,4 @@ def test_a_file_opened_by_another_name_has_its_size(tmp_path: Path) -> None:
     found, records = Temporaries(image), Records(image)
     rows = [image.find_path(os.fsencode(tmp_path / name)) for name in ("a.h", "gone.h")]
     assert [found.size_of(row) for row in rows] == [5000, -1]
-    assert Records(image).file(rows[0]) | {"size": 5000, "exists": 1} == Records(image).file(
-        rows[0]
-    )
+    assert records.file(rows[0]) | {"size": 5000, "exists": 1} == records.file(rows[0])
