@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from package_builds import Built, Depfile, output_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 #: what compilers, linkers and archivers read beyond their inputs: (expression for a path, why)
 TOOLCHAIN = (

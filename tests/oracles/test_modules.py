@@ -18,7 +18,7 @@ from package_builds import BASH, JSONCPP, JSONCPP_NINJA, LUA, SQLITE, ZLIB, Buil
 from etrace.export.compile_commands import entries
 from etrace.postprocess.module_kinds import ElfType, Kind, read_elf_type
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 ARCHIVE_MAGICS = (b"!<arch>\n", b"!<thin>\n")
 #: what CMake tries out and copies, and what was installed: copies of modules are not modules

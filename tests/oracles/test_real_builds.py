@@ -39,7 +39,7 @@ UNSEEN = re.compile(
     rb"/etc/(ld\.so\.cache|locale\.alias)|/usr/(lib|share)/locale/.*|.*/gconv/.*|/proc/filesystems"
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 compared = pytest.mark.parametrize(
     "built", chosen(LUA, ZLIB, JSONCPP_NINJA, BASH, WHEEL, RUST), indirect=True
 )
