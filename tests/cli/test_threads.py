@@ -70,7 +70,7 @@ def test_the_capture_and_the_parser_count_the_same(
     assert (stats["processes"], stats["executions"]) == (N_PROCESSES, N_PROGRAMS)
     assert cas(["parse", "--force", "--dbdir", str(folder)]) == 0
     line = capsys.readouterr().out
-    assert f": {N_PROCESSES} processes, {N_PROGRAMS} programs, " in line
+    assert f": {N_PROCESSES} processes, {N_PROGRAMS} commands, " in line
 
 
 def test_all_queries_count_the_same(image: Image) -> None:
