@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from libetrace.depend.configuration import Rules
@@ -119,24 +120,49 @@ def _dot(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 class _Reads:
-    """Sources and headers that compilations read."""
+    """Sources and headers that compilations read, and for each how many compilations did."""
 
-    def __init__(self, image: Image, only: Collection[int] | None, kinds: FileKinds) -> None:
+    def __init__(self, image: Image, rows: Collection[int], kinds: FileKinds) -> None:
         compilers = Compilers(image)
         owner = array("i", map(compilers.of, range(image["executions"].n_rows)))
         n_compilations = product(image, "compilations", "compilations").n_rows
         found = owned_paths([image["opens"]], owner, n_compilations, WRITE_ONLY)
-        self.n_opens = Counter[int]()
-        self.readers: defaultdict[int, list[int]] = defaultdict(list)
-        for row in range(n_compilations) if only is None else sorted(only):
-            span = slice(found.start[row], found.start[row + 1])
-            for path, n_opens in zip(found.path[span], found.n_opens[span], strict=True):
-                self.n_opens[path] += n_opens
-                self.readers[path].append(row)
-        self.kind = {path: kinds.of(path) for path in self.readers}
-        for path, kind in self.kind.items():
-            if kind not in TEXTS:
-                del self.readers[path]
+        self._start, self._path, n_opens = found.start, found.path, found.n_opens
+        if len(rows) < n_compilations:
+            n_opens = self._keep(sorted(rows), n_opens)
+        readers = Counter(self._path)
+        kind = {path: kinds.of(path) for path in readers}
+        self.kind = {path: each for path, each in kind.items() if each in TEXTS}
+        self.n_readers = {path: readers[path] for path in self.kind}
+        self.n_opens = readers
+        for path, n in zip(self._path, n_opens, strict=True):
+            if n > 1:
+                self.n_opens[path] += n - 1
+
+    def _keep(self, rows: Sequence[int], n_opens: array[int]) -> array[int]:
+        """Keep what some compilations read."""
+        spans = [slice(self._start[row], self._start[row + 1]) for row in rows]
+        ends = accumulate((span.stop - span.start for span in spans), initial=0)
+        path, kept = self._path, array("I")
+        self._start, self._path = array("Q", ends), array("I")
+        for span in spans:
+            self._path += path[span]
+            kept += n_opens[span]
+        return kept
+
+    def sums(self, n_bytes: Mapping[int, int], kind: FileKind) -> list[float]:
+        """Return the bytes of one kind that each compilation read, in the order of rows."""
+        own = {path: n for path, n in n_bytes.items() if self.kind[path] is kind}
+        ends = array("q", accumulate(map(_Weights(own).__getitem__, self._path), initial=0))
+        return [float(ends[end] - ends[start]) for start, end in pairwise(self._start)]
+
+
+class _Weights(dict[int, int]):
+    """Weights of paths, 0 of all others."""
+
+    def __missing__(self, path: int) -> int:
+        self[path] = 0
+        return 0
 
 
 def includes(
@@ -149,13 +175,13 @@ def includes(
     table = product(image, "compilations", "compilations")
     rows = range(table.n_rows) if only is None else only
     kinds = kinds or FileKinds(image)
-    reads = _Reads(image, only, kinds)
-    n_bytes = {path: max(0, kinds.size_of(path)) for path in reads.readers}
-    total = sum(n_bytes[path] * len(by) for path, by in reads.readers.items())
+    reads = _Reads(image, rows, kinds)
+    n_bytes = {path: max(0, kinds.size_of(path)) for path in reads.n_readers}
+    total = sum(n_bytes[path] * n for path, n in reads.n_readers.items())
     headers = (
-        Header(path, reads.n_opens[path], len(by), n_bytes[path], n_bytes[path] * len(by),
-               n_bytes[path] * len(by) / total if total else 0.0)
-        for path, by in reads.readers.items()
+        Header(path, reads.n_opens[path], n, n_bytes[path], n_bytes[path] * n,
+               n_bytes[path] * n / total if total else 0.0)
+        for path, n in reads.n_readers.items()
         if reads.kind[path] is FileKind.HEADER
     )  # fmt: skip
     ordered = sorted(headers, key=lambda h: (-h.read_bytes, h.path))
@@ -165,13 +191,14 @@ def includes(
 def _fit(
     image: Image, rows: Collection[int], reads: _Reads, n_bytes: Mapping[int, int]
 ) -> Fit | None:
-    sources, headers = Counter[int](), Counter[int]()
-    for path, by in reads.readers.items():
-        own = headers if reads.kind[path] is FileKind.HEADER else sources
-        for row in by:
-            own[row] += n_bytes[path]
+    sources, headers = (reads.sums(n_bytes, kind) for kind in (FileKind.SOURCE, FileKind.HEADER))
     times = _times(image)
-    return fit_headers([(float(sources[r]), float(headers[r]), float(times[r])) for r in rows])
+    return fit_headers(
+        [
+            (s, h, float(times[row]))
+            for s, h, row in zip(sources, headers, sorted(rows), strict=True)
+        ]
+    )
 
 
 def _times(image: Image) -> list[int]:
