@@ -30,6 +30,7 @@ OUTPUTS = {
     "native/capture/tool_names.h": "tool_names.h.j2",
     "native/ptrace/task/calls.h": "ptrace_calls.h.j2",
     "native/preload/library/calls.h": "preload_calls.h.j2",
+    "native/bpf/calls.h": "bpf_calls.h.j2",
     "kmod/src/event/calls.h": "kmod_calls.h.j2",
     "docs/format.md": "format.md.j2",
     "docs/image.md": "image.md.j2",

@@ -29,6 +29,7 @@ class Call:
     kind: str
     ptrace: str = ""
     kmod: str = ""
+    bpf: bool = False
     preload: str = ""
     strings: tuple[int, ...] = ()
     only: str = ""
@@ -60,6 +61,10 @@ class Calls:
     def of_kmod(self) -> list[Call]:
         """Return the calls that the kernel module looks at."""
         return [call for call in self.calls if call.kmod]
+
+    def of_bpf(self) -> list[Call]:
+        """Return the calls that the BPF backend looks at."""
+        return [call for call in self.calls if call.bpf]
 
     def of_preload(self) -> list[Call]:
         """Return the calls that the preload library records when they are made by syscall(2)."""
@@ -124,6 +129,6 @@ def _problems(calls: tuple[Call, ...]) -> Iterator[str]:
             if number != NO_CALL and numbers.setdefault((table, number), call.name) != call.name:
                 yield f"{call.name}: {table} has number {number} for {numbers[table, number]}"
         first = by_kind.setdefault(call.kind, call)
-        for field in ("ptrace", "kmod", "strings"):
+        for field in ("ptrace", "kmod", "bpf", "strings"):
             if getattr(first, field) != getattr(call, field):
                 yield f"{call.name}: {field} differs from that of {first.name}, of the same kind"

@@ -5,7 +5,7 @@
  * It works where ptrace does not, and misses what docs/capture-preload.md lists.
  *
  *   main       options, the course of a capture, warnings and stats
- *   supervise  the build as child processes
+ *   build      the build with the library in it (child processes: native/capture/supervise.c)
  *   library    which library; ring_file: the memory that it writes to
  *   records    records in the order of time, and programs that cannot open the memory
  *   events     from a record to event lines; execution: programs; process: what is known of each
@@ -18,6 +18,7 @@
 #include "capture/output.h"
 #include "capture/report.h"
 #include "capture/signals.h"
+#include "capture/supervise.h"
 #include "capture/trace.h"
 #include "library.h"
 #include "process.h"
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
 					    (options.responses_path ? RING_WANTS_RESPONSES : 0));
 	outside_open(ring_variable());
 	report_start();
-	failure = supervise_start();
+	failure = build_start();
 	if (failure) {
 		trace_close();
 		output_discard();

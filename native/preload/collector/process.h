@@ -88,18 +88,9 @@ u64 events_unknown_ends(void);
 u64 events_confined(void);
 u64 events_left(void);
 
-/* ---- supervise.c: the build is started, gets signals, is waited for ---- */
+/* ---- build.c ---- */
 
 /* Start the command with the library. Returns 0, or the exit status when it cannot be started. */
-int supervise_start(void);
-
-/* Until the command and, for a moment or with --wait-all forever, what it left have ended. */
-void supervise_run(void);
-
-/* The wait status of the command. */
-int supervise_status(void);
-
-/* How it ended. */
-enum ending supervise_ending(void);
+int build_start(void);
 
 #endif /* ETRACE_PRELOAD_PROCESS_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* Rendered from etrace/spec/syscalls.toml by `make generate`: do not edit. */
+#ifndef ETRACE_BPF_CALL_KINDS_H
+#define ETRACE_BPF_CALL_KINDS_H
+
+enum call_kind {
+	CALL_NONE,
+	CALL_OPENAT,
+	CALL_CLOSE,
+	CALL_OPEN,
+	CALL_FCNTL,
+	CALL_DUP2,
+	CALL_CLONE,
+	CALL_CLONE3,
+	CALL_PIPE2,
+	CALL_PIPE,
+	CALL_DUP,
+	CALL_DUP3,
+	CALL_WRITE,
+	CALL_WRITEV,
+	CALL_RENAME,
+	CALL_RENAMEAT,
+	CALL_RENAMEAT2,
+	CALL_LINK,
+	CALL_LINKAT,
+	CALL_SYMLINK,
+	CALL_SYMLINKAT,
+	CALL_OPENAT2,
+	CALL_CREAT,
+	CALL_CLOSE_RANGE,
+	CALL_EXECVE,
+	CALL_EXECVEAT,
+	CALL_OPEN_BY_HANDLE,
+	CALL_IO_URING_SETUP,
+	CALL_MOUNT,
+	CALL_OLDUMOUNT,
+	CALL_UMOUNT2,
+};
+
+#endif /* ETRACE_BPF_CALL_KINDS_H */
+
+#ifdef CALL_NUMBERS
+/* x86-64, x32, i386, arm64, arm */
+static const struct call_row call_rows[] = {
+	{ CALL_WRITE, { 1, 1, 4, 64, 4 } },
+	{ CALL_WRITEV, { 20, 516, 146, 66, 146 } },
+	{ CALL_OPENAT, { 257, 257, 295, 56, 322 } },
+	{ CALL_CLOSE, { 3, 3, 6, 57, 6 } },
+	{ CALL_OPEN, { 2, 2, 5, -1, 5 } },
+	{ CALL_FCNTL, { 72, 72, 55, 25, 55 } },
+	{ CALL_FCNTL, { -1, -1, 221, -1, 221 } },
+	{ CALL_DUP2, { 33, 33, 63, -1, 63 } },
+	{ CALL_CLONE, { 56, 56, 120, 220, 120 } },
+	{ CALL_CLONE3, { 435, 435, 435, 435, 435 } },
+	{ CALL_PIPE2, { 293, 293, 331, 59, 359 } },
+	{ CALL_PIPE, { 22, 22, 42, -1, 42 } },
+	{ CALL_DUP, { 32, 32, 41, 23, 41 } },
+	{ CALL_DUP3, { 292, 292, 330, 24, 358 } },
+	{ CALL_WRITE, { 18, 18, 181, 68, 181 } },
+	{ CALL_WRITEV, { 296, 535, 334, 70, 362 } },
+	{ CALL_WRITEV, { 328, 547, 379, 287, 393 } },
+	{ CALL_RENAME, { 82, 82, 38, -1, 38 } },
+	{ CALL_RENAMEAT, { 264, 264, 302, 38, 329 } },
+	{ CALL_RENAMEAT2, { 316, 316, 353, 276, 382 } },
+	{ CALL_LINK, { 86, 86, 9, -1, 9 } },
+	{ CALL_LINKAT, { 265, 265, 303, 37, 330 } },
+	{ CALL_SYMLINK, { 88, 88, 83, -1, 83 } },
+	{ CALL_SYMLINKAT, { 266, 266, 304, 36, 331 } },
+	{ CALL_OPENAT2, { 437, 437, 437, 437, 437 } },
+	{ CALL_CREAT, { 85, 85, 8, -1, 8 } },
+	{ CALL_CLOSE_RANGE, { 436, 436, 436, 436, 436 } },
+	{ CALL_EXECVE, { 59, 520, 11, 221, 11 } },
+	{ CALL_EXECVEAT, { 322, 545, 358, 281, 387 } },
+	{ CALL_OPEN_BY_HANDLE, { 304, 304, 342, 265, 371 } },
+	{ CALL_IO_URING_SETUP, { 425, 425, 425, 425, 425 } },
+	{ CALL_MOUNT, { 165, 165, 21, 40, 21 } },
+	{ CALL_OLDUMOUNT, { -1, -1, 22, -1, -1 } },
+	{ CALL_UMOUNT2, { 166, 166, 52, 39, 52 } },
+};
+#endif

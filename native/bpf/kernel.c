@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The programs of kernel/capture.bpf.c. They are held by descriptors of this process: whatever ends it,
+ * nothing is left in the kernel.
+ */
+#include "bpf/kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/options.h"
+#include "capture/program.h"
+
+#include "capture.skel.h"
+
+#include "bpf/calls.h"
+
+#define NO_CALL (-1)
+
+struct call_row {
+	enum call_kind kind;
+	int numbers[5];
+};
+
+#define CALL_NUMBERS
+#include "bpf/calls.h"
+
+#if defined(__x86_64__)
+enum { NATIVE = 0, X32 = 1, COMPAT = 2 };
+#elif defined(__aarch64__)
+enum { NATIVE = 3, X32 = 3, COMPAT = 4 };
+#else
+#error "this architecture is not known"
+#endif
+
+static struct capture *programs;
+static struct ring_buffer *ring;
+static void (*receiver)(const struct record *record, const char *text, size_t n);
+static char last_message[512]; /* the first that libbpf had to say */
+
+static int note_message(enum libbpf_print_level level, const char *format, va_list args)
+{
+	size_t len = strlen(last_message);
+
+	if (getenv("ETRACE_BPF_DEBUG"))
+		vfprintf(stderr, format, args);
+	else if (level == LIBBPF_WARN && len < sizeof(last_message) - 1)
+		vsnprintf(last_message + len, sizeof(last_message) - len, format, args);
+	return 0;
+}
+
+static void set_kind(size_t table, int number, enum call_kind kind)
+{
+	if (number != NO_CALL && number < N_CALL_NUMBERS)
+		programs->rodata->call_kinds[table * N_CALL_NUMBERS + (size_t)number] = (unsigned char)kind;
+}
+
+static void set_options(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(call_rows) / sizeof(call_rows[0]); i++) {
+		set_kind(0, call_rows[i].numbers[NATIVE], call_rows[i].kind);
+		set_kind(0, call_rows[i].numbers[X32], call_rows[i].kind);
+		set_kind(1, call_rows[i].numbers[COMPAT], call_rows[i].kind);
+	}
+	programs->rodata->wants_environment = options.environment;
+	programs->rodata->wants_mounts = options.mounts;
+	programs->rodata->wants_stderr = options.keeps_stderr;
+	programs->rodata->wants_stdout = options.keeps_stdout;
+	programs->rodata->wants_usage = options.usage;
+	programs->rodata->wants_writes = options.keeps_stderr || options.keeps_stdout;
+	bpf_program__set_autoload(programs->progs.at_rename, options.thread_names);
+}
+
+static int take(void *context, void *data, size_t size)
+{
+	const struct record *record = data;
+
+	(void)context;
+	if (size >= sizeof(*record))
+		receiver(record, (const char *)(record + 1), size - sizeof(*record));
+	return 0;
+}
+
+/* 0, or what is wrong. */
+static int load(void)
+{
+	libbpf_set_print(note_message);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	programs = capture__open();
+	if (!programs)
+		return errno;
+	set_options();
+	return -capture__load(programs);
+}
+
+static const char *reason(int error)
+{
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		return "the kernel has no type information (CONFIG_DEBUG_INFO_BTF)";
+	if (error == EPERM || error == EACCES)
+		return geteuid() ? "it takes root, or CAP_BPF and CAP_PERFMON" :
+				   "the kernel refuses them (lockdown, or a container without CAP_BPF and "
+				   "CAP_PERFMON)";
+	if (error == EINVAL || error == ENOTSUP || error == ENOSYS)
+		return "the kernel is too old (5.10 is needed) or lacks BPF";
+	return strerror(error);
+}
+
+bool kernel_probe(void)
+{
+	int error = load();
+
+	if (!error)
+		error = -capture__attach(programs);
+	if (error)
+		say("BPF programs cannot be used: %s", reason(error));
+	capture__destroy(programs);
+	programs = NULL;
+	return !error;
+}
+
+void kernel_start(void)
+{
+	int error = load();
+
+	if (!error)
+		error = -capture__attach(programs);
+	if (error)
+		die("BPF programs cannot be used: %s", reason(error));
+	ring = ring_buffer__new(bpf_map__fd(programs->maps.ring), take, NULL, NULL);
+	if (!ring)
+		die("cannot read from the kernel: %s", strerror(errno));
+}
+
+void kernel_take_next_child(void)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0)
+		die("/proc is missing: mount it (mount -t proc proc /proc) and try again");
+	programs->bss->owner_namespace = (unsigned int)st.st_ino;
+	programs->bss->owner = (unsigned int)getpid();
+}
+
+void kernel_take_no_child(void)
+{
+	programs->bss->owner = 0;
+}
+
+int kernel_fd(void)
+{
+	return ring_buffer__epoll_fd(ring);
+}
+
+void kernel_drain(void (*receive)(const struct record *record, const char *text, size_t n))
+{
+	receiver = receive;
+	ring_buffer__consume(ring);
+}
+
+void kernel_stop(void)
+{
+	capture__detach(programs);
+}
+
+static u64 count_of(enum loss loss)
+{
+	int n = libbpf_num_possible_cpus();
+	u64 counts[n > 0 ? n : 1];
+	unsigned int key = loss;
+	u64 sum = 0;
+	int i;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(programs->maps.losses), &key, counts) < 0)
+		return 0;
+	for (i = 0; i < n; i++)
+		sum += counts[i];
+	return sum;
+}
+
+u64 kernel_lost_records(void)
+{
+	return count_of(LOSS_RING_FULL);
+}
+
+u64 kernel_lost_tasks(void)
+{
+	return count_of(LOSS_TASKS_FULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The programs in the kernel: loaded, attached, and what they hand over. */
+#ifndef ETRACE_BPF_KERNEL_SIDE_H
+#define ETRACE_BPF_KERNEL_SIDE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "etrace_format.h"
+#include "bpf/record.h"
+
+/* Load the programs with the options of the capture and attach them; ends the program without. */
+void kernel_start(void);
+
+/* Whether they can be loaded here; if not, say why in one line. */
+bool kernel_probe(void);
+
+/* The next process that this one forks is the root of what is traced. */
+void kernel_take_next_child(void);
+
+/* From here on no further one is. */
+void kernel_take_no_child(void);
+
+/* To wait for. */
+int kernel_fd(void);
+
+/* Hand on every record that is there; `text` are the strings after the head. */
+void kernel_drain(void (*receive)(const struct record *record, const char *text, size_t n));
+
+/* Nothing is recorded from here on. */
+void kernel_stop(void);
+
+/* Records for which there was no room, and tasks. */
+u64 kernel_lost_records(void);
+u64 kernel_lost_tasks(void);
+
+#endif /* ETRACE_BPF_KERNEL_SIDE_H */

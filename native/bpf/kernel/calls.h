@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* System calls of a traced task: what is noted at the begin of some, and what each has done at its end. */
+#ifndef ETRACE_BPF_CALLS_H
+#define ETRACE_BPF_CALLS_H
+
+#include "path.h"
+
+#include "../calls.h"
+
+struct call {
+	u64 key;
+	u32 pid;
+	u8 kind;
+	bool is_compat;
+	u64 args[6];
+	s64 result;
+};
+
+#define O_CREAT 0100
+#define O_WRONLY 01
+#define O_TRUNC 01000
+
+/* ---- strings of a record, one after the other ---- */
+
+/* `n`: what was put at the end of the text as string `number`; absent and unread is empty. */
+static __always_inline u32 take_text(struct scratch *scratch, u32 number, u32 at, int n)
+{
+	if (n < 0) {
+		scratch->head.flags |= RECORD_UNREAD;
+		n = 0;
+	}
+	if (n > RECORD_TEXT_MAX)
+		n = RECORD_TEXT_MAX;
+	scratch->head.lens[number] = (u16)n;
+	return at + (u32)n;
+}
+
+static __always_inline u32 take_string(struct scratch *scratch, u32 number, u32 at, u64 address)
+{
+	return take_text(scratch, number, at, put_string(scratch, address, at));
+}
+
+/* The directory of the string at `name`, unless that is absolute. */
+static __always_inline u32 take_directory(struct scratch *scratch, u32 number, u32 at, u32 name, int dirfd)
+{
+	if (scratch->text[place(name)] == '/' && scratch->head.lens[number - 1])
+		return take_text(scratch, number, at, 0);
+	return take_text(scratch, number, at, put_directory(dirfd, at));
+}
+
+/* ---- open ---- */
+
+static __always_inline void put_open(struct task *task, const struct call *call)
+{
+	const u64 *args = call->args;
+	u64 how[2] = { 0, 0 };
+	u64 file = file_of((int)call->result);
+	int dirfd = AT_FDCWD;
+	u64 name = args[0];
+	struct scratch *scratch;
+	u32 at = 0;
+	u32 begin;
+	int n;
+
+	if (call->result < 0)
+		return;
+	scratch = record_begin(call->key, call->pid, RECORD_OPEN);
+	if (!scratch)
+		return;
+	switch (call->kind) {
+	case CALL_OPEN:
+		how[0] = (u32)args[1];
+		how[1] = (u32)args[2];
+		break;
+	case CALL_CREAT:
+		how[0] = O_CREAT | O_WRONLY | O_TRUNC;
+		how[1] = (u32)args[1];
+		break;
+	case CALL_OPEN_BY_HANDLE:
+		how[0] = (u32)args[2];
+		name = 0;
+		break;
+	case CALL_OPENAT2:
+		if (bpf_probe_read_user(how, sizeof(how), (void *)args[2]))
+			scratch->head.flags |= RECORD_UNREAD;
+		dirfd = (int)args[0];
+		name = args[1];
+		break;
+	default:
+		how[0] = (u32)args[2];
+		how[1] = (u32)args[3];
+		dirfd = (int)args[0];
+		name = args[1];
+	}
+	scratch->head.values[0] = call->result;
+	scratch->head.values[1] = (s64)how[0];
+	scratch->head.values[2] = (s64)how[1];
+	n = file ? put_file(file, 0) : 0;
+	if (n < 0) {
+		scratch->head.flags |= RECORD_CUT;
+		n = 0;
+	}
+	at = take_text(scratch, 0, at, n);
+	begin = at;
+	if (name) {
+		at = take_string(scratch, 1, at, name);
+		at = take_directory(scratch, 2, at, begin, dirfd);
+	}
+	record_put(task, scratch, at, wake_flags());
+}
+
+/* ---- descriptors ---- */
+
+#define EINTR 4
+#define EIO 5
+#define ENOSPC 28
+#define EFBIG 27
+#define ESTALE 116
+#define ETIMEDOUT 110
+#define EREMOTEIO 121
+#define EDQUOT 122
+
+/* File systems answer these when they write the rest of a file: the descriptor is free all the same. */
+static __always_inline bool is_closed(s64 result)
+{
+	return result == 0 || result == -EINTR || result == -EIO || result == -ENOSPC ||
+	       result == -EFBIG || result == -ESTALE || result == -ETIMEDOUT || result == -EREMOTEIO ||
+	       result == -EDQUOT;
+}
+
+static __always_inline void put_close(struct task *task, const struct call *call)
+{
+	s64 result = call->result;
+
+	if (!is_closed(result) || (result && file_of((int)call->args[0])))
+		return;
+	put_plain(task, call->key, call->pid, RECORD_CLOSE, (int)call->args[0], 0, 0, 0);
+}
+
+static __always_inline void put_pipe(struct task *task, const struct call *call)
+{
+	int fds[2] = { -1, -1 };
+
+	if (call->result < 0 || bpf_probe_read_user(fds, sizeof(fds), (void *)call->args[0]))
+		return;
+	put_plain(task, call->key, call->pid, RECORD_PIPE, fds[0], fds[1],
+		  call->kind == CALL_PIPE2 ? (u32)call->args[1] : 0, 0);
+}
+
+#define F_DUPFD 0
+#define F_DUPFD_CLOEXEC 1030
+#define O_CLOEXEC 02000000
+
+static __always_inline void put_dup(struct task *task, const struct call *call)
+{
+	u32 flags = call->kind == CALL_DUP3 ? (u32)call->args[2] & O_CLOEXEC : 0;
+
+	if (call->result < 0)
+		return;
+	if (call->kind == CALL_FCNTL) {
+		if ((u32)call->args[1] == F_DUPFD_CLOEXEC)
+			flags = O_CLOEXEC;
+		else if ((u32)call->args[1] != F_DUPFD)
+			return;
+	}
+	put_plain(task, call->key, call->pid, RECORD_DUP, (int)call->args[0], call->result, flags, 0);
+}
+
+/* Bits of the open descriptors of a range; with `on_exec` of those alone that an execution closes. */
+#define BITS_WORDS (RECORD_TEXT_MAX / 8)
+#define MAX_WORDS 1024 /* 65,536 descriptors */
+
+__attribute__((noinline)) int put_closing(u64 key, u32 pid, u32 on_exec, u32 first, u32 last)
+{
+	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
+	struct fdtable *table = BPF_CORE_READ(current, files, fdt);
+	struct scratch *scratch = record_begin(key, pid, RECORD_CLOSING);
+	struct task *task = task_of(key);
+	unsigned long *open_fds, *close_on_exec;
+	u32 max_fds;
+	u32 n = 0;
+	u32 i;
+
+	if (!table || !scratch || !task)
+		return 0;
+	max_fds = BPF_CORE_READ(table, max_fds);
+	open_fds = BPF_CORE_READ(table, open_fds);
+	close_on_exec = BPF_CORE_READ(table, close_on_exec);
+	scratch->head.values[0] = first / 64 * 64;
+	scratch->head.values[1] = on_exec;
+	if (last >= max_fds)
+		last = max_fds - 1;
+	for (i = 0; i < BITS_WORDS; i++) {
+		u32 word = first / 64 + i;
+		u64 bits = 0;
+		u64 of_exec = 0;
+
+		if (first > last || word > last / 64)
+			break;
+		bpf_probe_read_kernel(&bits, sizeof(bits), open_fds + word);
+		if (on_exec) {
+			bpf_probe_read_kernel(&of_exec, sizeof(of_exec), close_on_exec + word);
+			bits &= of_exec;
+		}
+		if (word == first / 64)
+			bits &= ~0ULL << (first % 64);
+		if (word == last / 64 && last % 64 != 63)
+			bits &= (1ULL << (last % 64 + 1)) - 1;
+		*(u64 *)(scratch->text + (i & (BITS_WORDS - 1)) * 8) = bits;
+		n = i + 1;
+	}
+	scratch->head.lens[0] = (u16)(n * 8);
+	record_put(task, scratch, n * 8, wake_flags());
+	return 0;
+}
+
+/* ---- names ---- */
+
+static __always_inline void put_pair(struct task *task, const struct call *call, u8 record)
+{
+	const u64 *args = call->args;
+	bool is_at = call->kind != CALL_RENAME && call->kind != CALL_LINK;
+	struct scratch *scratch = record_begin(call->key, call->pid, record);
+	u32 from = 0;
+	u32 to;
+	u32 at;
+
+	if (!scratch)
+		return;
+	scratch->head.values[0] = call->result;
+	scratch->head.values[1] = call->kind == CALL_RENAMEAT2 || call->kind == CALL_LINKAT ? FORM_WITH_FLAGS :
+											      FORM_PLAIN;
+	scratch->head.values[2] = is_at ? (u32)args[4] : 0;
+	scratch->head.values[3] = is_at ? (u32)args[0] : (u32)AT_FDCWD;
+	at = take_string(scratch, 0, 0, args[is_at ? 1 : 0]);
+	at = take_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
+	to = at;
+	at = take_string(scratch, 2, at, args[is_at ? 3 : 1]);
+	at = take_directory(scratch, 3, at, to, is_at ? (int)args[2] : AT_FDCWD);
+	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline void put_symlink(struct task *task, const struct call *call)
+{
+	bool is_at = call->kind == CALL_SYMLINKAT;
+	struct scratch *scratch;
+	u32 name;
+	u32 at;
+
+	if (call->result < 0)
+		return;
+	scratch = record_begin(call->key, call->pid, RECORD_SYMLINK);
+	if (!scratch)
+		return;
+	name = take_string(scratch, 0, 0, call->args[0]);
+	at = take_string(scratch, 1, name, call->args[is_at ? 2 : 1]);
+	at = take_directory(scratch, 2, at, name, is_at ? (int)call->args[1] : AT_FDCWD);
+	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline void put_mount(struct task *task, const struct call *call)
+{
+	bool is_mount = call->kind == CALL_MOUNT;
+	u32 target = 0;
+	struct scratch *scratch;
+	u32 at = 0;
+
+	if (!wants_mounts)
+		return;
+	scratch = record_begin(call->key, call->pid, is_mount ? RECORD_MOUNT : RECORD_UMOUNT);
+	if (!scratch)
+		return;
+	scratch->head.values[0] = call->result;
+	scratch->head.values[1] = is_mount ? (s64)call->args[3] :
+				  call->kind == CALL_OLDUMOUNT ? 0 : (u32)call->args[1];
+	if (is_mount) {
+		scratch->head.values[2] = (call->args[0] ? 1 : 0) | (call->args[2] ? 2 : 0);
+		at = call->args[0] ? take_string(scratch, 0, at, call->args[0]) : at;
+		at = call->args[2] ? take_string(scratch, 1, at, call->args[2]) : at;
+		target = at;
+		at = take_string(scratch, 2, at, call->args[1]);
+	} else {
+		at = take_string(scratch, 2, at, call->args[0]);
+	}
+	at = take_directory(scratch, 3, at, target, AT_FDCWD);
+	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
+}
+
+/* ---- what is written ---- */
+
+#define MOST_WRITTEN 16 /* chunks of one call: the first half and the last */
+
+static __always_inline int stream_of(int fd)
+{
+	u64 file;
+
+	if (fd == 2)
+		return wants_stderr ? 2 : 0;
+	file = wants_stderr ? file_of(fd) : 0;
+	if (file && file == file_of(2))
+		return 2;
+	return fd == 1 && wants_stdout ? 1 : 0;
+}
+
+/* `n` bytes at an address, as RECORD_WRITTEN. */
+__attribute__((noinline)) int put_written(u64 key, u32 pid, int fd, u64 address, u64 n)
+{
+	struct scratch *scratch = scratch_get();
+	struct task *task = task_of(key);
+	u64 most = MOST_WRITTEN * RECORD_CHUNK;
+	u64 done = 0;
+	u64 cut;
+	int i;
+
+	if (!scratch || !task)
+		return 0;
+	for (i = 0; i < MOST_WRITTEN + 1; i++) {
+		u64 part = n - done;
+
+		if (done >= n)
+			break;
+		cut = 0;
+		if (n > most && i == MOST_WRITTEN / 2) {
+			cut = n - most;
+			done += cut;
+			part -= cut;
+		}
+		if (part > RECORD_CHUNK)
+			part = RECORD_CHUNK;
+		head_begin(&scratch->head, key, pid, RECORD_WRITTEN);
+		scratch->head.values[0] = fd;
+		scratch->head.values[1] = (s64)cut;
+		scratch->head.lens[0] = (u16)part;
+		if (bpf_probe_read_user(scratch->text, (u32)place((u32)part), (void *)(address + done)))
+			scratch->head.flags |= RECORD_UNREAD;
+		record_put(task, scratch, (u32)part, wake_flags());
+		done += part;
+	}
+	return 0;
+}
+
+#define MOST_VECTORS 64
+
+static __always_inline void put_write(const struct call *call)
+{
+	int stream = call->result > 0 ? stream_of((int)call->args[0]) : 0;
+	u64 left = (u64)call->result;
+	int i;
+
+	if (!stream)
+		return;
+	if (call->kind == CALL_WRITE) {
+		put_written(call->key, call->pid, stream, call->args[1], left);
+		return;
+	}
+	for (i = 0; i < MOST_VECTORS; i++) {
+		u64 vector[2] = { 0, 0 };
+		u32 narrow[2] = { 0, 0 };
+
+		if (!left || i >= (int)call->args[2])
+			break;
+		if (call->is_compat) {
+			bpf_probe_read_user(narrow, sizeof(narrow), (void *)(call->args[1] + (u64)i * 8));
+			vector[0] = narrow[0];
+			vector[1] = narrow[1];
+		} else {
+			bpf_probe_read_user(vector, sizeof(vector), (void *)(call->args[1] + (u64)i * 16));
+		}
+		if (vector[1] > left)
+			vector[1] = left;
+		put_written(call->key, call->pid, stream, vector[0], vector[1]);
+		left -= vector[1];
+	}
+}
+
+/* ---- the ends of all ---- */
+
+static __always_inline void call_ended(struct task *task, const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_OPEN:
+	case CALL_OPENAT:
+	case CALL_OPENAT2:
+	case CALL_CREAT:
+	case CALL_OPEN_BY_HANDLE:
+		put_open(task, call);
+		break;
+	case CALL_CLOSE:
+		put_close(task, call);
+		break;
+	case CALL_PIPE:
+	case CALL_PIPE2:
+		put_pipe(task, call);
+		break;
+	case CALL_DUP:
+	case CALL_DUP2:
+	case CALL_DUP3:
+	case CALL_FCNTL:
+		put_dup(task, call);
+		break;
+	case CALL_CLOSE_RANGE:
+		put_plain(task, call->key, call->pid, RECORD_CLOSE_RANGE, call->result, 0, 0, 0);
+		break;
+	case CALL_RENAME:
+	case CALL_RENAMEAT:
+	case CALL_RENAMEAT2:
+		put_pair(task, call, RECORD_RENAME);
+		break;
+	case CALL_LINK:
+	case CALL_LINKAT:
+		put_pair(task, call, RECORD_LINK);
+		break;
+	case CALL_SYMLINK:
+	case CALL_SYMLINKAT:
+		put_symlink(task, call);
+		break;
+	case CALL_CLONE:
+	case CALL_CLONE3:
+		if (call->result < 0)
+			put_plain(task, call->key, call->pid, RECORD_CLONE_FAILED, task->value, 0, 0, 0);
+		break;
+	case CALL_WRITE:
+	case CALL_WRITEV:
+		put_write(call);
+		break;
+	case CALL_MOUNT:
+	case CALL_OLDUMOUNT:
+	case CALL_UMOUNT2:
+		put_mount(task, call);
+		break;
+	case CALL_IO_URING_SETUP:
+		if (call->result >= 0)
+			put_plain(task, call->key, call->pid, RECORD_IO_URING, 0, 0, 0, 0);
+		break;
+	}
+}
+
+#endif /* ETRACE_BPF_CALLS_H */

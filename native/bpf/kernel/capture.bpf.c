@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The programs that the kernel runs for etrace-bpf. All are at raw tracepoints with types (tp_btf), which
+ * work where probes of functions and security hooks are refused: of system calls, forks, executions and
+ * ends. A task that is not traced costs one look into a hash table.
+ */
+#include "calls.h"
+
+char licence[] SEC("license") = "GPL";
+
+/* ---- system calls ---- */
+
+#define X32_BIT 0x40000000
+#define TS_COMPAT 2
+#define TIF_32BIT 22 /* arm64 */
+
+static __always_inline bool is_compat(void)
+{
+	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
+
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(current, thread_info.status) & TS_COMPAT;
+#else
+	return BPF_CORE_READ(current, thread_info.flags) >> TIF_32BIT & 1;
+#endif
+}
+
+static __always_inline u8 kind_of(u64 number, bool compat)
+{
+	u32 at;
+
+#if defined(__TARGET_ARCH_x86)
+	if (!compat)
+		number &= ~(u64)X32_BIT;
+#endif
+	if (number >= N_CALL_NUMBERS)
+		return CALL_NONE;
+	at = (u32)number + (compat ? N_CALL_NUMBERS : 0);
+	return at < sizeof(call_kinds) ? call_kinds[at] : CALL_NONE;
+}
+
+static __always_inline void read_arguments(u64 regs_at, bool compat, u64 *args)
+{
+	struct pt_regs *regs = (struct pt_regs *)regs_at;
+
+#if defined(__TARGET_ARCH_x86)
+	if (compat) {
+		args[0] = (u32)BPF_CORE_READ(regs, bx);
+		args[1] = (u32)BPF_CORE_READ(regs, cx);
+		args[2] = (u32)BPF_CORE_READ(regs, dx);
+		args[3] = (u32)BPF_CORE_READ(regs, si);
+		args[4] = (u32)BPF_CORE_READ(regs, di);
+		args[5] = (u32)BPF_CORE_READ(regs, bp);
+		return;
+	}
+	args[0] = BPF_CORE_READ(regs, di);
+	args[1] = BPF_CORE_READ(regs, si);
+	args[2] = BPF_CORE_READ(regs, dx);
+	args[3] = BPF_CORE_READ(regs, r10);
+	args[4] = BPF_CORE_READ(regs, r8);
+	args[5] = BPF_CORE_READ(regs, r9);
+#else
+	args[0] = BPF_CORE_READ(regs, orig_x0);
+	args[1] = BPF_CORE_READ(regs, regs[1]);
+	args[2] = BPF_CORE_READ(regs, regs[2]);
+	args[3] = BPF_CORE_READ(regs, regs[3]);
+	args[4] = BPF_CORE_READ(regs, regs[4]);
+	args[5] = BPF_CORE_READ(regs, regs[5]);
+#endif
+}
+
+static __always_inline u64 number_of(u64 regs_at)
+{
+	struct pt_regs *regs = (struct pt_regs *)regs_at;
+
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(regs, orig_ax);
+#else
+	return (u64)BPF_CORE_READ(regs, syscallno);
+#endif
+}
+
+#define CLOSE_RANGE_UNSHARE 2
+#define CLOSE_RANGE_CLOEXEC 4
+
+SEC("tp_btf/sys_enter")
+int at_call(u64 *ctx)
+{
+	u64 key = bpf_get_current_task();
+	struct task *task = task_of(key);
+	u64 args[6];
+	bool compat;
+	u32 pid;
+	u8 kind;
+
+	if (!task)
+		return 0;
+	compat = is_compat();
+	kind = kind_of(ctx[1], compat);
+	task->call = kind;
+	if (kind != CALL_EXECVE && kind != CALL_EXECVEAT && kind != CALL_CLOSE_RANGE && kind != CALL_CLONE &&
+	    kind != CALL_CLONE3)
+		return 0;
+	pid = current_pid();
+	read_arguments(ctx[0], compat, args);
+	switch (kind) {
+	case CALL_CLOSE_RANGE:
+		if (!((u32)args[2] & CLOSE_RANGE_CLOEXEC))
+			put_closing(key, pid, 0, (u32)args[0], (u32)args[1]);
+		break;
+	case CALL_CLONE:
+		task->value = (s64)args[0];
+		break;
+	case CALL_CLONE3: {
+		struct { u64 flags, pidfd, child_tid, parent_tid, exit_signal; } clone = { 0 };
+
+		bpf_probe_read_user(&clone, sizeof(clone), (void *)args[0]);
+		task->value = (s64)(clone.flags | clone.exit_signal);
+		break;
+	}
+	default:
+		put_closing(key, pid, 1, 0, ~0U);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int after_call(u64 *ctx)
+{
+	u64 key = bpf_get_current_task();
+	struct task *task = task_of(key);
+	struct call call;
+
+	if (!task)
+		return 0;
+	call.is_compat = is_compat();
+	call.kind = kind_of(number_of(ctx[0]), call.is_compat);
+	if (call.kind == CALL_NONE || (!wants_writes && (call.kind == CALL_WRITE || call.kind == CALL_WRITEV)))
+		return 0;
+	call.key = key;
+	call.pid = current_pid();
+	call.result = (s64)ctx[1];
+	read_arguments(ctx[0], call.is_compat, call.args);
+	call_ended(task, &call);
+	task->call = CALL_NONE;
+	return 0;
+}
+
+/* ---- tasks ---- */
+
+SEC("tp_btf/sched_process_fork")
+int at_fork(u64 *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx[0];
+	struct task_struct *child = (struct task_struct *)ctx[1];
+	struct task entry = {};
+	u64 key = (u64)child;
+	struct task *task = task_of((u64)parent);
+	u64 leader = (u64)BPF_CORE_READ(child, group_leader);
+	s64 flags = -1;
+
+	if (!task && (!owner || !is_owner(parent)))
+		return 0;
+	if (bpf_map_update_elem(&tasks, &key, &entry, BPF_ANY)) {
+		count_loss(LOSS_TASKS_FULL);
+		return 0;
+	}
+	if (task && (task->call == CALL_CLONE || task->call == CALL_CLONE3))
+		flags = task->value;
+	put_plain(task, (u64)parent, pid_of(parent), RECORD_FORK, (s64)key, pid_of(child), (s64)leader, flags);
+	return 0;
+}
+
+/* Text of a list between two addresses, in pieces; returns how much was sent. */
+#define CHUNKS_AT_ONCE 16
+#define MOST_TIMES 100 /* 6 MB are the most that the kernel takes */
+
+__attribute__((noinline)) u64 put_pieces(u64 key, u32 pid, u32 is_env, u64 begin, u64 bytes)
+{
+	struct scratch *scratch = scratch_get();
+	struct task *task = task_of(key);
+	u64 done = 0;
+	int i;
+
+	if (!scratch || !task)
+		return bytes;
+	for (i = 0; i < CHUNKS_AT_ONCE; i++) {
+		u64 n = bytes - done;
+
+		if (done >= bytes)
+			break;
+		if (n > RECORD_CHUNK)
+			n = RECORD_CHUNK;
+		head_begin(&scratch->head, key, pid, RECORD_ARGUMENTS);
+		scratch->head.values[0] = is_env;
+		scratch->head.lens[0] = (u16)n;
+		if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)(begin + done)))
+			scratch->head.flags |= RECORD_UNREAD;
+		record_put(task, scratch, (u32)n, wake_flags());
+		done += n;
+	}
+	return done;
+}
+
+__attribute__((noinline)) int put_list(u64 key, u32 pid, u32 is_env, u64 begin, u64 end)
+{
+	int i;
+
+	for (i = 0; i < MOST_TIMES; i++) {
+		if (begin >= end)
+			break;
+		begin += put_pieces(key, pid, is_env, begin, end - begin);
+	}
+	return 0;
+}
+
+static __always_inline u32 take_kernel_string(struct scratch *scratch, u32 number, u32 at, const char *from)
+{
+	long n = bpf_probe_read_kernel_str(scratch->text + place(at), RECORD_TEXT_MAX, from);
+
+	return take_text(scratch, number, at, n > 0 ? (int)(n - 1) : -1);
+}
+
+SEC("tp_btf/sched_process_exec")
+int at_exec(u64 *ctx)
+{
+	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
+	struct linux_binprm *program = (struct linux_binprm *)ctx[2];
+	u64 key = (u64)current;
+	struct task *task = task_of(key);
+	struct mm_struct *mm;
+	struct scratch *scratch;
+	u64 begin, end, env_begin, env_end;
+	u32 pid;
+	u32 at;
+
+	if (!task)
+		return 0;
+	pid = pid_of(current);
+	scratch = record_begin(key, pid, RECORD_EXEC);
+	if (!scratch)
+		return 0;
+	mm = BPF_CORE_READ(current, mm);
+	begin = BPF_CORE_READ(mm, arg_start);
+	end = BPF_CORE_READ(mm, arg_end);
+	env_begin = BPF_CORE_READ(mm, env_start);
+	env_end = BPF_CORE_READ(mm, env_end);
+	scratch->head.values[0] = (s64)(end - begin);
+	scratch->head.values[1] = wants_environment ? (s64)(env_end - env_begin) : 0;
+	scratch->head.values[2] = is_compat();
+	at = take_kernel_string(scratch, 0, 0, BPF_CORE_READ(program, filename));
+	at = take_kernel_string(scratch, 1, at, BPF_CORE_READ(program, interp));
+	at = take_text(scratch, 2, at, put_file((u64)BPF_CORE_READ(program, file), at));
+	at = take_text(scratch, 3, at, put_directory(AT_FDCWD, at));
+	at = take_kernel_string(scratch, 4, at, (const char *)&current->comm);
+	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
+	put_list(key, pid, 0, begin, end);
+	if (wants_environment)
+		put_list(key, pid, 1, env_begin, env_end);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int at_exit(u64 *ctx)
+{
+	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
+	u64 key = (u64)current;
+	struct task *task = task_of(key);
+
+	if (!task)
+		return 0;
+	put_plain(task, key, pid_of(current), RECORD_EXIT, BPF_CORE_READ(current, exit_code), 0, 0,
+		  0);
+	bpf_map_delete_elem(&tasks, &key);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int at_rename(u64 *ctx)
+{
+	u64 key = ctx[0];
+	struct task *task = task_of(key);
+	struct scratch *scratch;
+	u32 at;
+
+	if (!task || task->call == CALL_EXECVE || task->call == CALL_EXECVEAT)
+		return 0;
+	scratch = record_begin(key, pid_of((struct task_struct *)key), RECORD_COMM);
+	if (!scratch)
+		return 0;
+	at = take_kernel_string(scratch, 0, 0, (const char *)ctx[1]);
+	record_put(task, scratch, at, wake_flags());
+	return 0;
+}

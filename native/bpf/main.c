@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * etrace-bpf: run a command and write what it and its descendants do as event lines
+ * (docs/format.md), from the records of programs that the kernel runs at its tracepoints. It takes root
+ * or CAP_BPF and CAP_PERFMON, and no module; the build is never stopped.
+ *
+ *   main       options, the course of a capture, warnings and stats
+ *   kernel     the programs, loaded and attached; kernel/ has their source
+ *   tasks      the tasks that live
+ *   events     from a record to event lines; execution: programs; names: as the task gave them
+ *
+ * Options, reports, the build as child processes and the writer of the trace are those of native/capture.
+ */
+#include <string.h>
+
+#include "bpf/kernel.h"
+#include "bpf/trace.h"
+#include "capture/capture.h"
+#include "capture/options.h"
+#include "capture/output.h"
+#include "capture/report.h"
+#include "capture/signals.h"
+#include "capture/supervise.h"
+#include "capture/trace.h"
+
+const char program_name[] = "etrace";
+
+void program_save(void)
+{
+	trace_flush();
+	output_discard();
+}
+
+static const char *about(void)
+{
+	return "";
+}
+
+/* ---- the build ---- */
+
+static void begin(pid_t root, u64 time_ns)
+{
+	(void)root;
+	(void)time_ns;
+	kernel_take_no_child();
+}
+
+static void on_tick(u64 now)
+{
+	(void)now;
+	kernel_drain(events_put);
+}
+
+static void kill_one(struct traced *task)
+{
+	if (task->key == task->leader)
+		supervise_kill(task->pid);
+}
+
+static void kill_all(void)
+{
+	traced_for_each(kill_one);
+}
+
+static void put_written(struct traced *task)
+{
+	events_put_written(task, monotonic_ns(), false);
+}
+
+static void add_survivor(struct traced *task)
+{
+	if (task->key == task->leader)
+		capture_add_survivor(task->pid);
+}
+
+static void drain(void)
+{
+	kernel_stop();
+	kernel_drain(events_put);
+	traced_for_each(put_written);
+	traced_for_each(add_survivor);
+	capture_warn_survivors();
+}
+
+static struct supervised parts = {
+	.forking = kernel_take_next_child,
+	.start = begin,
+	.tick = on_tick,
+	.kill = kill_all,
+	.n_live = traced_count,
+	.drain = drain,
+};
+
+/* ---- reports ---- */
+
+static u64 lost_records;
+static u64 lost_tasks;
+
+static void collect_warnings(void)
+{
+	capture_warn_of_writing();
+	report_warn_count(lost_records, "event was", "events were",
+			  "lost: the buffer of the kernel was full for too long");
+	report_warn_count(lost_tasks, "process was", "processes were",
+			  "not traced: more run at once than the table holds");
+	report_warn_count(counters.unread_strings, "string", "strings", "of traced programs could not be read");
+	report_warn_count(counters.unresolved_paths, "opened file has", "opened files have",
+			  "no resolved path: the given path is used");
+	report_warn_count(counters.orphans, "process", "processes", "have no parent in the trace: its record was lost");
+	report_warn_count(counters.io_uring_setups, "use", "uses",
+			  "of io_uring: files opened through it are not in the trace");
+}
+
+static void put_stats(FILE *file)
+{
+	const struct report_count counts[] = {
+		{ "events", counters.events },
+		{ "lines", counters.lines },
+		{ "bytes", counters.bytes },
+		{ "lost", counters.lost + lost_records },
+		{ "processes", counters.processes },
+		{ "threads", counters.threads },
+		{ "executions", counters.executions },
+		{ "opens", counters.opens },
+		{ "unread_strings", counters.unread_strings },
+		{ "unresolved_paths", counters.unresolved_paths },
+		{ "orphans", counters.orphans },
+		{ "io_uring_setups", counters.io_uring_setups },
+		{ "untraced", lost_tasks },
+		{ "response_files", counters.response_files },
+		{ "missed_response_files", counters.missed_response_files },
+	};
+
+	report_put_counts(file, counts, sizeof(counts) / sizeof(counts[0]));
+}
+
+static void finish(void)
+{
+	enum ending ending = supervise_ending();
+
+	lost_records = kernel_lost_records();
+	lost_tasks = kernel_lost_tasks();
+	if (options.environment)
+		environment_put();
+	trace_close();
+	saved_put();
+	collect_warnings();
+	capture_write_stats(ending, supervise_status(), "bpf", put_stats);
+	capture_print_summary(ending);
+}
+
+int main(int argc, char **argv)
+{
+	int failure;
+
+	program_start();
+	if (argc == 2 && !strcmp(argv[1], "--probe"))
+		return kernel_probe() ? 0 : STATUS_ETRACE_FAILED;
+	options_parse(argc, argv, "etrace-bpf", about);
+	signals_save();
+	kernel_start();
+	trace_open(options.trace_path);
+	trace_put_first_line();
+	report_start();
+	parts.fd = kernel_fd();
+	failure = supervise_start(&parts);
+	if (failure) {
+		trace_close();
+		output_discard();
+		return failure;
+	}
+	supervise_run();
+	finish();
+	signals_end_like(capture_final_status(supervise_status(), lost_records || lost_tasks));
+}

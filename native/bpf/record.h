@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * What the programs in the kernel hand to etrace-bpf through the ring buffer. One record is a part of
+ * one event; those of a task come in the order in which it did things, a fork before the first of the
+ * child. Integers are those of the machine; the including file defines u8 .. s64.
+ */
+#ifndef ETRACE_BPF_RECORD_H
+#define ETRACE_BPF_RECORD_H
+
+enum record_kind {
+	RECORD_FORK = 1, /* child, its pid, the first thread of its process, flags of clone or -1 */
+	RECORD_CLONE_FAILED, /* flags */
+	RECORD_CLOSING, /* first descriptor; bits: an execution or close_range() is about to close these */
+	RECORD_CLOSE_RANGE, /* result */
+	RECORD_EXEC, /* n_args, n_env bytes; asked name, loaded name, loaded file, working directory, comm */
+	RECORD_ARGUMENTS, /* is_env, bytes that could not be read; text */
+	RECORD_EXIT, /* wait status, whether usage is known; usage */
+	RECORD_OPEN, /* fd, flags, mode; file, name, directory */
+	RECORD_CLOSE, /* fd */
+	RECORD_PIPE, /* fd, fd, flags */
+	RECORD_DUP, /* fd, fd, flags */
+	RECORD_RENAME, /* result, form, flags; from, to, their directories */
+	RECORD_LINK, /* likewise */
+	RECORD_SYMLINK, /* target, name, directory */
+	RECORD_MOUNT, /* result, flags; source, target, type, directory */
+	RECORD_UMOUNT, /* result, flags; target, directory */
+	RECORD_COMM, /* name */
+	RECORD_WRITTEN, /* fd, bytes left out before; text */
+	RECORD_IO_URING,
+};
+
+/* `form` of RECORD_RENAME and RECORD_LINK. */
+enum { FORM_PLAIN, FORM_WITH_FLAGS };
+
+/* `flags` of a record */
+enum {
+	RECORD_CUT = 1, /* the file's path is too deep to be read */
+	RECORD_UNREAD = 2, /* a string of the task could not be read */
+	RECORD_FOREIGN = 4, /* the task has another root directory or mount namespace than etrace */
+	RECORD_MORE = 8, /* another record of this event follows */
+};
+
+#define RECORD_N_VALUES 4
+#define RECORD_N_TEXTS 5
+#define RECORD_TEXT_MAX 4096
+#define RECORD_CHUNK 4096 /* of a list or of what was written */
+
+struct record {
+	u64 task; /* which one, until its exit */
+	u64 time_ns; /* CLOCK_MONOTONIC */
+	u32 pid;
+	u16 cpu;
+	u8 kind;
+	u8 flags;
+	s64 values[RECORD_N_VALUES];
+	u16 lens[RECORD_N_TEXTS + 1]; /* of the strings that follow this head, one after the other */
+	u32 lost; /* records of this task for which there was no room before this one */
+};
+
+struct record_usage {
+	s64 user_ns, system_ns, maxrss_pages, rchar, wchar, voluntary, forced;
+};
+
+/* Why something is not in the trace; one count for each processor. */
+enum loss { LOSS_RING_FULL, LOSS_TASKS_FULL, LOSS_BUSY, N_LOSSES };
+
+#define N_CALL_NUMBERS 600 /* x32 has numbers up to 547 */
+
+#endif /* ETRACE_BPF_RECORD_H */

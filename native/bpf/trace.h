@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From records of the kernel to event lines. */
+#ifndef ETRACE_BPF_TRACE_H
+#define ETRACE_BPF_TRACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "etrace_format.h"
+#include "bpf/record.h"
+#include "capture/capture.h"
+#include "capture/written.h"
+
+/* ---- tasks.c: the tasks that live ---- */
+
+struct traced {
+	struct traced *next; /* in its bucket */
+	u64 key;
+	s64 upid;
+	pid_t pid;
+	u64 leader; /* the first thread of its process */
+	u32 cpu; /* of the last record */
+	bool is_root; /* the command, before its first execution */
+	struct written *written; /* by the process, in its leader */
+	char *closing; /* bits of descriptors that are about to be closed, from `first_closing` on */
+	size_t n_closing;
+	s64 first_closing;
+	struct execution *execution; /* whose arguments are still to come */
+};
+
+struct traced *traced_find(u64 key);
+
+/* A new one; an older one with this key is gone. */
+struct traced *traced_add(u64 key, pid_t pid, u64 leader);
+
+void traced_remove(struct traced *task);
+
+void traced_for_each(void (*visit)(struct traced *task));
+
+size_t traced_count(void);
+
+/* ---- names.c ---- */
+
+#define NAME_MAX_BYTES (2 * PATH_MAX + 2)
+
+struct name {
+	size_t len;
+	char text[NAME_MAX_BYTES];
+};
+
+/* `text` below `directory`, unless it is absolute. */
+void name_join(struct name *name, const struct etrace_text *directory, const struct etrace_text *text);
+
+/* Resolve the directories and keep the last component; where that fails, tidy the text. */
+void name_resolve_directories(struct name *name, pid_t of);
+
+/* Resolve everything; false when there is no such file. */
+bool name_resolve(struct name *name, pid_t of);
+
+/* Whether there is something with this name, not followed. */
+bool name_exists(const struct name *name, pid_t of);
+
+static inline struct etrace_text name_text(const struct name *name)
+{
+	return (struct etrace_text){ name->text, name->len };
+}
+
+/* ---- events.c ---- */
+
+/* Print the events of a record. */
+void events_put(const struct record *record, const char *text, size_t n);
+
+void events_put_at(const struct traced *task, u64 time_ns, enum etrace_event event, const s64 *values,
+		   const struct etrace_text *data);
+
+/* Close lines of the noted descriptors. */
+void events_put_closed(struct traced *task, u64 time_ns);
+
+/* What the process of this leader has written since its last execution. */
+void events_put_written(struct traced *task, u64 time_ns, bool has_failed);
+
+/* Records of a task that the kernel had no room for. */
+u64 events_lost(void);
+
+/* ---- execution.c ---- */
+
+/* A program was loaded; its arguments follow. */
+void execution_begin(struct traced *task, const struct record *record, const struct etrace_text *strings);
+
+/* A piece of the arguments or the environment. */
+void execution_add(struct traced *task, const struct record *record, const char *text, size_t n);
+
+void execution_free(struct traced *task);
+
+#endif /* ETRACE_BPF_TRACE_H */
