@@ -43,6 +43,7 @@ class Backend:
 
 
 PTRACE = Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE")
+BPF = Backend("bpf", "etrace-bpf", "ETRACE_BPF")
 PRELOAD = Backend("preload", "etrace-preload", "ETRACE_PRELOAD_PROGRAM")
 
 
