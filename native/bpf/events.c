@@ -31,6 +31,20 @@ void events_put_at(const struct traced *task, u64 time_ns, enum etrace_event eve
 	trace_put(&prefix, event, values, data);
 }
 
+/* A call that failed may have done so because its strings are nowhere. */
+static bool has_failed(const struct record *record)
+{
+	switch ((enum record_kind)record->kind) {
+	case RECORD_RENAME:
+	case RECORD_LINK:
+	case RECORD_MOUNT:
+	case RECORD_UMOUNT:
+		return record->values[0];
+	default:
+		return false;
+	}
+}
+
 /* The strings after the head; those that the record has not are empty. */
 static void read_strings(const struct record *record, const char *text, size_t n,
 			 struct etrace_text strings[RECORD_N_TEXTS])
@@ -46,7 +60,8 @@ static void read_strings(const struct record *record, const char *text, size_t n
 		strings[i] = (struct etrace_text){ text + at, len };
 		at += len;
 	}
-	counters.unread_strings += record->flags & RECORD_UNREAD ? 1 : 0;
+	if (record->flags & RECORD_UNREAD && !has_failed(record))
+		counters.unread_strings++;
 	counters.unresolved_paths += record->flags & RECORD_CUT ? 1 : 0;
 }
 
@@ -63,6 +78,9 @@ static void put_fork(struct traced *parent, const struct record *record)
 		child->is_root = true;
 		return;
 	}
+	child->root = parent->root;
+	if (child->root)
+		child->root->refs++;
 	if (flags >= 0)
 		events_put_at(parent, record->time_ns, ETRACE_EV_SYS_CLONE, &flags, NULL);
 	events_put_at(parent, record->time_ns, ETRACE_EV_SCHED_FORK, &value, NULL);
@@ -93,6 +111,49 @@ void events_put_written(struct traced *task, u64 time_ns, bool has_failed)
 	written_take(&task->written, has_failed, put_written_line, &place);
 }
 
+static void note_usage(struct traced *task, const struct etrace_text *usage)
+{
+	if (usage->len != sizeof(task->usage))
+		return;
+	memcpy(&task->usage, usage->text, sizeof(task->usage));
+	task->has_usage = true;
+}
+
+/* As the kernel divides it (cputime_adjust): without ticks in the kernel all is the program's. */
+static void divide_cpu_time(struct traced *task, const struct record_usage *usage)
+{
+	s64 ticks = usage->user_ns + usage->system_ns;
+	s64 total = usage->runtime_ns;
+	s64 system = ticks > 0 ? (s64)((double)total * ((double)usage->system_ns / (double)ticks)) : 0;
+
+	if (system > total - task->reported_user)
+		system = total - task->reported_user;
+	if (system < task->reported_system)
+		system = task->reported_system;
+	task->reported_system = system;
+	if (total - system > task->reported_user)
+		task->reported_user = total - system;
+}
+
+void events_put_usage(struct traced *task, u64 time_ns)
+{
+	const struct record_usage *usage = &task->usage;
+	s64 values[7];
+
+	if (!task->has_usage)
+		return;
+	task->has_usage = false;
+	divide_cpu_time(task, usage);
+	values[0] = task->reported_user;
+	values[1] = task->reported_system;
+	values[2] = usage->max_bytes;
+	values[3] = usage->rchar;
+	values[4] = usage->wchar;
+	values[5] = usage->voluntary;
+	values[6] = usage->forced;
+	events_put_at(task, time_ns, ETRACE_EV_USAGE, values, NULL);
+}
+
 static void put_exit(struct traced *task, const struct record *record)
 {
 	int status = (int)record->values[0];
@@ -100,6 +161,7 @@ static void put_exit(struct traced *task, const struct record *record)
 					   status >> 8 & 0xff;
 
 	events_put_written(task, record->time_ns, value != 0);
+	events_put_usage(task, record->time_ns);
 	events_put_at(task, record->time_ns, ETRACE_EV_EXIT, &value, NULL);
 	traced_remove(task);
 }
@@ -137,11 +199,20 @@ static void put_open(const struct traced *task, const struct record *record, con
 	events_put_at(task, record->time_ns, ETRACE_EV_OPEN, values, data);
 }
 
-static void note_closing(struct traced *task, const struct record *record, const struct etrace_text *bits)
+void events_forget_closing(struct traced *task)
 {
 	free(task->closing);
 	task->closing = NULL;
 	task->n_closing = 0;
+}
+
+static void note_closing(struct traced *task, const struct record *record, const struct etrace_text *bits)
+{
+	if (record->values[1]) { /* of an execution */
+		free((char *)task->exec_name.text);
+		task->exec_name.text = NULL;
+	}
+	events_forget_closing(task);
 	task->first_closing = record->values[0];
 	if (!bits->len)
 		return;
@@ -160,18 +231,19 @@ void events_put_closed(struct traced *task, u64 time_ns)
 		if (task->closing[i / 8] >> i % 8 & 1)
 			events_put_at(task, time_ns, ETRACE_EV_CLOSE, &fd, NULL);
 	}
-	free(task->closing);
-	task->closing = NULL;
-	task->n_closing = 0;
+	events_forget_closing(task);
+}
+
+static void note_exec_name(struct traced *task, const struct etrace_text *name)
+{
+	char *copy = must_alloc(name->len + 1);
+
+	memcpy(copy, name->text, name->len);
+	free((char *)task->exec_name.text);
+	task->exec_name = (struct etrace_text){ copy, name->len };
 }
 
 /* ---- names ---- */
-
-/* Whose root directory names are looked up from, 0 for that of this process. */
-static pid_t root_of(const struct traced *task, const struct record *record)
-{
-	return record->flags & RECORD_FOREIGN ? task->pid : 0;
-}
 
 static void put_name(const struct traced *task, u64 now, enum etrace_event event, s64 flags,
 		     const struct name *name)
@@ -181,22 +253,37 @@ static void put_name(const struct traced *task, u64 now, enum etrace_event event
 	events_put_at(task, now, event, &flags, &data);
 }
 
-static void put_pair(const struct traced *task, const struct record *record, const struct etrace_text *strings)
+/*
+ * An absolute name has no directory, unless it is a link of /proc: then that is where it leads, for calls
+ * that follow it.
+ */
+static void join_name(struct name *name, const struct etrace_text *directory, const struct etrace_text *text,
+		      bool follows)
+{
+	static const struct etrace_text nothing = { "", 0 };
+
+	if (follows && text->len && text->text[0] == '/' && directory->len)
+		name_join(name, directory, &nothing);
+	else
+		name_join(name, directory, text);
+}
+
+static void put_pair(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
 	bool is_rename = record->kind == RECORD_RENAME;
 	bool has_flags = record->values[1] == FORM_WITH_FLAGS;
 	bool follows = !is_rename && record->values[2] & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH);
 	bool done = !record->values[0];
 	u64 now = record->time_ns;
-	pid_t of = root_of(task, record);
+	int root = traced_root(task, record);
 	struct name from, to;
 
-	name_join(&from, &strings[1], &strings[0]);
-	if (!follows || !name_resolve(&from, of))
-		name_resolve_directories(&from, of);
+	join_name(&from, &strings[1], &strings[0], follows);
+	if (!follows || !name_resolve(&from, root))
+		name_resolve_directories(&from, root);
 	name_join(&to, &strings[3], &strings[2]);
-	name_resolve_directories(&to, of);
-	if (done || name_exists(&from, of))
+	name_resolve_directories(&to, root);
+	if (!(record->unread & 1) && (done || name_exists(&from, root)))
 		put_name(task, now,
 			 is_rename ? (has_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM) :
 				     (has_flags ? ETRACE_EV_LINKAT_FROM : ETRACE_EV_LINK_FROM),
@@ -207,38 +294,48 @@ static void put_pair(const struct traced *task, const struct record *record, con
 		events_put_at(task, now, is_rename ? ETRACE_EV_RENAME_FAILED : ETRACE_EV_LINK_FAILED, NULL, NULL);
 }
 
-static void put_symlink(const struct traced *task, const struct record *record, const struct etrace_text *strings)
+static void put_symlink(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
 	struct etrace_text data[3] = { strings[0], { NULL, 0 }, { NULL, 0 } };
-	pid_t of = root_of(task, record);
+	int root = traced_root(task, record);
 	struct name link, resolved;
+	struct etrace_text directory;
+	bool found = true;
+	char *slash;
 
 	name_join(&link, &strings[2], &strings[1]);
-	name_resolve_directories(&link, of);
+	name_resolve_directories(&link, root);
 	resolved = link;
-	if (name_resolve(&resolved, of))
+	if (!name_resolve(&resolved, root)) { /* it is gone already: what it named may be there */
+		slash = strrchr(link.text, '/');
+		directory = (struct etrace_text){ link.text, slash ? (size_t)(slash - link.text) : 0 };
+		name_join(&resolved, &directory, &strings[0]);
+		found = strings[0].len && name_resolve(&resolved, root);
+	}
+	if (found)
 		data[1] = name_text(&resolved);
 	data[2] = name_text(&link);
+	name_note_link(&link, &strings[0]);
 	events_put_at(task, record->time_ns, ETRACE_EV_SYMLINK, NULL, data);
 }
 
-static void put_mount(const struct traced *task, const struct record *record, const struct etrace_text *strings)
+static void put_mount(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
 	bool is_mount = record->kind == RECORD_MOUNT;
-	pid_t of = root_of(task, record);
+	int root = traced_root(task, record);
 	u64 now = record->time_ns;
 	struct etrace_text data[3] = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
 	struct name target;
 	bool found;
 
 	name_join(&target, &strings[3], &strings[2]);
-	found = name_resolve(&target, of);
+	found = name_resolve(&target, root);
 	if (is_mount) {
 		data[0] = record->values[2] & 1 ? strings[0] : data[0];
 		data[1] = name_text(&target);
 		data[2] = record->values[2] & 2 ? strings[1] : data[2];
 		events_put_at(task, now, ETRACE_EV_MOUNT, &record->values[1], data);
-	} else if (found || !record->values[0]) {
+	} else if (!(record->unread & 1 << 2) && (found || !record->values[0])) {
 		data[0] = name_text(&target);
 		events_put_at(task, now, ETRACE_EV_UMOUNT, &record->values[1], data);
 	}
@@ -299,11 +396,17 @@ static void put_record(struct traced *task, const struct record *record, const c
 		if (!values[0])
 			events_put_closed(task, record->time_ns);
 		break;
+	case RECORD_EXEC_NAME:
+		note_exec_name(task, &strings[0]);
+		break;
 	case RECORD_EXEC:
 		execution_begin(task, record, strings);
 		break;
 	case RECORD_ARGUMENTS:
 		execution_add(task, record, text, n);
+		break;
+	case RECORD_USAGE:
+		note_usage(task, &strings[0]);
 		break;
 	case RECORD_EXIT:
 		put_exit(task, record);
@@ -336,6 +439,9 @@ static void put_record(struct traced *task, const struct record *record, const c
 		break;
 	case RECORD_WRITTEN:
 		add_written(task, record, &strings[0]);
+		break;
+	case RECORD_ROOT:
+		traced_take_root(task);
 		break;
 	case RECORD_IO_URING:
 		counters.io_uring_setups++;

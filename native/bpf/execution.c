@@ -9,6 +9,7 @@
 #include "bpf/trace.h"
 #include "capture/options.h"
 #include "capture/program.h"
+#include "capture/response.h"
 #include "capture/trace.h"
 
 enum { ARGUMENTS, ENVIRONMENT, N_LISTS };
@@ -79,14 +80,17 @@ static void put_execution(struct traced *task)
 	data[2] = execution->cwd;
 	task->cpu = execution->cpu;
 	events_put_written(task, execution->time_ns, false);
-	if (!task->is_root) /* or they are those of etrace-bpf */
-		events_put_closed(task, execution->time_ns);
+	events_put_usage(task, execution->time_ns);
+	if (task->is_root) /* they are those of etrace-bpf */
+		events_forget_closing(task);
+	events_put_closed(task, execution->time_ns);
 	task->is_root = false;
 	if (options.thread_names)
 		events_put_at(task, execution->time_ns, ETRACE_EV_COMM, NULL, &execution->comm);
 	etrace_prefix_init(&prefix, task->upid, task->cpu, execution->time_ns);
 	texts = split(&execution->lists[ARGUMENTS], &n);
 	trace_put_execution(&prefix, data, texts, n);
+	response_add(task->upid, task->pid, texts, n, execution->cwd.text, task->root != NULL);
 	if (options.environment) {
 		texts = split(&execution->lists[ENVIRONMENT], &n);
 		environment_add(task->upid, texts, n);
@@ -105,39 +109,54 @@ static void put_when_whole(struct traced *task)
 	put_execution(task);
 }
 
-static bool is_link_of_proc(const struct name *name)
+static bool is_link_of_proc(const struct etrace_text *name)
 {
-	return !strncmp(name->text, "/proc/", 6) || !strncmp(name->text, "/dev/fd/", 8);
+	return (name->len > 6 && !strncmp(name->text, "/proc/", 6)) ||
+	       (name->len > 8 && !strncmp(name->text, "/dev/fd/", 8));
+}
+
+/* The kernel's own name of what execveat() was given: /dev/fd/NUMBER/name. Returns the name, or "". */
+static struct etrace_text name_below_descriptor(const struct etrace_text *name)
+{
+	const char *end = name->text + name->len;
+	const char *slash = name->len > 8 ? memchr(name->text + 8, '/', name->len - 8) : NULL;
+
+	if (!slash || strncmp(name->text, "/dev/fd/", 8))
+		return (struct etrace_text){ "", 0 };
+	return (struct etrace_text){ slash + 1, (size_t)(end - slash - 1) };
 }
 
 /* A name that a program was found by: its directories resolved, or the file itself. */
-static void find_name(struct name *name, const struct etrace_text *text, const struct etrace_text *cwd,
-		      const struct etrace_text *file, pid_t of)
+static void find_name(struct name *name, const struct traced *task, const struct etrace_text *text,
+		      const struct etrace_text *cwd, const struct etrace_text *file, int root)
 {
-	name_join(name, cwd, text);
-	if (is_link_of_proc(name) || !text->len) {
-		if (file->len)
-			name_join(name, cwd, file);
-		return;
-	}
+	struct etrace_text below = name_below_descriptor(text);
+
+	if (is_link_of_proc(text) && task->exec_name.text)
+		name_join(name, &task->exec_name, &below);
+	else if (is_link_of_proc(text) || !text->len)
+		name_join(name, cwd, file->len ? file : text);
+	else
+		name_join(name, cwd, text);
 	if (name->len != file->len || memcmp(name->text, file->text, file->len)) /* or it is resolved */
-		name_resolve_directories(name, of);
+		name_resolve_directories(name, root);
 }
 
 static struct etrace_text keep(char **at, const char *end, const struct etrace_text *text)
 {
 	struct etrace_text kept = { *at, text->len };
 
-	if (kept.len > (size_t)(end - *at))
-		kept.len = (size_t)(end - *at);
+	if (kept.len >= (size_t)(end - *at))
+		kept.len = (size_t)(end - *at) - 1;
 	memcpy(*at, text->text, kept.len);
-	*at += kept.len;
+	(*at)[kept.len] = '\0';
+	*at += kept.len + 1;
 	return kept;
 }
 
 void execution_begin(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
-	pid_t of = record->flags & RECORD_FOREIGN ? (pid_t)record->pid : 0;
+	int root = traced_root(task, record);
 	struct execution *execution;
 	char *at;
 	size_t i;
@@ -152,11 +171,11 @@ void execution_begin(struct traced *task, const struct record *record, const str
 	at = execution->strings;
 	execution->cwd = keep(&at, execution->strings + sizeof(execution->strings), &strings[3]);
 	execution->comm = keep(&at, execution->strings + sizeof(execution->strings), &strings[4]);
-	find_name(&execution->program, &strings[0], &strings[3], &strings[2], of);
+	find_name(&execution->program, task, &strings[0], &strings[3], &strings[2], root);
 	if (strings[1].len == strings[0].len && !memcmp(strings[0].text, strings[1].text, strings[0].len))
 		execution->interpreter = execution->program;
 	else
-		find_name(&execution->interpreter, &strings[1], &strings[3], &strings[2], of);
+		find_name(&execution->interpreter, task, &strings[1], &strings[3], &strings[2], root);
 	for (i = 0; i < N_LISTS; i++) {
 		execution->lists[i].size = (size_t)record->values[i];
 		execution->lists[i].text = must_alloc(execution->lists[i].size + 1);

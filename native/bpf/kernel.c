@@ -77,6 +77,8 @@ static void set_options(void)
 	programs->rodata->wants_stdout = options.keeps_stdout;
 	programs->rodata->wants_usage = options.usage;
 	programs->rodata->wants_writes = options.keeps_stderr || options.keeps_stdout;
+	programs->rodata->page_bytes = (unsigned int)sysconf(_SC_PAGESIZE);
+	bpf_program__set_autoload(programs->progs.at_switch, options.usage);
 	bpf_program__set_autoload(programs->progs.at_rename, options.thread_names);
 }
 

@@ -12,6 +12,7 @@
  * Options, reports, the build as child processes and the writer of the trace are those of native/capture.
  */
 #include <string.h>
+#include <sys/resource.h>
 
 #include "bpf/kernel.h"
 #include "bpf/trace.h"
@@ -19,9 +20,12 @@
 #include "capture/options.h"
 #include "capture/output.h"
 #include "capture/report.h"
+#include "capture/response.h"
 #include "capture/signals.h"
 #include "capture/supervise.h"
 #include "capture/trace.h"
+
+#define PRIORITY (-10)
 
 const char program_name[] = "etrace";
 
@@ -43,6 +47,7 @@ static void begin(pid_t root, u64 time_ns)
 	(void)root;
 	(void)time_ns;
 	kernel_take_no_child();
+	setpriority(PRIO_PROCESS, 0, PRIORITY); /* names are looked up soon after the call */
 }
 
 static void on_tick(u64 now)
@@ -142,8 +147,8 @@ static void finish(void)
 	lost_tasks = kernel_lost_tasks();
 	if (options.environment)
 		environment_put();
+	response_put();
 	trace_close();
-	saved_put();
 	collect_warnings();
 	capture_write_stats(ending, supervise_status(), "bpf", put_stats);
 	capture_print_summary(ending);

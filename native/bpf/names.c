@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -49,68 +50,59 @@ void name_join(struct name *name, const struct etrace_text *directory, const str
 	append(name, text->text, text->len);
 }
 
-/* `of`: whose root directory, or 0 for that of this process. */
-static int open_name(const char *text, int flags, pid_t of)
+/* `root`: the directory that names are looked up from, or -1 for that of this process. */
+static int open_name(const char *text, int flags, int root)
 {
 	struct open_how how = { .flags = (u64)flags | O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	char root_name[PROC_NAME_MAX];
-	int root;
-	int fd;
 
-	if (!of)
-		return open(text, flags | O_PATH | O_CLOEXEC);
-	proc_name(root_name, of, "root");
-	root = open(root_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root, text, &how, sizeof(how));
-	close(root);
-	return fd;
+		return open(text, flags | O_PATH | O_CLOEXEC);
+	return (int)syscall(SYS_openat2, root, text, &how, sizeof(how));
 }
 
-/* Where a descriptor of this process leads, as the task sees it. */
-static bool path_of(int fd, pid_t of, struct name *name)
+static ssize_t read_fd_link(int fd, char text[PATH_MAX])
 {
 	char link[PROC_NAME_MAX];
-	char root_name[PROC_NAME_MAX];
-	char text[PATH_MAX];
-	char root[PATH_MAX];
-	ssize_t root_len = 0;
 	ssize_t len;
 
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	len = readlink(link, text, sizeof(text));
-	if (len <= 0 || len == sizeof(text))
+	len = readlink(link, text, PATH_MAX);
+	return len == PATH_MAX ? -1 : len;
+}
+
+/* Where a descriptor of this process leads, below a root directory. */
+static bool path_of(int fd, int root, struct name *name)
+{
+	char text[PATH_MAX];
+	char above[PATH_MAX];
+	ssize_t len = read_fd_link(fd, text);
+	ssize_t n_above = root < 0 ? 0 : read_fd_link(root, above);
+
+	if (len <= 0 || n_above < 0)
 		return false;
-	if (of) {
-		proc_name(root_name, of, "root");
-		root_len = readlink(root_name, root, sizeof(root));
-		if (root_len < 0 || root_len == sizeof(root))
-			return false;
-		if (root_len == 1 || len < root_len || memcmp(text, root, (size_t)root_len) ||
-		    (len > root_len && text[root_len] != '/'))
-			root_len = 0;
-	}
-	if (len == root_len)
+	if (n_above == 1 || len < n_above || memcmp(text, above, (size_t)n_above) ||
+	    (len > n_above && text[n_above] != '/'))
+		n_above = 0;
+	if (len == n_above)
 		set(name, "/", 1);
 	else
-		set(name, text + root_len, (size_t)(len - root_len));
+		set(name, text + n_above, (size_t)(len - n_above));
 	return true;
 }
 
-bool name_resolve(struct name *name, pid_t of)
+bool name_resolve(struct name *name, int root)
 {
-	int fd = open_name(name->text, 0, of);
-	bool done = fd >= 0 && path_of(fd, of, name);
+	int fd = open_name(name->text, 0, root);
+	bool done = fd >= 0 && path_of(fd, root, name);
 
 	if (fd >= 0)
 		close(fd);
 	return done;
 }
 
-bool name_exists(const struct name *name, pid_t of)
+bool name_exists(const struct name *name, int root)
 {
-	int fd = open_name(name->text, O_NOFOLLOW, of);
+	int fd = open_name(name->text, O_NOFOLLOW, root);
 
 	if (fd >= 0)
 		close(fd);
@@ -122,32 +114,86 @@ static bool is_dots(const char *text)
 	return !strcmp(text, ".") || !strcmp(text, "..");
 }
 
-/* Without empty parts and dots; a `..` takes the part before it, as where there is no symbolic link. */
-static void tidy(struct name *name)
+/* ---- what is gone ---- */
+
+#define N_LINKS 4096 /* of the links that the build has made the last ones are known */
+#define MOST_LINKS 40 /* in one name, as in the kernel */
+
+static struct link {
+	char *name; /* absolute, its directories resolved */
+	char *target;
+} links[N_LINKS];
+
+static struct link *link_place(const char *name)
 {
-	char copy[NAME_MAX_BYTES];
-	char *at = copy;
+	u64 hash = 14695981039346656037u;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+	return &links[hash % N_LINKS];
+}
+
+void name_note_link(const struct name *link, const struct etrace_text *target)
+{
+	struct link *place = link_place(link->text);
+
+	free(place->name);
+	free(place->target);
+	place->name = strdup(link->text);
+	place->target = strndup(target->text, target->len);
+}
+
+static const char *link_target(const char *name)
+{
+	const struct link *place = link_place(name);
+
+	return place->name && place->target && !strcmp(place->name, name) ? place->target : NULL;
+}
+
+static void drop_last(struct name *name)
+{
+	while (name->len && name->text[--name->len] != '/')
+		;
+	name->text[name->len] = '\0';
+}
+
+/* Follow the directories of a name that are links of the build; take out dots and empty parts. */
+static void follow_known(struct name *name)
+{
+	char rest[2 * NAME_MAX_BYTES];
+	char joined[2 * NAME_MAX_BYTES];
+	int n_links = 0;
+	char *at = rest;
 	char *part;
 
-	memcpy(copy, name->text, name->len + 1);
+	snprintf(rest, sizeof(rest), "%s", name->text);
 	set(name, "", 0);
 	while ((part = strsep(&at, "/"))) {
+		const char *target;
+
 		if (!*part || !strcmp(part, "."))
 			continue;
 		if (!strcmp(part, "..")) {
-			while (name->len && name->text[--name->len] != '/')
-				;
-			name->text[name->len] = '\0';
+			drop_last(name);
 			continue;
 		}
 		append(name, "/", 1);
 		append(name, part, strlen(part));
+		target = at ? link_target(name->text) : NULL; /* the last part is kept */
+		if (!target || n_links++ >= MOST_LINKS)
+			continue;
+		drop_last(name);
+		if (*target == '/')
+			set(name, "", 0);
+		snprintf(joined, sizeof(joined), "%s/%s", target, at);
+		memcpy(rest, joined, sizeof(rest));
+		at = rest;
 	}
 	if (!name->len)
 		set(name, "/", 1);
 }
 
-void name_resolve_directories(struct name *name, pid_t of)
+void name_resolve_directories(struct name *name, int root)
 {
 	struct name directory;
 	char *slash;
@@ -158,13 +204,13 @@ void name_resolve_directories(struct name *name, pid_t of)
 	if (!slash || !slash[1])
 		return;
 	if (is_dots(slash + 1)) {
-		if (!name_resolve(name, of))
-			tidy(name);
+		if (!name_resolve(name, root))
+			follow_known(name);
 		return;
 	}
 	set(&directory, name->text, slash == name->text ? 1 : (size_t)(slash - name->text));
-	if (!name_resolve(&directory, of)) {
-		tidy(name);
+	if (!name_resolve(&directory, root)) {
+		follow_known(name);
 		return;
 	}
 	if (directory.len > 1)

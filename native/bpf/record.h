@@ -10,16 +10,18 @@
 enum record_kind {
 	RECORD_FORK = 1, /* child, its pid, the first thread of its process, flags of clone or -1 */
 	RECORD_CLONE_FAILED, /* flags */
-	RECORD_CLOSING, /* first descriptor; bits: an execution or close_range() is about to close these */
+	RECORD_CLOSING, /* first descriptor, whether an execution closes them; bits: an execution or close_range() is about to close these */
 	RECORD_CLOSE_RANGE, /* result */
+	RECORD_EXEC_NAME, /* what the name of an execution starts from: a descriptor's file */
 	RECORD_EXEC, /* n_args, n_env bytes; asked name, loaded name, loaded file, working directory, comm */
 	RECORD_ARGUMENTS, /* is_env, bytes that could not be read; text */
-	RECORD_EXIT, /* wait status, whether usage is known; usage */
+	RECORD_USAGE, /* whether at an execution; what the process has used: RECORD_EXEC or _EXIT follows */
+	RECORD_EXIT, /* wait status */
 	RECORD_OPEN, /* fd, flags, mode; file, name, directory */
 	RECORD_CLOSE, /* fd */
 	RECORD_PIPE, /* fd, fd, flags */
 	RECORD_DUP, /* fd, fd, flags */
-	RECORD_RENAME, /* result, form, flags; from, to, their directories */
+	RECORD_RENAME, /* result, form, flags; name, directory, name, directory */
 	RECORD_LINK, /* likewise */
 	RECORD_SYMLINK, /* target, name, directory */
 	RECORD_MOUNT, /* result, flags; source, target, type, directory */
@@ -27,6 +29,7 @@ enum record_kind {
 	RECORD_COMM, /* name */
 	RECORD_WRITTEN, /* fd, bytes left out before; text */
 	RECORD_IO_URING,
+	RECORD_ROOT, /* the task has another root directory or mount namespace from here on */
 };
 
 /* `form` of RECORD_RENAME and RECORD_LINK. */
@@ -53,12 +56,21 @@ struct record {
 	u8 kind;
 	u8 flags;
 	s64 values[RECORD_N_VALUES];
-	u16 lens[RECORD_N_TEXTS + 1]; /* of the strings that follow this head, one after the other */
+	u16 lens[RECORD_N_TEXTS]; /* of the strings that follow this head, one after the other */
+	u16 unread; /* bits of those that could not be read */
 	u32 lost; /* records of this task for which there was no room before this one */
 };
 
+/* The text of RECORD_USAGE: sums over all threads. -1: not known. */
 struct record_usage {
-	s64 user_ns, system_ns, maxrss_pages, rchar, wchar, voluntary, forced;
+	s64 runtime_ns; /* of the scheduler */
+	s64 user_ns; /* found by ticks */
+	s64 system_ns;
+	s64 max_bytes;
+	s64 rchar;
+	s64 wchar;
+	s64 voluntary;
+	s64 forced;
 };
 
 /* Why something is not in the trace; one count for each processor. */

@@ -2,10 +2,13 @@
 /* The tasks that live, by the number that the kernel's records have for them. */
 #include "bpf/trace.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture/options.h"
+#include "capture/proc.h"
 #include "capture/program.h"
 
 #define N_BUCKETS 4096
@@ -52,6 +55,17 @@ struct traced *traced_add(u64 key, pid_t pid, u64 leader)
 	return task;
 }
 
+static void drop_root(struct traced *task)
+{
+	struct root *root = task->root;
+
+	if (root && !--root->refs) {
+		close(root->fd);
+		free(root);
+	}
+	task->root = NULL;
+}
+
 void traced_remove(struct traced *task)
 {
 	struct traced **place = bucket_of(task->key);
@@ -60,8 +74,10 @@ void traced_remove(struct traced *task)
 		place = &(*place)->next;
 	*place = task->next;
 	n_tasks--;
+	drop_root(task);
 	execution_free(task);
 	free(task->closing);
+	free((char *)task->exec_name.text);
 	free(task);
 }
 
@@ -77,6 +93,31 @@ void traced_for_each(void (*visit)(struct traced *task))
 			visit(task);
 		}
 	}
+}
+
+void traced_take_root(struct traced *task)
+{
+	char name[PROC_NAME_MAX];
+	struct root *root;
+	int fd;
+
+	proc_name(name, task->pid, "root");
+	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	drop_root(task);
+	root = must_alloc(sizeof(*root));
+	*root = (struct root){ 1, fd };
+	task->root = root;
+}
+
+int traced_root(struct traced *task, const struct record *record)
+{
+	if (!(record->flags & RECORD_FOREIGN))
+		return -1;
+	if (!task->root)
+		traced_take_root(task);
+	return task->root ? task->root->fd : -1;
 }
 
 size_t traced_count(void)

@@ -15,6 +15,12 @@
 
 /* ---- tasks.c: the tasks that live ---- */
 
+/* A root directory and mount namespace that is not that of this process; tasks share it. */
+struct root {
+	unsigned int refs;
+	int fd;
+};
+
 struct traced {
 	struct traced *next; /* in its bucket */
 	u64 key;
@@ -27,6 +33,12 @@ struct traced {
 	char *closing; /* bits of descriptors that are about to be closed, from `first_closing` on */
 	size_t n_closing;
 	s64 first_closing;
+	struct root *root; /* NULL: that of this process */
+	struct etrace_text exec_name; /* what the name of an execution starts from; absent */
+	struct record_usage usage; /* of a record whose execution or exit is to come */
+	bool has_usage;
+	s64 reported_user; /* neither gets smaller from line to line */
+	s64 reported_system;
 	struct execution *execution; /* whose arguments are still to come */
 };
 
@@ -41,6 +53,12 @@ void traced_for_each(void (*visit)(struct traced *task));
 
 size_t traced_count(void);
 
+/* Hold the root directory of a task: names in it can be looked up when the task is gone. */
+void traced_take_root(struct traced *task);
+
+/* Where names of a task are looked up: a descriptor, or -1: as this process does. */
+int traced_root(struct traced *task, const struct record *record);
+
 /* ---- names.c ---- */
 
 #define NAME_MAX_BYTES (2 * PATH_MAX + 2)
@@ -53,14 +71,17 @@ struct name {
 /* `text` below `directory`, unless it is absolute. */
 void name_join(struct name *name, const struct etrace_text *directory, const struct etrace_text *text);
 
-/* Resolve the directories and keep the last component; where that fails, tidy the text. */
-void name_resolve_directories(struct name *name, pid_t of);
+/* Resolve the directories and keep the last component; where these are gone, by what is known of them. */
+void name_resolve_directories(struct name *name, int root);
+
+/* The build has made a symbolic link: names below it are understood when it is gone. */
+void name_note_link(const struct name *link, const struct etrace_text *target);
 
 /* Resolve everything; false when there is no such file. */
-bool name_resolve(struct name *name, pid_t of);
+bool name_resolve(struct name *name, int root);
 
 /* Whether there is something with this name, not followed. */
-bool name_exists(const struct name *name, pid_t of);
+bool name_exists(const struct name *name, int root);
 
 static inline struct etrace_text name_text(const struct name *name)
 {
@@ -75,8 +96,14 @@ void events_put(const struct record *record, const char *text, size_t n);
 void events_put_at(const struct traced *task, u64 time_ns, enum etrace_event event, const s64 *values,
 		   const struct etrace_text *data);
 
+/* What the process has used, if a record has said it. */
+void events_put_usage(struct traced *task, u64 time_ns);
+
 /* Close lines of the noted descriptors. */
 void events_put_closed(struct traced *task, u64 time_ns);
+
+/* Nothing is closed after all. */
+void events_forget_closing(struct traced *task);
 
 /* What the process of this leader has written since its last execution. */
 void events_put_written(struct traced *task, u64 time_ns, bool has_failed);

@@ -16,6 +16,7 @@ struct call {
 	s64 result;
 };
 
+#define CLOSE_RANGE_CLOEXEC 4
 #define O_CREAT 0100
 #define O_WRONLY 01
 #define O_TRUNC 01000
@@ -27,6 +28,7 @@ static __always_inline u32 take_text(struct scratch *scratch, u32 number, u32 at
 {
 	if (n < 0) {
 		scratch->head.flags |= RECORD_UNREAD;
+		scratch->head.unread |= 1 << number;
 		n = 0;
 	}
 	if (n > RECORD_TEXT_MAX)
@@ -40,12 +42,39 @@ static __always_inline u32 take_string(struct scratch *scratch, u32 number, u32 
 	return take_text(scratch, number, at, put_string(scratch, address, at));
 }
 
-/* The directory of the string at `name`, unless that is absolute. */
+/*
+ * The directory of the string `number - 1`, at `name`; nothing for an absolute one, unless that is a link
+ * of /proc: then the file that it leads to.
+ */
 static __always_inline u32 take_directory(struct scratch *scratch, u32 number, u32 at, u32 name, int dirfd)
 {
-	if (scratch->text[place(name)] == '/' && scratch->head.lens[number - 1])
-		return take_text(scratch, number, at, 0);
-	return take_text(scratch, number, at, put_directory(dirfd, at));
+	int fd;
+
+	if (scratch->text[place(name)] != '/' || !scratch->head.lens[number - 1])
+		return take_text(scratch, number, at, put_directory(dirfd, at));
+	fd = fd_in_name(name);
+	return take_text(scratch, number, at, fd < 0 ? 0 : put_file(file_of(fd), at));
+}
+
+/* ---- copies of standard error ---- */
+
+#define ERROR_BIT(fd) ((u32)(fd) < 64 && (fd) != 2 ? 1ULL << (u32)(fd) : 0)
+
+static __always_inline void forget_error(struct task *task, int fd)
+{
+	task->errors &= ~ERROR_BIT(fd);
+	task->old_errors &= ~ERROR_BIT(fd);
+}
+
+static __always_inline void copy_error(struct task *task, int from, int to)
+{
+	u64 bit = ERROR_BIT(from);
+	bool is_error = from == 2 || task->errors & bit;
+	bool is_old = task->old_errors & bit;
+
+	forget_error(task, to);
+	task->errors |= is_error ? ERROR_BIT(to) : 0;
+	task->old_errors |= is_old ? ERROR_BIT(to) : 0;
 }
 
 /* ---- open ---- */
@@ -64,6 +93,7 @@ static __always_inline void put_open(struct task *task, const struct call *call)
 
 	if (call->result < 0)
 		return;
+	forget_error(task, (int)call->result);
 	scratch = record_begin(call->key, call->pid, RECORD_OPEN);
 	if (!scratch)
 		return;
@@ -134,6 +164,7 @@ static __always_inline void put_close(struct task *task, const struct call *call
 
 	if (!is_closed(result) || (result && file_of((int)call->args[0])))
 		return;
+	forget_error(task, (int)call->args[0]);
 	put_plain(task, call->key, call->pid, RECORD_CLOSE, (int)call->args[0], 0, 0, 0);
 }
 
@@ -163,6 +194,7 @@ static __always_inline void put_dup(struct task *task, const struct call *call)
 		else if ((u32)call->args[1] != F_DUPFD)
 			return;
 	}
+	copy_error(task, (int)call->args[0], (int)call->result);
 	put_plain(task, call->key, call->pid, RECORD_DUP, (int)call->args[0], call->result, flags, 0);
 }
 
@@ -214,6 +246,26 @@ __attribute__((noinline)) int put_closing(u64 key, u32 pid, u32 on_exec, u32 fir
 	return 0;
 }
 
+/*
+ * Before an execution: the file of the descriptor that its name starts from, where there is one. Afterwards
+ * that may be closed.
+ */
+__attribute__((noinline)) int put_exec_name(u64 key, u32 pid, int dirfd, u64 name)
+{
+	struct scratch *scratch = record_begin(key, pid, RECORD_EXEC_NAME);
+	int fd;
+	u32 at;
+
+	if (!scratch || put_string(scratch, name, 0) < 0)
+		return 0;
+	fd = scratch->text[0] == '/' ? fd_in_name(0) : dirfd;
+	if (fd < 0)
+		return 0;
+	at = take_text(scratch, 0, 0, put_file(file_of(fd), 0));
+	record_put(task_of(key), scratch, at, wake_flags());
+	return 0;
+}
+
 /* ---- names ---- */
 
 static __always_inline void put_pair(struct task *task, const struct call *call, u8 record)
@@ -231,7 +283,7 @@ static __always_inline void put_pair(struct task *task, const struct call *call,
 	scratch->head.values[1] = call->kind == CALL_RENAMEAT2 || call->kind == CALL_LINKAT ? FORM_WITH_FLAGS :
 											      FORM_PLAIN;
 	scratch->head.values[2] = is_at ? (u32)args[4] : 0;
-	scratch->head.values[3] = is_at ? (u32)args[0] : (u32)AT_FDCWD;
+	scratch->head.flags |= foreign_flag();
 	at = take_string(scratch, 0, 0, args[is_at ? 1 : 0]);
 	at = take_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
 	to = at;
@@ -252,6 +304,7 @@ static __always_inline void put_symlink(struct task *task, const struct call *ca
 	scratch = record_begin(call->key, call->pid, RECORD_SYMLINK);
 	if (!scratch)
 		return;
+	scratch->head.flags |= foreign_flag();
 	name = take_string(scratch, 0, 0, call->args[0]);
 	at = take_string(scratch, 1, name, call->args[is_at ? 2 : 1]);
 	at = take_directory(scratch, 2, at, name, is_at ? (int)call->args[1] : AT_FDCWD);
@@ -270,6 +323,7 @@ static __always_inline void put_mount(struct task *task, const struct call *call
 	scratch = record_begin(call->key, call->pid, is_mount ? RECORD_MOUNT : RECORD_UMOUNT);
 	if (!scratch)
 		return;
+	scratch->head.flags |= foreign_flag();
 	scratch->head.values[0] = call->result;
 	scratch->head.values[1] = is_mount ? (s64)call->args[3] :
 				  call->kind == CALL_OLDUMOUNT ? 0 : (u32)call->args[1];
@@ -290,15 +344,10 @@ static __always_inline void put_mount(struct task *task, const struct call *call
 
 #define MOST_WRITTEN 16 /* chunks of one call: the first half and the last */
 
-static __always_inline int stream_of(int fd)
+static __always_inline int stream_of(const struct task *task, int fd)
 {
-	u64 file;
-
-	if (fd == 2)
+	if (fd == 2 || task->errors & ERROR_BIT(fd))
 		return wants_stderr ? 2 : 0;
-	file = wants_stderr ? file_of(fd) : 0;
-	if (file && file == file_of(2))
-		return 2;
 	return fd == 1 && wants_stdout ? 1 : 0;
 }
 
@@ -341,9 +390,9 @@ __attribute__((noinline)) int put_written(u64 key, u32 pid, int fd, u64 address,
 
 #define MOST_VECTORS 64
 
-static __always_inline void put_write(const struct call *call)
+static __always_inline void put_write(const struct task *task, const struct call *call)
 {
-	int stream = call->result > 0 ? stream_of((int)call->args[0]) : 0;
+	int stream = call->result > 0 ? stream_of(task, (int)call->args[0]) : 0;
 	u64 left = (u64)call->result;
 	int i;
 
@@ -399,7 +448,8 @@ static __always_inline void call_ended(struct task *task, const struct call *cal
 		put_dup(task, call);
 		break;
 	case CALL_CLOSE_RANGE:
-		put_plain(task, call->key, call->pid, RECORD_CLOSE_RANGE, call->result, 0, 0, 0);
+		if (!((u32)call->args[2] & CLOSE_RANGE_CLOEXEC))
+			put_plain(task, call->key, call->pid, RECORD_CLOSE_RANGE, call->result, 0, 0, 0);
 		break;
 	case CALL_RENAME:
 	case CALL_RENAMEAT:
@@ -421,12 +471,18 @@ static __always_inline void call_ended(struct task *task, const struct call *cal
 		break;
 	case CALL_WRITE:
 	case CALL_WRITEV:
-		put_write(call);
+		put_write(task, call);
 		break;
 	case CALL_MOUNT:
 	case CALL_OLDUMOUNT:
 	case CALL_UMOUNT2:
 		put_mount(task, call);
+		break;
+	case CALL_CHROOT:
+	case CALL_UNSHARE:
+	case CALL_SETNS:
+		if (!call->result && foreign_flag())
+			put_urgent(task, call->key, call->pid, RECORD_ROOT);
 		break;
 	case CALL_IO_URING_SETUP:
 		if (call->result >= 0)

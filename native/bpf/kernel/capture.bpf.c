@@ -5,6 +5,7 @@
  * ends. A task that is not traced costs one look into a hash table.
  */
 #include "calls.h"
+#include "usage.h"
 
 char licence[] SEC("license") = "GPL";
 
@@ -69,20 +70,6 @@ static __always_inline void read_arguments(u64 regs_at, bool compat, u64 *args)
 #endif
 }
 
-static __always_inline u64 number_of(u64 regs_at)
-{
-	struct pt_regs *regs = (struct pt_regs *)regs_at;
-
-#if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(regs, orig_ax);
-#else
-	return (u64)BPF_CORE_READ(regs, syscallno);
-#endif
-}
-
-#define CLOSE_RANGE_UNSHARE 2
-#define CLOSE_RANGE_CLOEXEC 4
-
 SEC("tp_btf/sys_enter")
 int at_call(u64 *ctx)
 {
@@ -98,6 +85,11 @@ int at_call(u64 *ctx)
 	compat = is_compat();
 	kind = kind_of(ctx[1], compat);
 	task->call = kind;
+	if (kind == CALL_EXIT || kind == CALL_EXIT_GROUP) { /* the memory is gone when the exit is seen */
+		if (wants_usage)
+			task->max_pages = memory_pages((struct task_struct *)key);
+		return 0;
+	}
 	if (kind != CALL_EXECVE && kind != CALL_EXECVEAT && kind != CALL_CLOSE_RANGE && kind != CALL_CLONE &&
 	    kind != CALL_CLONE3)
 		return 0;
@@ -118,8 +110,14 @@ int at_call(u64 *ctx)
 		task->value = (s64)(clone.flags | clone.exit_signal);
 		break;
 	}
-	default:
+	case CALL_EXECVE:
 		put_closing(key, pid, 1, 0, ~0U);
+		put_exec_name(key, pid, -1, args[0]);
+		break;
+	case CALL_EXECVEAT:
+		put_closing(key, pid, 1, 0, ~0U);
+		put_exec_name(key, pid, (int)args[0], args[1]);
+		break;
 	}
 	return 0;
 }
@@ -133,16 +131,16 @@ int after_call(u64 *ctx)
 
 	if (!task)
 		return 0;
-	call.is_compat = is_compat();
-	call.kind = kind_of(number_of(ctx[0]), call.is_compat);
+	call.kind = task->call;
+	task->call = CALL_NONE;
 	if (call.kind == CALL_NONE || (!wants_writes && (call.kind == CALL_WRITE || call.kind == CALL_WRITEV)))
 		return 0;
+	call.is_compat = is_compat();
 	call.key = key;
 	call.pid = current_pid();
 	call.result = (s64)ctx[1];
 	read_arguments(ctx[0], call.is_compat, call.args);
 	call_ended(task, &call);
-	task->call = CALL_NONE;
 	return 0;
 }
 
@@ -161,6 +159,8 @@ int at_fork(u64 *ctx)
 
 	if (!task && (!owner || !is_owner(parent)))
 		return 0;
+	if (task)
+		entry.errors = task->errors & ~task->old_errors;
 	if (bpf_map_update_elem(&tasks, &key, &entry, BPF_ANY)) {
 		count_loss(LOSS_TASKS_FULL);
 		return 0;
@@ -236,10 +236,14 @@ int at_exec(u64 *ctx)
 
 	if (!task)
 		return 0;
+	task->old_errors = task->errors;
 	pid = pid_of(current);
+	if (wants_usage)
+		put_usage(key, pid, 1);
 	scratch = record_begin(key, pid, RECORD_EXEC);
 	if (!scratch)
 		return 0;
+	scratch->head.flags |= foreign_flag();
 	mm = BPF_CORE_READ(current, mm);
 	begin = BPF_CORE_READ(mm, arg_start);
 	end = BPF_CORE_READ(mm, arg_end);
@@ -260,16 +264,34 @@ int at_exec(u64 *ctx)
 	return 0;
 }
 
+/* Whether its process ends with the first thread of it. */
+static __always_inline bool is_last(struct task_struct *task)
+{
+	struct signal_struct *process = BPF_CORE_READ(task, signal);
+
+	return BPF_CORE_READ(task, group_leader) == task &&
+	       (!BPF_CORE_READ(process, live.counter) || BPF_CORE_READ(process, flags) & SIGNAL_GROUP_EXIT);
+}
+
 SEC("tp_btf/sched_process_exit")
 int at_exit(u64 *ctx)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
 	u64 key = (u64)current;
 	struct task *task = task_of(key);
+	u32 pid;
 
 	if (!task)
 		return 0;
-	put_plain(task, key, pid_of(current), RECORD_EXIT, BPF_CORE_READ(current, exit_code), 0, 0,
+	pid = pid_of(current);
+	if (wants_usage && is_last(current)) {
+		u64 pages = memory_pages(current);
+
+		if (pages > task->max_pages)
+			task->max_pages = pages;
+		put_usage(key, pid, 0);
+	}
+	put_plain(task, key, pid, RECORD_EXIT, BPF_CORE_READ(current, exit_code), 0, 0,
 		  0);
 	bpf_map_delete_elem(&tasks, &key);
 	return 0;
@@ -290,5 +312,18 @@ int at_rename(u64 *ctx)
 		return 0;
 	at = take_kernel_string(scratch, 0, 0, (const char *)ctx[1]);
 	record_put(task, scratch, at, wake_flags());
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int at_switch(u64 *ctx)
+{
+	struct task_struct *next = (struct task_struct *)ctx[2];
+	struct task *task = task_of((u64)next);
+
+	if (!task)
+		return 0;
+	task->run_before = BPF_CORE_READ(next, se.sum_exec_runtime);
+	task->on_since = bpf_ktime_get_ns();
 	return 0;
 }

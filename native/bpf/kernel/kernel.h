@@ -120,9 +120,30 @@ struct nsproxy {
 	struct mnt_namespace *mnt_ns;
 };
 
+struct percpu_counter {
+	s64 count;
+};
+
 struct mm_struct {
 	unsigned long arg_start, arg_end, env_start, env_end;
 	unsigned long hiwater_rss;
+	struct percpu_counter rss_stat[4]; /* since Linux 6.2 */
+};
+
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
+struct mm_rss_stat {
+	atomic64_t count[4];
+};
+
+struct mm_struct___before_6_2 {
+	struct mm_rss_stat rss_stat;
+};
+
+struct list_head {
+	struct list_head *next;
 };
 
 struct task_io_accounting {
@@ -135,6 +156,8 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live;
+	unsigned int flags;
+	struct list_head thread_head;
 	u64 utime, stime;
 	unsigned long nvcsw, nivcsw, cnvcsw, cnivcsw, min_flt, cmin_flt, maxrss;
 	unsigned long long sum_sched_runtime;
@@ -165,6 +188,7 @@ struct task_struct {
 	u64 utime, stime;
 	unsigned long nvcsw, nivcsw;
 	struct task_io_accounting ioac;
+	struct list_head thread_node;
 };
 
 struct linux_binprm {

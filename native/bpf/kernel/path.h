@@ -10,7 +10,6 @@
 #include "state.h"
 
 #define NAME_BYTES 255
-#define READ(type, address, member) BPF_CORE_READ((type *)(address), member)
 
 #define NO_NAME 0xffffffff /* the root of a mount: where that is mounted follows */
 
@@ -164,7 +163,7 @@ __attribute__((noinline)) u64 file_of(int fd)
 		return 0;
 	files = BPF_CORE_READ(table, fd);
 	bpf_probe_read_kernel(&file, sizeof(file), files + fd);
-	return file & ~3ULL; /* Linux 6.x keeps no marks here; older ones none either */
+	return file;
 }
 
 /* The directory that a name is looked up from, or nothing for an absolute name. */
@@ -182,6 +181,41 @@ __attribute__((noinline)) int put_directory(int dirfd, u32 at)
 	}
 	fs = BPF_CORE_READ(current, fs);
 	return put_path((u64)BPF_CORE_READ(fs, pwd.mnt), (u64)BPF_CORE_READ(fs, pwd.dentry), at);
+}
+
+#define MOST_DIGITS 7
+
+/* The descriptor that a name of /proc or /dev leads to, or -1. */
+__attribute__((noinline)) int fd_in_name(u32 at)
+{
+	static const char prefixes[3][24] = { "/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/" };
+	static const u8 lens[3] = { 8, 14, 21 };
+	struct scratch *scratch = scratch_get();
+	int fd = 0;
+	int i, k;
+
+	if (!scratch)
+		return -1;
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < 21; i++)
+			if (i < lens[k] && scratch->text[place(at + i)] != prefixes[k][i])
+				break;
+		if (i == 21)
+			break;
+	}
+	if (k == 3)
+		return -1;
+	at += lens[k];
+	for (i = 0; i < MOST_DIGITS; i++) {
+		char digit = scratch->text[place(at + i)];
+
+		if (!digit)
+			return i ? fd : -1;
+		if (digit < '0' || digit > '9')
+			return -1;
+		fd = fd * 10 + (digit - '0');
+	}
+	return -1;
 }
 
 /* A string of the task; its length, or -1. */

@@ -14,6 +14,7 @@ const volatile bool wants_environment;
 const volatile bool wants_mounts;
 const volatile bool wants_thread_names;
 const volatile bool wants_usage;
+const volatile u32 page_bytes;
 const volatile bool wants_writes;
 const volatile bool wants_stderr;
 const volatile bool wants_stdout;
@@ -23,13 +24,20 @@ const volatile bool wants_stdout;
 u32 owner; /* its number in its own pid namespace; 0: nobody's */
 u32 owner_namespace;
 u32 owner_level; /* of this namespace, below the first one */
+u64 owner_root; /* its root directory, and mount namespace */
+u64 owner_mounts;
 
 /* ---- traced tasks ---- */
 
 struct task {
 	u32 lost;
-	u8 call; /* what it is in, of those that have a begin */
+	u8 call; /* that it is in; a filter that makes up a result leaves none */
 	s64 value; /* of this call: flags of clone */
+	u64 errors; /* bits of descriptors below 64 that lead where 2 does, by copies */
+	u64 old_errors; /* those of them that a program found when it began */
+	u64 run_before; /* CPU time in ns when it was put on its processor, at this time */
+	u64 on_since;
+	u64 max_pages; /* of its memory, noted before that is given back */
 };
 
 struct {
@@ -82,6 +90,8 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
+#define READ(type, address, member) BPF_CORE_READ((type *)(address), member)
+
 static __always_inline void count_loss(u32 reason)
 {
 	u64 *count = bpf_map_lookup_elem(&losses, &reason);
@@ -132,7 +142,20 @@ static __always_inline bool is_owner(struct task_struct *of)
 	    BPF_CORE_READ((struct upid *)at, ns, ns.inum) != owner_namespace)
 		return false;
 	owner_level = level;
+	owner_root = (u64)BPF_CORE_READ(of, fs, root.dentry);
+	owner_mounts = (u64)BPF_CORE_READ(of, nsproxy, mnt_ns);
 	return true;
+}
+
+/* Whether names mean something else for a task than for etrace-bpf: RECORD_FOREIGN, or 0. */
+static __always_inline u8 foreign_flag(void)
+{
+	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
+
+	return (u64)BPF_CORE_READ(current, fs, root.dentry) != owner_root ||
+			       (u64)BPF_CORE_READ(current, nsproxy, mnt_ns) != owner_mounts ?
+		       RECORD_FOREIGN :
+		       0;
 }
 
 /* ---- records ---- */
@@ -157,7 +180,8 @@ static __always_inline void head_begin(struct record *head, u64 key, u32 pid, u8
 	head->lost = 0;
 	head->values[0] = head->values[1] = head->values[2] = head->values[3] = 0;
 	head->lens[0] = head->lens[1] = head->lens[2] = 0;
-	head->lens[3] = head->lens[4] = head->lens[5] = 0;
+	head->lens[3] = head->lens[4] = 0;
+	head->unread = 0;
 }
 
 static __always_inline struct scratch *record_begin(u64 key, u32 pid, u8 kind)
@@ -195,6 +219,15 @@ static __always_inline void put_plain(struct task *task, u64 key, u32 pid, u8 ki
 	head.values[2] = c;
 	head.values[3] = d;
 	put_bytes(task, &head, sizeof(head), wake_flags());
+}
+
+/* The reader is to look at once. */
+static __always_inline void put_urgent(struct task *task, u64 key, u32 pid, u8 kind)
+{
+	struct record head;
+
+	head_begin(&head, key, pid, kind);
+	put_bytes(task, &head, sizeof(head), BPF_RB_FORCE_WAKEUP);
 }
 
 /* The record of the scratch with `bytes` bytes of text. */

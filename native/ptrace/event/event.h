@@ -101,13 +101,4 @@ void usage_put_end(struct task *task, u64 time_ns);
 /* Print what the process of this leader has written since its last execution. */
 void written_put(struct task *task, u64 time_ns, bool has_failed);
 
-/* ---- response.c: response files of compilers and linkers (docs/compilations.md) ---- */
-
-/* A program was loaded: have the files read that its arguments name. Waits a limited time. */
-void response_add(const struct task *task, const struct etrace_text *arguments, size_t n,
-		  const char *cwd, bool is_elsewhere);
-
-/* Write the file beside the trace, when there is anything to write. Nothing is read from here on. */
-void response_put(void);
-
 #endif /* ETRACE_PTRACE_EVENT_H */

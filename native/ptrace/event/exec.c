@@ -18,6 +18,7 @@
 
 #include "capture/options.h"
 #include "capture/proc.h"
+#include "capture/response.h"
 #include "capture/trace.h"
 #include "event/event.h"
 #include "task/lookup.h"
@@ -310,7 +311,7 @@ static void put_program(struct task *task, u64 now)
 	arguments = strings_of(image.argv, image.argc);
 	etrace_prefix_init(&prefix, task->upid, task->cpu, now);
 	trace_put_execution(&prefix, data, arguments, image.argc);
-	response_add(task, arguments, image.argc, cwd, is_elsewhere(task));
+	response_add(task->upid, task->tid, arguments, image.argc, cwd, is_elsewhere(task));
 	if (options.environment)
 		environment_add(task->upid, strings_of(image.envp, image.n_env), image.n_env);
 }

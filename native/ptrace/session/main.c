@@ -12,14 +12,13 @@
  *             loop      the stops: the meaning of each, and how the task continues
  *   event/    syscall   from the kind of a call to its functions in descriptor, name, process
  *             exec      a program was loaded; usage: what processes used; written: and wrote
- *             response  what response files of compilers held
  *   task/     task      the traced tasks, how each continues, and where
  *             filter    which calls of which table of numbers stop, and their kind
  *             memory    strings and registers of a task
  *             path      links of /proc; resolve: names as the task sees them
  *             lookup    what may wait for a file system, which the loop never does
  *             denied    ptrace refused, to this tracer or to programs of the build
- *   capture/            options, reports, writer of the trace (native/capture)
+ *   capture/            options, reports, response files, writer of the trace (native/capture)
  *
  * Costs, and what saves them. A stop is two context switches, 3 to 6 microseconds, and is two
  * thirds of all costs. So: the kind comes with the stop, in the filter's return data; the path of
@@ -43,6 +42,7 @@
 #include "capture/options.h"
 #include "capture/output.h"
 #include "capture/report.h"
+#include "capture/response.h"
 #include "capture/signals.h"
 #include "capture/trace.h"
 #include "event/event.h"

@@ -12,7 +12,7 @@
  *
  * Only arguments of tools (tool_is_named) count, not `npm install @x/y` and `curl -d @secret`.
  */
-#include "event/event.h"
+#include "capture/response.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -395,7 +395,7 @@ static void put_names(char *to, const struct etrace_text *arguments, size_t n_na
 	}
 }
 
-void response_add(const struct task *task, const struct etrace_text *arguments, size_t n,
+void response_add(s64 upid, pid_t tid, const struct etrace_text *arguments, size_t n,
 		  const char *cwd, bool is_elsewhere)
 {
 	size_t start = strlen(cwd) + 1;
@@ -414,8 +414,8 @@ void response_add(const struct task *task, const struct etrace_text *arguments, 
 	size += sizeof(*request) + start;
 	request = must_alloc(size);
 	memset(request, 0, sizeof(*request));
-	request->upid = task->upid;
-	request->tid = task->tid;
+	request->upid = upid;
+	request->tid = tid;
 	request->is_elsewhere = is_elsewhere;
 	request->size = size;
 	request->n_names = n_taken;
