@@ -54,3 +54,35 @@ def _without_objects(lines: list[bytes]) -> list[bytes]:
         kept.append(lines[at])
         at += 1
     return kept
+
+
+def events_of(text: bytes, tree: Path | None = None) -> Counter[tuple[bytes, bytes]]:
+    """Return all events of a trace but Usage and Written, each with its program, as lines of text.
+
+    Numbers of processes and sizes are left out, and so is the order: two runs of a parallel build
+    differ in that.
+    """
+
+    def known(value: bytes) -> bytes:
+        named = value.replace(bytes(tree), b"<tree>") if tree else value
+        return RANDOM.sub(b"RANDOM", named)
+
+    found: Counter[tuple[bytes, bytes]] = Counter()
+    for events in trace_lines.events_by_task(trace_lines.parse(text)):
+        program = b""
+        for event in events:
+            if event.tag in ("Usage", "Written"):
+                continue
+            if event.tag == "New_proc":
+                program = known(event.strings["PP"])
+            numbers = b",".join(
+                b"%s=%d" % (name.encode(), value)
+                for name, value in event.args.items()
+                if not name.endswith("size") and not (event.tag == "SchedFork" and name == "pid")
+            )
+            strings = b" ".join(
+                b"%s=%s" % (tag.encode(), known(value)) for tag, value in event.strings.items()
+            )
+            words = b" ".join(map(known, event.items))
+            found[program, b" ".join((event.tag.encode(), numbers, strings, words))] += 1
+    return found

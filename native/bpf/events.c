@@ -268,6 +268,20 @@ static void join_name(struct name *name, const struct etrace_text *directory, co
 		name_join(name, directory, text);
 }
 
+/* The name before string `number` of a record, which is its directory. */
+static void find_name(struct name *name, const struct record *record, size_t number,
+		      const struct etrace_text *strings, int root)
+{
+	const struct etrace_text *text = &strings[number - 1];
+
+	if (record->found & 1 << number) {
+		name_join_last(name, &strings[number], text);
+	} else {
+		name_join(name, &strings[number], text);
+		name_resolve_directories(name, root);
+	}
+}
+
 static void put_pair(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
 	bool is_rename = record->kind == RECORD_RENAME;
@@ -278,11 +292,14 @@ static void put_pair(struct traced *task, const struct record *record, const str
 	int root = traced_root(task, record);
 	struct name from, to;
 
-	join_name(&from, &strings[1], &strings[0], follows);
-	if (!follows || !name_resolve(&from, root))
-		name_resolve_directories(&from, root);
-	name_join(&to, &strings[3], &strings[2]);
-	name_resolve_directories(&to, root);
+	if (follows) {
+		join_name(&from, &strings[1], &strings[0], true);
+		if (!name_resolve(&from, root))
+			name_resolve_directories(&from, root);
+	} else {
+		find_name(&from, record, 1, strings, root);
+	}
+	find_name(&to, record, 3, strings, root);
 	if (!(record->unread & 1) && (done || name_exists(&from, root)))
 		put_name(task, now,
 			 is_rename ? (has_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM) :
@@ -299,21 +316,15 @@ static void put_symlink(struct traced *task, const struct record *record, const 
 	struct etrace_text data[3] = { strings[0], { NULL, 0 }, { NULL, 0 } };
 	int root = traced_root(task, record);
 	struct name link, resolved;
-	struct etrace_text directory;
-	bool found = true;
-	char *slash;
 
-	name_join(&link, &strings[2], &strings[1]);
-	name_resolve_directories(&link, root);
-	resolved = link;
-	if (!name_resolve(&resolved, root)) { /* it is gone already: what it named may be there */
-		slash = strrchr(link.text, '/');
-		directory = (struct etrace_text){ link.text, slash ? (size_t)(slash - link.text) : 0 };
-		name_join(&resolved, &directory, &strings[0]);
-		found = strings[0].len && name_resolve(&resolved, root);
+	find_name(&link, record, 2, strings, root);
+	if (record->found & RECORD_TARGET_FOUND) {
+		data[1] = strings[3];
+	} else if (!(record->found & RECORD_TARGET_ABSENT)) {
+		resolved = link;
+		if (name_resolve_older(&resolved, root, record->time_ns))
+			data[1] = name_text(&resolved);
 	}
-	if (found)
-		data[1] = name_text(&resolved);
 	data[2] = name_text(&link);
 	name_note_link(&link, &strings[0]);
 	events_put_at(task, record->time_ns, ETRACE_EV_SYMLINK, NULL, data);

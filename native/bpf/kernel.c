@@ -22,6 +22,7 @@
 
 #include "bpf/calls.h"
 
+#define LOG_STATS 4 /* of the verifier: what it has processed */
 #define NO_CALL (-1)
 
 struct call_row {
@@ -95,9 +96,11 @@ static int take(void *context, void *data, size_t size)
 /* 0, or what is wrong. */
 static int load(void)
 {
+	LIBBPF_OPTS(bpf_object_open_opts, how, .kernel_log_level = getenv("ETRACE_BPF_DEBUG") ? LOG_STATS : 0);
+
 	libbpf_set_print(note_message);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	programs = capture__open();
+	programs = capture__open_opts(&how);
 	if (!programs)
 		return errno;
 	set_options();

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "capture/proc.h"
+#include "capture/program.h"
 
 static void set(struct name *name, const char *text, size_t len)
 {
@@ -48,6 +49,21 @@ void name_join(struct name *name, const struct etrace_text *directory, const str
 	if (text->len)
 		append(name, "/", 1);
 	append(name, text->text, text->len);
+}
+
+void name_join_last(struct name *name, const struct etrace_text *directory, const struct etrace_text *text)
+{
+	size_t end = text->len;
+	size_t begin;
+
+	while (end && text->text[end - 1] == '/')
+		end--;
+	for (begin = end; begin && text->text[begin - 1] != '/'; begin--)
+		;
+	set(name, directory->text, directory->len);
+	if (!name->len || name->text[name->len - 1] != '/')
+		append(name, "/", 1);
+	append(name, text->text + begin, end - begin);
 }
 
 /* `root`: the directory that names are looked up from, or -1 for that of this process. */
@@ -97,6 +113,34 @@ bool name_resolve(struct name *name, int root)
 
 	if (fd >= 0)
 		close(fd);
+	return done;
+}
+
+/* A clock that only ticks gave a file its birth time. */
+#define TICK_NS 10000000
+
+static u64 to_realtime(u64 monotonic)
+{
+	struct timespec real;
+	u64 now = monotonic_ns();
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	return (u64)real.tv_sec * 1000000000u + (u64)real.tv_nsec - (now - monotonic);
+}
+
+bool name_resolve_older(struct name *name, int root, u64 time_ns)
+{
+	int fd = open_name(name->text, 0, root);
+	struct statx st;
+	bool done;
+
+	if (fd < 0)
+		return false;
+	done = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) == 0 &&
+	       (!(st.stx_mask & STATX_BTIME) ||
+		(u64)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec + TICK_NS < to_realtime(time_ns)) &&
+	       path_of(fd, root, name);
+	close(fd);
 	return done;
 }
 

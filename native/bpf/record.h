@@ -23,7 +23,7 @@ enum record_kind {
 	RECORD_DUP, /* fd, fd, flags */
 	RECORD_RENAME, /* result, form, flags; name, directory, name, directory */
 	RECORD_LINK, /* likewise */
-	RECORD_SYMLINK, /* target, name, directory */
+	RECORD_SYMLINK, /* target, name, directory, what the target leads to */
 	RECORD_MOUNT, /* result, flags; source, target, type, directory */
 	RECORD_UMOUNT, /* result, flags; target, directory */
 	RECORD_COMM, /* name */
@@ -43,6 +43,8 @@ enum {
 	RECORD_MORE = 8, /* another record of this event follows */
 };
 
+enum { RECORD_TARGET_FOUND = 0x40, RECORD_TARGET_ABSENT = 0x80 };
+
 #define RECORD_N_VALUES 4
 #define RECORD_N_TEXTS 5
 #define RECORD_TEXT_MAX 4096
@@ -57,7 +59,8 @@ struct record {
 	u8 flags;
 	s64 values[RECORD_N_VALUES];
 	u16 lens[RECORD_N_TEXTS]; /* of the strings that follow this head, one after the other */
-	u16 unread; /* bits of those that could not be read */
+	u8 unread; /* bits of those that could not be read */
+	u8 found; /* bits of directories that are those of the name's last part; of a link's target: RECORD_TARGET_* */
 	u32 lost; /* records of this task for which there was no room before this one */
 };
 

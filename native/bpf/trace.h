@@ -71,6 +71,9 @@ struct name {
 /* `text` below `directory`, unless it is absolute. */
 void name_join(struct name *name, const struct etrace_text *directory, const struct etrace_text *text);
 
+/* The last part of `text` in `directory`, which is its directory. */
+void name_join_last(struct name *name, const struct etrace_text *directory, const struct etrace_text *text);
+
 /* Resolve the directories and keep the last component; where these are gone, by what is known of them. */
 void name_resolve_directories(struct name *name, int root);
 
@@ -79,6 +82,9 @@ void name_note_link(const struct name *link, const struct etrace_text *target);
 
 /* Resolve everything; false when there is no such file. */
 bool name_resolve(struct name *name, int root);
+
+/* The same, of a file that was there at a time, by CLOCK_MONOTONIC. */
+bool name_resolve_older(struct name *name, int root, u64 time_ns);
 
 /* Whether there is something with this name, not followed. */
 bool name_exists(const struct name *name, int root);

@@ -3,7 +3,7 @@
 #ifndef ETRACE_BPF_CALLS_H
 #define ETRACE_BPF_CALLS_H
 
-#include "path.h"
+#include "walk.h"
 
 #include "../calls.h"
 
@@ -54,6 +54,17 @@ static __always_inline u32 take_directory(struct scratch *scratch, u32 number, u
 		return take_text(scratch, number, at, put_directory(dirfd, at));
 	fd = fd_in_name(name);
 	return take_text(scratch, number, at, fd < 0 ? 0 : put_file(file_of(fd), at));
+}
+
+/* The same for calls that change the name itself: the directory of its last part, where it can be found. */
+static __always_inline u32 take_last_directory(struct scratch *scratch, u32 number, u32 at, u32 name, int dirfd)
+{
+	int n = scratch->head.lens[number - 1] ? walk_directory(name, dirfd, at) : -1;
+
+	if (n < 0)
+		return take_directory(scratch, number, at, name, dirfd);
+	scratch->head.found |= 1 << number;
+	return take_text(scratch, number, at, n);
 }
 
 /* ---- copies of standard error ---- */
@@ -198,51 +209,58 @@ static __always_inline void put_dup(struct task *task, const struct call *call)
 	put_plain(task, call->key, call->pid, RECORD_DUP, (int)call->args[0], call->result, flags, 0);
 }
 
-/* Bits of the open descriptors of a range; with `on_exec` of those alone that an execution closes. */
 #define BITS_WORDS (RECORD_TEXT_MAX / 8)
-#define MAX_WORDS 1024 /* 65,536 descriptors */
 
+/* One word of the bits of the open descriptors from `first` to `last`; without `on_exec` of all that are open. */
+__attribute__((noinline)) int put_closing_word(u64 open_fds, u64 on_exec, u32 first, u32 last, u32 i)
+{
+	struct scratch *scratch = scratch_get();
+	u32 word = first / 64 + i;
+	u64 bits = 0;
+	u64 of_exec = 0;
+
+	if (!scratch)
+		return 0;
+	bpf_probe_read_kernel(&bits, sizeof(bits), (void *)(open_fds + word * 8));
+	if (on_exec) {
+		bpf_probe_read_kernel(&of_exec, sizeof(of_exec), (void *)(on_exec + word * 8));
+		bits &= of_exec;
+	}
+	if (!i)
+		bits &= ~0ULL << (first % 64);
+	if (word == last / 64 && last % 64 != 63)
+		bits &= (1ULL << (last % 64 + 1)) - 1;
+	*(u64 *)(scratch->text + (i & (BITS_WORDS - 1)) * 8) = bits;
+	return 0;
+}
+
+/* Bits of the open descriptors of a range; with `on_exec` of those alone that an execution closes. */
 __attribute__((noinline)) int put_closing(u64 key, u32 pid, u32 on_exec, u32 first, u32 last)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
 	struct fdtable *table = BPF_CORE_READ(current, files, fdt);
 	struct scratch *scratch = record_begin(key, pid, RECORD_CLOSING);
 	struct task *task = task_of(key);
-	unsigned long *open_fds, *close_on_exec;
+	u64 open_fds, close_on_exec;
 	u32 max_fds;
-	u32 n = 0;
 	u32 i;
 
 	if (!table || !scratch || !task)
 		return 0;
 	max_fds = BPF_CORE_READ(table, max_fds);
-	open_fds = BPF_CORE_READ(table, open_fds);
-	close_on_exec = BPF_CORE_READ(table, close_on_exec);
+	open_fds = (u64)BPF_CORE_READ(table, open_fds);
+	close_on_exec = on_exec ? (u64)BPF_CORE_READ(table, close_on_exec) : 0;
 	scratch->head.values[0] = first / 64 * 64;
 	scratch->head.values[1] = on_exec;
 	if (last >= max_fds)
 		last = max_fds - 1;
 	for (i = 0; i < BITS_WORDS; i++) {
-		u32 word = first / 64 + i;
-		u64 bits = 0;
-		u64 of_exec = 0;
-
-		if (first > last || word > last / 64)
+		if (first > last || first / 64 + i > last / 64)
 			break;
-		bpf_probe_read_kernel(&bits, sizeof(bits), open_fds + word);
-		if (on_exec) {
-			bpf_probe_read_kernel(&of_exec, sizeof(of_exec), close_on_exec + word);
-			bits &= of_exec;
-		}
-		if (word == first / 64)
-			bits &= ~0ULL << (first % 64);
-		if (word == last / 64 && last % 64 != 63)
-			bits &= (1ULL << (last % 64 + 1)) - 1;
-		*(u64 *)(scratch->text + (i & (BITS_WORDS - 1)) * 8) = bits;
-		n = i + 1;
+		put_closing_word(open_fds, close_on_exec, first, last, i);
 	}
-	scratch->head.lens[0] = (u16)(n * 8);
-	record_put(task, scratch, n * 8, wake_flags());
+	scratch->head.lens[0] = (u16)(i * 8);
+	record_put(task, scratch, i * 8, wake_flags());
 	return 0;
 }
 
@@ -285,10 +303,10 @@ static __always_inline void put_pair(struct task *task, const struct call *call,
 	scratch->head.values[2] = is_at ? (u32)args[4] : 0;
 	scratch->head.flags |= foreign_flag();
 	at = take_string(scratch, 0, 0, args[is_at ? 1 : 0]);
-	at = take_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
+	at = take_last_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
 	to = at;
 	at = take_string(scratch, 2, at, args[is_at ? 3 : 1]);
-	at = take_directory(scratch, 3, at, to, is_at ? (int)args[2] : AT_FDCWD);
+	at = take_last_directory(scratch, 3, at, to, is_at ? (int)args[2] : AT_FDCWD);
 	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -307,7 +325,13 @@ static __always_inline void put_symlink(struct task *task, const struct call *ca
 	scratch->head.flags |= foreign_flag();
 	name = take_string(scratch, 0, 0, call->args[0]);
 	at = take_string(scratch, 1, name, call->args[is_at ? 2 : 1]);
-	at = take_directory(scratch, 2, at, name, is_at ? (int)call->args[1] : AT_FDCWD);
+	at = take_last_directory(scratch, 2, at, name, is_at ? (int)call->args[1] : AT_FDCWD);
+	if (scratch->head.found) {
+		int n = walk_target(0, name, at);
+
+		scratch->head.found |= n >= 0 ? RECORD_TARGET_FOUND : n == WALK_ABSENT ? RECORD_TARGET_ABSENT : 0;
+		at = take_text(scratch, 3, at, n < 0 ? 0 : n);
+	}
 	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -351,39 +375,41 @@ static __always_inline int stream_of(const struct task *task, int fd)
 	return fd == 1 && wants_stdout ? 1 : 0;
 }
 
-/* `n` bytes at an address, as RECORD_WRITTEN. */
-__attribute__((noinline)) int put_written(u64 key, u32 pid, int fd, u64 address, u64 n)
+/* At most a chunk of `n` bytes at an address, as RECORD_WRITTEN, after `cut` that are left out. */
+__attribute__((noinline)) int put_written_chunk(u64 key, int fd, u64 address, u64 n, u64 cut)
 {
 	struct scratch *scratch = scratch_get();
 	struct task *task = task_of(key);
+
+	if (!scratch || !task)
+		return 0;
+	if (n > RECORD_CHUNK)
+		n = RECORD_CHUNK;
+	head_begin(&scratch->head, key, current_pid(), RECORD_WRITTEN);
+	scratch->head.values[0] = fd;
+	scratch->head.values[1] = (s64)cut;
+	scratch->head.lens[0] = (u16)n;
+	if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)address))
+		scratch->head.flags |= RECORD_UNREAD;
+	record_put(task, scratch, (u32)n, wake_flags());
+	return 0;
+}
+
+/* `n` bytes at an address, as RECORD_WRITTEN. */
+__attribute__((noinline)) int put_written(u64 key, int fd, u64 address, u64 n)
+{
 	u64 most = MOST_WRITTEN * RECORD_CHUNK;
 	u64 done = 0;
 	u64 cut;
 	int i;
 
-	if (!scratch || !task)
-		return 0;
 	for (i = 0; i < MOST_WRITTEN + 1; i++) {
-		u64 part = n - done;
-
 		if (done >= n)
 			break;
-		cut = 0;
-		if (n > most && i == MOST_WRITTEN / 2) {
-			cut = n - most;
-			done += cut;
-			part -= cut;
-		}
-		if (part > RECORD_CHUNK)
-			part = RECORD_CHUNK;
-		head_begin(&scratch->head, key, pid, RECORD_WRITTEN);
-		scratch->head.values[0] = fd;
-		scratch->head.values[1] = (s64)cut;
-		scratch->head.lens[0] = (u16)part;
-		if (bpf_probe_read_user(scratch->text, (u32)place((u32)part), (void *)(address + done)))
-			scratch->head.flags |= RECORD_UNREAD;
-		record_put(task, scratch, (u32)part, wake_flags());
-		done += part;
+		cut = n > most && i == MOST_WRITTEN / 2 ? n - most : 0;
+		done += cut;
+		put_written_chunk(key, fd, address + done, n - done, cut);
+		done += RECORD_CHUNK;
 	}
 	return 0;
 }
@@ -399,7 +425,7 @@ static __always_inline void put_write(const struct task *task, const struct call
 	if (!stream)
 		return;
 	if (call->kind == CALL_WRITE) {
-		put_written(call->key, call->pid, stream, call->args[1], left);
+		put_written(call->key, stream, call->args[1], left);
 		return;
 	}
 	for (i = 0; i < MOST_VECTORS; i++) {
@@ -417,7 +443,7 @@ static __always_inline void put_write(const struct task *task, const struct call
 		}
 		if (vector[1] > left)
 			vector[1] = left;
-		put_written(call->key, call->pid, stream, vector[0], vector[1]);
+		put_written(call->key, stream, vector[0], vector[1]);
 		left -= vector[1];
 	}
 }

@@ -175,31 +175,36 @@ int at_fork(u64 *ctx)
 #define CHUNKS_AT_ONCE 16
 #define MOST_TIMES 100 /* 6 MB are the most that the kernel takes */
 
-__attribute__((noinline)) u64 put_pieces(u64 key, u32 pid, u32 is_env, u64 begin, u64 bytes)
+/* At most a chunk of `n` bytes at an address. */
+__attribute__((noinline)) int put_piece(u64 key, u32 pid, u32 is_env, u64 address, u64 n)
 {
 	struct scratch *scratch = scratch_get();
 	struct task *task = task_of(key);
-	u64 done = 0;
-	int i;
 
 	if (!scratch || !task)
-		return bytes;
-	for (i = 0; i < CHUNKS_AT_ONCE; i++) {
-		u64 n = bytes - done;
+		return 0;
+	if (n > RECORD_CHUNK)
+		n = RECORD_CHUNK;
+	head_begin(&scratch->head, key, pid, RECORD_ARGUMENTS);
+	scratch->head.values[0] = is_env;
+	scratch->head.lens[0] = (u16)n;
+	if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)address))
+		scratch->head.flags |= RECORD_UNREAD;
+	record_put(task, scratch, (u32)n, wake_flags());
+	return 0;
+}
 
-		if (done >= bytes)
+__attribute__((noinline)) int put_pieces(u64 key, u32 pid, u32 is_env, u64 begin, u64 end)
+{
+	int i;
+
+	for (i = 0; i < CHUNKS_AT_ONCE; i++) {
+		if (begin >= end)
 			break;
-		if (n > RECORD_CHUNK)
-			n = RECORD_CHUNK;
-		head_begin(&scratch->head, key, pid, RECORD_ARGUMENTS);
-		scratch->head.values[0] = is_env;
-		scratch->head.lens[0] = (u16)n;
-		if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)(begin + done)))
-			scratch->head.flags |= RECORD_UNREAD;
-		record_put(task, scratch, (u32)n, wake_flags());
-		done += n;
+		put_piece(key, pid, is_env, begin, end - begin);
+		begin += RECORD_CHUNK;
 	}
-	return done;
+	return 0;
 }
 
 __attribute__((noinline)) int put_list(u64 key, u32 pid, u32 is_env, u64 begin, u64 end)
@@ -209,7 +214,8 @@ __attribute__((noinline)) int put_list(u64 key, u32 pid, u32 is_env, u64 begin, 
 	for (i = 0; i < MOST_TIMES; i++) {
 		if (begin >= end)
 			break;
-		begin += put_pieces(key, pid, is_env, begin, end - begin);
+		put_pieces(key, pid, is_env, begin, end);
+		begin += CHUNKS_AT_ONCE * RECORD_CHUNK;
 	}
 	return 0;
 }

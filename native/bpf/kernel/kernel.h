@@ -51,7 +51,31 @@ struct super_block {
 };
 
 struct inode {
+	unsigned short i_mode;
 	unsigned long i_ino;
+	char *i_link;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct dentry___since_6_8 {
+	struct hlist_node d_sib;
+	struct hlist_head d_children;
+};
+
+struct dentry___before_6_8 {
+	struct list_head d_child;
+	struct list_head d_subdirs;
 };
 
 struct dentry {
@@ -71,6 +95,7 @@ struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
+	struct list_head mnt_mounts, mnt_child;
 };
 
 struct path {
@@ -140,10 +165,6 @@ struct mm_rss_stat {
 
 struct mm_struct___before_6_2 {
 	struct mm_rss_stat rss_stat;
-};
-
-struct list_head {
-	struct list_head *next;
 };
 
 struct task_io_accounting {

@@ -14,39 +14,76 @@
 #define NO_NAME 0xffffffff /* the root of a mount: where that is mounted follows */
 
 /*
- * Note the names from `dentry` up to the root; return how many, or -1: too deep. The number of turns is
- * all that this counts, so that the verifier has one state for each.
+ * Functions of one turn of a loop: the verifier looks at them once, and in the loop at little more than the
+ * number of the turn.
  */
+
+/* Note a name and go up; 0 at the root. */
+__attribute__((noinline)) int note_name(u32 number)
+{
+	struct scratch *scratch = scratch_get();
+	u64 dentry, mount, up;
+
+	if (!scratch)
+		return 0;
+	dentry = scratch->dentry;
+	mount = scratch->mount;
+	if (dentry == scratch->root_dentry && mount == scratch->root_mount)
+		return 0;
+	number &= PATH_DEPTH - 1;
+	up = (u64)READ(struct dentry, dentry, d_parent);
+	if (dentry == up || dentry == (u64)READ(struct mount, mount, mnt.mnt_root)) {
+		u64 above = (u64)READ(struct mount, mount, mnt_parent);
+
+		if (above == mount || !above)
+			return 0;
+		up = (u64)READ(struct mount, mount, mnt_mountpoint);
+		scratch->mount = above;
+		scratch->name_lens[number] = NO_NAME;
+	} else {
+		scratch->names[number] = (u64)READ(struct dentry, dentry, d_name.name);
+		scratch->name_lens[number] = READ(struct dentry, dentry, d_name.len);
+	}
+	scratch->dentry = up;
+	return 1;
+}
+
+/* Note the names from `dentry` up to the root; return how many, or -1: too deep. */
 __attribute__((noinline)) int note_names(u64 mnt, u64 dentry, u64 root_mnt, u64 root_dentry)
 {
 	struct scratch *scratch = scratch_get();
-	u64 mount = mnt - bpf_core_field_offset(struct mount, mnt);
-	u64 root_mount = root_mnt - bpf_core_field_offset(struct mount, mnt);
 	int i;
 
 	if (!scratch)
 		return -1;
-	for (i = 0; i < PATH_DEPTH; i++) {
-		u64 up;
-
-		if (dentry == root_dentry && mount == root_mount)
+	scratch->dentry = dentry;
+	scratch->mount = mnt - bpf_core_field_offset(struct mount, mnt);
+	scratch->root_dentry = root_dentry;
+	scratch->root_mount = root_mnt - bpf_core_field_offset(struct mount, mnt);
+	for (i = 0; i < PATH_DEPTH; i++)
+		if (!note_name(i))
 			return i;
-		up = (u64)READ(struct dentry, dentry, d_parent);
-		if (dentry == up || dentry == (u64)READ(struct mount, mount, mnt.mnt_root)) {
-			u64 above = (u64)READ(struct mount, mount, mnt_parent);
-
-			if (above == mount || !above)
-				return i;
-			up = (u64)READ(struct mount, mount, mnt_mountpoint);
-			mount = above;
-			scratch->name_lens[i] = NO_NAME;
-		} else {
-			scratch->names[i] = (u64)READ(struct dentry, dentry, d_name.name);
-			scratch->name_lens[i] = READ(struct dentry, dentry, d_name.len);
-		}
-		dentry = up;
-	}
 	return -1;
+}
+
+/* Put a noted name at `at` of the text; return the bytes, or -1. */
+__attribute__((noinline)) int put_name(u32 number, u32 at)
+{
+	struct scratch *scratch = scratch_get();
+	u32 len;
+
+	if (!scratch)
+		return -1;
+	number &= PATH_DEPTH - 1;
+	len = scratch->name_lens[number];
+	if (len == NO_NAME)
+		return 0;
+	if (len > NAME_BYTES)
+		len = NAME_BYTES;
+	scratch->text[place(at)] = '/';
+	if (bpf_probe_read_kernel(scratch->text + place(at + 1), len, (void *)scratch->names[number]))
+		return -1;
+	return (int)len + 1;
 }
 
 /* Put the first `n` noted names at `at` of the text, the last one first; return the bytes, or -1. */
@@ -59,25 +96,14 @@ __attribute__((noinline)) int put_names(u32 at, u32 n)
 	if (!scratch)
 		return -1;
 	for (i = 0; i < PATH_DEPTH; i++) {
-		u32 number = n - 1 - i;
-		u32 len;
+		int len;
 
 		if (i >= n)
 			break;
-		asm volatile("" : "+r"(number));
-		number &= PATH_DEPTH - 1;
-		len = scratch->name_lens[number];
-		if (len == NO_NAME)
-			continue;
-		if (len > NAME_BYTES)
-			len = NAME_BYTES;
-		if (at - begin + len + 1 >= RECORD_TEXT_MAX)
+		len = put_name(n - 1 - i, at);
+		if (len < 0 || at - begin + (u32)len >= RECORD_TEXT_MAX)
 			return -1;
-		scratch->text[place(at)] = '/';
-		at++;
-		if (bpf_probe_read_kernel(scratch->text + place(at), len, (void *)scratch->names[number]))
-			return -1;
-		at += len;
+		at += (u32)len;
 	}
 	if (at == begin)
 		scratch->text[place(at++)] = '/';
@@ -125,11 +151,14 @@ static __always_inline u32 put_number(struct scratch *scratch, u32 at, u64 numbe
 #define SOCKFS_MAGIC 0x534f434b
 
 /* Files that have no name: pipe:[number]. */
-static __always_inline int put_nameless(struct scratch *scratch, u64 dentry, u64 magic, u32 at)
+__attribute__((noinline)) int put_nameless(u64 dentry, u64 magic, u32 at)
 {
+	struct scratch *scratch = scratch_get();
 	u64 number = READ(struct dentry, dentry, d_inode) ? BPF_CORE_READ((struct dentry *)dentry, d_inode, i_ino) : 0;
 	u32 n = magic == PIPEFS_MAGIC ? 5 : 7;
 
+	if (!scratch)
+		return -1;
 	if (magic == PIPEFS_MAGIC)
 		__builtin_memcpy(scratch->text + place(at), "pipe:", 5);
 	else
@@ -140,14 +169,13 @@ static __always_inline int put_nameless(struct scratch *scratch, u64 dentry, u64
 /* The path of an open file. */
 __attribute__((noinline)) int put_file(u64 file, u32 at)
 {
-	struct scratch *scratch = scratch_get();
 	u64 dentry = (u64)READ(struct file, file, f_path.dentry);
 	u64 magic = BPF_CORE_READ((struct dentry *)dentry, d_sb, s_magic);
 
-	if (!scratch || !file)
+	if (!file)
 		return -1;
 	if (magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC)
-		return put_nameless(scratch, dentry, magic, at);
+		return put_nameless(dentry, magic, at);
 	return put_path((u64)READ(struct file, file, f_path.mnt), dentry, at);
 }
 

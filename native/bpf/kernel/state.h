@@ -79,6 +79,11 @@ struct scratch {
 	struct record head;
 	/* of which a record is sent from `head` on */
 	char text[TEXT_BYTES + RECORD_TEXT_MAX];
+	/* where note_name() is */
+	u64 dentry;
+	u64 mount;
+	u64 root_dentry;
+	u64 root_mount;
 	u64 names[PATH_DEPTH]; /* of the components of a path, the last one first */
 	u32 name_lens[PATH_DEPTH];
 };
@@ -182,6 +187,7 @@ static __always_inline void head_begin(struct record *head, u64 key, u32 pid, u8
 	head->lens[0] = head->lens[1] = head->lens[2] = 0;
 	head->lens[3] = head->lens[4] = 0;
 	head->unread = 0;
+	head->found = 0;
 }
 
 static __always_inline struct scratch *record_begin(u64 key, u32 pid, u8 kind)
