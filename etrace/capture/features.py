@@ -21,6 +21,10 @@ REBUILD = (
     "then build etrace from its source again (make build, or, with the source archive, pip install "
     "--force-reinstall; a wheel is built already)"
 )
+#: Debian's packages with what etrace-bpf is built with
+BPF_PACKAGES = (
+    "clang", "llvm", "bpftool", "libbpf-dev", "libelf-dev", "zlib1g-dev", "pkgconf",
+)  # fmt: skip
 PYARROW = ("pyarrow",)
 ANALYTICS = ("duckdb", *PYARROW)
 PERFETTO = ("perfetto",)
@@ -124,6 +128,13 @@ def _have_packages(*names: str) -> bool:
     return all(importlib.util.find_spec(name) is not None for name in names)
 
 
+BPF = Feature(
+    "bpf",
+    "etrace run --backend bpf",
+    f"apt-get install {' '.join(BPF_PACKAGES)}, {REBUILD}",
+    lambda: os.path.isfile(f"{LIBEXEC}/etrace-bpf"),  # noqa: PTH113
+    native=True,
+)
 FEATURES = (
     Feature(
         "zstd",
@@ -148,6 +159,7 @@ FEATURES = (
         lambda: "32 bits: yes" in _said_by("etrace-preload"),
         native=True,
     ),
+    BPF,
     Feature(
         "zstd command",
         "reading .nfsdb.zst and compressed XRay logs",

@@ -31,9 +31,14 @@ MAX_STATS_BYTES = 1 << 20
 PYTHON_IGNORES = (13, 25)
 
 
+def libexec(name: str) -> str:
+    """Path of a C program, beside this package."""
+    return os.path.join(os.path.dirname(etrace.__file__), "libexec", name)
+
+
 def program(name: str = PROGRAM) -> str:
-    """Path of the C program, installed beside this package."""
-    path = os.path.join(os.path.dirname(etrace.__file__), "libexec", name)
+    """Path of the C program. CaptureError when it is not installed."""
+    path = libexec(name)
     if not os.access(path, os.X_OK):
         raise CaptureError(
             f"{path}: the tracer is not installed",
@@ -154,11 +159,11 @@ def _execute(argv: list[str]) -> NoReturn:
         raise _cannot_execute(argv[0], error) from error
 
 
-def refusal(reason: str, hint: str) -> Probe:
+def refusal(reason: str, hint: str, *, expected: bool = False) -> Probe:
     """Return the probe of a backend that does not work here."""
     from etrace.capture.backend import Probe
 
-    return Probe(False, reason, hint)
+    return Probe(False, reason, hint, expected)
 
 
 def traced_already() -> Probe | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from etrace.capture.bpf.backend import BpfBackend
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.ptrace import PreloadBackend, PtraceBackend
 from etrace.capture.strace import StraceBackend
@@ -15,15 +16,18 @@ if TYPE_CHECKING:
     from etrace.capture.backend import Backend
 
 AUTO = "auto"
+#: whether `auto` tries bpf before ptrace; not before bpf records all that ptrace does
+AUTO_TRIES_BPF = False
+KMOD, BPF, PTRACE = KmodBackend(), BpfBackend(), PtraceBackend()
 #: those that miss nothing, in the order in which `auto` tries them
-COMPLETE: tuple[Backend, ...] = (KmodBackend(), PtraceBackend())
-#: the one that records what programs write (docs/decisions/0072-what-commands-write.md)
-KEEPS_WRITTEN = PtraceBackend.name
+COMPLETE: tuple[Backend, ...] = (KMOD, BPF, PTRACE) if AUTO_TRIES_BPF else (KMOD, PTRACE)
+#: those that record what programs write (docs/decisions/0072-what-commands-write.md)
+KEEP_WRITTEN = (BPF.name, PTRACE.name)
 #: takes the place of the last one where that cannot work; it misses some events
 SUBSTITUTE: Backend = PreloadBackend()
 #: etrace-ptrace says the same when ptrace is refused to it
 MISSES = "it misses static programs, and what libc opens for itself (docs/capture-preload.md)"
-BACKENDS: tuple[Backend, ...] = (*COMPLETE, SUBSTITUTE, StraceBackend())
+BACKENDS: tuple[Backend, ...] = (KMOD, BPF, PTRACE, SUBSTITUTE, StraceBackend())
 
 
 def names() -> list[str]:

@@ -44,6 +44,10 @@ def test_what_a_build_lacks_is_said_with_what_to_install(
         + "\n"
         "built without preload of 32 bits (32-bit programs under etrace run --backend preload)\n"
         "  hint: on x86-64 use a compiler that links with -m32 (CC=gcc), " + features.REBUILD + "\n"
+        "built without bpf (etrace run --backend bpf)\n"
+        "  hint: apt-get install clang llvm bpftool libbpf-dev libelf-dev zlib1g-dev pkgconf, "
+        + features.REBUILD
+        + "\n"
     )
 
 
@@ -53,6 +57,7 @@ def test_a_build_with_everything_says_nothing(
     collector(tmp_path, "etrace_cat 1.0, zstd: yes")
     collector(tmp_path, "etrace-preload 1.0, 32 bits: yes", "etrace-preload")
     (tmp_path / "libgcc_input_name.so").touch()
+    (tmp_path / "etrace-bpf").touch()
     monkeypatch.setattr(features, "LIBEXEC", str(tmp_path))
     features.main()
     assert capsys.readouterr().out == ""

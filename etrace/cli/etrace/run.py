@@ -253,7 +253,7 @@ def run(args: Any) -> int:
     if args.report is not None:
         _check_page(args.report)
     backend = registry.choose(args.backend, lambda text: say(f"etrace: {text}\n"))
-    if args.stdout and backend.name != registry.KEEPS_WRITTEN:
+    if args.stdout and backend.name not in registry.KEEP_WRITTEN:
         say(f"etrace: {backend.name} does not record what programs write: --stdout does nothing\n")
     options = _options(args)
     page = args.report

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python side of the BPF backend: when it is tried, what prevents it, and a capture."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backends import BPF, need_root
+
+from etrace.capture import features, registry
+from etrace.capture.bpf import backend
+from etrace.capture.bpf.backend import BpfBackend
+from etrace.errors import CaptureError
+
+ETRACE = str(Path(sys.executable).parent / "etrace")
+BOTH = (1 << 38) | (1 << 39)
+NOBODY = 65534
+
+
+def attribute(mask: int, revision: int = 2) -> bytes:
+    """Return what setcap writes beside a file: permitted and effective, nothing inheritable."""
+    halves = (mask & 0xFFFFFFFF, 0, mask >> 32, 0)[: 2 if revision == 1 else 4]
+    return b"".join(n.to_bytes(4, "little") for n in (revision << 24 | 1, *halves))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let etrace look for its C program in an empty directory; return the program's path."""
+    monkeypatch.setattr(backend, "libexec", lambda name: str(tmp_path / name))
+    return tmp_path / backend.PROGRAM
+
+
+def script(place: Path, text: str) -> None:
+    place.write_text(f"#!/bin/sh\n{text}\n")
+    place.chmod(0o755)
+
+
+def status(monkeypatch: pytest.MonkeyPatch, uid: int, **fields: str) -> None:
+    """Give this process a user and fields of /proc/self/status."""
+    known = {"CapBnd": "1ffffffffff", "CapAmb": "0", "NoNewPrivs": "0"} | fields
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    monkeypatch.setattr(backend, "status_field", known.__getitem__)
+
+
+# ---- rights ----
+
+
+@pytest.mark.parametrize(
+    ("uid", "fields", "file", "is_enough"),
+    [
+        (0, {}, None, True),
+        (0, {"CapBnd": f"{BOTH:x}"}, None, True),
+        (0, {"CapBnd": f"{1 << 38:x}"}, None, False),
+        (0, {"CapBnd": f"{1 << 21:x}"}, None, True),
+        (1000, {}, None, False),
+        (1000, {"CapAmb": f"{BOTH:x}"}, None, True),
+        (1000, {}, attribute(BOTH), True),
+        (1000, {}, attribute(BOTH, revision=3) + bytes(4), True),
+        (1000, {}, attribute(1 << 39), False),
+        (1000, {}, attribute(1 << 21, revision=1), True),
+        (1000, {"NoNewPrivs": "1"}, attribute(BOTH), False),
+        (1000, {"CapBnd": "0"}, attribute(BOTH), False),
+    ],
+)
+def test_rights_come_from_root_from_the_file_or_from_ambient_capabilities(
+    uid: int, fields: dict[str, str], file: bytes | None, is_enough: bool,
+    place: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def getxattr(path: str, name: str) -> bytes:
+        assert (path, name) == (str(place), "security.capability")
+        if file is None:
+            raise OSError
+        return file
+
+    script(place, "exit 0")
+    status(monkeypatch, uid, **fields)
+    monkeypatch.setattr(os, "getxattr", getxattr)
+    assert backend.is_enough(backend.held()) is is_enough
+    assert BpfBackend().is_out_of_question() is not is_enough
+
+
+def test_a_user_without_rights_gets_both_ways_to_have_them(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(place, "exit 0")
+    status(monkeypatch, 1000)
+    obstacle = BpfBackend().obstacle()
+    assert obstacle is not None
+    assert obstacle.expected
+    assert obstacle.hint.startswith("sudo etrace run ..., or let a group use it")
+    assert obstacle.hint.endswith(f" && sudo setcap cap_bpf,cap_perfmon+ep {place}")
+    status(monkeypatch, 0, CapBnd="0")
+    obstacle = BpfBackend().obstacle()
+    assert obstacle is not None
+    assert obstacle.hint == "start the container with --cap-add BPF --cap-add PERFMON"
+
+
+def test_without_proc_the_program_says_what_is_missing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_proc(_name: str) -> str:
+        raise FileNotFoundError
+
+    script(place, "exit 0")
+    monkeypatch.setattr(backend, "status_field", no_proc)
+    assert BpfBackend().obstacle() is None
+
+
+# ---- the program ----
+
+
+def test_an_etrace_built_without_the_program_says_what_to_install(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "BACKENDS", (BpfBackend(),))
+    with pytest.raises(CaptureError) as caught:
+        registry.choose("bpf", pytest.fail)
+    assert caught.value.message == f"{place} was not built"
+    assert caught.value.hint == features.BPF.hint
+    assert caught.value.hint.startswith("apt-get install clang llvm bpftool libbpf-dev ")
+
+
+def test_a_program_of_a_group_names_the_group(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(place, "exit 0")
+    place.chmod(0o650)
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    obstacle = BpfBackend().obstacle()
+    assert obstacle is not None
+    assert obstacle.reason == f"only root and group {place.group()} may run {place}"
+    assert obstacle.hint.startswith(f'sudo usermod -aG {place.group()} "$USER" and log in again')
+
+
+def test_the_backend_is_probed_by_loading_the_programs(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status(monkeypatch, 0)
+    script(place, '[ "$*" = --probe ]')
+    assert BpfBackend().probe().works
+    script(place, "echo 'etrace: BPF programs cannot be used: too old' >&2; exit 125")
+    probe = BpfBackend().probe()
+    assert (probe.works, probe.expected) == (False, True)
+    assert probe.reason == "BPF programs cannot be used: too old"
+    script(place, "exit 125")
+    assert BpfBackend().probe().reason == "etrace-bpf ended with status 125"
+
+
+# ---- auto ----
+
+
+class Other(BpfBackend):
+    """A backend that always works."""
+
+    name = "other"
+
+    def obstacle(self) -> None:
+        """Nothing is in the way."""
+
+
+def choose_among(monkeypatch: pytest.MonkeyPatch, *backends: BpfBackend) -> str:
+    monkeypatch.setattr(registry, "COMPLETE", backends)
+    said: list[str] = []
+    chosen = registry.choose(registry.AUTO, said.append).name
+    assert said == []
+    return chosen
+
+
+def test_auto_asks_the_kernel_only_where_the_rights_are_there(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = place.with_name("log")
+    script(place, f"echo asked >>{log}")
+    status(monkeypatch, 1000)
+    assert choose_among(monkeypatch, BpfBackend(), Other()) == "other"
+    assert not log.exists()
+    status(monkeypatch, 0)
+    assert choose_among(monkeypatch, BpfBackend(), Other()) == "bpf"
+    assert log.read_text() == "asked\n"
+
+
+def test_auto_says_nothing_of_a_kernel_that_refuses_the_programs(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status(monkeypatch, 0)
+    script(place, "echo 'etrace: refused' >&2; exit 125")
+    assert choose_among(monkeypatch, BpfBackend(), Other()) == "other"
+
+
+def test_the_switch_of_auto_puts_bpf_between_the_module_and_ptrace() -> None:
+    names = [each.name for each in registry.COMPLETE]
+    assert names == ["kmod", "bpf", "ptrace"] if registry.AUTO_TRIES_BPF else ["kmod", "ptrace"]
+
+
+# ---- captures ----
+
+
+def run(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [ETRACE, "run", "--backend", "bpf", "-o", where, *words],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.root
+def test_etrace_run_captures_with_bpf(tmp_path: Path) -> None:
+    need_root()
+    done = run(tmp_path, "--stdout", "--", "sh", "-c", "echo said; /bin/true; exit 7")
+    assert (done.returncode, done.stdout) == (7, "said\n")
+    assert "etrace: 2 processes, 2 programs and " in done.stderr
+    stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
+    assert (stats["backend"], stats["lost"], stats["exit_status"]) == ("bpf", 0, 7)
+    assert b"OU|said\n" in (tmp_path / ".nfsdb").read_bytes()
+
+
+@pytest.mark.root
+def test_the_end_of_the_command_by_a_signal_is_that_of_etrace(tmp_path: Path) -> None:
+    need_root()
+    assert run(tmp_path, "-q", "--", "sh", "-c", "kill -SEGV $$").returncode == -signal.SIGSEGV
+
+
+@pytest.fixture
+def granted(public: Path) -> Callable[[int], list[str]]:
+    """Return a command line of a copy of the program that has capabilities."""
+
+    def grant(mask: int) -> list[str]:
+        copy = public / "etrace-bpf"
+        shutil.copy(BPF.path(), copy)
+        copy.chmod(0o755)
+        os.setxattr(copy, "security.capability", attribute(mask))
+        return [str(copy)]
+
+    return grant
+
+
+@pytest.mark.root
+def test_a_program_file_with_two_capabilities_is_enough_for_a_user(
+    granted: Callable[[int], list[str]], public: Path
+) -> None:
+    need_root()
+    work = public / "work"
+    work.mkdir()
+    os.chown(work, NOBODY, NOBODY)
+
+    def start(mask: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*granted(mask), "-o", work / "trace", "--", "/bin/true"], cwd=work,
+            user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert start(1 << 39).returncode == 125
+    done = start(BOTH)
+    assert done.returncode == 0, done.stderr
+    assert b"!New_proc|" in (work / "trace").read_bytes()
