@@ -15,6 +15,7 @@ from pathlib import Path
 
 from etrace.capture import registry
 from etrace.capture.backend import Probe
+from etrace.capture.bpf import findings as bpf_findings
 from etrace.capture.kmod import findings
 from etrace.capture.kmod.findings import Check
 from etrace.capture.kmod.session import Host
@@ -87,6 +88,11 @@ def strangers() -> Iterator[Check]:
             "remove it with the pip that installed it (pip uninstall etrace), "
             "then install this etrace again",
         )
+
+
+def bpf_programs() -> Iterator[Check]:
+    """Yield the needs of the BPF programs, and whether they are met here."""
+    return bpf_findings.examine(bpf_findings.Kernel())
 
 
 def kernel_module() -> Iterator[Check]:

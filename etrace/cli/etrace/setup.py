@@ -35,6 +35,8 @@ def run_doctor(_args: argparse.Namespace) -> int:
             print(f"      because: {finding.probe.reason}")
             if finding.probe.hint:
                 print(f"      do this: {finding.probe.hint}")
+    print("\nwhat the BPF programs need")
+    _show_checks(list(doctor.bpf_programs()))
     print("\nwhat the kernel module needs")
     _show_checks(list(doctor.kernel_module()))
     if strangers := list(doctor.strangers()):

@@ -29,6 +29,17 @@ def test_what_the_kernel_module_needs_is_shown_with_what_to_do() -> None:
         assert "do this: build and install it for this kernel" in needs
 
 
+def test_what_bpf_programs_need_is_shown() -> None:
+    done = subprocess.run([ETRACE, "doctor"], capture_output=True, text=True, check=False)
+    _, _, rest = done.stdout.partition("\nwhat the BPF programs need\n")
+    needs, _, _ = rest.partition("\n\n")
+    names = [line[2:18].rstrip() for line in needs.splitlines() if line[2] != " "]
+    assert names == [
+        "program", "rights", "kernel", "type information", "lockdown", "locked memory",
+    ]  # fmt: skip
+    assert "\n  bpf: " in done.stdout
+
+
 def test_under_another_tracer_it_says_so_and_what_is_left(tmp_path: Path) -> None:
     # strace holds the only tracer's place of every process it follows
     done = subprocess.run(
