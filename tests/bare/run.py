@@ -152,6 +152,7 @@ schemes["posix_local"] = {
         "{platbase}", "/usr") for name, path in schemes["posix_prefix"].items()
 }"""
 MAKEPKG = f"""apt-get -qq install makepkg pacman-package-manager libarchive-tools \\
+    bpftool clang libbpf-dev libelf-dev llvm zlib1g-dev \\
     meson pkgconf libzstd-dev python3-pyelftools python3-rich &&
 install -d -o {PLAIN.name} /srv/arch /srv/arch/site &&
 echo '{SITE_PACKAGES}' >/srv/arch/site/sitecustomize.py &&

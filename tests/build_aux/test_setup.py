@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).resolve().parents[2]
-#: a compiler without zstd.h, and an apt-get that writes down what it was asked for
+#: a compiler without zstd.h and libbpf.h, and an apt-get that writes down what it was asked for
 CC = """\
 #!/bin/sh
 read line
-case $line in *zstd.h*) exit 1 ;; esac
+case $line in *zstd.h* | *libbpf.h*) exit 1 ;; esac
 printf '%s\\n' "$line" | exec cc "$@"
 """
 APT = """\
@@ -28,7 +28,7 @@ exit "$APT_STATUS"
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A virtual environment that is ready, and a machine without libzstd-dev."""
+    """A virtual environment that is ready, and a machine without libzstd-dev and libbpf-dev."""
     key = hashlib.sha256((TOP / "pyproject.toml").read_bytes()).hexdigest()[:16]
     (tmp_path / "venv").mkdir()
     (tmp_path / "venv" / f".setup-build-{key}").touch()
@@ -64,8 +64,9 @@ def test_what_a_feature_needs_is_installed_before_the_build(machine: Path) -> No
     done = setup(machine)
     assert done.returncode == 0, done.stderr
     asked = (machine / "log").read_text().splitlines()
-    assert "-q -y install --no-install-recommends libzstd-dev" in asked
-    assert "libzstd-dev" in done.stdout
+    for package in ("libzstd-dev", "libbpf-dev"):
+        assert f"-q -y install --no-install-recommends {package}" in asked
+        assert package in done.stdout
 
 
 @pytest.mark.root
@@ -81,9 +82,12 @@ def test_a_library_that_comes_changes_what_make_looks_at(machine: Path) -> None:
     words = ("build-aux/features", str(machine / "venv"), str(machine / "build"))
     run(machine, *words)
     assert noted.read_text().startswith("zstd: no\n")
+    assert "\nbpf: no\n" in noted.read_text()
     before = noted.stat().st_mtime_ns
     run(machine, *words)
     assert noted.stat().st_mtime_ns == before
-    shutil.copy2("/bin/true", machine / "bin" / "no-zstd-cc")
+    for tool in ("no-zstd-cc", "clang", "llvm-strip", "bpftool", "pkg-config"):
+        shutil.copy2("/bin/true", machine / "bin" / tool)
     run(machine, *words)
     assert noted.read_text().startswith("zstd: yes\n")
+    assert "\nbpf: yes\n" in noted.read_text()
