@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from etrace.capture import registry
+
 
 @dataclass(frozen=True, slots=True)
 class Backend:
@@ -45,6 +47,12 @@ class Backend:
 PTRACE = Backend("ptrace", "etrace-ptrace", "ETRACE_PTRACE")
 BPF = Backend("bpf", "etrace-bpf", "ETRACE_BPF")
 PRELOAD = Backend("preload", "etrace-preload", "ETRACE_PRELOAD_PROGRAM")
+
+
+def names_without_module() -> list[str]:
+    """Return the names of the backends that `etrace run` can use here; bpf is root's."""
+    rights = {"kmod": False, "bpf": os.geteuid() == 0}
+    return [each.name for each in registry.BACKENDS if rights.get(each.name, True)]
 
 
 def public_libraries(folder: Path) -> list[str]:

@@ -22,13 +22,12 @@ from typing import Any
 
 import pytest
 import strace_log
-from backends import need_tool
+from backends import names_without_module, need_tool
 
-from etrace.capture import registry
 from etrace.export.build_spec import KNOWN
 
 BIN = Path(sysconfig.get_path("scripts"))
-BACKENDS = [each.name for each in registry.BACKENDS if each.name != "kmod"]
+BACKENDS = names_without_module()
 #: names that the compiler draws by lot
 TEMPORARY = re.compile(r"/tmp/cc\w{6}")
 MAKEFILE = """\

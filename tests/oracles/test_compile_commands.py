@@ -21,15 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backends import need_tool
+from backends import names_without_module, need_tool
 from package_builds import LUA, Built, chosen
 
-from etrace.capture import registry
 from etrace.export.compile_commands import entries
 
 BIN = Path(sysconfig.get_path("scripts"))
 DATA = Path(__file__).parents[1] / "data"
-BACKENDS = [each.name for each in registry.BACKENDS if each.name != "kmod"]
+BACKENDS = names_without_module()
 Entry = dict[str, Any]
 Command = tuple[str, str, tuple[str, ...]]
 

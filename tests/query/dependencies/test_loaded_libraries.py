@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from backends import need_tool
+from backends import names_without_module, need_tool
 from libetrace.depend import configuration as config
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
@@ -22,7 +22,6 @@ from etrace.postprocess.run import postprocess
 from etrace.query.dependencies import walk
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 
-BACKENDS = ("ptrace", "preload", "strace")
 #: without a locale the first file that a program opens after its libraries is an input
 SCRIPT = """\
 export LC_ALL=C
@@ -43,7 +42,7 @@ OWN = {
 }
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+@pytest.fixture(scope="module", params=names_without_module())
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Image:
     for tool in ("strace", "ld.lld", "rustc"):
         need_tool(tool, {"ld.lld": "lld"}.get(tool, tool))
