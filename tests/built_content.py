@@ -10,7 +10,13 @@ from pathlib import Path
 import trace_lines
 
 #: names that a tool chooses at random in each run
-RANDOM = re.compile(rb"/tmp/cc[A-Za-z0-9]{6}(?=\.|$)|(?<=/)st[A-Za-z0-9]{6}$")
+RANDOM = re.compile(
+    rb"/tmp/cc[A-Za-z0-9]{6}(?=\.|$)"
+    rb"|(?<=/)st[A-Za-z0-9]{6}$"
+    rb"|(?<=^/proc/)\d+"
+    rb"|(?<=ztest)\d+"  # zlib's configure
+    rb"|(?<=TryCompile-)[A-Za-z0-9]{6}|(?<=cmTC_)[0-9a-f]{5}|(?<=\.tmp)[0-9a-f]{5}"  # CMake
+)
 Program = tuple[bytes, ...]
 Opened = tuple[bytes, bytes, bytes, int]
 

@@ -300,7 +300,8 @@ static void put_pair(struct traced *task, const struct record *record, const str
 		find_name(&from, record, 1, strings, root);
 	}
 	find_name(&to, record, 3, strings, root);
-	if (!(record->unread & 1) && (done || name_exists(&from, root)))
+	if (!(record->unread & 1) && (done || record->found & RECORD_TARGET_FOUND ||
+				      (!(record->found & RECORD_TARGET_ABSENT) && name_exists(&from, root))))
 		put_name(task, now,
 			 is_rename ? (has_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM) :
 				     (has_flags ? ETRACE_EV_LINKAT_FROM : ETRACE_EV_LINK_FROM),

@@ -43,6 +43,7 @@ enum {
 	RECORD_MORE = 8, /* another record of this event follows */
 };
 
+/* Whether there is what a link leads to, or what a call could not rename or link. */
 enum { RECORD_TARGET_FOUND = 0x40, RECORD_TARGET_ABSENT = 0x80 };
 
 #define RECORD_N_VALUES 4
@@ -60,7 +61,7 @@ struct record {
 	s64 values[RECORD_N_VALUES];
 	u16 lens[RECORD_N_TEXTS]; /* of the strings that follow this head, one after the other */
 	u8 unread; /* bits of those that could not be read */
-	u8 found; /* bits of directories that are those of the name's last part; of a link's target: RECORD_TARGET_* */
+	u8 found; /* bits of directories that are those of the name's last part; RECORD_TARGET_* */
 	u32 lost; /* records of this task for which there was no room before this one */
 };
 

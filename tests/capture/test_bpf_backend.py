@@ -213,7 +213,7 @@ def test_etrace_run_captures_with_bpf(tmp_path: Path) -> None:
     need_root()
     done = run(tmp_path, "--stdout", "--", "sh", "-c", "echo said; /bin/true; exit 7")
     assert (done.returncode, done.stdout) == (7, "said\n")
-    assert "etrace: 2 processes, 2 programs and " in done.stderr
+    assert "etrace: 2 processes, 2 commands and " in done.stderr
     stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
     assert (stats["backend"], stats["lost"], stats["exit_status"]) == ("bpf", 0, 7)
     assert b"OU|said\n" in (tmp_path / ".nfsdb").read_bytes()

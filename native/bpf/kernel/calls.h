@@ -304,6 +304,8 @@ static __always_inline void put_pair(struct task *task, const struct call *call,
 	scratch->head.flags |= foreign_flag();
 	at = take_string(scratch, 0, 0, args[is_at ? 1 : 0]);
 	at = take_last_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
+	if (call->result < 0 && scratch->head.found)
+		scratch->head.found |= (u8)walk_last(from, scratch->head.lens[0]);
 	to = at;
 	at = take_string(scratch, 2, at, args[is_at ? 3 : 1]);
 	at = take_last_directory(scratch, 3, at, to, is_at ? (int)args[2] : AT_FDCWD);

@@ -73,7 +73,7 @@ static __always_inline u64 memory_pages(struct task_struct *task)
 	if (!mm)
 		return 0;
 	most = BPF_CORE_READ(mm, hiwater_rss);
-	if (bpf_core_type_exists(struct mm_rss_stat)) {
+	if (bpf_core_field_exists(struct mm_struct___before_6_2, rss_stat.count)) {
 		struct mm_struct___before_6_2 *old = (struct mm_struct___before_6_2 *)mm;
 
 		now += (pages = BPF_CORE_READ(old, rss_stat.count[0].counter)) > 0 ? pages : 0;

@@ -11,7 +11,8 @@
 
 #define WALK_TEXT 4096
 #define WALK_PLACE(at) ((u32)(at) & (WALK_TEXT - 1))
-#define MOST_CHILDREN 1024
+#define SOME_CHILDREN 64
+#define TIMES_SOME_CHILDREN 128
 #define MOST_MOUNTS 128
 #define MOST_PARTS 64
 #define MOST_WALK_LINKS 8
@@ -26,6 +27,7 @@ struct walk {
 	u64 mount;
 	u64 root_dentry;
 	u64 root_mount;
+	u64 node; /* of a list of children */
 	u32 at; /* of the next part */
 	u32 n_links;
 	char name[256];
@@ -53,13 +55,13 @@ static __always_inline u32 walk_place(u32 at)
 	return at & (WALK_TEXT - 1);
 }
 
-/* Whether a dentry has the name of `len` bytes at `at`. */
+/* Whether a dentry has the name of `len` bytes at `at`. One that is not hashed lost it to another file. */
 __attribute__((noinline)) int has_name(u64 dentry, u32 at, u32 len)
 {
 	struct walk *walk = walk_get();
 	u32 i;
 
-	if (!walk || READ(struct dentry, dentry, d_name.len) != len)
+	if (!walk || READ(struct dentry, dentry, d_name.len) != len || !READ(struct dentry, dentry, d_hash.pprev))
 		return 0;
 	if (bpf_probe_read_kernel_str(walk->name, sizeof(walk->name), READ(struct dentry, dentry, d_name.name)) < 0)
 		return 0;
@@ -72,36 +74,74 @@ __attribute__((noinline)) int has_name(u64 dentry, u32 at, u32 len)
 	return 1;
 }
 
-/* The child of a directory with this name, or 0. */
-__attribute__((noinline)) u64 child_before_6_8(u64 parent, u32 at, u32 len)
+/* The child with this name among some, from `walk->node` on, or 0. */
+__attribute__((noinline)) u64 child_of_some(u64 head, u64 node_at, u32 at, u32 len)
 {
-	u64 node_at = bpf_core_field_offset(struct dentry___before_6_8, d_child);
-	u64 head = parent + bpf_core_field_offset(struct dentry___before_6_8, d_subdirs);
-	u64 node = head;
+	struct walk *walk = walk_get();
+	u64 node;
 	int i;
 
-	for (i = 0; i < MOST_CHILDREN; i++) {
-		node = (u64)READ(struct list_head, node, next);
+	if (!walk)
+		return 0;
+	node = walk->node;
+	for (i = 0; i < SOME_CHILDREN; i++) {
 		if (!node || node == head)
-			return 0;
+			break;
 		if (has_name(node - node_at, at, len))
 			return node - node_at;
+		bpf_probe_read_kernel(&node, sizeof(node), (void *)node); /* both kinds of lists begin with `next` */
 	}
+	walk->node = node == head ? 0 : node;
 	return 0;
 }
 
-__attribute__((noinline)) u64 child_since_6_8(u64 parent, u32 at, u32 len)
+/* The child of a directory with this name, or 0: the newest come first. */
+__attribute__((noinline)) u64 child_of(u64 parent, u32 at, u32 len)
 {
-	u64 node_at = bpf_core_field_offset(struct dentry___since_6_8, d_sib);
-	u64 node = (u64)READ(struct dentry___since_6_8, parent, d_children.first);
+	struct walk *walk = walk_get();
+	bool is_old = bpf_core_field_exists(struct dentry___before_6_8, d_subdirs);
+	u64 head = is_old ? parent + bpf_core_field_offset(struct dentry___before_6_8, d_subdirs) : 0;
+	u64 node_at = is_old ? bpf_core_field_offset(struct dentry___before_6_8, d_child) :
+			       bpf_core_field_offset(struct dentry___since_6_8, d_sib);
+	u64 child = 0;
 	int i;
 
-	for (i = 0; i < MOST_CHILDREN; i++) {
-		if (!node)
-			return 0;
-		if (has_name(node - node_at, at, len))
-			return node - node_at;
-		node = (u64)READ(struct hlist_node, node, next);
+	if (!walk)
+		return 0;
+	walk->node = is_old ? (u64)READ(struct list_head, head, next) :
+			      (u64)READ(struct dentry___since_6_8, parent, d_children.first);
+	for (i = 0; i < TIMES_SOME_CHILDREN; i++) {
+		child = child_of_some(head, node_at, at, len);
+		if (child || !walk->node)
+			break;
+	}
+	return child;
+}
+
+/*
+ * The directory with this name in another, if the working directory is in it, or 0. Directories such as the
+ * root have thousands of children in memory, most of them names that were looked for and are not there.
+ */
+__attribute__((noinline)) u64 child_on_the_way(u64 parent, u32 at, u32 len)
+{
+	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
+	struct fs_struct *fs = BPF_CORE_READ(current, fs);
+	u64 mount = (u64)BPF_CORE_READ(fs, pwd.mnt) - bpf_core_field_offset(struct mount, mnt);
+	u64 dentry = (u64)BPF_CORE_READ(fs, pwd.dentry);
+	int i;
+
+	for (i = 0; i < MOST_PARTS; i++) {
+		u64 up = (u64)READ(struct dentry, dentry, d_parent);
+
+		if (dentry == up || dentry == (u64)READ(struct mount, mount, mnt.mnt_root)) {
+			up = (u64)READ(struct mount, mount, mnt_mountpoint);
+			if (up == dentry)
+				break;
+			mount = (u64)READ(struct mount, mount, mnt_parent);
+		} else if (up == parent && has_name(dentry, at, len)) {
+			return dentry;
+		}
+		dentry = up;
 	}
 	return 0;
 }
@@ -214,9 +254,9 @@ __attribute__((noinline)) int walk_part(void)
 		walk_up(walk);
 		return WALK_ON;
 	}
-	child = bpf_core_field_exists(struct dentry___since_6_8, d_children) ?
-			child_since_6_8(dentry, at, len) :
-			child_before_6_8(dentry, at, len);
+	child = child_on_the_way(dentry, at, len);
+	if (!child)
+		child = child_of(dentry, at, len);
 	if (!child)
 		return WALK_UNKNOWN;
 	inode = (u64)READ(struct dentry, child, d_inode);
@@ -322,6 +362,31 @@ __attribute__((noinline)) int walk_directory(u32 name, int dirfd, u32 at)
 	return put_path(walk->mount + bpf_core_field_offset(struct mount, mnt), walk->dentry, at);
 }
 
+static __always_inline bool walk_take(struct walk *walk, const struct scratch *scratch, u32 name, u32 len)
+{
+	if (!len || len >= WALK_TEXT || bpf_probe_read_kernel(walk->text, WALK_TEXT, scratch->text + place(name)))
+		return false;
+	walk->text[walk_place(len)] = '\0';
+	return true;
+}
+
+/* After walk_directory() of the name of `len` bytes at `name`: RECORD_TARGET_* of its last part, or 0. */
+__attribute__((noinline)) int walk_last(u32 name, u32 len)
+{
+	struct scratch *scratch = scratch_get();
+	struct walk *walk = walk_get();
+	u32 begin;
+	u64 child;
+
+	if (!scratch || !walk || !walk_take(walk, scratch, name, len))
+		return 0;
+	begin = last_part(len);
+	child = child_of(walk->dentry, begin, len - begin);
+	if (!child)
+		return 0;
+	return READ(struct dentry, child, d_inode) ? RECORD_TARGET_FOUND : RECORD_TARGET_ABSENT;
+}
+
 /*
  * After walk_directory(): the path of the file that the name of `len` bytes at `target` leads to from there, or
  * WALK_UNKNOWN, WALK_ABSENT.
@@ -332,11 +397,8 @@ __attribute__((noinline)) int walk_target(u32 target, u32 len, u32 at)
 	struct walk *walk = walk_get();
 	int found;
 
-	if (!scratch || !walk || !len || len >= WALK_TEXT)
+	if (!scratch || !walk || !walk_take(walk, scratch, target, len))
 		return WALK_UNKNOWN;
-	if (bpf_probe_read_kernel(walk->text, WALK_TEXT, scratch->text + place(target)))
-		return WALK_UNKNOWN;
-	walk->text[walk_place(len)] = '\0';
 	walk->at = 0;
 	walk->n_links = 0;
 	if (walk->text[0] == '/') {
