@@ -26,6 +26,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "native/format": (),
     "native/capture": ("native/format",),
     **{folder: (*CAPTURE, *PTRACE[:at]) for at, folder in enumerate(PTRACE)},
+    "native/bpf": CAPTURE,
+    "native/bpf/kernel": ("native/bpf",),
     "native/preload": (),
     "native/preload/library": ("native/capture", "native/preload"),
     "native/preload/collector": (*CAPTURE, "native/preload"),

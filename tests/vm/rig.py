@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sources
 import strace_log
-from backends import PTRACE, need_tool
+from backends import BPF, PTRACE, need_tool
 from event_programs import SOURCES, build_programs, head_value, is_of_machine, programs
 from vm import kernels, machine
 from vm.archive import run, tool
@@ -99,6 +99,7 @@ def prepare(kernel: kernels.Kernel, work: Path) -> None:
         if is_of_machine(source_of(name), kernel.machine)
     ]
     (work / "programs.list").write_text("".join(lines))
+    (work / "bpf.path").write_text(str(BPF.path()))
 
 
 def source_of(program: str) -> Path:

@@ -5,7 +5,7 @@
 
 #include "walk.h"
 
-#include "../calls.h"
+#include "bpf/calls.h"
 
 struct call {
 	u64 key;

@@ -251,7 +251,9 @@ static __always_inline int put_string(struct scratch *scratch, u64 address, u32 
 {
 	long n = bpf_probe_read_user_str(scratch->text + place(at), RECORD_TEXT_MAX, (void *)address);
 
-	return n > 0 ? (int)(n - 1) : -1;
+	if (n > 0)
+		return (int)(n - 1);
+	return n ? -1 : 0; /* of an empty string, before Linux 6.13 */
 }
 
 #endif /* ETRACE_BPF_PATH_H */

@@ -5,7 +5,7 @@
 
 #include "kernel.h"
 
-#include "../record.h"
+#include "bpf/record.h"
 
 /* ---- settings, written before the programs are loaded ---- */
 
@@ -135,7 +135,7 @@ static __always_inline u32 current_pid(void)
 	return pid_of((struct task_struct *)bpf_get_current_task());
 }
 
-/* Whether a process is the one whose next child is to be traced. */
+/* Whether the next child of a process will be traced. */
 static __always_inline bool is_owner(struct task_struct *of)
 {
 	struct pid *pid = BPF_CORE_READ(of, thread_pid);

@@ -49,7 +49,7 @@ static void read_source(const struct written_source *source, u64 offset, char *i
 	read_memory(memory->task, memory->address + offset, into, n);
 }
 
-/* Keep what a task wrote, for the leader of its process, if it is to be kept. */
+/* Keep what a task wrote, for the leader of its process, if somebody wants it. */
 static void keep(struct task *task, u64 address, u64 n)
 {
 	struct memory_source memory = { { read_source }, task, address };

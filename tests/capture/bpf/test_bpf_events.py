@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every program of tests/events under the BPF backend, on this very kernel: the lines are the same."""
+"""Every program of tests/events under BPF, on this very kernel: the lines are the same."""
 
 from __future__ import annotations
 

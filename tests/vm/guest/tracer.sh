@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ptrace.sh: runs the programs that programs.list names (`MODE/NAME OPTION...`) under etrace-ptrace, each
-# in a folder of its own with only the descriptors 0, 1 and 2. Leaves in out/ptrace what each printed, its
-# status with the times before and after, and NAME.trace.
+# tracer.sh BACKEND: runs the programs that programs.list names (`MODE/NAME OPTION...`) under
+# etrace-BACKEND, each in a folder of its own with only the descriptors 0, 1 and 2. Leaves in out/BACKEND
+# what each printed, its status with the times before and after, and NAME.trace.
 set -u
 . "$WORK/guest/session.sh"
-out=$WORK/out/ptrace
+tracer=etrace-$1
+[ "$1" != bpf ] || tracer=$(cat "$WORK/bpf.path") # that of this machine
+out=$WORK/out/$1
 folders=/run/etrace-events
 mkdir -p "$out" $folders
 mount -t tmpfs none $folders || die "no tmpfs"
@@ -23,7 +25,7 @@ while read -r program options; do
 	cd "$folders/$name" || die "no folder"
 	started=$(uptime_ns)
 	# shellcheck disable=SC2086 # the options are words
-	etrace-ptrace -o "$folders/out/$name.trace" $options -- "$folders/programs/$program" \
+	"$tracer" -o "$folders/out/$name.trace" $options -- "$folders/programs/$program" \
 		>"$folders/out/$name.expected" 2>"$folders/out/$name.stderr" </dev/null
 	printf 'exit %s\nstarted_ns %s\nended_ns %s\n' $? "$started" "$(uptime_ns)" >"$folders/out/$name.status"
 	cd "$WORK" || die "no work folder"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of tests/events under the ptrace backend, in the guest's kernel and architecture."""
+"""The programs of tests/events under ptrace and BPF, in the guest's kernel and architecture."""
 
 from __future__ import annotations
 
@@ -12,18 +12,16 @@ from vm.machine import complaints
 from vm.rig import Guest, must_exist, numbers
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
-PTRACE = ("ptrace",)
+PTRACE, BPF = ("tracer", "ptrace"), ("tracer", "bpf")
 FOLDERS = "/run/etrace-events"
 TICK_NS = 10_000_000  # of /proc/uptime
 
 
-@pytest.mark.phase(*PTRACE)
-@pytest.mark.parametrize("program", programs())
-def test_it_writes_the_lines_that_the_program_says(guest: Guest, program: str) -> None:
-    guest.phase(*PTRACE)
+def check(guest: Guest, phase: tuple[str, str], program: str) -> None:
+    guest.phase(*phase)
     must_exist(guest, program)
     name = program.replace("/", "-")
-    folder = guest.work / "out/ptrace"
+    folder = guest.work / "out" / phase[1]
     assert (folder / f"{name}.stderr").read_text() == ""
     trace = trace_lines.parse((folder / f"{name}.trace").read_bytes())
     assert trace.cwd == os.fsencode(f"{FOLDERS}/{name}")
@@ -37,5 +35,22 @@ def test_it_writes_the_lines_that_the_program_says(guest: Guest, program: str) -
 
 
 @pytest.mark.phase(*PTRACE)
-def test_the_kernel_does_not_complain(guest: Guest) -> None:
+@pytest.mark.parametrize("program", programs())
+def test_ptrace_writes_the_lines_that_the_program_says(guest: Guest, program: str) -> None:
+    check(guest, PTRACE, program)
+
+
+@pytest.mark.phase(*BPF)
+@pytest.mark.parametrize("program", programs())
+def test_bpf_writes_the_lines_that_the_program_says(guest: Guest, program: str) -> None:
+    check(guest, BPF, program)
+
+
+@pytest.mark.phase(*PTRACE)
+def test_the_kernel_does_not_complain_of_ptrace(guest: Guest) -> None:
     assert complaints(guest.console(*PTRACE)) == []
+
+
+@pytest.mark.phase(*BPF)
+def test_the_kernel_does_not_complain_of_bpf(guest: Guest) -> None:
+    assert complaints(guest.console(*BPF)) == []
