@@ -121,15 +121,29 @@ def read_stats(path: str | Path) -> dict[str, Any]:
     return raw if isinstance(raw, dict) else {}
 
 
-def _follow(fd: int, on_progress: Callable[[Progress], None]) -> None:
+def _follow(fd: int, wait: Callable[[int], None], on_progress: Callable[[Progress], None]) -> None:
     """Read progress lines until the tracer closes its end."""
     with open(fd, "rb", buffering=0, closefd=False) as stream:
         pending = b""
+        wait(fd)
         while chunk := stream.read(4096):
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
                 if (progress := parse_progress(line)) is not None:
                     on_progress(progress)
+            wait(fd)
+
+
+def _wait(process: subprocess.Popen[bytes], wait: Callable[[int], None]) -> None:
+    """Wait for the end of the tracer."""
+    try:
+        ended = os.pidfd_open(process.pid)
+    except OSError:  # before Linux 5.3, which preload does not need
+        pass
+    else:
+        wait(ended)
+        os.close(ended)
+    process.wait()
 
 
 def _start(argv: list[str], status_fd: int | None) -> subprocess.Popen[bytes]:
@@ -255,17 +269,17 @@ class PtraceBackend:
             for number in early:
                 process.send_signal(number)
 
-        with signals.forwarded(hand_on):
+        with signals.forwarded(hand_on), signals.waking() as wait:
             if on_progress is None:
                 process = _start([argv0, *arguments(options, None), "--", *command], None)
                 know(process)
-                process.wait()
+                _wait(process, wait)
             else:
                 reader, writer = os.pipe()
                 process = _start([argv0, *arguments(options, writer), "--", *command], writer)
                 know(process)
                 os.close(writer)
-                _follow(reader, on_progress)
+                _follow(reader, wait, on_progress)
                 process.wait()
                 os.close(reader)
         code = process.returncode

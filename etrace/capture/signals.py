@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -48,6 +49,34 @@ def forwarded(send: Callable[[int], None]) -> Iterator[None]:
     finally:
         for number, before in old.items():
             signal.signal(number, before)
+
+
+@contextlib.contextmanager
+def waking() -> Iterator[Callable[[int], None]]:
+    """Give a function that waits until a descriptor can be read, and lets handlers run meanwhile.
+
+    A handler runs between two steps of Python. A signal just before a read that blocks would have
+    to wait for its end.
+    """
+    reader, writer = os.pipe()
+    for fd in (reader, writer):
+        os.set_blocking(fd, False)
+    old = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wait(fd: int) -> None:
+        poll = select.poll()
+        for each in (fd, reader):
+            poll.register(each, select.POLLIN)
+        while fd not in dict(poll.poll()):
+            with contextlib.suppress(BlockingIOError):
+                os.read(reader, 4096)
+
+    try:
+        yield wait
+    finally:
+        signal.set_wakeup_fd(old)
+        os.close(reader)
+        os.close(writer)
 
 
 class Deferred:
