@@ -452,6 +452,11 @@ static void put_record(struct traced *task, const struct record *record, const c
 	case RECORD_WRITTEN:
 		add_written(task, record, &strings[0]);
 		break;
+	case RECORD_PRIVATE:
+		counters.privileged++;
+		events_put_written(task, record->time_ns, false);
+		traced_remove(task);
+		break;
 	case RECORD_ROOT:
 		traced_take_root(task);
 		break;

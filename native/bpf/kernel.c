@@ -50,7 +50,7 @@ static int note_message(enum libbpf_print_level level, const char *format, va_li
 {
 	size_t len = strlen(last_message);
 
-	if (getenv("ETRACE_BPF_DEBUG"))
+	if (secure_getenv("ETRACE_BPF_DEBUG"))
 		vfprintf(stderr, format, args);
 	else if (level == LIBBPF_WARN && len < sizeof(last_message) - 1)
 		vsnprintf(last_message + len, sizeof(last_message) - len, format, args);
@@ -78,6 +78,8 @@ static void set_options(void)
 	programs->rodata->wants_stdout = options.keeps_stdout;
 	programs->rodata->wants_usage = options.usage;
 	programs->rodata->wants_writes = options.keeps_stderr || options.keeps_stdout;
+	programs->rodata->is_limited = getuid() != 0;
+	programs->rodata->owner_uid = getuid();
 	programs->rodata->page_bytes = (unsigned int)sysconf(_SC_PAGESIZE);
 	bpf_program__set_autoload(programs->progs.at_switch, options.usage);
 	bpf_program__set_autoload(programs->progs.at_rename, options.thread_names);
@@ -96,7 +98,7 @@ static int take(void *context, void *data, size_t size)
 /* 0, or what is wrong. */
 static int load(void)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, how, .kernel_log_level = getenv("ETRACE_BPF_DEBUG") ? LOG_STATS : 0);
+	LIBBPF_OPTS(bpf_object_open_opts, how, .kernel_log_level = secure_getenv("ETRACE_BPF_DEBUG") ? LOG_STATS : 0);
 
 	libbpf_set_print(note_message);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);

@@ -112,6 +112,9 @@ static void collect_warnings(void)
 	report_warn_count(counters.unresolved_paths, "opened file has", "opened files have",
 			  "no resolved path: the given path is used");
 	report_warn_count(counters.orphans, "process", "processes", "have no parent in the trace: its record was lost");
+	report_warn_count(counters.privileged, "program", "programs",
+			  "that you may not watch (set-uid, set-gid, with capabilities, unreadable): left out, "
+			  "with all that it started");
 	report_warn_count(counters.io_uring_setups, "use", "uses",
 			  "of io_uring: files opened through it are not in the trace");
 }
@@ -130,6 +133,7 @@ static void put_stats(FILE *file)
 		{ "unread_strings", counters.unread_strings },
 		{ "unresolved_paths", counters.unresolved_paths },
 		{ "orphans", counters.orphans },
+		{ "privileged", counters.privileged },
 		{ "io_uring_setups", counters.io_uring_setups },
 		{ "untraced", lost_tasks },
 		{ "response_files", counters.response_files },

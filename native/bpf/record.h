@@ -29,6 +29,7 @@ enum record_kind {
 	RECORD_COMM, /* name */
 	RECORD_WRITTEN, /* fd, bytes left out before; text */
 	RECORD_IO_URING,
+	RECORD_PRIVATE, /* the task has become what the user may not watch, and is not traced any more */
 	RECORD_ROOT, /* the task has another root directory or mount namespace from here on */
 };
 

@@ -46,6 +46,7 @@ struct counters {
 	u64 missed_response_files; /* gone before they were read, or too large */
 	u64 orphans; /* tasks whose parent died before it could name them */
 	u64 io_uring_setups;
+	u64 privileged; /* programs that the user may not watch */
 	u64 listeners; /* seccomp listeners, for whose tasks every call stops */
 	u64 untraced; /* tasks or programs that the trace lacks with all that they started */
 	u64 foreign_abi_calls; /* calls of a system call table that the filter does not know */

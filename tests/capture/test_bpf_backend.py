@@ -258,3 +258,29 @@ def test_a_program_file_with_two_capabilities_is_enough_for_a_user(
     done = start(BOTH)
     assert done.returncode == 0, done.stderr
     assert b"!New_proc|" in (work / "trace").read_bytes()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o711])
+def test_what_a_user_may_not_watch_is_left_out(
+    granted: Callable[[int], list[str]], public: Path, mode: int
+) -> None:
+    need_root()
+    work, program = public / "work", public / "env"
+    work.mkdir()
+    os.chown(work, NOBODY, NOBODY)
+    shutil.copy("/usr/bin/env", program)
+    program.chmod(mode)
+    script = f"{program} cat /etc/hostname; cat /etc/hosts"
+    done = subprocess.run(
+        [*granted(BOTH), "-o", work / "trace", "--stats", work / "stats", "--", "sh", "-c", script],
+        cwd=work, user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "etrace: 1 program that you may not watch (set-uid, " in done.stderr
+    trace = (work / "trace").read_bytes()
+    assert b"FN|/etc/hosts\n" in trace
+    assert b"FN|/etc/hostname\n" not in trace
+    assert b"PP|%s\n" % bytes(program) not in trace
+    assert json.loads((work / "stats").read_text())["privileged"] == 1

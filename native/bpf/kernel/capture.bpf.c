@@ -227,6 +227,30 @@ static __always_inline u32 take_kernel_string(struct scratch *scratch, u32 numbe
 	return take_text(scratch, number, at, n > 0 ? (int)(n - 1) : -1);
 }
 
+#define DUMPABLE 3
+#define DUMPABLE_BY_USER 1
+
+/* Whether a user may not watch what the running task has become: as ptrace would, by its rights and its file. */
+static __always_inline bool is_private(struct task_struct *current)
+{
+	const struct cred *cred = BPF_CORE_READ(current, cred);
+	struct mm_struct *mm = BPF_CORE_READ(current, mm);
+	unsigned long flags = DUMPABLE_BY_USER;
+	u64 capabilities = 0;
+
+	if (BPF_CORE_READ(cred, uid.val) != owner_uid || BPF_CORE_READ(cred, euid.val) != owner_uid ||
+	    BPF_CORE_READ(cred, suid.val) != owner_uid ||
+	    BPF_CORE_READ(cred, gid.val) != BPF_CORE_READ(cred, egid.val))
+		return true;
+	bpf_probe_read_kernel(&capabilities, sizeof(capabilities),
+			      (void *)cred + bpf_core_field_offset(struct cred, cap_permitted));
+	if (bpf_core_field_exists(struct mm_struct___since_6_18, flags.__mm_flags))
+		flags = BPF_CORE_READ((struct mm_struct___since_6_18 *)mm, flags.__mm_flags[0]);
+	else if (bpf_core_field_exists(struct mm_struct___before_6_18, flags))
+		flags = BPF_CORE_READ((struct mm_struct___before_6_18 *)mm, flags);
+	return capabilities || (flags & DUMPABLE) != DUMPABLE_BY_USER;
+}
+
 SEC("tp_btf/sched_process_exec")
 int at_exec(u64 *ctx)
 {
@@ -244,6 +268,11 @@ int at_exec(u64 *ctx)
 		return 0;
 	task->old_errors = task->errors;
 	pid = pid_of(current);
+	if (is_limited && is_private(current)) {
+		put_plain(task, key, pid, RECORD_PRIVATE, 0, 0, 0, 0);
+		bpf_map_delete_elem(&tasks, &key);
+		return 0;
+	}
 	if (wants_usage)
 		put_usage(key, pid, 1);
 	scratch = record_begin(key, pid, RECORD_EXEC);

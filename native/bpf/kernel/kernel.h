@@ -168,6 +168,18 @@ struct mm_rss_stat {
 	atomic64_t count[4];
 };
 
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+
+struct mm_struct___before_6_18 {
+	unsigned long flags;
+};
+
+struct mm_struct___since_6_18 {
+	mm_flags_t flags;
+};
+
 struct mm_struct___before_6_2 {
 	struct mm_rss_stat rss_stat;
 };
@@ -199,7 +211,22 @@ struct thread_info {
 	u32 status;
 };
 
+typedef struct {
+	u32 val;
+} kuid_t, kgid_t;
+
+typedef struct {
+	u64 bits;
+} kernel_cap_t;
+
+struct cred {
+	kuid_t uid, euid, suid;
+	kgid_t gid, egid;
+	kernel_cap_t cap_permitted;
+};
+
 struct task_struct {
+	const struct cred *cred;
 	struct thread_info thread_info;
 	int pid, tgid, exit_code;
 	char comm[16];

@@ -18,6 +18,8 @@ const volatile u32 page_bytes;
 const volatile bool wants_writes;
 const volatile bool wants_stderr;
 const volatile bool wants_stdout;
+const volatile bool is_limited; /* what the owner's user may not watch is left out */
+const volatile u32 owner_uid;
 
 /* ---- whose next child is the root of what is traced ---- */
 
