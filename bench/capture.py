@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What capture costs: a build, a configure script, programs and opens, beside strace and Bear.
 
-`python bench/capture.py ROUNDS` prints these tables alone.
+`make bench-capture ROUNDS=5` prints these tables alone. BPF is in them where this user may load it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from paired import Candidate
 from samples import PROGRAMS, TOP, compiled
 
 from etrace.capture import ptrace
+from etrace.capture.bpf import backend as bpf
 from etrace.spec import syscalls
 
 sys.path.insert(0, str(TOP / "tests"))
@@ -32,7 +33,7 @@ LOOP = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done"
 def ways(scratch: Path, *, with_bear: bool = False) -> dict[str, list[str]]:
     """Return what to put before a command: nothing, strace, etrace run, its C programs, Bear.
 
-    Bear is left out where it is not installed.
+    BPF is left out where it is refused, and Bear where it is not installed.
     """
     log = ["-o", f"{scratch}/strace.out"]
     run = [str(PROGRAMS / "etrace"), "run", "-q", "-o", str(scratch)]
@@ -47,6 +48,9 @@ def ways(scratch: Path, *, with_bear: bool = False) -> dict[str, list[str]]:
         "etrace-preload": [*library, "--"],
         "etrace run --backend strace": [*run, "--backend", "strace", "--"],
     }
+    if bpf.BpfBackend().probe().works:
+        found["etrace-bpf"] = [str(ptrace.program(bpf.PROGRAM)), "-o", f"{scratch}/.nfsdb", "--"]
+        found["etrace run --backend bpf"] = [*run, "--backend", "bpf", "--"]
     if with_bear and shutil.which("bear") is not None:
         found["Bear"] = ["bear", "--output", f"{scratch}/compile_commands.json", "--"]
     return found
