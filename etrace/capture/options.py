@@ -22,10 +22,11 @@ class Options:
     `usage`, `stderr`, `stdout`: print what processes used and wrote there, if the backend can.
     `on_start` is called with the pid of the program that captures, when it has begun.
     `substitute`: where ptrace is refused, the preload backend may take its place.
+    `buffer_kib`: size of the kernel's buffer in KiB, 0 for the default of a backend that has one.
     """
 
     __slots__ = (
-        "env", "folder", "libraries", "mounts", "on_start", "owner", "response_files",
+        "buffer_kib", "env", "folder", "libraries", "mounts", "on_start", "owner", "response_files",
         "stats", "stderr", "stdout", "substitute", "summary", "thread_names", "trace", "usage",
         "wait_all",
     )  # fmt: skip
@@ -49,6 +50,7 @@ class Options:
         stderr: bool = True,
         stdout: bool = False,
         on_start: Callable[[int], None] | None = None,
+        buffer_kib: int = 0,
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -66,3 +68,4 @@ class Options:
         self.stderr = stderr
         self.stdout = stdout
         self.on_start = on_start
+        self.buffer_kib = buffer_kib

@@ -86,6 +86,8 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         out += ["--response-files", f"{options.trace}{RESPONSES_SUFFIX}"]
     if options.libraries is not None:  # of etrace-preload
         out += ["--libraries", options.libraries]
+    if options.buffer_kib:  # of etrace-bpf
+        out += ["--buffer-size", str(options.buffer_kib)]
     if options.folder is not None:
         os.set_inheritable(options.folder, True)  # to the tracer, which keeps it from the build
         out += ["--folder", str(options.folder)]

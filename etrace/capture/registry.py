@@ -23,6 +23,8 @@ KMOD, BPF, PTRACE = KmodBackend(), BpfBackend(), PtraceBackend()
 COMPLETE: tuple[Backend, ...] = (KMOD, BPF, PTRACE) if AUTO_TRIES_BPF else (KMOD, PTRACE)
 #: those that record what programs write (docs/decisions/0072-what-commands-write.md)
 KEEP_WRITTEN = (BPF.name, PTRACE.name)
+#: those that have a buffer in the kernel
+BUFFERED = (KMOD.name, BPF.name)
 #: takes the place of the last one where that cannot work; it misses some events
 SUBSTITUTE: Backend = PreloadBackend()
 #: etrace-ptrace says the same when ptrace is refused to it

@@ -63,8 +63,24 @@ static void set_kind(size_t table, int number, enum call_kind kind)
 		programs->rodata->call_kinds[table * N_CALL_NUMBERS + (size_t)number] = (unsigned char)kind;
 }
 
+/* The kernel takes a power of two, of whole pages, below 2 GB. */
+#define LEAST_BUFFER (1u << 18)
+#define LARGEST_BUFFER (1u << 30)
+#define MOST_WAKE (1u << 20)
+
+static unsigned int buffer_bytes(void)
+{
+	unsigned long long wanted = (unsigned long long)options.buffer_kib * 1024;
+	unsigned int bytes = LEAST_BUFFER;
+
+	while (bytes < wanted && bytes < LARGEST_BUFFER)
+		bytes *= 2;
+	return bytes;
+}
+
 static void set_options(void)
 {
+	unsigned int bytes = buffer_bytes();
 	size_t i;
 
 	for (i = 0; i < sizeof(call_rows) / sizeof(call_rows[0]); i++) {
@@ -80,7 +96,9 @@ static void set_options(void)
 	programs->rodata->wants_writes = options.keeps_stderr || options.keeps_stdout;
 	programs->rodata->is_limited = getuid() != 0;
 	programs->rodata->owner_uid = getuid();
+	programs->rodata->wake_bytes = bytes / 4 < MOST_WAKE ? bytes / 4 : MOST_WAKE;
 	programs->rodata->page_bytes = (unsigned int)sysconf(_SC_PAGESIZE);
+	bpf_map__set_max_entries(programs->maps.ring, bytes);
 	bpf_program__set_autoload(programs->progs.at_switch, options.usage);
 	bpf_program__set_autoload(programs->progs.at_rename, options.thread_names);
 }

@@ -25,6 +25,7 @@
 #include "capture/supervise.h"
 #include "capture/trace.h"
 
+#define DEFAULT_BUFFER_KIB (32 << 10)
 #define PRIORITY (-10)
 
 const char program_name[] = "etrace";
@@ -105,7 +106,7 @@ static void collect_warnings(void)
 {
 	capture_warn_of_writing();
 	report_warn_count(lost_records, "event was", "events were",
-			  "lost: the buffer of the kernel was full for too long");
+			  "lost: the kernel's buffer was full; give it more with --buffer-size");
 	report_warn_count(lost_tasks, "process was", "processes were",
 			  "not traced: more run at once than the table holds");
 	report_warn_count(counters.unread_strings, "string", "strings", "of traced programs could not be read");
@@ -163,6 +164,7 @@ int main(int argc, char **argv)
 	int failure;
 
 	program_start();
+	options.buffer_kib = DEFAULT_BUFFER_KIB;
 	if (argc == 2 && !strcmp(argv[1], "--probe"))
 		return kernel_probe() ? 0 : STATUS_ETRACE_FAILED;
 	options_parse(argc, argv, "etrace-bpf", about);

@@ -20,6 +20,7 @@ enum {
 	OPTION_OWNER,
 	OPTION_FOLDER,
 	OPTION_LIBRARIES,
+	OPTION_BUFFER,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -28,7 +29,7 @@ static const char usage[] =
 	"usage: %s -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"           [--response-files FILE] [--libraries FOLDER] [--folder FD] [--status-fd N]\n"
 	"           [--summary] [--env] [--mounts] [--thread-names] [--no-usage] [--stdout]\n"
-	"           [--no-stderr] [--wait-all] [--substitute] [--] COMMAND [ARGUMENT...]\n"
+	"           [--no-stderr] [--wait-all] [--substitute] [--buffer-size KIB] [--] COMMAND [ARGUMENT...]\n"
 	"       %s --version\n";
 
 static void print_usage(FILE *to, const char *program, int status)
@@ -66,6 +67,11 @@ static void take_option(int option, const char *program, const char *(*about)(vo
 	case OPTION_LIBRARIES:
 		options.libraries = optarg;
 		break;
+	case OPTION_BUFFER:
+		if (!options.buffer_kib)
+			die("--buffer-size: %s has no buffer in the kernel", program);
+		options.buffer_kib = program_take_number("--buffer-size", optarg);
+		break;
 	case OPTION_HELP:
 		print_usage(stdout, program, 0);
 		break;
@@ -86,6 +92,7 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 		{ "response-files", required_argument, NULL, OPTION_RESPONSES },
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
+		{ "buffer-size", required_argument, NULL, OPTION_BUFFER },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "folder", required_argument, NULL, OPTION_FOLDER },
 		{ "summary", no_argument, &options.summary, 1 },

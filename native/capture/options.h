@@ -16,6 +16,7 @@ struct options {
 	const char *responses_path; /* for what response files held, or NULL */
 	const char *libraries; /* the folder of those to preload; NULL: beside this program */
 	int status_fd; /* -1 when not asked for */
+	int buffer_kib; /* of the kernel; a program that has one sets its default before options_parse() */
 	int environment; /* these are set by getopt_long() */
 	int mounts;
 	int thread_names;

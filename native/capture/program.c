@@ -51,6 +51,16 @@ int program_take_fd(const char *option, const char *text)
 	return (int)fd;
 }
 
+int program_take_number(const char *option, const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (*text == '\0' || *end || number <= 0 || number > INT_MAX)
+		die("%s %s: not a positive number", option, text);
+	return (int)number;
+}
+
 uint64_t monotonic_ns(void)
 {
 	struct timespec now;

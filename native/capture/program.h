@@ -32,6 +32,9 @@ void program_sibling(char path[PATH_MAX], const char *name);
 /* An open descriptor that an option gives, for this process alone. Ends the program without one. */
 int program_take_fd(const char *option, const char *text);
 
+/* A positive number given as an option; dies if it is none. */
+int program_take_number(const char *option, const char *text);
+
 /* Message on stderr, with the name and `: ` before it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -219,6 +219,40 @@ def test_etrace_run_captures_with_bpf(tmp_path: Path) -> None:
     assert b"OU|said\n" in (tmp_path / ".nfsdb").read_bytes()
 
 
+STORM = """
+import os, signal, sys
+reader = os.getppid()
+os.kill(reader, signal.SIGSTOP)
+for _ in range(5000):
+    os.close(os.open("/dev/null", os.O_RDONLY))
+os.kill(reader, signal.SIGCONT)
+"""
+
+
+@pytest.mark.root
+def test_a_full_buffer_delays_nothing_and_every_loss_is_counted(tmp_path: Path) -> None:
+    need_root()
+    storm = [sys.executable, "-S", "-c", STORM]
+    done = run(tmp_path, "--buffer-size", "256", "--", *storm)
+    stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
+    trace = (tmp_path / ".nfsdb").read_bytes()
+    assert done.returncode == 125, done.stderr
+    assert f"{stats['lost']} events were lost: the kernel's buffer was full" in done.stderr
+    n_seen = trace.count(b"FN|/dev/null\n")
+    assert 0 < n_seen < 5000
+    assert 5000 - n_seen <= stats["lost"] <= 2 * (5000 - n_seen) + 1
+    assert run(tmp_path, "--", *storm).returncode == 0  # it fits into the usual buffer
+
+
+def test_a_backend_without_a_buffer_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ETRACE, "run", "-o", tmp_path, "--backend", "ptrace", "--buffer-size", "64", "true"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "--buffer-size: ptrace has no buffer in the kernel" in done.stderr
+
+
 @pytest.mark.root
 def test_the_end_of_the_command_by_a_signal_is_that_of_etrace(tmp_path: Path) -> None:
     need_root()

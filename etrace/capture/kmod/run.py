@@ -70,6 +70,7 @@ def plan(options: Options, root: Command) -> session.Plan:
         root_name=root.name,
         options=options_of(words_of(options)),
         driver=process.identify(os.getpid()),
+        buffer_kib=options.buffer_kib,
     )
 
 

@@ -55,7 +55,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace run`."""
     import argparse
 
-    from etrace.cli.options.common import add_examples, add_output
+    from etrace.cli.options.common import add_examples, add_output, positive
 
     parser.epilog = EPILOG
     parser.usage = "etrace run [options] -- COMMAND [ARGUMENT...]"
@@ -69,6 +69,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     for name, text in FLAGS:
         short = [key for key, long in SHORT.items() if long == name]
         parser.add_argument(*short, name, action="store_true", help=text)
+    parser.add_argument(
+        "--buffer-size", type=positive, metavar="KIB", default=0,
+        help="size of the buffer in the kernel: of bpf (default: 32768), or of each CPU (kmod)",
+    )  # fmt: skip
     parser.add_argument(
         "--report", metavar="FILE", nargs="?", const=REPORT,
         help="make the database afterwards, and the page of etrace report "
@@ -86,6 +90,7 @@ class Arguments:
     def __init__(self) -> None:
         self.output = "."
         self.backend = registry.AUTO
+        self.buffer_size = 0
         self.command: list[str] = []
         self.report: str | None = None
         for name, _ in FLAGS:
@@ -184,6 +189,7 @@ def _options(args: Any) -> Options:
         stderr=not args.no_stderr,
         stdout=args.stdout,
         substitute=args.backend == registry.AUTO,
+        buffer_kib=args.buffer_size,
     )
 
 
@@ -253,6 +259,11 @@ def run(args: Any) -> int:
     if args.report is not None:
         _check_page(args.report)
     backend = registry.choose(args.backend, lambda text: say(f"etrace: {text}\n"))
+    if args.buffer_size and backend.name not in registry.BUFFERED:
+        raise UsageError(
+            f"--buffer-size: {backend.name} has no buffer in the kernel",
+            f"--backend {' or '.join(registry.BUFFERED)}",
+        )
     if args.stdout and backend.name not in registry.KEEP_WRITTEN:
         say(f"etrace: {backend.name} does not record what programs write: --stdout does nothing\n")
     options = _options(args)

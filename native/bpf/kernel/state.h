@@ -54,7 +54,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 32 << 20);
+	__uint(max_entries, 1 << 16); /* what was asked for takes its place */
 } ring SEC(".maps");
 
 struct {
@@ -167,12 +167,12 @@ static __always_inline u8 foreign_flag(void)
 
 /* ---- records ---- */
 
-/* The reader looks every few milliseconds; it is woken when much waits for it. */
-#define WAKE_BYTES (1 << 20)
+/* The reader looks every few milliseconds; it is woken when this much waits for it. */
+const volatile u32 wake_bytes;
 
 static __always_inline u64 wake_flags(void)
 {
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > WAKE_BYTES ? BPF_RB_FORCE_WAKEUP :
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > wake_bytes ? BPF_RB_FORCE_WAKEUP :
 									   BPF_RB_NO_WAKEUP;
 }
 
