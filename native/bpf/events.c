@@ -253,6 +253,8 @@ static void put_name(const struct traced *task, u64 now, enum etrace_event event
 	events_put_at(task, now, event, &flags, &data);
 }
 
+static const struct etrace_text nothing = { "", 0 };
+
 /*
  * An absolute name has no directory, unless it is a link of /proc: then that is where it leads, for calls
  * that follow it.
@@ -260,8 +262,6 @@ static void put_name(const struct traced *task, u64 now, enum etrace_event event
 static void join_name(struct name *name, const struct etrace_text *directory, const struct etrace_text *text,
 		      bool follows)
 {
-	static const struct etrace_text nothing = { "", 0 };
-
 	if (follows && text->len && text->text[0] == '/' && directory->len)
 		name_join(name, directory, &nothing);
 	else
@@ -340,8 +340,13 @@ static void put_mount(struct traced *task, const struct record *record, const st
 	struct name target;
 	bool found;
 
-	name_join(&target, &strings[3], &strings[2]);
-	found = name_resolve(&target, root);
+	found = record->found & RECORD_TARGET_FOUND;
+	if (found) {
+		name_join(&target, &strings[3], &nothing);
+	} else {
+		name_join(&target, &strings[3], &strings[2]);
+		found = !(record->found & RECORD_TARGET_ABSENT) && name_resolve(&target, root);
+	}
 	if (is_mount) {
 		data[0] = record->values[2] & 1 ? strings[0] : data[0];
 		data[1] = name_text(&target);

@@ -24,8 +24,8 @@ enum record_kind {
 	RECORD_RENAME, /* result, form, flags; name, directory, name, directory */
 	RECORD_LINK, /* likewise */
 	RECORD_SYMLINK, /* target, name, directory, what the target leads to */
-	RECORD_MOUNT, /* result, flags; source, target, type, directory */
-	RECORD_UMOUNT, /* result, flags; target, directory */
+	RECORD_MOUNT, /* result, flags; source, type, target, directory, or where the target leads if that was found */
+	RECORD_UMOUNT, /* likewise */
 	RECORD_COMM, /* name */
 	RECORD_WRITTEN, /* fd, bytes left out before; text */
 	RECORD_IO_URING,

@@ -343,6 +343,7 @@ static __always_inline void put_mount(struct task *task, const struct call *call
 	u32 target = 0;
 	struct scratch *scratch;
 	u32 at = 0;
+	int found;
 
 	if (!wants_mounts)
 		return;
@@ -362,7 +363,14 @@ static __always_inline void put_mount(struct task *task, const struct call *call
 	} else {
 		at = take_string(scratch, 2, at, call->args[0]);
 	}
-	at = take_directory(scratch, 3, at, target, AT_FDCWD);
+	found = scratch->head.lens[2] ? walk_file(target, AT_FDCWD, at) : WALK_UNKNOWN;
+	if (found >= 0) {
+		scratch->head.found |= RECORD_TARGET_FOUND;
+		at = take_text(scratch, 3, at, found);
+	} else {
+		scratch->head.found |= found == WALK_ABSENT ? RECORD_TARGET_ABSENT : 0;
+		at = take_directory(scratch, 3, at, target, AT_FDCWD);
+	}
 	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
 }
 

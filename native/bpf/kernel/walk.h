@@ -14,6 +14,7 @@
 #define SOME_CHILDREN 64
 #define TIMES_SOME_CHILDREN 128
 #define MOST_MOUNTS 128
+#define MOST_STACKED 8 /* of mounts on one directory */
 #define MOST_PARTS 64
 #define MOST_WALK_LINKS 8
 #define S_IFMT 0170000
@@ -232,6 +233,7 @@ __attribute__((noinline)) int walk_part(void)
 	struct walk *walk = walk_get();
 	u64 child, mount, inode, dentry;
 	u32 at, len;
+	int i;
 
 	if (!walk)
 		return WALK_UNKNOWN;
@@ -264,8 +266,10 @@ __attribute__((noinline)) int walk_part(void)
 		return WALK_ABSENT;
 	if ((READ(struct inode, inode, i_mode) & S_IFMT) == S_IFLNK)
 		return walk_link(walk, inode, at + len);
-	mount = mounted_on(walk->mount, child);
-	if (mount) {
+	for (i = 0; i < MOST_STACKED; i++) {
+		mount = mounted_on(walk->mount, child);
+		if (!mount)
+			break;
 		walk->mount = mount;
 		child = (u64)READ(struct mount, mount, mnt.mnt_root);
 	}
@@ -359,6 +363,25 @@ __attribute__((noinline)) int walk_directory(u32 name, int dirfd, u32 at)
 		return -1;
 	if (walk_on() != WALK_FOUND)
 		return -1;
+	return put_path(walk->mount + bpf_core_field_offset(struct mount, mnt), walk->dentry, at);
+}
+
+/* The path of the file of the name at `name`, at `at` of the text; WALK_UNKNOWN, WALK_ABSENT. */
+__attribute__((noinline)) int walk_file(u32 name, int dirfd, u32 at)
+{
+	struct scratch *scratch = scratch_get();
+	struct walk *walk = walk_get();
+	int found;
+	long n;
+
+	if (!scratch || !walk)
+		return WALK_UNKNOWN;
+	n = bpf_probe_read_kernel_str(walk->text, WALK_TEXT, scratch->text + place(name));
+	if (n <= 1 || n >= WALK_TEXT || !walk_begin(walk, dirfd))
+		return WALK_UNKNOWN;
+	found = walk_on();
+	if (found != WALK_FOUND)
+		return found;
 	return put_path(walk->mount + bpf_core_field_offset(struct mount, mnt), walk->dentry, at);
 }
 

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tracer.sh BACKEND: runs the programs that programs.list names (`MODE/NAME OPTION...`) under
-# etrace-BACKEND, each in a folder of its own with only the descriptors 0, 1 and 2. Leaves in out/BACKEND
-# what each printed, its status with the times before and after, and NAME.trace.
+# tracer.sh BACKEND [NAME...]: runs the programs that programs.list names (`MODE/NAME OPTION...`), or the
+# 64-bit ones of these names, under etrace-BACKEND, each in a folder of its own with only the descriptors
+# 0, 1 and 2. Leaves in out/BACKEND what each printed, its status with the times before and after, and
+# NAME.trace.
 set -u
 . "$WORK/guest/session.sh"
 tracer=etrace-$1
 [ "$1" != bpf ] || tracer=$(cat "$WORK/bpf.path") # that of this machine
 out=$WORK/out/$1
+shift
 folders=/run/etrace-events
 mkdir -p "$out" $folders
 mount -t tmpfs none $folders || die "no tmpfs"
@@ -19,6 +21,7 @@ uptime_ns() { # in hundredths of a second
 }
 
 while read -r program options; do
+	[ $# -eq 0 ] || case " $* " in *" ${program#64/} "*) ;; *) continue ;; esac
 	name=$(echo "$program" | tr / -)
 	echo "etrace-program $program" >/dev/kmsg
 	mkdir "$folders/$name"
