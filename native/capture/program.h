@@ -32,7 +32,7 @@ void program_sibling(char path[PATH_MAX], const char *name);
 /* An open descriptor that an option gives, for this process alone. Ends the program without one. */
 int program_take_fd(const char *option, const char *text);
 
-/* A positive number given as an option; dies if it is none. */
+/* A positive number given as an option; ends the program if it is not one. */
 int program_take_number(const char *option, const char *text);
 
 /* Message on stderr, with the name and `: ` before it. */
