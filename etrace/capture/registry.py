@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from etrace.capture.backend import Backend
 
 AUTO = "auto"
-#: whether `auto` tries bpf before ptrace; not before bpf records all that ptrace does
-AUTO_TRIES_BPF = False
 KMOD, BPF, PTRACE = KmodBackend(), BpfBackend(), PtraceBackend()
 #: those that miss nothing, in the order in which `auto` tries them
-COMPLETE: tuple[Backend, ...] = (KMOD, BPF, PTRACE) if AUTO_TRIES_BPF else (KMOD, PTRACE)
+COMPLETE: tuple[Backend, ...] = (KMOD, BPF, PTRACE)
 #: those that record what programs write (docs/decisions/0072-what-commands-write.md)
 KEEP_WRITTEN = (BPF.name, PTRACE.name)
 #: those that have a buffer in the kernel
@@ -50,6 +48,8 @@ def choose(name: str, say: Callable[[str], None]) -> Backend:
     for backend in COMPLETE[:-1]:
         if backend.is_out_of_question():
             continue
+        if backend.name == BPF.name:  # its program lets ptrace take over where the kernel refuses
+            return backend
         probe = backend.probe()
         if probe.works:
             return backend

@@ -140,30 +140,19 @@ static const char *reason(int error)
 	return strerror(error);
 }
 
-bool kernel_probe(void)
+const char *kernel_start(void)
 {
 	int error = load();
 
 	if (!error)
 		error = -capture__attach(programs);
-	if (error)
-		say("BPF programs cannot be used: %s", reason(error));
-	capture__destroy(programs);
-	programs = NULL;
-	return !error;
-}
-
-void kernel_start(void)
-{
-	int error = load();
-
-	if (!error)
-		error = -capture__attach(programs);
-	if (error)
-		die("BPF programs cannot be used: %s", reason(error));
+	if (error) {
+		capture__destroy(programs);
+		programs = NULL;
+		return reason(error);
+	}
 	ring = ring_buffer__new(bpf_map__fd(programs->maps.ring), take, NULL, NULL);
-	if (!ring)
-		die("cannot read from the kernel: %s", strerror(errno));
+	return ring ? NULL : strerror(errno);
 }
 
 void kernel_take_next_child(void)

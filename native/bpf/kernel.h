@@ -9,11 +9,8 @@
 #include "etrace_format.h"
 #include "bpf/record.h"
 
-/* Load the programs with the options of the capture and attach them; ends the program without. */
-void kernel_start(void);
-
-/* Whether they can be loaded here; if not, say why in one line. */
-bool kernel_probe(void);
+/* Load the programs with the options of the capture and attach them. Return NULL, or why it cannot be. */
+const char *kernel_start(void);
 
 /* The next process that this one forks is the root of what is traced. */
 void kernel_take_next_child(void);

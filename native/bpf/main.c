@@ -11,8 +11,11 @@
  *
  * Options, reports, the build as child processes and the writer of the trace are those of native/capture.
  */
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "bpf/kernel.h"
 #include "bpf/trace.h"
@@ -39,6 +42,38 @@ void program_save(void)
 static const char *about(void)
 {
 	return "";
+}
+
+/* ---- the environment ---- */
+
+static char *first_variable; /* of those that the kernel put beside the arguments */
+
+static bool is_variable(const char *text)
+{
+	char **variable;
+
+	for (variable = environ; *variable; variable++) {
+		if (*variable == text)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * In a program whose file has capabilities the dynamic linker removes variables such as LD_LIBRARY_PATH
+ * and TMPDIR (ld.so(8)). The command, which has no capabilities, gets all that it was given.
+ */
+static void restore_variables(void)
+{
+	char *end = (char *)getauxval(AT_EXECFN); /* the kernel puts it after the variables */
+	char *at;
+
+	if (!getauxval(AT_SECURE))
+		return;
+	for (at = first_variable; at < end; at += strlen(at) + 1) {
+		if (strchr(at, '=') && !is_variable(at))
+			putenv(at);
+	}
 }
 
 /* ---- the build ---- */
@@ -90,6 +125,7 @@ static void drain(void)
 
 static struct supervised parts = {
 	.forking = kernel_take_next_child,
+	.prepare = restore_variables,
 	.start = begin,
 	.tick = on_tick,
 	.kill = kill_all,
@@ -159,17 +195,59 @@ static void finish(void)
 	capture_print_summary(ending);
 }
 
+/* ---- the start ---- */
+
+#define NOT_USED "BPF programs cannot be used: %s"
+
+static int probe(void)
+{
+	const char *reason = kernel_start();
+
+	if (reason)
+		say(NOT_USED, reason);
+	return reason ? STATUS_ETRACE_FAILED : 0;
+}
+
+/* etrace-ptrace has no buffer in the kernel. */
+static void drop_buffer_size(char **argv)
+{
+	char **to = argv, **from = argv;
+
+	for (; *from; from++) {
+		if (from < options.command && !strcmp(*from, "--buffer-size"))
+			from++;
+		else
+			*to++ = *from;
+	}
+	*to = NULL;
+}
+
+static void start_kernel(char **argv)
+{
+	const char *reason = kernel_start();
+
+	if (!reason)
+		return;
+	if (options.substitute) {
+		drop_buffer_size(argv);
+		restore_variables();
+		capture_hand_over("etrace-ptrace", argv, NULL);
+	}
+	die(NOT_USED, reason);
+}
+
 int main(int argc, char **argv)
 {
 	int failure;
 
+	first_variable = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
 	program_start();
 	options.buffer_kib = DEFAULT_BUFFER_KIB;
 	if (argc == 2 && !strcmp(argv[1], "--probe"))
-		return kernel_probe() ? 0 : STATUS_ETRACE_FAILED;
+		return probe();
 	options_parse(argc, argv, "etrace-bpf", about);
 	signals_save();
-	kernel_start();
+	start_kernel(argv);
 	trace_open(options.trace_path);
 	trace_put_first_line();
 	report_start();

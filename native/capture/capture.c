@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What etrace-ptrace and etrace-preload do alike: start the command, and report at the end. The
+ * What the programs that run a build do alike: start the command, and report at the end. The
  * summary has the form that etrace/cli/etrace/run.py gives it for the other backends: here, the
  * command that started this program has become it.
  */
 #include "capture/capture.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +19,30 @@
 #include "capture/output.h"
 #include "capture/proc.h"
 #include "capture/report.h"
+#include "capture/signals.h"
 #include "capture/trace.h"
 
 #define STATUS_NOT_EXECUTABLE 126
 #define STATUS_NOT_FOUND 127
 
 /* ---- the command ---- */
+
+void capture_hand_over(const char *name, char **arguments, const char *notice)
+{
+	char path[PATH_MAX];
+
+	program_sibling(path, name);
+	if (access(path, X_OK) < 0)
+		return;
+	if (notice)
+		say("%s", notice);
+	signals_restore();
+	output_keep_folder();
+	if (options.status_fd >= 0)
+		fcntl(options.status_fd, F_SETFD, 0);
+	execv(path, arguments);
+	say("cannot run '%s': %s", path, strerror(errno));
+}
 
 bool capture_add_variable(const char *variable, const char *value, const char *option)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What etrace-ptrace and etrace-preload do alike in the course of a capture. */
+/* What the programs that run a build do alike in the course of a capture. */
 #ifndef ETRACE_CAPTURE_CAPTURE_H
 #define ETRACE_CAPTURE_CAPTURE_H
 
@@ -48,6 +48,12 @@ int capture_final_status(int wait_status, bool is_incomplete);
 /* Write the stats with the members that `put` puts. */
 void capture_write_stats(enum ending ending, int wait_status, const char *backend,
 			 void (*put)(FILE *file));
+
+/*
+ * The program of that name beside this one takes over, with the same options; says `notice`, if there
+ * is one, before. Returns if there is no such program.
+ */
+void capture_hand_over(const char *name, char **arguments, const char *notice);
 
 /* Print the summary that was asked for and the next step, if any program ran. */
 void capture_print_summary(enum ending ending);

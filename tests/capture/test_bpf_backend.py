@@ -172,30 +172,18 @@ def choose_among(monkeypatch: pytest.MonkeyPatch, *backends: BpfBackend) -> str:
     return chosen
 
 
-def test_auto_asks_the_kernel_only_where_the_rights_are_there(
+def test_auto_takes_bpf_where_the_rights_are_there(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = place.with_name("log")
-    script(place, f"echo asked >>{log}")
+    script(place, "exit 1")  # it is not asked: its program lets ptrace take over
     status(monkeypatch, 1000)
     assert choose_among(monkeypatch, BpfBackend(), Other()) == "other"
-    assert not log.exists()
     status(monkeypatch, 0)
     assert choose_among(monkeypatch, BpfBackend(), Other()) == "bpf"
-    assert log.read_text() == "asked\n"
 
 
-def test_auto_says_nothing_of_a_kernel_that_refuses_the_programs(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status(monkeypatch, 0)
-    script(place, "echo 'etrace: refused' >&2; exit 125")
-    assert choose_among(monkeypatch, BpfBackend(), Other()) == "other"
-
-
-def test_the_switch_of_auto_puts_bpf_between_the_module_and_ptrace() -> None:
-    names = [each.name for each in registry.COMPLETE]
-    assert names == ["kmod", "bpf", "ptrace"] if registry.AUTO_TRIES_BPF else ["kmod", "ptrace"]
+def test_auto_tries_the_module_then_bpf_then_ptrace() -> None:
+    assert [each.name for each in registry.COMPLETE] == ["kmod", "bpf", "ptrace"]
 
 
 # ---- captures ----
@@ -254,6 +242,31 @@ def test_a_backend_without_a_buffer_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+def test_a_capture_inside_a_capture_disturbs_neither(tmp_path: Path) -> None:
+    need_root()
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    command = [ETRACE, "run", "-q", "--backend", "bpf", "-o", inner, "--", "cat", "/etc/hostname"]
+    assert run(outer, "-q", "--", *map(str, command)).returncode == 0
+    for folder in (inner, outer):
+        assert b"FN|/etc/hostname\n" in (folder / ".nfsdb").read_bytes()
+
+
+@pytest.mark.root
+def test_where_the_kernel_refuses_the_programs_ptrace_takes_over(tmp_path: Path) -> None:
+    need_root()
+    without_types = 'mount -t tmpfs none /sys && exec "$@"'
+    shell = ["unshare", "--mount", "sh", "-c", without_types, "sh"]
+    auto = [ETRACE, "run", "-o", tmp_path, "--buffer-size", "4096", "--", "sh", "-c", "exit 7"]
+    done = subprocess.run([*shell, *auto], capture_output=True, text=True, check=False)
+    assert done.returncode == 7, done.stderr
+    assert json.loads((tmp_path / ".nfsdb.stats").read_text())["backend"] == "ptrace"
+    named = [*auto[:4], "--backend", "bpf", *auto[4:]]
+    done = subprocess.run([*shell, *named], capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert "BPF programs cannot be used: the kernel has no type information" in done.stderr
+
+
+@pytest.mark.root
 def test_the_end_of_the_command_by_a_signal_is_that_of_etrace(tmp_path: Path) -> None:
     need_root()
     assert run(tmp_path, "-q", "--", "sh", "-c", "kill -SEGV $$").returncode == -signal.SIGSEGV
@@ -292,6 +305,23 @@ def test_a_program_file_with_two_capabilities_is_enough_for_a_user(
     done = start(BOTH)
     assert done.returncode == 0, done.stderr
     assert b"!New_proc|" in (work / "trace").read_bytes()
+
+
+@pytest.mark.root
+def test_the_build_gets_the_variables_that_the_dynamic_linker_removes(
+    granted: Callable[[int], list[str]], public: Path
+) -> None:
+    need_root()
+    work = public / "work"
+    work.mkdir()
+    os.chown(work, NOBODY, NOBODY)
+    variables = {"A": "1", "LD_LIBRARY_PATH": "/lib", "TMPDIR": str(work), "EMPTY": ""}
+    done = subprocess.run(
+        [*granted(BOTH), "-o", work / "trace", "--", "/usr/bin/env"], cwd=work, env=variables,
+        user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(f"{k}={v}" for k, v in variables.items())
 
 
 @pytest.mark.root

@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,12 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture/capture.h"
 #include "capture/options.h"
-#include "capture/output.h"
 #include "capture/signals.h"
 #include "session/session.h"
 
-#define SUBSTITUTE "etrace-preload"
 #define SAME_WISH_NS 100000000u
 #define PATIENCE_SECONDS 5 /* for a tracer that was asked to kill the build */
 
@@ -156,30 +154,14 @@ void front_ask_substitute(void)
 		shared->is_refused = true;
 }
 
-/* etrace-preload is beside this program and has the same options. */
-static void substitute(void)
-{
-	char path[PATH_MAX];
-
-	program_sibling(path, SUBSTITUTE);
-	if (access(path, X_OK) < 0)
-		return;
-	say("preload is used instead: it misses static programs, and what libc opens for itself "
-	    "(docs/capture-preload.md)");
-	signals_restore();
-	output_keep_folder();
-	if (options.status_fd >= 0)
-		fcntl(options.status_fd, F_SETFD, 0);
-	execv(path, arguments);
-	say("cannot run '%s': %s", path, strerror(errno));
-}
-
 static void end_without_result(void)
 {
 	int status = reap_tracer();
 
 	if (shared->is_refused)
-		substitute();
+		capture_hand_over("etrace-preload", arguments,
+				  "preload is used instead: it misses static programs, and what libc opens for "
+				  "itself (docs/capture-preload.md)");
 
 	if (WIFSIGNALED(status))
 		say("the tracer was killed by signal %d, and the build with it; the trace so far "

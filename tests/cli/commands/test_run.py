@@ -42,7 +42,8 @@ def test_a_trace_and_its_stats_are_written(tmp_path: Path) -> None:
     lines = (tmp_path / ".nfsdb").read_bytes().splitlines()
     assert lines[0] == b"INITCWD=" + os.fsencode(Path.cwd())
     stats = json.loads((tmp_path / ".nfsdb.stats").read_text())
-    assert (stats["backend"], stats["lost"], stats["exit_status"]) == ("ptrace", 0, 0)
+    assert (stats["lost"], stats["exit_status"]) == (0, 0)
+    assert stats["backend"] in ("bpf", "ptrace")  # what this machine allows
     assert stats["executions"] == sum(b"!New_proc|" in line for line in lines) >= 2
     assert stats["opens"] == sum(b"!Open|" in line for line in lines)
     assert stats["bytes"] == (tmp_path / ".nfsdb").stat().st_size
@@ -375,8 +376,8 @@ def test_sigterm_reaches_the_command(tmp_path: Path) -> None:
 
 
 def test_a_run_inside_a_run_is_refused_and_harms_no_trace(tmp_path: Path) -> None:
-    inner = f"{ETRACE} run -o {tmp_path} -- true; echo inner $?"
-    done = run(tmp_path, "-q", shell=inner)
+    inner = f"{ETRACE} run --backend ptrace -o {tmp_path} -- true; echo inner $?"
+    done = run(tmp_path, "-q", "--backend", "ptrace", shell=inner)
     assert done.stdout == "inner 125\n"
     assert "already traced" in done.stderr
     assert not (tmp_path / ".nfsdb.old").exists()
