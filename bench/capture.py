@@ -43,7 +43,7 @@ def ways(scratch: Path, *, with_bear: bool = False) -> dict[str, list[str]]:
         "native": [],
         "strace -f": ["strace", "-f", *log],
         "strace --seccomp-bpf": ["strace", "-f", "--seccomp-bpf", *log, "-e", f"trace={CALLS}"],
-        "etrace run": [*run, "--"],
+        "etrace run --backend ptrace": [*run, "--backend", "ptrace", "--"],
         "its C tracer alone": [*alone, "--"],
         "etrace-preload": [*library, "--"],
         "etrace run --backend strace": [*run, "--backend", "strace", "--"],

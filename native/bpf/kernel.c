@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "capture/options.h"
@@ -78,6 +79,55 @@ static unsigned int buffer_bytes(void)
 	return bytes;
 }
 
+/* ---- programs of which there are variants ---- */
+
+#define PREEMPTED_SINCE 7 /* of Linux; see PROGRAMS in capture.bpf.c */
+
+struct variants {
+	struct bpf_program *plain, *held, *again;
+	bool is_wanted;
+};
+
+#define VARIANTS(name, is_wanted) \
+	{ programs->progs.name, programs->progs.name##_held, programs->progs.name##_again, is_wanted }
+#define ALL_VARIANTS                                                                                           \
+	{ VARIANTS(at_call, true), VARIANTS(after_call, true), VARIANTS(at_fork, true), VARIANTS(at_exec, true), \
+	  VARIANTS(at_exit, true), VARIANTS(at_rename, options.thread_names) }
+#define N_VARIANTS 6
+
+static bool can_be_preempted(void)
+{
+	struct utsname system;
+
+	return uname(&system) == 0 && atoi(system.release) >= PREEMPTED_SINCE;
+}
+
+static void choose_variants(void)
+{
+	const struct variants rows[N_VARIANTS] = ALL_VARIANTS;
+	bool preempted = can_be_preempted();
+	size_t i;
+
+	for (i = 0; i < N_VARIANTS; i++) {
+		bpf_program__set_autoload(rows[i].plain, rows[i].is_wanted && !preempted);
+		bpf_program__set_autoload(rows[i].held, rows[i].is_wanted && preempted);
+		bpf_program__set_autoload(rows[i].again, rows[i].is_wanted && preempted);
+	}
+}
+
+/* How often the kernel left a program out. */
+static u64 misses_of(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	unsigned int n_bytes = sizeof(info);
+
+	if (bpf_program__fd(program) < 0 || bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &n_bytes) < 0)
+		return 0;
+	return info.recursion_misses;
+}
+
+/* ---- loading ---- */
+
 static void set_options(void)
 {
 	unsigned int bytes = buffer_bytes();
@@ -100,7 +150,7 @@ static void set_options(void)
 	programs->rodata->page_bytes = (unsigned int)sysconf(_SC_PAGESIZE);
 	bpf_map__set_max_entries(programs->maps.ring, bytes);
 	bpf_program__set_autoload(programs->progs.at_switch, options.usage);
-	bpf_program__set_autoload(programs->progs.at_rename, options.thread_names);
+	choose_variants();
 }
 
 static int take(void *context, void *data, size_t size)
@@ -135,8 +185,8 @@ static const char *reason(int error)
 		return geteuid() ? "it takes root, or CAP_BPF and CAP_PERFMON" :
 				   "the kernel refuses them (lockdown, or a container without CAP_BPF and "
 				   "CAP_PERFMON)";
-	if (error == EINVAL || error == ENOTSUP || error == ENOSYS)
-		return "the kernel is too old (5.10 is needed) or lacks BPF";
+	if (error == EINVAL || error == ENOTSUP || error == ENOSYS || error == E2BIG)
+		return "the kernel refuses them (Linux 5.10 is needed; ETRACE_BPF_DEBUG=1 shows its reasons)";
 	return strerror(error);
 }
 
@@ -204,6 +254,18 @@ static u64 count_of(enum loss loss)
 u64 kernel_lost_records(void)
 {
 	return count_of(LOSS_RING_FULL);
+}
+
+/* What the program that comes again missed, too, it finds at the next event. */
+u64 kernel_missed_records(void)
+{
+	const struct variants rows[N_VARIANTS] = ALL_VARIANTS;
+	u64 sum = count_of(LOSS_MISSED);
+	size_t i;
+
+	for (i = 0; i < N_VARIANTS; i++)
+		sum += misses_of(rows[i].plain);
+	return sum;
 }
 
 u64 kernel_lost_tasks(void)

@@ -27,8 +27,9 @@ void kernel_drain(void (*receive)(const struct record *record, const char *text,
 /* Nothing is recorded from here on. */
 void kernel_stop(void);
 
-/* Records for which there was no room, and tasks. */
+/* Records for which there was no room, those that the kernel did not let a program make, and tasks without room. */
 u64 kernel_lost_records(void);
+u64 kernel_missed_records(void);
 u64 kernel_lost_tasks(void);
 
 #endif /* ETRACE_BPF_KERNEL_SIDE_H */

@@ -136,6 +136,7 @@ static struct supervised parts = {
 /* ---- reports ---- */
 
 static u64 lost_records;
+static u64 missed_records;
 static u64 lost_tasks;
 
 static void collect_warnings(void)
@@ -143,6 +144,8 @@ static void collect_warnings(void)
 	capture_warn_of_writing();
 	report_warn_count(lost_records, "event was", "events were",
 			  "lost: the kernel's buffer was full; give it more with --buffer-size");
+	report_warn_count(missed_records, "event was", "events were",
+			  "lost: the kernel did not run the program for it");
 	report_warn_count(lost_tasks, "process was", "processes were",
 			  "not traced: more run at once than the table holds");
 	report_warn_count(counters.unread_strings, "string", "strings", "of traced programs could not be read");
@@ -162,7 +165,7 @@ static void put_stats(FILE *file)
 		{ "events", counters.events },
 		{ "lines", counters.lines },
 		{ "bytes", counters.bytes },
-		{ "lost", counters.lost + lost_records },
+		{ "lost", counters.lost + lost_records + missed_records },
 		{ "processes", counters.processes },
 		{ "threads", counters.threads },
 		{ "executions", counters.executions },
@@ -185,6 +188,7 @@ static void finish(void)
 	enum ending ending = supervise_ending();
 
 	lost_records = kernel_lost_records();
+	missed_records = kernel_missed_records();
 	lost_tasks = kernel_lost_tasks();
 	if (options.environment)
 		environment_put();
@@ -260,5 +264,5 @@ int main(int argc, char **argv)
 	}
 	supervise_run();
 	finish();
-	signals_end_like(capture_final_status(supervise_status(), lost_records || lost_tasks));
+	signals_end_like(capture_final_status(supervise_status(), lost_records || missed_records || lost_tasks));
 }

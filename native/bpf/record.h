@@ -79,7 +79,7 @@ struct record_usage {
 };
 
 /* Why something is not in the trace; one count for each processor. */
-enum loss { LOSS_RING_FULL, LOSS_TASKS_FULL, LOSS_BUSY, N_LOSSES };
+enum loss { LOSS_RING_FULL, LOSS_TASKS_FULL, LOSS_MISSED, N_LOSSES };
 
 #define N_CALL_NUMBERS 600 /* x32 has numbers up to 547 */
 

@@ -9,6 +9,33 @@
 
 char licence[] SEC("license") = "GPL";
 
+/*
+ * Before Linux 7.0 nothing preempts a program. Since then another task may: the space in which a record is
+ * made belongs to the processor, so NAME_held keeps others from it; and the kernel leaves a program out that
+ * another task has begun on this processor. That is rare, for it can happen at the very begin of NAME_held
+ * only, and NAME_again, which comes after it, does what it would have done. kernel.c chooses.
+ */
+extern void bpf_preempt_disable(void) __ksym __weak;
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+#define HELD(name, function, is_again)         \
+	int name(u64 *ctx)                     \
+	{                                      \
+		bpf_preempt_disable();         \
+		function(ctx, is_again);       \
+		bpf_preempt_enable();          \
+		return 0;                      \
+	}
+
+#define PROGRAMS(place, name, function)                    \
+	SEC(place) int name(u64 *ctx)                      \
+	{                                                  \
+		function(ctx, false);                      \
+		return 0;                                  \
+	}                                                  \
+	SEC(place) HELD(name##_held, function, false)      \
+	SEC(place) HELD(name##_again, function, true)
+
 /* ---- system calls ---- */
 
 #define X32_BIT 0x40000000
@@ -70,8 +97,7 @@ static __always_inline void read_arguments(u64 regs_at, bool compat, u64 *args)
 #endif
 }
 
-SEC("tp_btf/sys_enter")
-int at_call(u64 *ctx)
+static __always_inline void call_begins(u64 *ctx, bool is_again)
 {
 	u64 key = bpf_get_current_task();
 	struct task *task = task_of(key);
@@ -80,19 +106,21 @@ int at_call(u64 *ctx)
 	u32 pid;
 	u8 kind;
 
-	if (!task)
-		return 0;
+	if (!task || was_seen(task, SEEN_CALL, is_again))
+		return;
+	if (task->call != CALL_NONE) /* that it has ended was missed */
+		count_loss(LOSS_MISSED);
 	compat = is_compat();
 	kind = kind_of(ctx[1], compat);
 	task->call = kind;
 	if (kind == CALL_EXIT || kind == CALL_EXIT_GROUP) { /* the memory is gone when the exit is seen */
 		if (wants_usage)
 			task->max_pages = memory_pages((struct task_struct *)key);
-		return 0;
+		return;
 	}
 	if (kind != CALL_EXECVE && kind != CALL_EXECVEAT && kind != CALL_CLOSE_RANGE && kind != CALL_CLONE &&
 	    kind != CALL_CLONE3)
-		return 0;
+		return;
 	pid = current_pid();
 	read_arguments(ctx[0], compat, args);
 	switch (kind) {
@@ -119,35 +147,35 @@ int at_call(u64 *ctx)
 		put_exec_name(key, pid, (int)args[0], args[1]);
 		break;
 	}
-	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int after_call(u64 *ctx)
+PROGRAMS("tp_btf/sys_enter", at_call, call_begins)
+
+static __always_inline void call_ends(u64 *ctx, bool is_again)
 {
 	u64 key = bpf_get_current_task();
 	struct task *task = task_of(key);
 	struct call call;
 
 	if (!task)
-		return 0;
+		return;
 	call.kind = task->call;
 	task->call = CALL_NONE;
 	if (call.kind == CALL_NONE || (!wants_writes && (call.kind == CALL_WRITE || call.kind == CALL_WRITEV)))
-		return 0;
+		return;
 	call.is_compat = is_compat();
 	call.key = key;
 	call.pid = current_pid();
 	call.result = (s64)ctx[1];
 	read_arguments(ctx[0], call.is_compat, call.args);
 	call_ended(task, &call);
-	return 0;
 }
+
+PROGRAMS("tp_btf/sys_exit", after_call, call_ends)
 
 /* ---- tasks ---- */
 
-SEC("tp_btf/sched_process_fork")
-int at_fork(u64 *ctx)
+static __always_inline void forked(u64 *ctx, bool is_again)
 {
 	struct task_struct *parent = (struct task_struct *)ctx[0];
 	struct task_struct *child = (struct task_struct *)ctx[1];
@@ -158,18 +186,21 @@ int at_fork(u64 *ctx)
 	s64 flags = -1;
 
 	if (!task && (!owner || !is_owner(parent)))
-		return 0;
+		return;
+	if (is_again && task_of(key))
+		return;
 	if (task)
 		entry.errors = task->errors & ~task->old_errors;
 	if (bpf_map_update_elem(&tasks, &key, &entry, BPF_ANY)) {
 		count_loss(LOSS_TASKS_FULL);
-		return 0;
+		return;
 	}
 	if (task && (task->call == CALL_CLONE || task->call == CALL_CLONE3))
 		flags = task->value;
 	put_plain(task, (u64)parent, pid_of(parent), RECORD_FORK, (s64)key, pid_of(child), (s64)leader, flags);
-	return 0;
 }
+
+PROGRAMS("tp_btf/sched_process_fork", at_fork, forked)
 
 /* Text of a list between two addresses, in pieces; returns how much was sent. */
 #define CHUNKS_AT_ONCE 16
@@ -251,8 +282,7 @@ static __always_inline bool is_private(struct task_struct *current)
 	return capabilities || (flags & DUMPABLE) != DUMPABLE_BY_USER;
 }
 
-SEC("tp_btf/sched_process_exec")
-int at_exec(u64 *ctx)
+static __always_inline void executed(u64 *ctx, bool is_again)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
 	struct linux_binprm *program = (struct linux_binprm *)ctx[2];
@@ -264,20 +294,20 @@ int at_exec(u64 *ctx)
 	u32 pid;
 	u32 at;
 
-	if (!task)
-		return 0;
+	if (!task || was_seen(task, SEEN_EXEC, is_again))
+		return;
 	task->old_errors = task->errors;
 	pid = pid_of(current);
 	if (is_limited && is_private(current)) {
 		put_plain(task, key, pid, RECORD_PRIVATE, 0, 0, 0, 0);
 		bpf_map_delete_elem(&tasks, &key);
-		return 0;
+		return;
 	}
 	if (wants_usage)
 		put_usage(key, pid, 1);
 	scratch = record_begin(key, pid, RECORD_EXEC);
 	if (!scratch)
-		return 0;
+		return;
 	scratch->head.flags |= foreign_flag();
 	mm = BPF_CORE_READ(current, mm);
 	begin = BPF_CORE_READ(mm, arg_start);
@@ -296,8 +326,9 @@ int at_exec(u64 *ctx)
 	put_list(key, pid, 0, begin, end);
 	if (wants_environment)
 		put_list(key, pid, 1, env_begin, env_end);
-	return 0;
 }
+
+PROGRAMS("tp_btf/sched_process_exec", at_exec, executed)
 
 /* Whether its process ends with the first thread of it. */
 static __always_inline bool is_last(struct task_struct *task)
@@ -308,8 +339,7 @@ static __always_inline bool is_last(struct task_struct *task)
 	       (!BPF_CORE_READ(process, live.counter) || BPF_CORE_READ(process, flags) & SIGNAL_GROUP_EXIT);
 }
 
-SEC("tp_btf/sched_process_exit")
-int at_exit(u64 *ctx)
+static __always_inline void exited(u64 *ctx, bool is_again)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
 	u64 key = (u64)current;
@@ -317,7 +347,7 @@ int at_exit(u64 *ctx)
 	u32 pid;
 
 	if (!task)
-		return 0;
+		return;
 	pid = pid_of(current);
 	if (wants_usage && is_last(current)) {
 		u64 pages = memory_pages(current);
@@ -329,26 +359,27 @@ int at_exit(u64 *ctx)
 	put_plain(task, key, pid, RECORD_EXIT, BPF_CORE_READ(current, exit_code), 0, 0,
 		  0);
 	bpf_map_delete_elem(&tasks, &key);
-	return 0;
 }
 
-SEC("tp_btf/task_rename")
-int at_rename(u64 *ctx)
+PROGRAMS("tp_btf/sched_process_exit", at_exit, exited)
+
+static __always_inline void renamed(u64 *ctx, bool is_again)
 {
 	u64 key = ctx[0];
 	struct task *task = task_of(key);
 	struct scratch *scratch;
 	u32 at;
 
-	if (!task || task->call == CALL_EXECVE || task->call == CALL_EXECVEAT)
-		return 0;
+	if (!task || was_seen(task, SEEN_NAME, is_again) || task->call == CALL_EXECVE || task->call == CALL_EXECVEAT)
+		return;
 	scratch = record_begin(key, pid_of((struct task_struct *)key), RECORD_COMM);
 	if (!scratch)
-		return 0;
+		return;
 	at = take_kernel_string(scratch, 0, 0, (const char *)ctx[1]);
 	record_put(task, scratch, at, wake_flags());
-	return 0;
 }
+
+PROGRAMS("tp_btf/task_rename", at_rename, renamed)
 
 SEC("tp_btf/sched_switch")
 int at_switch(u64 *ctx)

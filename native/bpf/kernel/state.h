@@ -34,6 +34,7 @@ u64 owner_mounts;
 struct task {
 	u32 lost;
 	u8 call; /* that it is in; a filter that makes up a result leaves none */
+	u8 seen; /* bits of events that a program saw, for the one that comes again */
 	s64 value; /* of this call: flags of clone */
 	u64 errors; /* bits of descriptors below 64 that lead where 2 does, by copies */
 	u64 old_errors; /* those of them that a program found when it began */
@@ -41,6 +42,8 @@ struct task {
 	u64 on_since;
 	u64 max_pages; /* of its memory, noted before that is given back */
 };
+
+enum { SEEN_CALL = 1, SEEN_EXEC = 2, SEEN_NAME = 4 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -77,7 +80,6 @@ static __always_inline u64 place(u32 at)
 #define PATH_DEPTH 256
 
 struct scratch {
-	u32 busy;
 	struct record head;
 	/* of which a record is sent from `head` on */
 	char text[TEXT_BYTES + RECORD_TEXT_MAX];
@@ -110,6 +112,18 @@ static __always_inline void count_loss(u32 reason)
 static __always_inline struct task *task_of(u64 key)
 {
 	return bpf_map_lookup_elem(&tasks, &key);
+}
+
+/* Whether an event of a task was seen, asked by the program that comes again; the first one leaves the bit. */
+static __always_inline bool was_seen(struct task *task, u8 bit, bool is_again)
+{
+	bool is_set = task->seen & bit;
+
+	if (!is_again)
+		task->seen |= bit;
+	else
+		task->seen &= ~bit;
+	return is_again && is_set;
 }
 
 static __always_inline struct scratch *scratch_get(void)
