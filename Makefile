@@ -146,7 +146,7 @@ test-stress: needs-test+vm build ## storms, 500 rounds of loading and starting, 
 KERNEL_TESTS := $(addprefix tests/vm/test_,events.py control.py servers.py probes_off.py cgroup.py stress.py)
 
 test-kernels: needs-test+vm build ## the module in every Linux of etrace/spec/kernels.toml and for arm64; root; fetches 700 MB once
-	ETRACE_KERNELS=all $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS)
+	ETRACE_KERNELS=all $(BIN)/pytest -m vm $(PYTEST_ARGS) $(KERNEL_TESTS) tests/vm/test_tracers.py
 	$(MAKE) test-arm64
 
 test-arm64: needs-test+vm+arm64 build ## the module and the ptrace backend in Linux 6.1 for arm64; fetches 80 MB once
