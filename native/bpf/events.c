@@ -465,6 +465,8 @@ static void put_record(struct traced *task, const struct record *record, const c
 	case RECORD_ROOT:
 		traced_take_root(task);
 		break;
+	case RECORD_ADOPTED: /* it has been added */
+		break;
 	case RECORD_IO_URING:
 		counters.io_uring_setups++;
 		break;
@@ -476,6 +478,8 @@ void events_put(const struct record *record, const char *text, size_t n)
 	struct traced *task = traced_find(record->task);
 
 	n_lost += record->lost;
+	if (record->kind == RECORD_ADOPTED)
+		task = traced_add(record->task, (pid_t)record->pid, (u64)record->values[0]);
 	if (!task && record->kind != RECORD_FORK) { /* its fork was lost, or it is of before the command */
 		if (record->kind == RECORD_EXIT)
 			return;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "capture/options.h"
+#include "capture/proc.h"
 #include "capture/program.h"
 
 #include "capture.skel.h"
@@ -144,6 +145,7 @@ static void set_options(void)
 	programs->rodata->wants_stdout = options.keeps_stdout;
 	programs->rodata->wants_usage = options.usage;
 	programs->rodata->wants_writes = options.keeps_stderr || options.keeps_stdout;
+	programs->rodata->adopts = options.pid > 0;
 	programs->rodata->is_limited = getuid() != 0;
 	programs->rodata->owner_uid = getuid();
 	programs->rodata->wake_bytes = bytes / 4 < MOST_WAKE ? bytes / 4 : MOST_WAKE;
@@ -213,6 +215,40 @@ void kernel_take_next_child(void)
 		die("/proc is missing: mount it (mount -t proc proc /proc) and try again");
 	programs->bss->owner_namespace = (unsigned int)st.st_ino;
 	programs->bss->owner = (unsigned int)getpid();
+}
+
+/* Whether a link of /proc/PID leads where that of this process does. */
+static bool is_alike(pid_t pid, const char *link)
+{
+	struct stat own, other;
+	char name[PROC_NAME_MAX], own_name[PROC_NAME_MAX];
+
+	proc_name(name, pid, link);
+	proc_name(own_name, getpid(), link);
+	return stat(name, &other) == 0 && stat(own_name, &own) == 0 && own.st_ino == other.st_ino &&
+	       own.st_dev == other.st_dev;
+}
+
+static unsigned int n_threads(pid_t pid)
+{
+	char name[PROC_NAME_MAX];
+	struct stat st;
+
+	proc_name(name, pid, "task");
+	return stat(name, &st) < 0 ? 0 : (unsigned int)st.st_nlink - 2;
+}
+
+void kernel_take_process(pid_t pid)
+{
+	unsigned int n = n_threads(pid);
+
+	if (!n)
+		die("there is no process %d", (int)pid);
+	if (!is_alike(pid, "ns/pid") || !is_alike(pid, "ns/mnt") || !is_alike(pid, "root"))
+		die("process %d is in another container: trace it from there", (int)pid);
+	kernel_take_next_child();
+	programs->bss->n_to_adopt = n;
+	programs->bss->owner = (unsigned int)pid;
 }
 
 void kernel_take_no_child(void)

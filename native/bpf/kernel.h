@@ -15,6 +15,9 @@ const char *kernel_start(void);
 /* The next process that this one forks is the root of what is traced. */
 void kernel_take_next_child(void);
 
+/* A process that runs, and what it starts from now on. Ends the program if that cannot be. */
+void kernel_take_process(pid_t pid);
+
 /* From here on no further one is. */
 void kernel_take_no_child(void);
 

@@ -78,11 +78,20 @@ static void restore_variables(void)
 
 /* ---- the build ---- */
 
+static void take_root(void)
+{
+	if (options.pid > 0)
+		kernel_take_process(options.pid);
+	else
+		kernel_take_next_child();
+}
+
 static void begin(pid_t root, u64 time_ns)
 {
 	(void)root;
 	(void)time_ns;
-	kernel_take_no_child();
+	if (options.pid <= 0)
+		kernel_take_no_child();
 	setpriority(PRIO_PROCESS, 0, PRIORITY); /* names are looked up soon after the call */
 }
 
@@ -119,12 +128,14 @@ static void drain(void)
 	kernel_stop();
 	kernel_drain(events_put);
 	traced_for_each(put_written);
+	if (options.pid > 0)
+		return;
 	traced_for_each(add_survivor);
 	capture_warn_survivors();
 }
 
 static struct supervised parts = {
-	.forking = kernel_take_next_child,
+	.forking = take_root,
 	.prepare = restore_variables,
 	.start = begin,
 	.tick = on_tick,
@@ -183,9 +194,15 @@ static void put_stats(FILE *file)
 	report_put_counts(file, counts, sizeof(counts) / sizeof(counts[0]));
 }
 
+/* A process that ran before goes on: its capture just ends. */
+static int final_status(void)
+{
+	return options.pid > 0 ? 0 : supervise_status();
+}
+
 static void finish(void)
 {
-	enum ending ending = supervise_ending();
+	enum ending ending = options.pid > 0 ? ENDING_COMMAND : supervise_ending();
 
 	lost_records = kernel_lost_records();
 	missed_records = kernel_missed_records();
@@ -195,7 +212,7 @@ static void finish(void)
 	response_put();
 	trace_close();
 	collect_warnings();
-	capture_write_stats(ending, supervise_status(), "bpf", put_stats);
+	capture_write_stats(ending, final_status(), "bpf", put_stats);
 	capture_print_summary(ending);
 }
 
@@ -247,9 +264,12 @@ int main(int argc, char **argv)
 	first_variable = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
 	program_start();
 	options.buffer_kib = DEFAULT_BUFFER_KIB;
+	options.pid = 0;
 	if (argc == 2 && !strcmp(argv[1], "--probe"))
 		return probe();
 	options_parse(argc, argv, "etrace-bpf", about);
+	if (options.pid > 0 && getuid() != 0)
+		die("--pid: only root may trace a process that runs");
 	signals_save();
 	start_kernel(argv);
 	trace_open(options.trace_path);
@@ -264,5 +284,5 @@ int main(int argc, char **argv)
 	}
 	supervise_run();
 	finish();
-	signals_end_like(capture_final_status(supervise_status(), lost_records || missed_records || lost_tasks));
+	signals_end_like(capture_final_status(final_status(), lost_records || missed_records || lost_tasks));
 }

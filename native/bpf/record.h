@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_SYMLINK, /* target, name, directory, what the target leads to */
 	RECORD_MOUNT, /* result, flags; source, type, target, directory, or where the target leads if that was found */
 	RECORD_UMOUNT, /* likewise */
+	RECORD_ADOPTED, /* first thread; a task that ran before: the one to trace */
 	RECORD_COMM, /* name */
 	RECORD_WRITTEN, /* fd, bytes left out before; text */
 	RECORD_IO_URING,

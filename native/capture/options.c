@@ -8,7 +8,7 @@
 
 #include "capture/output.h"
 
-struct options options = { .status_fd = -1, .usage = 1, .keeps_stderr = 1 };
+struct options options = { .pid = -1, .status_fd = -1, .usage = 1, .keeps_stderr = 1 };
 struct counters counters;
 
 enum {
@@ -21,6 +21,7 @@ enum {
 	OPTION_FOLDER,
 	OPTION_LIBRARIES,
 	OPTION_BUFFER,
+	OPTION_PID,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -29,7 +30,8 @@ static const char usage[] =
 	"usage: %s -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"           [--response-files FILE] [--libraries FOLDER] [--folder FD] [--status-fd N]\n"
 	"           [--summary] [--env] [--mounts] [--thread-names] [--no-usage] [--stdout]\n"
-	"           [--no-stderr] [--wait-all] [--substitute] [--buffer-size KIB] [--] COMMAND [ARGUMENT...]\n"
+	"           [--no-stderr] [--wait-all] [--substitute] [--buffer-size KIB]\n"
+	"           {--pid PID | [--] COMMAND [ARGUMENT...]}\n"
 	"       %s --version\n";
 
 static void print_usage(FILE *to, const char *program, int status)
@@ -72,6 +74,11 @@ static void take_option(int option, const char *program, const char *(*about)(vo
 			die("--buffer-size: %s has no buffer in the kernel", program);
 		options.buffer_kib = program_take_number("--buffer-size", optarg);
 		break;
+	case OPTION_PID:
+		if (options.pid < 0)
+			die("--pid: %s traces only what it starts", program);
+		options.pid = program_take_number("--pid", optarg);
+		break;
 	case OPTION_HELP:
 		print_usage(stdout, program, 0);
 		break;
@@ -93,6 +100,7 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 		{ "rotate", required_argument, NULL, OPTION_ROTATE },
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "buffer-size", required_argument, NULL, OPTION_BUFFER },
+		{ "pid", required_argument, NULL, OPTION_PID },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "folder", required_argument, NULL, OPTION_FOLDER },
 		{ "summary", no_argument, &options.summary, 1 },
@@ -113,6 +121,6 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0)
 		take_option(option, program, about);
 	options.command = argv + optind;
-	if (!options.trace_path || !*options.command)
+	if (!options.trace_path || !*options.command == (options.pid <= 0))
 		print_usage(stderr, program, STATUS_USAGE);
 }

@@ -6,6 +6,8 @@
 #ifndef ETRACE_CAPTURE_OPTIONS_H
 #define ETRACE_CAPTURE_OPTIONS_H
 
+#include <sys/types.h>
+
 #include "etrace_format.h"
 
 #include "capture/program.h"
@@ -15,6 +17,7 @@ struct options {
 	const char *stats_path;
 	const char *responses_path; /* for what response files held, or NULL */
 	const char *libraries; /* the folder of those to preload; NULL: beside this program */
+	pid_t pid; /* of a process that runs, to trace instead of a command; -1: this program cannot */
 	int status_fd; /* -1 when not asked for */
 	int buffer_kib; /* of the kernel; a program that has one sets its default before options_parse() */
 	int environment; /* these are set by getopt_long() */

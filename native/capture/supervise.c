@@ -101,6 +101,19 @@ static void set_signals(void)
 
 /* ---- start ---- */
 
+/*
+ * A process that runs is traced, and not a command: until a signal ends this one, which takes the command's
+ * place. It holds nothing, and ends with its parent.
+ */
+static void wait_to_be_ended(void)
+{
+	signal(SIGTERM, SIG_DFL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	syscall(SYS_close_range, 0, ~0U, 0);
+	for (;;)
+		pause();
+}
+
 static void run_command(int failure)
 {
 	int error;
@@ -108,6 +121,8 @@ static void run_command(int failure)
 	if (parts->prepare)
 		parts->prepare();
 	signals_restore();
+	if (options.pid > 0)
+		wait_to_be_ended();
 	execvp(options.command[0], options.command);
 	error = errno;
 	if (write(failure, &error, sizeof(error)) < 0)

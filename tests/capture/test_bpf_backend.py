@@ -255,8 +255,19 @@ def test_a_capture_inside_a_capture_disturbs_neither(tmp_path: Path) -> None:
 def test_where_the_kernel_refuses_the_programs_ptrace_takes_over(tmp_path: Path) -> None:
     need_root()
     without_types = 'mount -t tmpfs none /sys && exec "$@"'
-    shell = ["unshare", "--mount", "sh", "-c", without_types, "sh"]
-    auto = [ETRACE, "run", "-o", tmp_path, "--buffer-size", "4096", "--", "sh", "-c", "exit 7"]
+    shell: list[str | Path] = ["unshare", "--mount", "sh", "-c", without_types, "sh"]
+    auto: list[str | Path] = [
+        ETRACE,
+        "run",
+        "-o",
+        tmp_path,
+        "--buffer-size",
+        "4096",
+        "--",
+        "sh",
+        "-c",
+        "exit 7",
+    ]
     done = subprocess.run([*shell, *auto], capture_output=True, text=True, check=False)
     assert done.returncode == 7, done.stderr
     assert json.loads((tmp_path / ".nfsdb.stats").read_text())["backend"] == "ptrace"

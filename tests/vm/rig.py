@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 from collections.abc import Iterable
@@ -99,7 +100,8 @@ def prepare(kernel: kernels.Kernel, work: Path) -> None:
         if is_of_machine(source_of(name), kernel.machine)
     ]
     (work / "programs.list").write_text("".join(lines))
-    (work / "bpf.path").write_text(str(BPF.path()))
+    if kernel.machine == platform.machine():
+        shutil.copy(BPF.path(), work / "bin")
 
 
 def source_of(program: str) -> Path:

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace start`, `status` and `stop`: a session of the kernel module."""
+"""`etrace start`, `status` and `stop`: a session of the kernel module, or of BPF programs."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+from etrace.capture.bpf import session as bpf_session
 from etrace.capture.files import aside_message
 from etrace.capture.kmod import session
 from etrace.capture.kmod.ending import Ending, without_probes
@@ -26,12 +28,13 @@ from etrace.figures import count, size
 # ---- start ----
 
 START_EPILOG = """\
+It uses the kernel module, and loads it if need be; --backend bpf does without.
 Without --pid and --cgroup it traces everything that the calling shell starts from now on. The root
 is the nearest ancestor of this command that is not sudo, doas, su, pkexec, runuser or etrace.
 
-The trace is DIR/.nfsdb.capturing while it is written. `sudo etrace stop` renames it to .nfsdb (with
---zstd .nfsdb.zst) and writes .nfsdb.stats. Both belong to the user who called sudo and are made
-with that user's rights. An older trace is kept as .nfsdb.old.
+With the module, the trace is DIR/.nfsdb.capturing while it is written. `sudo etrace stop` renames
+it to .nfsdb (with --zstd .nfsdb.zst) and writes .nfsdb.stats. Both belong to the user who called
+sudo and are made with that user's rights. An older trace is kept as .nfsdb.old.
 
 exit status: 0 the session has started; 2 wrong usage; 125 the session could not start, and nothing
 has changed.
@@ -54,6 +57,16 @@ FLAGS = (
 )
 
 
+KMOD, BPF = "kmod", "bpf"
+#: options of `etrace start` that BPF programs do not have
+OF_MODULE = ("cgroup", "open_once", "isolate", "descendants", "zstd", "module")
+
+
+def add_backend(parser: argparse.ArgumentParser, text: str, default: str | None = KMOD) -> None:
+    """Add --backend."""
+    parser.add_argument("--backend", choices=(KMOD, BPF), default=default, help=text)
+
+
 def declare_start(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace start`."""
     parser.epilog = START_EPILOG
@@ -63,6 +76,7 @@ def declare_start(parser: argparse.ArgumentParser) -> None:
     )
     root.add_argument("--cgroup", metavar="PATH", help="trace this control group (version 2)")
     add_output(parser)
+    add_backend(parser, "how to capture (default: %(default)s); bpf needs no kernel module")
     for name, _, text in FLAGS:
         parser.add_argument(name, action="store_true", help=text)
     parser.add_argument(
@@ -118,9 +132,41 @@ def plan(args: argparse.Namespace) -> session.Plan:
     )
 
 
+def _bpf_plan(args: argparse.Namespace) -> bpf_session.Plan:
+    """Return the session of BPF programs that the command line asks for."""
+    for name in OF_MODULE:
+        if getattr(args, name):
+            option = "--kernel-module" if name == "module" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option}: bpf cannot do that", "leave out --backend bpf")
+    pid = args.pid or process.calling_shell()
+    root = process.identify(pid)
+    if root is None:
+        raise UsageError(f"there is no process {pid}", "see `ps -e`")
+    options = {
+        "env": args.env,
+        "mounts": args.mounts,
+        "thread_names": args.thread_names,
+        "usage": args.usage,
+        "buffer_kib": args.buffer_size,
+    }
+    return bpf_session.Plan(args.output, invoking(os.environ), root, options)
+
+
+def _start_bpf(args: argparse.Namespace) -> int:
+    state = bpf_session.begin(session.Host().states, _bpf_plan(args))
+    if not args.quiet:
+        say(
+            f"etrace: recording {state.root} into {os.path.dirname(state.trace)}; "  # noqa: PTH120
+            "to end it: sudo etrace stop\n"
+        )
+    return 0
+
+
 def run_start(args: argparse.Namespace) -> int:
     """Run `etrace start`."""
     need_root()
+    if args.backend == BPF:
+        return _start_bpf(args)
     begun = session.begin(session.Host(), plan(args), lambda text: say(f"etrace: {text}\n"))
     if not args.quiet:
         say(
@@ -139,6 +185,9 @@ described in docs/capture-kmod.md.
 
 exit status: 0 a session is running; 1 no session is running, or it died.
 """
+BPF_DIED = (
+    "the session died: etrace-bpf has ended\n  do this: sudo etrace stop says where its trace is"
+)
 CHANGES = {
     Phase.STARTING: "a session is being started",
     Phase.STOPPING: "a session is being stopped",
@@ -223,17 +272,47 @@ def rows(view: View) -> list[tuple[str, str]]:
     return found
 
 
+def _bpf_rows(state: bpf_session.State) -> list[tuple[str, str]]:
+    elapsed = max(time.time() - state.started, 0)
+    found = [
+        ("root", state.root),
+        ("since", f"{session.clock(state.started)} ({elapsed:,.0f} s)"),
+        ("trace", state.trace),
+    ]
+    with contextlib.suppress(OSError):
+        found.append(("written", size(Path(state.trace).stat().st_size)))
+    return found
+
+
+def _status_of_bpf(args: argparse.Namespace, state: bpf_session.State) -> int:
+    """Print the state of a session of BPF programs."""
+    runs = state.keeper.is_alive()
+    if args.format == "json":
+        facts = {"root": state.root, "started": state.started, "trace": state.trace}
+        print(json.dumps({"running": runs, "backend": BPF, **facts}, indent=1))
+        return EXIT_RUNS if runs else EXIT_NONE
+    print(f"etrace: {'a session of BPF programs is running' if runs else BPF_DIED}")
+    _print_rows(_bpf_rows(state))
+    return EXIT_RUNS if runs else EXIT_NONE
+
+
+def _print_rows(table: list[tuple[str, str]]) -> None:
+    width = max((len(name) for name, _ in table), default=0)
+    for name, value in table:
+        print(f"  {name:<{width}}  {printable(value)}")
+
+
 def run_status(args: argparse.Namespace) -> int:
     """Run `etrace status`."""
+    of_bpf = bpf_session.read(session.Host().states)
+    if of_bpf is not None:
+        return _status_of_bpf(args, of_bpf)
     view = session.look(session.Host())
     if args.format == "json":
         print(json.dumps(as_json(view), indent=1))
     else:
         print(f"etrace: {headline(view)}")
-        table = rows(view)
-        width = max((len(name) for name, _ in table), default=0)
-        for name, value in table:
-            print(f"  {name:<{width}}  {printable(value)}")
+        _print_rows(rows(view))
     return EXIT_RUNS if view.running else EXIT_NONE
 
 
@@ -253,6 +332,7 @@ is running; 125 the session could not be stopped. When it is interrupted, run it
 def declare_stop(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace stop`."""
     parser.epilog = STOP_EPILOG
+    add_backend(parser, "end the session of this backend (default: the one that runs)", None)
     add_quiet(parser)
     add_examples(parser, "sudo etrace stop", "sudo etrace stop --quiet")
 
@@ -268,8 +348,25 @@ def report_losses(ending: Ending) -> None:
         say(f"  hint: {ending.hint}\n")
 
 
+def _stop_bpf(args: argparse.Namespace) -> int:
+    """End the session of BPF programs."""
+    ended = bpf_session.end(session.Host().states)
+    for text in ended.messages:
+        say(f"etrace: {printable(text)}\n")
+    shown = os.path.relpath(ended.trace)
+    if not ended.stats:
+        say(f"etrace: etrace-bpf was ended before; {shown} has what it wrote until then\n")
+        return EXIT_LOST
+    if not args.quiet:
+        report(ended.stats, ended.trace)
+    return EXIT_LOST if ended.stats.get("lost") or ended.stats.get("untraced") else 0
+
+
 def run_stop(args: argparse.Namespace) -> int:
     """Run `etrace stop`."""
+    states = session.Host().states
+    if args.backend == BPF or (args.backend is None and bpf_session.read(states) is not None):
+        return _stop_bpf(args)
     ending = session.end(session.Host(), lambda text: say(f"etrace: {text}\n"))
     if ending.aside and not args.quiet:
         say(f"etrace: {aside_message(ending.trace.name)}\n")

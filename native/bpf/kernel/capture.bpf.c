@@ -97,6 +97,23 @@ static __always_inline void read_arguments(u64 regs_at, bool compat, u64 *args)
 #endif
 }
 
+/* The running task, if it is one to trace that ran before. */
+static __always_inline struct task *adopt(u64 key)
+{
+	struct task_struct *current = (struct task_struct *)key;
+	struct task entry = {};
+
+	if (!owner || !is_owner(current))
+		return NULL;
+	__sync_fetch_and_add(&n_to_adopt, -1);
+	if (bpf_map_update_elem(&tasks, &key, &entry, BPF_ANY)) {
+		count_loss(LOSS_TASKS_FULL);
+		return NULL;
+	}
+	put_plain(task_of(key), key, pid_of(current), RECORD_ADOPTED, (s64)BPF_CORE_READ(current, group_leader), 0, 0, 0);
+	return task_of(key);
+}
+
 static __always_inline void call_begins(u64 *ctx, bool is_again)
 {
 	u64 key = bpf_get_current_task();
@@ -106,6 +123,8 @@ static __always_inline void call_begins(u64 *ctx, bool is_again)
 	u32 pid;
 	u8 kind;
 
+	if (!task && adopts && n_to_adopt)
+		task = adopt(key);
 	if (!task || was_seen(task, SEEN_CALL, is_again))
 		return;
 	if (task->call != CALL_NONE) /* that it has ended was missed */
@@ -346,6 +365,8 @@ static __always_inline void exited(u64 *ctx, bool is_again)
 	struct task *task = task_of(key);
 	u32 pid;
 
+	if (adopts && owner && BPF_CORE_READ(current, group_leader) == current && is_owner(current))
+		owner = 0; /* another process may get its number */
 	if (!task)
 		return;
 	pid = pid_of(current);

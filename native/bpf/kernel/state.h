@@ -18,11 +18,13 @@ const volatile u32 page_bytes;
 const volatile bool wants_writes;
 const volatile bool wants_stderr;
 const volatile bool wants_stdout;
+const volatile bool adopts; /* the owner is traced itself, and all that it starts */
 const volatile bool is_limited; /* what the owner's user may not watch is left out */
 const volatile u32 owner_uid;
 
 /* ---- whose next child is the root of what is traced ---- */
 
+u32 n_to_adopt; /* threads of the owner that are not traced yet */
 u32 owner; /* its number in its own pid namespace; 0: nobody's */
 u32 owner_namespace;
 u32 owner_level; /* of this namespace, below the first one */
@@ -151,10 +153,10 @@ static __always_inline u32 current_pid(void)
 	return pid_of((struct task_struct *)bpf_get_current_task());
 }
 
-/* Whether the next child of a process will be traced. */
+/* Whether a task is one of the process whose next child will be traced. */
 static __always_inline bool is_owner(struct task_struct *of)
 {
-	struct pid *pid = BPF_CORE_READ(of, thread_pid);
+	struct pid *pid = BPF_CORE_READ(of, group_leader, thread_pid);
 	u32 level = BPF_CORE_READ(pid, level);
 	u64 at = (u64)pid + bpf_core_field_offset(struct pid, numbers) +
 		 (u64)level * bpf_core_type_size(struct upid);

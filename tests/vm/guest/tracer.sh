@@ -7,7 +7,6 @@
 set -u
 . "$WORK/guest/session.sh"
 tracer=etrace-$1
-[ "$1" != bpf ] || tracer=$(cat "$WORK/bpf.path") # that of this machine
 out=$WORK/out/$1
 shift
 folders=/run/etrace-events
