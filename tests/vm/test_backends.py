@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.phase("backends", "mixed_build"),
 ]
 FOLDER = b"/run/etrace-build/work"
-BACKENDS = ("ptrace", "preload", "strace", "kmod")
+BACKENDS = ("ptrace", "bpf", "preload", "strace", "kmod")
 OTHERS = BACKENDS[1:]
 STATIC, TOOL_32 = FOLDER + b"/tool.static", FOLDER + b"/tool.32"
 #: what libc and the dynamic linker open for themselves, and libselinux in its constructor

@@ -27,6 +27,7 @@ build() {
 mkdir -p $folder
 mount -t tmpfs none $folder || die "no tmpfs"
 build ptrace --backend ptrace
+build bpf --backend bpf
 build preload --backend preload
 build strace --backend strace
 insmod $HOME_/etrace.ko || die "insmod failed"
