@@ -69,14 +69,14 @@ sys.stdin.readline()
 
 @pytest.fixture
 def states(tmp_path: Path) -> StateDirectory:
-    """Return where the state of the session is, for this test alone."""
+    """Return where the state of the session is; for this test alone."""
     need_root()
     return StateDirectory(tmp_path / "run")
 
 
 @pytest.fixture
 def started() -> Iterator[Callable[..., Root]]:
-    """Return what starts a program that is to be traced, the shell without arguments."""
+    """Return what starts a program to trace, by default a shell."""
     roots: list[Root] = []
 
     def start(*command: str) -> Root:

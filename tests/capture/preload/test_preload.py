@@ -18,7 +18,7 @@ from backends import PRELOAD, PTRACE, Captured, capture, need_root, need_tool
 from event_programs import DATA, compiled
 from failing_calls import forbid
 
-NR_PTRACE = 101
+NR_PTRACE, NR_BPF = 101, 321
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
 
 
@@ -28,8 +28,14 @@ def etrace() -> str:
 
 
 def forbid_ptrace() -> None:
-    """Refuse ptrace to this process and its children, as a container's profile does."""
+    """Refuse ptrace and bpf to this process and its children, as a container's profile does."""
     forbid(NR_PTRACE, errno.EPERM)
+    forbid_bpf()
+
+
+def forbid_bpf() -> None:
+    """Refuse bpf, which auto tries before ptrace."""
+    forbid(NR_BPF, errno.EPERM)
 
 
 def run(folder: Path, *command: str | Path, **options: str) -> Captured:
@@ -311,9 +317,11 @@ def test_inside_another_tracer_auto_takes_it(folder: Path) -> None:
         "--",
         *inner,
     ]
-    done = subprocess.run(outer, cwd=folder, capture_output=True, check=False)
+    done = subprocess.run(
+        outer, cwd=folder, capture_output=True, preexec_fn=forbid_bpf, check=False
+    )
     assert done.returncode == 0, done.stderr.decode()
-    assert b"ptrace is not used: this process is already traced by process" in done.stderr
+    assert b"traced by process" in done.stderr
     for name in ("inner", "outer"):
         trace = trace_lines.parse((folder / name / ".nfsdb").read_bytes())
         assert trace.program(b"/usr/bin/true")
