@@ -8,11 +8,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -129,6 +132,31 @@ static u64 misses_of(const struct bpf_program *program)
 
 /* ---- loading ---- */
 
+/* The number of a control group is that of its directory; its level, how far that is below the mount. */
+static void set_cgroup(const char *directory)
+{
+	int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct statfs kind;
+	struct stat st;
+	dev_t device;
+	int level = -1;
+
+	if (fd < 0 || fstatfs(fd, &kind) < 0 || kind.f_type != CGROUP2_SUPER_MAGIC || fstat(fd, &st) < 0)
+		die("'%s' is not the directory of a control group, version 2", directory);
+	programs->rodata->cgroup = st.st_ino;
+	device = st.st_dev;
+	for (; st.st_dev == device; level++) {
+		int above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		close(fd);
+		fd = above;
+		if (fd < 0 || fstat(fd, &st) < 0)
+			die("'%s': %s", directory, strerror(errno));
+	}
+	close(fd);
+	programs->rodata->cgroup_level = (unsigned int)level;
+}
+
 static void set_options(void)
 {
 	unsigned int bytes = buffer_bytes();
@@ -145,7 +173,9 @@ static void set_options(void)
 	programs->rodata->wants_stdout = options.keeps_stdout;
 	programs->rodata->wants_usage = options.usage;
 	programs->rodata->wants_writes = options.keeps_stderr || options.keeps_stdout;
-	programs->rodata->adopts = options.pid > 0;
+	programs->rodata->adopts = options_follow();
+	if (options.cgroup)
+		set_cgroup(options.cgroup);
 	programs->rodata->is_limited = getuid() != 0;
 	programs->rodata->owner_uid = getuid();
 	programs->rodata->wake_bytes = bytes / 4 < MOST_WAKE ? bytes / 4 : MOST_WAKE;
@@ -249,6 +279,12 @@ void kernel_take_process(pid_t pid)
 	kernel_take_next_child();
 	programs->bss->n_to_adopt = n;
 	programs->bss->owner = (unsigned int)pid;
+}
+
+void kernel_take_cgroup(void)
+{
+	kernel_take_next_child(); /* this process: by which numbers of processes and names of files go */
+	programs->bss->n_to_adopt = 1;
 }
 
 void kernel_take_no_child(void)

@@ -18,6 +18,9 @@ void kernel_take_next_child(void);
 /* A process that runs, and what it starts from now on. Ends the program if that cannot be. */
 void kernel_take_process(pid_t pid);
 
+/* The members of the control group of the options, and what they start. Its number was noted at the start. */
+void kernel_take_cgroup(void);
+
 /* From here on no further one is. */
 void kernel_take_no_child(void);
 

@@ -80,7 +80,9 @@ static void restore_variables(void)
 
 static void take_root(void)
 {
-	if (options.pid > 0)
+	if (options.cgroup)
+		kernel_take_cgroup();
+	else if (options.pid > 0)
 		kernel_take_process(options.pid);
 	else
 		kernel_take_next_child();
@@ -90,7 +92,7 @@ static void begin(pid_t root, u64 time_ns)
 {
 	(void)root;
 	(void)time_ns;
-	if (options.pid <= 0)
+	if (!options_follow())
 		kernel_take_no_child();
 	setpriority(PRIO_PROCESS, 0, PRIORITY); /* names are looked up soon after the call */
 }
@@ -128,7 +130,7 @@ static void drain(void)
 	kernel_stop();
 	kernel_drain(events_put);
 	traced_for_each(put_written);
-	if (options.pid > 0)
+	if (options_follow())
 		return;
 	traced_for_each(add_survivor);
 	capture_warn_survivors();
@@ -197,12 +199,12 @@ static void put_stats(FILE *file)
 /* A process that ran before goes on: its capture just ends. */
 static int final_status(void)
 {
-	return options.pid > 0 ? 0 : supervise_status();
+	return options_follow() ? 0 : supervise_status();
 }
 
 static void finish(void)
 {
-	enum ending ending = options.pid > 0 ? ENDING_COMMAND : supervise_ending();
+	enum ending ending = options_follow() ? ENDING_COMMAND : supervise_ending();
 
 	lost_records = kernel_lost_records();
 	missed_records = kernel_missed_records();
@@ -264,12 +266,12 @@ int main(int argc, char **argv)
 	first_variable = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
 	program_start();
 	options.buffer_kib = DEFAULT_BUFFER_KIB;
-	options.pid = 0;
+	options.can_follow = true;
 	if (argc == 2 && !strcmp(argv[1], "--probe"))
 		return probe();
 	options_parse(argc, argv, "etrace-bpf", about);
-	if (options.pid > 0 && getuid() != 0)
-		die("--pid: only root may trace a process that runs");
+	if (options_follow() && getuid() != 0)
+		die("only root may trace a process that runs, or a control group");
 	signals_save();
 	start_kernel(argv);
 	trace_open(options.trace_path);

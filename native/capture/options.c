@@ -8,7 +8,7 @@
 
 #include "capture/output.h"
 
-struct options options = { .pid = -1, .status_fd = -1, .usage = 1, .keeps_stderr = 1 };
+struct options options = { .status_fd = -1, .usage = 1, .keeps_stderr = 1 };
 struct counters counters;
 
 enum {
@@ -22,6 +22,7 @@ enum {
 	OPTION_LIBRARIES,
 	OPTION_BUFFER,
 	OPTION_PID,
+	OPTION_CGROUP,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -31,7 +32,7 @@ static const char usage[] =
 	"           [--response-files FILE] [--libraries FOLDER] [--folder FD] [--status-fd N]\n"
 	"           [--summary] [--env] [--mounts] [--thread-names] [--no-usage] [--stdout]\n"
 	"           [--no-stderr] [--wait-all] [--substitute] [--buffer-size KIB]\n"
-	"           {--pid PID | [--] COMMAND [ARGUMENT...]}\n"
+	"           {--pid PID | --cgroup DIRECTORY | [--] COMMAND [ARGUMENT...]}\n"
 	"       %s --version\n";
 
 static void print_usage(FILE *to, const char *program, int status)
@@ -75,9 +76,13 @@ static void take_option(int option, const char *program, const char *(*about)(vo
 		options.buffer_kib = program_take_number("--buffer-size", optarg);
 		break;
 	case OPTION_PID:
-		if (options.pid < 0)
-			die("--pid: %s traces only what it starts", program);
-		options.pid = program_take_number("--pid", optarg);
+	case OPTION_CGROUP:
+		if (!options.can_follow)
+			die("%s traces only what it starts", program);
+		if (option == OPTION_PID)
+			options.pid = program_take_number("--pid", optarg);
+		else
+			options.cgroup = optarg;
 		break;
 	case OPTION_HELP:
 		print_usage(stdout, program, 0);
@@ -101,6 +106,7 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 		{ "libraries", required_argument, NULL, OPTION_LIBRARIES },
 		{ "buffer-size", required_argument, NULL, OPTION_BUFFER },
 		{ "pid", required_argument, NULL, OPTION_PID },
+		{ "cgroup", required_argument, NULL, OPTION_CGROUP },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "folder", required_argument, NULL, OPTION_FOLDER },
 		{ "summary", no_argument, &options.summary, 1 },
@@ -121,6 +127,6 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 	while ((option = getopt_long(argc, argv, "+o:", names, NULL)) >= 0)
 		take_option(option, program, about);
 	options.command = argv + optind;
-	if (!options.trace_path || !*options.command == (options.pid <= 0))
+	if (!options.trace_path || !*options.command != options_follow())
 		print_usage(stderr, program, STATUS_USAGE);
 }

@@ -6,6 +6,7 @@
 #ifndef ETRACE_CAPTURE_OPTIONS_H
 #define ETRACE_CAPTURE_OPTIONS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "etrace_format.h"
@@ -17,7 +18,9 @@ struct options {
 	const char *stats_path;
 	const char *responses_path; /* for what response files held, or NULL */
 	const char *libraries; /* the folder of those to preload; NULL: beside this program */
-	pid_t pid; /* of a process that runs, to trace instead of a command; -1: this program cannot */
+	bool can_follow; /* what runs already: instead of a command there may be one of these two */
+	pid_t pid; /* of a process */
+	const char *cgroup; /* the directory of a control group, version 2 */
 	int status_fd; /* -1 when not asked for */
 	int buffer_kib; /* of the kernel; a program that has one sets its default before options_parse() */
 	int environment; /* these are set by getopt_long() */
@@ -59,6 +62,12 @@ struct counters {
 
 extern struct options options;
 extern struct counters counters;
+
+/* Whether what runs already is traced, and no command. */
+static inline bool options_follow(void)
+{
+	return options.pid > 0 || options.cgroup;
+}
 
 /* Fill the options of `program`; --version prints what its name and version are followed by. */
 void options_parse(int argc, char **argv, const char *program, const char *(*about)(void));

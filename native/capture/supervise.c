@@ -121,7 +121,7 @@ static void run_command(int failure)
 	if (parts->prepare)
 		parts->prepare();
 	signals_restore();
-	if (options.pid > 0)
+	if (options_follow())
 		wait_to_be_ended();
 	execvp(options.command[0], options.command);
 	error = errno;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A session of BPF programs: etrace-bpf in the background, from `etrace start` to `etrace stop`.
 
-It traces a process that already runs. The programs are held by etrace-bpf alone: when that ends,
-however it ends, nothing is left in the kernel. `/run/etrace/bpf.json` says which process it is.
+It traces a process that already runs, or a control group. The programs are held by etrace-bpf
+alone: when that ends, however it ends, nothing is left in the kernel. `/run/etrace/bpf.json` says
+which process it is.
 """
 
 from __future__ import annotations
@@ -47,12 +48,37 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to trace and where to; `options` are members of Options."""
+    """What to trace and where to; `options` are members of Options.
+
+    `root` is a process, or `cgroup` the directory of a control group.
+    """
 
     directory: Path
     owner: Owner
-    root: Process
+    root: Process | None = None
+    cgroup: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The traced process or control group, as text."""
+        if self.root is None:
+            return f"cgroup {self.cgroup}"
+        return f"process {self.root.pid} ({process.name(self.root.pid)})"
+
+    @property
+    def words(self) -> list[str]:
+        """What tells etrace-bpf what to trace."""
+        return ["--cgroup", self.cgroup] if self.root is None else ["--pid", str(self.root.pid)]
+
+    @property
+    def place(self) -> str:
+        """The directory that names in the trace begin from."""
+        return "/" if self.root is None else f"/proc/{self.root.pid}/cwd"
+
+    def is_there(self) -> bool:
+        """Whether the process still runs."""
+        return self.root is None or self.root.is_alive()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +176,8 @@ def _begin(states: StateDirectory, plan: Plan) -> State:
     with _pipe() as (reader, writer), states.created(_log(states)) as log:
         try:
             keeper = subprocess.Popen(
-                [program(PROGRAM), *arguments(options, writer), "--pid", str(plan.root.pid)],
-                pass_fds=(folder, writer), cwd=f"/proc/{plan.root.pid}/cwd",
+                [program(PROGRAM), *arguments(options, writer), *plan.words],
+                pass_fds=(folder, writer), cwd=plan.place,
                 start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=log,
             )  # fmt: skip
@@ -163,10 +189,9 @@ def _begin(states: StateDirectory, plan: Plan) -> State:
         try:
             runs = bool(os.read(reader, 1))  # the first line of progress
             identity = process.identify(keeper.pid)
-            if runs and identity is not None and plan.root.is_alive():
+            if runs and identity is not None and plan.is_there():
                 state = State(
-                    f"process {plan.root.pid} ({process.name(plan.root.pid)})",
-                    time.time(), str(Path(trace).absolute()), identity,
+                    plan.name, time.time(), str(Path(trace).absolute()), identity,
                 )  # fmt: skip
                 _write(states, state)
                 return state

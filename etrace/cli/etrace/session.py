@@ -59,7 +59,7 @@ FLAGS = (
 
 KMOD, BPF = "kmod", "bpf"
 #: options of `etrace start` that BPF programs do not have
-OF_MODULE = ("cgroup", "open_once", "isolate", "descendants", "zstd", "module")
+OF_MODULE = ("open_once", "isolate", "descendants", "zstd", "module")
 
 
 def add_backend(parser: argparse.ArgumentParser, text: str, default: str | None = KMOD) -> None:
@@ -114,16 +114,23 @@ def options(args: argparse.Namespace) -> Option:
     return found
 
 
+def _root(args: argparse.Namespace) -> process.Process | None:
+    """Return the process to trace; None for a control group."""
+    if args.cgroup:
+        return None
+    pid = args.pid or process.calling_shell()
+    root = process.identify(pid)
+    if root is None:
+        raise UsageError(f"there is no process {pid}", "see `ps -e`")
+    return root
+
+
 def plan(args: argparse.Namespace) -> session.Plan:
     """Return the session that the command line asks for."""
-    root_pid = 0 if args.cgroup else args.pid or process.calling_shell()
-    root = process.identify(root_pid) if root_pid else None
-    if root_pid and root is None:
-        raise UsageError(f"there is no process {root_pid}", "see `ps -e`")
     return session.Plan(
         directory=args.output,
         owner=invoking(os.environ),
-        root_process=root,
+        root_process=_root(args),
         cgroup=process.cgroup_below_mount(args.cgroup) if args.cgroup else "",
         options=options(args),
         zstd=args.zstd,
@@ -138,10 +145,6 @@ def _bpf_plan(args: argparse.Namespace) -> bpf_session.Plan:
         if getattr(args, name):
             option = "--kernel-module" if name == "module" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{option}: bpf cannot do that", "leave out --backend bpf")
-    pid = args.pid or process.calling_shell()
-    root = process.identify(pid)
-    if root is None:
-        raise UsageError(f"there is no process {pid}", "see `ps -e`")
     options = {
         "env": args.env,
         "mounts": args.mounts,
@@ -149,7 +152,8 @@ def _bpf_plan(args: argparse.Namespace) -> bpf_session.Plan:
         "usage": args.usage,
         "buffer_kib": args.buffer_size,
     }
-    return bpf_session.Plan(args.output, invoking(os.environ), root, options)
+    cgroup = process.cgroup_directory(args.cgroup) if args.cgroup else ""
+    return bpf_session.Plan(args.output, invoking(os.environ), _root(args), cgroup, options)
 
 
 def _start_bpf(args: argparse.Namespace) -> int:

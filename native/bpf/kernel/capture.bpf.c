@@ -103,9 +103,16 @@ static __always_inline struct task *adopt(u64 key)
 	struct task_struct *current = (struct task_struct *)key;
 	struct task entry = {};
 
-	if (!owner || !is_owner(current))
-		return NULL;
-	__sync_fetch_and_add(&n_to_adopt, -1);
+	if (cgroup) {
+		if (owner && is_owner(current))
+			owner = 0; /* etrace-bpf itself: what it notes of it is known now */
+		if (owner || bpf_get_current_ancestor_cgroup_id(cgroup_level) != cgroup)
+			return NULL;
+	} else {
+		if (!owner || !is_owner(current))
+			return NULL;
+		__sync_fetch_and_add(&n_to_adopt, -1);
+	}
 	if (bpf_map_update_elem(&tasks, &key, &entry, BPF_ANY)) {
 		count_loss(LOSS_TASKS_FULL);
 		return NULL;
@@ -365,7 +372,7 @@ static __always_inline void exited(u64 *ctx, bool is_again)
 	struct task *task = task_of(key);
 	u32 pid;
 
-	if (adopts && owner && BPF_CORE_READ(current, group_leader) == current && is_owner(current))
+	if (adopts && !cgroup && owner && BPF_CORE_READ(current, group_leader) == current && is_owner(current))
 		owner = 0; /* another process may get its number */
 	if (!task)
 		return;

@@ -18,7 +18,9 @@ const volatile u32 page_bytes;
 const volatile bool wants_writes;
 const volatile bool wants_stderr;
 const volatile bool wants_stdout;
-const volatile bool adopts; /* the owner is traced itself, and all that it starts */
+const volatile bool adopts; /* the owner is traced itself, and all that it starts, */
+const volatile u64 cgroup; /* or the members of this control group, unless it is 0 */
+const volatile u32 cgroup_level;
 const volatile bool is_limited; /* what the owner's user may not watch is left out */
 const volatile u32 owner_uid;
 

@@ -184,6 +184,53 @@ def test_a_process_of_another_container_is_refused(
     assert not (tmp_path / ".nfsdb").exists()
 
 
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """Return a control group."""
+    mount = process.cgroup_mount_point()
+    assert mount is not None, "control groups version 2 are not mounted"
+    path = mount / f"etrace-test-{os.getpid()}"
+    (path / "below").mkdir(parents=True)
+    yield path
+    (path / "below").rmdir()
+    path.rmdir()
+
+
+def test_the_members_of_a_control_group_are_traced(
+    states: StateDirectory, started: Callable[..., Root], group: Path, tmp_path: Path
+) -> None:
+    member, moved, outside = started(), started(), started()
+    (group / "cgroup.procs").write_text(str(member.process.pid))
+    directory = process.cgroup_directory(str(group))
+    state = session.begin(states, session.Plan(tmp_path, myself(), cgroup=directory))
+    assert state.root == f"cgroup {group}"
+    for root in (member, moved, outside):
+        root.ask(f"echo > {tmp_path}/{root.process.pid}-early")
+    (group / "below" / "cgroup.procs").write_text(str(moved.process.pid))
+    moved.ask(f"(cat /etc/hostname; echo > {tmp_path}/moved)")
+    outside.ask(f"echo > {tmp_path}/outside")
+    ended = session.end(states)
+    trace = ended.trace.read_bytes()
+    seen = [b"!FN|%s/%s\n" % (bytes(tmp_path), name) in trace for name in (
+        b"%d-early" % member.process.pid, b"moved",
+        b"%d-early" % moved.process.pid, b"%d-early" % outside.process.pid, b"outside",
+    )]  # fmt: skip
+    assert seen == [True, True, False, False, False]
+    assert (ended.stats["lost"], ended.stats["orphans"]) == (0, 0)
+    for root in (member, moved, outside):
+        root.close()
+
+
+def test_what_is_not_a_control_group_is_named(tmp_path: Path) -> None:
+    need_root()
+    done = subprocess.run(
+        [BPF.path(), "-o", tmp_path / "trace", "--cgroup", "/tmp"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 125
+    assert "'/tmp' is not the directory of a control group, version 2" in done.stderr
+
+
 def test_only_root_may_trace_what_runs(public: Path, started: Callable[..., Root]) -> None:
     need_root()
     root = started()
@@ -195,7 +242,7 @@ def test_only_root_may_trace_what_runs(public: Path, started: Callable[..., Root
         user=65534, group=65534, extra_groups=[], capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 125
-    assert "--pid: only root may trace a process that runs" in done.stderr
+    assert "only root may trace a process that runs" in done.stderr
 
 
 def test_the_commands_start_status_and_stop(tmp_path: Path) -> None:

@@ -123,6 +123,17 @@ def cgroup_mount_point() -> Path | None:
 
 def cgroup_below_mount(given: str) -> str:
     """Return the path of a group below the mount: `/a/b` for that, `a/b` or /sys/fs/cgroup/a/b."""
+    full, mount = _cgroup(given)
+    return str(Path("/") / full.relative_to(mount))
+
+
+def cgroup_directory(given: str) -> str:
+    """Return the directory of a group, given as for cgroup_below_mount()."""
+    return str(_cgroup(given)[0])
+
+
+def _cgroup(given: str) -> tuple[Path, Path]:
+    """Return the directory of a group, and the mount point."""
     mount = cgroup_mount_point()
     if mount is None:
         raise UsageError("control groups version 2 are not mounted", "trace a process: --pid PID")
@@ -131,4 +142,4 @@ def cgroup_below_mount(given: str) -> str:
     full = full.resolve()
     if not full.is_relative_to(mount) or not (full / "cgroup.procs").exists():
         raise UsageError(f"{given}: no such control group", f"see the directories below {mount}")
-    return str(Path("/") / full.relative_to(mount))
+    return full, mount
