@@ -170,7 +170,7 @@ test-kernel-tree: needs-test+tree build ## a kernel with the module in its own t
 bench-capture: needs-test build ## the tables of capture alone; ROUNDS=5, BPF where you may load it
 	$(BIN)/python bench/capture.py $(ROUNDS)
 
-bench-kernel: needs-test+vm build ## what the module costs, in instructions; KERNELS='6.1 5.10 6.12 7.2'
+bench-kernel: needs-test+vm build ## what the module and BPF cost, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	PYTHONPATH=tests:bench $(BIN)/python -m kernel.instructions $(KERNELS)
 
 bench-kernel-build: needs-test+vm build ## a real build natively and traced, in instructions

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from etrace.export.compile_commands import Form
 
-FORMATS = ("json", "compile_commands", "build-spec", "file-access-trace", "parquet")
+FORMATS = ("json", "compile_commands", "build-spec", "file-access-trace", "ninja", "parquet")
 #: format -> the attributes of its own options
 OWN = {
     "compile_commands": command_options.NAMES,
@@ -124,6 +124,18 @@ def write_build_spec(args: argparse.Namespace) -> Callable[[Image, BinaryIO], ob
     return write
 
 
+def write_ninja(image: Image, stream: BinaryIO) -> None:
+    """Write a build.ninja, and say what it does not do."""
+    from etrace.export import ninja
+
+    found = ninja.write(stream, image)
+    say(f"cas: {count(len(found.builds), 'edge')}\n")
+    for reason, texts in found.left_out.items():
+        say(f"cas: left out, {reason}: {len(set(texts))} (listed in the file)\n")
+    if not ninja.Environments(image).are_known:
+        say("cas: commands get the environment of ninja: etrace run --env would have kept theirs\n")
+
+
 def write_access_trace(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
     """Return the function that writes the file access trace, compressed by the file's suffix."""
     from etrace.cli.show.packing import packed
@@ -170,6 +182,8 @@ def run(args: argparse.Namespace) -> int:
         export_file(args, write_commands(args))
     elif args.format == "build-spec":
         export_file(args, write_build_spec(args))
+    elif args.format == "ninja":
+        export_file(args, write_ninja)
     elif args.format == "file-access-trace":
         export_file(args, write_access_trace(args))
     else:

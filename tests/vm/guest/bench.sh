@@ -102,6 +102,24 @@ beside() { # NAME OPTION...
 	kill $!
 }
 
+# Rounds that are shorter than the pause of etrace-bpf, which reads on the same processor.
+under_bpf() { # KIND COUNT ROUNDS
+	result "bpf_$1" "$(etrace-bpf -o trace --stats stats -- calls "$@")"
+	grep -q '"lost":0' stats || die "$1: records were lost"
+	rm trace stats
+}
+
+beside_bpf() {
+	etrace-bpf -o trace -- sleep 10000 &
+	sleep 5
+	for kind in open_close getpid; do
+		result "beside_bpf_$kind" "$(calls $kind 200 100)"
+	done
+	kill $!
+	wait $!
+	rm trace
+}
+
 wait_for_quiet
 for kind in open_close getpid; do
 	natively native_$kind $kind
@@ -119,3 +137,6 @@ unload_module
 for kind in open_close getpid; do
 	natively after_$kind $kind
 done
+under_bpf open_close 100 200
+under_bpf fork_exec_exit 2 100
+beside_bpf

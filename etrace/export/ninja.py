@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A traced build -> a build.ninja that makes the same files again.
+
+An edge is the largest part of the build that contains no make or ninja: a compiler with its
+children, a recipe's shell with its pipes, a whole configure. Edges that write one file, or that
+hand over a file which was gone at the end, or that wait for each other, are one edge; its commands
+run in the order in which they began. Inputs are the files that the trace says were read, of the
+kinds that `cas deps` shows. Escapes: ninja's manual, "Lexical syntax"; POSIX shell 2.2.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import BinaryIO
+
+from libetrace.depend.execution_facts import find_thread_owners
+from libetrace.image.file import Image
+
+from etrace.query.rows.file_kinds import FileKind
+from etrace.query.rows.records import Records
+from etrace.spec.database import EXISTS, NONE, file_type
+
+#: programs that only start others by rules that the trace has followed
+DRIVERS = frozenset({"make", "gmake", "ninja", "samu"})
+#: programs and scripts that make files by themselves and run drivers only to try something
+WHOLE = frozenset({"configure", "config.status", "meson", "ctest", "cpack"})
+SHOWN = frozenset(FileKind) - {
+    FileKind.TOOL, FileKind.TEMPORARY, FileKind.DIRECTORY, FileKind.DEVICE,
+}  # fmt: skip
+#: directories whose files are there to save time only: of ccache and the like
+CACHES = frozenset({".cache", ".ccache"})
+READS, WRITES = 1, 2
+#: `mode & ACCESS` of an open -> what it does
+ACCESSES = (READS, WRITES, READS | WRITES, READS | WRITES)
+BY_DRIVERS = "written by make, ninja or a shell that started them"
+NEWLINE = r"nl=$(printf '\n_'); nl=${nl%_}; "
+
+
+class Groups:
+    """Disjoint sets of numbers."""
+
+    def __init__(self, n: int) -> None:
+        self._above = list(range(n))
+
+    def find(self, number: int) -> int:
+        """Return the number that stands for its set."""
+        while self._above[number] != number:
+            self._above[number] = self._above[self._above[number]]
+            number = self._above[number]
+        return number
+
+    def join(self, numbers: Iterable[int]) -> None:
+        """Make one set of the sets of some numbers; the least number stands for it."""
+        found = sorted({self.find(number) for number in numbers})
+        for number in found[1:]:
+            self._above[number] = found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a file by an edge; times in ns."""
+
+    edge: int
+    access: int
+    begin_ns: int
+    end_ns: int
+
+
+@dataclass(slots=True)
+class Build:
+    """One edge: rows of `executions`, and paths."""
+
+    commands: list[int] = field(default_factory=list)
+    inputs: set[str] = field(default_factory=set)
+    outputs: set[str] = field(default_factory=set)
+    #: directories of files that are gone, which other commands made
+    directories: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The edges in order of time, and what they do not do, by reason."""
+
+    builds: Sequence[Build]
+    left_out: Mapping[str, Sequence[str]]
+
+
+class _Processes:
+    """The processes of an image as a tree: their executions, and which of them are edges."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        image = records.image
+        self._table = image["executions"]
+        self.upids = list(self._table["upid"])
+        owners = find_thread_owners(image)
+        #: first row of the process -> its rows, threads included
+        self.rows: dict[int, list[int]] = defaultdict(list)
+        self.node: list[int] = []
+        first: dict[int, int] = {}
+        for row, upid in enumerate(self.upids):
+            first.setdefault(upid, row)
+        for row, upid in enumerate(self.upids):
+            owner = owners[row]
+            node = first[upid] if owner in (row, NONE) else first[self.upids[owner]]
+            self.node.append(node)
+            self.rows[node].append(row)
+        self.children: dict[int, list[int]] = defaultdict(list)
+        self.roots: list[int] = []
+        for node in self.rows:
+            parent = self._table["parent"][node]
+            above = NONE if parent == NONE else self.node[parent]
+            (self.roots if above in (NONE, node) else self.children[above]).append(node)
+
+    def programs(self, node: int) -> list[int]:
+        """Return the executions of a process that ran a program."""
+        return [row for row in self.rows[node] if self._table["binary"][row] != NONE]
+
+    def name(self, row: int) -> str:
+        """Return the name of a program."""
+        return PurePosixPath(self._records.path(self._table["binary"][row])).name
+
+    def is_driver(self, node: int) -> bool:
+        """Whether the process became make, ninja or `cmake --build`."""
+        return any(
+            self.name(row) in DRIVERS
+            or (self.name(row) == "cmake" and "--build" in self._records.argv(row))
+            for row in self.programs(node)
+        )
+
+    def is_whole(self, node: int) -> bool:
+        """Whether what the process runs belongs to it, drivers included."""
+        for row in self.programs(node):
+            argv = self._records.argv(row)
+            if self.name(row) == "cmake" and "--build" not in argv:
+                return True
+            if any(PurePosixPath(word).name in WHOLE for word in argv[:2]):
+                return True
+        return False
+
+    @cached_property
+    def drives(self) -> set[int]:
+        """Processes that are drivers or that started one, outside of a whole."""
+        found: set[int] = set()
+        todo = [(root, False) for root in self.roots]
+        while todo:
+            node, is_done = todo.pop()
+            if is_done:
+                if self.is_driver(node) or any(child in found for child in self.children[node]):
+                    found.add(node)
+            elif not self.is_whole(node):
+                todo.append((node, True))
+                todo += [(child, False) for child in self.children[node]]
+        return found
+
+    def edges(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the first process of each edge and all rows of its processes."""
+        todo = list(self.roots)
+        while todo:
+            node = todo.pop()
+            if node in self.drives or not self.programs(node):
+                todo += self.children[node]
+            else:
+                yield node, self._below(node)
+
+    def _below(self, node: int) -> list[int]:
+        found, todo = list[int](), [node]
+        while todo:
+            at = todo.pop()
+            found += self.rows[at]
+            todo += self.children[at]
+        return found
+
+
+class _Finder:
+    """Finds the edges of an image."""
+
+    def __init__(self, image: Image) -> None:
+        self.records = Records(image)
+        self.image = image
+        self.processes = _Processes(self.records)
+        start = image["executions"]["start_ns"]
+        found = sorted(
+            ((self.processes.programs(node)[0], rows) for node, rows in self.processes.edges()),
+            key=lambda edge: (start[edge[0]], edge[0]),
+        )
+        self.commands = [row for row, _ in found]
+        self.edge_of = {row: number for number, (_, rows) in enumerate(found) for row in rows}
+        self.groups = Groups(len(found))
+        self.left_out: dict[str, list[str]] = defaultdict(list)
+
+    def _is_shown(self, path: int) -> bool:
+        return self._is_file(path) and self.records.file_kinds.of(path) in SHOWN
+
+    def _is_there(self, path: int) -> bool:
+        return bool(self.records.file_kinds.temporaries.mode_of(path) & EXISTS)
+
+    def _is_file(self, path: int) -> bool:
+        """Whether a path was a file or a link at the end, or was gone."""
+        mode = self.records.file_kinds.temporaries.mode_of(path)
+        kind = file_type(mode)
+        return not mode or stat.S_ISREG(kind) or stat.S_ISLNK(kind)
+
+    def uses(self) -> dict[int, list[Use]]:
+        """Return for each file its uses by edges, in order of time; note those by drivers."""
+        opens = self.image["opens"]
+        found: dict[int, list[Use]] = defaultdict(list)
+        by_drivers: set[int] = set()
+        for execution, path, mode, begin, end in zip(
+            opens["execution"], opens["path"], opens["mode"], opens["open_ns"], opens["close_ns"],
+            strict=True,
+        ):  # fmt: skip
+            access = ACCESSES[mode & 3]
+            edge = self.edge_of.get(execution)
+            if edge is not None:
+                found[path].append(Use(edge, access, begin, max(begin, end)))
+            elif access & WRITES:
+                by_drivers.add(path)
+        for path in sorted(by_drivers):
+            if path not in found and self._is_there(path) and self._is_shown(path):
+                self.left_out[BY_DRIVERS].append(self.records.path(path))
+        for own in found.values():
+            own.sort(key=lambda use: (use.begin_ns, use.edge))
+        return {
+            path: own for path, own in found.items()
+            if self._is_file(path) and not CACHES & set(self.records.path(path).split("/"))
+        }  # fmt: skip
+
+    def find(self) -> Replay:
+        """Return the edges."""
+        uses = self.uses()
+        for path, own in uses.items():
+            self._join(path, own)
+        self._join_nameless(uses)
+        needs = self._needs(uses)
+        while self._join_circles(needs):
+            needs = self._needs(uses)
+        return self._replay(uses)
+
+    def _join(self, path: int, own: Sequence[Use]) -> None:
+        """Make one edge of those that write one file, or hand over one that is gone."""
+        writers = [use for use in own if use.access & WRITES]
+        if self._is_there(path):
+            self.groups.join(use.edge for use in writers)
+            return
+        last: Use | None = None
+        for use in own:
+            if last is not None and use.access & READS:
+                self.groups.join((last.edge, use.edge))
+            if use.access & WRITES:
+                last = use
+
+    def _join_nameless(self, uses: Mapping[int, Sequence[Use]]) -> None:
+        """Let commands that wrote nothing go with the maker of a file that they name: chmod, rm."""
+        maker = {
+            self.records.path(path): use.edge
+            for path, own in uses.items()
+            if self._is_there(path)
+            for use in own
+            if use.access & WRITES
+        }
+        writers = {use.edge for own in uses.values() for use in own if use.access & WRITES}
+        for edge, row in enumerate(self.commands):
+            if edge in writers:
+                continue
+            if found := [maker[name] for name in self._named(row) if name in maker]:
+                self.groups.join((edge, *found))
+
+    def _made_directories(self) -> set[str]:
+        """Return what calls of mkdir and install name, directories among it."""
+        return {
+            name
+            for row in range(self.image["executions"].n_rows)
+            if self.image["executions"]["binary"][row] != NONE
+            and self.processes.name(row) in ("mkdir", "install")
+            for name in self._named(row)
+        }
+
+    def _named(self, row: int) -> list[str]:
+        """Return the words of a command as paths."""
+        directory = self.records.directory(row)
+        return [os.path.normpath(os.path.join(directory, word)) for word in self._words(row)]  # noqa: PTH118
+
+    def _words(self, row: int) -> list[str]:
+        argv = self.records.argv(row)
+        if len(argv) > 2 and argv[1].startswith("-") and "c" in argv[1]:
+            try:
+                return shlex.split(argv[2], comments=True)
+            except ValueError:
+                return argv[2].split()
+        return argv[1:]
+
+    def _inputs(self, own: Sequence[Use]) -> Iterator[tuple[int, int]]:
+        """Yield (maker, reader) of a file; NONE for a file that was there before."""
+        writers = [use for use in own if use.access & WRITES]
+        for use in own:
+            if not use.access & READS:
+                continue
+            before = [each for each in writers if each.begin_ns < use.end_ns]
+            if not writers:
+                yield NONE, self.groups.find(use.edge)
+            elif before:
+                yield self.groups.find(before[-1].edge), self.groups.find(use.edge)
+
+    def _needs(self, uses: Mapping[int, Sequence[Use]]) -> dict[int, set[int]]:
+        """Return for each edge those that make its inputs."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for path, own in uses.items():
+            if self._is_there(path):
+                for maker, reader in self._inputs(own):
+                    if maker not in (NONE, reader):
+                        found[reader].add(maker)
+        return found
+
+    def _join_circles(self, needs: Mapping[int, set[int]]) -> bool:
+        """Make one edge of those that wait for each other; return whether there were any."""
+        circles = [circle for circle in strong_components(needs) if len(circle) > 1]
+        for circle in circles:
+            self.groups.join(circle)
+        return bool(circles)
+
+    def _replay(self, uses: Mapping[int, Sequence[Use]]) -> Replay:
+        builds: dict[int, Build] = defaultdict(Build)
+        for edge, row in enumerate(self.commands):
+            builds[self.groups.find(edge)].commands.append(row)
+        made = self._made_directories()
+        for path, own in uses.items():
+            text = self.records.path(path)
+            if not self._is_there(path):
+                above = os.path.dirname(text)  # noqa: PTH120
+                if above in made:
+                    for use in own:
+                        builds[self.groups.find(use.edge)].directories.add(above)
+                continue
+            writers = {self.groups.find(use.edge) for use in own if use.access & WRITES}
+            for group in writers:
+                builds[group].outputs.add(text)
+            if self._is_shown(path):
+                for _, reader in self._inputs(own):
+                    builds[reader].inputs.add(text)
+        kept = []
+        for _, build in sorted(builds.items()):
+            build.inputs -= build.outputs
+            if not build.outputs:
+                self.left_out["made no file"] += [self._shown(row) for row in build.commands]
+            elif any("\n" in path for path in (*build.inputs, *build.outputs)):
+                self.left_out["a name has a line break"] += [
+                    self._shown(row) for row in build.commands
+                ]
+            else:
+                kept.append(build)
+        return Replay(kept, dict(self.left_out))
+
+    def _shown(self, row: int) -> str:
+        text = shlex.join(self.records.argv(row)).replace("\n", " ")
+        return text if len(text) <= 100 else text[:97] + "..."
+
+
+def strong_components(needs: Mapping[int, Iterable[int]]) -> Iterator[list[int]]:
+    """Yield the strongly connected components of a graph, by Tarjan's algorithm."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    path: list[int] = []
+    on_path: set[int] = set()
+    for root in list(needs):
+        if root in index:
+            continue
+        todo = [(root, iter(needs.get(root, ())))]
+        index[root] = low[root] = len(index)
+        path.append(root)
+        on_path.add(root)
+        while todo:
+            node, rest = todo[-1]
+            for after in rest:
+                if after not in index:
+                    index[after] = low[after] = len(index)
+                    path.append(after)
+                    on_path.add(after)
+                    todo.append((after, iter(needs.get(after, ()))))
+                    break
+                if after in on_path:
+                    low[node] = min(low[node], index[after])
+            else:
+                todo.pop()
+                if todo:
+                    low[todo[-1][0]] = min(low[todo[-1][0]], low[node])
+                if low[node] == index[node]:
+                    component = list[int]()
+                    while not component or component[-1] != node:
+                        component.append(path.pop())
+                        on_path.discard(component[-1])
+                    yield component
+
+
+# ---- text
+
+
+def escape_path(path: str) -> str:
+    """Return a path as ninja reads it."""
+    return path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
+
+
+def quote(word: str) -> str:
+    """Return a word for the shell, in one line."""
+    return '"$nl"'.join(shlex.quote(piece) if piece else "" for piece in word.split("\n")) or "''"
+
+
+#: variables that make, ninja and shells set for each command
+VOLATILE = re.compile(rb"(MAKE\w*|MFLAGS|_|PWD|OLDPWD|SHLVL|NINJA\w*|LINES|COLUMNS)=.*", re.DOTALL)
+
+
+class Environments:
+    """What the environment of a command has that the first command's has not."""
+
+    def __init__(self, image: Image) -> None:
+        self._own: dict[int, set[bytes]] = defaultdict(set)
+        table = image["environment"]
+        for upid, string in zip(table["upid"], table["string"], strict=True):
+            variable = image.string(string)
+            if not VOLATILE.fullmatch(variable):
+                self._own[upid].add(variable)
+        self.are_known = bool(self._own)
+        start = image["executions"]["start_ns"]
+        first = min(range(len(start)), key=start.__getitem__, default=NONE)
+        self._base = (
+            self._own.get(image["executions"]["upid"][first], set()) if self._own else set()
+        )
+
+    def words(self, upid: int) -> list[str]:
+        """Return the words of env(1) that make the environment of a process."""
+        own = self._own.get(upid)
+        if own is None or own == self._base:
+            return []
+        names = {variable.partition(b"=")[0] for variable in own}
+        gone = {variable.partition(b"=")[0] for variable in self._base} - names
+        unset = [word for name in sorted(gone) for word in ("-u", os.fsdecode(name))]
+        return ["env", *unset, *map(os.fsdecode, sorted(own - self._base))]
+
+
+def _command(records: Records, environments: Environments, row: int) -> str:
+    """Return the shell command of an execution: its program, arguments, directory and result."""
+    argv = records.argv(row)
+    binary = records.path(records.image["executions"]["binary"][row])
+    program = argv[0]
+    if "/" not in program and PurePosixPath(binary).name != program:
+        program = binary
+    words = [*environments.words(records.key(row)[0]), program, *argv[1:]]
+    text = f"cd {quote(records.directory(row))} && {' '.join(map(quote, words))}"
+    status = records.image["executions"]["status"][row]
+    return f"({text})" if status in (0, NONE) else f"({text} || :)"
+
+
+def replay(image: Image) -> Replay:
+    """Return the edges of a build. Files have kinds only after `cas pp`."""
+    return _Finder(image).find()
+
+
+def lines(image: Image, found: Replay) -> Iterator[str]:
+    """Yield a build.ninja line by line."""
+    records, environments = Records(image), Environments(image)
+    yield "# The commands of a traced build. See docs/exports.md."
+    if not environments.are_known:
+        yield "# Commands get the environment of ninja: etrace run --env would have kept theirs."
+    for reason, texts in found.left_out.items():
+        yield f"# left out, {reason}:"
+        yield from (f"#   {text}" for text in sorted(set(texts)))
+    yield "ninja_required_version = 1.7"
+    yield "rule run"
+    yield "  command = $cmd"
+    yield "  description = $what"
+    yield "  restat = 1"
+    for build in found.builds:
+        commands = [_command(records, environments, row) for row in build.commands]
+        if build.directories:
+            commands.insert(0, f"mkdir -p {' '.join(map(quote, sorted(build.directories)))}")
+        command = " && ".join(commands)
+        prefix = NEWLINE if '"$nl"' in command else ""
+        outputs = " ".join(map(escape_path, sorted(build.outputs)))
+        inputs = " ".join(map(escape_path, sorted(build.inputs)))
+        last = PurePosixPath(records.argv(build.commands[-1])[0]).name
+        yield ""
+        yield f"build {outputs}: run" + (f" | {inputs}" if inputs else "")
+        yield f"  cmd = {(prefix + command).replace('$', '$$')}"
+        yield f"  what = {last} {sorted(build.outputs)[0]}".replace("$", "$$")
+
+
+def write(stream: BinaryIO, image: Image) -> Replay:
+    """Write a build.ninja; return what it does."""
+    found = replay(image)
+    for line in lines(image, found):
+        stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    return found
