@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def words(self) -> list[str]:
-        """What tells etrace-bpf what to trace."""
+        """The options of etrace-bpf that name it."""
         return ["--cgroup", self.cgroup] if self.root is None else ["--pid", str(self.root.pid)]
 
     @property
