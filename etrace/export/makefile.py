@@ -21,8 +21,8 @@ from libetrace.image.file import Image
 from etrace.query.rows.records import Records
 
 VARIABLES = {"c": "CC", "c++": "CXX"}
-#: a newline would end the line of a recipe: the shell gets it in a variable
-_NEWLINE = r"nl=$$(printf '\n_'); nl=$${nl%_}; "
+#: a newline would end the line of a command: the shell gets it in a variable
+NEWLINE = r"nl=$$(printf '\n_'); nl=$${nl%_}; "
 _BEFORE, _BEHIND = "$(ADDITIONAL_OPTS_PREFIX)", "$(ADDITIONAL_OPTS_POSTFIX)"
 _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
@@ -38,7 +38,10 @@ class Rule:
 
 
 def quote(text: str) -> str:
-    """Return a word for a recipe: the shell sees `text`; make sees no $ and no newline."""
+    """Return a word for a command of make or ninja, which see no $ and no newline in it.
+
+    The shell sees `text`. A command with a newline in a word needs NEWLINE in front.
+    """
     if _PLAIN.fullmatch(text):
         return text
     pieces = (shlex.quote(piece).replace("$", "$$") for piece in text.split("\n"))
@@ -48,7 +51,7 @@ def quote(text: str) -> str:
 def _recipe(rule: Rule) -> str:
     program = f"$({rule.variable})" if rule.variable else quote(rule.argv[0])
     words = [program, _BEFORE, *map(quote, rule.argv[1:]), _BEHIND]
-    newline = _NEWLINE if any("\n" in word for word in (rule.directory, *rule.argv)) else ""
+    newline = NEWLINE if any("\n" in word for word in (rule.directory, *rule.argv)) else ""
     return f"\t{newline}cd {quote(rule.directory)} && {' '.join(words)}"
 
 

@@ -10,6 +10,7 @@ kinds that `cas deps` shows. Escapes: ninja's manual, "Lexical syntax"; POSIX sh
 
 from __future__ import annotations
 
+import bisect
 import os
 import re
 import shlex
@@ -19,29 +20,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from posixpath import dirname, join, normpath
 from typing import BinaryIO
 
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
-from etrace.query.rows.file_kinds import FileKind
+from etrace.export.makefile import NEWLINE, quote
+from etrace.query.files import BITS, READ, WRITE
+from etrace.query.rows.file_kinds import USUAL
+from etrace.query.rows.labels import MAKES
 from etrace.query.rows.records import Records
-from etrace.spec.database import EXISTS, NONE, file_type
+from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
 #: programs that only start others by rules that the trace has followed
-DRIVERS = frozenset({"make", "gmake", "ninja", "samu"})
+DRIVERS = frozenset(map(os.fsdecode, MAKES))
 #: programs and scripts that make files by themselves and run drivers only to try something
 WHOLE = frozenset({"configure", "config.status", "meson", "ctest", "cpack"})
-SHOWN = frozenset(FileKind) - {
-    FileKind.TOOL, FileKind.TEMPORARY, FileKind.DIRECTORY, FileKind.DEVICE,
-}  # fmt: skip
 #: directories whose files are there to save time only: of ccache and the like
 CACHES = frozenset({".cache", ".ccache"})
-READS, WRITES = 1, 2
-#: `mode & ACCESS` of an open -> what it does
-ACCESSES = (READS, WRITES, READS | WRITES, READS | WRITES)
 BY_DRIVERS = "written by make, ninja or a shell that started them"
-NEWLINE = r"nl=$(printf '\n_'); nl=${nl%_}; "
 
 
 class Groups:
@@ -183,9 +181,9 @@ class _Processes:
 class _Finder:
     """Finds the edges of an image."""
 
-    def __init__(self, image: Image) -> None:
-        self.records = Records(image)
-        self.image = image
+    def __init__(self, records: Records) -> None:
+        self.records = records
+        self.image = image = records.image
         self.processes = _Processes(self.records)
         start = image["executions"]["start_ns"]
         found = sorted(
@@ -198,7 +196,7 @@ class _Finder:
         self.left_out: dict[str, list[str]] = defaultdict(list)
 
     def _is_shown(self, path: int) -> bool:
-        return self._is_file(path) and self.records.file_kinds.of(path) in SHOWN
+        return self._is_file(path) and self.records.file_kinds.of(path) in USUAL
 
     def _is_there(self, path: int) -> bool:
         return bool(self.records.file_kinds.temporaries.mode_of(path) & EXISTS)
@@ -218,11 +216,11 @@ class _Finder:
             opens["execution"], opens["path"], opens["mode"], opens["open_ns"], opens["close_ns"],
             strict=True,
         ):  # fmt: skip
-            access = ACCESSES[mode & 3]
+            access = BITS[mode & ACCESS]
             edge = self.edge_of.get(execution)
             if edge is not None:
                 found[path].append(Use(edge, access, begin, max(begin, end)))
-            elif access & WRITES:
+            elif access & WRITE:
                 by_drivers.add(path)
         for path in sorted(by_drivers):
             if path not in found and self._is_there(path) and self._is_shown(path):
@@ -247,15 +245,15 @@ class _Finder:
 
     def _join(self, path: int, own: Sequence[Use]) -> None:
         """Make one edge of those that write one file, or hand over one that is gone."""
-        writers = [use for use in own if use.access & WRITES]
+        writers = [use for use in own if use.access & WRITE]
         if self._is_there(path):
             self.groups.join(use.edge for use in writers)
             return
         last: Use | None = None
         for use in own:
-            if last is not None and use.access & READS:
+            if last is not None and use.access & READ:
                 self.groups.join((last.edge, use.edge))
-            if use.access & WRITES:
+            if use.access & WRITE:
                 last = use
 
     def _join_nameless(self, uses: Mapping[int, Sequence[Use]]) -> None:
@@ -265,9 +263,9 @@ class _Finder:
             for path, own in uses.items()
             if self._is_there(path)
             for use in own
-            if use.access & WRITES
+            if use.access & WRITE
         }
-        writers = {use.edge for own in uses.values() for use in own if use.access & WRITES}
+        writers = {use.edge for own in uses.values() for use in own if use.access & WRITE}
         for edge, row in enumerate(self.commands):
             if edge in writers:
                 continue
@@ -287,7 +285,7 @@ class _Finder:
     def _named(self, row: int) -> list[str]:
         """Return the words of a command as paths."""
         directory = self.records.directory(row)
-        return [os.path.normpath(os.path.join(directory, word)) for word in self._words(row)]  # noqa: PTH118
+        return [normpath(join(directory, word)) for word in self._words(row)]
 
     def _words(self, row: int) -> list[str]:
         argv = self.records.argv(row)
@@ -300,15 +298,16 @@ class _Finder:
 
     def _inputs(self, own: Sequence[Use]) -> Iterator[tuple[int, int]]:
         """Yield (maker, reader) of a file; NONE for a file that was there before."""
-        writers = [use for use in own if use.access & WRITES]
+        writers = [use for use in own if use.access & WRITE]
+        begins = [use.begin_ns for use in writers]
         for use in own:
-            if not use.access & READS:
+            if not use.access & READ:
                 continue
-            before = [each for each in writers if each.begin_ns < use.end_ns]
+            n_before = bisect.bisect_left(begins, use.end_ns)
             if not writers:
                 yield NONE, self.groups.find(use.edge)
-            elif before:
-                yield self.groups.find(before[-1].edge), self.groups.find(use.edge)
+            elif n_before:
+                yield self.groups.find(writers[n_before - 1].edge), self.groups.find(use.edge)
 
     def _needs(self, uses: Mapping[int, Sequence[Use]]) -> dict[int, set[int]]:
         """Return for each edge those that make its inputs."""
@@ -335,12 +334,12 @@ class _Finder:
         for path, own in uses.items():
             text = self.records.path(path)
             if not self._is_there(path):
-                above = os.path.dirname(text)  # noqa: PTH120
+                above = dirname(text)
                 if above in made:
                     for use in own:
                         builds[self.groups.find(use.edge)].directories.add(above)
                 continue
-            writers = {self.groups.find(use.edge) for use in own if use.access & WRITES}
+            writers = {self.groups.find(use.edge) for use in own if use.access & WRITE}
             for group in writers:
                 builds[group].outputs.add(text)
             if self._is_shown(path):
@@ -408,11 +407,6 @@ def escape_path(path: str) -> str:
     return path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
 
 
-def quote(word: str) -> str:
-    """Return a word for the shell, in one line."""
-    return '"$nl"'.join(shlex.quote(piece) if piece else "" for piece in word.split("\n")) or "''"
-
-
 #: variables that make, ninja and shells set for each command
 VOLATILE = re.compile(rb"(MAKE\w*|MFLAGS|_|PWD|OLDPWD|SHLVL|NINJA\w*|LINES|COLUMNS)=.*", re.DOTALL)
 
@@ -446,7 +440,7 @@ class Environments:
 
 
 def _command(records: Records, environments: Environments, row: int) -> str:
-    """Return the shell command of an execution: its program, arguments, directory and result."""
+    """Return the command of an execution: its program, arguments, directory and result."""
     argv = records.argv(row)
     binary = records.path(records.image["executions"]["binary"][row])
     program = argv[0]
@@ -460,12 +454,10 @@ def _command(records: Records, environments: Environments, row: int) -> str:
 
 def replay(image: Image) -> Replay:
     """Return the edges of a build. Files have kinds only after `cas pp`."""
-    return _Finder(image).find()
+    return _Finder(Records(image)).find()
 
 
-def lines(image: Image, found: Replay) -> Iterator[str]:
-    """Yield a build.ninja line by line."""
-    records, environments = Records(image), Environments(image)
+def _lines(records: Records, environments: Environments, found: Replay) -> Iterator[str]:
     yield "# The commands of a traced build. See docs/exports.md."
     if not environments.are_known:
         yield "# Commands get the environment of ninja: etrace run --env would have kept theirs."
@@ -482,19 +474,20 @@ def lines(image: Image, found: Replay) -> Iterator[str]:
         if build.directories:
             commands.insert(0, f"mkdir -p {' '.join(map(quote, sorted(build.directories)))}")
         command = " && ".join(commands)
-        prefix = NEWLINE if '"$nl"' in command else ""
+        prefix = NEWLINE if '"$$nl"' in command else ""
         outputs = " ".join(map(escape_path, sorted(build.outputs)))
         inputs = " ".join(map(escape_path, sorted(build.inputs)))
         last = PurePosixPath(records.argv(build.commands[-1])[0]).name
         yield ""
         yield f"build {outputs}: run" + (f" | {inputs}" if inputs else "")
-        yield f"  cmd = {(prefix + command).replace('$', '$$')}"
+        yield f"  cmd = {prefix}{command}"
         yield f"  what = {last} {sorted(build.outputs)[0]}".replace("$", "$$")
 
 
-def write(stream: BinaryIO, image: Image) -> Replay:
-    """Write a build.ninja; return what it does."""
-    found = replay(image)
-    for line in lines(image, found):
+def write(stream: BinaryIO, image: Image) -> tuple[Replay, bool]:
+    """Write a build.ninja; return what it does, and whether commands have their environment."""
+    records, environments = Records(image), Environments(image)
+    found = _Finder(records).find()
+    for line in _lines(records, environments, found):
         stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
-    return found
+    return found, environments.are_known

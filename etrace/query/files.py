@@ -29,7 +29,8 @@ def ref_files(
 
 
 READ, WRITE = 1, 2
-_BITS = (READ, WRITE, READ | WRITE, READ | WRITE)  # by the access bits of a mode
+#: by the access bits of a mode
+BITS = (READ, WRITE, READ | WRITE, READ | WRITE)
 
 
 class Access(NamedTuple):
@@ -51,7 +52,7 @@ def faccess(image: Image, selection: Selection = EVERYTHING) -> list[Access]:
     found: dict[tuple[int, int], int] = {}
     for row in selected_opens(image, selection):
         key = (table["path"][row], table["execution"][row])
-        found[key] = found.get(key, 0) | _BITS[table["mode"][row] & 3]
+        found[key] = found.get(key, 0) | BITS[table["mode"][row] & 3]
     return [Access(execution, path, bits) for (path, execution), bits in sorted(found.items())]
 
 

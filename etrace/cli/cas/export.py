@@ -128,11 +128,11 @@ def write_ninja(image: Image, stream: BinaryIO) -> None:
     """Write a build.ninja, and say what it does not do."""
     from etrace.export import ninja
 
-    found = ninja.write(stream, image)
+    found, knows_environments = ninja.write(stream, image)
     say(f"cas: {count(len(found.builds), 'edge')}\n")
     for reason, texts in found.left_out.items():
         say(f"cas: left out, {reason}: {len(set(texts))} (listed in the file)\n")
-    if not ninja.Environments(image).are_known:
+    if not knows_environments:
         say("cas: commands get the environment of ninja: etrace run --env would have kept theirs\n")
 
 
