@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -108,17 +109,24 @@ class Wine:
         env: Mapping[str, str] | None = None,
         stdin: str = "",
     ) -> Done:
-        """Run a program of Windows to its end."""
-        done = subprocess.run(
-            [need(self.loader, "wine64"), *words],
-            cwd=cwd,
-            env={**self.environment, **(env or {})},
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        """Run a program of Windows to its end.
+
+        Its output goes to files: what Wine starts in the background may hold pipes open forever.
+        """
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+            done = subprocess.run(
+                [need(self.loader, "wine64"), *words],
+                cwd=cwd,
+                env={**self.environment, **(env or {})},
+                input=stdin.encode(),
+                stdout=out,
+                stderr=error,
+                timeout=SECONDS,
+                check=False,
+            )
+            out.seek(0)
+            error.seek(0)
+            return Done(done.returncode, out.read().decode(), error.read().decode())
 
     def set_version(self, version: str, program: str = "") -> None:
         """Let all programs, or one, see a version of Windows; Wine's own choice varies."""
@@ -169,16 +177,6 @@ def _services(it: Wine, folder: Path) -> Iterator[None]:
             yield
         finally:
             shell.kill()
-
-
-def was_read(items: list[dict[str, Any]]) -> bool:
-    """Return whether the tracer read the parameters of every program, whose directory it then has.
-
-    Under Wine, at a load above 10 on two cores, some runs leave a program that another one debugs
-    unread for three seconds, and its image alone is recorded. Why is not known: tests of debuggers
-    run again.
-    """
-    return all(item["directory"] for item in items)
 
 
 def read_spec(path: Path) -> list[dict[str, Any]]:

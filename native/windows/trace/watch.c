@@ -100,6 +100,18 @@ void watch_traced(struct watch *watch, unsigned long pid)
 	LeaveCriticalSection(&watch->lock);
 }
 
+/*
+ * Wine signals a process also before it has its first thread, and it has no exit code then. One that
+ * ends with the number STILL_ACTIVE is looked at until the build has ended.
+ */
+static bool has_ended(HANDLE process)
+{
+	DWORD status;
+
+	return !WaitForSingleObject(process, 0) && GetExitCodeProcess(process, &status) &&
+	       status != STILL_ACTIVE;
+}
+
 static bool retry(struct watch *watch)
 {
 	bool has_unread = false;
@@ -108,7 +120,7 @@ static bool retry(struct watch *watch)
 		if (w->is_traced || !w->process || w->is_read)
 			continue;
 		read_one(watch, w);
-		has_unread = has_unread || (!w->is_read && WaitForSingleObject(w->process, 0));
+		has_unread = has_unread || (!w->is_read && !has_ended(w->process));
 	}
 	return has_unread;
 }
