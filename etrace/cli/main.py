@@ -66,6 +66,7 @@ COMMANDS = (
     Command(
         "advise", "etrace.cli.etrace.advise", "find what would make a build faster or more robust"
     ),
+    Command("check", "etrace.cli.etrace.check", "find what the makefiles of a build lack"),
     Command("timeline", "etrace.cli.etrace.views", "write a build for trace viewers"),
     Command("compare", "etrace.cli.etrace.compare", "show what differs between two builds"),
     Command("serve", "etrace.cli.serve", "serve the queries of cas as JSON, and a page for them"),

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of make in an image -> the rules that its makefiles declare now.
+
+Make is asked by `make -pnk` with the words of the trace. It gets a shell that is not there, so that
+neither recipes nor `$(shell)` run; how often it missed that shell, less the recipes that ended for
+it, tells whether `$(shell)` was used. Then the rules may lack names, and are known only with
+`runs_shell`: then make gets its own shell. Both ways nothing can be changed (read_only.py).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from libetrace.image.file import Image
+
+from etrace.check import make_database, read_only
+from etrace.check.make_database import Rules
+from etrace.check.recipes import Recipes
+from etrace.errors import EtraceError
+
+NO_SHELL = b"/etrace-check-runs-no-shell"
+#: job server and -j; `--` begins variables
+_JOBS = re.compile(rb"(?:-j\d*|--jobs(?:=\d*)?|--jobserver-\w+=\S*|--sync-\S*|-O\w*)")
+_STOPPED = re.compile(rb"^(.*\*\*\* .*)  Stop\.$", re.MULTILINE)
+_ENDED = re.compile(rb"^make.*\*\*\* .*Error 127", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Asked:
+    """The rules of makes by their execution, and why others are not known."""
+
+    rules: dict[int, Rules] = field(default_factory=dict)
+    unknown: dict[int, str] = field(default_factory=dict)
+
+
+def _environments(image: Image) -> Mapping[int, dict[bytes, bytes]]:
+    found: dict[int, dict[bytes, bytes]] = defaultdict(dict)
+    table = image["environment"]
+    for upid, string in zip(table["upid"], table["string"], strict=True):
+        name, _, value = image.string(string).partition(b"=")
+        found[upid][name] = value
+    return found
+
+
+def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
+    """Ask make for the rules of each of its runs. EtraceError when nobody may ask here."""
+    asked, environments = Asked(), _environments(recipes.image)
+    known: dict[tuple[object, ...], Rules | str] = {}
+    for row in recipes.makes:
+        upid = recipes.image["executions"]["upid"][row]
+        words = [*_inherited(recipes, row, upid in environments), *recipes.argv(row)[1:]]
+        environment = environments.get(upid) or dict(os.environb)
+        directory = Path(recipes.records.directory(row))
+        key = (directory, tuple(words), tuple(sorted(environment.items())))
+        if key not in known:
+            program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
+            known[key] = _ask_one(program, words, directory, environment, runs_shell=runs_shell)
+        answer = known[key]
+        if isinstance(answer, str):
+            asked.unknown[row] = answer
+        else:
+            asked.rules[row] = answer
+    return asked
+
+
+def _inherited(recipes: Recipes, row: int, is_environment_known: bool) -> list[bytes]:
+    """Return the variables that the makes around this one were called with, outermost first."""
+    words: list[bytes] = []
+    if is_environment_known:
+        return words  # MAKEFLAGS has them
+    for number in recipes.chain(recipes.of_row[row]):
+        around = recipes.argv(recipes.recipes[number].make)[1:]
+        words = [word for word in around if _is_variable(word)] + words
+    return words
+
+
+def _is_variable(word: bytes) -> bool:
+    return b"=" in word and not word.startswith(b"-")
+
+
+def _ask_one(
+    program: bytes,
+    words: list[bytes],
+    directory: Path,
+    environment: Mapping[bytes, bytes],
+    *,
+    runs_shell: bool,
+) -> Rules | str:
+    if b"--" in words:
+        return "its command has --"
+    if not directory.is_dir():
+        return f"{directory} is gone"
+    _refuse_foreign(directory)
+    own = {
+        name: value for name, value in environment.items()
+        if name not in (b"MAKEFLAGS", b"MFLAGS", b"MAKE_RESTARTS")
+    }  # fmt: skip
+    own[b"LC_ALL"] = b"C"
+    own.setdefault(b"PATH", b"/usr/bin:/bin")
+    flags = [w for w in environment.get(b"MAKEFLAGS", b"").split() if not _JOBS.fullmatch(w)]
+    if flags:
+        own[b"MAKEFLAGS"] = b" ".join(flags)
+    kept, shell = [word for word in words if not _JOBS.fullmatch(word)], list[bytes]()
+    if not runs_shell:
+        kept = [word for word in kept if not re.match(rb"SHELL\s*:*=", word)]
+        shell = [b"SHELL=" + NO_SHELL]
+    done = read_only.run([program, b"-pnk", *shell, *kept], directory, own)
+    if not runs_shell:
+        n_missed = done.stderr.count(NO_SHELL + b": ")
+        if n_missed > len(_ENDED.findall(done.stderr)):
+            return "its makefiles call $(shell): --run-shell lets them"
+    if stopped := _STOPPED.search(done.stderr):
+        return os.fsdecode(stopped[1])
+    text = done.stdout.decode("utf-8", "surrogateescape")
+    return make_database.read(text, directory) or "make prints no data base for it"
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Refuse to read makefiles of others as root: they can load programs into make."""
+    owner = directory.stat().st_uid
+    if os.geteuid() == 0 and owner not in (0, int(os.environ.get("SUDO_UID", "0"))):
+        raise EtraceError(
+            f"{directory} belongs to another user, whose makefiles root does not read",
+            "run this as that user",
+        )

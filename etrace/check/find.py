@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image -> the faults of the rules by which it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from libetrace.image.file import Image
+
+from etrace.check import declared
+from etrace.check.faults import Fault, Faults
+from etrace.check.recipes import Recipes
+from etrace.errors import EtraceError
+from etrace.query.rows.records import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The faults, and what they were looked for in.
+
+    `n_known` of `n_recipes` have known targets; `unknown` are makes by their command, with why.
+    """
+
+    faults: Sequence[Fault]
+    n_makes: int
+    n_recipes: int
+    n_known: int
+    unknown: Sequence[tuple[str, str]]
+
+
+def check(image: Image, *, runs_shell: bool = False) -> Result:
+    """Return the faults of a build. EtraceError without make, or when nobody may ask it."""
+    recipes = Recipes(Records(image))
+    if not recipes.makes:
+        raise EtraceError(
+            "the build ran no make that ran a recipe", "trace the build from scratch, by make"
+        )
+    asked = declared.ask(recipes, runs_shell=runs_shell)
+    recipes.find_targets(asked.rules)
+    faults = Faults(recipes, asked.rules).find()
+    records = recipes.records
+    unknown = [
+        (f"{' '.join(records.argv(row))} in {records.directory(row)}", why)
+        for row, why in asked.unknown.items()
+    ]
+    n_known = sum(bool(each.targets) for each in recipes.recipes)
+    return Result(faults, len(recipes.makes), len(recipes.recipes), n_known, unknown)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An image -> its runs of make, their recipes, and for which targets these ran.
+
+A recipe is what one run of make ran for one target: the children of make, with all below them up
+to the next make. It is for the targets that it wrote; a child that wrote only files which were gone
+at the end belongs to the recipe that read them. All other recipes are for targets that nobody
+knows, and nothing is said about them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from libetrace.depend.execution_facts import find_thread_owners
+
+from etrace.check.make_database import Rules
+from etrace.query.files import BITS, READ, WRITE
+from etrace.query.rows.records import Records
+from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
+
+MAKES = frozenset((b"make", b"gmake"))
+
+
+class Use(NamedTuple):
+    """An open of a file by a recipe; times in ns, executions by row."""
+
+    recipe: int
+    access: int
+    begin_ns: int
+    end_ns: int
+    execution: int
+
+
+@dataclass(slots=True)
+class Recipe:
+    """What one make ran for targets, by path; empty when they are not known."""
+
+    make: int
+    #: recipe of the make that this make belongs to, NONE at the top
+    outer: int
+    start_ns: int
+    #: the child of make that it began with, a row of `executions`
+    row: int
+    targets: frozenset[str] = frozenset()
+    uses: dict[int, int] = field(default_factory=dict)
+
+
+class Recipes:
+    """The recipes of one image."""
+
+    def __init__(self, records: Records) -> None:
+        self.records, self.image = records, records.image
+        table = self.image["executions"]
+        self._upid, self._binary = table["upid"].tolist(), table["binary"].tolist()
+        self._parent = table["parent"].tolist()
+        self._start = table["start_ns"].tolist()
+        self._owners = find_thread_owners(self.image)
+        self.recipes: list[Recipe] = []
+        #: number of the recipe of each execution, NONE for none
+        self.of_row = [NONE] * len(self._upid)
+        self._by_child: dict[int, int] = {}
+        self._place()
+
+    # ---- processes ----
+
+    @cached_property
+    def _make_programs(self) -> frozenset[int]:
+        paths = set(self._binary) - {NONE}
+        return frozenset(
+            path for path in paths if self.image.path_string(path).rpartition(b"/")[2] in MAKES
+        )
+
+    def is_make(self, row: int) -> bool:
+        """Whether an execution ran make."""
+        return self._binary[row] in self._make_programs
+
+    def _above(self, row: int) -> int:
+        """Return the execution that this one goes on from or that started it, NONE for none."""
+        if row and self._upid[row - 1] == self._upid[row]:
+            return row - 1
+        owner = int(self._owners[row])
+        return owner if owner != row else int(self._parent[row])
+
+    def _place(self) -> None:
+        """Find the recipe of each execution; a make itself belongs to the recipe around it."""
+        order = sorted(range(len(self._upid)), key=lambda row: (self._start[row], row))
+        is_done = bytearray(len(order))
+        for row in order:
+            above = self._above(row)
+            if above != NONE and is_done[above]:
+                if self.is_make(above) and self._upid[above] != self._upid[row]:
+                    self.of_row[row] = self._new(row, above)
+                else:
+                    self.of_row[row] = self.of_row[above]
+            is_done[row] = True
+
+    def _new(self, row: int, make: int) -> int:
+        self.recipes.append(Recipe(make, self.of_row[make], self._start[row], row))
+        return len(self.recipes) - 1
+
+    @cached_property
+    def makes(self) -> list[int]:
+        """Executions of make that ran recipes, in order of time."""
+        return list(dict.fromkeys(each.make for each in self.recipes))
+
+    # ---- files ----
+
+    @cached_property
+    def uses(self) -> Mapping[int, list[Use]]:
+        """Files, as rows of `paths` -> their uses by recipes, in order of time."""
+        opens, found = self.image["opens"], dict[int, list[Use]]()
+        columns = (opens[name] for name in ("execution", "path", "mode", "open_ns", "close_ns"))
+        for row, path, mode, begin, end in zip(*columns, strict=True):
+            recipe = self.of_row[row]
+            if recipe == NONE or self.is_make(row) or stat.S_ISDIR(file_type(mode)):
+                continue
+            access = BITS[mode & ACCESS]
+            found.setdefault(path, []).append(Use(recipe, access, begin, max(begin, end), row))
+            own = self.recipes[recipe].uses
+            own[path] = own.get(path, 0) | access
+        for uses in found.values():
+            uses.sort(key=lambda use: use.begin_ns)
+        return found
+
+    def is_there(self, path: int) -> bool:
+        """Whether a file was there when the trace was parsed."""
+        return bool(self.records.file_kinds.temporaries.mode_of(path) & EXISTS)
+
+    def find_targets(self, rules: Mapping[int, Rules]) -> None:
+        """Find the targets of recipes by the rules of their makes."""
+        self._find_written(rules)
+        self._find_by_temporary()
+
+    def _find_written(self, rules: Mapping[int, Rules]) -> None:
+        written: dict[int, set[str]] = defaultdict(set)
+        for path, uses in self.uses.items():
+            if not self.is_there(path):
+                continue
+            text = self.records.path(path)
+            for use in uses:
+                if use.access & WRITE:
+                    written[use.recipe].add(text)
+        for number, recipe in enumerate(self.recipes):
+            if (known := rules.get(recipe.make)) is None:
+                continue
+            recipe.targets = frozenset(
+                path for path in written[number]
+                if (rule := known.by_path.get(path)) is not None and rule.is_target
+            )  # fmt: skip
+
+    def _find_by_temporary(self) -> None:
+        """Give a recipe's line that wrote only files that are gone the target of their reader."""
+        readers: dict[int, set[frozenset[str]]] = defaultdict(set)
+        for path, uses in self.uses.items():
+            if self.is_there(path):
+                continue
+            for writer in uses:
+                own = self.recipes[writer.recipe]
+                if not writer.access & WRITE or own.targets:
+                    continue
+                for use in uses:
+                    other = self.recipes[use.recipe]
+                    if other.make == own.make and other.targets and use.access & READ:
+                        readers[writer.recipe].add(other.targets)
+        for number, targets in readers.items():
+            if len(targets) == 1:
+                self.recipes[number].targets = next(iter(targets))
+
+    # ---- where recipes meet ----
+
+    def chain(self, number: int) -> Iterator[int]:
+        """Yield a recipe, then those around it."""
+        while number != NONE:
+            yield number
+            number = self.recipes[number].outer
+
+    def meet(self, a: int, b: int) -> tuple[int, int] | None:
+        """Return the recipes of one make that two recipes are or lie in; None when they are one.
+
+        None, too, when they have no make in common: then a script ran one make after the other.
+        """
+        of_make = {self.recipes[number].make: number for number in self.chain(a)}
+        for number in self.chain(b):
+            mine = of_make.get(self.recipes[number].make)
+            if mine is not None:
+                return None if mine == number else (mine, number)
+        return None
+
+    def argv(self, row: int) -> list[bytes]:
+        """Return the arguments of an execution."""
+        return list(map(os.fsencode, self.records.argv(row)))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults -> SARIF 2.1.0, by OASIS's standard (sections 3.13, 3.27 and 3.35)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from etrace.check.faults import WHY, Fault
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def log(faults: Iterable[Fault], accepted: Iterable[Fault], version: str) -> dict[str, Any]:
+    """Return a log with one run; accepted faults are suppressed results."""
+    rules = [{"id": name, "shortDescription": {"text": text}} for name, text in WHY.items()]
+    results = [_result(each) for each in faults]
+    results += [{**_result(each), "suppressions": [{"kind": "external"}]} for each in accepted]
+    driver = {"name": "etrace check", "version": version, "rules": rules}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+
+
+def _result(fault: Fault) -> dict[str, Any]:
+    text = f"{fault.file}, {', '.join(fault.targets)}: {WHY[fault.id]}. Add: {fault.remedy}"
+    makefile = fault.makefile or str(Path(fault.directory) / "Makefile")
+    return {
+        "ruleId": fault.id,
+        "level": "warning",
+        "message": {"text": text},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": Path(makefile).as_uri()}}}],
+        "partialFingerprints": {"fault/v1": fault.key},
+    }

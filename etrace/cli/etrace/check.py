@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`etrace check`: what the makefiles of a build lack."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from etrace import __version__
+from etrace.check import accepted, sarif
+from etrace.check.faults import WHY, Fault
+from etrace.check.find import Result, check
+from etrace.cli.ending import printable, say
+from etrace.cli.opening import open_view
+from etrace.cli.options.common import add_examples, add_format, add_place
+from etrace.cli.show.output import put
+from etrace.figures import count
+from etrace.query.rows.labels import Labels
+from etrace.query.rows.records import Records
+from etrace.spec.database import NONE
+
+N_TARGETS = 6
+EPILOG = """\
+exit status: 0 no fault; 1 faults; 2 wrong usage, damaged input or failure.
+"""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `etrace check`."""
+    parser.epilog = EPILOG
+    add_place(parser)
+    add_format(parser, "text", "json", "sarif")
+    parser.add_argument(
+        "--accepted", metavar="FILE", type=Path,
+        help="leave out the faults of this file, a line each: ID FILE TARGET # reason",
+    )  # fmt: skip
+    parser.add_argument(
+        "--run-shell", action="store_true",
+        help="let $(shell) of makefiles run while make is asked; it can change no file",
+    )  # fmt: skip
+    add_examples(parser, "etrace check", "etrace check --accepted faults.txt --format sarif")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `etrace check`: 0 without a fault, 1 with one."""
+    image = open_view(args)
+    lines = [] if args.accepted is None else accepted.read(args.accepted)
+    result = check(image, runs_shell=args.run_shell)
+    new, old, unused = accepted.split(result.faults, lines)
+    if args.format == "sarif":
+        put(json.dumps(sarif.log(new, old, __version__), indent=1) + "\n")
+    elif args.format == "json":
+        records = Records(image)
+        put(json.dumps(_record(records, result, new, old), indent=1) + "\n")
+    else:
+        labels = Labels(image)
+        for line in _lines(labels, result, new, old):
+            print(printable(line))
+    for each in unused:
+        say(f"etrace: {args.accepted}: no such fault any more: {each.id} {each.file}\n")
+    return int(bool(new))
+
+
+def _lines(
+    labels: Labels, result: Result, new: Sequence[Fault], old: Sequence[Fault]
+) -> Iterator[str]:
+    for each in new:
+        yield from (*_fault(labels, each), "")
+    more = f", {len(old)} accepted" if old else ""
+    yield (
+        f"{count(len(new), 'fault')}{more}; targets are known of {result.n_known:,} of "
+        f"{count(result.n_recipes, 'command')} of {count(result.n_makes, 'make')}"
+    )
+    for make, why in result.unknown:
+        yield f"not checked: {make}: {why}"
+
+
+def _fault(labels: Labels, it: Fault) -> Iterator[str]:
+    yield it.key.partition(" ")[0] + f"  {it.file}"
+    shown = " ".join(it.targets[:N_TARGETS])
+    n_more = len(it.targets) - N_TARGETS
+    yield f"  for {shown}{f' and {n_more} more' if n_more > 0 else ''}, in {it.directory}"
+    if it.writer != NONE:
+        yield f"  written by  {labels.of(it.writer)}, for {' '.join(it.made_for)}"
+    yield f"  {'and' if it.id == 'two-writers' else 'read'} by     {labels.of(it.reader)}"
+    yield f"  {WHY[it.id]}"
+    yield f"  add         {it.remedy}"
+
+
+def _record(
+    records: Records, result: Result, new: Sequence[Fault], old: Sequence[Fault]
+) -> dict[str, Any]:
+    return {
+        "faults": [_fault_record(records, each) for each in new],
+        "accepted": [_fault_record(records, each) for each in old],
+        "n_makes": result.n_makes,
+        "n_commands": result.n_recipes,
+        "n_commands_with_targets": result.n_known,
+        "not_checked": [{"make": make, "why": why} for make, why in result.unknown],
+    }
+
+
+def _fault_record(records: Records, it: Fault) -> dict[str, Any]:
+    return {
+        "id": it.id,
+        "file": it.file,
+        "directory": it.directory,
+        "makefile": it.makefile,
+        "targets": list(it.targets),
+        "made_for": list(it.made_for),
+        "why": WHY[it.id],
+        "remedy": it.remedy,
+        "reader": _command(records, it.reader),
+        "writer": _command(records, it.writer),
+    }
+
+
+def _command(records: Records, row: int) -> dict[str, Any] | None:
+    if row == NONE:
+        return None
+    pid, idx = records.key(row)
+    return {"pid": pid, "idx": idx, "cwd": records.directory(row), "command": records.argv(row)}

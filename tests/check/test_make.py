@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of makefiles that real runs of make show, and rules that are right."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from etrace.check import accepted, read_only
+from etrace.check.find import Result, check
+from etrace.errors import EtraceError
+from etrace.nfsdb.store import open_database
+
+BIN = Path(sys.executable).parent
+SOURCES = {
+    "a.c": '#include "a.h"\nint f(void); int main(void) { return A + f(); }\n',
+    "b.c": '#include "gen.h"\nint f(void) { return G; }\n',
+    "a.h": "#define A 0\n",
+    "gen.sh": "echo '#define G 0'\n",
+}
+RIGHT = """\
+all: prog
+prog: a.o b.o
+\t$(CC) -o $@ a.o b.o
+a.o: a.h
+b.o: gen.h
+gen.h: gen.sh
+\tsh gen.sh > $@
+.PHONY: all
+"""
+
+
+def build(tree: Path, makefile: str, command: str = "make", **sources: str) -> Path:
+    """Trace a make with files in a tree; return the tree."""
+    (tree / "Makefile").write_text(makefile)
+    for name, text in {**SOURCES, **sources}.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    for words in (
+        ["etrace", "run", "--env", "--backend", "ptrace", "-q", "--", "sh", "-c", command],
+        ["cas", "parse"],
+        ["cas", "pp"],
+    ):
+        subprocess.run(
+            [BIN / words[0], *words[1:]], cwd=tree, env=environment, check=True,
+            capture_output=True,
+        )  # fmt: skip
+    return tree
+
+
+def found(tree: Path, *, runs_shell: bool = False) -> Result:
+    """Check the build of a tree."""
+    return check(open_database(tree), runs_shell=runs_shell)
+
+
+def keys(tree: Path, *, runs_shell: bool = False) -> list[str]:
+    """Return the faults of a tree as lines."""
+    return [fault.key for fault in found(tree, runs_shell=runs_shell).faults]
+
+
+def test_rules_that_are_right_have_no_fault(tmp_path: Path) -> None:
+    result = found(build(tmp_path, RIGHT))
+    assert list(result.faults) == []
+    assert result.n_known == result.n_recipes == 4
+
+
+def test_a_header_that_no_rule_names_is_a_missing_input(tmp_path: Path) -> None:
+    tree = build(tmp_path, RIGHT.replace("a.o: a.h\n", ""))
+    (fault,) = found(tree).faults
+    assert (fault.key, fault.remedy) == ("missing-input a.h a.o", "a.o: a.h")
+
+
+def test_what_check_calls_stale_is_not_made_again_by_make(tmp_path: Path) -> None:
+    tree = build(tmp_path, RIGHT.replace("a.o: a.h\n", ""))
+    os.utime(tree / "a.h", (2e9, 2e9))
+    assert subprocess.run(["make", "-q"], cwd=tree, check=False).returncode == 0
+    os.utime(tree / "gen.sh", (2e9, 2e9))
+    assert subprocess.run(["make", "-q"], cwd=tree, check=False).returncode == 1
+
+
+def test_a_made_header_that_no_rule_names_is_a_missing_order(tmp_path: Path) -> None:
+    rules = RIGHT.replace("all: prog", "all: gen.h prog").replace("b.o: gen.h\n", "")
+    (fault,) = found(build(tmp_path, rules)).faults
+    assert (fault.key, fault.remedy) == ("missing-order gen.h b.o", "b.o: gen.h")
+    assert fault.made_for == ("gen.h",)
+
+
+def test_after_the_remedy_there_is_no_fault(tmp_path: Path) -> None:
+    wrong = RIGHT.replace("all: prog", "all: gen.h prog").replace("b.o: gen.h\n", "")
+    assert keys(build(tmp_path, wrong + "b.o: gen.h\n")) == []
+
+
+@pytest.mark.parametrize(
+    "more", [".NOTPARALLEL:\n", "b.o: | middle\nmiddle: gen.h\n", "%.o: %.c gen.h\n\tcc -c $<\n"]
+)
+def test_an_order_that_is_implied_is_one(tmp_path: Path, more: str) -> None:
+    rules = RIGHT.replace("all: prog", "all: gen.h prog").replace("b.o: gen.h\n", "")
+    assert [key for key in keys(build(tmp_path, rules + more)) if "order" in key] == []
+
+
+def test_a_file_made_first_but_not_an_input_is_stale(tmp_path: Path) -> None:
+    assert keys(build(tmp_path, RIGHT.replace("b.o: gen.h", "b.o: | gen.h"))) == [
+        "missing-input gen.h b.o"
+    ]
+
+
+def test_dependency_files_declare_what_they_list(tmp_path: Path) -> None:
+    rules = RIGHT.replace("a.o: a.h\n", "CFLAGS += -MMD\n-include a.d b.d\n")
+    assert keys(build(tmp_path, rules)) == []
+
+
+def test_the_second_of_several_targets_orders_too(tmp_path: Path) -> None:
+    rules = "all: x.h b.o\nx.h gen.h:\n\tsh gen.sh > gen.h; cp gen.h x.h\nb.o: x.h gen.h\n"
+    assert [key for key in keys(build(tmp_path, rules)) if "order" in key] == []
+
+
+def test_two_recipes_that_write_one_file(tmp_path: Path) -> None:
+    rules = "all: x y\nx:\n\techo 1 > log; echo > x\ny:\n\techo 2 > log; echo > y\n"
+    assert keys(build(tmp_path, rules)) == ["two-writers log y"]
+    (tmp_path / "x").unlink()
+    assert keys(build(tmp_path, rules.replace("y:\n", "y: x\n"))) == []
+
+
+def test_makes_that_make_starts_are_checked_too(tmp_path: Path) -> None:
+    rules = "all:\n\t$(MAKE) -C s\n"
+    tree = build(
+        tmp_path, rules, **{"s/Makefile": "q: p\n\tcat r > q\np:\n\techo > p\n", "s/r": "r\n"}
+    )
+    assert keys(tree) == ["missing-input r q"]
+
+
+def test_a_target_that_is_made_in_every_run_is_never_stale(tmp_path: Path) -> None:
+    rules = RIGHT.replace("a.o: a.h\n", "a.o: FORCE\nFORCE:\n")
+    assert keys(build(tmp_path, rules)) == []
+
+
+def test_shell_functions_run_only_on_demand_and_change_no_file(tmp_path: Path) -> None:
+    rules = "X := $(shell touch made; echo a.h)\n" + RIGHT.replace("a.h", "$(X)")
+    tree = build(tmp_path, rules)
+    (tree / "made").unlink()
+    result = found(tree)
+    assert list(result.faults) == []
+    assert [why for _, why in result.unknown] == [
+        "its makefiles call $(shell): --run-shell lets them"
+    ]
+    assert keys(tree, runs_shell=True) == []
+    assert not (tree / "made").exists()
+
+
+def test_make_cannot_write_by_its_own_functions(tmp_path: Path) -> None:
+    tree = build(tmp_path, "$(file >made,x)\n" + RIGHT)
+    (tree / "made").unlink()
+    ((_, why),) = found(tree).unknown
+    assert why == "Makefile:1: *** open: made: Permission denied."
+    assert not (tree / "made").exists()
+
+
+def test_recipes_do_not_run(tmp_path: Path) -> None:
+    tree = build(tmp_path, RIGHT + "all: again\nagain:\n\t+echo x >> made\n")
+    before = (tree / "made").read_text()
+    found(tree)
+    found(tree, runs_shell=True)
+    assert (tree / "made").read_text() == before
+
+
+def test_a_build_without_make_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EtraceError, match="ran no make"):
+        found(build(tmp_path, RIGHT, "cc -c a.c"))
+
+
+def test_a_kernel_without_landlock_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_only, "version", lambda: 0)
+    with pytest.raises(EtraceError, match="Landlock"):
+        read_only.run([b"true"], tmp_path, {})
+
+
+# ---- the command ----
+
+
+def run(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run `etrace check` in a tree."""
+    return subprocess.run(
+        [BIN / "etrace", "check", *options], cwd=tree, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_shows_accepts_and_writes_sarif(tmp_path: Path) -> None:
+    tree = build(tmp_path, RIGHT.replace("a.o: a.h\n", ""))
+    done = run(tree)
+    assert done.returncode == 1
+    assert "missing-input  " in done.stdout
+    assert "add         a.o: a.h" in done.stdout
+    (tree / "ok").write_text("# known\nmissing-input a.h *.o # a.h never changes\n")
+    done = run(tree, "--accepted", "ok")
+    assert (done.returncode, done.stdout.split(";")[0]) == (0, "0 faults, 1 accepted")
+    log = json.loads(run(tree, "--format", "sarif", "--accepted", "ok").stdout)
+    (result,) = log["runs"][0]["results"]
+    assert result["suppressions"] == [{"kind": "external"}]
+    record = json.loads(run(tree, "--json").stdout)
+    assert record["faults"][0]["remedy"] == "a.o: a.h"
+
+
+def test_an_accepted_line_needs_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "ok").write_text("missing-input a.h a.o\n")
+    with pytest.raises(EtraceError, match="ok:1: not a fault and a reason"):
+        accepted.read(tmp_path / "ok")
