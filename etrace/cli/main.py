@@ -69,6 +69,7 @@ COMMANDS = (
     Command("check", "etrace.cli.etrace.check", "find what the makefiles of a build lack"),
     Command("timeline", "etrace.cli.etrace.views", "write a build for trace viewers"),
     Command("compare", "etrace.cli.etrace.compare", "show what differs between two builds"),
+    Command("why-rebuilt", "etrace.cli.etrace.why_rebuilt", "show why a build made files again"),
     Command("serve", "etrace.cli.serve", "serve the queries of cas as JSON, and a page for them"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(

@@ -89,7 +89,7 @@ def _changed(a: Side, b: Side, before: int, after: int) -> Changed:
     return Changed(
         before,
         after,
-        _argument_delta(a.argv(before), b.argv(after)),
+        argument_delta(a.argv(before), b.argv(after)),
         _delta(a.files(before, written=False), b.files(after, written=False)),
         _pair(a.program(before), b.program(after)),
         _pair(a.cwd(before), b.cwd(after)),
@@ -105,7 +105,7 @@ def _delta(before: frozenset[bytes], after: frozenset[bytes]) -> Delta:
     return Delta(tuple(sorted(before - after)), tuple(sorted(after - before)))
 
 
-def _argument_delta(before: Sequence[bytes], after: Sequence[bytes]) -> Delta:
+def argument_delta(before: Sequence[bytes], after: Sequence[bytes]) -> Delta:
     """Return arguments of one side only, in their order; order alone is a change too."""
     removed: list[bytes] = []
     added: list[bytes] = []

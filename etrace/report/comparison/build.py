@@ -164,17 +164,6 @@ class Build:
         return os.fsdecode(posixpath.relpath(name, self._base) if is_below else name)
 
 
-def roots(before: Image, after: Image) -> tuple[bytes, bytes]:
-    """Return what to take off names: /a and /b for builds in /a/src and /b/src."""
-    a, b = (source_root(image).rstrip(b"/") for image in (before, after))
-    while a != b:
-        (upper_a, _, last_a), (upper_b, _, last_b) = a.rpartition(b"/"), b.rpartition(b"/")
-        if last_a != last_b or not upper_a or not upper_b:
-            break
-        a, b = upper_a, upper_b
-    return a, b
-
-
 # ---- several builds at once ----
 
 

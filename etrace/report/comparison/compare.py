@@ -21,10 +21,10 @@ from libetrace.image.file import Image
 
 from etrace.query import includes
 from etrace.query.failures import find_failures, last_lines
-from etrace.query.matching import Numbers, match
+from etrace.query.matching import Numbers, match, roots
 from etrace.query.rows.commands import Commands
 from etrace.query.rows.file_kinds import FileKind
-from etrace.report.comparison.build import BYTES, NS, NUMBER, Build, prepare, roots
+from etrace.report.comparison.build import BYTES, NS, NUMBER, Build, prepare
 from etrace.report.products import MAX_MODULES, Made, made_of
 from etrace.spec.database import NONE
 from etrace.timing.noise import Times, bound, bounds
