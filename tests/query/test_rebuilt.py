@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -167,3 +168,12 @@ def test_only_files_that_were_made(tree: Tree) -> None:
         rebuilt.outputs([b"a.c"])
     with pytest.raises(NothingFoundError, match="opened no nowhere"):
         rebuilt.outputs([b"nowhere"])
+
+
+def test_a_build_that_was_parsed_elsewhere_is_its_own_equal(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "lua.nfsdb.xz"
+    (tmp_path / TRACE).write_bytes(lzma.decompress(golden.read_bytes()))
+    image = parse_database(tmp_path)
+    outputs = found(image, image)
+    assert {"lua", "liblua.a", "lapi.o"} <= outputs.keys()
+    assert {each.reason.cause for each in outputs.values()} == {Cause.NEEDLESS}
