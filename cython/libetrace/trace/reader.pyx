@@ -278,7 +278,7 @@ cdef inline void note_time(Chunk *chunk, s64 upid, s64 time) noexcept nogil:
 
 # Whether the status of an Exit is one that a process can have.
 cdef inline bint has_status(u32 code, const Values *values) noexcept nogil:
-    return code != ETRACE_EV_EXIT or values.numbers[0] <= MAX_STATUS
+    return code != ETRACE_EV_EXIT or values.numbers[0] <= <s64>MAX_STATUS
 
 
 cdef int read_event(Reader *reader, u32 code, Prefix *prefix) noexcept nogil:

@@ -164,7 +164,8 @@ def _script(words: Sequence[bytes]) -> bytes:
     """Return what a shell runs: its script, or `-c` and the command."""
     for at, word in enumerate(words):
         if word.startswith(b"-") and not word.startswith(b"--") and word.endswith(b"c"):
-            return b"-c " + _clipped(b" ".join(words[at + 1 : at + 2]))
+            after = at + 1 + (words[at + 1 : at + 2] == [b"--"])  # so system() of glibc 2.41 does
+            return b"-c " + _clipped(b" ".join(words[after : after + 1]))
         if not word.startswith((b"-", b"+")):
             return _name(word)
     return b""

@@ -33,6 +33,8 @@ CASES = [
     ("/usr/bin/make", ["make", "-j", "8", "-C", "src", "V=1", "all", "test"], "make all test"),
     ("/usr/bin/make", ["make"], "make"),
     ("/bin/sh", ["/bin/sh", "-ec", "cd src &&\n make linux"], "sh -c cd src && make linux"),
+    ("/bin/sh", ["sh", "-c", "--", "make linux"], "sh -c make linux"),
+    ("/bin/sh", ["sh", "-c", "--"], "sh -c "),
     ("/bin/sh", ["/bin/sh", "./configure", "--prefix=/usr"], "sh configure"),
     ("/bin/sh", ["sh", "-c", "x" * 50], "sh -c " + "x" * 37 + "..."),
     ("/usr/bin/install", ["install", "-m", "0644", "lua.h", "/opt/include/"], "install include"),

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is what `etrace check` reports true? Packages of Debian are built, and each fault is tried.
+
+A missing input: the file becomes newer, make runs, and the target stays as it was (stale); then the
+file is emptied, the target removed, and make must fail or make another target (input). A missing
+order: the file and the target are removed, and make is asked for the target alone: it must fail or
+make another target. Each trial is in a fresh copy of the built tree, at the same path.
+
+    python3 bench/check.py [--work DIR] [--most N] [PACKAGE...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+#: packages and what prepares them
+PACKAGES = {
+    "epstool": "", "bzip2": "", "zlib": "./configure", "figlet": "", "units": "./configure",
+    "mawk": "./configure", "unadf": "", "disktype": "", "html2text": "./configure", "tree": "",
+    "hdparm": "",
+}  # fmt: skip
+LATER_S = 100.0
+#: what no compiler, shell or version script accepts
+SPOILT = b"#error )spoilt(\n"
+
+
+def make(tree: Path, *words: str) -> int:
+    """Run make in a tree; return its status."""
+    done = subprocess.run(
+        ["make", *words], cwd=tree, capture_output=True, check=False, timeout=600,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return done.returncode
+
+
+class Trial:
+    """A built tree, and what is reported of it."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree, self.kept = tree, tree.with_name(tree.name + ".kept")
+        subprocess.run(["cp", "-a", tree, self.kept], check=True)
+
+    def restore(self) -> None:
+        """Put the built tree back."""
+        subprocess.run(["rsync", "-a", "--delete", f"{self.kept}/", f"{self.tree}/"], check=True)
+
+    def is_true(self, fault: dict[str, Any]) -> bool | None:
+        """Return whether a fault is confirmed; None when this script cannot tell."""
+        file = Path(fault["file"])
+        target = Path(fault["directory"]) / fault["targets"][0]
+        self.restore()
+        if not target.exists() or fault["id"] == "two-writers":
+            return None
+        before = target.read_bytes(), target.stat().st_mtime_ns
+        if fault["id"] == "missing-order":
+            file.unlink(missing_ok=True)
+            target.unlink()
+            status = make(Path(fault["directory"]), fault["targets"][0])
+            return status != 0 or target.read_bytes() != before[0]
+        later = time.time() + LATER_S
+        os.utime(file, (later, later))
+        make(self.tree)
+        if target.stat().st_mtime_ns != before[1]:
+            return False
+        self.restore()
+        target.unlink()
+        make(self.tree)
+        again = target.read_bytes() if target.exists() else b""
+        self.restore()
+        target.unlink()
+        file.write_bytes(SPOILT)
+        status = make(self.tree)
+        return status != 0 or not target.exists() or target.read_bytes() != again
+
+
+def row(package: str, work: Path, most: int) -> str:
+    """Build and check a package; return its line of the table."""
+    folder = work / package
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/sources.py", package, folder],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    tree = Path(done.stdout.splitlines()[-1])
+    if prepare := PACKAGES.get(package):
+        subprocess.run(["sh", "-c", prepare], cwd=tree, check=True, capture_output=True)
+    began = time.monotonic()
+    command = [BIN / "etrace", "run", "--env", "-q", "--backend", "ptrace", "--", "make"]
+    subprocess.run(command, cwd=tree, check=True, capture_output=True)
+    built = time.monotonic() - began
+    for name in ("parse", "pp"):
+        subprocess.run([BIN / "cas", name], cwd=tree, check=True, capture_output=True)
+    began = time.monotonic()
+    check = subprocess.run(
+        [BIN / "etrace", "check", "--json"], cwd=tree, capture_output=True, text=True, check=False
+    )
+    took = time.monotonic() - began
+    found = json.loads(check.stdout)
+    trial = Trial(tree)
+    verdicts = [trial.is_true(fault) for fault in found["faults"][:most]]
+    for fault, verdict in zip(found["faults"], verdicts, strict=False):
+        if not verdict:
+            print(verdict, fault["id"], fault["file"], fault["targets"][:3], file=sys.stderr)
+    counts = [len(found["faults"]), *(verdicts.count(each) for each in (True, False, None))]
+    known = f"{found['n_commands_with_targets']} of {found['n_commands']}"
+    cells = [tree.name, known, *map(str, counts), f"{built:.1f} s", f"{took:.1f} s"]
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("packages", metavar="PACKAGE", nargs="*", default=list(PACKAGES))
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "etrace-check")
+    parser.add_argument("--most", type=int, default=20, help="try so many faults of a package")
+    args = parser.parse_args()
+    print("| package | commands judged | reported | confirmed | refuted | not tried |"
+          " build, traced | check |")  # fmt: skip
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for package in args.packages:
+        try:
+            print(row(package, args.work, args.most), flush=True)
+        except (subprocess.SubprocessError, ValueError, IndexError) as error:
+            print(f"{package}: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
