@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is what `etrace check` reports true? Packages of Debian are built, and each fault is tried.
 
-A missing input: the file becomes newer, make runs, and the target stays as it was (stale); then the
+A missing input: the file becomes newer, make runs, and the target stays unchanged (stale); then the
 file is emptied, the target removed, and make must fail or make another target (input). A missing
 order: the file and the target are removed, and make is asked for the target alone: it must fail or
 make another target. Each trial is in a fresh copy of the built tree, at the same path.
@@ -27,7 +27,7 @@ BIN = Path(sys.executable).parent
 #: packages and what prepares them
 PACKAGES = {
     "epstool": "", "bzip2": "", "zlib": "./configure", "figlet": "", "units": "./configure",
-    "mawk": "./configure", "unadf": "", "disktype": "", "html2text": "./configure", "tree": "",
+    "mawk": "./configure", "disktype": "", "html2text": "./configure", "tree": "",
     "hdparm": "",
 }  # fmt: skip
 LATER_S = 100.0
@@ -56,7 +56,7 @@ class Trial:
         subprocess.run(["rsync", "-a", "--delete", f"{self.kept}/", f"{self.tree}/"], check=True)
 
     def is_true(self, fault: dict[str, Any]) -> bool | None:
-        """Return whether a fault is confirmed; None when this script cannot tell."""
+        """Return whether a fault is confirmed; None when this script cannot try it."""
         file = Path(fault["file"])
         target = Path(fault["directory"]) / fault["targets"][0]
         self.restore()
@@ -97,14 +97,27 @@ def row(package: str, work: Path, most: int) -> str:
     if prepare := PACKAGES.get(package):
         subprocess.run(["sh", "-c", prepare], cwd=tree, check=True, capture_output=True)
     began = time.monotonic()
-    command = [BIN / "etrace", "run", "--env", "-q", "--backend", "ptrace", "--", "make"]
+    command: list[str | Path] = [
+        BIN / "etrace",
+        "run",
+        "--env",
+        "-q",
+        "--backend",
+        "ptrace",
+        "--",
+        "make",
+    ]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     built = time.monotonic() - began
     for name in ("parse", "pp"):
         subprocess.run([BIN / "cas", name], cwd=tree, check=True, capture_output=True)
     began = time.monotonic()
     check = subprocess.run(
-        [BIN / "etrace", "check", "--json"], cwd=tree, capture_output=True, text=True, check=False
+        [BIN / "etrace", "check", "--run-shell", "--json"],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     took = time.monotonic() - began
     found = json.loads(check.stdout)

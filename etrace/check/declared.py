@@ -2,8 +2,8 @@
 """A run of make in an image -> the rules that its makefiles declare now.
 
 Make is asked by `make -pnk` with the words of the trace. It gets a shell that is not there, so that
-neither recipes nor `$(shell)` run; how often it missed that shell, less the recipes that ended for
-it, tells whether `$(shell)` was used. Then the rules may lack names, and are known only with
+neither recipes nor `$(shell)` run. When it missed that shell more often than recipes ended for it,
+makefiles use `$(shell)`. Then the rules may lack names, and are known only with
 `runs_shell`: then make gets its own shell. Both ways nothing can be changed (read_only.py).
 """
 

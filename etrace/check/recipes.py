@@ -181,7 +181,7 @@ class Recipes:
             number = self.recipes[number].outer
 
     def meet(self, a: int, b: int) -> tuple[int, int] | None:
-        """Return the recipes of one make that two recipes are or lie in; None when they are one.
+        """Return the recipes of one make that two recipes are or belong to; None when they are one.
 
         None, too, when they have no make in common: then a script ran one make after the other.
         """
