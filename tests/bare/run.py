@@ -27,7 +27,7 @@ DEMO = "cd project && make demo"
 MISSING = r"these packages are missing: [^\n]*python3-venv"
 #: after the demo: what hangs on tools, libraries and the interpreter
 FAST = (
-    "tests/bare tests/cli tests/collect tests/libetrace tests/nfsdb tests/xray/test_chrome.py "
+    "tests/bare tests/collect tests/libetrace tests/cli/test_start.py tests/xray/test_chrome.py "
     "tests/xray/test_end_to_end.py tests/xray/elf/test_sleds.py tests/xray/elf/test_symbols.py "
     '-m "not vm and not slow"'
 )

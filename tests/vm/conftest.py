@@ -3,7 +3,7 @@
 
 A test marked `phase("events", "pipe", ...)` has the guest run guest/events.sh with those arguments
 before it looks at the files that the phase left. ETRACE_KERNELS chooses the kernels (kernels.py),
-ETRACE_VM_SECONDS how long a guest may run; with ETRACE_VM_REUSE=1 the files of the last run are
+ETRACE_VM_SECONDS how long each phase may take; with ETRACE_VM_REUSE=1 the files of the last run are
 looked at again.
 """
 

@@ -4,7 +4,8 @@
 Time in which it was ready to run and the machine ran others does not count (proc(5), schedstat of
 Documentation/scheduler/sched-stats.rst: the second number of a thread is how long it waited in a
 run queue, in ns). An emulator on a loaded machine so gets all the time that it needs, and one whose
-guest hangs is ended as soon as ever.
+guest hangs is ended as soon as ever. The time begins again with each thing that it gets done: a
+slow machine is not a guest that hangs either.
 """
 
 from __future__ import annotations
@@ -62,14 +63,20 @@ class OwnTime:
 
 
 def wait(
-    started: subprocess.Popen[bytes], seconds: float, warn_s: float, warn: Callable[[], None]
+    started: subprocess.Popen[bytes],
+    seconds: float,
+    warn_s: float,
+    warn: Callable[[], None],
+    done: Callable[[], int] = int,
 ) -> tuple[OwnTime, bool]:
-    """Wait for the end, or until `seconds` of its own time are over; call `warn` `warn_s` before.
+    """Wait for the end, or until `seconds` of its own time passed in which `done()` did not change.
 
-    Return its time, and whether it ended. `started` leads a session of its own.
+    Calls `warn` `warn_s` before. Return its time, and whether it ended. `started` leads a session
+    of its own.
     """
     spent, last, warned = OwnTime(started.pid), time.monotonic(), False
-    while spent.own_s < seconds:
+    n_done, since_s = done(), 0.0
+    while spent.own_s - since_s < seconds:
         try:
             started.wait(TICK_S)
         except subprocess.TimeoutExpired:
@@ -78,7 +85,9 @@ def wait(
             last = now
         else:
             return spent, True
-        if not warned and spent.own_s >= seconds - warn_s:
+        if not warned and (n_now := done()) != n_done:
+            n_done, since_s = n_now, spent.own_s
+        if not warned and spent.own_s - since_s >= seconds - warn_s:
             warned = True
             warn()
     return spent, False

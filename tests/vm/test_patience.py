@@ -61,6 +61,18 @@ def test_who_does_not_end_is_warned_before_its_time_is_over() -> None:
     assert spent.own_s >= 1.5
 
 
+def test_whatever_gets_done_gives_it_the_whole_time_again() -> None:
+    warned: list[bool] = []
+    done = iter([0, 1, 2])
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as sleeper:
+        spent, ended = patience.wait(
+            sleeper, 1.0, 0.2, lambda: warned.append(True), lambda: next(done, 2)
+        )
+        sleeper.kill()
+    assert (ended, warned) == (False, [True])
+    assert 2.0 <= spent.own_s < 10
+
+
 def test_who_ends_is_not_warned() -> None:
     with subprocess.Popen(["true"], start_new_session=True) as process:
         _, ended = patience.wait(process, 900, 60, lambda: None)
