@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,9 @@ from samples import PROGRAMS, TOP, compiled
 
 from etrace.capture import ptrace
 from etrace.capture.bpf import backend as bpf
+from etrace.capture.hashing import Helper
+from etrace.capture.options import Options
+from etrace.nfsdb import hash_records
 from etrace.spec import syscalls
 
 sys.path.insert(0, str(TOP / "tests"))
@@ -89,6 +94,44 @@ def stops_of(title: str, command: Sequence[str], scratch: Path, tree: Path) -> s
     return f"{title}: {stops:,} stops for {events:,} events, {stops / events:.2f} for each\n"
 
 
+def _hashing(scratch: Path, command: Sequence[str], tree: Path) -> float:
+    """Return the CPU seconds of the process that hashes, for one capture of a build."""
+    folder = os.open(scratch, os.O_PATH | os.O_DIRECTORY)
+    options = Options(scratch / ".nfsdb", scratch / ".nfsdb.stats", folder=folder, hash=True)
+    helper = Helper(options)
+    made = ["make", "-s", "-C", str(tree), *command[1:]]
+    outcome = ptrace.PtraceBackend().run(made, options, None)
+    helper.end()
+    os.close(folder)
+    if outcome.status:
+        sys.exit(f"bench: {made} ended with {outcome.status}")
+    return helper.cpu_s
+
+
+def hashes_of(title: str, command: Sequence[str], scratch: Path, rounds: int, tree: Path) -> str:
+    """Return the CPU time of hashing by that of the build: the first capture, and the next one."""
+
+    def clean() -> None:
+        subprocess.run(["make", "clean"], cwd=tree, check=True, capture_output=True)
+
+    shares: list[tuple[float, float]] = []
+    for _ in range(rounds):
+        build = paired.once(Candidate(title, command, tree, clean)).cpu
+        with tempfile.TemporaryDirectory(dir=scratch) as where:
+            seconds = []
+            for _ in range(2):
+                clean()
+                seconds.append(_hashing(Path(where), command, tree))
+            records = hash_records.read((Path(where) / f".nfsdb{hash_records.SUFFIX}").read_bytes())
+        shares.append((seconds[0] / build, seconds[1] / build))
+    sizes = {found.inode: found.inode.size for _, found in records if found.sha256 and found.inode}
+    first, later = (statistics.median(column) for column in zip(*shares, strict=True))
+    return (
+        f"{title}: --hash takes {first:.1%} of the build's CPU time, {later:.1%} in the same"
+        f" directory again ({len(sizes):,} files of {sum(sizes.values()) / 1e6:.0f} MB)\n"
+    )
+
+
 def main(rounds: int = 7) -> None:
     """Print the tables of capture."""
     if shutil.which("strace") is None:
@@ -98,6 +141,7 @@ def main(rounds: int = 7) -> None:
         build = ["make", "-j2", "linux"]
         lua = sources.fetch("lua5.4", scratch / "src")
         print(compare("Lua, make -j2 linux", build, scratch, rounds, lua, with_bear=True))
+        print(hashes_of("Lua, make -j2 linux", build, scratch, rounds, lua))
         bc = sources.fetch("bc", scratch / "src")
         print(compare("bc, ./configure", ["./configure"], scratch, rounds, bc, is_built=False))
         print(stops_of("bc, ./configure", ["./configure"], scratch, bc))

@@ -22,7 +22,7 @@ STATS = ".nfsdb.stats"
 #: suffix of an older trace in the same directory after its renaming
 OLD_SUFFIX = ".old"
 #: files that belong to a trace, by suffix; they are renamed with it
-SIDE_SUFFIXES = (".stats", ".rsp", ".accesses")
+SIDE_SUFFIXES = (".stats", ".rsp", ".accesses", ".hashes")
 #: the contents of response files, beside the trace
 RESPONSES_SUFFIX = ".rsp"
 ROOT = 0

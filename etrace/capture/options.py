@@ -22,13 +22,14 @@ class Options:
     `usage`, `stderr`, `stdout`: print what processes used and wrote there, if the backend can.
     `on_start` is called with the pid of the program that captures, when it has begun.
     `substitute`: where ptrace is refused, the preload backend may take its place.
+    `hash`: files are hashed meanwhile, so lines are wanted soon.
     `buffer_kib`: size of the kernel's buffer in KiB, 0 for the default of a backend that has one.
     """
 
     __slots__ = (
-        "buffer_kib", "env", "folder", "libraries", "mounts", "on_start", "owner", "response_files",
-        "stats", "stderr", "stdout", "substitute", "summary", "thread_names", "trace", "usage",
-        "wait_all",
+        "buffer_kib", "env", "folder", "hash", "libraries", "mounts", "on_start", "owner",
+        "response_files", "stats", "stderr", "stdout", "substitute", "summary", "thread_names",
+        "trace", "usage", "wait_all",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,7 @@ class Options:
         stdout: bool = False,
         on_start: Callable[[int], None] | None = None,
         buffer_kib: int = 0,
+        hash: bool = False,  # noqa: A002  called like its option
     ) -> None:
         self.trace = trace
         self.stats = stats
@@ -69,3 +71,4 @@ class Options:
         self.stdout = stdout
         self.on_start = on_start
         self.buffer_kib = buffer_kib
+        self.hash = hash

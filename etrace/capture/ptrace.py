@@ -75,6 +75,7 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
         "--no-usage": not options.usage,
         "--stdout": options.stdout,
         "--no-stderr": not options.stderr,
+        "--eager": options.hash,
         "--wait-all": options.wait_all,
         "--summary": options.summary,
         "--substitute": options.substitute,

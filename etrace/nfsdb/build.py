@@ -12,7 +12,9 @@ from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_older, remember
 from libetrace.trace.source import FIRST_LINE
 
+from etrace.nfsdb import hash_records
 from etrace.nfsdb.files import DatabaseFiles
+from etrace.nfsdb.hashes import add_hashes
 from etrace.nfsdb.products import add_responses, read_responses
 from etrace.spec import path_style
 
@@ -103,3 +105,6 @@ def build_image(files: DatabaseFiles, said: Mapping[str, str] | None = None) -> 
     write_image(files.image, attributes, tables, made_of)
     if files.responses.exists():
         add_responses(files.image, read_responses(files.responses))
+    side = files.trace.with_name(files.trace.name + hash_records.SUFFIX)
+    if traces and side.exists():
+        add_hashes(files.image, [side])

@@ -13,6 +13,7 @@ from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_same, remember
 
 from etrace.errors import EtraceError
+from etrace.nfsdb import hash_records, hashes
 from etrace.nfsdb.build import describe, remember_sources, root_of
 from etrace.nfsdb.files import STEM, DatabaseFiles, name_files
 from etrace.nfsdb.products import add_responses, reopen
@@ -123,14 +124,18 @@ class _Making(NamedTuple):
     jobs: int
     split: int
     with_json: bool
+    hashes_rest: bool = False
 
     @property
     def models(self) -> list[Path]:
         """The files whose readers may read the outputs."""
         return [Path(name) for name in self.inputs if name != STDIN]
 
-    def run(self, progress: Callable[[int, int], None] | None) -> ParseReport:
-        """Parse and write all files, the image last, so that an incomplete database is stale."""
+    def run(self, progress: Callable[[int, int], None] | None) -> tuple[ParseReport, list[str]]:
+        """Parse and write all files, the image last, so that an incomplete database is stale.
+
+        Return the report, and problems with the files beside the traces.
+        """
         remembered = _remember(self.inputs)  # before reading, so later writes are noticed
         tables, report = parse_tables(
             self.inputs, jobs=self.jobs, progress=progress, directory=self.files.image.parent
@@ -156,10 +161,23 @@ class _Making(NamedTuple):
         write_image(self.files.image, describe_image, tables, self.models, is_new=True)
         if found:
             add_responses(self.files.image, found)
-        return report
+        damaged = add_hashes(self.inputs, self.files, self.jobs, hashes_rest=self.hashes_rest)
+        return report, damaged
 
 
-def _make(making: _Making, progress: Callable[[int, int], None] | None) -> ParseReport:
+def add_hashes(
+    inputs: Sequence[str], files: DatabaseFiles, jobs: int, *, hashes_rest: bool
+) -> list[str]:
+    """Add the hashes of the captures to an image, and those of all other files if wanted."""
+    sides = responses.find_sides(inputs, hash_records.SUFFIX)
+    return hashes.add_hashes(
+        files.image, sides, hashes_rest=hashes_rest, n_threads=count_jobs(jobs)
+    )
+
+
+def _make(
+    making: _Making, progress: Callable[[int, int], None] | None
+) -> tuple[ParseReport, list[str]]:
     target = making.files.json if making.with_json else making.files.image
     _check_distinct(making.inputs, making.files)
     try:
@@ -176,14 +194,16 @@ def parse_database(
     *,
     force: bool = False,
     with_json: bool = False,
+    with_hashes: bool = False,
     jobs: int = 0,
     said: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Parsed:
     """Make the database `files` from traces, unless it is fresh.
 
-    JSON files are written with `with_json`, or when there is an older one. The image is written
-    last; after an interruption it is stale or missing. EtraceError; NothingUsableError when the
+    JSON files are written with `with_json`, or when there is an older one. `with_hashes`: files
+    that the capture did not hash are hashed as they are now. The image is written last, apart from
+    hashes; after an interruption it is stale or missing. EtraceError; NothingUsableError when the
     trace has no event.
     """
     inputs = [name for trace in traces for name in expand(os.fspath(trace))]
@@ -194,10 +214,13 @@ def parse_database(
                 from etrace.nfsdb.to_json import add_json  # noqa: PLC0415  seldom needed
 
                 add_json(files, count_jobs(jobs))
+            if with_hashes and not reopen(files.image).attributes.get(hashes.ALL):
+                add_hashes(inputs, files, jobs, hashes_rest=True)
             return found
     with_json = with_json or files.json.exists()
-    report = _make(_Making(inputs, files, said or {}, jobs, 0, with_json), progress)
-    return Parsed(files, tuple(map(str, report.problems)), report)
+    making = _Making(inputs, files, said or {}, jobs, 0, with_json, with_hashes)
+    report, damaged = _make(making, progress)
+    return Parsed(files, (*map(str, report.problems), *damaged), report)
 
 
 def parse_trace(
@@ -226,4 +249,4 @@ def parse_trace(
             f"cannot write {output}: {error.strerror}", "choose another place for the output"
         ) from error
     files = name_files(target.with_name(target.name.removesuffix(".json")))._replace(json=target)
-    return _make(_Making(names, files, {}, jobs, split, with_json=True), progress)
+    return _make(_Making(names, files, {}, jobs, split, with_json=True), progress)[0]

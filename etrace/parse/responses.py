@@ -58,9 +58,9 @@ def _taken(data: bytes, at: int, n_bytes: int) -> bytes:
     return taken
 
 
-def find_sides(traces: Sequence[str]) -> list[Path]:
-    """Return the files beside traces with the contents of response files."""
-    sides = [Path(name.removesuffix(ZSTD_SUFFIX) + SUFFIX) for name in traces if name != STDIN]
+def find_sides(traces: Sequence[str], suffix: str = SUFFIX) -> list[Path]:
+    """Return the files beside traces: those with the contents of response files, or others."""
+    sides = [Path(name.removesuffix(ZSTD_SUFFIX) + suffix) for name in traces if name != STDIN]
     return [side for side in sides if side.exists()]
 
 

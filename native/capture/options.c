@@ -31,7 +31,7 @@ static const char usage[] =
 	"usage: %s -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
 	"           [--response-files FILE] [--libraries FOLDER] [--folder FD] [--status-fd N]\n"
 	"           [--summary] [--env] [--mounts] [--thread-names] [--no-usage] [--stdout]\n"
-	"           [--no-stderr] [--wait-all] [--substitute] [--buffer-size KIB]\n"
+	"           [--no-stderr] [--eager] [--wait-all] [--substitute] [--buffer-size KIB]\n"
 	"           {--pid PID | --cgroup DIRECTORY | [--] COMMAND [ARGUMENT...]}\n"
 	"       %s --version\n";
 
@@ -116,6 +116,7 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 		{ "thread-names", no_argument, &options.thread_names, 1 },
 		{ "stdout", no_argument, &options.keeps_stdout, 1 },
 		{ "no-stderr", no_argument, &options.keeps_stderr, 0 },
+		{ "eager", no_argument, &options.eager, 1 },
 		{ "no-usage", no_argument, &options.usage, 0 },
 		{ "wait-all", no_argument, &options.wait_all, 1 },
 		{ "help", no_argument, NULL, OPTION_HELP },

@@ -31,6 +31,7 @@ struct options {
 	int usage; /* print what processes used */
 	int keeps_stderr; /* print what processes write to standard error */
 	int keeps_stdout; /* and to standard output */
+	int eager; /* write events soon, for who reads them meanwhile */
 	int substitute; /* where this program is refused, the next one takes over: bpf, ptrace, preload */
 	char **command;
 };

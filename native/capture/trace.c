@@ -17,6 +17,7 @@
 
 #define INITIAL_BYTES (1 << 20)
 #define FLUSH_BYTES (256 << 10) /* a write of this size costs little next to what gathers it */
+#define EAGER_BYTES (8 << 10) /* and of this one little next to its reader */
 
 static struct {
 	int fd;
@@ -170,7 +171,7 @@ bool trace_end(void)
 	note_end();
 	counters.lines += lines_in(file.out.buf + file.event_start,
 				   file.out.len - file.event_start);
-	if (file.out.len >= FLUSH_BYTES)
+	if (file.out.len >= (options.eager ? EAGER_BYTES : FLUSH_BYTES))
 		trace_flush();
 	return true;
 }

@@ -19,7 +19,8 @@ from etrace.errors import CaptureError
 def test_a_directory_is_made(tmp_path: Path) -> None:
     trace, _ = files.prepare(str(tmp_path / "a" / "b"))
     assert trace == str(tmp_path / "a" / "b" / ".nfsdb")
-    assert files.side_files(trace) == [f"{trace}.stats", f"{trace}.rsp", f"{trace}.accesses"]
+    suffixes = (".stats", ".rsp", ".accesses", ".hashes")
+    assert files.side_files(trace) == [f"{trace}{suffix}" for suffix in suffixes]
     assert list((tmp_path / "a" / "b").iterdir()) == []
 
 

@@ -90,6 +90,11 @@ cdef class Columns:
     cdef S8 response_files_upid
     cdef U4 response_files_path
     cdef U4 response_files_content
+    cdef U4 hashes_path
+    cdef U1 hashes_state
+    cdef S8 hashes_size
+    cdef S4 hashes_sha256
+    cdef S4 hashes_git_blob
     cdef S8 usage_user_ns
     cdef S8 usage_system_ns
     cdef S8 usage_max_rss_bytes

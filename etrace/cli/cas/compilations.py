@@ -12,7 +12,7 @@ from libetrace.image.file import Image
 
 from etrace.cli.options import selection as selecting
 from etrace.cli.options import walk as walking
-from etrace.cli.options.common import add_examples
+from etrace.cli.options.common import add_examples, add_hash
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Compilations, Executions, Facts, Modules, Paths, Record, whole
 from etrace.nfsdb.store import open_database
@@ -38,6 +38,7 @@ def declare_linked_modules(parser: argparse.ArgumentParser) -> None:
         "--commands", action="store_true", help="list the executions that linked them instead"
     )
     walking.add_copies(parser)
+    add_hash(parser)
     add_examples(parser, "cas linked-modules --relative", "cas linked-modules deps --count")
 
 
@@ -59,6 +60,7 @@ def declare_compiled(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commands", action="store_true", help="list the executions that compiled them instead"
     )
+    add_hash(parser)
     add_examples(
         parser, "cas compiled --relative", "cas compiled --filter '[path=*/src/*,type=wc]'"
     )
@@ -106,6 +108,7 @@ def declare_revcomps_for(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print a map from each file to the compiled files that read it",
     )
+    add_hash(parser)
     add_examples(parser, "cas revcomps-for src/lvm.h", "cas revcomps-for src/lvm.h --count")
 
 

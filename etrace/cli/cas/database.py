@@ -49,6 +49,10 @@ def declare_parse(parser: argparse.ArgumentParser) -> None:
         "--force", action="store_true", help="make the database again even if it is up to date"
     )
     parser.add_argument("--with-json", action="store_true", help="also write .nfsdb.json")
+    parser.add_argument(
+        "--hash", action="store_true",
+        help="hash all files that the capture has not, as they are now (SHA-256, git blob id)",
+    )  # fmt: skip
     add_jobs(parser)
     add_unpacking(parser)
     parser.add_argument(
@@ -108,8 +112,8 @@ def parse(args: argparse.Namespace) -> Parsed:
         with making(args.output or Path()), allowing(args.max_unpacked):
             return parse_database(
                 traces, name_database(traces, directory),
-                force=args.force, with_json=args.with_json, jobs=args.jobs, said=add_said(args),
-                progress=progress,
+                force=args.force, with_json=args.with_json, with_hashes=args.hash, jobs=args.jobs,
+                said=add_said(args), progress=progress,
             )  # fmt: skip
     finally:
         if shows:

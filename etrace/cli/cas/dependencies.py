@@ -20,7 +20,7 @@ from etrace.cli.ending import printable
 from etrace.cli.opening import open_found
 from etrace.cli.options import selection as selecting
 from etrace.cli.options import walk as walking
-from etrace.cli.options.common import add_database, add_examples, add_format
+from etrace.cli.options.common import add_database, add_examples, add_format, add_hash
 from etrace.cli.options.selection import KindOf
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Executions, Facts, Files, Paths
@@ -40,6 +40,7 @@ def _declare_walk(parser: argparse.ArgumentParser) -> None:
     walking.add_rules(parser)
     selecting.add_kinds(parser)
     selecting.add_filter(parser)
+    add_hash(parser)
 
 
 def declare_moddeps(parser: argparse.ArgumentParser) -> None:

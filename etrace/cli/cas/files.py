@@ -11,7 +11,7 @@ from typing import Any
 from libetrace.image.file import Image
 
 from etrace.cli.options import selection as selecting
-from etrace.cli.options.common import add_examples
+from etrace.cli.options.common import add_examples, add_hash
 from etrace.cli.show.answer import Answer
 from etrace.cli.show.shapes import Facts, Opens, Paths
 from etrace.query.files import faccess, procref, ref_files, unused
@@ -24,6 +24,7 @@ from etrace.query.select.selection import opened_paths, selected_opens
 def declare_ref_files(parser: argparse.ArgumentParser) -> None:
     """Add the options of `cas ref-files`."""
     selecting.add_all(parser, files=True)
+    add_hash(parser)
     add_examples(
         parser, "cas ref-files --relative", "cas ref-files --filter '[path=*.h,type=wc]' --count"
     )
@@ -77,6 +78,7 @@ def declare_procref(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-children", action="store_true", help="include the processes that they started"
     )
+    add_hash(parser)
     add_examples(parser, "cas procref --pid 4194305", "cas info root-pid procref --with-children")
 
 

@@ -270,7 +270,12 @@ def _answer(
 
     if args.database not in images:
         images[args.database] = open_found(args, is_checked=is_checked)
-    return step.loaded.answer(images[args.database], args)
+    answer = step.loaded.answer(images[args.database], args)
+    if getattr(args, "hash", False):
+        from etrace.cli.show.hashes import with_hashes
+
+        return with_hashes(answer, images[args.database])
+    return answer
 
 
 def run_pipeline(

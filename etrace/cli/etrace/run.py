@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from etrace.capture.backend import Backend, Outcome, Progress
 
 EPILOG = """\
-The trace is DIR/.nfsdb, and DIR/.nfsdb.stats has the counts of the capture. Only you can read
+The trace is DIR/.nfsdb, and DIR/.nfsdb.stats has the counts of the capture; with --hash the hashes
+are DIR/.nfsdb.hashes. Only you can read
 them. When the command starts, an older trace is renamed to .nfsdb.old.
 
 exit status: that of the command, or 128+N when signal N ended it; 125 when the capture failed;
@@ -37,6 +38,7 @@ FLAGS = (
     ("--no-usage", "do not record CPU time, memory and I/O of processes (Usage lines)"),
     ("--stdout", "keep what each program writes to standard output, too"),
     ("--no-stderr", "do not keep what each program writes to standard error"),
+    ("--hash", "hash the files that the build reads and writes (SHA-256, git blob id)"),
     ("--no-response-files", "do not save the contents of compilers' response files (@FILE)"),
     ("--quiet", "print no status line and no summary"),
 )
@@ -158,6 +160,19 @@ def _capture(
         return backend.run(command, options, lambda p: line.show(status_fields(p, line.elapsed)))
 
 
+def _capture_hashing(
+    backend: Backend, command: list[str], options: Options, quiet: bool
+) -> Outcome:
+    """Capture, and let a process beside it hash files."""
+    from etrace.capture.hashing import Helper
+
+    helper = Helper(options)
+    try:
+        return _capture(backend, command, options, quiet, is_last=False)
+    finally:
+        helper.end()
+
+
 def end_like(outcome: Outcome) -> int:
     """End as the command ended: by the same signal, so that a shell sees no difference."""
     if outcome.signal:
@@ -190,6 +205,7 @@ def _options(args: Any) -> Options:
         stdout=args.stdout,
         substitute=args.backend == registry.AUTO,
         buffer_kib=args.buffer_size,
+        hash=args.hash,
     )
 
 
@@ -268,7 +284,10 @@ def run(args: Any) -> int:
         say(f"etrace: {backend.name} does not record what programs write: --stdout does nothing\n")
     options = _options(args)
     page = args.report
-    outcome = _capture(backend, command, options, args.quiet, is_last=page is None)
+    if args.hash:
+        outcome = _capture_hashing(backend, command, options, args.quiet)
+    else:
+        outcome = _capture(backend, command, options, args.quiet, is_last=page is None)
     for remark in outcome.remarks:
         say(f"etrace: {remark}\n")
     if not args.quiet and not outcome.is_reported:

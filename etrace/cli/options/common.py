@@ -78,6 +78,14 @@ class VersionAction(argparse.Action):
         parser.exit()
 
 
+def add_hash(parser: argparse._ActionsContainer) -> None:
+    """Add `--hash`."""
+    parser.add_argument(
+        "--hash", action="store_true",
+        help="print the SHA-256 of each file before it, or why there is none (JSON: git_blob, too)",
+    )  # fmt: skip
+
+
 def add_examples(parser: argparse.ArgumentParser, *examples: str) -> None:
     """End the help of a command with command lines to copy."""
     before = f"{parser.epilog.rstrip()}\n\n" if parser.epilog else ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 #: of a trace: what is beside it and cannot be made again
-KEPT_SUFFIXES = (".rsp", ".accesses", ".stats")
+KEPT_SUFFIXES = (".rsp", ".accesses", ".stats", ".hashes")
 #: a stream could not be written
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: options for `output.show`; allowed before or after any module

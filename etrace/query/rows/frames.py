@@ -17,6 +17,7 @@ from libetrace.image.header import SCHEMA, group_names
 
 from etrace.capture.features import ANALYTICS, install_hint
 from etrace.errors import EtraceError
+from etrace.nfsdb.hash_records import State
 from etrace.spec.database import NONE
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ STRINGS = {
     "compilations": {"language"},
     "compilation_definitions": {"name", "value"},
     "patterns": {"string"},
+    "hashes": {"sha256", "git_blob"},
 }
 #: columns with rows of paths
 PATHS = {
@@ -38,6 +40,7 @@ PATHS = {
     "opens": {"path"},
     "inherited": {"path"},
     "linked": {"path"},
+    "hashes": {"path"},
 }
 #: `X.start` that becomes a list: the table of its values, and whether they are paths
 LISTS = {
@@ -69,6 +72,8 @@ RENAMED = {
     ("pipe_readers", "execution"): "reader",
     ("wrappers", "execution"): "wrapper",
 }
+#: other columns in which -1 means that nobody knows
+UNKNOWN = {("opens", "until_ns"), ("hashes", "size")}
 #: by the bits xx of a mode
 ACCESS = ("r", "w", "rw", "rw")
 #: parts of other tables
@@ -202,8 +207,11 @@ class Frames:
         if name in PATHS.get(table.name, ()):
             return self._path_text(raw.column(name))
         column = raw.column(name)
-        if table.infos[name].dtype in ("<i2", "<i4") or name == "until_ns":
+        if table.infos[name].dtype in ("<i2", "<i4") or (table.name, name) in UNKNOWN:
             return self._without_none(column)
+        if (table.name, name) == ("hashes", "state"):
+            words = [state.word for state in State]
+            return self._pa.DictionaryArray.from_arrays(column.cast("int8"), words)
         return column
 
     def _access(self, modes: Any) -> Any:
