@@ -70,6 +70,11 @@ COMMANDS = (
     Command("timeline", "etrace.cli.etrace.views", "write a build for trace viewers"),
     Command("compare", "etrace.cli.etrace.compare", "show what differs between two builds"),
     Command("why-rebuilt", "etrace.cli.etrace.why_rebuilt", "show why a build made files again"),
+    Command(
+        "attest",
+        "etrace.cli.etrace.attest",
+        "write digests over a trace and its documents, or check them",
+    ),
     Command("serve", "etrace.cli.serve", "serve the queries of cas as JSON, and a page for them"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(

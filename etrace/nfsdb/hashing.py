@@ -119,8 +119,11 @@ class Mounts:
 # ---- one file ----
 
 
-def _open(path: bytes, is_read: Callable[[bytes], bool]) -> int:
-    """Open a regular file for reading; RefusedError for all else."""
+def open_content(path: bytes, is_read: Callable[[bytes], bool]) -> int:
+    """Open a regular file of a disk for reading, by its absolute path; nothing here waits.
+
+    `is_read` is `Mounts.are_read`. RefusedError for all other files, OSError.
+    """
     if not is_read(path):
         raise RefusedError(State.SPECIAL)
     name = os.open(path, LOOK)
@@ -238,7 +241,7 @@ class Hasher:
         """Return the digests of the file at an absolute path, or why there are none."""
         inode = None
         try:
-            fd = _open(path, self._is_read)
+            fd = open_content(path, self._is_read)
             try:
                 inode = _settled(fd)
                 return Hashed(State.TRACED, inode, *self._once.digests(fd, inode, self._room))

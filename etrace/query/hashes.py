@@ -12,6 +12,8 @@ from libetrace.image.file import Image
 from etrace.nfsdb.hash_records import State
 from etrace.nfsdb.hashes import TABLE
 
+OF_BUILD = frozenset((State.TRACED.word, State.SAME.word))
+
 
 @dataclass(frozen=True, slots=True)
 class FileHash:
@@ -25,6 +27,11 @@ class FileHash:
     git_blob: str
     size: int
     state: str
+
+    @property
+    def is_of_build(self) -> bool:
+        """Whether the hash is that of the content which the build had, as far as is known."""
+        return bool(self.sha256) and self.state in OF_BUILD
 
 
 class Hashes:

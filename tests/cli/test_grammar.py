@@ -26,6 +26,7 @@ NEEDED = {
     "cas why": ("/src/hello", "/src/main.c"),
     "cas export": ("json",),
     "cas sql": ("--tables",),
+    "etrace attest": ("write",),
     "etrace xray join": ("log",),
 }
 WRONG = 2

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
 import subprocess
@@ -12,6 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import fuse
 import pytest
 from backends import need_root, need_tool
 
@@ -19,7 +19,6 @@ from etrace.nfsdb.hash_records import Hashed, State
 from etrace.nfsdb.hashing import PIECE_BYTES, TICK_NS, Pool, inode_of
 
 PATIENCE_S = 20
-MNT_DETACH = 2
 NOBODY = 65534
 
 
@@ -200,19 +199,8 @@ def test_a_directory_that_became_a_link_leads_to_no_other_file(folder: Path) -> 
 
 @pytest.fixture
 def dead_server(folder: Path) -> Iterator[Path]:
-    """Mount a FUSE whose server never answers: whoever looks at a name in it waits."""
-    need_root()
-    mount = folder / "fuse"
-    mount.mkdir()
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd = os.open("/dev/fuse", os.O_RDWR)
-    options = f"fd={fd},rootmode=40000,user_id=0,group_id=0".encode()
-    assert libc.mount(b"dead", os.fsencode(mount), b"fuse", 0, options) == 0, ctypes.get_errno()
-    try:
+    with fuse.dead_server(folder / "fuse") as mount:
         yield mount
-    finally:
-        libc.umount2(os.fsencode(mount), MNT_DETACH)
-        os.close(fd)
 
 
 @pytest.mark.root

@@ -14,6 +14,7 @@ from etrace.cli.cas import access_trace
 from etrace.cli.ending import say
 from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options import compile_commands as command_options
+from etrace.cli.options import sbom as sbom_options
 from etrace.cli.options.common import add_database, add_examples
 from etrace.errors import EtraceError, UsageError
 from etrace.figures import count
@@ -23,15 +24,26 @@ if TYPE_CHECKING:
 
     from etrace.export.compile_commands import Form
 
-FORMATS = ("json", "compile_commands", "build-spec", "file-access-trace", "ninja", "parquet")
+FORMATS = (
+    "json",
+    "compile_commands",
+    "build-spec",
+    "file-access-trace",
+    "ninja",
+    "parquet",
+    "sbom",
+)
 #: format -> the attributes of its own options
 OWN = {
     "compile_commands": command_options.NAMES,
     "build-spec": spec_options.NAMES,
     "file-access-trace": access_trace.NAMES,
+    "sbom": sbom_options.NAMES,
 }
 #: attributes that are not called like their option
-SHOWN = {"filters": "--filter", "rules": "--include", "text": "--command"}
+SHOWN = {
+    "filters": "--filter", "rules": "--include", "text": "--command", "document_format": "--format",
+}  # fmt: skip
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -39,8 +51,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add_database(parser)
     parser.add_argument("format", choices=FORMATS, help="what to write")
     parser.add_argument(
-        "directory", metavar="DIR", nargs="?", type=Path,
-        help="directory for the Parquet files, one a table; made when it is missing",
+        "operands", metavar="DIR|MODULE", nargs="*", type=os.fsencode,
+        help="directory for the Parquet files, one a table, made when it is missing; "
+        "for sbom modules or other files that the build made (default: modules that no other "
+        "one is made of)",
     )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path,
@@ -49,6 +63,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     command_options.add_all(parser)
     spec_options.add_all(parser.add_argument_group("for build-spec"))
     access_trace.add_all(parser.add_argument_group("for file-access-trace"))
+    sbom_options.add_all(parser.add_argument_group("for sbom"))
     add_examples(
         parser, "cas export compile_commands -o compile_commands.json", "cas export parquet tables"
     )
@@ -59,9 +74,10 @@ def export_file(args: argparse.Namespace, write: Callable[[Image, BinaryIO], obj
     from etrace.cli.opening import open_found
     from etrace.cli.show.output import opened
 
-    if args.directory is not None:
+    if args.operands and args.format != "sbom":
+        place = os.fsdecode(args.operands[0])
         raise UsageError(
-            f"{args.format} is written to one file", f"cas export {args.format} -o {args.directory}"
+            f"{args.format} is written to one file", f"cas export {args.format} -o {place}"
         )
     image = open_found(args)
     with _merging(args), opened(args.output, image.path) as stream:
@@ -152,14 +168,55 @@ def export_parquet(args: argparse.Namespace) -> None:
     from etrace.cli.opening import open_found
     from etrace.export.parquet import write_parquet
 
-    if args.directory is None or args.output is not None:
+    if len(args.operands) != 1 or args.output is not None:
         raise UsageError("parquet is written to a directory", "cas export parquet DIR")
-    if args.directory.exists() and not args.directory.is_dir():
+    directory = Path(os.fsdecode(args.operands[0]))
+    if directory.exists() and not directory.is_dir():
         raise EtraceError(
-            f"{args.directory}: not a directory", "each table becomes a file in a directory"
+            f"{directory}: not a directory", "each table becomes a file in a directory"
         )
-    written = write_parquet(open_found(args), args.directory)
-    print(f"{count(len(written), 'table')} in {os.fspath(args.directory)}")
+    written = write_parquet(open_found(args), directory)
+    print(f"{count(len(written), 'table')} in {os.fspath(directory)}")
+
+
+def write_sbom(args: argparse.Namespace) -> Callable[[Image, BinaryIO], object]:
+    """Return the function that writes a bill of materials, and says what it lacks."""
+    from etrace.export.sbom import cyclonedx, in_toto, spdx2, spdx3
+    from etrace.export.sbom.bill import Bill
+
+    writers = {
+        "spdx3": spdx3.write,
+        "spdx2.3": spdx2.write,
+        "cyclonedx": cyclonedx.write,
+        "in-toto": in_toto.write,
+    }
+    said = sbom_options.request(args)
+
+    def write(image: Image, stream: BinaryIO) -> None:
+        bill = Bill(image, args.operands, said)
+        writers[args.document_format or "spdx3"](stream, bill)
+        sbom_options.report(bill)
+
+    return write
+
+
+def compare_sbom(args: argparse.Namespace) -> int:
+    """List the files that only one of two documents names; 0 when there are none."""
+    from etrace.cli.opening import open_found
+    from etrace.cli.show.output import opened
+    from etrace.export.sbom.bill import Bill
+    from etrace.export.sbom.comparison import compare
+
+    image = open_found(args)
+    found = compare(Bill(image, args.operands, sbom_options.request(args)), args.compare)
+    lines = sbom_options.lines_of(found)
+    with opened(args.output, image.path) as stream:
+        stream.write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+    say(
+        f"cas: {count(found.n_common, 'file')} in both; only in {args.compare}: "
+        f"{len(found.other)} (-); only in the build: {len(found.own)} (+)\n"
+    )
+    return int(bool(lines))
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -184,6 +241,10 @@ def run(args: argparse.Namespace) -> int:
         export_file(args, write_build_spec(args))
     elif args.format == "ninja":
         export_file(args, write_ninja)
+    elif args.format == "sbom":
+        if args.compare is not None:
+            return compare_sbom(args)
+        export_file(args, write_sbom(args))
     elif args.format == "file-access-trace":
         export_file(args, write_access_trace(args))
     else:

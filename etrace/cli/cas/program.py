@@ -124,7 +124,7 @@ PLAIN: Commands = (
         ("parse", "", "make a database from a trace"),
         ("cache", "", "make the image again when it is stale or damaged"),
     ),
-    *_family("export", ("export", "", "write compile_commands.json, a build spec, JSON, ..")),
+    *_family("export", ("export", "", "write compile_commands.json, an SBOM, a build spec, ..")),
     *_family("sql", ("sql", "", "query the database in SQL with DuckDB")),
     *_family(
         "pp", ("pp", "", "add linked modules, compilations, wrapping shells, command patterns")

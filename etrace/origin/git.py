@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files -> the git working tree that each is in: its commit, and whether it was changed.
+
+Read from `.git` as files (gitrepository-layout(5), gitformat-index(5) versions 2 to 4): git itself
+would run what the repository's configuration names (fsmonitor, filters). As git does
+(safe.directory), only a repository of this user, of root, or of the user who called sudo counts.
+
+A file is unchanged when the index has its size and time, or its blob. A tree is dirty when a file
+of the index is changed or gone, or when the root of the index (extension TREE) is not the tree of
+the commit. That is not known after `git add`, and of a commit that a pack has as a delta.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import os
+import re
+import stat
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from posixpath import dirname, join, normpath
+from urllib.parse import urlsplit, urlunsplit
+
+from etrace.compilers.regular_file import read_regular
+from etrace.origin.package import Report
+
+MAX_INDEX = 512 << 20
+MAX_SMALL = 64 << 10
+MAX_PACKED_REFS = 64 << 20
+MAX_BLOB = 256 << 20
+MAX_REFS = 8
+_HEX = re.compile(rb"[0-9a-f]{40}")
+STATE_MASK, EXTENDED, NAME_MASK = 0x3000, 0x4000, 0xFFF
+ASSUME_UNCHANGED, SKIP_WORKTREE = 0x8000, 0x4000
+GITLINK = 0o160000
+
+
+class State(enum.StrEnum):
+    """What a file is to the tree that it is in."""
+
+    CLEAN = "clean"
+    MODIFIED = "modified"
+    UNTRACKED = "untracked"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of an index, with the numbers of stat(2) that it was added with."""
+
+    mtime: tuple[int, int]
+    mode: int
+    size: int
+    blob: bytes
+    is_skipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The entries by path below the tree, and the root tree if the index knows it."""
+
+    entries: Mapping[bytes, Entry]
+    root: bytes | None
+
+
+class Tree:
+    """A working tree; `commit` is empty before the first one."""
+
+    def __init__(self, top: bytes, folder: bytes, common: bytes, report: Report) -> None:
+        self.top, self._folder, self._common, self._report = top, folder, common, report
+
+    @cached_property
+    def commit(self) -> str:
+        """Return the commit that HEAD names, 40 digits."""
+        name = b"HEAD"
+        for _ in range(MAX_REFS):
+            raw = self._ref(name)
+            if raw is None:
+                return ""
+            if not raw.startswith(b"ref:"):
+                return raw.decode() if _HEX.fullmatch(raw) else ""
+            name = raw[4:].strip()
+        return ""
+
+    def _ref(self, name: bytes) -> bytes | None:
+        if normpath(name) != name or name.startswith((b"/", b"..")):
+            return None
+        for folder in (self._folder, self._common):
+            raw = read_regular(join(folder, name), MAX_SMALL)
+            if raw is not None:
+                return raw.strip()
+        packed = read_regular(self._common + b"/packed-refs", MAX_PACKED_REFS) or b""
+        match = re.search(rb"^([0-9a-f]{40}) " + re.escape(name) + rb"$", packed, re.MULTILINE)
+        return match[1] if match else None
+
+    @cached_property
+    def remote(self) -> str:
+        """Return the URL of the remote `origin`, without user and password; empty without one."""
+        raw = read_regular(self._common + b"/config", 1 << 20) or b""
+        section = re.search(rb'^\[remote "origin"\]\s*\n((?:[ \t;#].*\n|\n)*)', raw + b"\n", re.M)
+        said = re.search(rb"^\s*url\s*=\s*(\S+)\s*$", section[1], re.M) if section else None
+        return without_secrets(said[1].decode("utf-8", "replace")) if said else ""
+
+    @cached_property
+    def index(self) -> Index | None:
+        """Return the index, None when it cannot be read."""
+        raw = read_regular(self._folder + b"/index", MAX_INDEX)
+        try:
+            return None if raw is None else read_index(raw)
+        except (ValueError, struct.error, IndexError) as error:
+            self._report(f"{os.fsdecode(self._folder)}/index: {error}; changes are not known")
+            return None
+
+    def state(self, path: bytes, blob: str = "") -> State:
+        """Return the state of a file; `blob` is its id, where it is known."""
+        if self.index is None:
+            return State.UNKNOWN
+        entry = self.index.entries.get(path[len(self.top) :].lstrip(b"/"))
+        if entry is None:
+            return State.UNTRACKED
+        return self._compared(path, entry, blob)
+
+    def _compared(self, path: bytes, entry: Entry, blob: str) -> State:
+        if entry.is_skipped or entry.mode == GITLINK:
+            return State.UNKNOWN
+        if blob:
+            return State.CLEAN if bytes.fromhex(blob) == entry.blob else State.MODIFIED
+        try:
+            found = os.lstat(path)
+        except OSError:
+            return State.MODIFIED
+        if stat.S_IFMT(found.st_mode) != stat.S_IFMT(entry.mode):
+            return State.MODIFIED
+        if found.st_size & 0xFFFFFFFF != entry.size and entry.size:
+            return State.MODIFIED
+        if divmod(found.st_mtime_ns, 10**9) == entry.mtime and entry.size == found.st_size:
+            return State.CLEAN
+        return State.CLEAN if _blob(path, found) == entry.blob else State.MODIFIED
+
+    @cached_property
+    def is_dirty(self) -> bool | None:
+        """Whether a tracked file was changed; None when that is not known."""
+        if self.index is None:
+            return None
+        entries = self.index.entries.items()
+        states = (self._compared(join(self.top, path), entry, "") for path, entry in entries)
+        if any(state is State.MODIFIED for state in states):
+            return True
+        root, tree = self.index.root, self._tree_of_commit()
+        return None if root is None or tree is None else root != tree
+
+    def _tree_of_commit(self) -> bytes | None:
+        name = self.commit.encode()
+        raw = name and read_regular(
+            b"%s/objects/%s/%s" % (self._common, name[:2], name[2:]), MAX_SMALL
+        )
+        try:
+            text = zlib.decompressobj().decompress(raw, MAX_SMALL) if raw else self._packed(name)
+        except zlib.error:
+            return None
+        match = re.search(rb"(?:^|\0)tree ([0-9a-f]{40})\n", text)
+        return bytes.fromhex(match[1].decode()) if match else None
+
+    def _packed(self, name: bytes) -> bytes:
+        """Return the text of a commit that a pack holds whole, empty when none does."""
+        folder = self._common + b"/objects/pack/"
+        try:
+            names = sorted(os.listdir(folder))  # noqa: PTH208  bytes
+        except OSError:
+            return b""
+        for each in names:
+            if name and each.endswith(b".idx"):
+                index = read_regular(folder + each, MAX_INDEX) or b""
+                offset = _offset(index, bytes.fromhex(name.decode()))
+                if offset is not None:
+                    return _object(folder + each[:-3] + b"pack", offset)
+        return b""
+
+
+def _blob(path: bytes, found: os.stat_result) -> bytes:
+    """Return the id of a file's blob, empty when it cannot be read."""
+    try:
+        link = os.fsencode(os.readlink(path)) if stat.S_ISLNK(found.st_mode) else None  # noqa: PTH115
+    except OSError:
+        return b""
+    raw = read_regular(path, MAX_BLOB) if link is None else link
+    if raw is None:
+        return b""
+    return hashlib.sha1(b"blob %d\0" % len(raw) + raw, usedforsecurity=False).digest()
+
+
+def _offset(index: bytes, name: bytes) -> int | None:
+    """Return where a pack has an object, by its index of version 2."""
+    if index[:8] != b"\xfftOc\0\0\0\x02" or len(index) < 8 + 1024:
+        return None
+    fan = struct.unpack_from(">256I", index, 8)
+    low, high, n = fan[name[0] - 1] if name[0] else 0, fan[name[0]], fan[255]
+    at = 8 + 1024
+    while low < high:
+        middle = (low + high) // 2
+        found = index[at + 20 * middle : at + 20 * middle + 20]
+        if found == name:
+            place = at + 24 * n + 4 * middle
+            offset = struct.unpack_from(">I", index, place)[0]
+            return None if offset >> 31 else int(offset)
+        low, high = (middle + 1, high) if found < name else (low, middle)
+    return None
+
+
+def _object(pack: bytes, offset: int) -> bytes:
+    """Return a commit of a pack, empty when it is something else, or a delta."""
+    try:
+        if not stat.S_ISREG(os.lstat(pack).st_mode):
+            return b""
+        with open(pack, "rb") as stream:  # noqa: PTH123  bytes
+            stream.seek(offset)
+            raw = stream.read(MAX_SMALL)
+    except OSError:
+        return b""
+    is_commit, at = len(raw) > 0 and (raw[0] >> 4) & 7 == 1, 0
+    while at < len(raw) and raw[at] & 0x80:
+        at += 1
+    return zlib.decompressobj().decompress(raw[at + 1 :], MAX_SMALL) if is_commit else b""
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL without user, password and query, which may be secrets.
+
+    Empty for what is a directory of this machine.
+    """
+    if match := re.fullmatch(r"(?:[^/:@]+@)?([\w.-]+):(?!/)(.+)", url):
+        return f"ssh://{match[1]}/{match[2]}"  # git@host:path
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    host = parts.netloc.rpartition("@")[2]
+    if not host or parts.scheme == "file":
+        return ""
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+# ---- the index ----
+
+
+def read_index(raw: bytes) -> Index:
+    """Return the content of an index. ValueError, struct.error, IndexError."""
+    signature, version, n_entries = struct.unpack_from(">4sII", raw)
+    if signature != b"DIRC" or version not in (2, 3, 4):
+        raise ValueError(f"an index of version {version} is not known")
+    if hashlib.sha1(raw[:-20], usedforsecurity=False).digest() != raw[-20:] and any(raw[-20:]):
+        raise ValueError("its checksum is wrong")
+    entries: dict[bytes, Entry] = {}
+    at, name = 12, b""
+    for _ in range(n_entries):
+        at, name, entry = _entry(raw, at, version, name)
+        entries[name] = entry
+    return Index(entries, _root(raw, at))
+
+
+def _entry(raw: bytes, begin: int, version: int, before: bytes) -> tuple[int, bytes, Entry]:
+    fields = struct.unpack_from(">10I20sH", raw, begin)
+    flags, at, more = fields[11], begin + 62, 0
+    if flags & EXTENDED and version >= 3:
+        more, at = struct.unpack_from(">H", raw, at)[0], at + 2
+    if version == 4:
+        n_cut, at = _offset_number(raw, at)
+        end = raw.index(b"\0", at)
+        name = before[: len(before) - n_cut] + raw[at:end]
+        after = end + 1
+    else:
+        end = raw.index(b"\0", at)
+        name = raw[at:end]
+        after = begin + (end - begin + 8) // 8 * 8
+    skipped = bool(flags & ASSUME_UNCHANGED or more & SKIP_WORKTREE)
+    return after, name, Entry((fields[2], fields[3]), fields[6], fields[9], fields[10], skipped)
+
+
+def _offset_number(raw: bytes, at: int) -> tuple[int, int]:
+    """Return a number as pack files write offsets, and where it ends."""
+    value = raw[at] & 0x7F
+    while raw[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (raw[at] & 0x7F)
+    return value, at + 1
+
+
+def _root(raw: bytes, at: int) -> bytes | None:
+    """Return the root tree that the extension TREE names."""
+    while at + 8 <= len(raw) - 20:
+        name, size = struct.unpack_from(">4sI", raw, at)
+        if name == b"TREE":
+            head = re.match(rb"\0(\d+) \d+\n", raw[at + 8 : at + 8 + min(size, 64)])
+            return raw[at + 8 + head.end() :][:20] if head else None
+        at += 8 + size
+    return None
+
+
+# ---- which tree ----
+
+
+class Trees:
+    """The working trees of files; problems are reported once, in words."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._of = lru_cache(maxsize=None)(self._find)
+        self._owners = {os.geteuid(), 0, *_caller()}
+
+    def of(self, path: bytes) -> Tree | None:
+        """Return the tree that a file is in."""
+        return self._of(dirname(path)) if path.startswith(b"/") else None
+
+    def _find(self, directory: bytes) -> Tree | None:
+        git = join(directory, b".git")
+        try:
+            os.lstat(git)
+        except OSError:
+            above = dirname(directory)
+            return None if above == directory else self._of(above)
+        return self._open(directory, git)
+
+    def _open(self, directory: bytes, git: bytes) -> Tree | None:
+        folder = git
+        for place in (directory, git):
+            if not self._is_trusted(place):
+                return None
+        if not os.path.isdir(git):  # noqa: PTH112  bytes
+            said = read_regular(git, MAX_SMALL) or b""
+            if not said.startswith(b"gitdir:"):
+                return None
+            folder = normpath(join(directory, said[7:].strip()))
+            if not self._is_trusted(folder):
+                return None
+        common = read_regular(folder + b"/commondir", MAX_SMALL)
+        there = folder if common is None else normpath(join(folder, common.strip()))
+        if there != folder and not self._is_trusted(there):
+            return None
+        if b"objectformat" in (read_regular(there + b"/config", 1 << 20) or b"").lower():
+            self._report(
+                f"{os.fsdecode(git)}: a repository with SHA-256, which etrace does not read"
+            )
+            return None
+        return Tree(directory, folder, there, self._report)
+
+    def _is_trusted(self, path: bytes) -> bool:
+        try:
+            owner = os.lstat(path).st_uid
+        except OSError:
+            return False
+        if owner in self._owners:
+            return True
+        self._report(f"{os.fsdecode(path)}: belongs to user {owner}: its commits are not read")
+        return False
+
+
+def _caller() -> Iterator[int]:
+    """Yield the user who called sudo, as git takes it; only root's environment counts."""
+    said = os.environ.get("SUDO_UID", "")
+    if os.geteuid() == 0 and said.isdigit():
+        yield int(said)

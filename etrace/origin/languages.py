@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files -> packages of pip, npm and cargo, by what is beside them.
+
+pip: `*.dist-info/RECORD` ("Recording installed projects" of the Python Packaging Authority) names
+the files of a project, METADATA the project. npm: the package.json of the directory below the last
+`node_modules` of a path. cargo: Cargo.toml of a directory in `registry/src/INDEX/`, or of one that
+`cargo vendor` made.
+"""
+
+from __future__ import annotations
+
+import csv
+import email.errors
+import email.parser
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from etrace.origin.package import Folder, Package, Report, text_of
+
+_SITE = re.compile(rb"(.*?/lib(?:32|64)?/(?:python[\d.]*|pypy[\d.]*)/(?:site|dist)-packages)/")
+_BINARY = re.compile(rb"(.*)/bin/[^/]+")
+_CACHED = re.compile(rb"(.*/)?__pycache__/([^/]+?)\.[\w-]+(?:\.opt-\d)?\.pyc")
+_MODULE = re.compile(rb"(.*/node_modules/(?:@[^/]+/)?[^/]+)/")
+_CRATE = re.compile(rb"(.*/registry/src/[^/]+/[^/]+)/")
+_VENDORED = re.compile(rb"(.*/vendor/[^/]+)/")
+#: of a project's own list
+MAX_RECORD = 32 << 20
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+class Pip:
+    """Projects that pip installed."""
+
+    def __init__(self, folder: Folder, report: Report) -> None:
+        self._folder, self._report = folder, report
+        self._files = lru_cache(maxsize=None)(self._read_site)
+
+    def owners(self, paths: Iterable[bytes]) -> dict[bytes, Package]:
+        """Return the projects of those paths that a RECORD names."""
+        found = {}
+        for path in paths:
+            for site in self._sites(path):
+                known = self._files(site)
+                package = known.get(path) or known.get(_CACHED.sub(rb"\1\2.py", path))
+                if package is not None:
+                    found[path] = package
+                    break
+        return found
+
+    def _sites(self, path: bytes) -> Iterator[bytes]:
+        if match := _SITE.match(path):
+            yield match[1]
+        elif match := _BINARY.match(path):
+            library = match[1] + b"/lib"
+            for name in self._versions(library):
+                yield library + b"/" + name + b"/site-packages"
+
+    def _versions(self, library: bytes) -> list[bytes]:
+        names = self._folder.names(library)
+        return [name for name in names if name.startswith((b"python3", b"pypy3"))]
+
+    def _read_site(self, site: bytes) -> Mapping[bytes, Package]:
+        found: dict[bytes, Package] = {}
+        for name in self._folder.names(site):
+            record = name.endswith(b".dist-info") and self._folder.read(
+                site + b"/" + name + b"/RECORD", MAX_RECORD
+            )
+            if not record:
+                continue
+            package = self._project(site + b"/" + name)
+            text = record.decode("utf-8", "surrogateescape")
+            try:
+                rows = list(csv.reader(text.splitlines()))
+            except csv.Error as error:
+                self._report(f"{os.fsdecode(site + b'/' + name)}/RECORD: {error}")
+                continue
+            for row in rows:
+                if row:
+                    path = row[0].encode("utf-8", "surrogateescape")
+                    found.setdefault(os.path.normpath(os.path.join(site, path)), package)  # noqa: PTH118
+        return found
+
+    def _project(self, info: bytes) -> Package:
+        raw = text_of(self._folder.read(info + b"/METADATA") or b"")
+        try:
+            said = email.parser.HeaderParser().parsestr(raw)
+        except email.errors.MessageError:
+            said = email.parser.HeaderParser().parsestr("")
+        stem = text_of(info.rpartition(b"/")[2].removesuffix(b".dist-info"))
+        name, _, version = stem.partition("-")
+        name = re.sub(r"[-_.]+", "-", str(said["Name"] or name)).lower()
+        supplier = str(said["Author-email"] or said["Author"] or said["Maintainer-email"] or "")
+        licence = str(said["License-Expression"] or "")
+        return Package(
+            "pypi", name, str(said["Version"] or version), supplier=supplier, licence=licence
+        )
+
+
+class _Directories:
+    """Packages that are directories: each has one file that describes it."""
+
+    def __init__(self, folder: Folder, report: Report) -> None:
+        self._folder, self._report = folder, report
+        self._known = lru_cache(maxsize=None)(self._describe)
+
+    def owners(self, paths: Iterable[bytes]) -> dict[bytes, Package]:
+        """Return the packages of those paths that are in the directory of one."""
+        found = {}
+        for path in paths:
+            directory = self._directory(path)
+            package = None if directory is None else self._known(directory)
+            if package is not None:
+                found[path] = package
+        return found
+
+    def _directory(self, path: bytes) -> bytes | None:
+        raise NotImplementedError
+
+    def _describe(self, directory: bytes) -> Package | None:
+        raise NotImplementedError
+
+
+class Npm(_Directories):
+    """Packages below `node_modules`."""
+
+    def _directory(self, path: bytes) -> bytes | None:
+        match = _MODULE.match(path)
+        return match[1] if match else None
+
+    def _describe(self, directory: bytes) -> Package | None:
+        file = directory + b"/package.json"
+        raw = self._folder.read(file)
+        if raw is None:
+            return None
+        try:
+            said = json.loads(raw)
+        except (ValueError, RecursionError):
+            self._report(f"{os.fsdecode(self._folder.at(file))}: not JSON")
+            return None
+        if not isinstance(said, dict) or not _string(said.get("name")):
+            return None
+        namespace, _, name = said["name"].rpartition("/")
+        author = said.get("author")
+        supplier = author.get("name") if isinstance(author, dict) else author
+        return Package(
+            "npm", name, _string(said.get("version")), namespace=namespace,
+            supplier=_string(supplier), licence=_string(said.get("license")),
+        )  # fmt: skip
+
+
+class Cargo(_Directories):
+    """Crates of a registry, and vendored ones."""
+
+    def _directory(self, path: bytes) -> bytes | None:
+        if match := _CRATE.match(path):
+            return match[1]
+        match = _VENDORED.match(path)
+        is_vendored = match and self._folder.is_there(match[1] + b"/.cargo-checksum.json")
+        return match[1] if match and is_vendored else None
+
+    def _describe(self, directory: bytes) -> Package | None:
+        file = directory + b"/Cargo.toml"
+        try:
+            said = tomllib.loads(text_of(self._folder.read(file) or b""))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            self._report(f"{os.fsdecode(self._folder.at(file))}: not TOML")
+            said = {}
+        package: dict[str, Any] = said["package"] if isinstance(said.get("package"), dict) else {}
+        name, version = _string(package.get("name")), _string(package.get("version"))
+        by_name = re.fullmatch(r"(.+?)-(\d+\.\d+\.\d+.*)", text_of(directory.rpartition(b"/")[2]))
+        if not name and by_name:
+            name, version = by_name[1], by_name[2]
+        authors = package.get("authors")
+        supplier = _string(authors[0]) if isinstance(authors, list) and authors else ""
+        licence = _string(package.get("license")).replace("/", " OR ")
+        return Package("cargo", name, version, supplier=supplier, licence=licence) if name else None

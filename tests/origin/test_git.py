@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commits and changes of working trees, compared with git; git itself is never run by etrace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from bills import git
+
+from etrace.origin.git import State, Tree, Trees, read_index, without_secrets
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    top = tmp_path / "tree"
+    (top / "sub").mkdir(parents=True)
+    for name in ("a.c", "sub/b.c", "sub/long-name-" + "x" * 200):
+        (top / name).write_text(name)
+    git(top, "init", "-q", "-b", "main")
+    git(top, "add", ".")
+    git(top, "commit", "-q", "-m", "one")
+    return top
+
+
+def of(path: Path) -> Tree:
+    problems: list[str] = []
+    found = Trees(problems.append).of(os.fsencode(path))
+    assert found is not None, problems
+    assert problems == []
+    return found
+
+
+def state(path: Path) -> State:
+    return of(path).state(os.fsencode(path))
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_an_index_of_each_version_is_read(tree: Path, version: int) -> None:
+    if version == 3:  # written when an entry needs it
+        (tree / "new.c").touch()
+        git(tree, "add", "-N", "new.c")
+        (tree / "new.c").unlink()
+    git(tree, "update-index", "--index-version", str(version))
+    raw = (tree / ".git/index").read_bytes()
+    assert raw[7] == version
+    rows = [line.split("\t") for line in git(tree, "ls-files", "-s").splitlines()]
+    entries = read_index(raw).entries
+    found = [(each.blob.hex(), name.decode()) for name, each in entries.items()]
+    assert found == [(stage.split()[1], name) for stage, name in rows]
+
+
+def test_the_commit_is_that_of_git(tree: Path) -> None:
+    commit = git(tree, "rev-parse", "HEAD")
+    assert of(tree / "sub/b.c").commit == commit
+    git(tree, "pack-refs", "--all")
+    assert of(tree / "a.c").commit == commit
+    git(tree, "checkout", "-q", "--detach")
+    assert of(tree / "a.c").commit == commit
+    git(tree, "worktree", "add", "-q", "../other")
+    assert of(tree.parent / "other/a.c").commit == commit
+    assert of(tree.parent / "other/a.c").is_dirty is False
+
+
+def test_a_change_makes_a_tree_dirty(tree: Path) -> None:
+    assert (state(tree / "a.c"), of(tree / "a.c").is_dirty) == (State.CLEAN, False)
+    os.utime(tree / "a.c", (1, 1))
+    assert (state(tree / "a.c"), of(tree / "a.c").is_dirty) == (State.CLEAN, False)
+    (tree / "u.c").touch()
+    assert (state(tree / "u.c"), of(tree / "a.c").is_dirty) == (State.UNTRACKED, False)
+    (tree / "a.c").write_text("x.c")  # of the same size
+    assert (state(tree / "a.c"), of(tree / "a.c").is_dirty) == (State.MODIFIED, True)
+    git(tree, "add", "a.c")
+    assert of(tree / "a.c").is_dirty is None  # what is staged
+    git(tree, "commit", "-q", "-m", "two")
+    assert of(tree / "a.c").is_dirty is False
+    (tree / "sub/b.c").unlink()
+    assert of(tree / "a.c").is_dirty is True
+
+
+def test_what_is_staged_shows_where_the_root_of_the_index_is_known(tree: Path) -> None:
+    (tree / "a.c").write_text("new")
+    git(tree, "add", "a.c")
+    git(tree, "write-tree")  # puts the root into the index
+    assert of(tree / "a.c").is_dirty is True
+    git(tree, "reset", "-q", "--hard")
+    git(tree, "gc", "-q", "--prune=now")
+    assert of(tree / "a.c").is_dirty is False
+
+
+def test_a_repository_of_somebody_else_is_not_read(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() == 0:
+        os.chown(tree / ".git", 12345, 12345)
+        owner = 12345
+    else:
+        owner = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    problems: list[str] = []
+    assert Trees(problems.append).of(os.fsencode(tree / "a.c")) is None
+    assert len(problems) == 1
+    assert f"belongs to user {owner}: its commits are not read" in problems[0]
+
+
+def test_nothing_that_the_configuration_names_is_run(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proof = tree.parent / "proof"
+    git(tree, "config", "core.fsmonitor", f"touch {proof}")
+    git(tree, "config", "filter.x.clean", f"touch {proof}")
+    git(tree, "config", "core.hooksPath", "/nowhere")
+    (tree / ".gitattributes").write_text("* filter=x\n")
+    (tree / "a.c").write_text("other")
+    monkeypatch.setattr(subprocess, "Popen", None)
+    assert of(tree / "a.c").is_dirty is True
+    assert not proof.exists()
+
+
+def test_a_damaged_index_is_said(tree: Path) -> None:
+    index = tree / ".git/index"
+    raw = index.read_bytes()
+    for wrong in (raw[:40], b"DIRC\0\0\0\x09" + raw[8:], raw[:-30] + b"x" * 30, b""):
+        index.write_bytes(wrong)
+        problems: list[str] = []
+        found = Trees(problems.append).of(os.fsencode(tree / "a.c"))
+        assert found is not None
+        assert found.state(os.fsencode(tree / "a.c")) is State.UNKNOWN
+        assert found.is_dirty is None
+        assert "changes are not known" in problems[0]
+    (tree / ".git/HEAD").write_text("ref: ../../../../etc/passwd\n")
+    assert of(tree / "a.c").commit == ""
+    (tree / ".git/HEAD").write_text("ref: HEAD\n")
+    assert of(tree / "a.c").commit == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://u:p@example.org/a.git?t=1", "https://example.org/a.git"),
+        ("git@example.org:a/b.git", "ssh://example.org/a/b.git"),
+        ("/srv/private", ""), ("file:///srv/private", ""), ("../up", ""), ("https://[", ""),
+    ],
+)  # fmt: skip
+def test_a_remote_has_no_secrets(url: str, expected: str) -> None:
+    assert without_secrets(url) == expected
+
+
+def test_a_pack_that_is_damaged_says_nothing(tree: Path) -> None:
+    git(tree, "gc", "-q")
+    for each in (tree / ".git/objects/pack").iterdir():
+        each.chmod(0o644)
+        each.write_bytes(each.read_bytes()[:50])
+    assert of(tree / "a.c").is_dirty is None
