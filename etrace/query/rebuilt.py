@@ -4,8 +4,8 @@
 A file is paired with that of the same name, and the step that made it (etrace/query/rows/steps.py)
 with the one of the first build. A file that was made of a file which the same build made has the
 cause of that one, so a cause is the root. Names are those of `cas diff` and `etrace compare`
-(etrace/query/matching.py). A database holds sizes, no contents and no times of files: a change that
-keeps a size is not seen.
+(etrace/query/matching.py). Contents are compared by hash where both databases have it
+(etrace/query/hashes.py), else by size: a change that keeps a size is not seen then.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from libetrace.image.file import Image
 
 from etrace.errors import NothingFoundError
 from etrace.query.diff import argument_delta
+from etrace.query.hashes import Hashes
 from etrace.query.matching import Numbers, Side, roots
 from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.query.rows.steps import Step, Steps
@@ -55,6 +56,7 @@ class Cache(enum.StrEnum):
 class Reason:
     """What differed: `what` is a file, a word or a variable, None where it is absent.
 
+    Contents are shown as sizes in bytes, or where these are equal as the first digits of SHA-256.
     `execution` is the command of the second build where it differed; `via` are the rows of the
     files from the output to where it differed.
     """
@@ -92,6 +94,8 @@ _OF_TOOLS = re.compile(
 )
 _C = frozenset(("c", "c++", "objc", "objc++"))
 _LIBRARY = re.compile(rb"\.so(\.\d[\w.]*)?$")
+#: how contents of one size are shown
+DIGEST, N_DIGITS = "sha256:", 12
 #: programs that run compilers in another process
 _SERVED = frozenset(("sccache",))
 
@@ -100,6 +104,8 @@ class _Build:
     def __init__(self, image: Image, root: bytes, numbers: Numbers) -> None:
         self.image, self.steps, self.kinds = image, Steps(image), FileKinds(image)
         self.side = Side(image, root, self.kinds.temporaries, numbers)
+        self._hashes = Hashes(image)
+        self.is_hashed = self._hashes.are_known
 
     @cached_property
     def by_name(self) -> Mapping[bytes, int]:
@@ -125,8 +131,12 @@ class _Build:
         name = self.image.path_string(path)
         return temporaries.starred(name) == name
 
-    def size(self, path: int) -> int:
-        return self.kinds.size_of(path)
+    def content(self, path: int) -> tuple[int, str]:
+        """Return size and SHA-256 of a file; NONE and empty where they are not known."""
+        found = self._hashes.of(path)
+        if found is None or not found.is_of_build:
+            return self.kinds.size_of(path), ""
+        return found.size, found.sha256
 
     def outputs(self, step: Step) -> list[int]:
         """Return the files that a step made, without the cache of its launcher."""
@@ -182,6 +192,11 @@ class Rebuilt:
         self._of_steps: dict[tuple[int, int], Reason] = {}
         self._running: set[int] = set()
         self._found = list(self._find())
+
+    @property
+    def are_hashed(self) -> bool:
+        """Whether both builds have hashes of files."""
+        return self.a.is_hashed and self.b.is_hashed
 
     def outputs(self, names: Iterable[bytes] = ()) -> list[Output]:
         """Return what was made again, of some files if there are names; NothingFoundError."""
@@ -271,7 +286,7 @@ class Rebuilt:
             if reason is None:
                 continue
             if reason.cause == Cause.NEEDLESS:
-                differs = self._resized([path], other, Cause.MADE_INPUT, step)
+                differs = self._changed([path], other, Cause.MADE_INPUT, step)
                 if differs is not None:
                     found.append(differs)
             elif reason.cause != Cause.NEW:
@@ -287,30 +302,30 @@ class Rebuilt:
         inputs, tools = self.b.inputs(step)
         before, before_tools = self.a.inputs(other)
         yield self._other_program(step, other)
-        yield self._resized(tools, other, Cause.TOOL, step, before_tools)
+        yield self._changed(tools, other, Cause.TOOL, step, before_tools)
         yield self._words(step, other, inputs, before)
         yield self._variable(step, other)
         external = [path for path in inputs if path not in self._of_files]
-        yield self._resized(external, other, Cause.INPUT, step)
+        yield self._changed(external, other, Cause.INPUT, step)
         yield self._others(step, other, inputs, before)
 
     def _other_program(self, step: Step, other: Step) -> Reason | None:
         a, b = self.a.side.program(other.head), self.b.side.program(step.head)
         return None if a == b else Reason(Cause.TOOL, step.head, b, a, b)
 
-    def _resized(
+    def _changed(
         self, paths: Iterable[int], other: Step, cause: Cause, step: Step,
         among: set[int] | None = None,
     ) -> Reason | None:  # fmt: skip
-        """Return the first file, by name, whose size is another one than in the first build."""
+        """Return the first file, by name, whose content is not that of the first build."""
         there = among or other.reads | self.a.steps.programs(other)
         for name, path in sorted((self.b.side.paths[path], path) for path in paths):
             mine = self.a.by_name.get(name)
             if mine is None or mine not in there:
                 continue
-            before, after = self.a.size(mine), self.b.size(path)
-            if before != after and NONE not in (before, after):
-                return Reason(cause, step.head, name, b"%d" % before, b"%d" % after)
+            differs = _difference(self.a.content(mine), self.b.content(path))
+            if differs is not None:
+                return Reason(cause, step.head, name, *differs)
         return None
 
     def _words(self, step: Step, other: Step, inputs: set[int], before: set[int]) -> Reason | None:
@@ -348,6 +363,17 @@ class Rebuilt:
             there = name if name in a else None
             return Reason(Cause.INPUTS, step.head, name, there, None if there else name)
         return None
+
+
+def _difference(a: tuple[int, str], b: tuple[int, str]) -> tuple[bytes, bytes] | None:
+    """Return what shows that two contents differ, None when they do not as far as is known."""
+    (before, old), (after, new) = a, b
+    if (old == new) if old and new else (before == after or NONE in (before, after)):
+        return None
+    if before != after:
+        return b"%d" % before, b"%d" % after
+    shown = [f"{DIGEST}{each[:N_DIGITS]}".encode() for each in (old, new)]
+    return shown[0], shown[1]
 
 
 def _hit(steps: Steps, step: Step) -> Cache | None:

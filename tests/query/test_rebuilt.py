@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import os
 from collections.abc import Mapping
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 from backends import capture, need_tool
 from databases import TRACE, parse_database
-from libetrace.image.file import Image
+from libetrace.image.file import Image, open_image
 
 from etrace.errors import NothingFoundError
+from etrace.nfsdb.hashes import add_hashes
 from etrace.query.rebuilt import Cache, Cause, Output, Rebuilt
 
 MAKEFILE = """\
@@ -62,6 +64,12 @@ def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path)
 
 
+def hashed(image: Image) -> Image:
+    """Return a database with the hashes of what is there now."""
+    add_hashes(image.path, [], hashes_rest=True)
+    return open_image(image.path)
+
+
 def found(before: Image, after: Image) -> dict[str, Output]:
     rebuilt = Rebuilt(before, after)
     return {Path(os.fsdecode(rebuilt.shown(o.path))).name: o for o in rebuilt.outputs()}
@@ -89,6 +97,27 @@ def test_a_header_reaches_the_program_through_its_object(tree: Tree) -> None:
     assert (reason.before, reason.after) == (b"12", b"14")
     assert len(reason.via) == 1
     assert outputs["a.o"].reason.via == ()
+
+
+def test_a_change_that_keeps_the_size_is_seen_by_hashes(tree: Tree) -> None:
+    before = tree.build()
+    tree.write("b.c", "int b(void) { return 3; }\n")
+    after = tree.build()
+    assert set(causes(before, after).values()) == {Cause.NEEDLESS}
+    tree.write("b.c", "int b(void) { return 2; }\n")
+    before = hashed(tree.build())
+    tree.write("b.c", "int b(void) { return 3; }\n")
+    after = hashed(tree.build())
+    seen = found(before, after)
+    assert {name: output.reason.cause for name, output in seen.items()} == {
+        "a.o": Cause.NEEDLESS, "b.o": Cause.INPUT, "app": Cause.INPUT,
+    }  # fmt: skip
+    digests = [
+        f"sha256:{hashlib.sha256(b'int b(void) { return %d; }' % n + bytes([10])).hexdigest()[:12]}"
+        for n in (2, 3)
+    ]
+    reason = seen["b.o"].reason
+    assert [reason.before, reason.after] == [digest.encode() for digest in digests]
 
 
 def test_a_flag(tree: Tree) -> None:

@@ -21,23 +21,25 @@ from etrace.query.rebuilt import Cache, Cause, Output, Reason, Rebuilt, by_cause
 from etrace.query.rows.records import Records
 
 EPILOG = """\
-Contents are compared by their size when the traces were parsed, so run cas parse after a build.
+Contents are compared by hash when both builds were traced with --hash (or parsed with it), else by
+their size when the traces were parsed: run cas parse after a build then.
 Variables are compared if both builds were traced with --env.
 
 exit status: 0 something was made again; 1 nothing was, or a FILE was not made; 2 wrong usage,
 damaged input or failure.
 """
 MEANINGS = {
-    Cause.INPUT: "an input has another size",
-    Cause.MADE_INPUT: "an input that the build made has another size",
-    Cause.TOOL: "another tool, or its program or libraries have another size",
+    Cause.INPUT: "an input has another content",
+    Cause.MADE_INPUT: "an input that the build made has another content",
+    Cause.TOOL: "another tool, or its program or libraries have another content",
     Cause.FLAG: "another word on the command line",
     Cause.ENVIRONMENT: "another variable",
     Cause.INPUTS: "an input more or less",
     Cause.ORDER: "the same words in another order",
     Cause.NEW: "the first build did not make it",
-    Cause.NEEDLESS: "made needlessly, as far as sizes show",
+    Cause.NEEDLESS: "made needlessly",
 }
+BY_SIZE = ", as far as sizes show"
 SIZES = frozenset((Cause.INPUT, Cause.MADE_INPUT, Cause.TOOL))
 N_SHOWN = 20
 INDENT = "  "
@@ -95,13 +97,16 @@ def _lines(found: Rebuilt, outputs: Sequence[Output]) -> Iterator[str]:
         yield "nothing was made again"
         return
     groups = by_cause(outputs)
+    meanings = dict(MEANINGS)
+    if not found.are_hashed:
+        meanings[Cause.NEEDLESS] += BY_SIZE
     yield f"{'files':>7}  cause"
     for cause, own in groups.items():
-        yield f"{len(own):>7,}  {cause:<11}  {MEANINGS[cause]}"
+        yield f"{len(own):>7,}  {cause:<11}  {meanings[cause]}"
     yield from _caches(outputs)
     for cause, own in groups.items():
         yield ""
-        yield f"{cause}: {MEANINGS[cause]}"
+        yield f"{cause}: {meanings[cause]}"
         shown = own[:N_SHOWN]
         width = max(len(_name(found.shown(each.path))) for each in shown)
         for each in shown:

@@ -46,10 +46,10 @@ def test_a_table_by_cause_comes_first(builds: Path, capsys: pytest.CaptureFixtur
     assert etrace(words(builds)) == 0
     assert capsys.readouterr().out == (
         "  files  cause\n"
-        "      1  input        an input has another size\n"
+        "      1  input        an input has another content\n"
         "      1  needless     made needlessly, as far as sizes show\n"
         "\n"
-        "input: an input has another size\n"
+        "input: an input has another content\n"
         "  app  a.h 12 -> 14 bytes  in gcc a.c\n"
         "\n"
         "needless: made needlessly, as far as sizes show\n"
