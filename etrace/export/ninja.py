@@ -16,7 +16,7 @@ import re
 import shlex
 import stat
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -26,6 +26,8 @@ from typing import BinaryIO
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
+from etrace.export import replayed_files
+from etrace.export.groups import Groups, strong_components
 from etrace.export.makefile import NEWLINE, quote
 from etrace.query.files import BITS, READ, WRITE
 from etrace.query.rows.file_kinds import USUAL
@@ -40,26 +42,6 @@ WHOLE = frozenset({"configure", "config.status", "meson", "ctest", "cpack"})
 #: directories whose files are there to save time only: of ccache and the like
 CACHES = frozenset({".cache", ".ccache"})
 BY_DRIVERS = "written by make, ninja or a shell that started them"
-
-
-class Groups:
-    """Disjoint sets of numbers."""
-
-    def __init__(self, n: int) -> None:
-        self._above = list(range(n))
-
-    def find(self, number: int) -> int:
-        """Return the number that stands for its set."""
-        while self._above[number] != number:
-            self._above[number] = self._above[self._above[number]]
-            number = self._above[number]
-        return number
-
-    def join(self, numbers: Iterable[int]) -> None:
-        """Make one set of the sets of some numbers; the least number stands for it."""
-        found = sorted({self.find(number) for number in numbers})
-        for number in found[1:]:
-            self._above[number] = found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +63,8 @@ class Build:
     outputs: set[str] = field(default_factory=set)
     #: directories of files that are gone, which other commands made
     directories: set[str] = field(default_factory=set)
+    #: contents of response files that are gone, which no command made
+    responses: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +274,27 @@ class _Finder:
     def _words(self, row: int) -> list[str]:
         argv = self.records.argv(row)
         if len(argv) > 2 and argv[1].startswith("-") and "c" in argv[1]:
+            script = argv[3] if argv[2] == "--" and len(argv) > 3 else argv[2]
             try:
-                return shlex.split(argv[2], comments=True)
+                return shlex.split(script, comments=True)
             except ValueError:
-                return argv[2].split()
+                return script.split()
         return argv[1:]
+
+    def _responses(self, uses: Mapping[int, Sequence[Use]]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield (edge, path, content) of response files that are gone and that no edge wrote."""
+        if "response_files" not in self.image.tables:
+            return
+        first = {upid: row for row, upid in reversed(list(enumerate(self.processes.upids)))}
+        table = self.image["response_files"]
+        for upid, name, content in zip(table["upid"], table["path"], table["content"], strict=True):
+            edge = self.edge_of.get(first.get(upid, NONE))
+            path = self.image.find_path(self.image.string(name))
+            if edge is None or (path >= 0 and self._is_there(path)):
+                continue
+            if not any(use.access & WRITE for use in uses.get(path, ())):
+                text = os.fsdecode(self.image.string(name))
+                yield self.groups.find(edge), text, self.image.string(content)
 
     def _inputs(self, own: Sequence[Use]) -> Iterator[tuple[int, int]]:
         """Yield (maker, reader) of a file; NONE for a file that was there before."""
@@ -330,6 +330,8 @@ class _Finder:
         builds: dict[int, Build] = defaultdict(Build)
         for edge, row in enumerate(self.commands):
             builds[self.groups.find(edge)].commands.append(row)
+        for group, name, content in self._responses(uses):
+            builds[group].responses[name] = content
         made = self._made_directories()
         for path, own in uses.items():
             text = self.records.path(path)
@@ -350,53 +352,24 @@ class _Finder:
             build.inputs -= build.outputs
             if not build.outputs:
                 self.left_out["made no file"] += [self._shown(row) for row in build.commands]
-            elif any("\n" in path for path in (*build.inputs, *build.outputs)):
+            elif any("\n" in path for path in (*build.inputs, *build.outputs, *build.responses)):
                 self.left_out["a name has a line break"] += [
+                    self._shown(row) for row in build.commands
+                ]
+            elif self._written(build) is None:
+                self.left_out["response files too long for a shell"] += [
                     self._shown(row) for row in build.commands
                 ]
             else:
                 kept.append(build)
         return Replay(kept, dict(self.left_out))
 
+    def _written(self, build: Build) -> replayed_files.Written | None:
+        return replayed_files.write_back(build.responses, self.processes.name(build.commands[-1]))
+
     def _shown(self, row: int) -> str:
         text = shlex.join(self.records.argv(row)).replace("\n", " ")
         return text if len(text) <= 100 else text[:97] + "..."
-
-
-def strong_components(needs: Mapping[int, Iterable[int]]) -> Iterator[list[int]]:
-    """Yield the strongly connected components of a graph, by Tarjan's algorithm."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    path: list[int] = []
-    on_path: set[int] = set()
-    for root in list(needs):
-        if root in index:
-            continue
-        todo = [(root, iter(needs.get(root, ())))]
-        index[root] = low[root] = len(index)
-        path.append(root)
-        on_path.add(root)
-        while todo:
-            node, rest = todo[-1]
-            for after in rest:
-                if after not in index:
-                    index[after] = low[after] = len(index)
-                    path.append(after)
-                    on_path.add(after)
-                    todo.append((after, iter(needs.get(after, ()))))
-                    break
-                if after in on_path:
-                    low[node] = min(low[node], index[after])
-            else:
-                todo.pop()
-                if todo:
-                    low[todo[-1][0]] = min(low[todo[-1][0]], low[node])
-                if low[node] == index[node]:
-                    component = list[int]()
-                    while not component or component[-1] != node:
-                        component.append(path.pop())
-                        on_path.discard(component[-1])
-                    yield component
 
 
 # ---- text
@@ -469,18 +442,29 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
     yield "  command = $cmd"
     yield "  description = $what"
     yield "  restat = 1"
+    yield "rule run_with_file"
+    yield "  command = $cmd"
+    yield "  description = $what"
+    yield "  restat = 1"
+    yield "  rspfile = $file"
+    yield "  rspfile_content = $content"
     for build in found.builds:
         commands = [_command(records, environments, row) for row in build.commands]
         if build.directories:
             commands.insert(0, f"mkdir -p {' '.join(map(quote, sorted(build.directories)))}")
-        command = " && ".join(commands)
+        binary = records.path(records.image["executions"]["binary"][build.commands[-1]])
+        found_files = replayed_files.write_back(build.responses, PurePosixPath(binary).name)
+        written = found_files or replayed_files.Written()
+        command = " && ".join((*written.before, *commands, *written.after))
         prefix = NEWLINE if '"$$nl"' in command else ""
         outputs = " ".join(map(escape_path, sorted(build.outputs)))
         inputs = " ".join(map(escape_path, sorted(build.inputs)))
         last = PurePosixPath(records.argv(build.commands[-1])[0]).name
         yield ""
-        yield f"build {outputs}: run" + (f" | {inputs}" if inputs else "")
+        rule = "run_with_file" if written.file else "run"
+        yield f"build {outputs}: {rule}" + (f" | {inputs}" if inputs else "")
         yield f"  cmd = {prefix}{command}"
+        yield from replayed_files.lines(written)
         yield f"  what = {last} {sorted(build.outputs)[0]}".replace("$", "$$")
 
 

@@ -18,7 +18,7 @@ from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 from package_builds import JSONCPP_NINJA, LUA, ZLIB, Package, environment, states
 
-from etrace.export import ninja
+from etrace.export import ninja, replayed_files
 from etrace.nfsdb.store import open_database
 from etrace.query.dependencies import rdeps
 
@@ -154,6 +154,55 @@ def test_a_build_is_made_again_and_only_what_must_be(traced: Callable[[str], Tra
     ]  # fmt: skip
     touch(build.tree / "copy")
     assert [Path(name).name for name in build.ninja("-n")] == ["a b", "link"]
+
+
+WITH_FILES = r"""
+rule cc
+  command = gcc @$out.rsp -o $out
+  rspfile = $out.rsp
+  rspfile_content = -c $in -DPRICE='"it costs $$5"'
+rule link
+  command = gcc @$out.rsp -o $out
+  rspfile = $out.rsp
+  rspfile_content = $in_newline
+build a.o: cc a.c
+build main.o: cc main.c
+build sub/app: link main.o a.o
+"""
+
+
+def test_response_files_are_written_again(traced: Callable[[str], Traced]) -> None:
+    build = traced(
+        "echo 'const char *price(void) { return PRICE; }' > a.c\n"
+        "echo 'int puts(const char *); const char *price(void);' > main.c\n"
+        "echo 'int main(void) { return puts(price()) < 0; }' >> main.c\n"
+        f"cat > build.ninja <<'EOF'\n{WITH_FILES}\nEOF\n{NINJA}"
+    )
+    before = build.contents()
+    assert not list(build.tree.glob("**/*.rsp"))
+    text = build.script.read_text()
+    assert f"  file = {build.tree}/a.o.rsp\n" in text
+    build.remove_outputs()
+    (build.tree / "sub").rmdir()
+    assert [Path(name).name for name in build.ninja()] == ["a.o", "main.o", "app"]
+    assert build.contents() == before
+    said = subprocess.run([build.tree / "sub/app"], capture_output=True, text=True, check=True)
+    assert said.stdout == "it costs $5\n"
+
+
+def test_a_response_file_is_written_by_ninja_or_the_shell() -> None:
+    by_ninja = replayed_files.write_back({"/t/a.rsp": b" -o a$b a.o "}, "ld")
+    assert by_ninja == replayed_files.Written("/t/a.rsp", "-o a$$b a.o")
+    both = replayed_files.write_back({"/t/a": b"a.o", "/t/b": b"a\nb\n"}, "ld")
+    assert both is not None
+    assert (both.file, both.content) == ("/t/a", "a.o")
+    assert both.before == ["mkdir -p /t", 'printf %s a"$$nl"b"$$nl"\'\' > /t/b']
+    assert both.after == ["rm -f /t/b"]
+    names = [b"object-%d.o" % i for i in range(20_000)]
+    long = replayed_files.write_back({"/t/a": b"\n".join(names)}, "ld")
+    assert long == replayed_files.Written("/t/a", b" ".join(names).decode())
+    assert replayed_files.write_back({"/t/a": b"\n".join(names)}, "rustc") is None
+    assert replayed_files.write_back({"/t/a": b"'a b'\n" + b"\n".join(names)}, "ld") is None
 
 
 def test_what_cannot_be_replayed_is_listed(traced: Callable[[str], Traced]) -> None:
