@@ -83,6 +83,12 @@ def stop_on_sigterm() -> None:
     early.on_signal(SIGTERM, stop)
 
 
+def name_of(error: OSError) -> str:
+    """Return the file that an error is about, empty without one."""
+    name = error.filename
+    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else str(name or "")
+
+
 def guarded(program: str, body: Callable[[], int]) -> int:
     """Run a command's body; errors become a message and a status."""
     try:
@@ -98,7 +104,7 @@ def guarded(program: str, body: Callable[[], int]) -> int:
     except BrokenPipeError:  # `| head`: nobody wants the rest
         return SIGNALLED + SIGPIPE
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{name_of(error)}: " if error.filename else ""
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return fail(program, EtraceError(f"{where}{error.strerror}", FULL_HINT if full else ""))
     except Exception as error:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from etrace.cli.ending import fail, say, stop_on_sigterm
+from etrace.cli.ending import fail, name_of, say, stop_on_sigterm
 from etrace.cli.options import build_spec as spec_options
 from etrace.cli.options.common import Parser, add_version
 from etrace.errors import CaptureError, EtraceError
@@ -139,7 +139,7 @@ def _exported(args: argparse.Namespace, trace: Path, outcome: Outcome) -> int:
     except EtraceError as error:
         fail(PROGRAM, error)
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
+        name = f"{name_of(error)}: " if error.filename else ""
         fail(PROGRAM, EtraceError(f"{name}{error.strerror}", "give another file with -o"))
     else:
         return 0

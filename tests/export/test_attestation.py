@@ -64,6 +64,11 @@ def test_what_is_no_statement_is_refused(
     assert "etrace attest" in capsys.readouterr().err
 
 
+def test_a_missing_statement_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert attest(tmp_path, "check", tmp_path / "none") == 2
+    assert capsys.readouterr().err == f"etrace: error: {tmp_path}/none: No such file or directory\n"
+
+
 def test_a_signature_by_ssh_keygen_is_checked(built: Path) -> None:
     """The commands are those of docs/sbom.md."""
     page = (Path(__file__).parents[2] / "docs/sbom.md").read_text()
