@@ -56,19 +56,12 @@ DEMO_FIRST = Plan(
         Step("apt-get install sudo", "apt-get -qq update && apt-get -qq install sudo"),
         Step("make demo with sudo but no right to it", DEMO, REFUSED, status=2,
              says=(MISSING, r"sudo does not let refused")),
-        Step("make demo", DEMO, says=("src/lua\n",)),
+        Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
         Step("tests of tools and libraries after it",
              f"cd project && make pytest PYTEST_ARGS='{FAST}'", says=(COUNTED.pattern,)),
         Step("make demo without rights, nothing missing", DEMO, PLAIN, says=("src/lua\n",)),
     ),
 )  # fmt: skip
-WITH_SUDO = Plan(
-    "with-sudo",
-    (
-        Step("apt-get install sudo", "apt-get -qq update && apt-get -qq install sudo"),
-        Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
-    ),
-)
 README = (TOP / "README.md").read_text("utf-8")
 #: the lines of README that install packages: by apt-get, and into a virtual environment
 [BY_APT] = re.findall(r"^sudo (apt-get install .*)$", README, re.MULTILINE)
@@ -211,7 +204,7 @@ INSTALLS = (
     ),
     kinds_of_users("arch"),
 )
-PLANS = (TEST_FIRST, DEMO_FIRST, WITH_SUDO)
+PLANS = (TEST_FIRST, DEMO_FIRST)
 #: of make test-bare-all, or when they are named
 NAMED = (PACKAGED, ARCH, *INSTALLS)
 
