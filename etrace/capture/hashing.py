@@ -59,8 +59,8 @@ MOVED, PROGRAMS = (b"RT", b"LT"), (b"PI", b"PP")
 class Reader:
     """Pieces of a trace -> (upid, kind, path) of what happens to files.
 
-    Kinds are `read`, `write`, `move` and `exit`. The lines of an event of one upid follow each
-    other; lines of other upids may be between them.
+    Kinds are `read`, `write`, `move`, `program` and `exit`. The lines of an event of one upid
+    follow each other; lines of other upids may be between them.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Reader:
         if tag in MOVED:
             yield upid, "move", path
         elif tag in PROGRAMS:
-            yield upid, "read", path
+            yield upid, "program", path
         else:
             flags = self._flags.pop(upid, NO_CONTENT)
             if not flags & NO_CONTENT:
@@ -125,6 +125,10 @@ class Hashing:
         self._last: dict[bytes, Hashed | None] = {}
         self._writers: dict[bytes, set[bytes]] = {}
         self._written: dict[bytes, set[bytes]] = {}
+        self._programs: set[bytes] = set()
+
+    def _add(self, path: bytes) -> None:
+        self.pool.add(path, is_program=path in self._programs)
 
     def take(self, upid: bytes, kind: str, path: bytes) -> None:
         """Take an event."""
@@ -139,15 +143,17 @@ class Hashing:
             self._writers.setdefault(path, set()).add(upid)
         elif kind == "move" or path not in self._last:
             self._last.setdefault(path, None)
+            if kind == "program":
+                self._programs.add(path)
             if path not in self._writers:
-                self.pool.add(path)
+                self._add(path)
 
     def _end_writing(self, upid: bytes, path: bytes) -> None:
         writers = self._writers.get(path, set())
         writers.discard(upid)
         if not writers:
             self._writers.pop(path, None)
-            self.pool.add(path)
+            self._add(path)
 
     def collect(self, timeout_s: float = 0) -> bool:
         """Take the results so far; return whether there was one."""
@@ -172,7 +178,7 @@ class Hashing:
         self.wait()
         for path, last in tuple(self._last.items()):
             if last is None or last.state in (State.GONE, State.UNSTABLE):
-                self.pool.add(path)
+                self._add(path)
                 continue
             if last.inode is None:
                 continue
@@ -181,7 +187,7 @@ class Hashing:
             except OSError:
                 continue
             if stat.S_ISREG(status.st_mode) and inode_of(status) != last.inode:
-                self.pool.add(path)
+                self._add(path)
         self.wait()
 
 

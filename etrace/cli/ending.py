@@ -29,6 +29,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
 
 
+def one_line(text: str) -> str:
+    """Return a text without line breaks, for a message about names that may have them."""
+    return text.replace("\n", "\\n").replace("\r", "\\r")
+
+
 def say(text: str) -> None:
     """Print on standard error; nothing when the user closed it (`2>&-`)."""
     if sys.stderr is not None:

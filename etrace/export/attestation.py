@@ -86,6 +86,11 @@ def check(path: Path) -> Iterator[Checked]:
         yield Checked(name, state)
 
 
+def _text(name: object) -> str:
+    """Return a name of JSON, which may have halves of characters, as a file may have it."""
+    return str(name).encode("utf-8", "backslashreplace").decode()
+
+
 def _subjects(path: Path) -> Mapping[str, str]:
     with open(open_regular(os.fsencode(path)), "rb") as stream:  # noqa: PTH123  a descriptor
         raw = stream.read(MAX_BYTES + 1)
@@ -93,7 +98,7 @@ def _subjects(path: Path) -> Mapping[str, str]:
         said: Any = json.loads(raw) if len(raw) <= MAX_BYTES else None
         if said["_type"] != STATEMENT or said["predicateType"] != PREDICATE:
             raise EtraceError(f"{path}: a statement about something else", HINT)
-        found = {str(each["name"]): str(each["digest"]["sha256"]) for each in said["subject"]}
+        found = {_text(each["name"]): str(each["digest"]["sha256"]) for each in said["subject"]}
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise EtraceError(f"{path}: not a statement of etrace attest", HINT) from error
     if not found:

@@ -94,7 +94,7 @@ def _records(data: bytes) -> Iterator[tuple[bytes, Hashed]]:
     while (end := data.find(b"\n", at)) >= 0:
         words = data[at:end].split(b" ")
         if words[0] == b"end":
-            if int(words[1]) != n_records or end + 1 != len(data):
+            if words[1:] != [b"%d" % n_records] or end + 1 != len(data):
                 raise ValueError("its end is that of another file")
             return
         state, *numbers, sha256, blob, n_path = words

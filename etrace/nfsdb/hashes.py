@@ -57,12 +57,16 @@ def _hash_rest(image: Image, known: Mapping[int, Hashed], n_threads: int) -> dic
     """Hash the paths of an image that are not `known`, as they are now."""
     from etrace.nfsdb.hashing import Pool  # noqa: PLC0415  seldom needed
 
-    end_ns, sizes = _trace_end_ns(image), image["paths"]["size"]
+    end_ns, paths = _trace_end_ns(image), image["paths"]
+    sizes = [
+        size if mode else NONE for size, mode in zip(paths["size"], paths["mode"], strict=True)
+    ]
+    programs = set(image["executions"]["binary"])
     pool = Pool(n_threads)
     rest = {image.path_string(row): row for row in range(len(sizes)) if row not in known}
-    for path in rest:
+    for path, row in rest.items():
         if path.startswith(b"/"):
-            pool.add(path)
+            pool.add(path, is_program=row in programs)
     found = {row: Hashed(State.UNREADABLE) for row in rest.values()}
     while pool.n_left and (answer := pool.take(PATIENCE_S)) is not None:
         path, hashed = answer
@@ -72,7 +76,10 @@ def _hash_rest(image: Image, known: Mapping[int, Hashed], n_threads: int) -> dic
 
 
 def _compared(hashed: Hashed, end_ns: int | None, size: int) -> Hashed:
-    """Return what was found now, with its state compared with the trace."""
+    """Return what was found now, with its state compared with the trace.
+
+    `size` is NONE where no size is known: of a file that was gone, or was executed only.
+    """
     inode = hashed.inode
     if hashed.state != State.TRACED or inode is None:
         return hashed

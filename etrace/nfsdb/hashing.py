@@ -119,16 +119,17 @@ class Mounts:
 # ---- one file ----
 
 
-def open_content(path: bytes, is_read: Callable[[bytes], bool]) -> int:
+def open_content(path: bytes, is_read: Callable[[bytes], bool], *, is_program: bool = False) -> int:
     """Open a regular file of a disk for reading, by its absolute path; nothing here waits.
 
-    `is_read` is `Mounts.are_read`. RefusedError for all other files, OSError.
+    `is_read` is `Mounts.are_read`. The kernel's name of an opened file has no link in it, that of
+    a program may be one: only that link is followed. RefusedError for all other files, OSError.
     """
     if not is_read(path):
         raise RefusedError(State.SPECIAL)
     name = os.open(path, LOOK)
     try:
-        if stat.S_ISLNK(os.fstat(name).st_mode):  # a program is executed by such a name
+        if is_program and stat.S_ISLNK(os.fstat(name).st_mode):
             os.close(name)
             name = -1
             path = os.path.realpath(path)
@@ -237,11 +238,11 @@ class Hasher:
         self._is_read, self._once = mounts.are_read, once
         self._room = memoryview(bytearray(PIECE_BYTES))
 
-    def hash(self, path: bytes) -> Hashed:
+    def hash(self, path: bytes, *, is_program: bool = False) -> Hashed:
         """Return the digests of the file at an absolute path, or why there are none."""
         inode = None
         try:
-            fd = open_content(path, self._is_read)
+            fd = open_content(path, self._is_read, is_program=is_program)
             try:
                 inode = _settled(fd)
                 return Hashed(State.TRACED, inode, *self._once.digests(fd, inode, self._room))
@@ -269,7 +270,7 @@ class Pool:
     ) -> None:
         """`known` has digests of states that need not be read."""
         self._mounts, self._once = Mounts(), _Once(known or {})
-        self._paths: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._paths: queue.SimpleQueue[tuple[bytes, bool]] = queue.SimpleQueue()
         self._found: queue.SimpleQueue[tuple[bytes, Hashed]] = queue.SimpleQueue()
         self._n_threads, self._n_started, self.n_left = n_threads, 0, 0
 
@@ -283,10 +284,10 @@ class Pool:
         """How many bytes they have."""
         return self._once.n_bytes
 
-    def add(self, path: bytes) -> None:
-        """Let a thread hash an absolute path."""
+    def add(self, path: bytes, *, is_program: bool = False) -> None:
+        """Let a thread hash an absolute path; that of a program may be a link to it."""
         self.n_left += 1
-        self._paths.put(path)
+        self._paths.put((path, is_program))
         if self._n_started < min(self._n_threads, self.n_left):
             self._n_started += 1
             threading.Thread(target=self._work, daemon=True).start()
@@ -294,8 +295,8 @@ class Pool:
     def _work(self) -> None:
         hasher = Hasher(self._mounts, self._once)
         while True:
-            path = self._paths.get()
-            self._found.put((path, hasher.hash(path)))
+            path, is_program = self._paths.get()
+            self._found.put((path, hasher.hash(path, is_program=is_program)))
 
     def take(self, timeout_s: float = 0) -> tuple[bytes, Hashed] | None:
         """Return a path with what was found, None when there is none in time."""

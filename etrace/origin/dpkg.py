@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from etrace.origin.package import Folder, Package, Release, Report, Terms, text_of
+from etrace.origin.package import Folder, Package, Release, Report, Terms, names_of, text_of
 
 PLACE = b"/var/lib/dpkg"
 MAX_STATUS = 256 << 20
@@ -21,12 +21,10 @@ MAX_COPYRIGHT = 4 << 20
 #: lines with a copyright notice that are taken of a file
 N_NOTICES = 50
 _NOTICE = re.compile(r"(?:copyright|\(c\)|\u00a9).*\d{4}", re.IGNORECASE)
-MERGED = (b"/bin", b"/sbin", b"/lib", b"/lib32", b"/lib64", b"/libx32", b"/libo32")
+MAX_NOTICE = 500
 #: statuses of packages that have no files
 ABSENT = frozenset((b"not-installed", b"config-files"))
-_FIELD = re.compile(
-    rb"^(Package|Status|Version|Architecture|Maintainer):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE
-)
+_FIELD = re.compile(rb"^(Package|Status|Version|Architecture|Maintainer):([^\n]*)", re.MULTILINE)
 #: names of copyright-format/1.0 that SPDX writes differently
 _RENAMED = {
     "expat": "MIT", "gpl-1": "GPL-1.0-only", "gpl-1+": "GPL-1.0-or-later",
@@ -61,7 +59,7 @@ class Dpkg:
         found: dict[bytes, Package] = {}
         n_damaged = 0
         for stanza in re.split(rb"\n[ \t]*\n", raw):
-            fields = dict(_FIELD.findall(stanza))
+            fields = {name: value.strip() for name, value in _FIELD.findall(stanza)}
             name, status = fields.get(b"Package", b""), fields.get(b"Status", b"")
             if not name or not status:
                 n_damaged += bool(stanza.strip())
@@ -91,8 +89,9 @@ class Dpkg:
     def owners(self, paths: Iterable[bytes]) -> dict[bytes, Package]:
         """Return the packages of those paths that a list of dpkg names."""
         wanted: dict[bytes, list[bytes]] = {}  # name in a list -> paths
+        merged = self._folder.merged()
         for path in paths:
-            for name in self._names(path):
+            for name in names_of(path, merged):
                 wanted.setdefault(name, []).append(path)
         diverted = self._diversions()
         sought = wanted.keys() | {at for at, (to, _) in diverted.items() if to in wanted}
@@ -125,19 +124,6 @@ class Dpkg:
             for path in wanted.get(place, ()):
                 found.setdefault(path, known)
 
-    def _names(self, path: bytes) -> list[bytes]:
-        """Return the names that a list may have for a path."""
-        for directory in self._merged:
-            if path.startswith(directory + b"/"):
-                return [path, b"/usr" + path]
-            if path.startswith(b"/usr" + directory + b"/"):
-                return [path, path[4:]]
-        return [path]
-
-    @cached_property
-    def _merged(self) -> list[bytes]:
-        return [each for each in MERGED if os.path.islink(self._folder.at(each))]  # noqa: PTH114
-
     def _diversions(self) -> dict[bytes, tuple[bytes, bytes]]:
         """Return name -> (its new name, the package that may keep the name), as in the file."""
         raw = self._folder.read(PLACE + b"/diversions")
@@ -160,16 +146,17 @@ class Dpkg:
         if raw is None:
             return Terms()
         text = text_of(raw)
-        notices = [line.strip(" *#\t") for line in text.splitlines() if _NOTICE.search(line)]
+        lines = (line[:MAX_NOTICE] for line in text.splitlines())
+        notices = [line.strip(" *#\t") for line in lines if _NOTICE.search(line)]
         notice = "\n".join(dict.fromkeys(notices[:N_NOTICES]))
         for stanza in re.split(r"\n[ \t]*\n", text):
-            if re.search(r"^Files:[ \t]*(\n[ \t]+)?\*[ \t]*$", stanza, re.MULTILINE):
-                said = re.search(r"^License:[ \t]*(\S.*?)[ \t]*$", stanza, re.MULTILINE)
+            if re.search(r"^Files:[ \t]*(?:\n[ \t]+)?\*[ \t]*$", stanza, re.MULTILINE):
+                said = re.search(r"^License:([^\n]*)", stanza, re.MULTILINE)
                 own = re.search(r"^Copyright:((?:.*)(?:\n[ \t]+.*)*)", stanza, re.MULTILINE)
                 found = _expression(said[1]) if said else ""
                 if found:
-                    lines = own[1].split("\n") if own else notices
-                    return Terms(found, "\n".join(filter(None, map(str.strip, lines))))
+                    holders = own[1].split("\n") if own else notices
+                    return Terms(found, "\n".join(filter(None, map(str.strip, holders))))
         plain = re.sub(r"[^A-Za-z0-9.-]", "-", package.name)
         return Terms(f"LicenseRef-{plain}-copyright", notice, text)
 

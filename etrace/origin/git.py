@@ -33,6 +33,7 @@ MAX_SMALL = 64 << 10
 MAX_PACKED_REFS = 64 << 20
 MAX_BLOB = 256 << 20
 MAX_REFS = 8
+MAX_NAME = 4096
 _HEX = re.compile(rb"[0-9a-f]{40}")
 STATE_MASK, EXTENDED, NAME_MASK = 0x3000, 0x4000, 0xFFF
 ASSUME_UNCHANGED, SKIP_WORKTREE = 0x8000, 0x4000
@@ -90,7 +91,8 @@ class Tree:
         if normpath(name) != name or name.startswith((b"/", b"..")):
             return None
         for folder in (self._folder, self._common):
-            raw = read_regular(join(folder, name), MAX_SMALL)
+            place = join(folder, name)
+            raw = None if os.path.islink(place) else read_regular(place, MAX_SMALL)  # noqa: PTH114
             if raw is not None:
                 return raw.strip()
         packed = read_regular(self._common + b"/packed-refs", MAX_PACKED_REFS) or b""
@@ -100,10 +102,22 @@ class Tree:
     @cached_property
     def remote(self) -> str:
         """Return the URL of the remote `origin`, without user and password; empty without one."""
-        raw = read_regular(self._common + b"/config", 1 << 20) or b""
-        section = re.search(rb'^\[remote "origin"\]\s*\n((?:[ \t;#].*\n|\n)*)', raw + b"\n", re.M)
-        said = re.search(rb"^\s*url\s*=\s*(\S+)\s*$", section[1], re.M) if section else None
-        return without_secrets(said[1].decode("utf-8", "replace")) if said else ""
+        url = self._settings.get((b'[remote "origin"]', b"url"), b"")
+        return without_secrets(url.decode("utf-8", "replace"))
+
+    @cached_property
+    def _settings(self) -> Mapping[tuple[bytes, bytes], bytes]:
+        """Return the values of the configuration by section and name, the first of each."""
+        found: dict[tuple[bytes, bytes], bytes] = {}
+        section = b""
+        for raw in (read_regular(self._common + b"/config", 1 << 20) or b"").split(b"\n"):
+            line = raw.strip()
+            if line.startswith(b"["):
+                section = line
+            else:
+                name, _, value = line.partition(b"=")
+                found.setdefault((section, name.strip().lower()), value.strip())
+        return found
 
     @cached_property
     def index(self) -> Index | None:
@@ -127,19 +141,33 @@ class Tree:
     def _compared(self, path: bytes, entry: Entry, blob: str) -> State:
         if entry.is_skipped or entry.mode == GITLINK:
             return State.UNKNOWN
-        if blob:
-            return State.CLEAN if bytes.fromhex(blob) == entry.blob else State.MODIFIED
+        known = bytes.fromhex(blob)
+        if known == entry.blob:
+            return State.CLEAN
         try:
             found = os.lstat(path)
         except OSError:
             return State.MODIFIED
-        if stat.S_IFMT(found.st_mode) != stat.S_IFMT(entry.mode):
-            return State.MODIFIED
-        if found.st_size & 0xFFFFFFFF != entry.size and entry.size:
+        if stat.S_IFMT(found.st_mode) != stat.S_IFMT(entry.mode) or self._is_other_mode(
+            found, entry
+        ):
             return State.MODIFIED
         if divmod(found.st_mtime_ns, 10**9) == entry.mtime and entry.size == found.st_size:
-            return State.CLEAN
+            # as git has written it, maybe through a filter (line ends, LFS)
+            is_now = not known or _blob(path, found) == known
+            return State.CLEAN if is_now else State.MODIFIED
+        if known or (found.st_size & 0xFFFFFFFF != entry.size and entry.size):
+            return State.MODIFIED
         return State.CLEAN if _blob(path, found) == entry.blob else State.MODIFIED
+
+    def _is_other_mode(self, found: os.stat_result, entry: Entry) -> bool:
+        """Return whether a file became executable, or no longer is, where git looks at that."""
+        if (
+            not stat.S_ISREG(found.st_mode)
+            or self._settings.get((b"[core]", b"filemode")) == b"false"
+        ):
+            return False
+        return bool(found.st_mode & stat.S_IXUSR) != bool(entry.mode & stat.S_IXUSR)
 
     @cached_property
     def is_dirty(self) -> bool | None:
@@ -270,7 +298,9 @@ def _entry(raw: bytes, begin: int, version: int, before: bytes) -> tuple[int, by
     if version == 4:
         n_cut, at = _offset_number(raw, at)
         end = raw.index(b"\0", at)
-        name = before[: len(before) - n_cut] + raw[at:end]
+        if end - at > MAX_NAME or len(before) - n_cut + end - at > MAX_NAME:
+            raise ValueError("a name is too long")
+        name = before[: max(0, len(before) - n_cut)] + raw[at:end]
         after = end + 1
     else:
         end = raw.index(b"\0", at)
@@ -291,13 +321,16 @@ def _offset_number(raw: bytes, at: int) -> tuple[int, int]:
 
 def _root(raw: bytes, at: int) -> bytes | None:
     """Return the root tree that the extension TREE names."""
+    found = None
     while at + 8 <= len(raw) - 20:
         name, size = struct.unpack_from(">4sI", raw, at)
+        if name[:1].islower():  # what must be known to understand the entries: link, sdir
+            raise ValueError(f"its extension {name.decode('ascii', 'replace')} is not known")
         if name == b"TREE":
             head = re.match(rb"\0(\d+) \d+\n", raw[at + 8 : at + 8 + min(size, 64)])
-            return raw[at + 8 + head.end() :][:20] if head else None
+            found = raw[at + 8 + head.end() :][:20] if head else None
         at += 8 + size
-    return None
+    return found
 
 
 # ---- which tree ----

@@ -32,8 +32,13 @@ _VENDORED = re.compile(rb"(.*/vendor/[^/]+)/")
 MAX_RECORD = 32 << 20
 
 
+#: of Cargo.toml; tomllib takes time and memory by the square of a line's dots
+MAX_TOML, MAX_DOTS = 1 << 20, 200
+
+
 def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    r"""Return a text of JSON or TOML without halves of characters, which JSON may have."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
 
 
 class Pip:
@@ -147,7 +152,7 @@ class Npm(_Directories):
             return None
         if not isinstance(said, dict) or not _string(said.get("name")):
             return None
-        namespace, _, name = said["name"].rpartition("/")
+        namespace, _, name = _string(said["name"]).rpartition("/")
         author = said.get("author")
         supplier = author.get("name") if isinstance(author, dict) else author
         return Package(
@@ -168,9 +173,12 @@ class Cargo(_Directories):
 
     def _describe(self, directory: bytes) -> Package | None:
         file = directory + b"/Cargo.toml"
+        raw = self._folder.read(file, MAX_TOML) or b""
         try:
-            said = tomllib.loads(text_of(self._folder.read(file) or b""))
-        except (tomllib.TOMLDecodeError, RecursionError):
+            if any(line.count(b".") > MAX_DOTS for line in raw.split(b"\n")):
+                raise ValueError  # noqa: TRY301
+            said = tomllib.loads(text_of(raw))
+        except (ValueError, RecursionError):
             self._report(f"{os.fsdecode(self._folder.at(file))}: not TOML")
             said = {}
         package: dict[str, Any] = said["package"] if isinstance(said.get("package"), dict) else {}

@@ -41,7 +41,7 @@ def is_expression(text: str) -> bool:
         at = match.end()
     if at != len(text) or not words or len(words) > 500:
         return False
-    depth, wants_name, after_with = 0, True, False
+    depth, wants_name, after_with, is_single = 0, True, False, False
     for word in words:
         is_operator = word.upper() in ("AND", "OR", "WITH")
         if word == "(":
@@ -52,8 +52,10 @@ def is_expression(text: str) -> bool:
             depth -= 1
             if wants_name or depth < 0:
                 return False
-        elif is_operator == wants_name:
+            is_single = False
+        elif is_operator == wants_name or (word.upper() == "WITH" and not is_single):
             return False
         else:
+            is_single = not is_operator and not after_with  # `A WITH B` takes no other exception
             wants_name, after_with = is_operator, word.upper() == "WITH"
     return not wants_name and depth == 0

@@ -33,13 +33,14 @@ class Package:
     supplier: str = ""
     licence: str = ""
     distribution: str = ""
+    epoch: str = ""
 
     @property
     def purl(self) -> str:
         """Return the package URL."""
         namespace = "".join(f"{_quoted(part)}/" for part in self.namespace.split("/") if part)
         version = f"@{_quoted(self.version)}" if self.version else ""
-        said = {"arch": self.architecture, "distro": self.distribution}
+        said = {"arch": self.architecture, "distro": self.distribution, "epoch": self.epoch}
         qualifiers = "&".join(f"{key}={_quoted(value)}" for key, value in said.items() if value)
         shown = f"pkg:{self.kind}/{namespace}{_quoted(self.name)}{version}"
         return f"{shown}?{qualifiers}" if qualifiers else shown
@@ -99,9 +100,27 @@ class Folder:
         except OSError:
             return []
 
+    def merged(self) -> list[bytes]:
+        """Return the top directories that are links into /usr."""
+        return [each for each in MERGED if os.path.islink(self.at(each))]  # noqa: PTH114
+
     def is_there(self, path: bytes) -> bool:
         """Whether a file is there."""
         return os.path.lexists(self.at(path))
+
+
+#: top directories that are links into /usr: a database may name files by either name
+MERGED = (b"/bin", b"/sbin", b"/lib", b"/lib32", b"/lib64", b"/libx32", b"/libo32")
+
+
+def names_of(path: bytes, merged: Iterable[bytes]) -> list[bytes]:
+    """Return the names that a database may have for a path, by what is merged into /usr."""
+    for directory in merged:
+        if path.startswith(directory + b"/"):
+            return [path, b"/usr" + path]
+        if path.startswith(b"/usr" + directory + b"/"):
+            return [path, path[4:]]
+    return [path]
 
 
 class Release:

@@ -15,7 +15,7 @@ from contextlib import closing
 from urllib.parse import quote
 
 from etrace.compilers.regular_file import is_regular
-from etrace.origin.package import Folder, Package, Release, Report, text_of
+from etrace.origin.package import Folder, Package, Release, Report, names_of, text_of
 
 PLACES = (b"/usr/lib/sysimage/rpm", b"/var/lib/rpm")
 NAME = b"/rpmdb.sqlite"
@@ -45,11 +45,12 @@ class Rpm:
 
     def owners(self, paths: Iterable[bytes]) -> dict[bytes, Package]:
         """Return the packages of those paths that a header names."""
-        wanted = set(paths)
+        merged = self._folder.merged()
+        wanted = {name: path for path in paths for name in names_of(path, merged)}
         last = {path.rpartition(b"/")[2] for path in wanted}
         found: dict[bytes, Package] = {}
         for tags in self._headers():
-            own = [path for path in _files(tags, last) if path in wanted]
+            own = [wanted[path] for path in _files(tags, last) if path in wanted]
             if own:
                 found |= dict.fromkeys(own, self._package(tags))
         return found
@@ -94,12 +95,11 @@ class Rpm:
             self._report(f"{shown}: {n_damaged} packages are damaged and left out")
 
     def _package(self, tags: Mapping[str, Value]) -> Package:
-        epoch = _first(tags, "epoch")
         version = "-".join(filter(None, (_first(tags, "version"), _first(tags, "release"))))
         return Package(
-            "rpm", _first(tags, "name"), f"{epoch}:{version}" if epoch else version,
-            _first(tags, "architecture"), self._release.name, _first(tags, "vendor"),
-            _first(tags, "licence"), self._release.qualifier,
+            "rpm", _first(tags, "name"), version, _first(tags, "architecture"),
+            self._release.name, _first(tags, "vendor"), _first(tags, "licence"),
+            self._release.qualifier, _first(tags, "epoch"),
         )  # fmt: skip
 
 

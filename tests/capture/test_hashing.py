@@ -62,7 +62,7 @@ def test_every_use_of_a_file_is_read_however_lines_are_cut() -> None:
     trace = t.trace()
     one, two = b"%d" % ONE, b"%d" % TWO
     expected = [
-        (one, "read", b"/bin/cc"), (one, "read", b"/bin/cc"), (one, "read", b"/a.c"),
+        (one, "program", b"/bin/cc"), (one, "program", b"/bin/cc"), (one, "read", b"/a.c"),
         (two, "write", long.encode()), (one, "write", odd), (one, "move", long.encode()),
         (two, "move", odd), (two, "exit", b""), (one, "exit", b""),
     ]  # fmt: skip

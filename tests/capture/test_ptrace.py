@@ -19,7 +19,7 @@ def test_options_become_arguments() -> None:
     options = Options(Path("/t"), Path("/s"), env=True, thread_names=True)
     assert ptrace.arguments(options, None) == [
         *("-o", "/t", "--stats", "/s", "--rotate", "/t.stats", "--rotate", "/t.rsp"),
-        *("--rotate", "/t.accesses"),
+        *("--rotate", "/t.accesses", "--rotate", "/t.hashes"),
         *("--response-files", "/t.rsp", "--env", "--thread-names"),
     ]
     given = Options("/t", "/s", summary=True, owner=Owner(7, 8, ()))

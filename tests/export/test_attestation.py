@@ -64,6 +64,13 @@ def test_what_is_no_statement_is_refused(
     assert "etrace attest" in capsys.readouterr().err
 
 
+def test_a_statement_is_not_about_itself(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    there = built / "sbom.json"
+    assert attest(built, "write", there, "--db", built, "-o", there) == 2
+    assert "is both written and attested" in capsys.readouterr().err
+    assert there.read_text() == "{}"
+
+
 def test_a_missing_statement_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert attest(tmp_path, "check", tmp_path / "none") == 2
     assert capsys.readouterr().err == f"etrace: error: {tmp_path}/none: No such file or directory\n"

@@ -33,6 +33,12 @@ def whole(records: list[tuple[bytes, Hashed]]) -> list[tuple[bytes, Hashed]]:
     ]
 
 
+def test_an_end_without_a_number_is_refused() -> None:
+    for end in (b"end\n", b"end 0 0\n", b"end x\n"):
+        with pytest.raises(ValueError, match="its end"):
+            hash_records.read(hash_records.FIRST_LINE + end)
+
+
 def test_records_are_read_as_they_were_written() -> None:
     assert hash_records.read(written(RECORDS)) == whole(RECORDS)
     assert hash_records.read(written([])) == []

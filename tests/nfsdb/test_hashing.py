@@ -22,12 +22,14 @@ PATIENCE_S = 20
 NOBODY = 65534
 
 
-def hashed(*paths: str | bytes | Path, pool: Pool | None = None) -> list[Hashed]:
+def hashed(
+    *paths: str | bytes | Path, pool: Pool | None = None, is_program: bool = True
+) -> list[Hashed]:
     """Return what is found at paths, in their order."""
     pool = pool or Pool(2)
     names = [os.fsencode(path) for path in paths]
     for name in names:
-        pool.add(name)
+        pool.add(name, is_program=is_program)
     found = {}
     while pool.n_left:
         answer = pool.take(PATIENCE_S)
@@ -188,6 +190,13 @@ def test_what_is_not_there_is_gone(folder: Path) -> None:
     assert {each.state for each in found} == {State.GONE}
     (bad,) = hashed(b"/a\0b")
     assert bad.state == State.UNREADABLE
+
+
+def test_only_the_link_of_a_program_is_followed(folder: Path) -> None:
+    (folder / "secret").write_text("secret")
+    (folder / "a.h").symlink_to(folder / "secret")
+    assert hashed(folder / "a.h", is_program=False) == [Hashed(State.SPECIAL)]
+    assert hashed(folder / "a.h")[0].sha256
 
 
 def test_a_directory_that_became_a_link_leads_to_no_other_file(folder: Path) -> None:

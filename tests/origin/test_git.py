@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import struct
 import subprocess
 from pathlib import Path
 
@@ -78,6 +80,54 @@ def test_a_change_makes_a_tree_dirty(tree: Path) -> None:
     assert of(tree / "a.c").is_dirty is False
     (tree / "sub/b.c").unlink()
     assert of(tree / "a.c").is_dirty is True
+
+
+def test_an_index_that_is_split_is_not_misread(tree: Path) -> None:
+    git(tree, "update-index", "--split-index")
+    problems: list[str] = []
+    found = Trees(problems.append).of(os.fsencode(tree / "a.c"))
+    assert found is not None
+    assert found.state(os.fsencode(tree / "a.c")) is State.UNKNOWN
+    assert "its extension link is not known; changes are not known" in problems[0]
+
+
+def test_what_a_filter_of_git_wrote_is_clean(tree: Path) -> None:
+    (tree / ".gitattributes").write_text("*.c text eol=crlf\n")
+    (tree / "a.c").write_text("one\ntwo\n")
+    git(tree, "add", ".")
+    git(tree, "commit", "-q", "-m", "two")
+    (tree / "a.c").unlink()
+    git(tree, "checkout", "-q", "a.c")
+    content = (tree / "a.c").read_bytes()
+    assert content == b"one\r\ntwo\r\n"
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+    assert of(tree / "a.c").state(os.fsencode(tree / "a.c"), blob) is State.CLEAN
+    other = hashlib.sha1(b"blob 1\0x").hexdigest()  # the build had another content
+    assert of(tree / "a.c").state(os.fsencode(tree / "a.c"), other) is State.MODIFIED
+
+
+def test_a_file_that_became_executable_is_modified(tree: Path) -> None:
+    (tree / "a.c").chmod(0o755)
+    assert state(tree / "a.c") is State.MODIFIED
+    git(tree, "config", "core.filemode", "false")
+    assert state(tree / "a.c") is State.CLEAN
+
+
+def test_a_head_that_is_a_link_is_not_followed(tree: Path) -> None:
+    secret = tree.parent / "secret"
+    secret.write_text("0123456789" * 4)
+    (tree / ".git/HEAD").unlink()
+    (tree / ".git/HEAD").symlink_to(secret)
+    assert of(tree / "a.c").commit == ""
+
+
+def test_names_that_grow_for_ever_are_refused() -> None:
+    def entry(n_cut: int, name: bytes) -> bytes:
+        return bytes(40) + bytes(20) + b"\0\0" + bytes([n_cut]) + name + b"\0"
+
+    raw = b"DIRC" + struct.pack(">II", 4, 2000) + b"".join(entry(0, b"abcd") for _ in range(2000))
+    with pytest.raises(ValueError, match="a name is too long"):
+        read_index(raw + bytes(20))
 
 
 def test_what_is_staged_shows_where_the_root_of_the_index_is_known(tree: Path) -> None:

@@ -53,11 +53,21 @@ def test_files_have_their_packages(root: Path) -> None:
     assert licences == {"MIT", "ISC", "MIT OR Apache-2.0", ""}
 
 
+def test_half_a_character_is_shown(root: Path) -> None:
+    (root / "w/node_modules/@scope/pkg/package.json").write_text(r'{"name": "a\ud800"}')
+    found = Origins([b"/w/node_modules/@scope/pkg/lib/index.js"], bytes(root))
+    assert [each.name for each in found.packages.values()] == [r"a\ud800"]
+
+
 def test_damage_is_said(root: Path) -> None:
     (root / "w/node_modules/@scope/pkg/package.json").write_text("[" * 100_000)
     toml = root / "c/registry/src/index.crates.io-6f/serde-1.0.200/Cargo.toml"
     toml.write_bytes(b"\xff = [")
     found = Origins([name.encode() for name in OWNED], bytes(root))
     assert {each.rpartition(": ")[2] for each in found.problems} == {"not JSON", "not TOML"}
+    for text in (f"{'a.' * 20_000}b = 1\n", f"a = {'1' * 5000}\n"):  # by the square; ValueError
+        toml.write_text(text)
+        found = Origins([name.encode() for name in OWNED], bytes(root))
+        assert any("not TOML" in each for each in found.problems)
     path = b"/c/registry/src/index.crates.io-6f/serde-1.0.200/src/lib.rs"
     assert found.packages[path].purl == "pkg:cargo/serde@1.0.200"  # as the directory is called

@@ -34,6 +34,12 @@ def test_a_tag_is_read(line: str, expected: str) -> None:
 # REUSE-IgnoreEnd
 
 
+def test_an_exception_belongs_to_one_licence() -> None:
+    assert is_expression("(A WITH x) AND B+ OR C WITH y")
+    for wrong in ("(A) WITH x", "A WITH x WITH y", "A WITH (x)", "A WITH AND", "(A OR B) WITH x"):
+        assert not is_expression(wrong)
+
+
 def test_an_endless_expression_is_refused() -> None:
     assert not is_expression("(" * 100_000 + "MIT")
     assert not is_expression(" AND ".join(["MIT"] * 10_000))

@@ -47,7 +47,7 @@ def database(root: Path, *blobs: object) -> Path:
 def test_a_file_has_the_package_whose_header_names_it(tmp_path: Path) -> None:
     database(tmp_path, BASH)
     found = Origins([b"/usr/bin/bash", b"/usr/share/\xff", b"/bin/bash"], bytes(tmp_path))
-    purl = "pkg:rpm/fedora/bash@2:5.2-1.fc40?arch=x86_64&distro=fedora-40"
+    purl = "pkg:rpm/fedora/bash@5.2-1.fc40?arch=x86_64&distro=fedora-40&epoch=2"
     assert {path: each.purl for path, each in found.packages.items()} == dict.fromkeys(
         (b"/usr/bin/bash", b"/usr/share/\xff"), purl
     )
@@ -55,6 +55,13 @@ def test_a_file_has_the_package_whose_header_names_it(tmp_path: Path) -> None:
     assert (package.supplier, found.terms(package).expression) == (
         "Fedora Project", "GPL-3.0-or-later",
     )  # fmt: skip
+
+
+def test_a_file_is_found_by_either_name_of_a_merged_directory(tmp_path: Path) -> None:
+    database(tmp_path, BASH)
+    (tmp_path / "bin").symlink_to("usr/bin")
+    found = Origins([b"/bin/bash"], bytes(tmp_path))
+    assert [path for path, each in found.packages.items() if each.name == "bash"] == [b"/bin/bash"]
 
 
 def test_damaged_headers_are_counted(tmp_path: Path) -> None:

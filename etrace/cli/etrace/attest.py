@@ -9,7 +9,7 @@ import os
 import time
 from pathlib import Path
 
-from etrace.cli.ending import printable, say
+from etrace.cli.ending import one_line, printable, say
 from etrace.cli.opening import open_found
 from etrace.cli.options.common import add_database, add_examples
 from etrace.cli.show.output import opened
@@ -52,6 +52,8 @@ def _write(args: argparse.Namespace) -> int:
         created = creation_time(os.environ, time.time())
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(f"SOURCE_DATE_EPOCH: {error}", "seconds since 1970") from error
+    if args.output is not None and args.output.absolute() in {f.absolute() for f in args.files}:
+        raise UsageError(f"{args.output} is both written and attested", "-o with another name")
     found = statement([*files_of(image), *args.files], folder, created)
     with opened(args.output, image.path) as stream:
         stream.write(json.dumps(found, indent=1).encode() + b"\n")
@@ -66,5 +68,5 @@ def _check(args: argparse.Namespace) -> int:
         raise UsageError("etrace attest check takes a statement", "etrace attest check FILE")
     found = list(check(args.files[0]))
     for each in found:
-        print(printable(f"{each.state:10} {each.name}"))
+        print(printable(f"{each.state:10} {one_line(each.name)}"))
     return int(any(each.state != "ok" for each in found))

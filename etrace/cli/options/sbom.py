@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import say
+from etrace.cli.ending import one_line, say
 from etrace.errors import UsageError
 from etrace.figures import count
 
@@ -24,6 +25,8 @@ NAMES = (
     "document_format", "name", "product_version", "supplier", "creator", "licence", "copyright",
     "cpe", "namespace", "environment", "no_parameters", "no_steps", "with_tools", "compare",
 )  # fmt: skip
+_CPE = re.compile(r"cpe:2\.3:[aho*-](?::(?:[^:\\\s]|\\.)+){10}")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]+")
 HINT = "  hint: cas export sbom --with-tools also lists tools\n"
 
 
@@ -56,6 +59,14 @@ def request(args: argparse.Namespace) -> Request:
 
     if args.licence and not is_expression(args.licence):
         raise UsageError(f"{args.licence}: no SPDX expression", "--licence 'MIT OR Apache-2.0'")
+    if args.cpe and not _CPE.fullmatch(args.cpe):
+        raise UsageError(
+            f"{args.cpe}: no CPE 2.3 name", "cpe:2.3:a:VENDOR:PRODUCT:1.0:*:*:*:*:*:*:*"
+        )
+    if args.namespace and not _URI.fullmatch(args.namespace):
+        raise UsageError(
+            f"{args.namespace}: no absolute URI without #", "--namespace https://example.org/sbom/1"
+        )
     try:
         created = creation_time(os.environ, time.time())
     except (ValueError, OverflowError, OSError) as error:
@@ -98,7 +109,7 @@ def report(bill: Bill) -> None:
     if bill.request.environment and "environment" not in bill.image.tables:
         say("cas: the trace has no environments: etrace run --env would have kept them\n")
     for problem in bill.origins.problems:
-        say(f"cas: {problem}\n")
+        say(f"cas: {one_line(problem)}\n")
 
 
 def lines_of(found: Comparison) -> list[str]:

@@ -29,10 +29,16 @@ class Hashed:
         return (self._hashes.of(row) if row >= 0 else None) or UNKNOWN
 
     def plain(self, item: Any, style: Style) -> bytes:
-        """Return the line, as sha256sum(1) writes it."""
+        r"""Return the line as sha256sum(1) writes it: `\HASH  a\nb` if a name has a line break."""
         found = self._of(item)
         digits = found.sha256 or f"{found.state:<{WIDTH}}"
-        return digits.encode() + b"  " + self._shape.plain(item, style)
+        path = self._shape.plain(item, style)
+        mark = b""
+        if found.sha256 and any(each in path for each in (b"\n", b"\r", b"\\")):
+            mark = b"\\"
+            for raw, shown in ((b"\\", rb"\\"), (b"\n", rb"\n"), (b"\r", rb"\r")):
+                path = path.replace(raw, shown)
+        return mark + digits.encode() + b"  " + path
 
     def details(self, item: Any, style: Style) -> bytes:
         """Return the line with all fields, then SHA-256, git blob and state."""

@@ -19,9 +19,10 @@ from libetrace.depend.dependencies import Dependencies
 from libetrace.depend.makers import Makers
 from libetrace.image.file import Image
 
+import etrace
 from etrace.errors import NothingFoundError
 from etrace.export.sbom import secrets
-from etrace.export.sbom.contents import SPECIAL, Content, contents
+from etrace.export.sbom.contents import CHANGED, SAME, SPECIAL, UNREADABLE, Content, contents
 from etrace.export.sbom.parts import BillFile, Product, Request, Step, digits, shown
 from etrace.origin.git import State, Tree, Trees
 from etrace.origin.origins import Origins
@@ -229,19 +230,36 @@ class Bill:
                 rows.add(step.program)
         paths = {row: self.image.path_string(row) for row in sorted(rows)}
         known = Hashes(self.image)
+        programs = {step.program for step in self.steps.values()}
         pairs = ((path, self._size_of(row)) for row, path in paths.items())
-        read = contents(pairs, self._limit_ns, with_sha1=self.request.with_sha1)
-        return {
-            row: BillFile(
-                row,
-                path,
-                self.name_of(row),
-                self._kind(row),
-                bool(self._written[row]),
-                agreed(read[path], known.of(row)),
-            )
-            for row, path in paths.items()
-        }
+        read = contents(
+            pairs, self._limit_ns, {paths[row] for row in programs - {NONE}},
+            with_sha1=self.request.with_sha1,
+        )  # fmt: skip
+        later = self._written_later()
+        found = {}
+        for row, path in paths.items():
+            content = Content(CHANGED) if row in later else agreed(read[path], known.of(row))
+            is_there = read[path].state in (SAME, UNREADABLE)
+            found[row] = BillFile(
+                row, path, self.name_of(row), self._kind(row), bool(self._written[row]), content,
+                is_there=is_there and read[path].sha256 in ("", content.sha256),
+            )  # fmt: skip
+        return found
+
+    def _written_later(self) -> set[int]:
+        """Return sources and headers that the build wrote again when it had read them."""
+        opens, last_read, last_write = self.image["opens"], dict[int, int](), dict[int, int]()
+        made = {row for product in self.products for row in product.inputs if self._written[row]}
+        for path, mode, begin, end in zip(
+            opens["path"], opens["mode"], opens["open_ns"], opens["close_ns"], strict=True
+        ):
+            if path in made:
+                if IS_WRITE[mode]:
+                    last_write[path] = max(begin, last_write.get(path, begin))
+                else:
+                    last_read[path] = max(begin, end, last_read.get(path, begin))
+        return {path for path, at in last_write.items() if at > last_read.get(path, at)}
 
     def _size_of(self, row: int) -> int:
         return self._kinds.size_of(row)
@@ -262,7 +280,8 @@ class Bill:
             if file.kind is not FileKind.TEMPORARY and file.content.state != SPECIAL
         ]
         foreign = [file for file in sources if not file.is_made]
-        self.origins = Origins([file.path for file in foreign])
+        # a package that is there now says nothing of a file that is another one now
+        self.origins = Origins([file.path for file in foreign if file.is_there])
         trees = Trees(self.origins.report)
         for file in foreign:
             file.package = self.origins.packages.get(file.path)
@@ -277,8 +296,9 @@ class Bill:
                 self.files[row] for row in product.inputs
                 if self._kind(row) in (FileKind.LIBRARY, FileKind.OBJECT)
             ]  # fmt: skip
-            shared = {f.package for f in libraries if f.package and b".so" in f.path}
-            static = {f.package for f in libraries if f.package} - shared
+            owned = [f for f in libraries if f.package is not None]
+            shared = {f.package for f in owned if b".so" in f.path and f.content.is_elf}
+            static = {f.package for f in owned if b".so" not in f.path}
             product.static = sorted(each for each in static if each)
             product.dynamic = sorted(each for each in shared if each)
 
@@ -348,8 +368,15 @@ class Bill:
         """Return digits that name everything in the document but its time."""
         request = self.request
         parties = [repr(each) for each in (request.supplier, request.creator)]
-        said = (request.name, request.version, request.licence, request.cpe, *parties)
+        said = (
+            request.name, request.version, request.licence, request.cpe, request.copyright,
+            etrace.__version__, *parties,
+        )  # fmt: skip
         parts = [product.id for product in self.products]
+        parts += [f"{tree.top!r} {tree.commit} {tree.remote} {self.is_dirty(tree)}"
+                  for tree in self.trees]  # fmt: skip
+        parts += [f"{file.note} {file.content} {file.package}" for file in self.files.values()]
+        parts += [f"{package!r} {self.origins.terms(package)}" for package in self.packages]
         parts += [step.id for step in self.steps_in_order]
         parts += [file.id for file in self.files.values()]
         parts += [package.purl for package in self.packages]
@@ -386,14 +413,19 @@ class Bill:
         if self.request.version:
             return self.request.version
         trees = self.trees_of(product)
-        if len(trees) == 1 and trees[0].commit:
-            return f"{trees[0].commit}-dirty" if self.is_dirty(trees[0]) else trees[0].commit
+        is_dirty = self.is_dirty(trees[0]) if len(trees) == 1 and trees[0].commit else None
+        if is_dirty is not None:
+            return f"{trees[0].commit}-dirty" if is_dirty else trees[0].commit
         content = self.files[product.module.path].content
         return f"sha256:{content.sha256}" if content.sha256 else "unknown"
 
     def licence_of(self, product: Product) -> str:
-        """Return the licences that the files of a module name, as one expression; may be empty."""
-        tags = {self.files[row].content.tag for row in product.inputs} - {""}
+        """Return the licences that the files of a module name, as one expression; may be empty.
+
+        Files of packages do not count: those say what the module was compiled and linked with.
+        """
+        own = (self.files[row] for row in product.inputs)
+        tags = {file.content.tag for file in own if file.package is None} - {""}
         return " AND ".join(
             f"({tag})" if len(tags) > 1 and " " in tag else tag for tag in sorted(tags)
         )

@@ -8,6 +8,7 @@ second one does.
 
 from __future__ import annotations
 
+import bisect
 import json
 import os
 import posixpath
@@ -66,17 +67,23 @@ def _matches(own: Iterable[str], theirs: Iterable[str], root: str) -> dict[str, 
     known = set(own)
     ends: defaultdict[str, list[str]] = defaultdict(list)
     for name in known:
-        ends[name.rpartition("/")[2]].append(name)
+        ends[name.rpartition("/")[2]].append(name[::-1])
+    for each in ends.values():
+        each.sort()
     found: dict[str, str] = {}
     for name in theirs:
         absolute = _absolute(name, root)
         if absolute in known:
             found[name] = absolute
             continue
-        tail = "/" + posixpath.normpath(name).lstrip("./")
-        near = [each for each in ends[name.rpartition("/")[2]] if each.endswith(tail)]
-        if len(near) == 1 and not name.startswith("/"):
-            found[name] = near[0]
+        tail = "/" + posixpath.normpath(name)
+        if tail.startswith(("//", "/../")):
+            continue
+        backwards, near = tail[::-1], ends.get(name.rpartition("/")[2], [])
+        first = bisect.bisect_left(near, backwards)
+        own_near = [each for each in near[first : first + 2] if each.startswith(backwards)]
+        if len(own_near) == 1:
+            found[name] = own_near[0][::-1]
     return found
 
 
@@ -89,7 +96,7 @@ def read_names(path: Path) -> Mapping[str, str]:
         raw = stream.read(MAX_BYTES)
     if not raw.lstrip().startswith((b"{", b"[")):
         lines = raw.decode("utf-8", "backslashreplace").split("\n")
-        return {line: "" for line in lines if line.strip()}
+        return {line.rstrip("\r"): "" for line in lines if line.strip()}
     try:
         said = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that are still there -> digests of their content, when it is that of the build.
 
-A file counts when it has the size that it had when the trace was parsed, was not written after the
-build, and does not change while it is read. Each is read once, by threads: hashlib releases
-the interpreter. Only regular files of a disk are opened, so nothing waits for a program that
-serves files.
+A file counts when it has the size that it had when the trace was parsed, was not changed after the
+build (by mtime and ctime), and does not change while it is read. Each is read once, by threads:
+hashlib releases the interpreter. Only regular files of a disk are opened, so nothing waits for a
+program that serves files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple
 
 from etrace.nfsdb.hash_records import State
 from etrace.nfsdb.hashing import Mounts, RefusedError, open_content
 from etrace.origin.licence import N_BYTES, tag_in
+from etrace.spec.database import NONE
 
 PIECE = 1 << 20
+ELF = b"\x7fELF"
 #: files that a thread takes at once
 N_TOGETHER = 64
 #: words for files without digests
@@ -30,7 +32,10 @@ SAME, SPECIAL = State.SAME.word, State.SPECIAL.word
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Digests in hexadecimal digits, empty when there are none; `tag` is the file's licence."""
+    """Digests in hexadecimal digits, empty when there are none; `tag` is the file's licence.
+
+    `is_elf`: the file has machine code in it.
+    """
 
     state: str
     size: int = -1
@@ -39,20 +44,26 @@ class Content:
     sha1: str = ""
     blob: str = ""
     tag: str = ""
+    is_elf: bool = False
 
 
 def contents(
-    wanted: Iterable[tuple[bytes, int]], limit_ns: int, *, with_sha1: bool = False
+    wanted: Iterable[tuple[bytes, int]],
+    limit_ns: int,
+    programs: Collection[bytes] = (),
+    *,
+    with_sha1: bool = False,
 ) -> Mapping[bytes, Content]:
     """Return the contents of (path, size) pairs; a size of -1 is that of a file that was gone.
 
-    A file that was modified after `limit_ns` is not that of the build.
+    A file that was changed after `limit_ns` is not that of the build. Of `programs` no size may be
+    known, and the path may be a link.
     """
     is_read = Mounts().are_read
 
     def some(pairs: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, Content]]:
         return [
-            (path, _content(path, size, limit_ns, is_read, with_sha1=with_sha1))
+            (path, _Asked(path, size, limit_ns, path in programs, with_sha1).read(is_read))
             for path, size in pairs
         ]
 
@@ -62,44 +73,55 @@ def contents(
         return dict(each for part in pool.map(some, parts) for each in part)
 
 
-def _content(
-    path: bytes, size: int, limit_ns: int, is_read: Callable[[bytes], bool], *, with_sha1: bool
-) -> Content:
-    if size < 0:
-        return Content(GONE)
-    try:
-        descriptor = open_content(path, is_read)
-    except RefusedError as refused:
-        return Content(refused.state.word)
-    except (FileNotFoundError, NotADirectoryError):
-        return Content(GONE)
-    except (OSError, ValueError):
-        return Content(UNREADABLE)
-    with open(descriptor, "rb", buffering=0) as stream:  # noqa: PTH123  a descriptor
+class _Asked(NamedTuple):
+    """A file, and what is known of it."""
+
+    path: bytes
+    size: int
+    limit_ns: int
+    is_program: bool
+    with_sha1: bool
+
+    def read(self, is_read: Callable[[bytes], bool]) -> Content:
+        """Return its content, or why there is none."""
+        if self.size < 0 and not self.is_program:
+            return Content(GONE)
         try:
-            before = os.fstat(descriptor)
-            if before.st_size != size or before.st_mtime_ns > limit_ns:
-                return Content(CHANGED)
-            names = ["sha256", "sha512", *(("sha1",) if with_sha1 else ())]
-            digests = [hashlib.new(name, usedforsecurity=False) for name in names]
-            blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
-            head, n_read = b"", 0
-            while piece := stream.read(PIECE):
-                head = head or piece[:N_BYTES]
-                n_read += len(piece)
-                for digest in (*digests, blob):
-                    digest.update(piece)
-            after = os.fstat(descriptor)
-        except OSError:
+            descriptor = open_content(self.path, is_read, is_program=self.is_program)
+        except RefusedError as refused:
+            return Content(refused.state.word)
+        except (FileNotFoundError, NotADirectoryError):
+            return Content(GONE)
+        except (OSError, ValueError):
             return Content(UNREADABLE)
-    if n_read != size or _stamp(before) != _stamp(after):
-        return Content(CHANGED)
-    values = dict(zip(names, (digest.hexdigest() for digest in digests), strict=True))
-    return Content(
-        SAME, size, values["sha256"], values["sha512"], values.get("sha1", ""), blob.hexdigest(),
-        tag_in(head),
-    )  # fmt: skip
+        with open(descriptor, "rb", buffering=0) as stream:  # noqa: PTH123  a descriptor
+            try:
+                return self._of(stream)
+            except OSError:
+                return Content(UNREADABLE)
+
+    def _of(self, stream: BinaryIO) -> Content:
+        before = os.fstat(stream.fileno())
+        size, changed_ns = before.st_size, max(before.st_mtime_ns, before.st_ctime_ns)
+        if self.size not in (size, NONE) or changed_ns > self.limit_ns:
+            return Content(CHANGED)
+        names = ["sha256", "sha512", *(("sha1",) if self.with_sha1 else ())]
+        digests = [hashlib.new(name, usedforsecurity=False) for name in names]
+        blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        head, n_read = b"", 0
+        while piece := stream.read(PIECE):
+            head = head or piece[:N_BYTES]
+            n_read += len(piece)
+            for digest in (*digests, blob):
+                digest.update(piece)
+        if n_read != size or _stamp(before) != _stamp(os.fstat(stream.fileno())):
+            return Content(CHANGED)
+        values = dict(zip(names, (digest.hexdigest() for digest in digests), strict=True))
+        return Content(
+            SAME, size, values["sha256"], values["sha512"], values.get("sha1", ""),
+            blob.hexdigest(), tag_in(head), head.startswith(ELF),
+        )  # fmt: skip
 
 
 def _stamp(found: os.stat_result) -> tuple[int, int, int]:
-    return stat.S_IFMT(found.st_mode), found.st_size, found.st_mtime_ns
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns

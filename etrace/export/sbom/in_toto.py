@@ -43,6 +43,7 @@ def write(stream: BinaryIO, bill: Bill) -> None:
     out.value("externalParameters", writer.parameters())
     out.begin("internalParameters", "{")
     out.values("steps", writer.steps())
+    out.values("withoutDigest", writer.nameless())
     out.end("}")
     out.values("resolvedDependencies", writer.dependencies())
     out.end("}")
@@ -86,14 +87,25 @@ class _Writer:
                     name=bill.name_of_path(tree.top), uri=place,
                     digest={"gitCommit": tree.commit}, annotations={"dirty": bill.is_dirty(tree)},
                 )  # fmt: skip
+        for file in self._read():
+            if file.content.sha256:
+                yield _descriptor(file)
+
+    def nameless(self) -> Iterator[dict[str, Any]]:
+        """Yield what was read and has no digest, which a ResourceDescriptor must have."""
+        for file in self._read():
+            if not file.content.sha256:
+                yield compact(name=file.name, kind=file.kind.value, note=file.note)
+
+    def _read(self) -> Iterator[BillFile]:
+        bill = self._bill
         rows = {row for product in bill.products for row in product.inputs}
         rows |= {step.program for step in bill.steps.values()} - {NONE}
-        for row in sorted(rows):
-            yield _descriptor(bill.files[row])
+        yield from (bill.files[row] for row in sorted(rows))
 
 
 def _descriptor(file: BillFile) -> dict[str, Any]:
-    """Return a ResourceDescriptor; a name alone when there is no digest, which is allowed."""
+    """Return the ResourceDescriptor of a file with digests."""
     content = file.content
     digest = compact(sha256=content.sha256, sha512=content.sha512, gitBlob=content.blob)
     said = compact(kind=file.kind.value, note=file.note, licence=content.tag)

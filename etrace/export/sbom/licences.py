@@ -63,6 +63,10 @@ class Licences:
         parts = re.split(r"\s+(?:AND|OR)\s+|[()]", expression)
         return sorted({part.strip() for part in parts if part.strip()})
 
+    def references(self, expression: str) -> list[str]:
+        """Return the references in an expression, sorted."""
+        return sorted({name for name in _NAME.findall(expression) if name in self._own})
+
     def extracted(self) -> Iterator[dict[str, str]]:
         """Yield what SPDX 2 wants to know of names that are not listed."""
         for reference, name in sorted(self._own.items()):

@@ -65,6 +65,8 @@ class BillFile:
     tree: Tree | None = None
     tree_state: State = State.UNKNOWN
     id: str = ""
+    #: whether what is there now is what the build had
+    is_there: bool = True
 
     @property
     def note(self) -> str:
@@ -75,7 +77,11 @@ class BillFile:
         if self.kind is FileKind.TEMPORARY:
             words.append("the build made and removed it")
         if self.tree is not None and self.tree_state is not State.UNKNOWN:
-            words.append(f"git: {self.tree_state.value} in commit {self.tree.commit or '(none)'}")
+            is_commit = self.tree.is_dirty is not None or self.tree_state is not State.CLEAN
+            where = "in" if is_commit else "as git's index has it, on"
+            words.append(
+                f"git: {self.tree_state.value} {where} commit {self.tree.commit or '(none)'}"
+            )
         if not is_text(self.path):
             words.append(f"name in hexadecimal digits: {self.path.hex()}")
         return "; ".join(words)
@@ -138,7 +144,7 @@ def digits(*parts: str | bytes) -> str:
     """Return digits that name what has these parts."""
     texts = [part.decode("utf-8", "surrogateescape") if isinstance(part, bytes) else part
              for part in parts]  # fmt: skip
-    raw = "\0".join(texts).encode("utf-8", "surrogateescape")
+    raw = "\0".join(texts).encode("utf-8", "surrogatepass")
     return hashlib.sha256(raw).hexdigest()[:N_DIGITS]
 
 

@@ -185,7 +185,8 @@ class _Writer:
             for file in bill.files_of(package):
                 if file.content.sha1:
                     other = _ref("package-" + digits(package.purl))
-                    yield _relation(other, "DISTRIBUTION_ARTIFACT", _ref(file.id))
+                    comment = "the build read this file of the package"
+                    yield {**_relation(other, "OTHER", _ref(file.id)), "comment": comment}
 
 
 def _digests(sha1: str, sha256: str, sha512: str) -> Iterator[tuple[str, str]]:

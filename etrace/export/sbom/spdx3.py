@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import etrace
 from etrace.export.sbom.bill import Bill
+from etrace.export.sbom.licences import Licences
 from etrace.export.sbom.parts import BillFile, Party, Product, Step, digits, read_party
 from etrace.export.sbom.stream import JsonStream, compact
 from etrace.origin.git import Tree
@@ -53,8 +54,11 @@ class _Writer:
         self._base = f"{bill.namespace}#"
         self._ids: list[str] = []
         self._licences: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
+        self._names = Licences()
         self._agents: dict[Party, str] = {}
+        modules = [bill.files[product.module.path] for product in bill.products]
+        #: whether the build seems to have run here: the module that it made is there
+        self._is_host = any(module.is_there and module.content.sha256 for module in modules)
 
     def elements(self) -> Iterator[Element]:
         """Yield every element; the document and its bill are the last."""
@@ -68,7 +72,8 @@ class _Writer:
         yield self._element("Tool", tool, name=f"etrace-{etrace.__version__}")
         if author is None:
             yield self._element("SoftwareAgent", created_by, name="etrace")
-        yield from self._host()
+        if self._is_host:
+            yield from self._host()
         for file in self._bill.files.values():
             yield self._file(file)
         for package in self._bill.packages:
@@ -84,22 +89,27 @@ class _Writer:
             yield self._agent(party, name)
         for expression, name in self._licences.items():
             yield from self._expression(expression, name)
+        yield from self._licence_texts()
         yield from self._document()
 
     def _expression(self, expression: str, spdx_id: str) -> Iterator[Element]:
-        """Yield an expression, and the text of one that the licence list lacks."""
-        text = self._texts.get(expression)
-        own = self._id("text-" + digits(expression))
-        if text is not None:
-            yield self._element(
-                "simplelicensing_SimpleLicensingText", own, name=expression,
-                simplelicensing_licenseText=text,
-            )  # fmt: skip
+        """Yield an expression that refers to the texts of licences that no list has."""
+        own = [(name, self._text_id(name)) for name in self._names.references(expression)]
         yield self._element(
             "simplelicensing_LicenseExpression", spdx_id,
             simplelicensing_licenseExpression=expression,
-            simplelicensing_customIdToUri=_entries([(expression, own)] if text is not None else []),
+            simplelicensing_customIdToUri=_entries(own),
         )  # fmt: skip
+
+    def _text_id(self, reference: str) -> str:
+        return self._id("text-" + digits(reference))
+
+    def _licence_texts(self) -> Iterator[Element]:
+        for each in self._names.extracted():
+            yield self._element(
+                "simplelicensing_SimpleLicensingText", self._text_id(each["licenseId"]),
+                name=each["name"], simplelicensing_licenseText=each["extractedText"],
+            )  # fmt: skip
 
     def _document(self) -> Iterator[Element]:
         roots = [self._id(product.id) for product in self._bill.products]
@@ -127,13 +137,17 @@ class _Writer:
     def _relation(
         self, kind: str, source: str, targets: Iterable[str], scope: str = ""
     ) -> Iterator[Element]:
-        """Yield one relationship to all targets, none without any; with a scope one of a build."""
+        """Yield one relationship to all targets, none without any; with a scope one of a build.
+
+        What a build did is complete: the trace has it. Nothing is known of the rest of a package.
+        """
         found = sorted(set(targets))
         if found:
             yield self._element(
                 "LifecycleScopedRelationship" if scope else "Relationship",
                 self._id("relation-" + digits(kind, source, *found)),
-                from_=source, to=found, relationshipType=kind, scope=scope, completeness="complete",
+                from_=source, to=found, relationshipType=kind, scope=scope,
+                completeness="complete" if scope else "noAssertion",
             )  # fmt: skip
 
     def _agent_id(self, party: Party) -> str:
@@ -155,8 +169,12 @@ class _Writer:
             externalIdentifier=identifiers if party.contact else [],
         )  # fmt: skip
 
-    def _licence(self, expression: str) -> str:
-        return self._licences.setdefault(expression, self._id("licence-" + digits(expression)))
+    def _licence(self, said: str, text: str = "") -> list[str]:
+        """Return the id of an expression, nothing when it is malformed."""
+        found = self._names.known(said, text)
+        if not found:
+            return []
+        return [self._licences.setdefault(found, self._id("licence-" + digits(found)))]
 
     def _host(self) -> Iterator[Element]:
         release = self._bill.origins.release
@@ -164,7 +182,7 @@ class _Writer:
             "software_Package", self._id("host"), name=release.title,
             software_primaryPurpose="operatingSystem",
             software_packageVersion=release.version or "unknown",
-            comment="the system where this document was made",
+            comment="the system where this document was made, and where a module is as built",
         )  # fmt: skip
 
     # ---- files and packages ----
@@ -202,13 +220,13 @@ class _Writer:
         )  # fmt: skip
         used = [self._id(file.id) for file in self._bill.files_of(package)]
         yield from self._relation("contains", spdx_id, used)
+        # BSI TR-03183-2 asks for a file name of each component: those that were used
         yield from self._relation("hasDistributionArtifact", spdx_id, used)
         said = self._bill.origins.terms(package)
         if said.expression:
-            if said.text and said.expression not in self._licences:
-                self._texts[said.expression] = said.text
+            licence = self._licence(said.expression, said.text)
             for kind in ("hasDeclaredLicense", "hasConcludedLicense"):
-                yield from self._relation(kind, spdx_id, [self._licence(said.expression)])
+                yield from self._relation(kind, spdx_id, licence)
 
     def _tree(self, tree: Tree) -> Element:
         place = f"git+{tree.remote}@{tree.commit}" if tree.remote and tree.commit else ""
@@ -225,7 +243,7 @@ class _Writer:
         for file in self._bill.files.values():
             if file.content.tag:
                 licence = self._licence(file.content.tag)
-                yield from self._relation("hasDeclaredLicense", self._id(file.id), [licence])
+                yield from self._relation("hasDeclaredLicense", self._id(file.id), licence)
 
     # ---- builds ----
 
@@ -266,9 +284,9 @@ class _Writer:
         declared = bill.licence_of(product)
         for kind, said in (
             ("hasDeclaredLicense", declared),
-            ("hasConcludedLicense", request.licence or declared),
+            ("hasConcludedLicense", request.licence),
         ):
-            yield from self._relation(kind, package, [self._licence(said)] if said else [])
+            yield from self._relation(kind, package, self._licence(said))
         yield from self._relation("hasDistributionArtifact", package, [self._id(module.id)])
         for kind, packages in (
             ("hasStaticLink", product.static),
@@ -283,7 +301,8 @@ class _Writer:
         steps = [bill.steps[row] for row in product.steps]
         tools = self._files(step.program for step in steps if step.program != NONE)
         yield from self._relation("usesTool", build, tools, "build")
-        yield from self._relation("hasHost", build, [self._id("host")], "build")
+        if self._is_host:
+            yield from self._relation("hasHost", build, [self._id("host")], "build")
         if request.creator:
             yield from self._relation(
                 "invokedBy", build, [self._agent_id(request.creator)], "build"

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 #: bytes that are gathered before they are written
 ROOM = 1 << 18
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -60,8 +62,17 @@ class JsonStream:
             self._flush()
 
     def _flush(self) -> None:
-        self._stream.write("".join(self._pieces).encode("utf-8", "backslashreplace"))
+        text = "".join(self._pieces)
+        if not text.isascii():
+            text = _SURROGATE.sub(_shown, text)
+        self._stream.write(text.encode())
         self._pieces, self._n_chars = [], 0
+
+
+def _shown(found: re.Match[str]) -> str:
+    r"""Return what JSON may have for half a character: the text \xNN of a byte, or \uNNNN."""
+    code = ord(found[0])
+    return f"\\\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\\\u{code:04x}"
 
 
 def compact(**values: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -292,6 +293,95 @@ def test_hashes_of_the_capture_stay_when_files_do_not(tmp_path: Path) -> None:
     for name, content in contents.items():
         hashes = {each["algorithm"]: each["hashValue"] for each in files[name]["verifiedUsing"]}
         assert hashes["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+def test_a_change_that_keeps_size_and_mtime_is_seen(tmp_path: Path) -> None:
+    tree = bills.build(bills.write_tree(tmp_path / "other"))
+    source = tree / "tiny.c"
+    status = source.stat()
+    source.write_text(source.read_text()[::-1])
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    file = files_of(bills.document(tree, "tiny"))["tiny.c"]
+    assert "verifiedUsing" not in file
+    assert "it has changed since the build" in file["comment"]
+
+
+def test_programs_have_hashes(tree: Path) -> None:
+    files = files_of(bills.document(tree, "tiny"))
+    tools = [each for each in files.values() if each["software_primaryPurpose"] == "application"]
+    assert any(each["name"].endswith("/cc1") for each in tools)
+    assert [each["name"] for each in tools if "verifiedUsing" not in each] == []
+
+
+def test_the_licence_is_that_of_own_files(tree: Path) -> None:
+    document = bills.document(tree, "hello")
+    package = next(e for e in elements(document, "software_Package") if e["name"] == "hello")
+    licences = {e["spdxId"]: e for e in elements(document, "simplelicensing_LicenseExpression")}
+
+    def said(kind: str) -> list[str]:
+        found = targets(document, kind, package["spdxId"])
+        return [licences[each]["simplelicensing_licenseExpression"] for each in found]
+
+    assert said("hasDeclaredLicense") == ["Apache-2.0"]
+    assert said("hasConcludedLicense") == []
+
+
+def test_licences_that_no_list_has_are_references(tmp_path: Path) -> None:
+    # REUSE-IgnoreStart
+    tree = bills.write_tree(tmp_path / "odd")
+    for name, licence in (("tiny.c", "Foo-Bar"), ("hello.c", "mit or gpl-2.0+")):
+        text = (tree / name).read_text()
+        (tree / name).write_text(f"// SPDX-License-Identifier: {licence}\n" + text)
+    # REUSE-IgnoreEnd
+    document = bills.document(bills.build(tree))
+    texts = {e["spdxId"] for e in elements(document, "simplelicensing_SimpleLicensingText")}
+    found = {
+        e["simplelicensing_licenseExpression"]: e.get("simplelicensing_customIdToUri", [])
+        for e in elements(document, "simplelicensing_LicenseExpression")
+    }
+    assert [each["key"] for each in found["LicenseRef-Foo-Bar"]] == ["LicenseRef-Foo-Bar"]
+    assert {each["value"] for each in found["LicenseRef-Foo-Bar"]} <= texts
+    assert "mit OR gpl-2.0+" in found
+
+
+def test_what_is_added_but_not_committed_is_no_commit(tmp_path: Path) -> None:
+    tree = bills.write_tree(tmp_path / "added")
+    (tree / "tiny.c").write_text((tree / "tiny.c").read_text() + "\n")
+    bills.git(tree, "add", "tiny.c")
+    bills.build(tree)
+    document = bills.document(tree, "tiny")
+    package = next(e for e in elements(document, "software_Package") if e["name"] == "tiny")
+    assert package["software_packageVersion"].startswith("sha256:")
+    assert "clean as git's index has it, on commit" in files_of(document)["tiny.c"]["comment"]
+
+
+def test_what_the_user_says_is_in_the_name_of_the_document(tree: Path) -> None:
+    namespaces = {
+        bills.document(tree, "--format", "spdx2.3", "--copyright", text)["documentNamespace"]
+        for text in ("A", "B")
+    }
+    assert len(namespaces) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--cpe", "garbage"), "garbage: no CPE 2.3 name"),
+        (("--namespace", "foo"), "foo: no absolute URI without #"),
+        (("--namespace", "http://x/#a"), "http://x/#a: no absolute URI without #"),
+    ],
+)
+def test_what_readers_would_refuse_is_refused(
+    tree: Path, words: tuple[str, str], said: str
+) -> None:
+    assert said in bills.export(tree, *words, status=2)[1]
+
+
+def test_words_that_are_not_utf_8_make_no_half_characters(tree: Path) -> None:
+    for each in FORMATS:
+        text, _ = bills.export(tree, "--format", each, "--name", "x\udcff")
+        assert "\\udcff" not in text.decode().replace("\\\\", "")
+        json.loads(text)
 
 
 def test_steps_lead_from_sources_to_the_module(tree: Path) -> None:

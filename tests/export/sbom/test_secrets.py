@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 
 import pytest
 
@@ -23,6 +24,14 @@ from etrace.export.sbom.secrets import shown_arguments, shown_variables
         ("sh -c 'a; t --password x; b'", "sh -c [hidden]"),
         ("t ghp_0123456789012345678901234567890123456", "t [hidden]"),
         ("sort -u file", "sort -u file"),
+        ("curl -ume:x https://h", "curl -u[hidden] https://h"),
+        ("git clone https://u:p@x@h/p", "git clone https://[hidden]@h/p"),
+        ("keytool -storepass x -keypass y", "keytool -storepass [hidden] -keypass [hidden]"),
+        ("openssl -passin pass:x", "openssl -passin [hidden]"),
+        ("t --password -x", "t --password [hidden]"),
+        ("t 'https://h/?a=1&access_token=x&b=2'", "t 'https://h/?a=1&access_token=[hidden]&b=2'"),
+        ('t \'{"password":"x"}\'', 't \'{"password":"[hidden]"}\''),
+        ("msbuild /p:Password=x", "msbuild /p:Password=[hidden]"),
         ("gcc -DAUTHOR=me -DKEYBOARD=1 -DPATH_SEPARATOR=x -DCOMPASS=1",) * 2,
         ("sh -c 'cc -c a.c && echo done'",) * 2,
         ("ar rcs token.a key.o",) * 2,
@@ -30,6 +39,21 @@ from etrace.export.sbom.secrets import shown_arguments, shown_variables
 )
 def test_a_command_shows_no_secret(command: str, shown: str) -> None:
     assert list(shown_arguments(shlex.split(command))) == shlex.split(shown)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "a.", "a-", "eyJ-", "eyJ" + "a-" * 50, "key ", "key:", "?key", '"key"', "x://", "--"],
+)
+def test_the_time_of_a_word_grows_with_its_length(piece: str) -> None:
+    def cpu_s(n_chars: int) -> float:
+        words = [piece * (n_chars // len(piece))]
+        begin = time.process_time()
+        list(shown_arguments(words))
+        return time.process_time() - begin
+
+    small = min(cpu_s(20_000) for _ in range(3))
+    assert cpu_s(160_000) < 24 * max(small, 0.01)  # the square would be 64 times
 
 
 def test_variables_are_those_that_were_asked_for() -> None:
