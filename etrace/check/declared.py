@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of make in an image -> the rules that its makefiles declare now.
+"""Runs of make and ninja in an image -> the rules that their makefiles declare now.
 
 Make is asked by `make -pnk` with the words of the trace. It gets a shell that is not there, so that
 neither recipes nor `$(shell)` run. When it missed that shell more often than recipes ended for it,
 makefiles use `$(shell)`. Then the rules may lack names, and are known only with
-`runs_shell`: then make gets its own shell. Both ways nothing can be changed (read_only.py).
+`runs_shell`: then make gets its own shell. Both ways nothing can be changed (read_only.py). Of
+ninja: ninja_rules.py.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pathlib import Path
 
 from libetrace.image.file import Image
 
-from etrace.check import make_database, read_only
-from etrace.check.make_database import Rules
-from etrace.check.recipes import Recipes
+from etrace.check import make_database, ninja_rules, read_only
+from etrace.check.recipes import NINJA, Recipes
+from etrace.check.rules import Rules
 from etrace.errors import EtraceError
 
 NO_SHELL = b"/etrace-check-runs-no-shell"
@@ -48,10 +49,13 @@ def _environments(image: Image) -> Mapping[int, dict[bytes, bytes]]:
 
 
 def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
-    """Ask make for the rules of each of its runs. EtraceError when nobody may ask here."""
+    """Return the rules of each make and ninja. EtraceError when nobody may ask here."""
     asked, environments = Asked(), _environments(recipes.image)
     known: dict[tuple[object, ...], Rules | str] = {}
     for row in recipes.makes:
+        if recipes.tool(row) == NINJA:
+            _ask_ninja(recipes, row, asked, known)
+            continue
         upid = recipes.image["executions"]["upid"][row]
         words = [*_inherited(recipes, row, upid in environments), *recipes.argv(row)[1:]]
         environment = environments.get(upid) or dict(os.environb)
@@ -68,12 +72,34 @@ def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
     return asked
 
 
+def _ask_ninja(
+    recipes: Recipes, row: int, asked: Asked, known: dict[tuple[object, ...], Rules | str]
+) -> None:
+    directory = Path(recipes.records.directory(row))
+    at = ninja_rules.started(recipes.argv(row)[1:], directory)
+    if at is None:
+        asked.unknown[row] = "an option of it is not known"
+        return
+    if (at,) not in known:
+        program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
+        if at.directory.is_dir():
+            _refuse_foreign(at.directory)
+        known[at,] = ninja_rules.ask(program, at)
+    answer = known[at,]
+    if isinstance(answer, str):
+        asked.unknown[row] = answer
+    else:
+        asked.rules[row] = answer
+
+
 def _inherited(recipes: Recipes, row: int, is_environment_known: bool) -> list[bytes]:
     """Return the variables that the makes around this one were called with, outermost first."""
     words: list[bytes] = []
     if is_environment_known:
         return words  # MAKEFLAGS has them
     for number in recipes.chain(recipes.of_row[row]):
+        if recipes.tool(recipes.recipes[number].make) == NINJA:
+            break  # a make below it has nothing from the makes above it
         around = recipes.argv(recipes.recipes[number].make)[1:]
         words = [word for word in around if _is_variable(word)] + words
     return words

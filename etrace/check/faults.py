@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from os.path import lexists, relpath
 from pathlib import PurePosixPath
 
-from etrace.check.make_database import Rules
-from etrace.check.recipes import Recipe, Recipes, Use
+from etrace.check.recipes import NINJA, Recipe, Recipes, Use
+from etrace.check.rules import Rules
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL
 from etrace.spec.database import NONE
@@ -116,7 +116,11 @@ class Faults:
     def _is_ordered(text: str, pair: tuple[Recipe, Recipe, Rules]) -> bool:
         reader, writer, rules = pair
         needed = rules.needed(reader.targets, order_only=True)
-        return text in needed or bool((needed | rules.makefiles) & writer.targets)
+        if text in needed or (needed | rules.makefiles) & writer.targets:
+            return True
+        # what the makefiles themselves need is made before all else
+        first = rules.needed(rules.makefiles, order_only=True)
+        return bool(first & writer.targets) and not first & reader.targets
 
     def _look_at_stale(self, text: str, use: Use, pair: tuple[Recipe, Recipe, Rules]) -> None:
         """Note a made file that a target is only made after, not because of."""
@@ -139,7 +143,7 @@ class Faults:
     def _is_below(self, text: str, rules: Rules) -> bool:
         """Whether a file is of the project: below where the build, or this make, began."""
         root = self._recipes.image.attributes.get("source_root", "") or str(rules.directory)
-        return PurePosixPath(text).is_relative_to(root)
+        return any(PurePosixPath(text).is_relative_to(each) for each in (root, *rules.roots))
 
     @staticmethod
     def _runs_always(needed: Iterable[str], rules: Rules) -> bool:
@@ -185,18 +189,25 @@ class Faults:
         targets = sorted({_first(reader, named) for reader, *_ in found})
         reader, writer, use, by = min(found, key=lambda each: (_first(each[0], named), each[2]))
         made_for = () if writer is None else tuple(sorted(named.get(p, p) for p in writer.targets))
-        shown = named.get(text) or relpath(text, rules.directory)
-        if name == TWO_WRITERS:
-            remedy = f"{_first(reader, named)}: {made_for[0]}"
-        else:
-            remedy = f"{' '.join(targets)}: {shown}"
-        if name == MISSING_ORDER and named.get(text) is None:
-            remedy = f"{' '.join(targets)}: {made_for[0]}"
-        makefile = next(iter(sorted(rules.makefiles)), "")
+        needed = named.get(text) or relpath(text, rules.directory)
+        if name == TWO_WRITERS or (name == MISSING_ORDER and text not in named):
+            needed = made_for[0]
+        fixed = [_first(reader, named)] if name == TWO_WRITERS else targets
+        is_input = text not in rules.needed(reader.targets, order_only=False)
+        remedy = _remedy(fixed, needed, rules, is_input=is_input and name != TWO_WRITERS)
+        makefile = rules.makefile or next(iter(sorted(rules.makefiles)), "")
         return Fault(
             name, text, str(rules.directory), makefile, tuple(targets), made_for, use.execution,
             by, remedy,
         )  # fmt: skip
+
+
+def _remedy(targets: Iterable[str], needed: str, rules: Rules, *, is_input: bool) -> str:
+    """Return the line that repairs a fault, as the makefile has it."""
+    if rules.tool != NINJA:
+        return f"{' '.join(targets)}: {needed}"
+    # of what a dependency file names, only the order is missing
+    return f"build {' '.join(targets)}: ... {'|' if is_input else '||'} {needed}"
 
 
 def _first(recipe: Recipe, named: Mapping[str, str]) -> str:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from libetrace.image.file import Image
@@ -19,11 +20,12 @@ from etrace.query.rows.records import Records
 class Result:
     """The faults, and what they were looked for in.
 
-    `n_known` of `n_recipes` have known targets; `unknown` are makes by their command, with why.
+    `runs` counts runs by tool; `n_known` of `n_recipes` have known targets;
+    `unknown` are makes by their command, with why.
     """
 
     faults: Sequence[Fault]
-    n_makes: int
+    runs: Mapping[str, int]
     n_recipes: int
     n_known: int
     unknown: Sequence[tuple[str, str]]
@@ -34,7 +36,8 @@ def check(image: Image, *, runs_shell: bool = False) -> Result:
     recipes = Recipes(Records(image))
     if not recipes.makes:
         raise EtraceError(
-            "the build ran no make that ran a recipe", "trace the build from scratch, by make"
+            "the build ran no make or ninja that ran a command",
+            "trace the build from scratch, by make or ninja",
         )
     asked = declared.ask(recipes, runs_shell=runs_shell)
     recipes.find_targets(asked.rules)
@@ -45,4 +48,5 @@ def check(image: Image, *, runs_shell: bool = False) -> Result:
         for row, why in asked.unknown.items()
     ]
     n_known = sum(bool(each.targets) for each in recipes.recipes)
-    return Result(faults, len(recipes.makes), len(recipes.recipes), n_known, unknown)
+    runs = Counter(map(recipes.tool, recipes.makes))
+    return Result(faults, runs, len(recipes.recipes), n_known, unknown)

@@ -9,11 +9,10 @@ patterns are there for the targets that the goals need.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from os.path import normpath, realpath
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from etrace.check.rules import Rule, Rules, absolute
 
 _BEGIN = "# Make data base, printed on"
 _RULE = re.compile(r"(?P<name>[^#\t\s:][^:]*(?::[^\s:][^:]*)*)(?P<colons>::?)(?: (?P<needs>.*))?")
@@ -21,69 +20,6 @@ _ALSO = re.compile(r"#\s+(?:Also makes|Peer targets): (.*)")
 _PHONY = "#  Phony target (prerequisite of .PHONY)."
 _CURRENT = re.compile(r"CURDIR :?= (.*)")
 _LIST = re.compile(r"MAKEFILE_LIST :?= (.*)")
-
-
-@dataclass(slots=True)
-class Rule:
-    """A file that make knows. Names are those of the makefile."""
-
-    name: str
-    needs: tuple[str, ...] = ()
-    order_only: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    is_target: bool = True
-    is_phony: bool = False
-    has_recipe: bool = False
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules of one make, by absolute paths; phony targets and files that are not there too."""
-
-    directory: Path
-    rules: Mapping[str, Rule]
-    #: whether make runs one recipe after the other whatever -j says
-    is_serial: bool = False
-    makefiles: frozenset[str] = frozenset()
-    _memory: dict[tuple[frozenset[str], bool], frozenset[str]] = field(default_factory=dict)
-
-    def path(self, name: str) -> str:
-        """Return a name as a path."""
-        return _path(str(self.directory), name)
-
-    @cached_property
-    def by_path(self) -> Mapping[str, Rule]:
-        """Rules by the paths of their targets."""
-        return {self.path(name): rule for name, rule in self.rules.items()}
-
-    def needed(self, targets: Iterable[str], *, order_only: bool) -> frozenset[str]:
-        """Return the paths of targets and of all that they need, order-only ones on demand."""
-        key = frozenset(targets), order_only
-        if key not in self._memory:
-            self._memory[key] = frozenset(self._walk(key[0], order_only=order_only))
-        return self._memory[key]
-
-    def _walk(self, targets: Iterable[str], *, order_only: bool) -> Iterator[str]:
-        todo, seen = list(targets), set[str]()
-        while todo:
-            path = todo.pop()
-            if path in seen:
-                continue
-            seen.add(path)
-            yield path
-            if (rule := self.by_path.get(path)) is None:
-                continue
-            todo += map(self.path, rule.needs)
-            todo += map(self.path, rule.also)
-            if order_only:
-                todo += map(self.path, rule.order_only)
-
-
-@cache
-def _path(directory: str, name: str) -> str:
-    path = normpath(f"{directory}/{name}" if not name.startswith("/") else name)
-    real = realpath(path)
-    return real if real != path else path
 
 
 def read(text: str, directory: Path) -> Rules | None:
@@ -99,7 +35,7 @@ def read(text: str, directory: Path) -> Rules | None:
     directory = directory if current is None else Path(current)
     rules = {rule.name: rule for rule in _rules(lines)}
     listed = [found[1].split() for line in lines if (found := _LIST.fullmatch(line))]
-    makefiles = {_path(str(directory), name) for names in listed for name in names}
+    makefiles = {absolute(str(directory), name) for names in listed for name in names}
     is_serial = ".NOTPARALLEL" in rules and rules[".NOTPARALLEL"].is_target
     is_serial = is_serial or any(".WAIT" in rule.needs for rule in rules.values())
     return Rules(directory, rules, is_serial, frozenset(makefiles))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image -> its runs of make, their recipes, and for which targets these ran.
+"""An image -> its runs of make and ninja, their recipes, and for which targets these ran.
 
 A recipe is what one run of make ran for one target: the children of make, with all below them up
-to the next make. It is for the targets that it wrote; a child that wrote only files which were gone
-at the end belongs to the recipe that read them. All other recipes are for targets that nobody
-knows, and nothing is said about them.
+to the next make; ninja counts as a make. It is for the targets that it wrote, or of ninja for those
+of the edge with its command; a child that wrote only files which were gone at the end belongs to
+the recipe that read them. All other recipes are for targets that nobody knows, and nothing is said
+about them. A process that outlives its recipe, such as the server of sccache, works for others too:
+it and all below it belong to none.
 """
 
 from __future__ import annotations
@@ -19,12 +21,17 @@ from typing import NamedTuple
 
 from libetrace.depend.execution_facts import find_thread_owners
 
-from etrace.check.make_database import Rules
+from etrace.check.rules import Rules
+from etrace.postprocess.targets.goals import BUILDERS
 from etrace.query.files import BITS, READ, WRITE
 from etrace.query.rows.records import Records
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
-MAKES = frozenset((b"make", b"gmake"))
+MAKE, NINJA = "make", "ninja"
+#: `sh -c COMMAND`
+N_SHELL_WORDS = 3
+#: a process may end so much later than what waits for it
+LATE_NS = 100_000_000
 
 
 class Use(NamedTuple):
@@ -60,6 +67,9 @@ class Recipes:
         self._upid, self._binary = table["upid"].tolist(), table["binary"].tolist()
         self._parent = table["parent"].tolist()
         self._start = table["start_ns"].tolist()
+        ends = (start + own for start, own in zip(self._start, table["elapsed_ns"], strict=True))
+        #: of the last execution of each process
+        self._end = {upid: int(end) for upid, end in zip(self._upid, ends, strict=True)}
         self._owners = find_thread_owners(self.image)
         self.recipes: list[Recipe] = []
         #: number of the recipe of each execution, NONE for none
@@ -73,12 +83,17 @@ class Recipes:
     def _make_programs(self) -> frozenset[int]:
         paths = set(self._binary) - {NONE}
         return frozenset(
-            path for path in paths if self.image.path_string(path).rpartition(b"/")[2] in MAKES
+            path for path in paths if self.image.path_string(path).rpartition(b"/")[2] in BUILDERS
         )
 
     def is_make(self, row: int) -> bool:
-        """Whether an execution ran make."""
+        """Whether an execution ran make or ninja."""
         return self._binary[row] in self._make_programs
+
+    def tool(self, row: int) -> str:
+        """Return "make" or "ninja", of an execution of one of them."""
+        name = self.image.path_string(self._binary[row]).rpartition(b"/")[2]
+        return MAKE if name.endswith(b"make") else NINJA
 
     def _above(self, row: int) -> int:
         """Return the execution that this one goes on from or that started it, NONE for none."""
@@ -96,9 +111,16 @@ class Recipes:
             if above != NONE and is_done[above]:
                 if self.is_make(above) and self._upid[above] != self._upid[row]:
                     self.of_row[row] = self._new(row, above)
-                else:
+                elif not self._outlives(row, self.of_row[above]):
                     self.of_row[row] = self.of_row[above]
             is_done[row] = True
+
+    def _outlives(self, row: int, recipe: int) -> bool:
+        """Whether a process goes on when the recipe that it began in has ended."""
+        if recipe == NONE:
+            return False
+        ends = self._end[self._upid[self.recipes[recipe].row]]
+        return self._end[self._upid[row]] > ends + LATE_NS
 
     def _new(self, row: int, make: int) -> int:
         self.recipes.append(Recipe(make, self.of_row[make], self._start[row], row))
@@ -106,7 +128,7 @@ class Recipes:
 
     @cached_property
     def makes(self) -> list[int]:
-        """Executions of make that ran recipes, in order of time."""
+        """Executions of make and ninja that ran recipes, in order of time."""
         return list(dict.fromkeys(each.make for each in self.recipes))
 
     # ---- files ----
@@ -149,10 +171,23 @@ class Recipes:
         for number, recipe in enumerate(self.recipes):
             if (known := rules.get(recipe.make)) is None:
                 continue
+            if of_command := known.by_command.get(self._command(recipe)):
+                recipe.targets = of_command
+                continue
             recipe.targets = frozenset(
                 path for path in written[number]
                 if (rule := known.by_path.get(path)) is not None and rule.is_target
             )  # fmt: skip
+
+    def _command(self, recipe: Recipe) -> str:
+        """Return what the tool gave the shell; empty when it started something else."""
+        row = recipe.row
+        while row < len(self._upid) and self._upid[row] == self._upid[recipe.row]:
+            words = self.argv(row)
+            if len(words) == N_SHELL_WORDS and words[1] == b"-c":
+                return os.fsdecode(words[2])
+            row += 1
+        return ""
 
     def _find_by_temporary(self) -> None:
         """Give a recipe's line that wrote only files that are gone the target of their reader."""

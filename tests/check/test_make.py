@@ -6,17 +6,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from traced_builds import BIN, found, keys, trace
 
 from etrace.check import accepted, read_only
-from etrace.check.find import Result, check
 from etrace.errors import EtraceError
-from etrace.nfsdb.store import open_database
 
-BIN = Path(sys.executable).parent
 SOURCES = {
     "a.c": '#include "a.h"\nint f(void); int main(void) { return A + f(); }\n',
     "b.c": '#include "gen.h"\nint f(void) { return G; }\n',
@@ -37,31 +34,7 @@ gen.h: gen.sh
 
 def build(tree: Path, makefile: str, command: str = "make", **sources: str) -> Path:
     """Trace a make with files in a tree; return the tree."""
-    (tree / "Makefile").write_text(makefile)
-    for name, text in {**SOURCES, **sources}.items():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(text)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    for words in (
-        ["etrace", "run", "--env", "--backend", "ptrace", "-q", "--", "sh", "-c", command],
-        ["cas", "parse"],
-        ["cas", "pp"],
-    ):
-        subprocess.run(
-            [BIN / words[0], *words[1:]], cwd=tree, env=environment, check=True,
-            capture_output=True,
-        )  # fmt: skip
-    return tree
-
-
-def found(tree: Path, *, runs_shell: bool = False) -> Result:
-    """Check the build of a tree."""
-    return check(open_database(tree), runs_shell=runs_shell)
-
-
-def keys(tree: Path, *, runs_shell: bool = False) -> list[str]:
-    """Return the faults of a tree as lines."""
-    return [fault.key for fault in found(tree, runs_shell=runs_shell).faults]
+    return trace(tree, command, {"Makefile": makefile, **SOURCES, **sources})
 
 
 def test_rules_that_are_right_have_no_fault(tmp_path: Path) -> None:
@@ -170,7 +143,7 @@ def test_recipes_do_not_run(tmp_path: Path) -> None:
 
 
 def test_a_build_without_make_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EtraceError, match="ran no make"):
+    with pytest.raises(EtraceError, match="ran no make or ninja"):
         found(build(tmp_path, RIGHT, "cc -c a.c"))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace check`: what the makefiles of a build lack."""
+"""`etrace check`: what the makefiles or the build.ninja of a build lack."""
 
 from __future__ import annotations
 
@@ -72,10 +72,15 @@ def _lines(
     more = f", {len(old)} accepted" if old else ""
     yield (
         f"{count(len(new), 'fault')}{more}; targets are known of {result.n_known:,} of "
-        f"{count(result.n_recipes, 'command')} of {count(result.n_makes, 'make')}"
+        f"{count(result.n_recipes, 'command')} in {_runs(result)}"
     )
     for make, why in result.unknown:
         yield f"not checked: {make}: {why}"
+
+
+def _runs(result: Result) -> str:
+    runs = sorted(result.runs.items())
+    return " and ".join(f"{count(number, 'run')} of {tool}" for tool, number in runs)
 
 
 def _fault(labels: Labels, it: Fault) -> Iterator[str]:
@@ -96,7 +101,7 @@ def _record(
     return {
         "faults": [_fault_record(records, each) for each in new],
         "accepted": [_fault_record(records, each) for each in old],
-        "n_makes": result.n_makes,
+        "n_makes": sum(result.runs.values()),
         "n_commands": result.n_recipes,
         "n_commands_with_targets": result.n_known,
         "not_checked": [{"make": make, "why": why} for make, why in result.unknown],

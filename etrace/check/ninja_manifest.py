@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""build.ninja -> its edges: outputs, inputs of each sort, command, dependency file.
+
+The form is that of ninja's manual ("Ninja file reference") and of lexer.in.cc, manifest_parser.cc
+and eval_env.cc of ninja 1.10 to 1.13, of which the order of look-ups is taken too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from os.path import normpath
+from pathlib import Path
+
+from etrace.errors import EtraceError
+
+#: a comment is kept; `$` before the end of a line joins the next one
+_JOINED = re.compile(r"^ *#.*$|\$(?:\r?\n *|.)", re.MULTILINE)
+_REFERENCE = re.compile(r"\$(?:\{([\w.-]+)\}|([\w-]+)|(.))", re.ASCII)
+_WORD = re.compile(r"(?:\$\{[\w.-]+\}|\$.|[^ :|$])+|\|\||\|@|\||:", re.ASCII)
+_BINDING = re.compile(r"([\w.-]+) *= *(.*)", re.ASCII)
+_SAFE = re.compile(r"[\w+./-]*", re.ASCII)
+MAX_DEPTH = 100
+
+
+@dataclass(slots=True)
+class Scope:
+    """Variables and rules of a file or an edge."""
+
+    parent: Scope | None = None
+    variables: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def value(self, name: str) -> str:
+        """Return a variable's value, empty without one."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (known := scope.variables.get(name)) is not None:
+                return known
+            scope = scope.parent
+        return ""
+
+    def rule(self, name: str) -> Mapping[str, str] | None:
+        """Return the bindings of a rule; None without one."""
+        scope: Scope | None = self
+        while scope is not None:
+            if (known := scope.rules.get(name)) is not None:
+                return known
+            scope = scope.parent
+        return None
+
+    def evaluate(self, text: str) -> str:
+        """Return a text with its variables replaced."""
+        return _replace(text, self.value) if "$" in text else text
+
+
+def _replace(text: str, value: Callable[[str], str]) -> str:
+    def one(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        return found[3] if name is None else value(name)
+
+    return _REFERENCE.sub(one, text)
+
+
+@dataclass(slots=True)
+class Edge:
+    """A `build` of the file. Names are canonical, as in ninja's own answers."""
+
+    rule: str
+    outputs: tuple[str, ...]
+    implicit_outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+    implicit: tuple[str, ...]
+    order_only: tuple[str, ...]
+    scope: Scope
+    bindings: Mapping[str, str]
+
+    @property
+    def is_phony(self) -> bool:
+        """Whether it has no command."""
+        return self.rule == "phony"
+
+    def value(self, name: str, *, is_escaped: bool = True, depth: int = 0) -> str:
+        """Return a variable, as ninja has it when it runs the edge."""
+        if depth > MAX_DEPTH:
+            raise EtraceError(f"build.ninja: {self.rule} needs itself", "ninja refuses it too")
+        if name in ("in", "in_newline"):
+            return (" " if name == "in" else "\n").join(_escaped(self.inputs, is_escaped))
+        if name == "out":
+            return " ".join(_escaped(self.outputs, is_escaped))
+        if (own := self.scope.variables.get(name)) is not None:
+            return own
+        if (text := self.bindings.get(name)) is not None:
+            return _replace(
+                text, lambda each: self.value(each, is_escaped=is_escaped, depth=depth + 1)
+            )
+        return "" if self.scope.parent is None else self.scope.parent.value(name)
+
+
+def _escaped(names: Iterable[str], is_escaped: bool) -> Iterator[str]:
+    for name in names:
+        if not is_escaped or _SAFE.fullmatch(name):
+            yield name
+        else:
+            yield "'" + name.replace("'", "'\\''") + "'"
+
+
+@dataclass(slots=True)
+class Manifest:
+    """All edges, the files that they stand in, and variables of the first file."""
+
+    edges: list[Edge] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    scope: Scope = field(default_factory=Scope)
+
+
+def read(directory: Path, name: str) -> Manifest:
+    """Read a build.ninja and what it includes. EtraceError for what is none; OSError."""
+    manifest = Manifest()
+    manifest.scope.rules["phony"] = {}
+    _Reader(directory, manifest).read(name, manifest.scope)
+    return manifest
+
+
+class _Reader:
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        self._directory, self._manifest, self._depth = directory, manifest, 0
+
+    def read(self, name: str, scope: Scope) -> None:
+        """Read one file into a scope."""
+        path = self._directory / name
+        if self._depth > MAX_DEPTH:
+            raise EtraceError(f"{path} includes itself", "ninja refuses it too")
+        self._manifest.files.append(path)
+        text = path.read_text("utf-8", "surrogateescape")
+        text = _JOINED.sub(lambda f: "" if f[0][:2] in ("$\n", "$\r") else f[0], text)
+        lines = [line for line in text.split("\n") if not line.lstrip(" ").startswith("#")]
+        at = 0
+        while at < len(lines):
+            line, at = lines[at].rstrip("\r"), at + 1
+            if not line.strip():
+                continue
+            block = {}
+            while at < len(lines) and lines[at].startswith(" ") and lines[at].strip():
+                if not (found := _BINDING.fullmatch(lines[at].lstrip(" ").rstrip("\r"))):
+                    raise EtraceError(f"{path}: not a variable: {lines[at]}", "does ninja read it?")
+                block[found[1]] = found[2]
+                at += 1
+            self._statement(path, line, block, scope)
+
+    def _statement(self, path: Path, line: str, block: Mapping[str, str], scope: Scope) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "build":
+            self._manifest.edges.append(_edge(path, rest, block, scope))
+        elif word == "rule":
+            scope.rules[rest.strip()] = block
+        elif word in ("include", "subninja"):
+            self._depth += 1
+            name = scope.evaluate(rest.strip())
+            self.read(name, scope if word == "include" else Scope(scope))
+            self._depth -= 1
+        elif word not in ("default", "pool"):
+            if not (found := _BINDING.fullmatch(line)):
+                raise EtraceError(f"{path}: not of build.ninja: {line}", "does ninja read it?")
+            scope.variables[found[1]] = scope.evaluate(found[2])
+
+
+def _edge(path: Path, text: str, block: Mapping[str, str], scope: Scope) -> Edge:
+    lists: dict[str, list[str]] = {"out": []}
+    now, rule = "out", ""
+    for word in _WORD.findall(text):
+        if word == ":":
+            now = "rule"
+        elif word in ("|", "||", "|@"):
+            now = f"out{word}" if "in" not in lists else word
+        elif now == "rule":
+            rule, now = word, "in"
+            lists["in"] = []
+        else:
+            lists.setdefault(now, []).append(word)
+    bindings = scope.rule(rule)
+    if bindings is None:
+        raise EtraceError(f"{path}: no rule {rule!r} for: build {text}", "does ninja read it?")
+    own = scope
+    if block:
+        values = {name: scope.evaluate(value) for name, value in block.items()}
+        own = Scope(scope, values)
+
+    def names(key: str) -> tuple[str, ...]:
+        return tuple(normpath(own.evaluate(word)) for word in lists.get(key, ()))
+
+    return Edge(
+        rule, names("out"), names("out|"), names("in"), names("|"), names("||"), own, bindings
+    )

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of ninja in an image -> the rules that its build.ninja declares now.
+
+build.ninja is read here (ninja_manifest.py), dependency files that ninja leaves where they are too.
+What ninja keeps of those that it removes (`deps = gcc`) only ninja says: by `ninja -n -t deps`,
+which runs no command. It cannot change a file either (read_only.py).
+"""
+
+from __future__ import annotations
+
+import getopt
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import lexists
+from pathlib import Path
+
+from etrace.check import ninja_manifest, read_only
+from etrace.check.ninja_manifest import Edge
+from etrace.check.rules import Rule, Rules, absolute
+from etrace.errors import EtraceError
+
+SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]
+#: a line of `ninja -t deps` that names a target
+_TARGET = re.compile(r"(.*): #deps \d+, deps mtime -?\d+ \(\w+\)")
+_DEPENDENCY = re.compile(r"((?:\\\s|\\#|\$\$|[^\s\\]|\\(?!\s))+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Where a ninja works, and on which file."""
+
+    directory: Path
+    manifest: str
+
+
+def started(words: Sequence[bytes], directory: Path) -> Started | None:
+    """Return what the options of a ninja say; None for options that are not understood."""
+    try:
+        options, _ = getopt.gnu_getopt(list(map(os.fsdecode, words)), SHORT, LONG)
+    except getopt.GetoptError:
+        return None
+    names = dict(options)
+    return Started(directory / names.get("-C", ""), names.get("-f", "build.ninja"))
+
+
+def ask(program: bytes, at: Started) -> Rules | str:
+    """Return the rules of a ninja, or why they are not known. EtraceError without Landlock."""
+    if program.rpartition(b"/")[2] == b"samu":
+        return "samurai does not say which inputs compilers named"
+    try:
+        manifest = ninja_manifest.read(at.directory, at.manifest)
+    except OSError as error:
+        return f"{at.directory / at.manifest}: {error.strerror}"
+    except EtraceError as error:
+        return str(error)
+    if any(edge.value("dyndep") for edge in manifest.edges):
+        return "its build.ninja uses dyndep, which is not read"
+    learned: dict[str, tuple[str, ...]] = {}
+    if any(edge.value("deps") for edge in manifest.edges):
+        words = [program, b"-n", b"-f", os.fsencode(at.manifest), b"-t", b"deps"]
+        own = {b"LC_ALL": b"C", b"PATH": os.environb.get(b"PATH", b"/usr/bin:/bin")}
+        done = read_only.run(words, at.directory, own)
+        if done.returncode:
+            return f"ninja -t deps: {done.stderr.decode(errors='replace').strip()}"
+        learned = dict(_learned(done.stdout.decode("utf-8", "surrogateescape")))
+    directory = str(at.directory)
+    files = [absolute(directory, str(path)) for path in manifest.files]
+    return Rules(
+        at.directory, dict(_rules(manifest.edges, learned, at.directory)), tool="ninja",
+        makefiles=frozenset(files), by_command=_by_command(manifest.edges, directory),
+        roots=tuple(_roots(at.directory)), makefile=files[0],
+    )  # fmt: skip
+
+
+def _learned(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    target, names = "", list[str]()
+    for line in [*text.splitlines(), ""]:
+        if found := _TARGET.fullmatch(line):
+            target, names = found[1], []
+        elif line.startswith("    "):
+            names.append(line[4:])
+        elif target:
+            yield target, tuple(names)
+            target = ""
+
+
+def _rules(
+    edges: Sequence[Edge], learned: Mapping[str, tuple[str, ...]], directory: Path
+) -> Iterator[tuple[str, Rule]]:
+    for edge in edges:
+        outputs = edge.outputs + edge.implicit_outputs
+        more: set[str] = set()
+        if edge.value("deps"):
+            more.update(name for output in outputs for name in learned.get(output, ()))
+        elif depfile := edge.value("depfile", is_escaped=False):
+            more.update(_named_by(directory / depfile))
+        is_always = edge.is_phony and not (edge.inputs or edge.implicit or edge.order_only)
+        for output in outputs:
+            also = tuple(name for name in outputs if name != output)
+            yield output, Rule(
+                output, edge.inputs + edge.implicit, edge.order_only, tuple(sorted(more)), also,
+                # of an alias, only the inputs count
+                is_target=not edge.is_phony, has_recipe=not edge.is_phony,
+                is_phony=is_always and not lexists(absolute(str(directory), output)),
+            )  # fmt: skip
+
+
+def _named_by(path: Path) -> Iterator[str]:
+    """Yield the inputs of a dependency file; none when it is not there."""
+    try:
+        text = path.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return
+    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
+        _, _, needs = line.partition(": ")
+        for word in _DEPENDENCY.findall(needs):
+            yield re.sub(r"\\([\s#])", r"\1", word).replace("$$", "$")
+
+
+def _by_command(edges: Sequence[Edge], directory: str) -> Mapping[str, frozenset[str]]:
+    found: dict[str, list[Edge]] = defaultdict(list)
+    for edge in edges:
+        if not edge.is_phony:
+            found[edge.value("command")].append(edge)
+    return {
+        command: frozenset(absolute(directory, name) for name in one.outputs + one.implicit_outputs)
+        for command, (one, *others) in found.items()
+        if not others
+    }
+
+
+def _roots(directory: Path) -> Iterator[str]:
+    """Yield the folder of the sources, as CMake and Meson write it down."""
+    cache = directory / "CMakeCache.txt"
+    if cache.is_file():
+        text = cache.read_text("utf-8", "surrogateescape")
+        if found := re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", text, re.MULTILINE):
+            yield os.path.realpath(found[1])
+    info = directory / "meson-info" / "meson-info.json"
+    if info.is_file():
+        try:
+            source = json.loads(info.read_text("utf-8"))["directories"]["source"]
+        except (ValueError, KeyError, TypeError):
+            return
+        yield os.path.realpath(str(source))

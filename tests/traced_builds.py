@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds that are traced, for the tests of etrace check."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from etrace.check.find import Result, check
+from etrace.nfsdb.store import open_database
+
+BIN = Path(sys.executable).parent
+
+
+def trace(tree: Path, command: str, sources: Mapping[str, str]) -> Path:
+    """Trace a command in a tree with these files; return the tree."""
+    for name, text in sources.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    for words in (
+        ["etrace", "run", "--env", "--backend", "ptrace", "-q", "--", "sh", "-c", command],
+        ["cas", "parse"],
+        ["cas", "pp"],
+    ):
+        subprocess.run(
+            [BIN / words[0], *words[1:]], cwd=tree, env=environment, check=True,
+            capture_output=True,
+        )  # fmt: skip
+    return tree
+
+
+def found(tree: Path, **options: bool) -> Result:
+    """Check the build of a tree."""
+    return check(open_database(tree), **options)
+
+
+def keys(tree: Path, **options: bool) -> list[str]:
+    """Return the faults of a tree as lines."""
+    return [fault.key for fault in found(tree, **options).faults]
