@@ -9,13 +9,25 @@ from typing import Any
 
 from etrace.check.faults import WHY, Fault
 
+FINGERPRINT = "fault/v1"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def log(faults: Iterable[Fault], accepted: Iterable[Fault], version: str) -> dict[str, Any]:
-    """Return a log with one run; accepted faults are suppressed results."""
+def log(
+    faults: Iterable[Fault],
+    accepted: Iterable[Fault],
+    version: str,
+    old: Iterable[Fault] | None = None,
+) -> dict[str, Any]:
+    """Return a log with one run; accepted faults are suppressed results.
+
+    `old` are faults of a baseline; None without one.
+    """
     rules = [{"id": name, "shortDescription": {"text": text}} for name, text in WHY.items()]
     results = [_result(each) for each in faults]
+    if old is not None:
+        results = [{**each, "baselineState": "new"} for each in results]
+        results += [{**_result(each), "baselineState": "unchanged"} for each in old]
     results += [{**_result(each), "suppressions": [{"kind": "external"}]} for each in accepted]
     driver = {"name": "etrace check", "version": version, "rules": rules}
     return {
@@ -33,5 +45,5 @@ def _result(fault: Fault) -> dict[str, Any]:
         "level": "warning",
         "message": {"text": text},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": Path(makefile).as_uri()}}}],
-        "partialFingerprints": {"fault/v1": fault.key},
+        "partialFingerprints": {FINGERPRINT: fault.key},
     }

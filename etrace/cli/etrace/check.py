@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from etrace import __version__
-from etrace.check import accepted, sarif
+from etrace.check import accepted, baseline, sarif
 from etrace.check.faults import WHY, Fault
 from etrace.check.find import Result, check
 from etrace.cli.ending import printable, say
@@ -38,6 +40,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="leave out the faults of this file, a line each: ID FILE TARGET # reason",
     )  # fmt: skip
     parser.add_argument(
+        "--baseline", metavar="FILE", type=Path,
+        help="leave out the faults of an earlier output, JSON or SARIF",
+    )  # fmt: skip
+    parser.add_argument(
         "--run-shell", action="store_true",
         help="let $(shell) of makefiles run while make is asked; it can change no file",
     )  # fmt: skip
@@ -48,30 +54,42 @@ def run(args: argparse.Namespace) -> int:
     """Run `etrace check`: 0 without a fault, 1 with one."""
     image = open_view(args)
     lines = [] if args.accepted is None else accepted.read(args.accepted)
+    before = None if args.baseline is None else baseline.read(args.baseline)
     result = check(image, runs_shell=args.run_shell)
-    new, old, unused = accepted.split(result.faults, lines)
+    new, known, unused = accepted.split(result.faults, lines)
+    new, old, n_gone = baseline.split(new, known, before or Counter())
+    it = Sorted(new, known, None if before is None else old, n_gone)
     if args.format == "sarif":
-        put(json.dumps(sarif.log(new, old, __version__), indent=1) + "\n")
+        put(json.dumps(sarif.log(new, known, __version__, it.old), indent=1) + "\n")
     elif args.format == "json":
-        records = Records(image)
-        put(json.dumps(_record(records, result, new, old), indent=1) + "\n")
+        put(json.dumps(_record(Records(image), result, it), indent=1) + "\n")
     else:
         labels = Labels(image)
-        for line in _lines(labels, result, new, old):
+        for line in _lines(labels, result, it):
             print(printable(line))
     for each in unused:
         say(f"etrace: {args.accepted}: no such fault any more: {each.id} {each.file}\n")
     return int(bool(new))
 
 
-def _lines(
-    labels: Labels, result: Result, new: Sequence[Fault], old: Sequence[Fault]
-) -> Iterator[str]:
-    for each in new:
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """Faults that are new, accepted and of the baseline (None without one)."""
+
+    new: Sequence[Fault]
+    accepted: Sequence[Fault]
+    old: Sequence[Fault] | None
+    n_gone: int
+
+
+def _lines(labels: Labels, result: Result, it: Sorted) -> Iterator[str]:
+    for each in it.new:
         yield from (*_fault(labels, each), "")
-    more = f", {len(old)} accepted" if old else ""
+    more = f", {len(it.accepted)} accepted" if it.accepted else ""
+    if it.old is not None:
+        more += f", {len(it.old)} old ({it.n_gone} of the baseline gone)"
     yield (
-        f"{count(len(new), 'fault')}{more}; targets are known of {result.n_known:,} of "
+        f"{count(len(it.new), 'fault')}{more}; targets are known of {result.n_known:,} of "
         f"{count(result.n_recipes, 'command')} in {_runs(result)}"
     )
     for make, why in result.unknown:
@@ -95,12 +113,15 @@ def _fault(labels: Labels, it: Fault) -> Iterator[str]:
     yield f"  add         {it.remedy}"
 
 
-def _record(
-    records: Records, result: Result, new: Sequence[Fault], old: Sequence[Fault]
-) -> dict[str, Any]:
+def _record(records: Records, result: Result, it: Sorted) -> dict[str, Any]:
+    of_baseline = {} if it.old is None else {
+        "old": [_fault_record(records, each) for each in it.old],
+        "n_gone": it.n_gone,
+    }  # fmt: skip
     return {
-        "faults": [_fault_record(records, each) for each in new],
-        "accepted": [_fault_record(records, each) for each in old],
+        "faults": [_fault_record(records, each) for each in it.new],
+        "accepted": [_fault_record(records, each) for each in it.accepted],
+        **of_baseline,
         "n_makes": sum(result.runs.values()),
         "n_commands": result.n_recipes,
         "n_commands_with_targets": result.n_known,
@@ -111,6 +132,7 @@ def _record(
 def _fault_record(records: Records, it: Fault) -> dict[str, Any]:
     return {
         "id": it.id,
+        "key": it.key,
         "file": it.file,
         "directory": it.directory,
         "makefile": it.makefile,
