@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from etrace.check.faults import WHY, Fault
+from etrace.check.kinds import KINDS, Fault
 from etrace.errors import EtraceError
 
 N_WORDS = 3
@@ -40,7 +40,7 @@ def read(path: Path) -> list[Accepted]:
             continue
         text, mark, reason = line.partition(" # ")
         words = text.split()
-        if len(words) != N_WORDS or words[0] not in WHY or not mark or not reason.strip():
+        if len(words) != N_WORDS or words[0] not in KINDS or not mark or not reason.strip():
             raise EtraceError(
                 f"{path}:{number}: not a fault and a reason: {line}",
                 "write: ID FILE TARGET # reason, as etrace check shows it",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An earlier output of `etrace check`, JSON or SARIF -> which faults are new.
 
-A fault is that of before when id, file and first target are. Where equal ones stand in several
+A fault is that of before when id, file and first target are. Where equal ones are in several
 folders, as many as before are old.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from etrace.check.faults import Fault
+from etrace.check.kinds import Fault
 from etrace.check.sarif import FINGERPRINT
 from etrace.errors import EtraceError
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
-from etrace.check import declared
-from etrace.check.faults import Fault, Faults
+from etrace.check import declared, directories, notes, outputs
+from etrace.check.faults import Faults
+from etrace.check.kinds import Fault
 from etrace.check.recipes import Recipes
 from etrace.errors import EtraceError
 from etrace.query.rows.records import Records
@@ -31,7 +32,7 @@ class Result:
     unknown: Sequence[tuple[str, str]]
 
 
-def check(image: Image, *, runs_shell: bool = False) -> Result:
+def check(image: Image, *, runs_shell: bool = False, has_notes: bool = False) -> Result:
     """Return the faults of a build. EtraceError without make, or when nobody may ask it."""
     recipes = Recipes(Records(image))
     if not recipes.makes:
@@ -41,7 +42,12 @@ def check(image: Image, *, runs_shell: bool = False) -> Result:
         )
     asked = declared.ask(recipes, runs_shell=runs_shell)
     recipes.find_targets(asked.rules)
-    faults = Faults(recipes, asked.rules).find()
+    faults = Faults(recipes, asked.rules)
+    faults.look()
+    directories.look(faults)
+    outputs.look(faults)
+    if has_notes:
+        notes.look(faults)
     records = recipes.records
     unknown = [
         (f"{' '.join(records.argv(row))} in {records.directory(row)}", why)
@@ -49,4 +55,4 @@ def check(image: Image, *, runs_shell: bool = False) -> Result:
     ]
     n_known = sum(bool(each.targets) for each in recipes.recipes)
     runs = Counter(map(recipes.tool, recipes.makes))
-    return Result(faults, runs, len(recipes.recipes), n_known, unknown)
+    return Result(faults.found(), runs, len(recipes.recipes), n_known, unknown)

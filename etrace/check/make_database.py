@@ -75,5 +75,9 @@ def _read_more(rule: Rule, line: str) -> None:
         rule.is_phony = True
     elif line.startswith("\t"):
         rule.has_recipe = True
+        if rule.recipe and rule.recipe[-1].endswith("\\"):
+            rule.recipe[-1] = rule.recipe[-1][:-1] + line.strip()
+        else:
+            rule.recipe.append(line.strip())
     elif found := _ALSO.fullmatch(line):
         rule.also = tuple(found[1].split())

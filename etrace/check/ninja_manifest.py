@@ -2,7 +2,7 @@
 """build.ninja -> its edges: outputs, inputs of each sort, command, dependency file.
 
 The form is that of ninja's manual ("Ninja file reference") and of lexer.in.cc, manifest_parser.cc
-and eval_env.cc of ninja 1.10 to 1.13, of which the order of look-ups is taken too.
+and eval_env.cc of ninja 1.10 to 1.13. The order of look-ups is theirs too.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _escaped(names: Iterable[str], is_escaped: bool) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Manifest:
-    """All edges, the files that they stand in, and variables of the first file."""
+    """All edges, the files that they were read from, and variables of the first file."""
 
     edges: list[Edge] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Manifest:
 
 
 def read(directory: Path, name: str) -> Manifest:
-    """Read a build.ninja and what it includes. EtraceError for what is none; OSError."""
+    """Read a build.ninja and what it includes. EtraceError for an invalid one; OSError."""
     manifest = Manifest()
     manifest.scope.rules["phony"] = {}
     _Reader(directory, manifest).read(name, manifest.scope)

@@ -95,7 +95,7 @@ class Recipes:
         name = self.image.path_string(self._binary[row]).rpartition(b"/")[2]
         return MAKE if name.endswith(b"make") else NINJA
 
-    def _above(self, row: int) -> int:
+    def above(self, row: int) -> int:
         """Return the execution that this one goes on from or that started it, NONE for none."""
         if row and self._upid[row - 1] == self._upid[row]:
             return row - 1
@@ -107,7 +107,7 @@ class Recipes:
         order = sorted(range(len(self._upid)), key=lambda row: (self._start[row], row))
         is_done = bytearray(len(order))
         for row in order:
-            above = self._above(row)
+            above = self.above(row)
             if above != NONE and is_done[above]:
                 if self.is_make(above) and self._upid[above] != self._upid[row]:
                     self.of_row[row] = self._new(row, above)

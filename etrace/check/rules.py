@@ -26,6 +26,8 @@ class Rule:
     is_target: bool = True
     is_phony: bool = False
     has_recipe: bool = False
+    #: lines before expansion, of make alone
+    recipe: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

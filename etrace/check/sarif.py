@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from etrace.check.faults import WHY, Fault
+from etrace.check.kinds import KINDS, Fault, Severity
 
 FINGERPRINT = "fault/v1"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -23,7 +23,7 @@ def log(
 
     `old` are faults of a baseline; None without one.
     """
-    rules = [{"id": name, "shortDescription": {"text": text}} for name, text in WHY.items()]
+    rules = [{"id": name, "shortDescription": {"text": kind.why}} for name, kind in KINDS.items()]
     results = [_result(each) for each in faults]
     if old is not None:
         results = [{**each, "baselineState": "new"} for each in results]
@@ -38,11 +38,11 @@ def log(
 
 
 def _result(fault: Fault) -> dict[str, Any]:
-    text = f"{fault.file}, {', '.join(fault.targets)}: {WHY[fault.id]}. Add: {fault.remedy}"
+    text = f"{fault.file}, {', '.join(fault.targets)}: {KINDS[fault.id].why}. Do: {fault.remedy}"
     makefile = fault.makefile or str(Path(fault.directory) / "Makefile")
     return {
         "ruleId": fault.id,
-        "level": "warning",
+        "level": "warning" if KINDS[fault.id].severity == Severity.WARNING else "note",
         "message": {"text": text},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": Path(makefile).as_uri()}}}],
         "partialFingerprints": {FINGERPRINT: fault.key},

@@ -77,8 +77,8 @@ def test_an_input_that_nothing_names_is_missing_and_ninja_does_not_see_it_change
     assert (fault.key, fault.remedy) == ("missing-input a.h a.o", "build a.o: ... | a.h")
     os.utime(tree / "a.h", (2e9, 2e9))
     assert "no work to do" in ninja(tree, "-n")
-    mended = rules.replace("|| gen.h", "| gen.h").replace("a.o: cc a.c", "a.o: cc a.c | a.h")
-    (tree / "build.ninja").write_text(mended)
+    fixed = rules.replace("|| gen.h", "| gen.h").replace("a.o: cc a.c", "a.o: cc a.c | a.h")
+    (tree / "build.ninja").write_text(fixed)
     assert keys(tree) == []
 
 

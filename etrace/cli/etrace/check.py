@@ -13,8 +13,8 @@ from typing import Any
 
 from etrace import __version__
 from etrace.check import accepted, baseline, sarif
-from etrace.check.faults import WHY, Fault
 from etrace.check.find import Result, check
+from etrace.check.kinds import KINDS, NEVER_READ, Fault, Severity
 from etrace.cli.ending import printable, say
 from etrace.cli.opening import open_view
 from etrace.cli.options.common import add_examples, add_format, add_place
@@ -44,6 +44,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="leave out the faults of an earlier output, JSON or SARIF",
     )  # fmt: skip
     parser.add_argument(
+        "--all", action="store_true",
+        help="show notes too, which do not change the exit status: never-read, network, home, "
+        "time-or-random",
+    )  # fmt: skip
+    parser.add_argument(
         "--run-shell", action="store_true",
         help="let $(shell) of makefiles run while make is asked; it can change no file",
     )  # fmt: skip
@@ -55,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     image = open_view(args)
     lines = [] if args.accepted is None else accepted.read(args.accepted)
     before = None if args.baseline is None else baseline.read(args.baseline)
-    result = check(image, runs_shell=args.run_shell)
+    result = check(image, runs_shell=args.run_shell, has_notes=args.all)
     new, known, unused = accepted.split(result.faults, lines)
     new, old, n_gone = baseline.split(new, known, before or Counter())
     it = Sorted(new, known, None if before is None else old, n_gone)
@@ -69,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             print(printable(line))
     for each in unused:
         say(f"etrace: {args.accepted}: no such fault any more: {each.id} {each.file}\n")
-    return int(bool(new))
+    return int(any(KINDS[each.id].severity != Severity.NOTE for each in new))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +111,13 @@ def _fault(labels: Labels, it: Fault) -> Iterator[str]:
     shown = " ".join(it.targets[:N_TARGETS])
     n_more = len(it.targets) - N_TARGETS
     yield f"  for {shown}{f' and {n_more} more' if n_more > 0 else ''}, in {it.directory}"
+    kind = KINDS[it.id]
     if it.writer != NONE:
-        yield f"  written by  {labels.of(it.writer)}, for {' '.join(it.made_for)}"
-    yield f"  {'and' if it.id == 'two-writers' else 'read'} by     {labels.of(it.reader)}"
-    yield f"  {WHY[it.id]}"
-    yield f"  add         {it.remedy}"
+        yield f"  {kind.first:11} {labels.of(it.writer)}, for {' '.join(it.made_for)}"
+    yield f"  {kind.second:11} {labels.of(it.reader)}"
+    yield f"  {kind.why}"
+    if it.remedy:
+        yield f"  {'drop' if it.id == NEVER_READ else 'add':11} {it.remedy}"
 
 
 def _record(records: Records, result: Result, it: Sorted) -> dict[str, Any]:
@@ -138,7 +145,8 @@ def _fault_record(records: Records, it: Fault) -> dict[str, Any]:
         "makefile": it.makefile,
         "targets": list(it.targets),
         "made_for": list(it.made_for),
-        "why": WHY[it.id],
+        "severity": KINDS[it.id].severity,
+        "why": KINDS[it.id].why,
         "remedy": it.remedy,
         "reader": _command(records, it.reader),
         "writer": _command(records, it.writer),

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes that write into a directory which only another one makes.
+
+A trace has no mkdir, so the arguments of programs say what was made (mkdir, `install -d`,
+`cmake -E make_directory`). A line of a recipe that only makes a directory writes no target. It is
+then for the directory, when that is a target, or else for those rules of which it may be a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os.path import normpath
+from pathlib import Path
+
+from etrace.check.faults import Faults
+from etrace.check.kinds import MISSING_DIRECTORY
+from etrace.check.recipes import NINJA, Recipe, Use
+from etrace.check.rules import Rules
+from etrace.query.files import READ, WRITE
+from etrace.spec.database import NONE
+
+#: what may make a directory where it is not there yet, in a line that a shell ran
+_MAY_MAKE = re.compile(r"mkdir|install|make_directory|mkinstalldirs|makedirs", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$(?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\{[^{}]*\}|[^$])")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A directory, and the execution that made it; with `is_sure`, it was not there before."""
+
+    path: str
+    row: int
+    recipe: int
+    start_ns: int
+    is_sure: bool
+
+
+def look(faults: Faults) -> None:
+    """Look for directories that a writer does not wait for."""
+    recipes = faults.recipes
+    made: dict[str, list[Made]] = defaultdict(list)
+    for each in _made(faults):
+        made[each.path].append(each)
+    if not made:
+        return
+    foreign = _folders_of_before(faults)
+    for path, uses in recipes.uses.items():
+        folder = _above(recipes.records.path(path))
+        while folder not in made and len(folder) > 1:
+            folder = _above(folder)
+        makers = made.get(folder, [])
+        if not makers or not Path(folder).is_dir():
+            continue
+        if not any(each.is_sure for each in makers) and foreign.have(folder):
+            continue
+        for use in uses:
+            if use.access & WRITE:
+                _look_at(faults, folder, use, makers)
+
+
+def _look_at(faults: Faults, folder: str, use: Use, makers: Sequence[Made]) -> None:
+    recipes = faults.recipes
+    before = [each for each in makers if each.start_ns < use.begin_ns]
+    last = None
+    for maker in before:
+        met = recipes.meet(use.recipe, maker.recipe)
+        if met is None:  # in the same recipe, or in a sequence
+            return
+        reader, other = (recipes.recipes[number] for number in met)
+        rules = faults.rules.get(reader.make)
+        if rules is None or rules.is_serial or not reader.targets:
+            return
+        if rules.tool == NINJA and any(path.startswith(folder + "/") for path in reader.targets):
+            return  # ninja makes the directories of outputs
+        targets = other.targets or (
+            _candidates(faults, maker, rules) if met[1] == maker.recipe else frozenset()
+        )
+        if not targets or _waits(folder, reader, targets, rules):
+            return
+        last = reader, Recipe(other.make, other.outer, other.start_ns, other.row, targets), maker
+    if last is not None:
+        reader, other, maker = last
+        if not _may_make_itself(faults, use, reader):
+            faults.add(MISSING_DIRECTORY, folder, reader, other, use, maker.row)
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _waits(folder: str, reader: Recipe, targets: frozenset[str], rules: Rules) -> bool:
+    needed = rules.needed(reader.targets, order_only=True)
+    first = rules.needed(rules.makefiles, order_only=True)
+    return folder in needed or bool((needed | first) & targets)
+
+
+def _may_make_itself(faults: Faults, use: Use, reader: Recipe) -> bool:
+    """Whether a recipe would make the directory if it were not there."""
+    recipes, rules = faults.recipes, faults.rules[reader.make]
+    for target in reader.targets:
+        rule = rules.by_path.get(target)
+        lines = [] if rule is None else rule.recipe
+        # what a variable alone stands for is not known
+        if any(_MAY_MAKE.search(line) or not _literal(line) for line in lines):
+            return True
+    row = use.execution
+    while row != NONE and recipes.of_row[row] == use.recipe:
+        if any(_MAY_MAKE.search(word) for word in recipes.records.argv(row)):
+            return True
+        row = recipes.above(row)
+    return False
+
+
+def _literal(line: str) -> str:
+    return re.sub(r"[\s@+-]", "", _VARIABLE.sub("", line))
+
+
+def _candidates(faults: Faults, maker: Made, rules: Rules) -> frozenset[str]:
+    """Return the targets of which a line of a recipe can be; none when nothing is known."""
+    rule = rules.by_path.get(maker.path)
+    is_target = rule is not None and rule.is_target and rule.has_recipe
+    own = frozenset((maker.path,) if is_target else ())
+    row = faults.recipes.recipes[maker.recipe].row
+    # make starts simple commands without a shell
+    words = next(
+        (w for w in _commands_of(faults, row) if w and not w[0].endswith("make")), list[str]()
+    )
+    text = words[2] if len(words) > 2 and words[1] == "-c" else " ".join(words)
+    text = _plain(text)
+    # one recipe can be that of several rules
+    return own | frozenset(
+        path
+        for path, each in rules.by_path.items()
+        if each.is_target and any(_can_be(line, text) for line in each.recipe)
+    )
+
+
+def _commands_of(faults: Faults, row: int) -> Iterator[list[str]]:
+    upids = faults.recipes.image["executions"]["upid"]
+    at = row + 1
+    while at < len(upids) and upids[at] == upids[row]:
+        yield faults.recipes.records.argv(at)
+        at += 1
+    yield faults.recipes.records.argv(row)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s'\"\\]+", " ", text).strip()
+
+
+def _can_be(line: str, text: str) -> bool:
+    literal = re.sub(r"^[\s@+-]+", "", line)
+    parts, at = list[str](), 0
+    for found in _VARIABLE.finditer(literal):
+        parts += [re.escape(_plain_part(literal[at : found.start()])), ".*"]
+        at = found.end()
+    parts.append(re.escape(_plain_part(literal[at:])))
+    pattern = re.sub(r"(?:\\ )+", r"\\s*", "".join(parts))
+    return re.fullmatch(r"[\s@+-]*" + pattern + r"\s*", text) is not None
+
+
+def _plain_part(text: str) -> str:
+    return re.sub(r"[\s'\"\\]+", " ", text.replace("$$", "$"))
+
+
+def _made(faults: Faults) -> Iterator[Made]:
+    """Yield the directories that arguments name, in order of time."""
+    recipes, image = faults.recipes, faults.recipes.image
+    table = image["executions"]
+    names = {
+        path: image.path_string(path).rpartition(b"/")[2].decode(errors="replace")
+        for path in set(table["binary"].tolist()) - {NONE}
+    }
+    tools = {path for path, name in names.items() if name in ("mkdir", "install", "cmake")}
+    for row, binary in enumerate(table["binary"].tolist()):
+        if binary not in tools or recipes.of_row[row] == NONE:
+            continue
+        words = recipes.records.argv(row)
+        folders, with_parents = _named(names[binary], words)
+        is_sure = names[binary] == "mkdir" and not with_parents and not table["status"][row]
+        start = int(table["start_ns"][row])
+        for name in folders:
+            path = normpath(str(Path(recipes.records.directory(row)) / name))
+            while len(path) > 1 and faults.is_below(path, _rules_of(faults, row)):
+                yield Made(path, row, recipes.of_row[row], start, is_sure)
+                if not with_parents:
+                    break
+                path = _above(path)
+
+
+def _rules_of(faults: Faults, row: int) -> Rules:
+    recipe = faults.recipes.recipes[faults.recipes.of_row[row]]
+    return faults.rules.get(recipe.make) or Rules(Path("/nowhere"), {})
+
+
+def _named(program: str, words: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the directories that a command makes, and whether those above them too."""
+    if program == "cmake":
+        is_made = list(words[1:3]) == ["-E", "make_directory"]
+        return (list(words[3:]) if is_made else []), True
+    names, options, is_value = list[str](), "", False
+    for word in words[1:]:
+        if is_value:
+            is_value = False
+        elif word.startswith("--"):
+            options += {"--parents": "p", "--directory": "d"}.get(word, "")
+        elif word.startswith("-") and len(word) > 1:
+            options += word[1:] if word[1] not in "mgotS" else ""
+            is_value = word[-1] in "mgotS" and word in ("-m", "-g", "-o", "-t", "-S")
+        else:
+            names.append(word)
+    if program == "install":
+        return (names if "d" in options else []), True
+    return names, "p" in options
+
+
+def _folders_of_before(faults: Faults) -> _Folders:
+    recipes, found = faults.recipes, set[str]()
+    written = set[str]()
+    for path, uses in recipes.uses.items():
+        text = recipes.records.path(path)
+        if any(use.access & WRITE for use in uses):
+            written.add(text)
+        elif any(use.access & READ for use in uses):
+            found.add(_above(text))
+    return _Folders(found, written)
+
+
+class _Folders:
+    """Directories with a file that no command of the build wrote: they were there before."""
+
+    def __init__(self, read: set[str], written: set[str]) -> None:
+        self._written = written
+        self._known = dict.fromkeys(read, True)
+
+    def have(self, folder: str) -> bool:
+        """Whether a directory is one of them."""
+        if folder not in self._known:
+            self._known[folder] = any(
+                str(each) not in self._written and not each.is_dir()
+                for each in Path(folder).iterdir()
+            )
+        return self._known[folder]
