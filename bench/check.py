@@ -3,10 +3,12 @@
 
 A missing input: the file becomes newer, make runs, and the target stays unchanged (stale); then the
 file is emptied, the target removed, and make must fail or make another target (input). A missing
-order: the file and the target are removed, and make is asked for the target alone: it must fail or
-make another target. Each trial is in a fresh copy of the built tree, at the same path.
+order or directory: the file and the target are removed, and make is asked for the target alone: it
+must fail or make another target. An undeclared output: the file and its reader are removed; make
+must fail or leave the file away. Two writers: either target alone must write the file. Each trial
+is in a fresh copy of the built tree, at the same path.
 
-    python3 bench/check.py [--work DIR] [--most N] [PACKAGE...]
+    python3 bench/check.py [--work DIR] [--most N] [--jobs N] [PACKAGE...]
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ BIN = Path(sys.executable).parent
 PACKAGES = {
     "epstool": "", "bzip2": "", "zlib": "./configure", "figlet": "", "units": "./configure",
     "mawk": "./configure", "disktype": "", "html2text": "./configure", "tree": "",
-    "hdparm": "",
+    "hdparm": "", "jattach": "", "original-awk": "", "unadf": "", "xa": "", "clearcut": "",
+    "stm32flash": "", "phalanx": "", "libpri": "", "mini-httpd": "", "can-utils": "", "lua5.4": "",
+    "rinetd": "./configure", "qqwing": "./configure", "libestr": "./configure",
+    "ed": "./configure", "libogg": "./configure", "fossil": "./configure --disable-fusefs",
 }  # fmt: skip
 LATER_S = 100.0
 #: what no compiler, shell or version script accepts
@@ -60,18 +65,39 @@ class Trial:
         file = Path(fault["file"])
         target = Path(fault["directory"]) / fault["targets"][0]
         self.restore()
-        if not target.exists() or fault["id"] == "two-writers":
+        if not target.is_file() or fault["id"] == "shared-temporary":
             return None
+        if fault["id"] == "two-writers":
+            return all(self.writes(fault, name) for name in (*fault["made_for"][:1], target))
         before = target.read_bytes(), target.stat().st_mtime_ns
-        if fault["id"] == "missing-order":
-            file.unlink(missing_ok=True)
+        if fault["id"] in ("missing-order", "missing-directory"):
             target.unlink()
+            if file.is_dir():
+                shutil.rmtree(file)
+            file.unlink(missing_ok=True)
             status = make(Path(fault["directory"]), fault["targets"][0])
             return status != 0 or target.read_bytes() != before[0]
+        if fault["id"] == "undeclared-output":
+            target.unlink()
+            file.unlink()
+            return make(self.tree) != 0 or not file.exists()
+        return self.is_stale(file, target, before[1])
+
+    def writes(self, fault: dict[str, Any], name: str | Path) -> bool:
+        """Return whether a target alone writes the file of a fault."""
+        self.restore()
+        directory, file = Path(fault["directory"]), Path(fault["file"])
+        file.unlink(missing_ok=True)
+        (directory / name).unlink(missing_ok=True)
+        make(directory, str(name).removeprefix(f"{directory}/"))
+        return file.exists()
+
+    def is_stale(self, file: Path, target: Path, made_ns: int) -> bool:
+        """Return whether a newer input is not seen, and is one."""
         later = time.time() + LATER_S
         os.utime(file, (later, later))
         make(self.tree)
-        if target.stat().st_mtime_ns != before[1]:
+        if target.stat().st_mtime_ns != made_ns:
             return False
         self.restore()
         target.unlink()
@@ -84,7 +110,7 @@ class Trial:
         return status != 0 or not target.exists() or target.read_bytes() != again
 
 
-def row(package: str, work: Path, most: int) -> str:
+def row(package: str, work: Path, most: int, jobs: int) -> str:
     """Build and check a package; return its line of the table."""
     folder = work / package
     shutil.rmtree(folder, ignore_errors=True)
@@ -106,6 +132,7 @@ def row(package: str, work: Path, most: int) -> str:
         "ptrace",
         "--",
         "make",
+        f"-j{jobs}",
     ]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     built = time.monotonic() - began
@@ -124,8 +151,7 @@ def row(package: str, work: Path, most: int) -> str:
     trial = Trial(tree)
     verdicts = [trial.is_true(fault) for fault in found["faults"][:most]]
     for fault, verdict in zip(found["faults"], verdicts, strict=False):
-        if not verdict:
-            print(verdict, fault["id"], fault["file"], fault["targets"][:3], file=sys.stderr)
+        print(verdict, fault["id"], fault["file"], fault["targets"][:3], file=sys.stderr)
     counts = [len(found["faults"]), *(verdicts.count(each) for each in (True, False, None))]
     known = f"{found['n_commands_with_targets']} of {found['n_commands']}"
     cells = [tree.name, known, *map(str, counts), f"{built:.1f} s", f"{took:.1f} s"]
@@ -138,13 +164,14 @@ def main() -> None:
     parser.add_argument("packages", metavar="PACKAGE", nargs="*", default=list(PACKAGES))
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "etrace-check")
     parser.add_argument("--most", type=int, default=20, help="try so many faults of a package")
+    parser.add_argument("--jobs", type=int, default=1, help="build with so many jobs")
     args = parser.parse_args()
     print("| package | commands judged | reported | confirmed | refuted | not tried |"
           " build, traced | check |")  # fmt: skip
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
     for package in args.packages:
         try:
-            print(row(package, args.work, args.most), flush=True)
+            print(row(package, args.work, args.most, args.jobs), flush=True)
         except (subprocess.SubprocessError, ValueError, IndexError) as error:
             print(f"{package}: {error}", file=sys.stderr)
 

@@ -83,7 +83,7 @@ def _look_at(faults: Faults, folder: str, use: Use, makers: Sequence[Made]) -> N
         last = reader, Recipe(other.make, other.outer, other.start_ns, other.row, targets), maker
     if last is not None:
         reader, other, maker = last
-        if not _may_make_itself(faults, use, reader):
+        if not _may_make_itself(faults, use, reader, maker):
             faults.add(MISSING_DIRECTORY, folder, reader, other, use, maker.row)
 
 
@@ -97,7 +97,7 @@ def _waits(folder: str, reader: Recipe, targets: frozenset[str], rules: Rules) -
     return folder in needed or bool((needed | first) & targets)
 
 
-def _may_make_itself(faults: Faults, use: Use, reader: Recipe) -> bool:
+def _may_make_itself(faults: Faults, use: Use, reader: Recipe, maker: Made) -> bool:
     """Whether a recipe would make the directory if it were not there."""
     recipes, rules = faults.recipes, faults.rules[reader.make]
     for target in reader.targets:
@@ -111,7 +111,29 @@ def _may_make_itself(faults: Faults, use: Use, reader: Recipe) -> bool:
         if any(_MAY_MAKE.search(word) for word in recipes.records.argv(row)):
             return True
         row = recipes.above(row)
-    return False
+    # a script that makes it where it is not there, such as libtool
+    scripts = set(_scripts(faults, maker.row, maker.recipe))
+    return bool(scripts) and any(
+        script in scripts
+        for row, number in enumerate(recipes.of_row)
+        if number == use.recipe
+        for script in _script(faults, row)
+    )
+
+
+def _scripts(faults: Faults, row: int, recipe: int) -> Iterator[tuple[int, str]]:
+    """Yield what runs above an execution in its recipe."""
+    row = faults.recipes.above(row)
+    while row != NONE and faults.recipes.of_row[row] == recipe:
+        yield from _script(faults, row)
+        row = faults.recipes.above(row)
+
+
+def _script(faults: Faults, row: int) -> Iterator[tuple[int, str]]:
+    """Yield the program and first word of an execution, unless it is a line of a recipe."""
+    words = faults.recipes.records.argv(row)
+    if len(words) > 1 and not words[1].startswith("-") and not faults.recipes.is_make(row):
+        yield int(faults.recipes.image["executions"]["binary"][row]), words[1]
 
 
 def _literal(line: str) -> str:

@@ -57,6 +57,12 @@ def test_directories_above_and_other_programs_count(tmp_path: Path, command: str
     assert found(tmp_path).faults[-1].remedy == "d/x: | m"
 
 
+def test_a_script_that_makes_a_directory_where_it_is_not_there(tmp_path: Path) -> None:
+    makefile = "all: d/x d/y\nd/x: a\n\tsh m.sh x\nd/y: a\n\tsh m.sh y\n"
+    script = "test -d d || mkdir d\ncat a > d/$1\n"
+    assert of(tmp_path, makefile, **{"m.sh": script}) == []
+
+
 def test_a_directory_that_was_there_is_not_missing(tmp_path: Path) -> None:
     makefile = "all: m d/x\nm:\n\tmkdir -p d; touch m\nd/x: a\n\tcat a > d/x\n"
     assert of(tmp_path, makefile, **{"d/kept": ""}) == []
