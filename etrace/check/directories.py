@@ -151,7 +151,6 @@ def _candidates(faults: Faults, maker: Made, rules: Rules) -> frozenset[str]:
         (w for w in _commands_of(faults, row) if w and not w[0].endswith("make")), list[str]()
     )
     text = words[2] if len(words) > 2 and words[1] == "-c" else " ".join(words)
-    text = _plain(text)
     # one recipe can be that of several rules
     return own | frozenset(
         path
@@ -169,23 +168,37 @@ def _commands_of(faults: Faults, row: int) -> Iterator[list[str]]:
     yield faults.recipes.records.argv(row)
 
 
-def _plain(text: str) -> str:
-    return re.sub(r"[\s'\"\\]+", " ", text).strip()
-
-
 def _can_be(line: str, text: str) -> bool:
+    """Return whether a command can be a line, in which a variable may stand for any text.
+
+    Blanks do not count. The parts between variables are looked for in their order, each where it is
+    first: that takes time by the length of the command only.
+    """
     literal = re.sub(r"^[\s@+-]+", "", line)
     parts, at = list[str](), 0
     for found in _VARIABLE.finditer(literal):
-        parts += [re.escape(_plain_part(literal[at : found.start()])), ".*"]
+        parts.append(_without_blanks(literal[at : found.start()]))
         at = found.end()
-    parts.append(re.escape(_plain_part(literal[at:])))
-    pattern = re.sub(r"(?:\\ )+", r"\\s*", "".join(parts))
-    return re.fullmatch(r"[\s@+-]*" + pattern + r"\s*", text) is not None
+    parts.append(_without_blanks(literal[at:]))
+    whole = _without_blanks(re.sub(r"^[\s@+-]+", "", text))
+    if len(parts) == 1:
+        return whole == parts[0]
+    first, *middle, last = parts
+    if not whole.startswith(first) or len(whole) < len(first) + len(last):
+        return False
+    if not whole.endswith(last):
+        return False
+    at, end = len(first), len(whole) - len(last)
+    for part in middle:
+        at = whole.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
 
 
-def _plain_part(text: str) -> str:
-    return re.sub(r"[\s'\"\\]+", " ", text.replace("$$", "$"))
+def _without_blanks(text: str) -> str:
+    return re.sub(r"[\s'\"\\]+", "", text.replace("$$", "$"))
 
 
 def _made(faults: Faults) -> Iterator[Made]:
