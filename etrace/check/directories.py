@@ -216,7 +216,7 @@ def _made(faults: Faults) -> Iterator[Made]:
         words = recipes.records.argv(row)
         folders, with_parents = _named(names[binary], words)
         is_sure = names[binary] == "mkdir" and not with_parents and not table["status"][row]
-        start = int(table["start_ns"][row])
+        start = recipes.began_ns(row)
         for name in folders:
             path = normpath(str(Path(recipes.records.directory(row)) / name))
             while len(path) > 1 and faults.is_below(path, _rules_of(faults, row)):

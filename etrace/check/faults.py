@@ -28,7 +28,7 @@ from etrace.check.kinds import (
 from etrace.check.recipes import NINJA, Recipe, Recipes, Use
 from etrace.check.rules import Rules
 from etrace.query.files import READ, WRITE
-from etrace.query.rows.file_kinds import USUAL
+from etrace.query.rows.file_kinds import USUAL, FileKind
 from etrace.spec.database import NONE
 
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)
@@ -55,9 +55,15 @@ class Faults:
         return sorted(map(self._fault, self._found), key=lambda fault: (fault.id, fault.file))
 
     def counts(self, path: int) -> bool:
-        """Whether a file is there and of the build, not of its tools."""
+        """Whether a file is there and of the build, or made by it."""
         recipes = self.recipes
-        return recipes.is_there(path) and recipes.records.file_kinds.of(path) in USUAL
+        if not recipes.is_there(path):
+            return False
+        kind = recipes.records.file_kinds.of(path)
+        # a program that the build makes and runs is a tool, but one of its files
+        return kind in USUAL or (
+            kind == FileKind.TOOL and any(use.access & WRITE for use in recipes.uses[path])
+        )
 
     def _look(self, path: int, uses: list[Use]) -> None:
         writers = [use for use in uses if use.access & WRITE]

@@ -39,7 +39,7 @@ def look(faults: Faults) -> None:
 
 
 def _use(faults: Faults, row: int) -> Use:
-    start = int(faults.recipes.image["executions"]["start_ns"][row])
+    start = faults.recipes.began_ns(row)
     return Use(faults.recipes.of_row[row], 0, start, start, row)
 
 
@@ -65,7 +65,7 @@ def _look_at_programs(faults: Faults) -> None:
         path = os.fsdecode(image.path_string(binary))
         name = path.rpartition("/")[2]
         words = recipes.records.argv(row)[1:]
-        if not _fetches(name, words) and not _asks_time(name, words):
+        if not _fetches(name, words) and not _reads_clock(name, words):
             continue
         if (name, recipes.of_row[row]) not in seen:
             seen.add((name, recipes.of_row[row]))
@@ -80,7 +80,7 @@ def _fetches(name: str, words: Sequence[str]) -> bool:
     return not wanted or any(word in wanted for word in words)
 
 
-def _asks_time(name: str, words: Sequence[str]) -> bool:
+def _reads_clock(name: str, words: Sequence[str]) -> bool:
     return name == "date" and not any(word.startswith(_GIVEN) for word in words)
 
 

@@ -146,9 +146,41 @@ class Recipes:
             found.setdefault(path, []).append(Use(recipe, access, begin, max(begin, end), row))
             own = self.recipes[recipe].uses
             own[path] = own.get(path, 0) | access
+        for use, path in self._runs_of(found):
+            found[path].append(use)
         for uses in found.values():
             uses.sort(key=lambda use: use.begin_ns)
         return found
+
+    def _runs_of(self, used: Mapping[int, list[Use]]) -> Iterator[tuple[Use, int]]:
+        """Yield executions of programs that recipes wrote: they read them."""
+        for row, path in enumerate(self._binary):
+            recipe = self.of_row[row]
+            if recipe == NONE or path not in used or self._is_copy(row):
+                continue
+            if any(use.access & WRITE and use.recipe != recipe for use in used[path]):
+                began = self.began_ns(row)
+                yield Use(recipe, READ, began, began, row), path
+
+    def began_ns(self, row: int) -> int:
+        """Return when an execution began, by the clock of opens: its first one, or about that."""
+        opens, span = self.image["opens"]["open_ns"], self.image["executions"].span
+        own = min((int(opens[i]) for i in span("opens.start", row) if opens[i]), default=0)
+        return own or self._start[row] + self._clock_ns
+
+    @cached_property
+    def _clock_ns(self) -> int:
+        """When the trace began, by the clock of opens; not earlier than that."""
+        opens = self.image["opens"]
+        pairs = zip(opens["open_ns"], opens["execution"], strict=True)
+        return min((int(time) - self._start[row] for time, row in pairs if time), default=0)
+
+    def _is_copy(self, row: int) -> bool:
+        """Whether an execution is that of a new process which has not executed anything yet."""
+        above = self.above(row)
+        return above != NONE and (self._binary[above], self._upid[above] == self._upid[row]) == (
+            self._binary[row], False,
+        )  # fmt: skip
 
     def is_there(self, path: int) -> bool:
         """Whether a file was there when the trace was parsed."""

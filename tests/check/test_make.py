@@ -100,6 +100,20 @@ def test_two_recipes_that_write_one_file(tmp_path: Path) -> None:
     assert keys(build(tmp_path, rules.replace("y:\n", "y: x\n"))) == []
 
 
+def test_devices_are_not_files_of_the_build(tmp_path: Path) -> None:
+    rules = "all: x y\nx:\n\techo > /dev/null; echo > x\ny:\n\techo > /dev/null; echo > y\n"
+    assert keys(build(tmp_path, rules)) == []
+
+
+def test_a_made_program_that_another_recipe_runs_is_read(tmp_path: Path) -> None:
+    rules = "all: tool x\ntool: gen.sh\n\tcp $$(which true) tool\nx:\n\t./tool && echo > x\n"
+    assert keys(build(tmp_path, rules)) == ["missing-order tool x"]
+    (tmp_path / "tool").unlink()
+    assert subprocess.run(["make", "x"], cwd=tmp_path, check=False).returncode == 0
+    (tmp_path / "x").unlink()
+    assert subprocess.run(["make", "x"], cwd=tmp_path, check=False).returncode == 2
+
+
 def test_makes_that_make_starts_are_checked_too(tmp_path: Path) -> None:
     rules = "all:\n\t$(MAKE) -C s\n"
     tree = build(
