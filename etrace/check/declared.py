@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from etrace.check import make_database, ninja_rules, read_only
 from etrace.check.recipes import NINJA, Recipes
 from etrace.check.rules import Rules
 from etrace.errors import EtraceError
+from etrace.postprocess.compilations.trusted import check_owner
 
 NO_SHELL = b"/etrace-check-runs-no-shell"
 #: job server and -j; `--` begins variables
@@ -50,6 +52,7 @@ def _environments(image: Image) -> Mapping[int, dict[bytes, bytes]]:
 
 def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
     """Return the rules of each make and ninja. EtraceError when nobody may ask here."""
+    check_owner(recipes.image)
     asked, environments = Asked(), _environments(recipes.image)
     known: dict[tuple[object, ...], Rules | str] = {}
     for row in recipes.makes:
@@ -63,7 +66,9 @@ def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
         key = (directory, tuple(words), tuple(sorted(environment.items())))
         if key not in known:
             program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
-            known[key] = _ask_one(program, words, directory, environment, runs_shell=runs_shell)
+            known[key] = _refused(program) or _ask_one(
+                program, words, directory, environment, runs_shell=runs_shell
+            )
         answer = known[key]
         if isinstance(answer, str):
             asked.unknown[row] = answer
@@ -84,7 +89,7 @@ def _ask_ninja(
         program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
         if at.directory.is_dir():
             _refuse_foreign(at.directory)
-        known[at,] = ninja_rules.ask(program, at)
+        known[at,] = _refused(program) or ninja_rules.ask(program, at)
     answer = known[at,]
     if isinstance(answer, str):
         asked.unknown[row] = answer
@@ -144,6 +149,24 @@ def _ask_one(
         return os.fsdecode(stopped[1])
     text = done.stdout.decode("utf-8", "surrogateescape")
     return make_database.read(text, directory) or "make prints no data base for it"
+
+
+def _refused(program: bytes) -> str:
+    """Return why a make or ninja may not run: others can have put it there; empty when it may.
+
+    An imported trace may name any file of this machine.
+    """
+    path = Path(os.fsdecode(program))
+    if not path.is_file():
+        return f"{path} is gone"
+    for each in (path.resolve(), *path.resolve().parents):
+        status = each.stat()
+        is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if status.st_uid not in (0, os.geteuid()) or (
+            is_shared and not status.st_mode & stat.S_ISVTX
+        ):
+            return f"{path} is not run: others may change {each}"
+    return ""
 
 
 def _refuse_foreign(directory: Path) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from os.path import normpath
 from pathlib import Path
 
+from libetrace.core.regular_file import open_regular
+
 from etrace.errors import EtraceError
 
 #: a comment is kept; `$` before the end of a line joins the next one
@@ -22,6 +24,7 @@ _WORD = re.compile(r"(?:\$\{[\w.-]+\}|\$.|[^ :|$])+|\|\||\|@|\||:", re.ASCII)
 _BINDING = re.compile(r"([\w.-]+) *= *(.*)", re.ASCII)
 _SAFE = re.compile(r"[\w+./-]*", re.ASCII)
 MAX_DEPTH = 100
+HINT = "does ninja read it?"
 
 
 @dataclass(slots=True)
@@ -133,7 +136,8 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise EtraceError(f"{path} includes itself", "ninja refuses it too")
         self._manifest.files.append(path)
-        text = path.read_text("utf-8", "surrogateescape")
+        with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
+            text = stream.read()
         text = _JOINED.sub(lambda f: "" if f[0][:2] in ("$\n", "$\r") else f[0], text)
         lines = [line for line in text.split("\n") if not line.lstrip(" ").startswith("#")]
         at = 0
@@ -144,7 +148,7 @@ class _Reader:
             block = {}
             while at < len(lines) and lines[at].startswith(" ") and lines[at].strip():
                 if not (found := _BINDING.fullmatch(lines[at].lstrip(" ").rstrip("\r"))):
-                    raise EtraceError(f"{path}: not a variable: {lines[at]}", "does ninja read it?")
+                    raise EtraceError(f"{path}: a line that is not a variable", HINT)
                 block[found[1]] = found[2]
                 at += 1
             self._statement(path, line, block, scope)
@@ -162,7 +166,7 @@ class _Reader:
             self._depth -= 1
         elif word not in ("default", "pool"):
             if not (found := _BINDING.fullmatch(line)):
-                raise EtraceError(f"{path}: not of build.ninja: {line}", "does ninja read it?")
+                raise EtraceError(f"{path}: a line that is not of build.ninja", HINT)
             scope.variables[found[1]] = scope.evaluate(found[2])
 
 
@@ -181,7 +185,7 @@ def _edge(path: Path, text: str, block: Mapping[str, str], scope: Scope) -> Edge
             lists.setdefault(now, []).append(word)
     bindings = scope.rule(rule)
     if bindings is None:
-        raise EtraceError(f"{path}: no rule {rule!r} for: build {text}", "does ninja read it?")
+        raise EtraceError(f"{path}: no rule {rule!r} for: build {text}", HINT)
     own = scope
     if block:
         values = {name: scope.evaluate(value) for name, value in block.items()}

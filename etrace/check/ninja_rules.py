@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
+from libetrace.core.regular_file import open_regular
+
 from etrace.check import ninja_manifest, read_only
 from etrace.check.ninja_manifest import Edge
 from etrace.check.rules import Rule, Rules, absolute
@@ -54,7 +56,7 @@ def ask(program: bytes, at: Started) -> Rules | str:
     try:
         manifest = ninja_manifest.read(at.directory, at.manifest)
     except OSError as error:
-        return f"{at.directory / at.manifest}: {error.strerror}"
+        return f"{error.filename or at.directory / at.manifest}: {error.strerror}"
     except EtraceError as error:
         return str(error)
     if any(edge.value("dyndep") for edge in manifest.edges):
@@ -112,7 +114,8 @@ def _rules(
 def _named_by(path: Path) -> Iterator[str]:
     """Yield the inputs of a dependency file; none when it is not there."""
     try:
-        text = path.read_text("utf-8", "surrogateescape")
+        with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
+            text = stream.read()
     except OSError:
         return
     for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():

@@ -30,4 +30,4 @@ def test_a_variable_may_be_any_text(line: str, text: str, expected: bool) -> Non
 def test_many_variables_take_no_time() -> None:
     begin = time.process_time()
     assert not _can_be("$(A)x" * 100 + "!", "x" * 100_000)
-    assert time.process_time() - begin < 5  # tried one after another, they would take for ever
+    assert time.process_time() - begin < 5  # tried one after another, they would take forever

@@ -10,9 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from backends import need_root
 from traced_builds import BIN, found, keys, trace
 
 from etrace.check import ninja_manifest, ninja_rules
+from etrace.errors import EtraceError
 
 SOURCES = {
     "a.c": '#include "a.h"\nint f(void); int main(void) { return A + f(); }\n',
@@ -256,3 +258,30 @@ build x: r serve.sh
 build y: ask b.c | x ask.sh
 """
     assert keys(build(tmp_path, rules, **sources)) == []
+
+
+def test_an_include_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    tree = build(tmp_path, RIGHT)
+    os.mkfifo(tree / "pipe")
+    (tree / "build.ninja").write_text("include pipe\n" + RIGHT)
+    result = found(tree)
+    assert [why for _, why in result.unknown] == [f"{tree}/pipe: not a regular file on a disk"]
+
+
+def test_a_ninja_that_others_can_change_does_not_run(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    shutil.copy(shutil.which("ninja") or "ninja", tmp_path / "bin/ninja")
+    tree = build(tmp_path / "tree", RIGHT, f"{tmp_path}/bin/ninja")
+    (tmp_path / "bin").chmod(0o777)
+    [(_, why)] = found(tree).unknown
+    assert why == f"{tmp_path}/bin/ninja is not run: others may change {tmp_path}/bin"
+
+
+@pytest.mark.root
+def test_a_database_of_another_user_names_no_program(tmp_path: Path) -> None:
+    need_root()
+    tree = build(tmp_path, RIGHT)
+    for each in tree.glob(".nfsdb*"):
+        os.chown(each, 12345, 12345)
+    with pytest.raises(EtraceError):
+        found(tree)
