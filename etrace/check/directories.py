@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
@@ -46,7 +46,8 @@ def look(faults: Faults) -> None:
         made[each.path].append(each)
     if not made:
         return
-    foreign = _folders_of_before(faults)
+    foreign, candidates = _folders_of_before(faults), _Candidates(faults)
+    sure = {folder for folder, own in made.items() if any(each.is_sure for each in own)}
     for path, uses in recipes.uses.items():
         folder = _above(recipes.records.path(path))
         while folder not in made and len(folder) > 1:
@@ -54,18 +55,21 @@ def look(faults: Faults) -> None:
         makers = made.get(folder, [])
         if not makers or not Path(folder).is_dir():
             continue
-        if not any(each.is_sure for each in makers) and foreign.have(folder):
+        if folder not in sure and foreign.have(folder):
             continue
         for use in uses:
             if use.access & WRITE:
-                _look_at(faults, folder, use, makers)
+                _look_at(faults, folder, use, makers, candidates)
 
 
-def _look_at(faults: Faults, folder: str, use: Use, makers: Sequence[Made]) -> None:
+def _look_at(
+    faults: Faults, folder: str, use: Use, makers: Sequence[Made], candidates: _Candidates
+) -> None:
     recipes = faults.recipes
-    before = [each for each in makers if each.start_ns < use.begin_ns]
     last = None
-    for maker in before:
+    for maker in makers:
+        if maker.start_ns >= use.begin_ns:
+            continue
         met = recipes.meet(use.recipe, maker.recipe)
         if met is None:  # in the same recipe, or in a sequence
             return
@@ -76,7 +80,7 @@ def _look_at(faults: Faults, folder: str, use: Use, makers: Sequence[Made]) -> N
         if rules.tool == NINJA and any(path.startswith(folder + "/") for path in reader.targets):
             return  # ninja makes the directories of outputs
         targets = other.targets or (
-            _candidates(faults, maker, rules) if met[1] == maker.recipe else frozenset()
+            candidates.of(maker, rules) if met[1] == maker.recipe else frozenset()
         )
         if not targets or _waits(folder, reader, targets, rules):
             return
@@ -94,7 +98,7 @@ def _above(path: str) -> str:
 def _waits(folder: str, reader: Recipe, targets: frozenset[str], rules: Rules) -> bool:
     needed = rules.needed(reader.targets, order_only=True)
     first = rules.needed(rules.makefiles, order_only=True)
-    return folder in needed or bool((needed | first) & targets)
+    return folder in needed or not (needed.isdisjoint(targets) and first.isdisjoint(targets))
 
 
 def _may_make_itself(faults: Faults, use: Use, reader: Recipe, maker: Made) -> bool:
@@ -140,23 +144,45 @@ def _literal(line: str) -> str:
     return re.sub(r"[\s@+-]", "", _VARIABLE.sub("", line))
 
 
-def _candidates(faults: Faults, maker: Made, rules: Rules) -> frozenset[str]:
-    """Return the targets of which a line of a recipe can be; none when nothing is known."""
-    rule = rules.by_path.get(maker.path)
-    is_target = rule is not None and rule.is_target and rule.has_recipe
-    own = frozenset((maker.path,) if is_target else ())
-    row = faults.recipes.recipes[maker.recipe].row
-    # make starts simple commands without a shell
-    words = next(
-        (w for w in _commands_of(faults, row) if w and not w[0].endswith("make")), list[str]()
-    )
-    text = words[2] if len(words) > 2 and words[1] == "-c" else " ".join(words)
-    # one recipe can be that of several rules
-    return own | frozenset(
-        path
-        for path, each in rules.by_path.items()
-        if each.is_target and any(_can_be(line, text) for line in each.recipe)
-    )
+class _Candidates:
+    """The targets of which a command can be a line; the lines of a make are looked at once."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._lines: dict[int, Mapping[str, set[str]]] = {}
+        self._known: dict[tuple[int, str], frozenset[str]] = {}
+
+    def of(self, maker: Made, rules: Rules) -> frozenset[str]:
+        """Return the targets that a maker of a directory may be for; none when none is known."""
+        rule = rules.by_path.get(maker.path)
+        is_target = rule is not None and rule.is_target and rule.has_recipe
+        own = frozenset((maker.path,) if is_target else ())
+        row = self._faults.recipes.recipes[maker.recipe].row
+        # make starts simple commands without a shell
+        words = next(
+            (w for w in _commands_of(self._faults, row) if w and not w[0].endswith("make")),
+            list[str](),
+        )
+        text = words[2] if len(words) > 2 and words[1] == "-c" else " ".join(words)
+        return own | self._with_line(text, rules)
+
+    def _with_line(self, text: str, rules: Rules) -> frozenset[str]:
+        key = id(rules), text
+        if key not in self._known:
+            # one recipe can be that of several rules
+            lines = self._lines_of(rules)
+            found = (targets for line, targets in lines.items() if _can_be(line, text))
+            self._known[key] = frozenset(path for targets in found for path in targets)
+        return self._known[key]
+
+    def _lines_of(self, rules: Rules) -> Mapping[str, set[str]]:
+        if id(rules) not in self._lines:
+            found: dict[str, set[str]] = defaultdict(set)
+            for path, each in rules.by_path.items():
+                for line in each.recipe if each.is_target else ():
+                    found[line].add(path)
+            self._lines[id(rules)] = found
+        return self._lines[id(rules)]
 
 
 def _commands_of(faults: Faults, row: int) -> Iterator[list[str]]:
