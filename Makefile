@@ -106,7 +106,7 @@ test: needs-test+browser+vm build ## all tests but the long ones, a guest beside
 pytest: needs-test+browser build ## the tests that boot no guest; PYTEST_ARGS chooses
 	$(PYTEST) -n auto -m 'not vm and not long' $(PYTEST_ARGS)
 
-test-long: needs-test+browser build ## the same with what looks for rare faults: fuzzers, large builds, seeded faults; before a release
+test-long: needs-test+browser+spark build ## the same with what looks for rare faults: fuzzers, large builds, seeded faults; before a release
 	ETRACE_LONG=1 $(PYTEST) -n auto -m 'not vm' $(PYTEST_ARGS)
 	$(BIN)/python build-aux/mutate.py
 

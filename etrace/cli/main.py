@@ -76,6 +76,7 @@ COMMANDS = (
         "write digests over a trace and its documents, or check them",
     ),
     Command("serve", "etrace.cli.serve", "serve the queries of cas as JSON, and a page for them"),
+    Command("fleet", "etrace.cli.fleet", "collect many builds, and ask about all of them"),
     Command("xray", "etrace.cli.xray", "read XRay logs: where programs spend their time"),
     Command(
         "doctor",

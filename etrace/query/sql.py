@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ from etrace.query.rows.frames import Frames
 
 N_ROWS = 4096  # fetched at a time
 INTERRUPT_SECONDS = 0.05
+TABLES_HINT = "the tables and their columns: cas sql --tables"
 FILES_HINT = "if you trust the statement: --allow-files"
 #: a statement sees the tables of the image and nothing else, and cannot change that
 ALWAYS = ("SET python_enable_replacements = false",)
@@ -31,13 +32,19 @@ class Rows:
     rows: Iterator[tuple[Any, ...]]
 
 
-def _connect(image: Image, *, allow_files: bool) -> Any:
+def load_duckdb(command: str) -> Any:
+    """Import duckdb for a command. EtraceError says how to install it."""
     try:
         import duckdb  # noqa: PLC0415  an extra
     except ImportError as error:
         raise EtraceError(
-            "cas sql needs duckdb, which is not installed", install_hint(ANALYTICS)
+            f"{command} needs duckdb, which is not installed", install_hint(ANALYTICS)
         ) from error
+    return duckdb
+
+
+def _connect(image: Image, *, allow_files: bool) -> Any:
+    duckdb = load_duckdb("cas sql")
     frames = Frames(image)
     connection = duckdb.connect()
     for name in frames:
@@ -87,9 +94,18 @@ def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:
 
     With `allow_files` it may read and write files, attach databases and load extensions.
     """
-    connection = _connect(image, allow_files=allow_files)
+    return answer(_connect(image, allow_files=allow_files), statement)
+
+
+def answer(
+    connection: Any,
+    statement: str,
+    values: Mapping[str, Any] | None = None,
+    hint: str = TABLES_HINT,
+) -> Rows:
+    """Run a statement with its values on a connection, which ends with the rows. EtraceError."""
     try:
-        _execute(connection, statement)
+        _execute(connection, statement, values, hint)
     except BaseException:
         connection.close()
         raise
@@ -97,17 +113,17 @@ def ask(image: Image, statement: str, *, allow_files: bool = False) -> Rows:
     return Rows(columns, _fetch(connection))
 
 
-def _execute(connection: Any, statement: str) -> None:
+def _execute(connection: Any, statement: str, values: Mapping[str, Any] | None, hint: str) -> None:
     import duckdb  # noqa: PLC0415
 
     try:
         if len(connection.extract_statements(statement)) > 1:
             raise EtraceError("several statements at once", "give one statement")
-        _called(connection, lambda: connection.execute(statement))
+        _called(connection, lambda: connection.execute(statement, values))
     except duckdb.PermissionException as error:
         raise EtraceError(str(error), FILES_HINT) from error
     except duckdb.Error as error:
-        raise EtraceError(str(error), "the tables and their columns: cas sql --tables") from error
+        raise EtraceError(str(error), hint) from error
 
 
 def tables(image: Image) -> Iterator[tuple[str, str, str]]:

@@ -32,8 +32,12 @@ def bound(times: Times) -> float | None:
     freedom = _freedom(times)
     if freedom < 1:
         return None
-    quantile = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 + 2.4 / freedom
-    return quantile * math.sqrt(_squares(times) / freedom) * _spread(times)
+    return quantile(freedom) * math.sqrt(_squares(times) / freedom) * _spread(times)
+
+
+def quantile(freedom: int) -> float:
+    """Return Student's quantile for 97.5 %."""
+    return STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96 + 2.4 / freedom
 
 
 def bounds(many: Sequence[Times]) -> list[float] | None:
@@ -45,13 +49,13 @@ def bounds(many: Sequence[Times]) -> list[float] | None:
     order = sorted(range(len(many)), key=mean.__getitem__)
     squares = [_squares(many[i]) / mean[i] ** 2 for i in order]
     largest = [_largest(many[i]) / mean[i] for i in order]
-    quantile = NormalDist().inv_cdf(1 - CHANCE / 2 / len(many))
+    of_any = NormalDist().inv_cdf(1 - CHANCE / 2 / len(many))
     found = [0.0] * len(many)
     for at, i in enumerate(order):
         alike = _alike(at, len(order))
         variance = sum(squares[alike]) / max(1, sum(freedom[j] for j in order[alike]))
         own = squares[at] / freedom[i] if freedom[i] else 0.0
-        usual = quantile * math.sqrt(max(own, variance)) * _spread(many[i])
+        usual = of_any * math.sqrt(max(own, variance)) * _spread(many[i])
         found[i] = mean[i] * max(usual, MARGIN * max(largest[alike]))
     return found
 

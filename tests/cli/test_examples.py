@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from etrace.cli import main, parser, xray
+from etrace.cli import main, parser
 from etrace.cli.cas import program
-from etrace.cli.manual.declarations import programs
+from etrace.cli.manual.declarations import FAMILIES, programs
 from etrace.cli.options.common import Parser
 
 EXAMPLES = re.compile(r"(?:^|\n\n)examples:\n((?:  \S.*\n)+)")
@@ -38,10 +38,10 @@ def take(words: Sequence[str]) -> None:
     name, *rest = words
     if name == "etrace_parser":
         parser.make_parser().parse_args(rest)
-    elif name == "etrace" and rest[0] == "xray":
-        command = next(c for c in xray.COMMANDS if c.name == rest[1])
+    elif name == "etrace" and rest[0] in FAMILIES:
+        command = next(c for c in FAMILIES[rest[0]].COMMANDS if c.name == rest[1])
         declared = Parser(prog="x")
-        xray.declare_command(command, declared)
+        FAMILIES[rest[0]].declare_command(command, declared)
         declared.parse_args(rest[2:])
     elif name == "etrace":
         etrace_command = next(c for c in main.COMMANDS if c.name == rest[0])
@@ -54,7 +54,9 @@ def take(words: Sequence[str]) -> None:
             step.parser.parse_intermixed_args(step.words)
 
 
-@pytest.mark.parametrize("words", [words for words in COMMANDS if words != "etrace xray"])
+@pytest.mark.parametrize(
+    "words", [words for words in COMMANDS if words.partition(" ")[2] not in FAMILIES]
+)
 def test_a_command_has_two_examples_which_it_takes(words: str) -> None:
     examples = examples_of(words)
     assert len(examples) >= 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etrace.cli import main, xray
+from etrace.cli import main
 from etrace.cli.cas import program as cas
 from etrace.cli.manual import declarations
 from etrace.cli.manual import pages as manual
@@ -50,7 +50,9 @@ def shown(name: str) -> str:
 
 def test_every_command_has_a_page(pages: dict[str, str]) -> None:
     names = [f"cas-{c.name}" for c in cas.COMMANDS] + [f"etrace-{c.name}" for c in main.COMMANDS]
-    names += [f"etrace-xray-{c.name}" for c in xray.COMMANDS]
+    names += [
+        f"etrace-{f}-{c.name}" for f, each in declarations.FAMILIES.items() for c in each.COMMANDS
+    ]
     assert [name for name in names if f"man1/{name}.1" not in pages] == []
     assert "trace a command and everything it starts" in shown("man1/etrace-run.1")
     assert "--ordered" in shown("man1/cas-deps.1")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from etrace.cli import etraced as service
-from etrace.cli import main, parser, unix_tracer, xray
+from etrace.cli import fleet, main, parser, unix_tracer, xray
 from etrace.cli.cas import program as cas
 from etrace.errors import EtraceError
 
@@ -151,12 +151,17 @@ def _with_children(parent: Command, children: Sequence[Command]) -> list[Command
     return [replace(parent, arguments=(which,)), *children]
 
 
-def _xray() -> list[Command]:
+#: commands that have commands
+FAMILIES = {"fleet": fleet, "xray": xray}
+
+
+def _nested(name: str) -> list[Command]:
     children = []
-    for c in xray.COMMANDS:
-        declared = argparse.ArgumentParser(prog=f"etrace xray {c.name}")
-        xray.declare_command(c, declared)
-        children.append(replace(_command(f"xray-{c.name}", c.summary, declared), parent="xray"))
+    for c in FAMILIES[name].COMMANDS:
+        declared = argparse.ArgumentParser(prog=f"etrace {name} {c.name}")
+        FAMILIES[name].declare_command(c, declared)
+        child = _command(f"{name}-{c.name}", c.summary, declared)
+        children.append(replace(child, parent=name))
     return children
 
 
@@ -166,7 +171,7 @@ def _etrace() -> Program:
         declared = argparse.ArgumentParser(prog=f"etrace {c.name}")
         c.declare(declared)
         command = _command(c.name, c.summary, declared)
-        commands += _with_children(command, _xray()) if c.name == "xray" else [command]
+        commands += _with_children(command, _nested(c.name)) if c.name in FAMILIES else [command]
     top = _command("etrace", main.SUMMARY, main.top_parser())
     usage = ("[--help] [--version] COMMAND ...",)
     return Program("etrace", main.SUMMARY, usage, top, tuple(commands), RUN_STATUS)

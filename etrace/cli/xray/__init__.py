@@ -4,40 +4,29 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from etrace.cli.options.common import Parser, add_unpacking
+from etrace.cli.nested import NONE_NAMED, NestedCommand, asked_for, declare_family
+from etrace.cli.options.common import add_unpacking
 from etrace.cli.xray.options import Watch
-from etrace.errors import UsageError
 
-
-@dataclass(frozen=True, slots=True)
-class XrayCommand:
-    """One `etrace xray NAME`; its module has `declare_NAME(parser)` and `run_NAME(args) -> int`."""
-
-    name: str
-    module: str
-    summary: str
-
-    def load(self) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[..., int]]:
-        """Import the module; return what declares the command and what runs it."""
-        module, own = importlib.import_module(f"etrace.cli.xray.{self.module}"), self.name
-        own = own.replace("-", "_")
-        return getattr(module, f"declare_{own}"), getattr(module, f"run_{own}")
-
-
+FAMILY = "xray"
 COMMANDS = (
-    XrayCommand("account", "account", "how often functions were called and how long they took"),
-    XrayCommand("stack", "account", "which stacks of calls took the time"),
-    XrayCommand("flame", "account", "a flame graph as one HTML file"),
-    XrayCommand("graph", "graph", "which function called which, as DOT or SVG"),
-    XrayCommand("graph-diff", "graph", "what changed between the call graphs of two logs"),
-    XrayCommand("convert", "records", "convert a log to YAML, JSON, CSV, Parquet, Perfetto, .."),
-    XrayCommand("dump", "records", "every record of a log with its offset"),
-    XrayCommand("extract", "programs", "the instrumentation map of a program"),
-    XrayCommand("join", "programs", "which execution of a build wrote a log"),
+    NestedCommand(
+        FAMILY, "account", "account", "how often functions were called and how long they took"
+    ),
+    NestedCommand(FAMILY, "stack", "account", "which stacks of calls took the time"),
+    NestedCommand(FAMILY, "flame", "account", "a flame graph as one HTML file"),
+    NestedCommand(FAMILY, "graph", "graph", "which function called which, as DOT or SVG"),
+    NestedCommand(
+        FAMILY, "graph-diff", "graph", "what changed between the call graphs of two logs"
+    ),
+    NestedCommand(
+        FAMILY, "convert", "records", "convert a log to YAML, JSON, CSV, Parquet, Perfetto, .."
+    ),
+    NestedCommand(FAMILY, "dump", "records", "every record of a log with its offset"),
+    NestedCommand(FAMILY, "extract", "programs", "the instrumentation map of a program"),
+    NestedCommand(FAMILY, "join", "programs", "which execution of a build wrote a log"),
 )
 EPILOG = """\
 a first look:
@@ -53,21 +42,11 @@ which is reported while the rest is used, on failure and for wrong usage.
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the commands; each declares its own options when it is the one asked for."""
-    width = max(len(command.name) for command in COMMANDS)
-    listing = "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS)
-    parser.usage = "etrace xray [--help] COMMAND ..."
-    parser.description = f"Read XRay logs.\n\ncommands:\n{listing}"
-    parser.epilog = EPILOG
-    names = [command.name for command in COMMANDS]
-    parser.set_defaults(print_help=parser.print_help)
-    parser.add_argument(
-        "xray_command", metavar="COMMAND", nargs="?", choices=names, help=argparse.SUPPRESS
-    )
-    parser.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=argparse.SUPPRESS)
+    declare_family(parser, COMMANDS, "Read XRay logs.", EPILOG)
 
 
 def declare_command(
-    command: XrayCommand, parser: argparse.ArgumentParser
+    command: NestedCommand, parser: argparse.ArgumentParser
 ) -> Callable[[argparse.Namespace], int]:
     """Add the options of a command, and return what runs it."""
     declare, run = command.load()
@@ -80,14 +59,10 @@ def run(args: argparse.Namespace) -> int:
     """Run the command that was asked for; without one, list them."""
     from etrace.parse.unpacking import allowing
 
-    if args.xray_command is None:
-        args.print_help()
-        return UsageError.status
-    command = next(c for c in COMMANDS if c.name == args.xray_command)
-    parser = Parser(
-        prog=f"etrace xray {command.name}",
-        description=f"{command.summary[0].upper()}{command.summary[1:]}.",
-    )
+    command = asked_for(args, COMMANDS)
+    if command is None:
+        return NONE_NAMED
+    parser = command.parser()
     run_command = declare_command(command, parser)
     parsed = parser.parse_args(args.rest)
     with allowing(parsed.max_unpacked), Watch() as parsed.watch:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small parts -> larger ones; builds that must go -> gone.
+
+A larger part is published before the smaller ones are removed, and readers count a build once
+meanwhile (parts.py). Who is killed in between leaves work for the next `compact`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from etrace.errors import NothingFoundError
+from etrace.fleet.dataset import EVERYTHING, Dataset, Range, filling
+from etrace.fleet.parts import N_DIGITS, SEVERAL, Part, Reading, key_of
+from etrace.fleet.schema import TABLES, VERSION, FleetTable, arrow_schema
+
+#: opens of a part that is written; parts with half of them are left alone
+MAX_OPENS = 8_000_000
+#: what a killed process left is removed after this time
+LEFT_SECONDS = 24 * 3600
+
+
+def _rows(dataset: Dataset, table: FleetTable, readings: Sequence[Reading]) -> Any:
+    """Return the sorted rows of a table of several parts, in the columns of today."""
+    import pyarrow as pa  # noqa: PLC0415  an extra
+    import pyarrow.compute as pc  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    schema, found = arrow_schema(table, pa), []
+    for reading in readings:
+        store = dataset.store
+        name = store.file(reading.part, table.name)
+        rows = pq.ParquetFile(name, filesystem=store.file_system()).read()
+        if reading.left_out:
+            gone = pa.array(list(reading.left_out.values()), pa.string())
+            rows = rows.filter(pc.invert(pc.is_in(rows["build"], value_set=gone)))
+        for field in schema:
+            if field.name not in rows.schema.names:
+                rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+        found.append(rows.select(schema.names).cast(schema))
+    order = [(name, "ascending") for name in table.order]
+    return pa.concat_tables(found).sort_by(order)
+
+
+def _merge(dataset: Dataset, readings: Sequence[Reading]) -> Part | None:
+    """Write the builds of some parts of a day as one part; return it, None without a build."""
+    builds = {key: name for reading in readings for key, name in _named(dataset, reading)}
+    if not builds:
+        return None
+    first = readings[0].part
+    digest = hashlib.sha256(" ".join(sorted(builds)).encode()).hexdigest()[:N_DIGITS]
+    part = Part(VERSION, first.project, first.date, SEVERAL + digest)
+    fill = filling(lambda: ((t, _rows(dataset, t, readings)) for t in TABLES.values()))
+    dataset.store.publish(part, builds, fill)
+    return part
+
+
+def _named(dataset: Dataset, reading: Reading) -> Iterator[tuple[str, str]]:
+    """Yield key and id of each build that is read of a part."""
+    named = dataset.store.manifest(reading.part) if reading.part.is_single else reading.builds
+    yield from ((key, named[key]) for key in reading.builds)
+
+
+def _opens(dataset: Dataset, part: Part) -> int:
+    import pyarrow.parquet as pq  # noqa: PLC0415  an extra
+
+    store = dataset.store
+    name = store.file(part, "opens")
+    return int(pq.ParquetFile(name, filesystem=store.file_system()).metadata.num_rows)
+
+
+def _batches(dataset: Dataset, readings: Sequence[Reading]) -> Iterator[list[Reading]]:
+    """Yield the parts of a day that become one."""
+    batch: list[Reading] = []
+    n_opens = 0
+    for reading in readings:
+        own = _opens(dataset, reading.part)
+        if own >= MAX_OPENS // 2 and not reading.left_out:
+            continue
+        if batch and n_opens + own > MAX_OPENS:
+            yield batch
+            batch, n_opens = [], 0
+        batch.append(reading)
+        n_opens += own
+    if len(batch) > 1 or any(reading.left_out for reading in batch):
+        yield batch
+
+
+def compact(dataset: Dataset, wanted: Range = EVERYTHING) -> tuple[int, int]:
+    """Join the parts of each project and day; return how many parts became how many."""
+    readings = dataset.readings(wanted)
+    n_before = n_after = 0
+    day = sorted(readings, key=lambda reading: (reading.part.project, reading.part.date))
+    for _, group in groupby(day, key=lambda reading: (reading.part.project, reading.part.date)):
+        for batch in _batches(dataset, list(group)):
+            _replace(dataset, batch)
+            n_before, n_after = n_before + len(batch), n_after + 1
+    _drop_duplicates(dataset, wanted)
+    dataset.store.sweep(time.time() - LEFT_SECONDS)
+    return n_before, n_after
+
+
+def _replace(dataset: Dataset, readings: Sequence[Reading]) -> None:
+    part = _merge(dataset, readings)
+    for reading in readings:
+        if part is None or reading.part.name[: len(part.name)] != part.name:
+            dataset.store.remove(reading.part)
+    forgotten = dataset.store.forgotten()  # meanwhile
+    for key in {key for reading in readings for key in reading.builds} & forgotten:
+        _take_out(dataset, key)
+
+
+def _drop_duplicates(dataset: Dataset, wanted: Range) -> None:
+    """Remove parts whose builds are all read from others."""
+    read = {reading.part for reading in dataset.readings(wanted)}
+    for part in list(dataset.store.parts()):
+        if wanted.takes(part) and part not in read and wanted == EVERYTHING:
+            dataset.store.remove(part)
+
+
+def _take_out(dataset: Dataset, key: str) -> int:
+    """Remove what there is of a build; return from how many parts."""
+    n_parts = 0
+    for part in list(dataset.store.parts()):
+        builds = {part.key: ""} if part.is_single else dataset.store.manifest(part)
+        if key not in builds:
+            continue
+        n_parts += 1
+        if part.is_single or len(builds) == 1:
+            dataset.store.remove(part)
+        else:
+            gone = {key: builds[key]}
+            kept = {other: name for other, name in builds.items() if other != key}
+            _merge(dataset, [Reading(part, kept, gone)])
+            dataset.store.remove(part)
+    return n_parts
+
+
+def forget_build(dataset: Dataset, build: str) -> int:
+    """Remove a build for good; return from how many parts. It is never added again."""
+    dataset.store.check()
+    key = key_of(build)
+    was_forgotten = key in dataset.store.forgotten()
+    dataset.store.forget(key)  # readers leave it out from here on
+    n_parts = _take_out(dataset, key)
+    if not n_parts and not was_forgotten:
+        raise NothingFoundError(
+            f"{dataset.store.place}: build {build} is not there", "it will not be added either"
+        )
+    return n_parts
+
+
+def forget_before(dataset: Dataset, date: str, projects: Sequence[str] = ()) -> int:
+    """Remove the builds of the days before a date; return how many parts there were."""
+    dataset.store.check()
+    wanted = Range(tuple(projects))
+    gone = [part for part in dataset.store.parts() if wanted.takes(part) and part.date < date]
+    for part in gone:
+        dataset.store.remove(part)
+    return len(gone)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of a build -> the same without secrets, user names and the places of this machine.
+
+Nothing enters a fleet before it went through here. In this order:
+
+1. rules of the user (`--redact REGEX`) hide what they match;
+2. the source root becomes `$ROOT` in texts, and is taken off paths;
+3. directories of users (/home/NAME, /Users/NAME, /root, $HOME) become `~`;
+4. secrets are hidden: by the rules of etrace/export/sbom/secrets.py where they are, and their
+   values wherever else the build has them;
+5. names of the users who built are hidden as whole words.
+
+No rule finds every secret. `--no-commands` leaves command lines out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from libetrace.image.file import Image
+
+from etrace.errors import UsageError
+from etrace.export.sbom.secrets import HIDDEN, is_secret, shown_arguments, without_tokens
+
+ROOT = "$ROOT"
+HOME = "~"
+USER = "[user]"
+#: accounts that name no person
+SHARED = frozenset((
+    "root", "nobody", "build", "builder", "buildd", "builduser", "runner", "jenkins", "gitlab",
+    "gitlab-runner", "ci", "user", "admin", "ubuntu", "debian", "docker", "vagrant", "worker",
+))  # fmt: skip
+USER_VARIABLES = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
+#: values that show who built, by variable of CI systems
+PERSON_VARIABLES = (
+    "GITLAB_USER_LOGIN", "GITLAB_USER_NAME", "GITLAB_USER_EMAIL", "GITHUB_ACTOR",
+    "GITHUB_TRIGGERING_ACTOR", "BUILD_USER", "BUILD_USER_ID", "BUILD_USER_EMAIL",
+    "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL",
+)  # fmt: skip
+#: shorter values are words of the language
+LEAST_SECRET, LEAST_NAME = 6, 3
+#: values that name something (`-DAUTH_TYPE=openssl`): hidden where they are, and nowhere else
+PLAIN = re.compile(r"[A-Za-z]{1,15}|\d{1,6}|/\S*")
+_HOMES = re.compile(
+    r"(?<![\w.-])(?:/(?:home|Users|export/home|var/home)/([^/\s:;,'\"=]+)|/root(?![\w.-]))"
+)
+
+
+def secret_values(argv: Sequence[str]) -> Iterator[str]:
+    """Yield the values that the rules hide in a command line."""
+    for word, shown in zip(argv, shown_arguments(argv), strict=True):
+        if word == shown:
+            continue
+        if len(inside := word.split()) > 1:
+            yield from secret_values([each.strip("\"'") for each in inside])
+        elif shown == HIDDEN:
+            yield word
+        elif shown.endswith(f"={HIDDEN}"):
+            yield word[len(shown) - len(HIDDEN) :]
+        else:
+            yield from _differing(word, shown)
+
+
+def _differing(word: str, shown: str) -> Iterator[str]:
+    """Yield what was in the place of each HIDDEN; the password of a URL's user also by itself."""
+    pattern = "(.+)".join(map(re.escape, shown.split(HIDDEN)))
+    found = re.fullmatch(pattern, word, re.DOTALL)
+    for value in found.groups() if found else ():
+        yield value
+        yield from value.split(":")[1:]
+
+
+class Redactor:
+    """Rewrites the texts of one build."""
+
+    def __init__(
+        self, image: Image, rules: Iterable[str] = (), users: Iterable[str] = (), owner: str = ""
+    ) -> None:
+        self._rules = [_rule(text) for text in rules]
+        self._root = str(image.attributes.get("source_root", "")).rstrip("/")
+        variables = list(_variables(image))
+        self._homes = {
+            value.rstrip("/") for name, value in variables
+            if name == "HOME" and value.count("/") > 1
+        }  # fmt: skip
+        self._names = _people(image, [*variables, ("USER", owner)], self._root, users)
+        self._secrets = _secrets(image, variables)
+        below = [re.escape(self._root)] if self._root else []
+        self._below_root = re.compile(f"(?:{below[0]})(?=/|$|[\\s:;,'\"])") if below else None
+        homes = sorted(map(re.escape, self._homes), key=len, reverse=True)
+        self._own_homes = re.compile(f"(?:{'|'.join(homes)})(?![\\w.-])") if homes else None
+        values = sorted(map(re.escape, self._secrets), key=len, reverse=True)
+        self._values = re.compile("|".join(values)) if values else None
+        names = sorted(map(re.escape, self._names), key=len, reverse=True)
+        word = rf"(?<![A-Za-z0-9])(?:{'|'.join(names)})(?![A-Za-z0-9])"
+        self._people = re.compile(word) if names else None
+        self._known: dict[str, str] = {}
+
+    def text(self, text: str) -> str:
+        """Return any text without what must not leave this machine."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = self._rewritten(text)
+        return found
+
+    def _rewritten(self, text: str) -> str:
+        for rule in self._rules:
+            text = rule.sub(HIDDEN, text)
+        if self._below_root is not None:
+            text = self._below_root.sub(lambda _: ROOT, text)
+        if self._own_homes is not None:
+            text = self._own_homes.sub(HOME, text)
+        text = _HOMES.sub(HOME, text)
+        text = self.without_secrets(text)
+        return self._people.sub(USER, text) if self._people is not None else text
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text without secrets alone."""
+        if self._values is not None:
+            text = self._values.sub(HIDDEN, text)
+        return without_tokens(text)
+
+    def path(self, path: bytes) -> str:
+        """Return a path: relative to the source root where it is below it; the root is `.`."""
+        text = self.text(shown(path))
+        if text == ROOT:
+            return "."
+        return text.removeprefix(f"{ROOT}/")
+
+    def command(self, argv: Sequence[bytes]) -> str:
+        """Return a command line, quoted as for a shell."""
+        words = shown_arguments(list(map(shown, argv)))
+        return self.text(shlex.join(words))
+
+    def label(self, name: str, value: str) -> str:
+        """Return the value of a label. UsageError when its name asks for a secret."""
+        if is_secret(name):
+            raise UsageError(f"--label {name}: a fleet holds no secrets", "give it another name")
+        return self.text(value)
+
+
+def shown(text: bytes) -> str:
+    r"""Return text; bytes that are not UTF-8 as \xNN."""
+    return text.decode("utf-8", "backslashreplace")
+
+
+def _rule(text: str) -> re.Pattern[str]:
+    try:
+        rule = re.compile(text)
+    except re.error as error:
+        raise UsageError(f"--redact {text}: {error}", "give a regular expression") from error
+    if rule.search("") is not None:
+        raise UsageError(f"--redact {text}: it matches the empty text", "match what to hide")
+    return rule
+
+
+def _variables(image: Image) -> Iterator[tuple[str, str]]:
+    if "environment" in image.tables:
+        for string in set(image["environment"]["string"]):
+            name, _, value = shown(image.string(string)).partition("=")
+            yield name, value
+
+
+def _people(
+    image: Image, variables: Iterable[tuple[str, str]], root: str, users: Iterable[str]
+) -> set[str]:
+    """Return the names of those who built, as far as the build shows them."""
+    named = {value for name, value in variables if name in USER_VARIABLES + PERSON_VARIABLES}
+    named.update(value for value in (match[1] for match in _HOMES.finditer(root)) if value)
+    for row in range(image["paths"].n_rows):
+        path = image.path_string(row)
+        if path.startswith((b"/home/", b"/Users/", b"/export/home/", b"/var/home/")):
+            found = _HOMES.match(shown(path))
+            if found and found[1]:
+                named.add(found[1])
+    named = {name for name in named if len(name) >= LEAST_NAME and name.lower() not in SHARED}
+    return named | {user for user in users if user}
+
+
+def _secrets(image: Image, variables: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the values of secrets that the environment and the command lines show."""
+    found = {value for name, value in variables if is_secret(name)}
+    executions, arguments = image["executions"], image["arguments"]["string"]
+    seen: set[bytes] = set()
+    for row in range(executions.n_rows):
+        span = executions.span("argv.start", row)
+        strings = arguments[span.start : span.stop]
+        if (key := strings.tobytes()) not in seen:
+            seen.add(key)
+            found.update(secret_values([shown(image.string(each)) for each in strings]))
+    for _, value in variables:
+        if without_tokens(value) != value:
+            found.update(_differing(value, without_tokens(value)))
+    return {v for v in found if len(v) >= LEAST_SECRET and not PLAIN.fullmatch(v)}
+
+
+def user_of(path: Path) -> str:
+    """Return the name of the owner of a file, empty when it has no account."""
+    import pwd  # noqa: PLC0415
+
+    try:
+        return pwd.getpwuid(path.stat().st_uid).pw_name
+    except (KeyError, OSError):
+        return ""

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset -> views of Spark, and statements over them: the same texts as for DuckDB.
+
+Needs pyspark and a Java runtime. The master may be this machine or a cluster; all workers must see
+the dataset under the same name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from etrace.capture.features import install_hint
+from etrace.errors import EtraceError
+from etrace.fleet.dataset import EVERYTHING, Dataset, Range
+from etrace.fleet.duck import mentioned, view
+from etrace.fleet.parts import Reading
+from etrace.fleet.schema import FleetTable
+from etrace.query.sql import Rows
+
+LIBRARY = "pyspark"
+JAVA_HINT = "apt-get install default-jre-headless"
+#: of what runs on this machine: small, quiet, and nothing that listens for others
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+
+
+def session(master: str, settings: Mapping[str, str] | None = None) -> Any:
+    """Start Spark, or return the session of this process. EtraceError without it."""
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise EtraceError(
+            "this needs pyspark, which is not installed", install_hint([LIBRARY])
+        ) from error
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName("etrace fleet")
+    for name, value in {**SETTINGS, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        started = builder.getOrCreate()
+    except Exception as error:
+        if "Java" in str(error) or "JAVA" in str(error):
+            raise EtraceError("Spark finds no Java runtime", JAVA_HINT) from error
+        raise
+    started.sparkContext.setLogLevel("ERROR")
+    return started
+
+
+class Spark:
+    """Answers statements over the builds of a range; a context manager that ends the session."""
+
+    def __init__(
+        self, dataset: Dataset, wanted: Range = EVERYTHING, master: str = "local[*]"
+    ) -> None:
+        if dataset.store.file_system() is not None:
+            raise EtraceError(
+                f"{dataset.store.place}: --engine spark reads directories that all workers see",
+                "mount the bucket, or leave out --engine",
+            )
+        self._dataset, self._wanted, self._master = dataset, wanted, master
+        self._session: Any = None
+
+    def __enter__(self) -> Self:
+        self._session = session(self._master)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.stop()
+
+    def ask(self, statement: str, values: Mapping[str, Any] | None = None) -> Rows:
+        """Run a statement with values for its `:name`. EtraceError says what Spark did not like."""
+        from pyspark.errors import PySparkException  # noqa: PLC0415  an extra
+
+        readings = self._dataset.readings(self._wanted)
+        try:
+            for table in mentioned(statement):
+                self._add_view(table, readings)
+            frame = self._session.sql(statement, args=dict(values or {}))
+            rows = [tuple(row) for row in frame.collect()]
+        except PySparkException as error:
+            raise EtraceError(str(error).partition("\n")[0], "etrace fleet sql --tables") from error
+        return Rows(list(frame.columns), iter(rows))
+
+    def _add_view(self, table: FleetTable, readings: Sequence[Reading]) -> None:
+        names: Iterator[str] = (f"_{table.name}_{number}" for number in range(1 << 31))
+
+        def source(own: Sequence[Reading]) -> str:
+            name = next(names)
+            files = [self._dataset.store.file(reading.part, table.name) for reading in own]
+            self._session.read.parquet(*files).createOrReplaceTempView(name)
+            return name
+
+        select = view(table, readings, source).replace("VARCHAR", "STRING")
+        self._session.sql(select).createOrReplaceTempView(table.name)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compact and forget: fewer parts with the same rows; what is forgotten is gone for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fleets
+import pyarrow.parquet as pq
+import pytest
+from fleets import about, ask, fleet_of
+from libetrace.image.file import Image
+
+from etrace.errors import NothingFoundError, UsageError
+from etrace.fleet import keeping
+from etrace.fleet.dataset import Dataset, Range
+from etrace.fleet.keeping import compact, forget_before, forget_build
+from etrace.fleet.schema import TABLES
+
+ALL = {name: f"SELECT * FROM {name} ORDER BY ALL" for name in TABLES}
+
+
+def everything(dataset: Dataset) -> dict[str, list[tuple[object, ...]]]:
+    return {name: ask(dataset, sql) for name, sql in ALL.items()}
+
+
+def builds(dataset: Dataset) -> list[str]:
+    return [row[0] for row in ask(dataset, "SELECT build FROM builds ORDER BY 1")]
+
+
+@pytest.fixture
+def fleet(lua: Image, tmp_path: Path) -> Dataset:
+    return fleet_of(tmp_path / "f", lua, about("1"), about("2"), about("3"), about("4", day=2))
+
+
+def test_compact_joins_the_parts_of_a_day(fleet: Dataset, lua: Image) -> None:
+    before = everything(fleet)
+    assert compact(fleet) == (3, 1)
+    assert everything(fleet) == before
+    assert len(list(fleet.store.parts())) == 2
+    assert compact(fleet) == (0, 0)
+    assert fleets.add(fleet, lua, about("5"))
+    assert not fleets.add(fleet, lua, about("2"))  # it is in a larger part
+    assert compact(fleet) == (2, 1)
+    assert builds(fleet) == ["1", "2", "3", "4", "5"]
+
+
+def test_rows_of_a_joined_part_are_sorted(fleet: Dataset) -> None:
+    compact(fleet)
+    for path in Path(fleet.store.place).rglob("*.parquet"):
+        rows = pq.read_table(path)
+        order = [(name, "ascending") for name in TABLES[path.stem].order]
+        assert rows.equals(rows.sort_by(order)), path
+
+
+def test_a_compact_that_dies_before_it_removes_counts_nothing_twice(
+    fleet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(fleet)
+    monkeypatch.setattr(type(fleet.store), "remove", lambda *_: None)
+    compact(fleet)
+    assert len(list(fleet.store.parts())) == 5
+    assert everything(fleet) == before
+    monkeypatch.undo()
+    compact(fleet)
+    assert len(list(fleet.store.parts())) == 2
+    assert everything(fleet) == before
+
+
+def test_large_parts_are_left_alone(fleet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "MAX_OPENS", 7500)  # two builds
+    assert compact(fleet, Range(until="2026-11-01")) == (2, 1)
+    assert builds(fleet) == ["1", "2", "3", "4"]
+    assert compact(fleet) == (0, 0)
+
+
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_a_build_that_is_forgotten_is_gone(fleet: Dataset, lua: Image, is_joined: bool) -> None:
+    if is_joined:
+        compact(fleet)
+    assert forget_build(fleet, "2") == 1
+    assert builds(fleet) == ["1", "3", "4"]
+    place = Path(fleet.store.place)
+    found = {b for p in place.rglob("*.parquet") for b in pq.read_table(p)["build"].to_pylist()}
+    assert found == {"1", "3", "4"}
+    assert not any('"2"' in path.read_text() for path in place.rglob("*.json"))
+    with pytest.raises(UsageError, match="for good"):
+        fleets.add(fleet, lua, about("2"))
+    assert forget_build(fleet, "2") == 0  # again
+    with pytest.raises(NothingFoundError):
+        forget_build(fleet, "77")
+
+
+def test_a_build_that_is_forgotten_while_compact_runs_is_gone(
+    fleet: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merge = keeping._merge
+
+    def forget_first(*args: object) -> object:
+        monkeypatch.undo()
+        found = merge(*args)  # type: ignore[arg-type]
+        forget_build(fleet, "2")  # the new part has it already
+        return found
+
+    monkeypatch.setattr(keeping, "_merge", forget_first)
+    compact(fleet)
+    assert builds(fleet) == ["1", "3", "4"]
+    place = Path(fleet.store.place)
+    found = {b for p in place.rglob("*.parquet") for b in pq.read_table(p)["build"].to_pylist()}
+    assert found == {"1", "3", "4"}
+
+
+def test_builds_before_a_date_are_removed(fleet: Dataset, lua: Image) -> None:
+    fleets.add(fleet, lua, about("9", project="other"))
+    assert forget_before(fleet, "2026-11-02", ["lua"]) == 3
+    assert builds(fleet) == ["4", "9"]
+    assert forget_before(fleet, "2026-11-02") == 1
+    assert builds(fleet) == ["4"]
+    assert fleets.add(fleet, lua, about("9", project="other"))  # not forgotten, only old

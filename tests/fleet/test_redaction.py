@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing that must stay on the machine enters a fleet, wherever the build has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import fleets
+import pyarrow.parquet as pq
+import pytest
+from builders import TraceBuilder
+from databases import database_of
+from fleets import OTHER, PERSON, SECRETS
+
+from etrace.errors import UsageError
+from etrace.fleet.redaction import Redactor, secret_values
+from etrace.nfsdb.store import open_database
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fleets.traced(tmp_path_factory.mktemp("redaction"))
+
+
+@pytest.fixture(scope="module")
+def written(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a fleet with all that a user can ask for, labels that hold secrets included."""
+    place = tmp_path_factory.mktemp("fleet") / "fleet"
+    fleets.run(
+        [str(fleets.BIN / "etrace"), "fleet", "add", ".", "--fleet", str(place), "--create",
+         "--build-id", "1", "--environment", "*", "--strict", "--label", f"by={PERSON}",
+         "--label", f"url=https://me:{SECRETS[2]}@example.org", "--label", f"log=~ {SECRETS[0]}",
+         "--label", f"home={fleets.home_of(tree.parents[2])}/x"],
+        cwd=tree,
+    )  # fmt: skip
+    return place
+
+
+def texts(place: Path) -> str:
+    """Return all that a fleet holds: names, values of every column, and other files."""
+    parts = []
+    for path in sorted(place.rglob("*")):
+        parts.append(str(path.relative_to(place)))
+        if path.suffix == ".parquet":
+            parts.append(json.dumps(pq.read_table(path).to_pylist(), default=str))
+        elif path.is_file():
+            parts.append(path.read_text())
+    return "\n".join(parts)
+
+
+def test_a_planted_secret_is_nowhere_in_a_fleet(written: Path) -> None:
+    found = texts(written)
+    assert [secret for secret in SECRETS if secret in found] == []
+    raw = b"".join(path.read_bytes() for path in written.rglob("*") if path.is_file())
+    assert [secret for secret in SECRETS if secret.encode() in raw] == []
+    assert "[hidden]" in found
+
+
+def test_the_names_of_people_and_their_homes_are_nowhere(written: Path, tree: Path) -> None:
+    found = texts(written)
+    assert PERSON not in found
+    assert OTHER not in found
+    assert str(fleets.home_of(tree.parents[2])) not in found
+    assert str(tree) not in found
+    assert "by-[user].txt" in found
+
+
+def test_what_is_harmless_stays(written: Path) -> None:
+    found = texts(written)
+    assert "gcc -o hello main.o other.o" in found
+    assert "gcc -c '$ROOT/other.c' -o other.o" in found
+    assert '"VISIBLE", "seen"' in found
+    assert '"path": "main.c"' in found
+
+
+def test_no_variable_is_written_by_default(tree: Path, tmp_path: Path) -> None:
+    image = open_database(tree)
+    dataset = fleets.fleet_of(tmp_path / "f", image, fleets.about("1"))
+    assert fleets.ask(dataset, "SELECT variables FROM builds") == [({},)]
+    assert "seen" not in texts(tmp_path / "f")
+
+
+def test_rules_and_names_of_the_user_hide_more(tree: Path) -> None:
+    redactor = Redactor(open_database(tree), ["other\\.[co]"], ["main"])
+    assert redactor.text("gcc other.c main.c") == "gcc [hidden] [user].c"
+
+
+@pytest.mark.parametrize("rule", ["(", "x*"])
+def test_a_rule_that_is_wrong_is_refused(rule: str, tree: Path) -> None:
+    with pytest.raises(UsageError):
+        Redactor(open_database(tree), [rule])
+
+
+def test_a_label_is_no_place_for_a_secret(tree: Path) -> None:
+    with pytest.raises(UsageError, match="a fleet holds no secrets"):
+        Redactor(open_database(tree)).label("api_token", "x")
+
+
+def test_an_id_is_no_place_for_a_secret(tree: Path, tmp_path: Path) -> None:
+    _, said = fleets.run(
+        [str(fleets.BIN / "etrace"), "fleet", "add", "--fleet", str(tmp_path), "--build-id",
+         SECRETS[0]],
+        cwd=tree, status=2,
+    )  # fmt: skip
+    assert "--build-id holds a secret" in said
+
+
+def test_paths_are_relative_and_homes_short(tmp_path: Path) -> None:
+    upid = 1 << 22 | 1
+    trace = TraceBuilder(cwd="/home/eve/x").exec(upid, "/bin/a", ["a"]).exit(upid)
+    redactor = Redactor(database_of(tmp_path, trace.trace()))
+    assert redactor.path(b"/home/eve/x/a.c") == "a.c"
+    assert redactor.path(b"/home/eve/x") == "."
+    assert redactor.path(b"/home/eve/.ccache/1") == "~/.ccache/1"
+    assert redactor.path(b"/home/eve/xy") == "~/xy"
+    assert redactor.path(b"/root/.cargo") == "~/.cargo"
+    assert redactor.path(b"/srv/rootfs/a-eve.c") == "/srv/rootfs/a-[user].c"
+    assert redactor.path(b"/usr/lib/steve.so") == "/usr/lib/steve.so"
+    assert redactor.path(b"/x/\xff") == "/x/\\xff"
+
+
+def test_values_of_secrets_are_found_wherever_rules_hide_them() -> None:
+    words = ["x", "--password", "aB3$xyz", "-DTOKEN=zzz999", "https://u:pw1234@h/", "sh -c true",
+             "true --token inner-7 --auth other-8"]  # fmt: skip
+    assert set(secret_values(words)) >= {"aB3$xyz", "zzz999", "pw1234", "inner-7", "other-8"}
