@@ -2,7 +2,7 @@
 """An image -> the rows of one build in a fleet, redacted. Needs pyarrow.
 
 Each path and string is rewritten once, and columns of text are dictionaries. Executions without a
-program (forks) are no rows: what they opened is their command's.
+program (forks) have no row: what they opened is their command's.
 """
 
 from __future__ import annotations
