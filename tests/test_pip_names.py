@@ -22,7 +22,17 @@ from etrace.capture.kmod import findings
 
 TOP = Path(__file__).resolve().parents[1]
 #: what a command may take from an index
-KNOWN = {"duckdb", "pyarrow", "pyspark", "perfetto", "starlette", "uvicorn", "virtme-ng", "pip"}
+KNOWN = {
+    "duckdb",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+    "perfetto",
+    "starlette",
+    "uvicorn",
+    "virtme-ng",
+    "pip",
+}
 COMMAND = re.compile(
     r"(?:\bpip[\d.]*\s+(?:-\S+\s+)*(?:install|download|wheel)|\bpipx\s+(?:install|run|inject\s+\S+)"
     r"|\buv\s+(?:pip\s+install|tool\s+(?:install|run)|add)|\buvx)\b([^`;&|<>()]*)"

@@ -9,7 +9,7 @@ dataset.readings()
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -42,7 +42,13 @@ class Range:
     def takes(self, part: Part) -> bool:
         """Whether a part may have such builds."""
         is_of_project = not self.projects or part.project in self.projects
-        return is_of_project and self.since <= part.date and part.date <= (self.until or "9999")
+        first, last = part.days
+        return is_of_project and self.since <= last and first <= (self.until or "9999")
+
+    def holds(self, part: Part) -> bool:
+        """Whether all builds that a part may have are such."""
+        first, last = part.days
+        return self.takes(part) and self.since <= first and last <= (self.until or "9999")
 
 
 EVERYTHING = Range()
@@ -98,7 +104,21 @@ class Dataset:
                 f"{self.store.place}: {newer.path} has version {newer.version} of the tables; this "
                 f"etrace reads up to {VERSION}", "update etrace",
             )  # fmt: skip
-        return resolve(parts, self.store.manifest, forgotten)
+        return resolve(parts, self.builds_of(parts), forgotten)
+
+    def builds_of(self, parts: Iterable[Part]) -> Callable[[Part], Mapping[str, str]]:
+        """Return what gives the builds of a part: an index, or its own manifest."""
+        folders = {part.of_project for part in parts if not part.is_single}
+        known = {path: own for f in folders for path, own in self.store.index(f).items()}
+
+        def builds(part: Part) -> Mapping[str, str]:
+            return (
+                {part.key: ""}
+                if part.is_single
+                else (known.get(part.path) or self.store.manifest(part))
+            )
+
+        return builds
 
     def add(self, image: Image, about: About, redactor: Redactor, *, make: bool = False) -> bool:
         """Add a build; False when it is there already. EtraceError, OSError.
@@ -121,13 +141,9 @@ class Dataset:
 
     def has(self, key: str, project: str) -> bool:
         """Whether a build of a project is there, alone or in a larger part."""
-        for part in self.store.parts():
-            if part.is_single:
-                if part.key == key:
-                    return True
-            elif part.project == project and key in self.store.manifest(part):
-                return True
-        return False
+        parts = [part for part in self.store.parts() if part.is_single or part.project == project]
+        builds_of = self.builds_of(parts)
+        return any(key in builds_of(part) for part in parts)
 
 
 def open_dataset(place: str | os.PathLike[str], models: Sequence[Path] = ()) -> Dataset:

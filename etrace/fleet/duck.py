@@ -40,25 +40,49 @@ def columns_at(table: FleetTable, version: int) -> str:
     )  # fmt: skip
 
 
-def view(table: FleetTable, readings: Sequence[Reading], source: Callable[..., str]) -> str:
-    """Return the SELECT of a table; `source(readings)` is what reads the files of parts.
+#: (table, parts) -> what reads their files in SQL
+Source = Callable[[FleetTable, Sequence[Reading]], str]
+
+
+def _condition(table: FleetTable, reading: Reading, wanted: Range, source: Source) -> str:
+    """Return which rows of a part are read, empty for all."""
+    found = []
+    if reading.left_out:
+        found.append(f"build NOT IN ({_list(sorted(reading.left_out.values()))})")
+    if not wanted.holds(reading.part):
+        days = f"date BETWEEN {_day(wanted.since)} AND {_day(wanted.until or '9999-12-31')}"
+        builds = source(TABLES["builds"], [reading])
+        found.append(
+            days if table.name == "builds"
+            else f"build IN (SELECT build FROM {builds} WHERE {days})"  # noqa: S608
+        )  # fmt: skip
+    return " AND ".join(found)
+
+
+def _day(text: str) -> str:
+    return f"CAST({literal(text or '0001-01-01')} AS DATE)"
+
+
+def view(
+    table: FleetTable, readings: Sequence[Reading], source: Source, wanted: Range = EVERYTHING
+) -> str:
+    """Return the SELECT of a table.
 
     Parts that are read in full are one source for each version; the others have one each, without
-    the builds that are left out.
+    the builds that are left out or of other days.
     """
     full: defaultdict[int, list[Reading]] = defaultdict(list)
     selects = []
     for reading in readings:
-        if reading.left_out:
-            version, gone = reading.part.version, _list(sorted(reading.left_out.values()))
-            selects.append(
-                f"SELECT {columns_at(table, version)} FROM {source([reading])} "  # noqa: S608
-                f"WHERE build NOT IN ({gone})"
-            )
+        condition = _condition(table, reading, wanted, source)
+        if condition:
+            columns = columns_at(table, reading.part.version)
+            rows = source(table, [reading])
+            selects.append(f"SELECT {columns} FROM {rows} WHERE {condition}")  # noqa: S608
         else:
             full[reading.part.version].append(reading)
     selects += [
-        f"SELECT {columns_at(table, version)} FROM {source(own)}"  # noqa: S608
+        f"SELECT {columns_at(table, version)} FROM {source(table, own)}"  # noqa: S608
         for version, own in sorted(full.items())
     ]
     if not selects:
@@ -102,17 +126,17 @@ class Duck:
         return answer(connection, statement, values, HINT)
 
     def _add_view(self, connection: Any, table: FleetTable, readings: Sequence[Reading]) -> None:
-        select = view(table, readings, self._source(connection, table))
+        select = view(table, readings, self._source(connection), self._wanted)
         connection.execute(f"CREATE VIEW {table.name} AS {select}")
 
-    def _source(self, connection: Any, table: FleetTable) -> Callable[..., str]:
+    def _source(self, connection: Any) -> Source:
         store = self._dataset.store
 
-        def of_files(readings: Sequence[Reading]) -> str:
+        def of_files(table: FleetTable, readings: Sequence[Reading]) -> str:
             names = (store.file(reading.part, table.name) for reading in readings)
             return f"read_parquet([{_list(list(names))}], hive_partitioning = false)"
 
-        def of_arrow(readings: Sequence[Reading]) -> str:
+        def of_arrow(table: FleetTable, readings: Sequence[Reading]) -> str:
             import pyarrow as pa  # noqa: PLC0415  an extra
             from pyarrow import dataset  # noqa: PLC0415
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +22,9 @@ from etrace.fleet.schema import TABLES, VERSION, FleetTable, arrow_schema
 MAX_OPENS = 8_000_000
 #: what a killed process left is removed after this time
 LEFT_SECONDS = 24 * 3600
+#: of a date, what names its month
+N_MONTH = len("2026-11")
+MAX_ROUNDS = 5
 
 
 def _rows(dataset: Dataset, table: FleetTable, readings: Sequence[Reading]) -> Any:
@@ -46,14 +49,14 @@ def _rows(dataset: Dataset, table: FleetTable, readings: Sequence[Reading]) -> A
     return pa.concat_tables(found).sort_by(order)
 
 
-def _merge(dataset: Dataset, readings: Sequence[Reading]) -> Part | None:
-    """Write the builds of some parts of a day as one part; return it, None without a build."""
+def _merge(dataset: Dataset, readings: Sequence[Reading], date: str) -> Part | None:
+    """Write the builds of some parts of a time as one part; return it, None without a build."""
     builds = {key: name for reading in readings for key, name in _named(dataset, reading)}
     if not builds:
         return None
     first = readings[0].part
     digest = hashlib.sha256(" ".join(sorted(builds)).encode()).hexdigest()[:N_DIGITS]
-    part = Part(VERSION, first.project, first.date, SEVERAL + digest)
+    part = Part(VERSION, first.project, date, SEVERAL + digest)
     fill = filling(lambda: ((t, _rows(dataset, t, readings)) for t in TABLES.values()))
     dataset.store.publish(part, builds, fill)
     return part
@@ -90,28 +93,53 @@ def _batches(dataset: Dataset, readings: Sequence[Reading]) -> Iterator[list[Rea
         yield batch
 
 
-def compact(dataset: Dataset, wanted: Range = EVERYTHING) -> tuple[int, int]:
-    """Join the parts of each project and day; return how many parts became how many."""
+def compact(
+    dataset: Dataset, wanted: Range = EVERYTHING, *, by_month: bool = False
+) -> tuple[int, int]:
+    """Join the parts of each project and day, or month; return how many parts became how many."""
     readings = dataset.readings(wanted)
     n_before = n_after = 0
-    day = sorted(readings, key=lambda reading: (reading.part.project, reading.part.date))
-    for _, group in groupby(day, key=lambda reading: (reading.part.project, reading.part.date)):
+
+    def key(reading: Reading) -> tuple[str, str]:
+        return reading.part.project, reading.part.date[: N_MONTH if by_month else None]
+
+    for (_, date), group in groupby(sorted(readings, key=key), key=key):
         for batch in _batches(dataset, list(group)):
-            _replace(dataset, batch)
+            _replace(dataset, batch, date)
             n_before, n_after = n_before + len(batch), n_after + 1
     _drop_duplicates(dataset, wanted)
+    _index(dataset, [])
     dataset.store.sweep(time.time() - LEFT_SECONDS)
     return n_before, n_after
 
 
-def _replace(dataset: Dataset, readings: Sequence[Reading]) -> None:
-    part = _merge(dataset, readings)
+def _replace(dataset: Dataset, readings: Sequence[Reading], date: str) -> None:
+    part = _merge(dataset, readings, date)
     for reading in readings:
-        if part is None or reading.part.name[: len(part.name)] != part.name:
+        is_it = part is not None and reading.part.path.startswith(part.path)
+        if not is_it:
             dataset.store.remove(reading.part)
-    forgotten = dataset.store.forgotten()  # meanwhile
-    for key in {key for reading in readings for key in reading.builds} & forgotten:
-        _take_out(dataset, key)
+    for key in {key for reading in readings for key in reading.builds}:
+        if key in dataset.store.forgotten():  # meanwhile
+            _take_out(dataset, key)
+
+
+def _index(dataset: Dataset, folders: Iterable[str]) -> None:
+    """Write down which builds are in which larger parts of these projects and all others.
+
+    It is done again when parts changed meanwhile: no index names a build that is forgotten.
+    """
+    for _ in range(MAX_ROUNDS):
+        parts = [part for part in dataset.store.parts() if not part.is_single]
+        builds_of = dataset.builds_of(parts)
+        found: dict[str, dict[str, Mapping[str, str]]] = {folder: {} for folder in folders}
+        for part in parts:
+            found.setdefault(part.of_project, {})[part.path] = builds_of(part)
+        stale = [folder for folder, own in found.items() if own != dataset.store.index(folder)]
+        if not stale:
+            return
+        for folder in stale:
+            dataset.store.write_index(folder, found[folder])
 
 
 def _drop_duplicates(dataset: Dataset, wanted: Range) -> None:
@@ -135,9 +163,24 @@ def _take_out(dataset: Dataset, key: str) -> int:
         else:
             gone = {key: builds[key]}
             kept = {other: name for other, name in builds.items() if other != key}
-            _merge(dataset, [Reading(part, kept, gone)])
+            _merge(dataset, [Reading(part, kept, gone)], part.date)
             dataset.store.remove(part)
     return n_parts
+
+
+def _of_days(dataset: Dataset, part: Part, date: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the builds of a part that are of a day from a date on, and the earlier ones."""
+    rows = _rows(dataset, TABLES["builds"], [Reading(part, {}, {})])
+    old = {
+        key_of(build)
+        for build, day in zip(rows["build"].to_pylist(), rows["date"].to_pylist(), strict=True)
+        if day.isoformat() < date
+    }
+    builds = dataset.store.manifest(part)
+    return (
+        {key: name for key, name in builds.items() if key not in old},
+        {key: name for key, name in builds.items() if key in old},
+    )
 
 
 def forget_build(dataset: Dataset, build: str) -> int:
@@ -146,7 +189,9 @@ def forget_build(dataset: Dataset, build: str) -> int:
     key = key_of(build)
     was_forgotten = key in dataset.store.forgotten()
     dataset.store.forget(key)  # readers leave it out from here on
+    folders = {part.of_project for part in dataset.store.parts()}
     n_parts = _take_out(dataset, key)
+    _index(dataset, folders)
     if not n_parts and not was_forgotten:
         raise NothingFoundError(
             f"{dataset.store.place}: build {build} is not there", "it will not be added either"
@@ -155,10 +200,16 @@ def forget_build(dataset: Dataset, build: str) -> int:
 
 
 def forget_before(dataset: Dataset, date: str, projects: Sequence[str] = ()) -> int:
-    """Remove the builds of the days before a date; return how many parts there were."""
+    """Remove the builds of the days before a date; return of how many parts."""
     dataset.store.check()
-    wanted = Range(tuple(projects))
-    gone = [part for part in dataset.store.parts() if wanted.takes(part) and part.date < date]
-    for part in gone:
-        dataset.store.remove(part)
-    return len(gone)
+    wanted, n_parts = Range(tuple(projects)), 0
+    folders = {part.of_project for part in dataset.store.parts()}
+    for part in [p for p in dataset.store.parts() if wanted.takes(p) and p.days[0] < date]:
+        kept, old = _of_days(dataset, part, date) if part.days[1] >= date else ({}, {"": ""})
+        if old and kept:
+            _merge(dataset, [Reading(part, kept, old)], part.date)
+        if old:
+            dataset.store.remove(part)
+            n_parts += 1
+    _index(dataset, folders)
+    return n_parts

@@ -14,15 +14,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
 from etrace.errors import UsageError
-from etrace.fleet.parts import MANIFEST, Part, read_part
+from etrace.fleet.parts import INDEX, MANIFEST, Part, read_part
 from etrace.fleet.store import (
     FORGOTTEN,
     HEAD,
     Fill,
+    Index,
     check_head,
     head_text,
+    index_text,
     manifest_text,
     missing,
+    read_index,
     read_manifest,
 )
 from etrace.query.rows.frames import load_pyarrow
@@ -125,6 +128,18 @@ class Objects:
                 continue
             if info.mtime is not None and info.mtime.timestamp() < before:
                 self._fs.delete_file(info.path)
+
+    def index(self, folder: str) -> Index:
+        """Return what the index of a project says of its parts, nothing without one."""
+        try:
+            with self._fs.open_input_stream(self._at(f"{folder}/{INDEX}")) as stream:
+                return read_index(stream.read())
+        except FileNotFoundError:
+            return {}
+
+    def write_index(self, folder: str, index: Index) -> None:
+        """Replace the index of a project."""
+        self._put(f"{folder}/{INDEX}", index_text(index))
 
     def forgotten(self) -> frozenset[str]:
         """Return the keys of builds that must not be read or added."""

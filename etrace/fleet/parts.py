@@ -5,6 +5,8 @@ A part is a directory with one file for each table:
 
     v1/project=lua/date=2026-11-27/b-KEY    one build; KEY is made of its id
     v1/project=lua/date=2026-11-27/c-HASH   several builds of that day, written by `compact`
+    v1/project=lua/date=2026-10/c-HASH      several builds of a month
+    v1/project=lua/parts.json               which builds are in which of these, to read it at once
 
 A build may be in several parts: it was added twice at once, or a process that wrote a larger part
 has not removed the smaller ones yet. Readers take larger parts first, and leave out of each part
@@ -21,9 +23,10 @@ from urllib.parse import quote, unquote
 
 SINGLE, SEVERAL = "b-", "c-"
 MANIFEST = "part.json"
+INDEX = "parts.json"
 N_DIGITS = 32
 _PATH = re.compile(
-    r"v(?P<version>[1-9]\d{0,3})/project=(?P<project>[^/]+)/date=(?P<date>\d{4}-\d\d-\d\d)"
+    r"v(?P<version>[1-9]\d{0,3})/project=(?P<project>[^/]+)/date=(?P<date>\d{4}-\d\d(?:-\d\d)?)"
     rf"/(?P<name>[bc]-[0-9a-f]{{{N_DIGITS}}}(?:-[0-9a-f]{{8}})?)"
 )
 #: file systems have no longer names
@@ -45,9 +48,20 @@ class Part:
     name: str
 
     @property
+    def of_project(self) -> str:
+        """The path of the directory that has the parts of a project."""
+        return f"v{self.version}/project={quote(self.project, safe='')}"
+
+    @property
     def folder(self) -> str:
-        """The path of the directory that has the parts of a project and day."""
-        return f"v{self.version}/project={quote(self.project, safe='')}/date={self.date}"
+        """The path of the directory that has the parts of a project and time."""
+        return f"{self.of_project}/date={self.date}"
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The first and the last day that it may have builds of."""
+        is_day = len(self.date) == len("2026-11-27")
+        return (self.date, self.date) if is_day else (f"{self.date}-01", f"{self.date}-31")
 
     @property
     def path(self) -> str:
@@ -90,12 +104,10 @@ def resolve(
     `builds_of` reads the manifest of a part with several builds. The builds of single parts are
     known by their keys alone: their ids are empty.
     """
-    known = {
-        part: {part.key: ""} if part.is_single else builds_of(part) for part in sorted(set(parts))
-    }
+    known = {part: {part.key: ""} if part.is_single else builds_of(part) for part in set(parts)}
     taken: set[str] = set()
     found = []
-    for part in sorted(known, key=lambda part: (-len(known[part]), part)):
+    for part in sorted(known, key=lambda part: (-len(known[part]), part.date, part.name)):
         wanted = known[part].keys() - forgotten - taken
         if wanted:
             taken |= wanted

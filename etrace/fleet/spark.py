@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Self
 
 from etrace.capture.features import install_hint
@@ -20,7 +21,8 @@ from etrace.fleet.parts import Reading
 from etrace.fleet.schema import FleetTable
 from etrace.query.sql import Rows
 
-LIBRARY = "pyspark"
+#: mapInArrow imports pandas
+LIBRARIES = ("pyspark", "pandas")
 JAVA_HINT = "apt-get install default-jre-headless"
 #: of what runs on this machine: small, quiet, and nothing that listens for others
 SETTINGS = {
@@ -39,7 +41,7 @@ def session(master: str, settings: Mapping[str, str] | None = None) -> Any:
         from pyspark.sql import SparkSession  # noqa: PLC0415  an extra
     except ImportError as error:
         raise EtraceError(
-            "this needs pyspark, which is not installed", install_hint([LIBRARY])
+            "this needs pyspark, which is not installed", install_hint(LIBRARIES)
         ) from error
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("etrace fleet")
@@ -56,18 +58,22 @@ def session(master: str, settings: Mapping[str, str] | None = None) -> Any:
 
 
 class Spark:
-    """Answers statements over the builds of a range; a context manager that ends the session."""
+    """Answers statements over the builds of a range; a context manager that ends the session.
+
+    With a `running` session it needs no context, and that session goes on.
+    """
 
     def __init__(
-        self, dataset: Dataset, wanted: Range = EVERYTHING, master: str = "local[*]"
-    ) -> None:
+        self, dataset: Dataset, wanted: Range = EVERYTHING, master: str = "local[*]",
+        running: Any = None,
+    ) -> None:  # fmt: skip
         if dataset.store.file_system() is not None:
             raise EtraceError(
                 f"{dataset.store.place}: --engine spark reads directories that all workers see",
                 "mount the bucket, or leave out --engine",
             )
         self._dataset, self._wanted, self._master = dataset, wanted, master
-        self._session: Any = None
+        self._session = running
 
     def __enter__(self) -> Self:
         self._session = session(self._master)
@@ -91,13 +97,13 @@ class Spark:
         return Rows(list(frame.columns), iter(rows))
 
     def _add_view(self, table: FleetTable, readings: Sequence[Reading]) -> None:
-        names: Iterator[str] = (f"_{table.name}_{number}" for number in range(1 << 31))
+        numbers = count()
 
-        def source(own: Sequence[Reading]) -> str:
-            name = next(names)
-            files = [self._dataset.store.file(reading.part, table.name) for reading in own]
+        def source(of: FleetTable, own: Sequence[Reading]) -> str:
+            name = f"_{table.name}_{of.name}_{next(numbers)}"
+            files = [self._dataset.store.file(reading.part, of.name) for reading in own]
             self._session.read.parquet(*files).createOrReplaceTempView(name)
             return name
 
-        select = view(table, readings, source).replace("VARCHAR", "STRING")
+        select = view(table, readings, source, self._wanted).replace("VARCHAR", "STRING")
         self._session.sql(select).createOrReplaceTempView(table.name)

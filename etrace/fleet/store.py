@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Protocol
 from libetrace.core.folders import narrow, opened_folder
 
 from etrace.errors import EtraceError, NothingFoundError, UsageError
-from etrace.fleet.parts import MANIFEST, Part, read_part
+from etrace.fleet.parts import INDEX, MANIFEST, Part, read_part
 
 HEAD = "fleet.json"
 FORMAT = "etrace fleet"
@@ -35,6 +35,10 @@ Fill = Callable[[Open], None]
 #: DuckDB would read these in a name as a pattern
 PATTERNS = "*?["
 _LEFT = re.compile(r"\.[bc]-.*\.(?:tmp|gone)")
+
+
+#: paths of parts with several builds -> their builds, key -> id; what a part holds never changes
+Index = Mapping[str, Mapping[str, str]]
 
 
 class Store(Protocol):
@@ -64,6 +68,14 @@ class Store(Protocol):
 
     def remove(self, part: Part) -> None:
         """Remove a part; nothing when it is not there."""
+        ...
+
+    def index(self, folder: str) -> Index:
+        """Return what the index of a project says of its parts, nothing without one."""
+        ...
+
+    def write_index(self, folder: str, index: Index) -> None:
+        """Replace the index of a project."""
         ...
 
     def forgotten(self) -> frozenset[str]:
@@ -101,6 +113,22 @@ def read_manifest(raw: bytes, name: str) -> Mapping[str, str]:
 def manifest_text(builds: Mapping[str, str]) -> bytes:
     """Return the text of a manifest."""
     return json.dumps({"builds": dict(sorted(builds.items()))}, indent=1).encode() + b"\n"
+
+
+def read_index(raw: bytes) -> Index:
+    """Return the parts of an index; nothing of one that is damaged, for manifests say the same."""
+    try:
+        return {
+            str(path): {str(key): str(build) for key, build in builds.items()}
+            for path, builds in json.loads(raw)["parts"].items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return {}
+
+
+def index_text(index: Index) -> bytes:
+    """Return the text of an index."""
+    return json.dumps({"parts": dict(sorted(index.items()))}).encode() + b"\n"
 
 
 def head_text() -> bytes:
@@ -232,6 +260,29 @@ class Folder:
                     status = os.stat(name, dir_fd=above, follow_symlinks=False)
                     if _LEFT.fullmatch(name) and status.st_mtime < before:
                         _remove(above, name)
+
+    def index(self, folder: str) -> Index:
+        """Return what the index of a project says of its parts, nothing without one."""
+        try:
+            with opened_folder(self._path / folder) as project:
+                return read_index(_read(project, INDEX))
+        except FileNotFoundError:
+            return {}
+
+    def write_index(self, folder: str, index: Index) -> None:
+        """Replace the index of a project; its parts may be read by who may read all of them."""
+        manifests = [self._path / path / MANIFEST for path in index]
+        with opened_folder(self._path / folder) as project:
+            temporary = f".{INDEX}.{os.urandom(4).hex()}"
+            try:
+                with _made(project, temporary) as stream:
+                    narrow(stream.fileno(), manifests)
+                    stream.write(index_text(index))
+                os.rename(temporary, INDEX, src_dir_fd=project, dst_dir_fd=project)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=project)
+                raise
 
     def forgotten(self) -> frozenset[str]:
         """Return the keys of builds that must not be read or added."""

@@ -14,6 +14,7 @@ from libetrace.image.file import Image
 from etrace.errors import NothingFoundError, UsageError
 from etrace.fleet import keeping
 from etrace.fleet.dataset import Dataset, Range
+from etrace.fleet.duck import Duck
 from etrace.fleet.keeping import compact, forget_before, forget_build
 from etrace.fleet.schema import TABLES
 
@@ -43,6 +44,48 @@ def test_compact_joins_the_parts_of_a_day(fleet: Dataset, lua: Image) -> None:
     assert not fleets.add(fleet, lua, about("2"))  # it is in a larger part
     assert compact(fleet) == (2, 1)
     assert builds(fleet) == ["1", "2", "3", "4", "5"]
+
+
+def test_compact_joins_the_parts_of_a_month(fleet: Dataset, lua: Image) -> None:
+    before = everything(fleet)
+    assert compact(fleet) == (3, 1)
+    assert compact(fleet, by_month=True) == (2, 1)
+    assert everything(fleet) == before
+    assert [part.date for part in fleet.store.parts()] == ["2026-11"]
+    for wanted, found in (
+        (Range(since="2026-11-02"), ["4"]),
+        (Range(until="2026-11-01"), ["1", "2", "3"]),
+        (Range(since="2026-11-01", until="2026-11-30"), ["1", "2", "3", "4"]),
+        (Range(since="2026-12-01"), []),
+    ):
+        own = Duck(fleet, wanted)
+        assert [b for (b,) in own.ask("SELECT DISTINCT build FROM opens ORDER BY 1").rows] == found
+        assert [b for (b,) in own.ask("SELECT build FROM builds ORDER BY 1").rows] == found
+    assert not fleets.add(fleet, lua, about("4", day=2))
+    assert forget_before(fleet, "2026-11-02") == 1
+    assert builds(fleet) == ["4"]
+    assert forget_before(fleet, "2026-12-01") == 1
+    assert builds(fleet) == []
+
+
+def test_an_index_says_what_manifests_say(fleet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    compact(fleet)
+    place = Path(fleet.store.place)
+    (index,) = place.rglob("parts.json")
+    before = index.read_text()
+    with monkeypatch.context() as without:
+        without.setattr(type(fleet.store), "manifest", None)  # none is read
+        assert builds(fleet) == ["1", "2", "3", "4"]
+    for damaged in ("", "[]", '{"parts": {"v1": 3}}'):
+        index.write_text(damaged)
+        assert builds(fleet) == ["1", "2", "3", "4"]
+    compact(fleet)
+    assert index.read_text() == before
+    forget_build(fleet, "2")
+    assert '"2"' not in index.read_text()
+    for build in ("1", "3"):
+        forget_build(fleet, build)
+    assert index.read_text() == '{"parts": {}}\n'
 
 
 def test_rows_of_a_joined_part_are_sorted(fleet: Dataset) -> None:

@@ -14,6 +14,7 @@ COMMANDS = (
     NestedCommand(FAMILY, "query", "ask", "answer a question about all builds"),
     NestedCommand(FAMILY, "sql", "ask", "query a fleet in SQL"),
     NestedCommand(FAMILY, "trends", "trends", "time, size or dependencies by commit, and changes"),
+    NestedCommand(FAMILY, "closures", "closures", "dependencies of a file in many databases"),
     NestedCommand(FAMILY, "compact", "keep", "join small parts, so that queries are fast"),
     NestedCommand(FAMILY, "forget", "keep", "remove a build for good, or all before a date"),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 
 from etrace.cli.cas.sql import print_cells, show
-from etrace.cli.fleet.options import add_fleet, add_range, opened, range_of
+from etrace.cli.fleet.options import add_fleet, add_master, add_range, opened, range_of
 from etrace.cli.options.common import add_examples, add_format
 from etrace.errors import UsageError
 
@@ -30,10 +30,7 @@ def declare_query(parser: argparse.ArgumentParser) -> None:
         "--engine", choices=("duckdb", "spark"), default="duckdb",
         help="what runs the statement (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument(
-        "--master", metavar="URL", default="local[*]",
-        help="cluster of Spark (default: %(default)s)",
-    )  # fmt: skip
+    add_master(parser)
     add_range(parser)
     _add_shown(parser)
     add_examples(

@@ -15,11 +15,15 @@ from etrace.figures import count
 def declare_compact(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace fleet compact`."""
     add_fleet(parser)
+    parser.add_argument(
+        "--by", choices=("day", "month"), default="day",
+        help="join the builds of a project and day, or month (default: %(default)s)",
+    )  # fmt: skip
     add_range(parser)
     add_quiet(parser)
     add_examples(
         parser, "etrace fleet compact --fleet /srv/fleet",
-        "etrace fleet compact --fleet /srv/fleet --since 2026-11-01",
+        "etrace fleet compact --fleet /srv/fleet --by month --until 2026-10-31",
     )  # fmt: skip
 
 
@@ -27,7 +31,7 @@ def run_compact(args: argparse.Namespace) -> int:
     """Run `etrace fleet compact`."""
     from etrace.fleet.keeping import compact
 
-    n_before, n_after = compact(opened(args), range_of(args))
+    n_before, n_after = compact(opened(args), range_of(args), by_month=args.by == "month")
     if not args.quiet:
         say(f"etrace: {count(n_before, 'part')} became {n_after:,}\n")
     return 0

@@ -64,3 +64,11 @@ def range_of(args: argparse.Namespace) -> Range:
     from etrace.fleet.dataset import Range
 
     return Range(tuple(args.project), args.since or "", args.until or "")
+
+
+def add_master(parser: argparse.ArgumentParser) -> None:
+    """Add `--master`."""
+    parser.add_argument(
+        "--master", metavar="URL", default="local[*]",
+        help="with --engine spark: its cluster (default: %(default)s)",
+    )  # fmt: skip
