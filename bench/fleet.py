@@ -293,8 +293,8 @@ def main(words: list[str] | None = None) -> None:
             report(dataset, n)
             measure(dataset)
             begin = time.perf_counter()
-            n_before, n_after = compact(dataset)
-            print(f"  compact: {n_before:,} parts became {n_after:,} in "
+            n_before, n_after = compact(dataset, by_month=True)
+            print(f"  compact --by month: {n_before:,} parts became {n_after:,} in "
                   f"{time.perf_counter() - begin:.1f} s", flush=True)  # fmt: skip
             report(dataset, n)
             measure(dataset)

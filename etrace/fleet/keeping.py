@@ -144,9 +144,12 @@ def _index(dataset: Dataset, folders: Iterable[str]) -> None:
 
 def _drop_duplicates(dataset: Dataset, wanted: Range) -> None:
     """Remove parts whose builds are all read from others."""
-    read = {reading.part for reading in dataset.readings(wanted)}
-    for part in list(dataset.store.parts()):
-        if wanted.takes(part) and part not in read and wanted == EVERYTHING:
+    if wanted != EVERYTHING:  # the others may be outside it
+        return
+    there = list(dataset.store.parts())  # first: what is added from here on is not looked at
+    read = {reading.part for reading in dataset.readings()}
+    for part in there:
+        if part not in read:
             dataset.store.remove(part)
 
 

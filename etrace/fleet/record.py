@@ -106,8 +106,8 @@ class Record:
         found = pa.array([None if row == NONE else row for row in rows], pa.int32())
         return pa.array(self._paths, pa.string()).take(found)
 
-    def _text(self, texts: Iterable[str]) -> list[str]:
-        return [self._redactor.text(text) for text in texts]
+    def _step(self, row: int) -> str:
+        return self._redactor.step(shown(self._side.normal(os.fsencode(self._side.label(row)))))
 
     @cached_property
     def _commands(self) -> list[int]:
@@ -148,7 +148,7 @@ class Record:
             "execution": rows,
             "parent": [self._command_of(row) for row in parents],
             "program": self._named([table["binary"][row] for row in rows]),
-            "step": self._text(shown(side.normal(os.fsencode(side.label(row)))) for row in rows),
+            "step": [self._step(row) for row in rows],
             "target": [self._target(targets, row) for row in rows],
             "command": [self._command(row) for row in rows],
             "cwd": [self._redactor.path(side.cwd(row)) for row in rows],

@@ -28,6 +28,8 @@ from etrace.export.sbom.secrets import HIDDEN, is_secret, shown_arguments, witho
 ROOT = "$ROOT"
 HOME = "~"
 USER = "[user]"
+#: end of a name that etrace/query/rows/labels.py shortened
+CLIPPED = "..."
 #: accounts that name no person
 SHARED = frozenset((
     "root", "nobody", "build", "builder", "buildd", "builduser", "runner", "jenkins", "gitlab",
@@ -133,7 +135,23 @@ class Redactor:
     def command(self, argv: Sequence[bytes]) -> str:
         """Return a command line, quoted as for a shell."""
         words = shown_arguments(list(map(shown, argv)))
-        return self.text(shlex.join(words))
+        return shlex.join(map(self.text, words))
+
+    def step(self, label: str) -> str:
+        """Return the short name of a command, which may end in the middle of a word.
+
+        What is left of a secret or name there is hidden as the whole would be.
+        """
+        text = " ".join(shown_arguments(label.split(" ")))
+        stem = text.removesuffix(CLIPPED)
+        if stem != text:
+            for value in sorted(self._secrets | self._names, key=len, reverse=True):
+                for n in range(len(value), LEAST_NAME - 1, -1):
+                    if stem.endswith(value[:n]):
+                        stem = stem[:-n] + HIDDEN
+                        break
+            text = stem + CLIPPED
+        return self.text(text)
 
     def label(self, name: str, value: str) -> str:
         """Return the value of a label. UsageError when its name asks for a secret."""

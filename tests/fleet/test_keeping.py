@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import fleets
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ from libetrace.image.file import Image
 
 from etrace.errors import NothingFoundError, UsageError
 from etrace.fleet import keeping
-from etrace.fleet.dataset import Dataset, Range
+from etrace.fleet.dataset import Dataset, Range, open_dataset
 from etrace.fleet.duck import Duck
 from etrace.fleet.keeping import compact, forget_before, forget_build
 from etrace.fleet.schema import TABLES
@@ -29,9 +31,17 @@ def builds(dataset: Dataset) -> list[str]:
     return [row[0] for row in ask(dataset, "SELECT build FROM builds ORDER BY 1")]
 
 
+@pytest.fixture(scope="module")
+def made(lua: Image, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("fleet") / "f"
+    fleet_of(place, lua, about("1"), about("2"), about("3"), about("4", day=2))
+    return place
+
+
 @pytest.fixture
-def fleet(lua: Image, tmp_path: Path) -> Dataset:
-    return fleet_of(tmp_path / "f", lua, about("1"), about("2"), about("3"), about("4", day=2))
+def fleet(made: Path, tmp_path: Path) -> Dataset:
+    shutil.copytree(made, tmp_path / "f")
+    return open_dataset(tmp_path / "f")
 
 
 def test_compact_joins_the_parts_of_a_day(fleet: Dataset, lua: Image) -> None:
@@ -108,6 +118,23 @@ def test_a_compact_that_dies_before_it_removes_counts_nothing_twice(
     compact(fleet)
     assert len(list(fleet.store.parts())) == 2
     assert everything(fleet) == before
+
+
+def test_a_build_that_is_added_while_compact_runs_stays(
+    fleet: Dataset, lua: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = Dataset.readings
+    added = iter(range(10, 20))
+
+    def add_after(self: Dataset, *words: Any) -> Any:
+        found = readings(self, *words)
+        fleets.add(self, lua, about(str(next(added))))
+        return found
+
+    monkeypatch.setattr(Dataset, "readings", add_after)
+    compact(fleet)
+    monkeypatch.undo()
+    assert builds(fleet) == ["1", "10", "11", "2", "3", "4"]
 
 
 def test_large_parts_are_left_alone(fleet: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from fleets import OTHER, PERSON, SECRETS
 from etrace.errors import UsageError
 from etrace.fleet.redaction import Redactor, secret_values
 from etrace.nfsdb.store import open_database
+from etrace.query.rows.labels import Labels
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +119,28 @@ def test_paths_are_relative_and_homes_short(tmp_path: Path) -> None:
     assert redactor.path(b"/srv/rootfs/a-eve.c") == "/srv/rootfs/a-[user].c"
     assert redactor.path(b"/usr/lib/steve.so") == "/usr/lib/steve.so"
     assert redactor.path(b"/x/\xff") == "/x/\\xff"
+
+
+@pytest.mark.parametrize("script", [
+    "true --password correcthorse && true",  # a plain word, hidden by its place alone
+    "true && true && true && --token zZ9-secret-of-many-letters",
+    "true; true; true; curl https://me:pw-secret-77@h/",
+    "true; true; true; true; true; cat /x/mallory.quentin/y",
+])  # fmt: skip
+@pytest.mark.parametrize("pad", range(8))
+def test_no_part_of_a_secret_is_left_in_the_name_of_a_step(
+    script: str, pad: int, tmp_path: Path
+) -> None:
+    upid, text = 1 << 22 | 1, "x" * pad + script
+    t = TraceBuilder(cwd="/src").exec(upid, "/bin/sh", ["sh", "-c", text])
+    t.use(upid, "/home/mallory.quentin/a").exit(upid)
+    image = database_of(tmp_path, t.trace())
+    redactor = Redactor(image)
+    row = image["executions"]["binary"].tolist().index(image.find_path(b"/bin/sh"))
+    found = redactor.step(Labels(image).of(row)) + redactor.command([b"sh", b"-c", text.encode()])
+    for secret in ("correcthorse", "zZ9-secret-of-many-letters", "pw-secret-77", "mallory.quentin"):
+        for n in range(3, len(secret) + 1):
+            assert secret[:n] not in found
 
 
 def test_values_of_secrets_are_found_wherever_rules_hide_them() -> None:
