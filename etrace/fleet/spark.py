@@ -27,6 +27,7 @@ JAVA_HINT = "apt-get install default-jre-headless"
 #: of what runs on this machine: small, quiet, and nothing that listens for others
 SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",

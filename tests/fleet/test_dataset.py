@@ -93,12 +93,12 @@ for number in sys.argv[4:]:
 
 
 def test_writers_at_once_lose_and_repeat_nothing(lua: Image, tmp_path: Path) -> None:
-    numbers = (["1", "2", "3", "4"], ["3", "4", "5", "1"], ["5", "4", "2", "6"])
+    numbers = (["1", "2", "3"], ["3", "2", "1"])
     command = [sys.executable, "-c", WRITER, str(Path(fleets.__file__).parent),
                str(lua.path.parent), str(tmp_path / "f")]  # fmt: skip
     running = [subprocess.Popen([*command, *own]) for own in numbers]
-    assert [each.wait() for each in running] == [0, 0, 0]
-    assert ask(open_dataset(tmp_path / "f"), COUNTS) == [(6 * lua["opens"].n_rows, 6)]
+    assert [each.wait() for each in running] == [0, 0]
+    assert ask(open_dataset(tmp_path / "f"), COUNTS) == [(3 * lua["opens"].n_rows, 3)]
 
 
 def test_a_writer_that_dies_leaves_nothing_that_is_read(
