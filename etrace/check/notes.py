@@ -6,28 +6,18 @@ from __future__ import annotations
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from etrace.check.faults import Faults
 from etrace.check.kinds import HOME, NETWORK, NEVER_READ, TIME_OR_RANDOM
 from etrace.check.recipes import Recipe, Use
 from etrace.query.files import BITS, READ
+from etrace.query.outside import CLOCK, fetches, program_of, reads_clock
 from etrace.query.rows.file_kinds import USUAL
 from etrace.spec.database import ACCESS, NONE, file_type
 
-#: programs that fetch, by the words that make them do so; any word without some
-FETCHERS: dict[str, frozenset[str]] = {
-    "curl": frozenset(),
-    "wget": frozenset(),
-    "git": frozenset(("clone", "fetch", "pull", "ls-remote")),
-    "pip": frozenset(("install", "download")),
-    "pip3": frozenset(("install", "download")),
-    "npm": frozenset(("install", "ci", "i")),
-}
 RANDOM = (b"/dev/urandom", b"/dev/random")
-#: `date` of a given time
-_GIVEN = ("-r", "-d", "--reference", "--date", "-f", "--file")
 
 
 def look(faults: Faults) -> None:
@@ -52,36 +42,18 @@ def _known(faults: Faults, number: int) -> Recipe | None:
 
 def _look_at_programs(faults: Faults) -> None:
     recipes, image = faults.recipes, faults.recipes.image
-    binaries = image["executions"]["binary"].tolist()
-    wanted = {
-        path
-        for path in set(binaries) - {NONE}
-        if os.fsdecode(image.path_string(path).rpartition(b"/")[2]) in (*FETCHERS, "date")
-    }
     seen: set[tuple[str, int]] = set()
-    for row, binary in enumerate(binaries):
-        if binary not in wanted or (recipe := _known(faults, recipes.of_row[row])) is None:
+    for row, binary in enumerate(image["executions"]["binary"].tolist()):
+        if binary == NONE or (recipe := _known(faults, recipes.of_row[row])) is None:
             continue
         path = os.fsdecode(image.path_string(binary))
-        name = path.rpartition("/")[2]
-        words = recipes.records.argv(row)[1:]
-        if not _fetches(name, words) and not _reads_clock(name, words):
+        name, words = program_of(path, recipes.records.argv(row))
+        if not fetches(name, words) and not reads_clock(name, words):
             continue
         if (name, recipes.of_row[row]) not in seen:
             seen.add((name, recipes.of_row[row]))
-            kind = TIME_OR_RANDOM if name == "date" else NETWORK
+            kind = TIME_OR_RANDOM if name == CLOCK else NETWORK
             faults.add(kind, path, recipe, None, _use(faults, row), NONE)
-
-
-def _fetches(name: str, words: Sequence[str]) -> bool:
-    wanted = FETCHERS.get(name)
-    if wanted is None or "--version" in words:
-        return False
-    return not wanted or any(word in wanted for word in words)
-
-
-def _reads_clock(name: str, words: Sequence[str]) -> bool:
-    return name == "date" and not any(word.startswith(_GIVEN) for word in words)
 
 
 def _look_at_home(faults: Faults) -> None:

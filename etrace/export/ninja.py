@@ -30,6 +30,7 @@ from etrace.export import replayed_files
 from etrace.export.groups import Groups, strong_components
 from etrace.export.makefile import NEWLINE, quote
 from etrace.query.files import BITS, READ, WRITE
+from etrace.query.outside import fetches, program_of, reads_clock
 from etrace.query.rows.file_kinds import USUAL
 from etrace.query.rows.labels import MAKES
 from etrace.query.rows.records import Records
@@ -73,6 +74,8 @@ class Replay:
 
     builds: Sequence[Build]
     left_out: Mapping[str, Sequence[str]]
+    #: commands that run again and may do something else, by reason
+    differing: Mapping[str, Sequence[str]]
 
 
 class _Processes:
@@ -362,7 +365,25 @@ class _Finder:
                 ]
             else:
                 kept.append(build)
-        return Replay(kept, dict(self.left_out))
+        return Replay(kept, dict(self.left_out), self._differing())
+
+    def _differing(self) -> Mapping[str, Sequence[str]]:
+        """Return the commands of edges that ask a server, the clock or a person."""
+        found: dict[str, list[str]] = defaultdict(list)
+        opens = self.image["opens"]
+        for row, binary in enumerate(self.image["executions"]["binary"]):
+            if binary == NONE or row not in self.edge_of:
+                continue
+            name, words = program_of(self.records.path(binary), self.records.argv(row))
+            if fetches(name, words):
+                found["asks a server"].append(self._shown(row))
+            elif reads_clock(name, words):
+                found["asks for the time"].append(self._shown(row))
+        terminal = self.image.find_path(b"/dev/tty")
+        for row, path, mode in zip(opens["execution"], opens["path"], opens["mode"], strict=True):
+            if path == terminal and row in self.edge_of and BITS[mode & ACCESS] & READ:
+                found["reads what a person types"].append(self._shown(row))
+        return dict(found)
 
     def _written(self, build: Build) -> replayed_files.Written | None:
         return replayed_files.write_back(build.responses, self.processes.name(build.commands[-1]))
@@ -436,6 +457,9 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
         yield "# Commands get the environment of ninja: etrace run --env would have kept theirs."
     for reason, texts in found.left_out.items():
         yield f"# left out, {reason}:"
+        yield from (f"#   {text}" for text in sorted(set(texts)))
+    for reason, texts in found.differing.items():
+        yield f"# may differ, {reason}:"
         yield from (f"#   {text}" for text in sorted(set(texts)))
     yield "ninja_required_version = 1.7"
     yield "rule run"

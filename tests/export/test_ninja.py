@@ -213,6 +213,29 @@ def test_what_cannot_be_replayed_is_listed(traced: Callable[[str], Traced]) -> N
     assert "left out, made no file: 1" in build.said
 
 
+MAY_DIFFER = r"""
+all: a b c
+a:
+	bin/wget x > a
+b:
+	date > b
+c:
+	date -d @0 > c
+"""
+
+
+def test_what_may_differ_is_listed(traced: Callable[[str], Traced]) -> None:
+    build = traced(
+        "mkdir bin; printf '#!/bin/sh\\necho got\\n' > bin/wget; chmod +x bin/wget\n"
+        f"cat > Makefile <<'EOF'\n{MAY_DIFFER}\nEOF\nmake"
+    )
+    head = build.script.read_text().partition("ninja_required_version")[0]
+    assert "# may differ, asks for the time:\n#   date\n" in head
+    assert "# may differ, asks a server:\n#   " in head
+    assert "date -d" not in head
+    assert "cas: may differ, asks for the time: 1 (listed in the file)" in build.said
+
+
 def test_a_trace_without_environment_says_so(tmp_path: Path) -> None:
     def run(*command: str | Path) -> str:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -148,6 +148,8 @@ def write_ninja(image: Image, stream: BinaryIO) -> None:
     say(f"cas: {count(len(found.builds), 'edge')}\n")
     for reason, texts in found.left_out.items():
         say(f"cas: left out, {reason}: {len(set(texts))} (listed in the file)\n")
+    for reason, texts in found.differing.items():
+        say(f"cas: may differ, {reason}: {len(set(texts))} (listed in the file)\n")
     if not knows_environments:
         say("cas: commands get the environment of ninja: etrace run --env would have kept theirs\n")
 
