@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +22,11 @@ from etrace.check import make_database, ninja_rules, read_only
 from etrace.check.recipes import NINJA, Recipes
 from etrace.check.rules import Rules
 from etrace.errors import EtraceError
-from etrace.postprocess.compilations.trusted import check_owner
+from etrace.nfsdb.above import my_users
+from etrace.nfsdb.environment import of_processes
+from etrace.postprocess.compilations.trusted import changeable, check_owner
 
+REFUSED = ("its make and ninja are not run", "run etrace check as that user")
 NO_SHELL = b"/etrace-check-runs-no-shell"
 #: job server and -j; `--` begins variables
 _JOBS = re.compile(rb"(?:-j\d*|--jobs(?:=\d*)?|--jobserver-\w+=\S*|--sync-\S*|-O\w*)")
@@ -42,17 +43,16 @@ class Asked:
 
 
 def _environments(image: Image) -> Mapping[int, dict[bytes, bytes]]:
-    found: dict[int, dict[bytes, bytes]] = defaultdict(dict)
-    table = image["environment"]
-    for upid, string in zip(table["upid"], table["string"], strict=True):
-        name, _, value = image.string(string).partition(b"=")
-        found[upid][name] = value
+    found: dict[int, dict[bytes, bytes]] = {}
+    for upid, own in of_processes(image).items():
+        pairs = (variable.partition(b"=") for variable in own)
+        found[upid] = {name: value for name, _, value in pairs}
     return found
 
 
 def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
     """Return the rules of each make and ninja. EtraceError when nobody may ask here."""
-    check_owner(recipes.image)
+    check_owner(recipes.image, REFUSED)
     asked, environments = Asked(), _environments(recipes.image)
     known: dict[tuple[object, ...], Rules | str] = {}
     for row in recipes.makes:
@@ -159,20 +159,14 @@ def _refused(program: bytes) -> str:
     path = Path(os.fsdecode(program))
     if not path.is_file():
         return f"{path} is gone"
-    for each in (path.resolve(), *path.resolve().parents):
-        status = each.stat()
-        is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if status.st_uid not in (0, os.geteuid()) or (
-            is_shared and not status.st_mode & stat.S_ISVTX
-        ):
-            return f"{path} is not run: others may change {each}"
-    return ""
+    found = changeable(path.resolve(), {0, os.geteuid()}, allows_sticky=True)
+    return "" if found is None else f"{path} is not run: others may change {found[0]}"
 
 
 def _refuse_foreign(directory: Path) -> None:
     """Refuse to read makefiles of others as root: they can load programs into make."""
     owner = directory.stat().st_uid
-    if os.geteuid() == 0 and owner not in (0, int(os.environ.get("SUDO_UID", "0"))):
+    if os.geteuid() == 0 and owner not in my_users():
         raise EtraceError(
             f"{directory} belongs to another user, whose makefiles root does not read",
             "run this as that user",

@@ -8,7 +8,7 @@ no prerequisite, order-only ones included, no sequence of recipes, none of the m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os.path import lexists, relpath
 from pathlib import PurePosixPath
 
@@ -79,7 +79,8 @@ class Faults:
                 self._look_at_order(text, use, before, seen)
             elif not writers:
                 self._look_at_input(text, use)
-        self._look_at_writers(text, writers)
+        for later, earlier, use, by in self.unordered_writers(text, writers):
+            self.add(TWO_WRITERS, text, later, earlier, use, by.execution)
 
     def pair(self, a: int, b: int) -> tuple[Recipe, Recipe, Rules] | None:
         """Return two recipes of one make that both have known targets, and its rules."""
@@ -150,7 +151,13 @@ class Faults:
             for rule in known
         )
 
-    def _look_at_writers(self, text: str, writers: list[Use]) -> None:
+    def unordered_writers(
+        self, text: str, writers: Iterable[Use]
+    ) -> Iterator[tuple[Recipe, Recipe, Use, Use]]:
+        """Yield each two recipes that write a file and do not wait for each other.
+
+        The later one first, then the earlier one, then the first use of each.
+        """
         first: dict[int, Use] = {}
         for use in writers:
             first.setdefault(use.recipe, use)
@@ -161,11 +168,11 @@ class Faults:
                 if pair is None:
                     continue
                 one, other, rules = pair
-                if not self.is_ordered_at_all(text, one, other, rules):
-                    self.add(TWO_WRITERS, text, other, one, b, a.execution)
+                if not self._is_ordered_at_all(text, one, other, rules):
+                    yield other, one, b, a
 
     @staticmethod
-    def is_ordered_at_all(text: str, one: Recipe, other: Recipe, rules: Rules) -> bool:
+    def _is_ordered_at_all(text: str, one: Recipe, other: Recipe, rules: Rules) -> bool:
         """Whether one of two recipes waits for the other."""
         after_one = rules.needed(other.targets, order_only=True) - other.targets
         after_other = rules.needed(one.targets, order_only=True) - one.targets

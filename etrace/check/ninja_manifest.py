@@ -118,6 +118,12 @@ class Manifest:
     scope: Scope = field(default_factory=Scope)
 
 
+def text_of_file(path: Path) -> str:
+    """Return the text of a regular file; a pipe is not waited for. OSError."""
+    with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
+        return stream.read()
+
+
 def read(directory: Path, name: str) -> Manifest:
     """Read a build.ninja and what it includes. EtraceError for an invalid one; OSError."""
     manifest = Manifest()
@@ -136,8 +142,7 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise EtraceError(f"{path} includes itself", "ninja refuses it too")
         self._manifest.files.append(path)
-        with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
-            text = stream.read()
+        text = text_of_file(path)
         text = _JOINED.sub(lambda f: "" if f[0][:2] in ("$\n", "$\r") else f[0], text)
         lines = [line for line in text.split("\n") if not line.lstrip(" ").startswith("#")]
         at = 0

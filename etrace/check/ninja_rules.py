@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
-from libetrace.core.regular_file import open_regular
-
 from etrace.check import ninja_manifest, read_only
 from etrace.check.ninja_manifest import Edge
 from etrace.check.rules import Rule, Rules, absolute
@@ -114,8 +112,7 @@ def _rules(
 def _named_by(path: Path) -> Iterator[str]:
     """Yield the inputs of a dependency file; none when it is not there."""
     try:
-        with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
-            text = stream.read()
+        text = ninja_manifest.text_of_file(path)
     except OSError:
         return
     for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():

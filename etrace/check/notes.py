@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from etrace.check.faults import Faults
 from etrace.check.kinds import HOME, NETWORK, NEVER_READ, TIME_OR_RANDOM
 from etrace.check.recipes import Recipe, Use
+from etrace.nfsdb.environment import all_variables
 from etrace.query.files import BITS, READ
 from etrace.query.outside import CLOCK, fetches, program_of, reads_clock
 from etrace.query.rows.file_kinds import USUAL
@@ -75,9 +76,8 @@ def _look_at_home(faults: Faults) -> None:
 
 def _homes(faults: Faults) -> Iterator[str]:
     """Yield homes that the environment of the build names; none without `--env`."""
-    table = faults.recipes.image["environment"]
-    for string in set(table["string"].tolist()):
-        name, _, value = faults.recipes.image.string(string).partition(b"=")
+    for variable in all_variables(faults.recipes.image):
+        name, _, value = variable.partition(b"=")
         if name == b"HOME" and len(value) > 1:
             yield os.path.realpath(os.fsdecode(value))
 

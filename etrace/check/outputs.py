@@ -33,19 +33,10 @@ def look(faults: Faults) -> None:
 
 
 def _look_at_temporary(faults: Faults, text: str, uses: list[Use]) -> None:
-    first: dict[int, Use] = {}
-    for use in uses:
-        if use.access & WRITE:
-            first.setdefault(use.recipe, use)
-    own = list(first.values())
-    for at, b in enumerate(own):
-        for a in own[:at]:
-            if (pair := faults.pair(a.recipe, b.recipe)) is None:
-                continue
-            one, other, rules = pair
-            if not faults.is_ordered_at_all(text, one, other, rules):
-                faults.add(SHARED_TEMPORARY, text, other, one, b, a.execution)
-                return
+    writers = (use for use in uses if use.access & WRITE)
+    for later, earlier, use, by in faults.unordered_writers(text, writers):
+        faults.add(SHARED_TEMPORARY, text, later, earlier, use, by.execution)
+        return
 
 
 def _look_at_output(faults: Faults, text: str, uses: list[Use]) -> None:

@@ -28,6 +28,7 @@ from etrace.imports.access_trace.model import (
     Operation,
     Process,
 )
+from etrace.nfsdb.trace_time import build_end_ns
 from etrace.query.rows.commands import nearest_commands
 from etrace.spec.database import ACCESS, NONE, file_type
 
@@ -219,13 +220,9 @@ class Export:
         """
         if not self.is_timed_by_file:
             return self._begin_ns
-        traces = self._image.attributes.get("traces")
-        stamps = list(traces.values()) if isinstance(traces, dict) else []
-        times = [each["mtime_ns"] for each in stamps if isinstance(each, dict)]
-        written = max(times) if times else self._image.path.stat().st_mtime_ns
         table = self._executions
         ends = (table["start_ns"][i] + table["elapsed_ns"][i] for i in range(table.n_rows))
-        return int(written) - max(ends, default=0)
+        return build_end_ns(self._image) - max(ends, default=0)
 
     def _ticks(self, since_ns: int) -> int:
         """Return the ticks of a time since the trace began."""

@@ -19,9 +19,9 @@ from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
 
 from etrace.errors import EtraceError
-from etrace.fleet.redaction import shown
 from etrace.nfsdb.store import open_database
 from etrace.query.dependencies import deps
+from etrace.texts import text_of
 
 #: database, file that it depends on, error: one of the last two is null
 Row = tuple[str, str | None, str | None]
@@ -43,7 +43,7 @@ def closure(database: str, name: str) -> list[Row]:
     except OSError as error:
         return [(database, None, f"{error.filename or database}: {error.strerror or error}")]
     below = root.rstrip(b"/") + b"/"
-    return [(database, shown(each.removeprefix(below)), None) for each in found]
+    return [(database, text_of(each.removeprefix(below)), None) for each in found]
 
 
 def _closures(own: tuple[str, str]) -> list[Row]:

@@ -55,13 +55,16 @@ class Objects:
         with self._fs.open_output_stream(self._at(path)) as stream:
             stream.write(text)
 
-    def _files(self, below: str) -> Iterator[str]:
-        """Yield the paths of files below one."""
+    def _infos(self, below: str) -> list[Any]:
+        """Return what the store says of the files below a path."""
         where = self._at(below)
         found = self._fs.get_file_info(self._selector(where, allow_not_found=True, recursive=True))
-        for info in found:
-            if info.type == self._type.File:
-                yield info.path[len(self._top) + 1 :]
+        return [info for info in found if info.type == self._type.File]
+
+    def _files(self, below: str) -> Iterator[str]:
+        """Yield the paths of files below one."""
+        for info in self._infos(below):
+            yield info.path[len(self._top) + 1 :]
 
     def check(self, *, make: bool = False) -> None:
         """Raise EtraceError unless there is a dataset, which is made first if `make`."""
@@ -117,10 +120,7 @@ class Objects:
 
     def sweep(self, before: float) -> None:
         """Remove what killed processes left before a time (seconds since 1970)."""
-        found = self._fs.get_file_info(
-            self._selector(self._at(""), allow_not_found=True, recursive=True)
-        )
-        files = [info for info in found if info.type == self._type.File]
+        files = self._infos("")
         whole = {info.path.rpartition("/")[0] for info in files if info.base_name == MANIFEST}
         for info in files:
             folder = info.path.rpartition("/")[0]

@@ -20,9 +20,12 @@ from libetrace.image.file import Image
 
 import etrace
 from etrace.export.sbom.secrets import shown_variables
-from etrace.fleet.redaction import Redactor, shown
+from etrace.fleet.redaction import Redactor
 from etrace.fleet.schema import TABLES, FleetTable, arrow_schema
+from etrace.nfsdb.environment import all_variables
+from etrace.nfsdb.trace_time import build_end_ns
 from etrace.origin.origins import Origins
+from etrace.query.files import written_paths
 from etrace.query.hashes import Hashes
 from etrace.query.linked_modules import Module, linked_modules
 from etrace.query.matching import Side
@@ -32,7 +35,8 @@ from etrace.query.rows.frames import ACCESS, load_pyarrow
 from etrace.query.rows.targets import Targets
 from etrace.query.rows.usage import COLUMNS, Usages
 from etrace.query.totals import totals
-from etrace.spec.database import IS_WRITE, NONE
+from etrace.spec.database import NONE
+from etrace.texts import text_of
 
 #: kind of what ran on the way to a module
 PROGRAM = "program"
@@ -57,10 +61,7 @@ class About:
 
 def end_of(image: Image) -> datetime.datetime:
     """Return when a build ended, in UTC: the time of its trace, else of its image."""
-    traces = image.attributes.get("traces") or {}
-    times = [int(stamp["mtime_ns"]) for stamp in traces.values() if stamp]
-    stamp = max(times) if times else image.path.stat().st_mtime_ns
-    utc = datetime.datetime.fromtimestamp(stamp // NS, datetime.UTC)
+    utc = datetime.datetime.fromtimestamp(build_end_ns(image) // NS, datetime.UTC)
     return utc.replace(tzinfo=None)
 
 
@@ -107,7 +108,7 @@ class Record:
         return pa.array(self._paths, pa.string()).take(found)
 
     def _step(self, row: int) -> str:
-        return self._redactor.step(shown(self._side.normal(os.fsencode(self._side.label(row)))))
+        return self._redactor.step(text_of(self._side.normal(os.fsencode(self._side.label(row)))))
 
     @cached_property
     def _commands(self) -> list[int]:
@@ -129,10 +130,7 @@ class Record:
         }  # fmt: skip
 
     def _variables(self) -> list[tuple[str, str]]:
-        if "environment" not in self._image.tables or not self._about.environment:
-            return []
-        strings = set(self._image["environment"]["string"])
-        texts = (shown(self._image.string(string)) for string in strings)
+        texts = map(text_of, all_variables(self._image))
         found: dict[str, str] = {}
         for name, value in shown_variables(texts, self._about.environment):
             found.setdefault(name, self._redactor.text(value))  # of several values the first
@@ -186,7 +184,7 @@ class Record:
         sources, objects = image["compilation_files"]["string"], image["compilation_objects"]
         return {
             "execution": list(table["execution"]),
-            "language": [shown(string(each)) for each in table["language"]],
+            "language": [text_of(string(each)) for each in table["language"]],
             "compiler": self._named([self._table["binary"][each] for each in table["execution"]]),
             "sources": [
                 [self._redactor.path(self._side.normal(string(sources[i])))
@@ -278,9 +276,7 @@ class Record:
     def make_files(self) -> dict[str, Any]:
         """Return a row for each name of files."""
         image = self._image
-        written = bytearray(image["paths"].n_rows)
-        for path, mode in zip(image["opens"]["path"], image["opens"]["mode"], strict=True):
-            written[path] |= IS_WRITE[mode]
+        written = written_paths(image)
         packages = self._packages(written)
         rows: dict[str, int] = {}
         for row, name in enumerate(self._paths):

@@ -24,6 +24,8 @@ from libetrace.image.file import Image
 
 from etrace.errors import UsageError
 from etrace.export.sbom.secrets import HIDDEN, is_secret, shown_arguments, without_tokens
+from etrace.nfsdb.environment import all_variables
+from etrace.texts import text_of
 
 ROOT = "$ROOT"
 HOME = "~"
@@ -127,14 +129,14 @@ class Redactor:
 
     def path(self, path: bytes) -> str:
         """Return a path: relative to the source root where it is below it; the root is `.`."""
-        text = self.text(shown(path))
+        text = self.text(text_of(path))
         if text == ROOT:
             return "."
         return text.removeprefix(f"{ROOT}/")
 
     def command(self, argv: Sequence[bytes]) -> str:
         """Return a command line, quoted as for a shell."""
-        words = shown_arguments(list(map(shown, argv)))
+        words = shown_arguments(list(map(text_of, argv)))
         return shlex.join(map(self.text, words))
 
     def step(self, label: str) -> str:
@@ -160,11 +162,6 @@ class Redactor:
         return self.text(value)
 
 
-def shown(text: bytes) -> str:
-    r"""Return text; bytes that are not UTF-8 as \xNN."""
-    return text.decode("utf-8", "backslashreplace")
-
-
 def _rule(text: str) -> re.Pattern[str]:
     try:
         rule = re.compile(text)
@@ -176,10 +173,9 @@ def _rule(text: str) -> re.Pattern[str]:
 
 
 def _variables(image: Image) -> Iterator[tuple[str, str]]:
-    if "environment" in image.tables:
-        for string in set(image["environment"]["string"]):
-            name, _, value = shown(image.string(string)).partition("=")
-            yield name, value
+    for variable in all_variables(image):
+        name, _, value = text_of(variable).partition("=")
+        yield name, value
 
 
 def _people(
@@ -191,7 +187,7 @@ def _people(
     for row in range(image["paths"].n_rows):
         path = image.path_string(row)
         if path.startswith((b"/home/", b"/Users/", b"/export/home/", b"/var/home/")):
-            found = _HOMES.match(shown(path))
+            found = _HOMES.match(text_of(path))
             if found and found[1]:
                 named.add(found[1])
     named = {name for name in named if len(name) >= LEAST_NAME and name.lower() not in SHARED}
@@ -208,7 +204,7 @@ def _secrets(image: Image, variables: Iterable[tuple[str, str]]) -> set[str]:
         strings = arguments[span.start : span.stop]
         if (key := strings.tobytes()) not in seen:
             seen.add(key)
-            found.update(secret_values([shown(image.string(each)) for each in strings]))
+            found.update(secret_values([text_of(image.string(each)) for each in strings]))
     for _, value in variables:
         if without_tokens(value) != value:
             found.update(_differing(value, without_tokens(value)))

@@ -32,7 +32,7 @@ BESIDE = (
 )
 
 
-def _mine() -> set[int]:
+def my_users() -> set[int]:
     """Return the users whose files this process takes without being asked."""
     mine = {os.geteuid()}
     caller = os.environ.get("SUDO_UID", "")
@@ -91,7 +91,7 @@ def find_above() -> Path | None:
     """
     if os.environ.get(DIRECTORY_VARIABLE):
         return None
-    mine = _mine()
+    mine = my_users()
     at, depth = os.open(".", ENTER), 0
     try:
         while True:

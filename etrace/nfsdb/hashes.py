@@ -13,6 +13,7 @@ from libetrace.image.file import Image, new_table
 from etrace.nfsdb import hash_records
 from etrace.nfsdb.hash_records import HASHED, Hashed, State
 from etrace.nfsdb.products import StringTable, reopen, rewrite
+from etrace.nfsdb.trace_time import trace_end_ns
 
 TABLE = "hashes"
 #: attribute of the image: files without a hash of the capture were looked at, too
@@ -45,19 +46,11 @@ def _in_image(image: Image, found: Mapping[bytes, Hashed]) -> dict[int, Hashed]:
     return {row: hashed for row, hashed in rows if row >= 0}
 
 
-def _trace_end_ns(image: Image) -> int | None:
-    """Return when the trace was last written, None when nobody knows."""
-    traces = image.attributes.get("traces")
-    known = traces.values() if isinstance(traces, Mapping) else ()
-    times = [stamp.get("mtime_ns") for stamp in known if isinstance(stamp, Mapping)]
-    return max((time for time in times if isinstance(time, int)), default=None)
-
-
 def _hash_rest(image: Image, known: Mapping[int, Hashed], n_threads: int) -> dict[int, Hashed]:
     """Hash the paths of an image that are not `known`, as they are now."""
     from etrace.nfsdb.hashing import Pool  # noqa: PLC0415  seldom needed
 
-    end_ns, paths = _trace_end_ns(image), image["paths"]
+    end_ns, paths = trace_end_ns(image), image["paths"]
     sizes = [
         size if mode else NONE for size, mode in zip(paths["size"], paths["mode"], strict=True)
     ]

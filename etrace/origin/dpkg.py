@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from etrace.origin.package import Folder, Package, Release, Report, Terms, names_of, text_of
+from etrace.origin.package import Folder, Package, Release, Report, Terms, names_of
+from etrace.texts import text_of
 
 PLACE = b"/var/lib/dpkg"
 MAX_STATUS = 256 << 20

@@ -19,13 +19,14 @@ import re
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from posixpath import dirname, join, normpath
 from urllib.parse import urlsplit, urlunsplit
 
 from etrace.compilers.regular_file import read_regular
+from etrace.nfsdb.above import my_users
 from etrace.origin.package import Report
 
 MAX_INDEX = 512 << 20
@@ -104,6 +105,11 @@ class Tree:
         """Return the URL of the remote `origin`, without user and password; empty without one."""
         url = self._settings.get((b'[remote "origin"]', b"url"), b"")
         return without_secrets(url.decode("utf-8", "replace"))
+
+    @property
+    def place(self) -> str:
+        """Return the commit as a URL of SPDX and SLSA; empty when a part of it is not known."""
+        return f"git+{self.remote}@{self.commit}" if self.remote and self.commit else ""
 
     @cached_property
     def _settings(self) -> Mapping[tuple[bytes, bytes], bytes]:
@@ -342,7 +348,7 @@ class Trees:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._of = lru_cache(maxsize=None)(self._find)
-        self._owners = {os.geteuid(), 0, *_caller()}
+        self._owners = {0, *my_users()}
 
     def of(self, path: bytes) -> Tree | None:
         """Return the tree that a file is in."""
@@ -389,10 +395,3 @@ class Trees:
             return True
         self._report(f"{os.fsdecode(path)}: belongs to user {owner}: its commits are not read")
         return False
-
-
-def _caller() -> Iterator[int]:
-    """Yield the user who called sudo, as git takes it; only root's environment counts."""
-    said = os.environ.get("SUDO_UID", "")
-    if os.geteuid() == 0 and said.isdigit():
-        yield int(said)

@@ -16,11 +16,13 @@ import json
 import os
 import re
 import tomllib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from etrace.origin.package import Folder, Package, Report, text_of
+from etrace.origin.package import Folder, Package, Report
+from etrace.texts import text_of
 
 _SITE = re.compile(rb"(.*?/lib(?:32|64)?/(?:python[\d.]*|pypy[\d.]*)/(?:site|dist)-packages)/")
 _BINARY = re.compile(rb"(.*)/bin/[^/]+")
@@ -109,7 +111,7 @@ class Pip:
         )
 
 
-class _Directories:
+class _Directories(ABC):
     """Packages that are directories: each has one file that describes it."""
 
     def __init__(self, folder: Folder, report: Report) -> None:
@@ -126,11 +128,13 @@ class _Directories:
                 found[path] = package
         return found
 
+    @abstractmethod
     def _directory(self, path: bytes) -> bytes | None:
-        raise NotImplementedError
+        """Return the directory of the package that a path is in."""
 
+    @abstractmethod
     def _describe(self, directory: bytes) -> Package | None:
-        raise NotImplementedError
+        """Return the package of a directory."""
 
 
 class Npm(_Directories):

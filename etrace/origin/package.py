@@ -13,6 +13,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from etrace.compilers.regular_file import read_regular
+from etrace.texts import text_of
 
 #: of a file that describes a package
 MAX_BYTES = 16 << 20
@@ -72,11 +73,6 @@ class Database(Protocol):
 
 #: takes note, in words, of what was wrong with a database
 Report = Callable[[str], None]
-
-
-def text_of(raw: bytes) -> str:
-    r"""Return text; bytes that are not UTF-8 as \xNN."""
-    return raw.decode("utf-8", "backslashreplace")
 
 
 class Folder:

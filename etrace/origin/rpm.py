@@ -15,7 +15,8 @@ from contextlib import closing
 from urllib.parse import quote
 
 from etrace.compilers.regular_file import is_regular
-from etrace.origin.package import Folder, Package, Release, Report, names_of, text_of
+from etrace.origin.package import Folder, Package, Release, Report, names_of
+from etrace.texts import text_of
 
 PLACES = (b"/usr/lib/sysimage/rpm", b"/var/lib/rpm")
 NAME = b"/rpmdb.sqlite"

@@ -18,7 +18,7 @@ from etrace.query.select.selection import (
     selected_executions,
     selected_opens,
 )
-from etrace.spec.database import NONE
+from etrace.spec.database import IS_WRITE, NONE
 
 
 def ref_files(
@@ -31,6 +31,15 @@ def ref_files(
 READ, WRITE = 1, 2
 #: by the access bits of a mode
 BITS = (READ, WRITE, READ | WRITE, READ | WRITE)
+
+
+def written_paths(image: Image) -> bytearray:
+    """Return for each row of `paths` whether the build opened it for writing."""
+    opens = image["opens"]
+    written = bytearray(image["paths"].n_rows)
+    for path, mode in zip(opens["path"], opens["mode"], strict=True):
+        written[path] |= IS_WRITE[mode]
+    return written
 
 
 class Access(NamedTuple):

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from libetrace.image.file import Image
 
+from etrace.nfsdb.environment import all_variables
 from etrace.query.facts import source_root
 from etrace.query.rows.labels import Labels
 from etrace.query.rows.temporary import WRITES, Temporaries
@@ -193,8 +194,8 @@ class Side:
     def environment(self) -> dict[bytes, tuple[bytes, ...]]:
         """Values of each variable in all processes, sorted."""
         values: defaultdict[bytes, set[bytes]] = defaultdict(set)
-        for string in set(self.image["environment"]["string"]):
-            name, _, value = self.image.string(string).partition(b"=")
+        for variable in all_variables(self.image):
+            name, _, value = variable.partition(b"=")
             values[name].add(self.normal(value))
         return {name: tuple(sorted(found)) for name, found in values.items()}
 

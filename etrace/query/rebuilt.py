@@ -21,6 +21,7 @@ from functools import cached_property
 from libetrace.image.file import Image
 
 from etrace.errors import NothingFoundError
+from etrace.nfsdb.environment import of_processes
 from etrace.query.diff import argument_delta
 from etrace.query.hashes import Hashes
 from etrace.query.matching import Numbers, Side, roots
@@ -170,11 +171,14 @@ class _Build:
 
     @cached_property
     def _variables(self) -> dict[int, dict[bytes, bytes]]:
-        table, found = self.image["environment"], dict[int, dict[bytes, bytes]]()
-        for upid, string in zip(table["upid"], table["string"], strict=True):
-            name, _, value = self.image.string(string).partition(b"=")
-            found.setdefault(upid, {})[name] = self.side.normal(value)
-        return found
+        pairs = {
+            upid: [variable.partition(b"=") for variable in own]
+            for upid, own in of_processes(self.image).items()
+        }
+        return {
+            upid: {name: self.side.normal(value) for name, _, value in own}
+            for upid, own in pairs.items()
+        }
 
     def environment(self, row: int) -> dict[bytes, bytes] | None:
         """Return the variables of a process; None if they were not traced."""

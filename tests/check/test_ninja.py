@@ -283,5 +283,5 @@ def test_a_database_of_another_user_names_no_program(tmp_path: Path) -> None:
     tree = build(tmp_path, RIGHT)
     for each in tree.glob(".nfsdb*"):
         os.chown(each, 12345, 12345)
-    with pytest.raises(EtraceError):
+    with pytest.raises(EtraceError, match="its make and ninja are not run"):
         found(tree)

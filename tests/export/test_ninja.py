@@ -18,7 +18,7 @@ from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 from package_builds import JSONCPP_NINJA, LUA, ZLIB, Package, environment, states
 
-from etrace.export import ninja, replayed_files
+from etrace.export import replay, replayed_files
 from etrace.nfsdb.store import open_database
 from etrace.query.dependencies import rdeps
 
@@ -76,7 +76,7 @@ class Traced:
 
     def remove_outputs(self) -> None:
         """Remove what the build made in its tree."""
-        for build in ninja.replay(self.image).builds:
+        for build in replay.replay(self.image).builds:
             for path in map(Path, build.outputs):
                 if path.is_relative_to(self.tree):
                     path.unlink()
@@ -266,7 +266,7 @@ def check_inputs(build: Traced) -> None:
     """Touch each input in the tree: what would run is what the trace says depends on it."""
     image = build.image
     dependencies = Dependencies(image)
-    builds = ninja.replay(image).builds
+    builds = replay.replay(image).builds
     outputs = {path for each in builds for path in each.outputs}
     read = {path for each in builds for path in each.inputs}
     own = sorted(path for path in read - outputs if Path(path).is_relative_to(build.tree))

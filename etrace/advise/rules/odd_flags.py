@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from etrace.advise.build import Build, Compilation
 from etrace.advise.finding import Evidence, Finding, Sure
 from etrace.figures import agree, count
+from etrace.texts import text_of
 
 IDS = ("odd-flags",)
 #: what an option says -> the options; the last one in a command line counts
@@ -74,4 +75,4 @@ def _value(build: Build, each: Compilation, kind: str) -> str:
     for word in build.labels.arguments(each.execution):
         if pattern.fullmatch(word):
             found = b"" if word in {b"-g0", b"-fno-lto"} else word
-    return found.decode(errors="backslashreplace")
+    return text_of(found)

@@ -17,15 +17,20 @@ if TYPE_CHECKING:
     from etrace.query.sql import Rows
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `cas sql`."""
-    add_database(parser)
-    parser.add_argument("statement", metavar="STATEMENT", nargs="?", help="the SQL statement")
+def add_rows_format(parser: argparse.ArgumentParser) -> None:
+    """Add `--format` of what `show` prints, `--json` and `--csv`."""
     shown = parser.add_mutually_exclusive_group()
     add_format(shown, "text", "json", "csv")
     shown.add_argument(
         "--csv", dest="format", action="store_const", const="csv", help="as --format csv"
     )
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `cas sql`."""
+    add_database(parser)
+    parser.add_argument("statement", metavar="STATEMENT", nargs="?", help="the SQL statement")
+    add_rows_format(parser)
     parser.add_argument(
         "--allow-files", action="store_true",
         help="let the statement read and write files and load extensions (default: refused)",

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import time
 from pathlib import Path
 
 from etrace.cli.ending import one_line, printable, say
 from etrace.cli.opening import open_found
 from etrace.cli.options.common import add_database, add_examples
+from etrace.cli.options.sbom import created
 from etrace.cli.show.output import opened
 from etrace.errors import UsageError
 from etrace.figures import count
@@ -44,17 +43,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _write(args: argparse.Namespace) -> int:
     from etrace.export.attestation import files_of, statement
-    from etrace.export.sbom.parts import creation_time
 
     image = open_found(args)
     folder = Path.cwd() if args.output is None else args.output.absolute().parent
-    try:
-        created = creation_time(os.environ, time.time())
-    except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"SOURCE_DATE_EPOCH: {error}", "seconds since 1970") from error
     if args.output is not None and args.output.absolute() in {f.absolute() for f in args.files}:
         raise UsageError(f"{args.output} is both written and attested", "-o with another name")
-    found = statement([*files_of(image), *args.files], folder, created)
+    found = statement([*files_of(image), *args.files], folder, created())
     with opened(args.output, image.path) as stream:
         stream.write(json.dumps(found, indent=1).encode() + b"\n")
     say(f"etrace: {count(len(found['subject']), 'digest')}\n")

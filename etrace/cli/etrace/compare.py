@@ -15,7 +15,7 @@ from libetrace.image.file import Image
 
 from etrace.cli.etrace.views import write_page
 from etrace.cli.opening import prepared
-from etrace.cli.options.common import add_examples, add_format, add_quiet
+from etrace.cli.options.common import add_examples, add_format, add_quiet, add_two_builds
 from etrace.cli.show.output import put
 from etrace.errors import UsageError
 from etrace.query.rows.records import Records
@@ -38,11 +38,7 @@ exit status: 0 no limit is exceeded; 1 a limit is exceeded; 2 wrong usage, damag
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace compare`."""
     parser.epilog = EPILOG
-    for name, text in (("a", "the build before"), ("b", "the build after")):
-        parser.add_argument(
-            name, metavar=name.upper(), type=Path,
-            help=f"{text}: directory of its database, image or .nfsdb.json",
-        )  # fmt: skip
+    add_two_builds(parser)
     add_format(parser, "text", "markdown", "json")
     parser.add_argument(
         "--fail-if", metavar="LIMIT", type=str, action="append", default=[],

@@ -12,7 +12,7 @@ from typing import Any
 
 from etrace.cli.ending import printable, say
 from etrace.cli.opening import prepared
-from etrace.cli.options.common import add_examples, add_format, add_quiet
+from etrace.cli.options.common import add_examples, add_format, add_quiet, add_two_builds
 from etrace.cli.show.output import put
 from etrace.figures import count
 from etrace.nfsdb.files import locate
@@ -48,11 +48,7 @@ INDENT = "  "
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `etrace why-rebuilt`."""
     parser.epilog = EPILOG
-    for name, text in (("a", "the build before"), ("b", "the build after")):
-        parser.add_argument(
-            name, metavar=name.upper(), type=Path,
-            help=f"{text}: directory of its database, image or .nfsdb.json",
-        )  # fmt: skip
+    add_two_builds(parser)
     parser.add_argument(
         "files", metavar="FILE", type=os.fsencode, nargs="*", default=[],
         help="only these files that B made (default: all)",

@@ -105,7 +105,7 @@ def run_add(args: argparse.Namespace) -> int:
     except (EtraceError, Error) as error:
         return _failed(args, error.message, error.hint)
     except OSError as error:
-        return _failed(args, f"{error.filename or place}: {error.strerror or error}")
+        return _failed(args, _reason(error, place))
 
 
 def _failed(args: argparse.Namespace, message: str, hint: str = "") -> int:

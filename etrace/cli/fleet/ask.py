@@ -5,18 +5,10 @@ from __future__ import annotations
 
 import argparse
 
-from etrace.cli.cas.sql import print_cells, show
+from etrace.cli.cas.sql import add_rows_format, print_cells, show
 from etrace.cli.fleet.options import add_fleet, add_master, add_range, opened, range_of
-from etrace.cli.options.common import add_examples, add_format
+from etrace.cli.options.common import add_examples
 from etrace.errors import UsageError
-
-
-def _add_shown(parser: argparse.ArgumentParser) -> None:
-    shown = parser.add_mutually_exclusive_group()
-    add_format(shown, "text", "json", "csv")
-    shown.add_argument(
-        "--csv", dest="format", action="store_const", const="csv", help="as --format csv"
-    )
 
 
 def declare_query(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +24,7 @@ def declare_query(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_master(parser)
     add_range(parser)
-    _add_shown(parser)
+    add_rows_format(parser)
     add_examples(
         parser,
         "etrace fleet query products-with-file src/lvm.h --fleet /srv/fleet",
@@ -73,7 +65,7 @@ def declare_sql(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("statement", metavar="STATEMENT", nargs="?", help="a SELECT")
     add_fleet(parser)
     add_range(parser)
-    _add_shown(parser)
+    add_rows_format(parser)
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
     add_examples(
         parser,

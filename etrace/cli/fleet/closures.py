@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import argparse
 
-from etrace.cli.cas.sql import show
+from etrace.cli.cas.sql import add_rows_format, show
 from etrace.cli.ending import say
 from etrace.cli.fleet.options import add_master
-from etrace.cli.options.common import add_examples, add_format, add_jobs
+from etrace.cli.options.common import add_examples, add_jobs
 from etrace.errors import EtraceError, NothingFoundError
 from etrace.figures import count
 
@@ -27,11 +27,7 @@ def declare_closures(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_master(parser)
     add_jobs(parser)
-    shown = parser.add_mutually_exclusive_group()
-    add_format(shown, "text", "json", "csv")
-    shown.add_argument(
-        "--csv", dest="format", action="store_const", const="csv", help="as --format csv"
-    )
+    add_rows_format(parser)
     add_examples(
         parser, "etrace fleet closures src/lua builds/1 builds/2",
         "etrace fleet closures src/lua builds/1 builds/2 --engine spark --master spark://host:7077",

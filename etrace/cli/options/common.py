@@ -86,6 +86,15 @@ def add_hash(parser: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def add_two_builds(parser: argparse.ArgumentParser) -> None:
+    """Add A and B."""
+    for name, text in (("a", "the build before"), ("b", "the build after")):
+        parser.add_argument(
+            name, metavar=name.upper(), type=Path,
+            help=f"{text}: directory of its database, image or .nfsdb.json",
+        )  # fmt: skip
+
+
 def add_examples(parser: argparse.ArgumentParser, *examples: str) -> None:
     """End the help of a command with command lines to copy."""
     before = f"{parser.epilog.rstrip()}\n\n" if parser.epilog else ""

@@ -54,7 +54,7 @@ def add_all(parser: argparse._ArgumentGroup) -> None:
 
 def request(args: argparse.Namespace) -> Request:
     """Return what the options say. UsageError."""
-    from etrace.export.sbom.parts import Request, creation_time
+    from etrace.export.sbom.parts import Request
     from etrace.origin.licence import is_expression
 
     if args.licence and not is_expression(args.licence):
@@ -67,13 +67,8 @@ def request(args: argparse.Namespace) -> Request:
         raise UsageError(
             f"{args.namespace}: no absolute URI without #", "--namespace https://example.org/sbom/1"
         )
-    try:
-        created = creation_time(os.environ, time.time())
-    except (ValueError, OverflowError, OSError) as error:
-        said = os.environ.get("SOURCE_DATE_EPOCH", "")
-        raise UsageError(f"SOURCE_DATE_EPOCH={said}: {error}", "seconds since 1970") from error
     return Request(
-        created=created, name=args.name or "", version=args.product_version or "",
+        created=created(), name=args.name or "", version=args.product_version or "",
         licence=args.licence or "",
         copyright=args.copyright or "", cpe=args.cpe or "", namespace=args.namespace or "",
         supplier=_party(args.supplier), creator=_party(args.creator),
@@ -81,6 +76,17 @@ def request(args: argparse.Namespace) -> Request:
         with_steps=not args.no_steps, with_tools=args.with_tools,
         with_sha1=args.document_format == "spdx2.3",
     )  # fmt: skip
+
+
+def created() -> str:
+    """Return the time of a document: SOURCE_DATE_EPOCH, else now. UsageError."""
+    from etrace.export.sbom.parts import creation_time
+
+    try:
+        return creation_time(os.environ, time.time())
+    except (ValueError, OverflowError, OSError) as error:
+        said = os.environ.get("SOURCE_DATE_EPOCH", "")
+        raise UsageError(f"SOURCE_DATE_EPOCH={said}: {error}", "seconds since 1970") from error
 
 
 def _party(text: str | None) -> Party | None:
@@ -91,6 +97,8 @@ def _party(text: str | None) -> Party | None:
 
 def report(bill: Bill) -> None:
     """Say what the document has, what it leaves out and what could not be known."""
+    from etrace.nfsdb.environment import is_traced
+
     n_made = sum(file.is_made for file in bill.files.values())
     say(
         f"cas: {count(len(bill.products), 'module')}, {count(len(bill.files), 'file')} "
@@ -106,7 +114,7 @@ def report(bill: Bill) -> None:
     n_unknown = sum(file.package is None and file.tree is None for file in owned)
     if n_unknown:
         say(f"cas: of no known package or git tree: {n_unknown} of {count(len(owned), 'file')}\n")
-    if bill.request.environment and "environment" not in bill.image.tables:
+    if bill.request.environment and not is_traced(bill.image):
         say("cas: the trace has no environments: etrace run --env would have kept them\n")
     for problem in bill.origins.problems:
         say(f"cas: {one_line(problem)}\n")

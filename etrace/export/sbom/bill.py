@@ -23,16 +23,20 @@ import etrace
 from etrace.errors import NothingFoundError
 from etrace.export.sbom import secrets
 from etrace.export.sbom.contents import CHANGED, SAME, SPECIAL, UNREADABLE, Content, contents
-from etrace.export.sbom.parts import BillFile, Product, Request, Step, digits, shown
+from etrace.export.sbom.parts import BillFile, Product, Request, Step, digits
+from etrace.nfsdb.environment import of_processes
+from etrace.nfsdb.trace_time import build_end_ns
 from etrace.origin.git import State, Tree, Trees
 from etrace.origin.origins import Origins
 from etrace.origin.package import Package
+from etrace.query.files import written_paths
 from etrace.query.hashes import FileHash, Hashes
 from etrace.query.linked_modules import Module, linked_modules
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.labels import Labels
 from etrace.query.select.file_names import find_files
 from etrace.spec.database import IS_WRITE, NONE
+from etrace.texts import text_of
 
 #: what is an input although the build made it
 COMPILED = frozenset((FileKind.SOURCE, FileKind.HEADER))
@@ -50,7 +54,7 @@ class Bill:
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/")
         self._kinds = FileKinds(image)
         self._labels = Labels(image)
-        self._written = self._find_written()
+        self._written = written_paths(image)
         self._hidden: set[int] = set()
         self.steps: dict[int, Step] = {}
         self._row_kinds: dict[int, FileKind] = {}
@@ -60,14 +64,6 @@ class Bill:
         self._name_all()
 
     # ---- modules and steps ----
-
-    def _find_written(self) -> bytearray:
-        opens = self.image["opens"]
-        written = bytearray(self.image["paths"].n_rows)
-        for path, mode in zip(opens["path"], opens["mode"], strict=True):
-            if IS_WRITE[mode]:
-                written[path] = 1
-        return written
 
     def _find_products(self, names: list[bytes]) -> list[Product]:
         dependencies, rules = Dependencies(self.image), Rules()
@@ -166,14 +162,14 @@ class Bill:
 
     def _step(self, row: int, inputs: list[int], outputs: list[int]) -> Step:
         executions = self.image["executions"]
-        words = [shown(word) for word in self._labels.arguments(row)]
+        words = [text_of(word) for word in self._labels.arguments(row)]
         command = shlex.join(secrets.shown_arguments(words)) if self.request.with_parameters else ""
-        label = secrets.without_tokens(shown(os.fsencode(self._labels.of(row))))
+        label = secrets.without_tokens(text_of(os.fsencode(self._labels.of(row))))
         return Step(
             row,
             label if self.request.with_parameters else self._labels.program(row),
             command,
-            shown(self._relative(self.image.string(executions["cwd"][row]))),
+            text_of(self._relative(self.image.string(executions["cwd"][row]))),
             executions["binary"][row],
             inputs,
             outputs,
@@ -189,30 +185,24 @@ class Bill:
         return at
 
     @cached_property
-    def _environments(self) -> Mapping[int, list[int]]:
-        found: defaultdict[int, list[int]] = defaultdict(list)
-        if "environment" in self.image.tables:
-            table = self.image["environment"]
-            for upid, string in zip(table["upid"], table["string"], strict=True):
-                found[upid].append(string)
-        return found
+    def _environments(self) -> Mapping[int, list[bytes]]:
+        return of_processes(self.image)
 
     def _variables(self, row: int) -> list[tuple[str, str]]:
         if not self.request.environment:
             return []
-        strings = self._environments.get(self.image["executions"]["upid"][row], ())
-        texts = (shown(self.image.string(string)) for string in strings)
+        texts = map(text_of, self._environments.get(self.image["executions"]["upid"][row], ()))
         return list(secrets.shown_variables(texts, self.request.environment))
 
     # ---- files ----
 
     def name_of(self, row: int) -> str:
         """Return the name of a file: relative to the source root where it lies below it."""
-        return shown(self._relative(self.image.path_string(row)))
+        return text_of(self._relative(self.image.path_string(row)))
 
     def name_of_path(self, path: bytes) -> str:
         """Return a path as documents have it; the source root itself by its last part."""
-        return shown(path.rpartition(b"/")[2] if path == self._root else self._relative(path))
+        return text_of(path.rpartition(b"/")[2] if path == self._root else self._relative(path))
 
     def _relative(self, path: bytes) -> bytes:
         if self._root and path == self._root:
@@ -233,7 +223,7 @@ class Bill:
         programs = {step.program for step in self.steps.values()}
         pairs = ((path, self._size_of(row)) for row, path in paths.items())
         read = contents(
-            pairs, self._limit_ns, {paths[row] for row in programs - {NONE}},
+            pairs, build_end_ns(self.image), {paths[row] for row in programs - {NONE}},
             with_sha1=self.request.with_sha1,
         )  # fmt: skip
         later = self._written_later()
@@ -263,13 +253,6 @@ class Bill:
 
     def _size_of(self, row: int) -> int:
         return self._kinds.size_of(row)
-
-    @cached_property
-    def _limit_ns(self) -> int:
-        """The time at which the trace was last written, else that of the image."""
-        traces = self.image.attributes.get("traces") or {}
-        times = [int(stamp["mtime_ns"]) for stamp in traces.values() if stamp]
-        return max(times) if times else self.image.path.stat().st_mtime_ns
 
     # ---- origins ----
 
@@ -389,7 +372,7 @@ class Bill:
             return self.request.name
         if len(self.products) == 1:
             return self.products[0].name.rpartition("/")[2]
-        return shown(self._root.rpartition(b"/")[2]) or "build"
+        return text_of(self._root.rpartition(b"/")[2]) or "build"
 
     def product_name(self, product: Product) -> str:
         """Return the name of a component: of several the file says which."""

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import etrace
 from etrace.export.sbom.bill import Bill
 from etrace.export.sbom.licences import Licences
-from etrace.export.sbom.parts import BillFile, Party, Product, digits, read_party
+from etrace.export.sbom.parts import BillFile, Party, Product, package_id, read_party, tree_id
 from etrace.export.sbom.stream import JsonStream, compact
 from etrace.origin.package import Package
 from etrace.query.rows.file_kinds import FileKind
@@ -82,12 +82,11 @@ class _Writer:
             yield self._package(package)
         for tree in self._bill.trees:
             dirty = str(self._bill.is_dirty(tree)).lower()
-            place = f"git+{tree.remote}@{tree.commit}" if tree.remote and tree.commit else ""
             yield _refs(
                 compact(
-                    type="data", bom_ref="tree-" + digits(tree.top, tree.commit),
+                    type="data", bom_ref=tree_id(tree),
                     name=self._bill.name_of_path(tree.top), version=tree.commit or "unknown",
-                    externalReferences=[{"type": "vcs", "url": place}] if place else [],
+                    externalReferences=[{"type": "vcs", "url": tree.place}] if tree.place else [],
                     properties=[{"name": "etrace:dirty", "value": dirty}],
                 )
             )  # fmt: skip
@@ -112,7 +111,7 @@ class _Writer:
         supplier = read_party(package.supplier) if package.supplier else None
         return _refs(
             compact(
-                type="library", bom_ref="package-" + digits(package.purl), name=package.name,
+                type="library", bom_ref=package_id(package), name=package.name,
                 version=package.version or "unknown", purl=package.purl,
                 supplier=_organisation(supplier),
                 licenses=self._licence(self._bill.origins.terms(package).expression),
@@ -142,9 +141,7 @@ class _Writer:
         bill = self._bill
         yield {"ref": self._top, "dependsOn": [product.id for product in bill.products]}
         for product in bill.products:
-            linked = {
-                "package-" + digits(each.purl) for each in (*product.static, *product.dynamic)
-            }
+            linked = {package_id(each) for each in (*product.static, *product.dynamic)}
             inputs = {bill.files[row].id for row in product.inputs}
             yield {"ref": product.id, "dependsOn": sorted(linked | inputs)}
 

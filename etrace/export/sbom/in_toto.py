@@ -82,9 +82,8 @@ class _Writer:
         bill = self._bill
         for tree in bill.trees:
             if tree.commit:
-                place = f"git+{tree.remote}@{tree.commit}" if tree.remote else ""
                 yield compact(
-                    name=bill.name_of_path(tree.top), uri=place,
+                    name=bill.name_of_path(tree.top), uri=tree.place,
                     digest={"gitCommit": tree.commit}, annotations={"dirty": bill.is_dirty(tree)},
                 )  # fmt: skip
         for file in self._read():

@@ -126,11 +126,6 @@ class Product:
     id: str = ""
 
 
-def shown(raw: bytes) -> str:
-    r"""Return text for JSON: bytes that are not UTF-8 as \xNN."""
-    return raw.decode("utf-8", "backslashreplace")
-
-
 def is_text(raw: bytes) -> bool:
     """Return whether bytes are UTF-8."""
     try:
@@ -146,6 +141,16 @@ def digits(*parts: str | bytes) -> str:
              for part in parts]  # fmt: skip
     raw = "\0".join(texts).encode("utf-8", "surrogatepass")
     return hashlib.sha256(raw).hexdigest()[:N_DIGITS]
+
+
+def package_id(package: Package) -> str:
+    """Return the id of a package in every document."""
+    return "package-" + digits(package.purl)
+
+
+def tree_id(tree: Tree) -> str:
+    """Return the id of a working tree in every document."""
+    return "tree-" + digits(tree.top, tree.commit)
 
 
 def creation_time(environment: Mapping[str, str], now_s: float) -> str:

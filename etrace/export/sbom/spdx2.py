@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import etrace
 from etrace.export.sbom.bill import Bill
 from etrace.export.sbom.licences import Licences
-from etrace.export.sbom.parts import BillFile, Party, Product, digits, read_party
+from etrace.export.sbom.parts import BillFile, Party, Product, package_id, read_party, tree_id
 from etrace.export.sbom.spdx3 import said_of
 from etrace.export.sbom.stream import JsonStream, compact
 from etrace.origin.git import Tree
@@ -126,16 +126,15 @@ class _Writer:
             "referenceLocator": package.purl,
         }
         return self._common(
-            package.name, _ref("package-" + digits(package.purl)), package.version or "unknown",
+            package.name, _ref(package_id(package)), package.version or "unknown",
             supplier=_party(supplier) if supplier else NO_ASSERTION, licenseDeclared=declared,
             licenseConcluded=declared, externalRefs=[purl], copyrightText=terms.copyright,
         )  # fmt: skip
 
     def _tree(self, tree: Tree) -> dict[str, Any]:
-        place = f"git+{tree.remote}@{tree.commit}" if tree.remote and tree.commit else ""
         return self._common(
-            self._bill.name_of_path(tree.top), _ref("tree-" + digits(tree.top, tree.commit)),
-            tree.commit or "unknown", supplier=NO_ASSERTION, downloadLocation=place,
+            self._bill.name_of_path(tree.top), _ref(tree_id(tree)),
+            tree.commit or "unknown", supplier=NO_ASSERTION, downloadLocation=tree.place,
             primaryPackagePurpose="SOURCE",
             comment="with changes that are not committed" if self._bill.is_dirty(tree) else "",
         )  # fmt: skip
@@ -166,7 +165,7 @@ class _Writer:
             own = _ref(product.id)
             yield _relation(DOCUMENT, "DESCRIBES", own)
             for tree in bill.trees_of(product):
-                other = _ref("tree-" + digits(tree.top, tree.commit))
+                other = _ref(tree_id(tree))
                 yield _relation(own, "GENERATED_FROM", other)
             for row in filter(self._has, product.inputs):
                 yield _relation(own, "GENERATED_FROM", _ref(bill.files[row].id))
@@ -177,14 +176,14 @@ class _Writer:
                 ("STATIC_LINK", product.static), ("DYNAMIC_LINK", product.dynamic)
             ):  # fmt: skip
                 for package in packages:
-                    yield _relation(own, kind, _ref("package-" + digits(package.purl)))
+                    yield _relation(own, kind, _ref(package_id(package)))
             programs = {bill.steps[row].program for row in product.steps} - {NONE}
             for row in filter(self._has, sorted(programs)):
                 yield _relation(_ref(bill.files[row].id), "BUILD_TOOL_OF", own)
         for package in bill.packages:
             for file in bill.files_of(package):
                 if file.content.sha1:
-                    other = _ref("package-" + digits(package.purl))
+                    other = _ref(package_id(package))
                     comment = "the build read this file of the package"
                     yield {**_relation(other, "OTHER", _ref(file.id)), "comment": comment}
 

@@ -16,7 +16,16 @@ from typing import Any, BinaryIO
 import etrace
 from etrace.export.sbom.bill import Bill
 from etrace.export.sbom.licences import Licences
-from etrace.export.sbom.parts import BillFile, Party, Product, Step, digits, read_party
+from etrace.export.sbom.parts import (
+    BillFile,
+    Party,
+    Product,
+    Step,
+    digits,
+    package_id,
+    read_party,
+    tree_id,
+)
 from etrace.export.sbom.stream import JsonStream, compact
 from etrace.origin.git import Tree
 from etrace.origin.package import Package
@@ -207,7 +216,7 @@ class _Writer:
         )  # fmt: skip
 
     def _package(self, package: Package) -> Iterator[Element]:
-        spdx_id = self._id(_name_of(package))
+        spdx_id = self._id(package_id(package))
         supplier = read_party(package.supplier) if package.supplier else None
         yield self._element(
             "software_Package", spdx_id, name=package.name,
@@ -229,11 +238,11 @@ class _Writer:
                 yield from self._relation(kind, spdx_id, licence)
 
     def _tree(self, tree: Tree) -> Element:
-        place = f"git+{tree.remote}@{tree.commit}" if tree.remote and tree.commit else ""
+        place = tree.place
         words = {True: "with changes that are not committed", False: "", None: "changes not known"}
         reference = {"type": "ExternalRef", "externalRefType": "vcs", "locator": [place]}
         return self._element(
-            "software_Package", self._id(_name_of_tree(tree)),
+            "software_Package", self._id(tree_id(tree)),
             name=self._bill.name_of_path(tree.top), software_primaryPurpose="source",
             software_packageVersion=tree.commit or "unknown", software_downloadLocation=place,
             externalRef=[reference] if place else [], comment=words[self._bill.is_dirty(tree)],
@@ -292,10 +301,10 @@ class _Writer:
             ("hasStaticLink", product.static),
             ("hasDynamicLink", product.dynamic),
         ):
-            yield from self._relation(kind, package, (self._id(_name_of(p)) for p in packages))
+            yield from self._relation(kind, package, (self._id(package_id(p)) for p in packages))
         yield self._build(build, MODULE_TYPE, product.name, product)
         inputs = self._files(product.inputs)
-        trees = [self._id(_name_of_tree(tree)) for tree in bill.trees_of(product)]
+        trees = [self._id(tree_id(tree)) for tree in bill.trees_of(product)]
         yield from self._relation("hasInput", build, [*inputs, *trees], "build")
         yield from self._relation("hasOutput", build, [package, self._id(module.id)], "build")
         steps = [bill.steps[row] for row in product.steps]
@@ -330,14 +339,6 @@ def _form(file: BillFile) -> list[str]:
         return ["archive", "container"]
     is_executable = file.kind is FileKind.EXECUTABLE
     return ["executable", "firmware"] if is_executable else ["firmware"]
-
-
-def _name_of(package: Package) -> str:
-    return "package-" + digits(package.purl)
-
-
-def _name_of_tree(tree: Tree) -> str:
-    return "tree-" + digits(tree.top, tree.commit)
 
 
 def said_of(bill: Bill) -> Iterator[str]:

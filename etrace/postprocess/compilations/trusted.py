@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from libetrace.image.file import Image
@@ -38,17 +38,29 @@ def trusted_path(name: bytes) -> Path:
         path = None
     if path is None:
         raise UntrustedError(f"{text}: does not exist")
-    for each in (path, *path.parents):
-        _check(each)
+    if (found := changeable(path, OWNERS)) is not None:
+        each, is_foreign = found
+        why = "does not belong to root" if is_foreign else "can be written by others"
+        raise UntrustedError(f"{each} {why}")
     return path
 
 
-def _check(path: Path) -> None:
-    status = path.stat()
-    if status.st_uid not in OWNERS:
-        raise UntrustedError(f"{path} does not belong to root")
-    if status.st_mode & WRITABLE:
-        raise UntrustedError(f"{path} can be written by others")
+def changeable(
+    path: Path, owners: Collection[int], *, allows_sticky: bool = False
+) -> tuple[Path, bool] | None:
+    """Return the first of a path and those above it that others than its owners can change.
+
+    With it, whether it belongs to somebody else. In a sticky directory nobody can replace what is
+    another's. The path has no links. OSError.
+    """
+    for each in (path, *path.parents):
+        status = each.stat()
+        if status.st_uid not in owners:
+            return each, True
+        is_sticky = allows_sticky and status.st_mode & stat.S_ISVTX
+        if status.st_mode & WRITABLE and not is_sticky:
+            return each, False
+    return None
 
 
 def trusted_compiler(name: bytes) -> Path:
@@ -70,13 +82,21 @@ def trusted_directory(name: bytes) -> Path:
     return path
 
 
-def check_owner(image: Image) -> None:
+COMPILERS = (
+    "its compilers are not run",
+    "run cas pp without --ask-compilers and --confirm-inputs, or as that user",
+)
+
+
+def check_owner(image: Image, refused: tuple[str, str] = COMPILERS) -> None:
     """Refuse a database that another user made, or could replace. EtraceError.
+
+    `refused` are what is not done then, and the hint.
 
     Its image, the trace and JSON beside it, the traces that it remembers, and its directory.
     """
     for path in (*_files(image), image.path.absolute().parent):
-        _check_owner(path)
+        _check_owner(path, refused)
     try:
         is_other = image.path.stat().st_ino != image.inode
     except OSError:
@@ -101,7 +121,7 @@ def _files(image: Image) -> Iterator[Path]:
     yield from map(Path, image.attributes.get("traces") or {})
 
 
-def _check_owner(path: Path) -> None:
+def _check_owner(path: Path, refused: tuple[str, str]) -> None:
     try:
         status = path.stat()
     except (FileNotFoundError, ValueError):
@@ -110,7 +130,4 @@ def _check_owner(path: Path) -> None:
         raise EtraceError(f"{path}: {error.strerror}", "copy the database") from error
     allowed = {os.geteuid(), 0} if path.is_dir() else {os.geteuid()}
     if status.st_uid not in allowed:
-        raise EtraceError(
-            f"{path} belongs to another user: its compilers are not run",
-            "run cas pp without --ask-compilers and --confirm-inputs, or as that user",
-        )
+        raise EtraceError(f"{path} belongs to another user: {refused[0]}", refused[1])

@@ -19,6 +19,7 @@ from etrace.capture.features import ANALYTICS, install_hint
 from etrace.errors import EtraceError
 from etrace.nfsdb.hash_records import State
 from etrace.spec.database import NONE
+from etrace.texts import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,10 +96,6 @@ def load_pyarrow() -> Any:
     return pyarrow
 
 
-def _shown(text: bytes) -> str:
-    return text.decode(errors="backslashreplace")
-
-
 class Frames:
     """The Arrow tables of one image, made on demand."""
 
@@ -147,7 +144,7 @@ class Frames:
         try:
             return text.cast(pa.large_string())
         except pa.ArrowInvalid:
-            shown = [_shown(value) for value in text.to_pylist()]
+            shown = [text_of(value) for value in text.to_pylist()]
             return pa.array(shown, pa.large_string())
 
     def _signed(self, rows: Any) -> Any:

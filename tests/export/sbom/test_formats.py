@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import bills
+import databases
 import pytest
 import spdx_model
 from packageurl import PackageURL
@@ -382,6 +383,14 @@ def test_words_that_are_not_utf_8_make_no_half_characters(tree: Path) -> None:
         text, _ = bills.export(tree, "--format", each, "--name", "x\udcff")
         assert "\\udcff" not in text.decode().replace("\\\\", "")
         json.loads(text)
+
+
+def test_a_trace_without_environments_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    databases.capture_database(tmp_path, ["cp", "a", "b"], tmp_path)
+    subprocess.run([BIN / "cas", "pp", "-q", "--db", tmp_path], check=True)
+    _, said = bills.export(tmp_path, str(tmp_path.resolve() / "b"), "--environment", "PATH")
+    assert "the trace has no environments: etrace run --env would have kept them" in said
 
 
 def test_steps_lead_from_sources_to_the_module(tree: Path) -> None:
