@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import re
-import sys
 from dataclasses import dataclass, field
 
 from event_lines import KINDS, SYNTAX, arguments
@@ -25,7 +24,7 @@ RANGES = {
 }
 ENVIRONMENT_UPID = 0
 MAX_STATUS = 2**15 - 1  # of an Exit
-sys.set_int_max_str_digits(0)  # a garbled line may hold any number of digits
+MAX_DIGITS = 100  #: read of a number; no field fits more
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +117,20 @@ class Cursor:
         if self.at < len(self.lines):
             match = NUMBERED.fullmatch(self.lines[self.at].data)
             if match and match[1] == tag:
-                return int(match[2])
+                return number(match[2])
         return None
+
+
+def number(digits: bytes) -> int:
+    """Read a number of which a garbled line may have any number of digits; int() has a limit."""
+    sign, value = (b"-", digits[1:]) if digits.startswith(b"-") else (b"", digits)
+    return int(sign + (value.lstrip(b"0") or b"0")[:MAX_DIGITS])
 
 
 def read(inputs: list[bytes]) -> Reading:
     """Read whole files in the order given."""
     reading = Reading()
-    files = [split_lines(number, content, reading) for number, content in enumerate(inputs)]
+    files = [split_lines(nth, content, reading) for nth, content in enumerate(inputs)]
     by_upid: dict[int, list[Line]] = {}
     positions: dict[tuple[int, int], int] = {}
     for line in heapq.merge(*files, key=lambda line: line.time_ns):
@@ -158,7 +163,7 @@ def split_lines(file_number: int, content: bytes, reading: Reading) -> list[Line
         if line:
             out.append(line)
         elif lost := LOST.search(raw):
-            reading.n_lost += int(lost[1])
+            reading.n_lost += number(lost[1])
         else:
             reading.problems.append(Problem(place, "no prefix"))
     return out
@@ -169,7 +174,7 @@ def split_prefix(place: tuple[int, int], raw: bytes) -> Line | None:
     match = PREFIX.search(raw)
     if not match:
         return None
-    upid, cpu, seconds, nanoseconds = (int(group) for group in match.groups())
+    upid, cpu, seconds, nanoseconds = (number(group) for group in match.groups())
     time_ns = seconds * 10**9 + nanoseconds
     fits = upid < 2**63 and cpu < 2**32 and nanoseconds < 10**9 and time_ns < 2**63
     return Line(place, upid, cpu, time_ns, raw[match.end() :]) if fits else None
@@ -231,7 +236,7 @@ def read_number(text: bytes, kind: str) -> int:
     """Read a decimal number of this C type."""
     if not re.fullmatch(rb"-?[0-9]+", text) or (kind[0] == "u" and text.startswith(b"-")):
         raise BrokenError(f"{text!r} is not a number of type {kind}")
-    value = int(text)
+    value = number(text)
     if value not in RANGES[kind]:
         raise BrokenError(f"{value} does not fit {kind}")
     return value
