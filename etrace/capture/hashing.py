@@ -180,9 +180,9 @@ class Hashing:
             if last is None or last.state in (State.GONE, State.UNSTABLE):
                 self._add(path)
                 continue
-            if last.inode is None:
+            if last.inode is None or not self.pool.may_look(path):  # mounted over meanwhile
                 continue
-            try:  # stat(2) waits for nobody: a regular file of a disk was there
+            try:
                 status = os.lstat(path)
             except OSError:
                 continue

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os.path import lexists, relpath
-from pathlib import PurePosixPath
 
 from etrace.check.kinds import (
     HOME,
@@ -43,6 +42,7 @@ class Faults:
         self.recipes, self.rules = recipes, rules
         self._found: dict[tuple[str, str, int], list[tuple[Recipe, Recipe | None, Use, int]]]
         self._found = defaultdict(list)
+        self._always: dict[tuple[int, frozenset[str]], bool] = {}
 
     def look(self) -> None:
         """Look at inputs, orders and writers of files."""
@@ -138,18 +138,21 @@ class Faults:
 
     def is_below(self, text: str, rules: Rules) -> bool:
         """Whether a file is of the project: below where the build, or this make, began."""
-        root = self.recipes.image.attributes.get("source_root", "") or str(rules.directory)
-        return any(PurePosixPath(text).is_relative_to(each) for each in (root, *rules.roots))
+        root = str(self.recipes.image.attributes.get("source_root", "") or rules.directory)
+        tops = (each.rstrip("/") for each in (root, *rules.roots))
+        return any(text == top or text.startswith(f"{top}/") for top in tops)
 
-    @staticmethod
-    def _runs_always(needed: Iterable[str], rules: Rules) -> bool:
+    def _runs_always(self, needed: frozenset[str], rules: Rules) -> bool:
         """Whether a target is made in every run: it needs a phony one, or one that is not there."""
-        known = (rules.by_path.get(path) for path in needed)
-        return any(
-            rule is not None
-            and (rule.is_phony or (rule.is_target and not lexists(rules.path(rule.name))))
-            for rule in known
-        )
+        key = id(rules), needed
+        if key not in self._always:
+            known = (rules.by_path.get(path) for path in needed)
+            self._always[key] = any(
+                rule is not None
+                and (rule.is_phony or (rule.is_target and not lexists(rules.path(rule.name))))
+                for rule in known
+            )
+        return self._always[key]
 
     def unordered_writers(
         self, text: str, writers: Iterable[Use]

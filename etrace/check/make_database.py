@@ -58,13 +58,13 @@ def _rules(lines: Iterable[str]) -> Iterator[Rule]:
             rule, is_target = None, True
         elif line == "# Not a target:":
             is_target = False
-        elif rule is None:
-            if found := _RULE.fullmatch(line):
-                needs, _, order = (found["needs"] or "").partition("| ")
-                rule = Rule(
-                    found["name"], tuple(needs.split()), tuple(order.split()), is_target=is_target
-                )
-        else:
+        elif (found := _RULE.fullmatch(line)) and (rule is None or found["name"] == rule.name):
+            # variables of a target have lines before that of its rule: NAME: VARIABLE = VALUE
+            needs, _, order = (found["needs"] or "").partition("| ")
+            rule = Rule(
+                found["name"], tuple(needs.split()), tuple(order.split()), is_target=is_target
+            )
+        elif rule is not None:
             _read_more(rule, line)
     if rule is not None:
         yield rule

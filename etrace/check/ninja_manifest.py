@@ -24,6 +24,8 @@ _WORD = re.compile(r"(?:\$\{[\w.-]+\}|\$.|[^ :|$])+|\|\||\|@|\||:", re.ASCII)
 _BINDING = re.compile(r"([\w.-]+) *= *(.*)", re.ASCII)
 _SAFE = re.compile(r"[\w+./-]*", re.ASCII)
 MAX_DEPTH = 100
+#: of a text with its variables replaced, and of all files that are read
+MAX_CHARACTERS, MAX_FILE_CHARACTERS, MAX_FILES = 4 << 20, 1 << 30, 100_000
 HINT = "does ninja read it?"
 
 
@@ -59,9 +61,18 @@ class Scope:
 
 
 def _replace(text: str, value: Callable[[str], str]) -> str:
+    n_characters = 0
+
     def one(found: re.Match[str]) -> str:
+        nonlocal n_characters
         name = found[1] or found[2]
-        return found[3] if name is None else value(name)
+        new = found[3] if name is None else value(name)
+        n_characters += len(new)
+        if n_characters > MAX_CHARACTERS:  # each variable may double the one before
+            raise EtraceError(
+                f"build.ninja: a value has more than {MAX_CHARACTERS} characters", HINT
+            )
+        return new
 
     return _REFERENCE.sub(one, text)
 
@@ -135,6 +146,7 @@ def read(directory: Path, name: str) -> Manifest:
 class _Reader:
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         self._directory, self._manifest, self._depth = directory, manifest, 0
+        self._n_characters = 0
 
     def read(self, name: str, scope: Scope) -> None:
         """Read one file into a scope."""
@@ -143,6 +155,9 @@ class _Reader:
             raise EtraceError(f"{path} includes itself", "ninja refuses it too")
         self._manifest.files.append(path)
         text = text_of_file(path)
+        self._n_characters += len(text)
+        if self._n_characters > MAX_FILE_CHARACTERS or len(self._manifest.files) > MAX_FILES:
+            raise EtraceError(f"{path}: build.ninja includes too much", HINT)
         text = _JOINED.sub(lambda f: "" if f[0][:2] in ("$\n", "$\r") else f[0], text)
         lines = [line for line in text.split("\n") if not line.lstrip(" ").startswith("#")]
         at = 0

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,6 +26,8 @@ WRITE_FILE, FIRST_CHANGE, LAST_CHANGE = 1, 4, 12
 #: rights by version of Landlock: 2 adds REFER, 3 TRUNCATE
 REFER, TRUNCATE = 1 << 13, 1 << 14
 MAX_SECONDS = 120
+#: of what it prints, and of its memory
+MAX_BYTES, MAX_MEMORY = 256 << 20, 8 << 30
 
 
 def _call(number: int, *words: object) -> int:
@@ -37,7 +41,9 @@ def version() -> int:
 
 
 def _restrict(rights: int) -> None:
-    """Deny this process and its children to change files. OSError."""
+    """Deny this process and its children to change files, and limit them. OSError."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_BYTES, MAX_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     libc = ctypes.CDLL(None, use_errno=True)
     handled = ctypes.c_uint64(rights)
     ruleset = _call(CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), ctypes.c_uint(0))
@@ -53,7 +59,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command that can read, but changes nothing; keep what it prints.
 
-    EtraceError without Landlock, for a program that is not there, and after MAX_SECONDS.
+    EtraceError without Landlock, for a program that is not there, after MAX_SECONDS, and when it
+    prints more than MAX_BYTES.
     """
     known = version()
     if not known:
@@ -66,10 +73,19 @@ def run(
     shown = os.fsdecode(command[0])
     sys.stdout.flush()
     try:
-        return subprocess.run(
-            command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-            check=False, timeout=MAX_SECONDS, preexec_fn=lambda: _restrict(rights),
-        )  # fmt: skip
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            done = subprocess.run(
+                command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=err, check=False, timeout=MAX_SECONDS,
+                preexec_fn=lambda: _restrict(rights),
+            )  # fmt: skip
+            if max(os.fstat(stream.fileno()).st_size for stream in (out, err)) >= MAX_BYTES:
+                raise EtraceError(
+                    f"{shown} printed more than {MAX_BYTES} bytes", "see what it prints"
+                )
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(command, done.returncode, out.read(), err.read())
     except subprocess.TimeoutExpired as error:
         hint = "a makefile may wait for something"
         raise EtraceError(f"{shown} took more than {MAX_SECONDS} s", hint) from error

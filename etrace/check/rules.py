@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from os.path import normpath, realpath
+from os.path import islink, normpath, realpath
 from pathlib import Path
 
 
@@ -83,9 +83,15 @@ class Rules:
             todo += map(self.path, rule.order_only if order_only else rule.learned)
 
 
+_real = cache(realpath)
+
+
 @cache
 def absolute(directory: str, name: str) -> str:
     """Return a name of a makefile as a path without links."""
     path = normpath(f"{directory}/{name}" if not name.startswith("/") else name)
-    real = realpath(path)
+    folder, _, last = path.rpartition("/")
+    real = f"{_real(folder or '/').rstrip('/')}/{last}"
+    if islink(real):  # noqa: PTH114  a text, for there are many
+        real = realpath(real)
     return real if real != path else path

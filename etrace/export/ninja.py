@@ -70,16 +70,21 @@ def _command(records: Records, environments: Environments, row: int) -> str:
     return f"({text})" if status in (0, NONE) else f"({text} || :)"
 
 
+def _flat(text: str) -> str:
+    """Return a text that stays in its line."""
+    return text.replace("\n", " ").replace("\r", " ")
+
+
 def _lines(records: Records, environments: Environments, found: Replay) -> Iterator[str]:
     yield "# The commands of a traced build. See docs/exports.md."
     if not environments.are_known:
         yield "# Commands get the environment of ninja: etrace run --env would have kept theirs."
     for reason, texts in found.left_out.items():
         yield f"# left out, {reason}:"
-        yield from (f"#   {text}" for text in sorted(set(texts)))
+        yield from (_flat(f"#   {text}") for text in sorted(set(texts)))
     for reason, texts in found.differing.items():
         yield f"# may differ, {reason}:"
-        yield from (f"#   {text}" for text in sorted(set(texts)))
+        yield from (_flat(f"#   {text}") for text in sorted(set(texts)))
     yield "ninja_required_version = 1.7"
     yield "rule run"
     yield "  command = $cmd"
@@ -106,7 +111,7 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
         yield f"build {outputs}: {rule}" + (f" | {inputs}" if inputs else "")
         yield f"  cmd = {prefix}{command}"
         yield from replayed_files.lines(written)
-        yield f"  what = {last} {sorted(build.outputs)[0]}".replace("$", "$$")
+        yield _flat(f"  what = {last} {sorted(build.outputs)[0]}").replace("$", "$$")
 
 
 def write(stream: BinaryIO, image: Image) -> tuple[Replay, bool]:

@@ -284,6 +284,10 @@ class Pool:
         """How many bytes they have."""
         return self._once.n_bytes
 
+    def may_look(self, path: bytes) -> bool:
+        """Whether stat(2) of an absolute path asks no program that serves files."""
+        return self._mounts.are_read(path)
+
     def add(self, path: bytes, *, is_program: bool = False) -> None:
         """Let a thread hash an absolute path; that of a program may be a link to it."""
         self.n_left += 1

@@ -164,7 +164,10 @@ class Dpkg:
 
 def _expression(said: str) -> str:
     """Return a name of copyright-format/1.0 as SPDX writes it; empty when it is not one name."""
-    words = re.split(r"\s+(and|or)\s+", said.strip())
+    words = said.split()
+    between = set(words[1::2])
+    if not between <= {"and", "or"} or len(words) % 2 == 0:
+        return ""
     if not all(re.fullmatch(r"[\w.+-]+", word) for word in words):
         return ""
     return " ".join(

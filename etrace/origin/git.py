@@ -35,6 +35,7 @@ MAX_PACKED_REFS = 64 << 20
 MAX_BLOB = 256 << 20
 MAX_REFS = 8
 MAX_NAME = 4096
+MAX_OFFSET_BYTES = 10
 _HEX = re.compile(rb"[0-9a-f]{40}")
 STATE_MASK, EXTENDED, NAME_MASK = 0x3000, 0x4000, 0xFFF
 ASSUME_UNCHANGED, SKIP_WORKTREE = 0x8000, 0x4000
@@ -318,9 +319,11 @@ def _entry(raw: bytes, begin: int, version: int, before: bytes) -> tuple[int, by
 
 def _offset_number(raw: bytes, at: int) -> tuple[int, int]:
     """Return a number as pack files write offsets, and where it ends."""
-    value = raw[at] & 0x7F
+    value, begin = raw[at] & 0x7F, at
     while raw[at] & 0x80:
         at += 1
+        if at - begin >= MAX_OFFSET_BYTES:
+            raise ValueError("an offset is too long")
         value = ((value + 1) << 7) | (raw[at] & 0x7F)
     return value, at + 1
 

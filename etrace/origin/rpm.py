@@ -83,6 +83,9 @@ class Rpm:
             uri = f"file:{quote(path)}?mode=ro&immutable=1"
             with closing(sqlite3.connect(uri, uri=True)) as connection:
                 connection.execute("PRAGMA trusted_schema = OFF")
+                kinds = "SELECT type FROM sqlite_master WHERE name = 'Packages' COLLATE NOCASE"
+                if connection.execute(kinds).fetchall() != [("table",)]:
+                    raise sqlite3.DatabaseError("it has no table of packages")
                 query = "SELECT blob FROM Packages WHERE length(blob) < ? ORDER BY hnum"
                 for (blob,) in connection.execute(query, (MAX_HEADER,)):
                     tags = read_header(blob) if isinstance(blob, bytes) else None
@@ -128,7 +131,7 @@ def read_header(blob: bytes) -> Mapping[str, Value] | None:
             return None
         store, found = blob[begin : begin + n_bytes], dict[str, Value]()
         for tag, kind, offset, count in struct.iter_unpack(">IIII", blob[8:begin]):
-            if tag in TAGS and count:
+            if tag in TAGS and count and TAGS[tag] not in found:
                 found[TAGS[tag]] = _value(store, kind, offset, count)
     except (struct.error, ValueError, IndexError):
         return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,13 +53,16 @@ class Cache(enum.StrEnum):
     UNSEEN = "unseen"  #: the compilers of sccache are children of its server
 
 
+MAX_VIA = 100
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """What differed: `what` is a file, a word or a variable, None where it is absent.
 
     Contents are shown as sizes in bytes, or where these are equal as the first digits of SHA-256.
     `execution` is the command of the second build where it differed; `via` are the rows of the
-    files from the output to where it differed.
+    files from the output to where it differed, the first MAX_VIA of them.
     """
 
     cause: Cause
@@ -194,6 +197,7 @@ class Rebuilt:
         self._start = after["executions"]["start_ns"]
         self._of_files: dict[int, Reason] = {}
         self._of_steps: dict[tuple[int, int], Reason] = {}
+        self._partners: dict[int, dict[int, Step]] = {}
         self._running: set[int] = set()
         self._found = list(self._find())
 
@@ -255,11 +259,14 @@ class Rebuilt:
         there = self.a.by_name.get(self.b.side.paths[path])
         makers = [] if there is None else self.a.steps.makers.get(there, [])
         mine = self.b.steps.makers[path]
-        label = self.b.side.label(step.head)
-        alike = [each for each in makers if self.a.side.label(each.head) == label]
-        if alike:
-            makers, mine = alike, [each for each in mine if self.b.side.label(each.head) == label]
-        return makers[min(mine.index(step), len(makers) - 1)] if makers else None
+        if len(makers) <= 1:
+            return makers[0] if makers else None
+        if path not in self._partners:
+            self._partners[path] = _pairs(
+                [(step, self.b.side.label(step.head)) for step in mine],
+                [(each, self.a.side.label(each.head)) for each in makers],
+            )
+        return self._partners[path][step.head]
 
     def _cache(self, step: Step) -> Cache | None:
         if not step.is_launched or step.tool is None:
@@ -294,7 +301,7 @@ class Rebuilt:
                 if differs is not None:
                     found.append(differs)
             elif reason.cause != Cause.NEW:
-                found.append(replace(reason, via=(path, *reason.via)))
+                found.append(replace(reason, via=(path, *reason.via[: MAX_VIA - 1])))
         pairs = zip(sorted(step.sources), sorted(other.sources), strict=False)
         steps = (self.b.steps.by_head, self.a.steps.by_head)
         piped = (self._of_step(steps[0][mine], steps[1][its]) for mine, its in pairs)
@@ -367,6 +374,23 @@ class Rebuilt:
             there = name if name in a else None
             return Reason(Cause.INPUTS, step.head, name, there, None if there else name)
         return None
+
+
+def _pairs(mine: Sequence[tuple[Step, str]], makers: Sequence[tuple[Step, str]]) -> dict[int, Step]:
+    """Return for each step, by its head, the one of the other build that takes its place.
+
+    That is the one with its label and its number among these; without such a label, its number.
+    """
+    alike: defaultdict[str, list[Step]] = defaultdict(list)
+    for step, label in makers:
+        alike[label].append(step)
+    every, n_seen = [step for step, _ in makers], Counter[str]()
+    found = {}
+    for number, (step, label) in enumerate(mine):
+        own, at = (alike[label], n_seen[label]) if label in alike else (every, number)
+        n_seen[label] += 1
+        found[step.head] = own[min(at, len(own) - 1)]
+    return found
 
 
 def _difference(a: tuple[int, str], b: tuple[int, str]) -> tuple[bytes, bytes] | None:

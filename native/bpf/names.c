@@ -8,14 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bpf/patience.h"
 #include "capture/proc.h"
 #include "capture/program.h"
 
@@ -69,11 +68,7 @@ void name_join_last(struct name *name, const struct etrace_text *directory, cons
 /* `root`: the directory that names are looked up from, or -1 for that of this process. */
 static int open_name(const char *text, int flags, int root)
 {
-	struct open_how how = { .flags = (u64)flags | O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-
-	if (root < 0)
-		return open(text, flags | O_PATH | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, root, text, &how, sizeof(how));
+	return open_in_time(text, flags | O_PATH | O_CLOEXEC, root);
 }
 
 static ssize_t read_fd_link(int fd, char text[PATH_MAX])

@@ -43,6 +43,14 @@ def test_rules_that_are_right_have_no_fault(tmp_path: Path) -> None:
     assert result.n_known == result.n_recipes == 4
 
 
+@pytest.mark.parametrize(
+    "more", ["EXTRA = -DX='\"a: b\"'", "EXTRA := 1", "EXTRA += x y", "override EXTRA = a.h"]
+)
+def test_variables_of_a_target_are_no_rule(tmp_path: Path, more: str) -> None:
+    """make prints them before the rule of the target, in its form."""
+    assert keys(build(tmp_path, f"{RIGHT}a.o: {more}\nb.o: {more}\n")) == []
+
+
 def test_a_header_that_no_rule_names_is_a_missing_input(tmp_path: Path) -> None:
     tree = build(tmp_path, RIGHT.replace("a.o: a.h\n", ""))
     (fault,) = found(tree).faults
@@ -167,6 +175,17 @@ def test_a_kernel_without_landlock_is_refused(
     monkeypatch.setattr(read_only, "version", lambda: 0)
     with pytest.raises(EtraceError, match="Landlock"):
         read_only.run([b"true"], tmp_path, {})
+
+
+def test_a_make_that_prints_without_end_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_only, "MAX_BYTES", 1 << 20)
+    words = " ".join("abcdefghij")
+    info = f"$(foreach a,{words},$(foreach b,{words},$(foreach c,{words},$(info {'x' * 4000}))))"
+    (tmp_path / "Makefile").write_text(f"{info}{info}\nall:\n")
+    with pytest.raises(EtraceError, match="printed more than 1048576 bytes"):
+        read_only.run([b"make", b"-pn"], tmp_path, {b"PATH": os.environb[b"PATH"]})
 
 
 # ---- the command ----

@@ -285,3 +285,24 @@ def test_a_database_of_another_user_names_no_program(tmp_path: Path) -> None:
         os.chown(each, 12345, 12345)
     with pytest.raises(EtraceError, match="its make and ninja are not run"):
         found(tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a0 = xxxxxxxxxxxxxxxx\n" + "".join(f"a{n + 1} = $a{n}$a{n}\n" for n in range(40)),
+         "a value has more than"),
+        ("include x\ninclude x\n", "includes too much"),
+    ],
+)  # fmt: skip
+def test_a_file_that_grows_without_end_is_refused(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ninja_manifest, "MAX_FILES", 20)
+    (tmp_path / "build.ninja").write_text(text)
+    (tmp_path / "x").write_text("include y\ninclude y\n")
+    for name, below in ("yz", "zw", "wv", "vu"):
+        (tmp_path / name).write_text(f"include {below}\ninclude {below}\n")
+    (tmp_path / "u").write_text("")
+    with pytest.raises(EtraceError, match=said):
+        ninja_manifest.read(tmp_path, "build.ninja")

@@ -296,3 +296,9 @@ def check_inputs(build: Traced) -> None:
         assert build.ninja("-n") == sorted(runs(path)), path
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert build.ninja("-n") == []
+
+
+def test_a_name_with_a_line_break_is_no_line_of_the_file(traced: Callable[[str], Traced]) -> None:
+    name = "a\nbuild pwn: run\n  cmd = touch PWNED\n#"
+    build = traced(f"printf 'all:\\n\\ttrue; echo\\n' > Makefile; make; echo made > '{name}'")
+    assert "\nbuild pwn" not in build.script.read_text()

@@ -204,3 +204,9 @@ def test_a_pack_that_is_damaged_says_nothing(tree: Path) -> None:
         each.chmod(0o644)
         each.write_bytes(each.read_bytes()[:50])
     assert of(tree / "a.c").is_dirty is None
+
+
+def test_a_number_without_an_end_is_refused() -> None:
+    raw = b"DIRC" + struct.pack(">II", 4, 1) + bytes(62) + b"\xff" * 1_000_000 + bytes(20)
+    with pytest.raises(ValueError, match="an offset is too long"):
+        read_index(raw)

@@ -92,3 +92,23 @@ def test_nothing_is_written_beside_the_database(tmp_path: Path) -> None:
     found = Origins([b"/usr/bin/bash"], bytes(tmp_path))
     assert found.problems == [f"{folder}/rpmdb.sqlite-wal: what rpm did last is not read"]
     assert sorted(each.name for each in folder.iterdir()) == ["rpmdb.sqlite", "rpmdb.sqlite-wal"]
+
+
+def test_a_view_in_place_of_the_table_is_not_asked(tmp_path: Path) -> None:
+    folder = database(tmp_path, BASH)
+    with closing(sqlite3.connect(folder / "rpmdb.sqlite")) as connection:
+        connection.execute("DROP TABLE Packages")
+        connection.execute(
+            "CREATE VIEW Packages AS WITH RECURSIVE c(hnum, blob) AS (VALUES (1, x'00') "
+            "UNION ALL SELECT hnum + 1, blob FROM c) SELECT * FROM c"
+        )
+        connection.commit()
+    found = Origins([b"/usr/bin/bash"], bytes(tmp_path))
+    assert not found.packages
+    assert "it has no table of packages" in found.problems[0]
+
+
+def test_a_tag_counts_once() -> None:
+    n, store = 50_000, b"x\0" * 50_000
+    entry = struct.pack(">IIII", 1117, STRINGS, 0, n)
+    assert read_header(struct.pack(">II", n, len(store)) + entry * n + store) is None  # no name

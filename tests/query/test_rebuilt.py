@@ -16,7 +16,8 @@ from libetrace.image.file import Image, open_image
 
 from etrace.errors import NothingFoundError
 from etrace.nfsdb.hashes import add_hashes
-from etrace.query.rebuilt import Cache, Cause, Output, Rebuilt
+from etrace.query.rebuilt import Cache, Cause, Output, Rebuilt, _pairs
+from etrace.query.rows.steps import Step
 
 MAKEFILE = """\
 CC = gcc
@@ -206,3 +207,11 @@ def test_a_build_that_was_parsed_elsewhere_is_its_own_equal(tmp_path: Path) -> N
     outputs = found(image, image)
     assert {"lua", "liblua.a", "lapi.o"} <= outputs.keys()
     assert {each.reason.cause for each in outputs.values()} == {Cause.NEEDLESS}
+
+
+def test_makers_of_one_file_are_paired_by_label_then_by_number() -> None:
+    def steps(*labels: str) -> list[tuple[Step, str]]:
+        return [(Step(head, None), label) for head, label in enumerate(labels)]
+
+    found = _pairs(steps("a", "b", "a", "c", "a"), steps("a", "a", "x", "b"))
+    assert {head: step.head for head, step in found.items()} == {0: 0, 1: 3, 2: 1, 3: 3, 4: 1}
