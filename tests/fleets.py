@@ -31,6 +31,11 @@ SECRETS = (
     "ghp_" + "a1B2" * 9,
 )  # fmt: skip
 ENVIRONMENT, COMMAND, URL, FILE, INSIDE, TOKEN = SECRETS
+#: a value for each parameter of a question
+VALUES = {
+    "file": "src/lvm.h", "program": "gcc", "package": "libc6%", "hash": "0" * 40,
+    "pattern": "%.h", "commit": "c2", "build": "2", "step": "cc1 lvm.c", "label": "team",
+}  # fmt: skip
 TIME = datetime.datetime(2026, 11, 27, 12, 0)
 SCRIPT = f"""
 echo '#define N 0' > made.h
@@ -49,14 +54,14 @@ def home_of(folder: Path) -> Path:
     return folder / "home" / PERSON
 
 
-def traced(folder: Path, *words: str) -> Path:
+def traced(folder: Path, *words: str, other: str = "int f(void) { return 0; }\n") -> Path:
     """Build the project below a directory with its environment traced; return its database."""
     tree = home_of(folder) / "hello"
     tree.mkdir(parents=True)
     (tree / "main.c").write_text(
         '#include "made.h"\nint f(void);\nint main(void) { return f(); }\n'
     )
-    (tree / "other.c").write_text("int f(void) { return 0; }\n")
+    (tree / "other.c").write_text(other)
     environment = {
         "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "CCACHE_DISABLE": "1", "VISIBLE": "seen",
         "SECRET_KEY": ENVIRONMENT, "HOME": str(home_of(folder)), "USER": PERSON,

@@ -22,13 +22,17 @@ HINT = "the tables and their columns: etrace fleet sql --tables"
 ONLY_SELECT = "a fleet is only read: give one SELECT"
 
 
+#: text -> an expression of SQL whose value it is
+Quote = Callable[[str], str]
+
+
 def literal(text: str) -> str:
-    """Return a text as a literal of SQL, which has no other escapes."""
+    """Return a text as a literal of DuckDB's SQL, which has no other escapes."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def _list(texts: Sequence[str]) -> str:
-    return ", ".join(map(literal, texts))
+def _list(texts: Sequence[str], quote: Quote = literal) -> str:
+    return ", ".join(map(quote, texts))
 
 
 def columns_at(table: FleetTable, version: int) -> str:
@@ -44,11 +48,13 @@ def columns_at(table: FleetTable, version: int) -> str:
 Source = Callable[[FleetTable, Sequence[Reading]], str]
 
 
-def _condition(table: FleetTable, reading: Reading, wanted: Range, source: Source) -> str:
+def _condition(
+    table: FleetTable, reading: Reading, wanted: Range, source: Source, quote: Quote
+) -> str:
     """Return which rows of a part are read, empty for all."""
     found = []
     if reading.left_out:
-        found.append(f"build NOT IN ({_list(sorted(reading.left_out.values()))})")
+        found.append(f"build NOT IN ({_list(sorted(reading.left_out.values()), quote)})")
     if not wanted.holds(reading.part):
         days = f"date BETWEEN {_day(wanted.since)} AND {_day(wanted.until or '9999-12-31')}"
         builds = source(TABLES["builds"], [reading])
@@ -64,9 +70,10 @@ def _day(text: str) -> str:
 
 
 def view(
-    table: FleetTable, readings: Sequence[Reading], source: Source, wanted: Range = EVERYTHING
-) -> str:
-    """Return the SELECT of a table.
+    table: FleetTable, readings: Sequence[Reading], source: Source, wanted: Range = EVERYTHING,
+    quote: Quote = literal,
+) -> str:  # fmt: skip
+    """Return the SELECT of a table; `quote` is that of the engine.
 
     Parts that are read in full are one source for each version; the others have one each, without
     the builds that are left out or of other days.
@@ -74,7 +81,7 @@ def view(
     full: defaultdict[int, list[Reading]] = defaultdict(list)
     selects = []
     for reading in readings:
-        condition = _condition(table, reading, wanted, source)
+        condition = _condition(table, reading, wanted, source, quote)
         if condition:
             columns = columns_at(table, reading.part.version)
             rows = source(table, [reading])
@@ -158,8 +165,7 @@ class Duck:
             found = connection.extract_statements(statement)
         except self._duckdb.Error as error:
             raise EtraceError(str(error), HINT) from error
-        kinds = {self._duckdb.StatementType.SELECT, self._duckdb.StatementType.EXPLAIN}
-        if len(found) != 1 or found[0].type not in kinds:
+        if len(found) != 1 or found[0].type != self._duckdb.StatementType.SELECT:
             raise EtraceError("this is not one SELECT", ONLY_SELECT)
         place = literal(f"{self._dataset.store.place}/")
         if self._dataset.store.file_system() is None:

@@ -35,9 +35,8 @@ def _rows(dataset: Dataset, table: FleetTable, readings: Sequence[Reading]) -> A
 
     schema, found = arrow_schema(table, pa), []
     for reading in readings:
-        store = dataset.store
-        name = store.file(reading.part, table.name)
-        rows = pq.ParquetFile(name, filesystem=store.file_system()).read()
+        with dataset.store.stream(reading.part, table.name) as stream:
+            rows = pq.ParquetFile(stream).read()
         if reading.left_out:
             gone = pa.array(list(reading.left_out.values()), pa.string())
             rows = rows.filter(pc.invert(pc.is_in(rows["build"], value_set=gone)))
@@ -58,7 +57,8 @@ def _merge(dataset: Dataset, readings: Sequence[Reading], date: str) -> Part | N
     digest = hashlib.sha256(" ".join(sorted(builds)).encode()).hexdigest()[:N_DIGITS]
     part = Part(VERSION, first.project, date, SEVERAL + digest)
     fill = filling(lambda: ((t, _rows(dataset, t, readings)) for t in TABLES.values()))
-    dataset.store.publish(part, builds, fill)
+    models = [path for reading in readings for path in dataset.store.models(reading.part)]
+    dataset.store.publish(part, builds, fill, models)
     return part
 
 
@@ -71,9 +71,8 @@ def _named(dataset: Dataset, reading: Reading) -> Iterator[tuple[str, str]]:
 def _opens(dataset: Dataset, part: Part) -> int:
     import pyarrow.parquet as pq  # noqa: PLC0415  an extra
 
-    store = dataset.store
-    name = store.file(part, "opens")
-    return int(pq.ParquetFile(name, filesystem=store.file_system()).metadata.num_rows)
+    with dataset.store.stream(part, "opens") as stream:
+        return int(pq.ParquetFile(stream).metadata.num_rows)
 
 
 def _batches(dataset: Dataset, readings: Sequence[Reading]) -> Iterator[list[Reading]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from etrace.errors import UsageError
@@ -27,6 +28,7 @@ from etrace.fleet.store import (
     missing,
     read_index,
     read_manifest,
+    shown_place,
 )
 from etrace.query.rows.frames import load_pyarrow
 
@@ -38,7 +40,7 @@ class Objects:
         pa = load_pyarrow()
         from pyarrow import fs  # noqa: PLC0415  an extra
 
-        self.place = uri.partition("?")[0]
+        self.place = shown_place(uri)
         try:
             self._fs, path = fs.FileSystem.from_uri(uri)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -96,8 +98,11 @@ class Objects:
         paths = (path for path in self._files(part.folder) if path.endswith(f"/{MANIFEST}"))
         return any(path.startswith((begin, f"{part.path}/")) for path in paths)
 
-    def publish(self, part: Part, builds: Mapping[str, str], fill: Fill) -> bool:
+    def publish(
+        self, part: Part, builds: Mapping[str, str], fill: Fill, models: Sequence[Path] = ()
+    ) -> bool:
         """Add a part; False when it is there already."""
+        del models  # a bucket has its own rights
         if self.has(part):
             return False
         own = f"{part.path}-{os.urandom(4).hex()}"
@@ -110,6 +115,11 @@ class Objects:
         fill(make)
         self._put(f"{own}/{MANIFEST}", manifest_text(builds))
         return True
+
+    def models(self, part: Part) -> list[Path]:
+        """Return nothing: a bucket has its own rights."""
+        del part
+        return []
 
     def remove(self, part: Part) -> None:
         """Remove a part; nothing when it is not there."""
@@ -152,6 +162,10 @@ class Objects:
     def file(self, part: Part, table: str) -> str:
         """Return the name of a file of a part, for an engine."""
         return self._at(f"{part.path}/{table}.parquet")
+
+    def stream(self, part: Part, table: str) -> Any:
+        """Open a file of a part."""
+        return self._fs.open_input_file(self.file(part, table))
 
     def file_system(self) -> Any:
         """Return pyarrow's file system that reads these names."""

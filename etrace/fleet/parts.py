@@ -8,15 +8,17 @@ A part is a directory with one file for each table:
     v1/project=lua/date=2026-10/c-HASH      several builds of a month
     v1/project=lua/parts.json               which builds are in which of these, to read it at once
 
-A build may be in several parts: it was added twice at once, or a process that wrote a larger part
-has not removed the smaller ones yet. Readers take larger parts first, and leave out of each part
-the builds that they have from another one or that are forgotten. So no writer needs a lock.
+A build may be in several parts of its project: it was added twice at once, or a process that wrote
+a larger part has not removed the smaller ones yet. Readers take larger parts first, and leave out
+of each part the builds that they have from another one or that are forgotten. So no writer needs a
+lock.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
@@ -105,12 +107,12 @@ def resolve(
     known by their keys alone: their ids are empty.
     """
     known = {part: {part.key: ""} if part.is_single else builds_of(part) for part in set(parts)}
-    taken: set[str] = set()
+    taken: defaultdict[str, set[str]] = defaultdict(set)  # a project cannot take another's builds
     found = []
     for part in sorted(known, key=lambda part: (-len(known[part]), part.date, part.name)):
-        wanted = known[part].keys() - forgotten - taken
+        wanted = known[part].keys() - forgotten - taken[part.project]
         if wanted:
-            taken |= wanted
+            taken[part.project] |= wanted
             left_out = {key: name for key, name in known[part].items() if key not in wanted}
             found.append(Reading(part, {key: known[part][key] for key in wanted}, left_out))
     return found

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from libetrace.image.file import Image
 
-from etrace.errors import UsageError
+from etrace.errors import EtraceError, UsageError
 from etrace.export.sbom.secrets import HIDDEN, is_secret, shown_arguments, without_tokens
 from etrace.nfsdb.environment import all_variables
 from etrace.texts import text_of
@@ -32,6 +32,8 @@ HOME = "~"
 USER = "[user]"
 #: end of a name that etrace/query/rows/labels.py shortened
 CLIPPED = "..."
+#: no shortened name is longer
+MAX_CLIPPED = 40
 #: accounts that name no person
 SHARED = frozenset((
     "root", "nobody", "build", "builder", "buildd", "builduser", "runner", "jenkins", "gitlab",
@@ -48,9 +50,22 @@ PERSON_VARIABLES = (
 LEAST_SECRET, LEAST_NAME = 6, 3
 #: values that name something (`-DAUTH_TYPE=openssl`): hidden where they are, and nowhere else
 PLAIN = re.compile(r"[A-Za-z]{1,15}|\d{1,6}|/\S*")
-_HOMES = re.compile(
-    r"(?<![\w.-])(?:/(?:home|Users|export/home|var/home)/([^/\s:;,'\"=]+)|/root(?![\w.-]))"
+#: options of compilers that a path may follow at once
+_GLUED = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "-iprefix")
+_BEFORE = "|".join(
+    [
+        "(?<![\\w.-])",
+        "(?<=^-[A-Za-z])",
+        "(?<=[\\s'\"]-[A-Za-z])",
+        *(f"(?<={each})" for each in _GLUED),
+    ]
 )
+_HOMES = re.compile(
+    rf"(?:{_BEFORE})"
+    r"(?:/(?:home|Users|export/home|var/home)/([^/\s:;,'\"=]+)|/root(?![\w.-]))"
+)
+#: of secrets and of users; a text is searched for all of them
+MAX_HIDDEN = 2000
 
 
 def secret_values(argv: Sequence[str]) -> Iterator[str]:
@@ -70,11 +85,15 @@ def secret_values(argv: Sequence[str]) -> Iterator[str]:
 
 def _differing(word: str, shown: str) -> Iterator[str]:
     """Yield what was in the place of each HIDDEN; the password of a URL's user also by itself."""
-    pattern = "(.+)".join(map(re.escape, shown.split(HIDDEN)))
-    found = re.fullmatch(pattern, word, re.DOTALL)
-    for value in found.groups() if found else ():
-        yield value
-        yield from value.split(":")[1:]
+    first, *pieces = shown.split(HIDDEN)
+    at = len(first)
+    for piece in pieces:
+        end = word.find(piece, at + 1) if piece else len(word)
+        value = word[at:] if end < 0 else word[at:end]
+        if value:
+            yield value
+            yield from value.split(":")[1:]
+        at += len(value) + len(piece)
 
 
 class Redactor:
@@ -92,6 +111,17 @@ class Redactor:
         }  # fmt: skip
         self._names = _people(image, [*variables, ("USER", owner)], self._root, users)
         self._secrets = _secrets(image, variables)
+        for what, found in (("secrets", self._secrets), ("names of users", self._names)):
+            if len(found) > MAX_HIDDEN:
+                raise EtraceError(
+                    f"{image.path}: the build shows {len(found)} {what}, more than {MAX_HIDDEN}",
+                    "hide them in the build, or leave it out of the fleet",
+                )
+        self._begins = {
+            value[:n]
+            for value in self._secrets | self._names
+            for n in range(LEAST_NAME, min(len(value), MAX_CLIPPED) + 1)
+        }
         below = [re.escape(self._root)] if self._root else []
         self._below_root = re.compile(f"(?:{below[0]})(?=/|$|[\\s:;,'\"])") if below else None
         homes = sorted(map(re.escape, self._homes), key=len, reverse=True)
@@ -147,11 +177,10 @@ class Redactor:
         text = " ".join(shown_arguments(label.split(" ")))
         stem = text.removesuffix(CLIPPED)
         if stem != text:
-            for value in sorted(self._secrets | self._names, key=len, reverse=True):
-                for n in range(len(value), LEAST_NAME - 1, -1):
-                    if stem.endswith(value[:n]):
-                        stem = stem[:-n] + HIDDEN
-                        break
+            for n in range(min(len(stem), MAX_CLIPPED), LEAST_NAME - 1, -1):
+                if stem[-n:] in self._begins:
+                    stem = stem[:-n] + HIDDEN
+                    break
             text = stem + CLIPPED
         return self.text(text)
 

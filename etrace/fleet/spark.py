@@ -36,6 +36,11 @@ SETTINGS = {
 }
 
 
+def literal(text: str) -> str:
+    """Return an expression of Spark's SQL for a text: hexadecimal digits need no escapes."""
+    return f"decode(unhex('{text.encode('utf-8', 'replace').hex()}'), 'UTF-8')"
+
+
 def session(master: str, settings: Mapping[str, str] | None = None) -> Any:
     """Start Spark, or return the session of this process. EtraceError without it."""
     try:
@@ -106,5 +111,6 @@ class Spark:
             self._session.read.parquet(*files).createOrReplaceTempView(name)
             return name
 
-        select = view(table, readings, source, self._wanted).replace("VARCHAR", "STRING")
+        select = view(table, readings, source, self._wanted, literal)
+        select = select.replace("VARCHAR", "STRING")  # it holds texts of a build in digits only
         self._session.sql(select).createOrReplaceTempView(table.name)

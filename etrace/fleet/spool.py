@@ -10,7 +10,6 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from etrace.fleet.dataset import Dataset
 from etrace.fleet.parts import Part, key_of
@@ -45,13 +44,10 @@ def send(spool: Path, dataset: Dataset) -> tuple[int, int]:
 
         def copy(make: Open, part: Part = part) -> None:
             for table in TABLES:
-                with (
-                    Path(own.file(part, table)).open("rb") as source,
-                    make(f"{table}.parquet") as target,
-                ):
-                    shutil.copyfileobj(cast("BinaryIO", source), target)
+                with own.stream(part, table) as source, make(f"{table}.parquet") as target:
+                    shutil.copyfileobj(source, target)
 
-        if is_wanted and dataset.store.publish(part, builds, copy):
+        if is_wanted and dataset.store.publish(part, builds, copy, own.models(part)):
             n_sent += 1
         else:
             n_dropped += 1

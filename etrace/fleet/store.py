@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -62,8 +62,17 @@ class Store(Protocol):
         """Whether a part is there."""
         ...
 
-    def publish(self, part: Part, builds: Mapping[str, str], fill: Fill) -> bool:
-        """Add a part; False when it is there already."""
+    def publish(
+        self, part: Part, builds: Mapping[str, str], fill: Fill, models: Sequence[Path] = ()
+    ) -> bool:
+        """Add a part; False when it is there already.
+
+        Nobody may read its files who may not read all of `models`, where files have rights.
+        """
+        ...
+
+    def models(self, part: Part) -> list[Path]:
+        """Return files that say who may read a part; none where files have no rights."""
         ...
 
     def remove(self, part: Part) -> None:
@@ -94,9 +103,18 @@ class Store(Protocol):
         """Return the name of a file of a part, for an engine."""
         ...
 
+    def stream(self, part: Part, table: str) -> Any:
+        """Open a file of a part for pyarrow. EtraceError, OSError."""
+        ...
+
     def file_system(self) -> Any:
         """Return pyarrow's file system that reads these names; None for a directory."""
         ...
+
+
+def shown_place(place: str) -> str:
+    """Return the place of a fleet without parameters and credentials, for messages."""
+    return re.sub(r"://[^/]*@", "://", place.partition("?")[0]) if "://" in place else place
 
 
 def read_manifest(raw: bytes, name: str) -> Mapping[str, str]:
@@ -207,7 +225,9 @@ class Folder:
         """Whether a part is there."""
         return (self._path / part.path).is_dir()
 
-    def publish(self, part: Part, builds: Mapping[str, str], fill: Fill) -> bool:
+    def publish(
+        self, part: Part, builds: Mapping[str, str], fill: Fill, models: Sequence[Path] = ()
+    ) -> bool:
         """Add a part; False when it is there already."""
         temporary = f".{part.name}.{os.urandom(4).hex()}.tmp"
         with opened_folder(self._path / part.folder, make=True) as above:
@@ -217,7 +237,7 @@ class Folder:
                     temporary, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above
                 )
                 try:
-                    self._fill(below, builds, fill)
+                    self._fill(below, builds, fill, (*self._models, *models))
                 finally:
                     os.close(below)
                 os.rename(temporary, part.name, src_dir_fd=above, dst_dir_fd=above)
@@ -229,11 +249,16 @@ class Folder:
                 _remove(above, temporary)
         return True
 
-    def _fill(self, folder: int, builds: Mapping[str, str], fill: Fill) -> None:
+    def models(self, part: Part) -> list[Path]:
+        """Return the manifest: all files of a part have the same rights."""
+        return [self._path / part.path / MANIFEST]
+
+    @staticmethod
+    def _fill(folder: int, builds: Mapping[str, str], fill: Fill, models: Sequence[Path]) -> None:
         @contextlib.contextmanager
         def make(name: str) -> Iterator[BinaryIO]:
             with _made(folder, name) as stream:
-                narrow(stream.fileno(), self._models)
+                narrow(stream.fileno(), models)
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -301,22 +326,40 @@ class Folder:
         """Return the name of a file of a part, for an engine. EtraceError for a link or pipe."""
         name = f"{self.place}/{part.path}/{table}.parquet"
         if not stat.S_ISREG(os.lstat(name).st_mode):
-            raise EtraceError(
-                f"{name}: not a regular file", "remove the part; add its builds again"
-            )
+            raise _not_regular(name)
         return name
+
+    def stream(self, part: Part, table: str) -> Any:
+        """Open a file of a part below the dataset. EtraceError for a link or pipe, OSError."""
+        name = f"{table}.parquet"
+        with opened_folder(self._path / part.path) as folder:
+            try:
+                return _opened(folder, name)
+            except FileNotFoundError:
+                raise _not_regular(f"{self.place}/{part.path}/{name}") from None
 
     def file_system(self) -> Any:
         """Return None: engines read files themselves."""
         return None
 
 
+def _not_regular(name: str) -> EtraceError:
+    return EtraceError(f"{name}: not a regular file", "remove the part; add its builds again")
+
+
+def _opened(folder: int, name: str) -> BinaryIO:
+    """Open a regular file; FileNotFoundError for any other. OSError."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    stream = open(os.open(name, flags, dir_fd=folder), "rb")  # noqa: PTH123, SIM115  a descriptor
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise FileNotFoundError(errno.ENOENT, "not a regular file", name)
+    return stream
+
+
 def _read(folder: int, name: str) -> bytes:
     """Return the content of a small regular file. OSError."""
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    with open(fd, "rb") as stream:  # noqa: PTH123  a descriptor
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise FileNotFoundError(errno.ENOENT, "not a regular file", name)
+    with _opened(folder, name) as stream:
         return stream.read(MAX_MANIFEST_BYTES)
 
 

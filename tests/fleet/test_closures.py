@@ -26,10 +26,6 @@ from etrace.fleet.questions import questions
 from etrace.query.dependencies import deps
 
 N_DATABASES = 12
-VALUES = {
-    "file": "src/lvm.h", "program": "gcc", "package": "libc6%", "hash": "0" * 40,
-    "pattern": "%.h", "commit": "c3", "step": "cc1 lvm.c", "label": "team",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +128,7 @@ def test_both_engines_answer_alike(cluster: Any, lua: Image, tmp_path: Path) -> 
     dataset: Dataset = fleets.fleet_of(tmp_path / "f", lua, *builds)
     spark = Spark(dataset, running=cluster)
     for own in questions().values():
-        values = {name: VALUES[name] for name, _ in own.parameters}
+        values = {name: fleets.VALUES[name] for name, _ in own.parameters}
         one = Duck(dataset).ask(own.for_duckdb, values, is_trusted=True)
         other = spark.ask(own.sql, values)
         assert list(one.columns) == list(other.columns), own.name

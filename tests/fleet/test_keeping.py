@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,10 @@ from etrace.fleet import keeping
 from etrace.fleet.dataset import Dataset, Range, open_dataset
 from etrace.fleet.duck import Duck
 from etrace.fleet.keeping import compact, forget_before, forget_build
+from etrace.fleet.parts import key_of
 from etrace.fleet.schema import TABLES
+from etrace.fleet.spool import send
+from etrace.fleet.store import manifest_text
 
 ALL = {name: f"SELECT * FROM {name} ORDER BY ALL" for name in TABLES}
 
@@ -187,3 +191,62 @@ def test_builds_before_a_date_are_removed(fleet: Dataset, lua: Image) -> None:
     assert forget_before(fleet, "2026-11-02") == 1
     assert builds(fleet) == ["4"]
     assert fleets.add(fleet, lua, about("9", project="other"))  # not forgotten, only old
+
+
+# ---- as somebody who wants more
+
+
+def modes(dataset: Dataset) -> set[int]:
+    """Return the rights of all files of parts and their lists."""
+    found = Path(dataset.store.place, "v1").rglob("*.*")
+    return {path.stat().st_mode & 0o777 for path in found if path.is_file()}
+
+
+def test_what_was_private_stays_private(fleet: Dataset) -> None:
+    for path in Path(fleet.store.place, "v1").rglob("*.*"):
+        if path.is_file():
+            path.chmod(0o600)
+    compact(fleet, by_month=True)
+    assert modes(fleet) == {0o600}
+    forget_build(fleet, "1")
+    assert modes(fleet) == {0o600}
+    forget_before(fleet, "2026-11-02")
+    assert (modes(fleet), builds(fleet)) == ({0o600}, ["4"])
+
+
+def test_a_link_in_place_of_a_part_is_not_read(fleet: Dataset, lua: Image, tmp_path: Path) -> None:
+    """Between the look at the parts and their rows somebody else may put a link there."""
+    other = fleet_of(tmp_path / "private", lua, about("secret"))
+    victim, target = (next(iter(each.store.parts())) for each in (fleet, other))
+    readings = fleet.readings()
+    place = Path(fleet.store.place, victim.path)
+    shutil.rmtree(place)
+    place.symlink_to(Path(other.store.place, target.path))
+    os.lchown(place, 65534, 65534)
+    with pytest.raises(PermissionError):
+        keeping._rows(fleet, TABLES["builds"], readings)
+
+
+def test_a_part_of_one_project_takes_no_builds_of_another(fleet: Dataset, lua: Image) -> None:
+    before = everything(fleet)
+    assert fleets.add(fleet, lua, about("5", project="evil"))
+    manifest = next(Path(fleet.store.place).glob("v1/project=evil/*/*/part.json"))
+    evil = manifest.parent.with_name("c-" + "0" * 32)
+    manifest.parent.rename(evil)
+    claimed = {key_of(each): each for each in ("1", "2", "3", "4")}
+    (evil / "part.json").write_bytes(manifest_text(claimed))
+    assert builds(fleet) == ["1", "2", "3", "4", "5"]
+    compact(fleet)
+    shutil.rmtree(evil)
+    assert everything(fleet) == before
+
+
+def test_the_spool_keeps_the_rights_of_each_build(lua: Image, tmp_path: Path) -> None:
+    spool = fleet_of(tmp_path / "spool", lua, about("1"))
+    for path in Path(spool.store.place).rglob("*.*"):
+        path.chmod(0o600 if path.is_file() else 0o700)
+    target = fleet_of(tmp_path / "f", lua, about("2"))
+    assert send(tmp_path / "spool", target) == (1, 0)
+    [private] = [p for p in target.store.parts() if p.key == key_of("1")]
+    files = Path(target.store.place, private.path).iterdir()
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}

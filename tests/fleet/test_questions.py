@@ -16,9 +16,13 @@ from libetrace.depend.configuration import load
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError, UsageError
+from etrace.fleet import spark
 from etrace.fleet.dataset import Dataset, open_dataset
-from etrace.fleet.duck import Duck
+from etrace.fleet.duck import Duck, view
+from etrace.fleet.parts import Part, Reading
 from etrace.fleet.questions import question, questions
+from etrace.fleet.schema import TABLES
+from etrace.fleet.store import shown_place
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
 
@@ -37,19 +41,12 @@ def answers(dataset: Dataset, name: str, *words: str) -> list[dict[str, Any]]:
     return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
 
 
-#: a value for each parameter of a question
-VALUES = {
-    "file": "src/lvm.h", "program": "gcc", "package": "libc6%", "hash": "0" * 40,
-    "pattern": "%.h", "commit": "c2", "step": "cc1 lvm.c", "label": "team",
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("name", questions())
 def test_every_question_is_described_and_answered(name: str, fleet: Dataset) -> None:
     asked = question(name)
     assert asked.summary
     assert ":" not in asked.for_duckdb.replace("'pkg:%", "")
-    answers(fleet, name, *(VALUES[each] for each, _ in asked.parameters))
+    answers(fleet, name, *(fleets.VALUES[each] for each, _ in asked.parameters))
 
 
 def test_products_with_a_file(fleet: Dataset) -> None:
@@ -88,14 +85,32 @@ def test_time_by_label_and_week(fleet: Dataset) -> None:
     ]  # fmt: skip
 
 
+def add(tree: Path, place: Path, number: str) -> None:
+    """Add the build of a tree, which the command traced."""
+    fleets.run(
+        [str(fleets.BIN / "etrace"), "fleet", "add", "--fleet", str(place), "--create", "-q",
+         "--build-id", number, "--strict", "--no-spool", "--project", "p"],
+        cwd=tree,
+    )  # fmt: skip
+
+
+def test_what_is_different_from_the_build_before(tmp_path: Path) -> None:
+    place = tmp_path / "f"
+    for number, value in (("1", 0), ("2", 1), ("3", 1)):
+        source = f"int f(void) {{ return {value}; }}\n"
+        add(fleets.traced(tmp_path / number, "--hash", other=source), place, number)
+    dataset = open_dataset(place)
+    found = answers(dataset, "build-changes", "2")
+    assert [(row["path"], row["change"], row["build_before"]) for row in found] == [
+        ("other.c", "changed", "1")
+    ]
+    assert answers(dataset, "build-changes", "3") == answers(dataset, "build-changes", "1") == []
+
+
 def test_contents_packages_and_compilers_of_a_real_build(tmp_path: Path) -> None:
     tree = fleets.traced(tmp_path / "t", "--hash")
     place = tmp_path / "f"
-    fleets.run(
-        [str(fleets.BIN / "etrace"), "fleet", "add", "--fleet", str(place), "--create", "-q",
-         "--build-id", "1", "--strict", "--no-spool"],
-        cwd=tree,
-    )  # fmt: skip
+    add(tree, place, "1")
     dataset = open_dataset(place)
     blob = fleets.run(["git", "hash-object", "main.c"], cwd=tree)[0].strip()
     found = answers(dataset, "builds-with-hash", blob.upper())
@@ -160,3 +175,30 @@ def test_a_wrong_question_is_corrected() -> None:
         question("product-with-file")
     with pytest.raises(UsageError, match="takes 1"):
         question("products-with-file").values([])
+
+
+@pytest.mark.parametrize("statement", [
+    "EXPLAIN SELECT 1", "EXPLAIN ANALYZE COPY (SELECT 1) TO '{place}/fleet.json'",
+    "COPY (SELECT 1) TO '{place}/x'",
+])  # fmt: skip
+def test_a_statement_writes_nothing(fleet: Dataset, statement: str) -> None:
+    before = sorted(Path(fleet.store.place).rglob("*"))
+    with pytest.raises(EtraceError, match="not one SELECT"):
+        ask(fleet, statement.format(place=fleet.store.place))
+    assert sorted(Path(fleet.store.place).rglob("*")) == before
+    assert ask(fleet, "SELECT count(*) FROM builds") == [(2,)]
+
+
+def test_an_id_is_never_a_part_of_a_statement_of_spark() -> None:
+    part = Part(1, "p", "2026-11-27", f"c-{'0' * 32}")
+    hostile = "x\\') UNION ALL SELECT * FROM text.`/etc/hostname` -- "
+    select = view(TABLES["builds"], [Reading(part, {}, {"k": hostile})], lambda *_: "t",
+                  quote=spark.literal)  # fmt: skip
+    assert "UNION" not in select
+    assert hostile.encode().hex() in select
+    assert spark.literal("VARCHAR\udc80") == "decode(unhex('564152434841523f'), 'UTF-8')"
+
+
+def test_the_place_of_a_fleet_shows_no_credentials() -> None:
+    assert shown_place("s3://KEY:SECRET@bucket/a/f?region=x") == "s3://bucket/a/f"
+    assert shown_place("/srv/a@b/f?x") == "/srv/a@b/f?x"

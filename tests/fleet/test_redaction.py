@@ -13,8 +13,8 @@ from builders import TraceBuilder
 from databases import database_of
 from fleets import OTHER, PERSON, SECRETS
 
-from etrace.errors import UsageError
-from etrace.fleet.redaction import Redactor, secret_values
+from etrace.errors import EtraceError, UsageError
+from etrace.fleet.redaction import MAX_HIDDEN, Redactor, secret_values
 from etrace.nfsdb.store import open_database
 from etrace.query.rows.labels import Labels
 
@@ -147,3 +147,31 @@ def test_values_of_secrets_are_found_wherever_rules_hide_them() -> None:
     words = ["x", "--password", "aB3$xyz", "-DTOKEN=zzz999", "https://u:pw1234@h/", "sh -c true",
              "true --token inner-7 --auth other-8"]  # fmt: skip
     assert set(secret_values(words)) >= {"aB3$xyz", "zzz999", "pw1234", "inner-7", "other-8"}
+
+
+def test_many_secrets_in_one_word_take_no_long_time() -> None:
+    """Each was a choice of its own once: 2 to the power of their number."""
+    tokens = ["ghp_" + f"{n:036d}" for n in range(2000)]
+    assert set(secret_values(["x/" + ":".join(tokens)])) >= set(tokens)
+
+
+def test_more_secrets_than_are_looked_for_are_refused(tmp_path: Path) -> None:
+    upid = 1 << 22 | 1
+    trace = TraceBuilder(cwd="/src")
+    for n in range(MAX_HIDDEN + 1):
+        trace.exec(upid, "/bin/true", ["true", "--password", f"secret-{n}-x"])
+    image = database_of(tmp_path, trace.exit(upid).trace())
+    with pytest.raises(EtraceError, match="shows 2001 secrets"):
+        Redactor(image)
+
+
+@pytest.mark.parametrize("word", [
+    "-I/home/bobby/inc", "-L/home/bobby/lib", "-isystem/home/bobby/i", "-iquote/Users/bobby/i",
+    "sh -c 'gcc -I/home/bobby/inc'", "--sysroot=/home/bobby", "-Wl,-rpath,/home/bobby/l",
+])  # fmt: skip
+def test_a_home_right_after_an_option_is_hidden(word: str, tmp_path: Path) -> None:
+    upid = 1 << 22 | 1
+    trace = TraceBuilder(cwd="/src").exec(upid, "/bin/a", ["a"]).exit(upid)
+    redactor = Redactor(database_of(tmp_path, trace.trace()))
+    assert "bobby" not in redactor.command([b"gcc", word.encode()])
+    assert redactor.path(b"/x/home/page.c") == "/x/home/page.c"

@@ -45,7 +45,7 @@ class Server:
         )  # fmt: skip
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/#token=(\S+)\n", line)
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/(?:fleet)?#token=(\S+)\n", line)
         assert found, line
         self.port, self.token = int(found[1]), found[2]
 

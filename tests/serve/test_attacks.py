@@ -41,7 +41,8 @@ def test_nothing_of_a_build_is_shown_without_the_token(server: Server, address: 
 
 
 def test_what_is_public_is_the_same_for_every_build(server: Server) -> None:
-    for address in ("/", "/page.js", "/report", "/report.js", "/report.css", "/openapi.json"):
+    names = ("", "page.js", "common.js", "report", "report.js", "report.css", "openapi.json")
+    for address in (f"/{name}" for name in (*names, "fleet", "fleet.js", "fleet.css")):
         answer = server.ask(address, {})
         assert answer.status == 200
         assert "set-cookie" not in answer.headers

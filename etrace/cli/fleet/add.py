@@ -185,7 +185,9 @@ def _add(
 
 
 def _reason(error: OSError, place: str) -> str:
-    return f"{error.filename or place}: {error.strerror or error}"
+    from etrace.fleet.store import shown_place
+
+    return f"{error.filename or shown_place(place)}: {error.strerror or error}"
 
 
 def _keep(

@@ -62,7 +62,7 @@ def run_trends(args: argparse.Namespace) -> int:
         with writing(args.svg) as stream:
             stream.write(plot.svg(found).encode())
     if args.format == "json":
-        put(json.dumps(_record(found), indent=1) + "\n")
+        put(json.dumps(record(found), indent=1) + "\n")
         return 0
     columns = shutil.get_terminal_size((100, 24)).columns
     put("".join(f"{line}\n" for line in plot.lines(found, columns)))
@@ -78,7 +78,8 @@ def run_trends(args: argparse.Namespace) -> int:
     return 0
 
 
-def _record(found: Trend) -> dict[str, object]:
+def record(found: Trend) -> dict[str, object]:
+    """Return a trend as `--json` prints it."""
     return {
         "title": found.title,
         "unit": found.unit,

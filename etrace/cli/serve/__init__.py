@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace serve`: the queries of `cas` as JSON over HTTP, and a page that asks them; read-only.
+"""`etrace serve`: the queries of `cas` as JSON over HTTP, and pages that ask them; read-only.
 
-`endpoints` says which queries and options there are, `words` turns a request into the words of a
-command line, `worker` answers it in a process of its own, `access` decides who may ask,
-`connections` how long they may take, `app` puts them together. Needs starlette and uvicorn.
+`endpoints` says which queries and options there are and turns a request into the words of a command
+line, `fleet` answers for `etrace fleet`, `worker` runs a question in a process of its own,
+`connections` decides who may ask and how long they may take, `app` puts them together. Needs
+starlette and uvicorn.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import signal
 import socket
 import sys
@@ -27,6 +29,9 @@ from etrace.errors import EtraceError, UsageError
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
+
+    from etrace.cli.serve.fleet import Fleet
+    from etrace.cli.serve.worker import Limits
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8420
 LOOPBACK = ("127.", "::1", "localhost")
@@ -58,6 +63,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="follow the build that is being traced into DIR: its report grows in the browser",
     )
+    add(
+        "--fleet",
+        metavar="DIR",
+        help="directory of a fleet, or s3://BUCKET/PATH: trends, slowest steps, products of a file",
+    )
     add("databases", metavar="DIR", nargs="*", type=Path, help="the same as --db DIR")
     add(
         "--host",
@@ -79,7 +89,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="end a request that takes longer (default: %(default)s)",
     )
-    add_examples(parser, "etrace serve", "etrace serve --db before --db after --port 0")
+    add_examples(
+        parser,
+        "etrace serve",
+        "etrace serve --db before --db after --port 0",
+        "etrace serve --fleet /srv/fleet",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -106,7 +121,9 @@ def run(args: argparse.Namespace) -> int:
     from etrace.cli.serve.worker import Limits
 
     given = [*args.database, *args.databases]
-    images = _open_all(given or ([] if args.live else [found_above()]))
+    images = _open_all(given or ([] if args.live or args.fleet else [found_above()]))
+    limits = Limits(seconds=args.timeout)
+    fleet = _open_fleet(args.fleet, limits) if args.fleet else None
     endpoints()  # imports every query now, so that the processes of questions have them
     with ExitStack() as stack:
         lives = {
@@ -120,8 +137,8 @@ def run(args: argparse.Namespace) -> int:
         _close_at_the_end(stack)
         listener = stack.enter_context(_listening(args.host, args.port))
         access = Access(hosts_of(args.host))
-        server = Server(images, access, Limits(seconds=args.timeout), lives)
-        _announce(listener, args.host, access.token, [*images], [*lives])
+        server = Server(images, access, limits, lives, fleet)
+        _announce(listener, args.host, access.token, [*images], [*lives], fleet)
         connection: Any = partial(Connection, access=access, crowd=Crowd())
         config = uvicorn.Config(
             server.app(), http=connection, log_level="error", access_log=False, lifespan="off",
@@ -161,6 +178,20 @@ def _open_all(paths: Sequence[Path | None]) -> dict[str, Image]:
     return images
 
 
+def _open_fleet(place: str, limits: Limits) -> Fleet:
+    """Return a fleet that can be read; a process of its own has tried. EtraceError."""
+    from etrace.cli.serve import worker
+    from etrace.cli.serve.fleet import Fleet
+    from etrace.query.sql import load_duckdb
+
+    load_duckdb("etrace serve --fleet")
+    if "://" in place:  # the processes of questions have it then
+        import pyarrow.dataset as _  # noqa: F401  an extra
+    fleet = Fleet(place)
+    asyncio.run(worker.answer(fleet.described(), limits))
+    return fleet
+
+
 def _listening(host: str, port: int) -> socket.socket:
     """Return a socket that listens; EtraceError names the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -177,9 +208,10 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def _announce(
-    listener: socket.socket, host: str, token: str, names: Sequence[str], running: Sequence[str]
-) -> None:
-    served = ", ".join([*names, *running])
+    listener: socket.socket, host: str, token: str, names: Sequence[str], running: Sequence[str],
+    fleet: Fleet | None,
+) -> None:  # fmt: skip
+    served = ", ".join([*names, *running, *([f"fleet {fleet.name}"] if fleet else [])])
     say(f"etrace: serving {served}; whoever has this address can read all of it.\n")
     if not host.startswith(LOOPBACK):
         say("etrace: other machines reach it, and its answers are not encrypted.\n")
@@ -187,6 +219,9 @@ def _announce(
         say("etrace: Ctrl-C ends it.\n")
     port = listener.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
-    print(f"http://{shown}:{port}/#token={token}", flush=True)
+    if names or running:
+        print(f"http://{shown}:{port}/#token={token}", flush=True)
+    if fleet:
+        print(f"http://{shown}:{port}/fleet#token={token}", flush=True)
     for name in running:  # the page that follows the build
         print(f"http://{shown}:{port}/report?build={quote(name)}#token={token}", flush=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The routes of the server.
 
-The page of queries is in `web/`; that of the report is etrace/report's. Both ask the API
-as any program does.
+The pages of queries and of a fleet are in `web/`; that of the report is etrace/report's. All ask
+the API as any program does.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -26,11 +26,13 @@ from etrace.cli.serve import openapi, worker
 from etrace.cli.serve.connections import Access
 from etrace.cli.serve.endpoints import find, words_of
 from etrace.errors import EtraceError
+from etrace.fleet.questions import questions
 from etrace.report import page as report
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
 
+    from etrace.cli.serve.fleet import Fleet
     from etrace.cli.serve.live import Live
 
 MAX_QUERY_BYTES = 16 << 10
@@ -57,21 +59,6 @@ def _read(name: str) -> bytes:
     return (FOLDER / name).read_bytes()
 
 
-def html() -> bytes:
-    """Return the page."""
-    return _read("page.html")
-
-
-def script() -> bytes:
-    """Return what it runs."""
-    return _read("page.js")
-
-
-def style() -> bytes:
-    """Return its style sheet."""
-    return _read("page.css")
-
-
 @cache
 def report_html() -> bytes:
     """Return the page of a report."""
@@ -91,9 +78,13 @@ def report_style() -> bytes:
 
 
 FILES = (
-    ("/", html, "text/html"),
-    ("/page.js", script, "text/javascript"),
-    ("/page.css", style, "text/css"),
+    ("/", partial(_read, "page.html"), "text/html"),
+    ("/page.js", partial(_read, "page.js"), "text/javascript"),
+    ("/page.css", partial(_read, "page.css"), "text/css"),
+    ("/common.js", partial(_read, "common.js"), "text/javascript"),
+    ("/fleet", partial(_read, "fleet.html"), "text/html"),
+    ("/fleet.js", partial(_read, "fleet.js"), "text/javascript"),
+    ("/fleet.css", partial(_read, "fleet.css"), "text/css"),
     ("/report", report_html, "text/html"),
     ("/report.js", report_script, "text/javascript"),
     ("/report.css", report_style, "text/css"),
@@ -119,6 +110,7 @@ class Server:
     access: Access
     limits: worker.Limits = field(default_factory=worker.Limits)
     lives: Mapping[str, Live] = field(default_factory=dict)  #: builds that run, by name
+    fleet: Fleet | None = None
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RUNNING))
     _waiting: int = 0
     _reports: dict[str, tuple[Image, bytes]] = field(default_factory=dict)
@@ -132,6 +124,9 @@ class Server:
                 self._route("/api/v1/databases", self._databases),
                 self._route("/api/v1/databases/{database}/report", self._report),
                 self._route("/api/v1/databases/{database}/{query}", self._query),
+                self._route("/api/v1/fleet", self._fleet),
+                self._route("/api/v1/fleet/trends", self._fleet_trends),
+                self._route("/api/v1/fleet/queries/{query}", self._fleet_query),
             ],
             exception_handlers={404: _not_found, 405: _not_found},
         )
@@ -211,7 +206,7 @@ class Server:
         endpoint = find(request.path_params["query"])
         if endpoint is None:
             raise _RefusedError(404, "no such query", "see /openapi.json")
-        with _reporting(image):
+        with _reporting(image.path):
             words = words_of(endpoint, request.query_params.multi_items())
             body = await self._answered(request, worker.query(image, [*endpoint.words, *words]))
         return Response(body, media_type="application/json")
@@ -222,11 +217,34 @@ class Server:
         is_running = name in self.lives and self.lives[name].is_running
         known, body = self._reports.get(name, (None, b""))
         if known is not image:
-            with _reporting(image):
+            with _reporting(image.path):
                 body = await self._answered(request, worker.report(image))
             self._reports[name] = image, body
         headers = {"X-Etrace-Running": "1"} if is_running else {}
         return Response(body, media_type="application/octet-stream", headers=headers)
+
+    async def _fleet(self, request: Request) -> Response:
+        return await self._of_fleet(request, lambda fleet: fleet.described())
+
+    async def _fleet_query(self, request: Request) -> Response:
+        name, given = request.path_params["query"], request.query_params.multi_items()
+        asked = questions().get(name)
+        if asked is None:
+            raise _RefusedError(404, "no such query", "see /openapi.json")
+        return await self._of_fleet(request, lambda fleet: fleet.answered(asked, given))
+
+    async def _fleet_trends(self, request: Request) -> Response:
+        given = request.query_params.multi_items()
+        return await self._of_fleet(request, lambda fleet: fleet.trends(given))
+
+    async def _of_fleet(
+        self, request: Request, make: Callable[[Fleet], worker.Question]
+    ) -> Response:
+        if self.fleet is None:
+            raise _RefusedError(404, "this server has no fleet", "etrace serve --fleet DIR")
+        with _reporting(self.fleet.place):
+            body = await self._answered(request, make(self.fleet))
+        return Response(body, media_type="application/json")
 
     async def _answered(self, request: Request, question: worker.Question) -> bytes:
         """Return the answer when its turn comes; end it when nobody waits for it any more."""
@@ -258,15 +276,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def _reporting(image: Image) -> Iterator[None]:
-    """Show the client what was wrong with its question, but not where the database is."""
+def _reporting(place: str | os.PathLike[str]) -> Iterator[None]:
+    """Show the client what was wrong with its question, but not where the answer was looked for."""
     try:
         yield
     except EtraceError as error:
         status = next((STATUS[kind] for kind in STATUS if isinstance(error, kind)), 400)
         texts = (error.message, error.hint)
-        place = os.fspath(image.path)
-        message, hint = (text.replace(place, image.path.name) for text in texts)
+        message, hint = (text.replace(os.fspath(place), PurePath(place).name) for text in texts)
         raise _RefusedError(status, message, hint) from None
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from etrace import __version__
@@ -14,9 +15,21 @@ from etrace.cli.serve.endpoints import (
     Parameter,
     endpoints,
 )
+from etrace.fleet.questions import questions
 
 Document = dict[str, Any]
-DESCRIPTION = "Queries about builds that were traced: those of `cas`."
+DESCRIPTION = "Queries about builds that were traced: those of `cas` and of `etrace fleet`."
+#: parameters of everything that is asked about a fleet: which builds are read
+RANGE = (
+    ("project", "only builds of this project; may be repeated"),
+    ("since", "only builds from this date on"),
+    ("until", "only builds up to this date, included"),
+)
+TREND = (
+    ("figure", "time (the default), cpu or commands; size or dependencies of a module; step"),
+    ("of", "the module or the step"),
+    *RANGE,
+)
 DATABASE = {
     "name": "database",
     "in": "path",
@@ -66,6 +79,16 @@ def document() -> Document:
             "/api/v1/databases": {"get": _listing()},
             "/api/v1/databases/{database}/report": {"get": _report()},
             **{f"/api/v1/databases/{{database}}/{q.name}": {"get": _query(q)} for q in queries},
+            "/api/v1/fleet": {"get": _fleet("fleet", "what the fleet has", ())},
+            "/api/v1/fleet/trends": {
+                "get": _fleet("fleet-trends", "a figure by commit, and its picture", TREND)
+            },
+            **{
+                f"/api/v1/fleet/queries/{name}": {
+                    "get": _fleet(f"fleet-{name}", asked.summary, (*asked.parameters, *RANGE))
+                }
+                for name, asked in questions().items()
+            },
         },
     }
 
@@ -101,6 +124,22 @@ def _query(endpoint: Endpoint) -> Document:
             **_errors(*STATUSES),
         },
     }
+
+
+def _fleet(name: str, summary: str, parameters: Sequence[tuple[str, str]]) -> Document:
+    """Describe what is asked about a fleet, by texts alone."""
+    text: Document = {"type": "string"}
+    optional = {own for own, _ in RANGE} | {own for own, _ in TREND}
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": [
+            {"name": own, "in": "query", "description": meaning, "required": own not in optional,
+             "schema": {"type": "array", "items": text} if own == "project" else text}
+            for own, meaning in parameters
+        ],
+        "responses": {"200": _content("the answer", {"type": "object"}), **_errors(*STATUSES)},
+    }  # fmt: skip
 
 
 def _parameter(parameter: Parameter) -> Document:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One question, answered in a forked process: it can be killed, and has limits.
 
-The process has the image mapped already. It has no descriptor of the server, may not write files,
-opens only Python's own modules, and ends by a signal when it takes too long.
+The process has no descriptor of the server, may not write files or start programs, and ends by a
+signal when it takes too long. That of a build has the image mapped already and opens only Python's
+own modules; that of a fleet reads files.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES = 64 << 10
 MEGA = 1 << 20
-#: what a query may do besides computing: events of sys.addaudithook
+#: events of sys.addaudithook that no query may cause, and what it may not open a file for
 _CHANGES = ("os.", "shutil.", "subprocess.", "socket.", "ctypes.", "signal.", "pty.")
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,23 @@ Question = Callable[[], int]
 
 def query(image: Image, words: Sequence[str]) -> Question:
     """Return the question that `cas WORDS --json` answers."""
-    return partial(_run, lambda: program.run_query([*words, "--json"], image, PAGE_SIZE))
+    run = partial(program.run_query, [*words, "--json"], image, PAGE_SIZE)
+    return partial(_run, run, _refuse_files)
 
 
 def report(image: Image) -> Question:
     """Return the question for the data of a report."""
-    return partial(_run, lambda: _write_report(image))
+    return partial(_run, partial(_write_report, image), _refuse_files)
+
+
+def reading(body: Callable[[], str]) -> Question:
+    """Return the question that a body answers, which may read files."""
+
+    def run() -> int:
+        sys.stdout.write(body())
+        return 0
+
+    return partial(_run, run, _refuse)
 
 
 async def answer(question: Question, limits: Limits) -> bytes:
@@ -188,7 +201,6 @@ def _restrict(limits: Limits, out: int, err: int) -> None:
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)
     sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
     _modules()
-    sys.addaudithook(_refuse)
 
 
 def _limit(which: int, soft: int, hard: int | None = None) -> None:
@@ -204,12 +216,19 @@ def _address_space() -> int:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """Refuse what no query does; a hook of sys.addaudithook."""
+    """Refuse what changes anything; a hook of sys.addaudithook."""
     if event == "open":
-        if not _is_of_python(arguments[0]):
-            raise PermissionError(errno.EPERM, "a query opens no files", arguments[0])
+        if arguments[2] & _WRITES:
+            raise PermissionError(errno.EPERM, "a query writes no files", arguments[0])
     elif event.startswith(_CHANGES) and event not in {"os.listdir", "os.scandir"}:
         raise PermissionError(errno.EPERM, f"a query does nothing like {event}")
+
+
+def _refuse_files(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse what no query of an image does: it opens no files either."""
+    if event == "open" and not _is_of_python(arguments[0]):
+        raise PermissionError(errno.EPERM, "a query opens no files", arguments[0])
+    _refuse(event, arguments)
 
 
 def _is_of_python(name: object) -> bool:
@@ -227,8 +246,10 @@ def _modules() -> tuple[str, ...]:
     return tuple(os.path.realpath(each) + "/" for each in (*own, *python))
 
 
-def _run(body: Callable[[], int]) -> int:
+def _run(body: Callable[[], int], refuse: Callable[[str, tuple[Any, ...]], None]) -> int:
     from etrace.cli.ending import guarded
+
+    sys.addaudithook(refuse)
 
     def nameless() -> int:
         """Run the body; errors of files do not say where these are on this machine."""

@@ -2,44 +2,17 @@
 // A form for every query of openapi.json, and a table of its answer. All text of a build goes into
 // the page by textContent: it is a stranger's.
 
-const at = (id) => document.getElementById(id);
+import { at, element, fill, getJson, table } from "./common.js";
+
 const PREFIX = "/api/v1/databases/{database}/";
 const REPORT = `${PREFIX}report`;
 const OFTEN = ["path", "binary", "pid", "filter", "command-filter"];
 const PAGE = "page";
 const ROWS = 200;
-const LONG = 60;
 
 let queries = {};
 let asking = null;
 let page = 0;
-
-const element = (name, text = "", more = {}) => {
-  const made = Object.assign(document.createElement(name), more);
-  made.textContent = text;
-  return made;
-};
-
-// The address that `etrace serve` printed ends by the token; it stays in this tab alone.
-const token = () => {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) {
-    sessionStorage.setItem("token", given);
-    history.replaceState(null, "", location.pathname);
-  }
-  return sessionStorage.getItem("token") ?? "";
-};
-
-const getJson = async (address, signal) => {
-  const headers = { Authorization: `Bearer ${token()}` };
-  const response = await fetch(address, { signal, headers });
-  const value = await response.json();
-  if (!response.ok) throw new Error([value.error, value.hint].filter(Boolean).join(". "));
-  return value;
-};
-
-const fill = (select, names) =>
-  select.replaceChildren(...names.map((name) => element("option", name, { value: name })));
 
 // ---- the form
 
@@ -95,28 +68,6 @@ const chosen = () => {
 };
 
 // ---- the answer
-
-const text = (value) => {
-  if (value === null || value === undefined) return "";
-  if (Array.isArray(value) && value.every((each) => typeof each === "string")) return value.join(" ");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-};
-
-const cell = (value) =>
-  element("td", value, { className: value.length > LONG ? "long" : "" });
-
-const table = (entries) => {
-  const records = entries.map((each) => (typeof each === "object" && each ? each : { entry: each }));
-  const keys = [...new Set(records.flatMap(Object.keys))];
-  const made = element("table");
-  const head = made.createTHead().insertRow();
-  head.append(...keys.map((key) => element("th", key, { scope: "col" })));
-  const body = made.createTBody();
-  for (const record of records) {
-    body.insertRow().append(...keys.map((key) => cell(text(record[key]))));
-  }
-  return made;
-};
 
 const pages = (now, last) => {
   page = now;
