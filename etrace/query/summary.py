@@ -131,13 +131,18 @@ class _Build:
         return self.records.path(binary).rpartition("/")[2]
 
     def known_command(self, row: int) -> tuple[str, ...]:
-        """Return the arguments of the nearest command in a bin directory: gcc's for its cc1."""
+        """Return the arguments of the nearest command in a bin directory: gcc's for its cc1.
+
+        A linker that collect2 started is gcc's too.
+        """
         at, seen = row, set[int]()
         while at != NONE and self.index[at] > 0 and at not in seen:
             seen.add(at)
-            if PurePosixPath(self.records.path(self.binary[at])).parent.name in BIN_DIRECTORIES:
+            program, above = PurePosixPath(self.records.path(self.binary[at])), self.parent[at]
+            is_stage = above != NONE and self.program(self.binary[above]) == "collect2"
+            if program.parent.name in BIN_DIRECTORIES and not is_stage:
                 return tuple(self.records.argv(at))
-            at = self.parent[at]
+            at = above
         return tuple(self.records.argv(row))
 
     def slowest(self, rows: Iterable[int]) -> Iterator[Execution]:

@@ -18,9 +18,11 @@ from typing import Any
 
 from libetrace.depend.configuration import Exclusions, Rules, exclusions_of
 from libetrace.depend.dependencies import Dependencies
+from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
 from etrace.query.dependencies import Walked, walk
+from etrace.query.files import BITS, READ
 from etrace.query.rows.commands import incidental
 from etrace.query.select.file_names import find_files, nearest_paths, split_rules
 
@@ -62,6 +64,7 @@ class Why:
     reasons: tuple[str, ...] = ()
     made: tuple[bytes, ...] = ()
     similar: tuple[bytes, ...] = ()
+    n_readers: int = 0  #: executions that read `file`, when there is a chain
 
     @property
     def depends(self) -> bool:
@@ -78,11 +81,19 @@ def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) ->
         raise EtraceError("a file does not depend on itself", "name two files")
     if any(goal in closure for closure in walked.closures):
         own = split_rules(target, rules)[1]
-        return Why(root, goal, tuple(_links(_best_chain(dependencies, root, goal, own))))
+        links = tuple(_links(_best_chain(dependencies, root, goal, own)))
+        return Why(root, goal, links, n_readers=_n_readers(dependencies.image, goal))
     reasons = tuple(_reasons(dependencies, root, goal, rules))
     made = _made(dependencies, root, goal)
     similar = () if made else _similar(dependencies, walked, goal)
     return Why(root, goal, (), reasons, made, similar)
+
+
+def _n_readers(image: Image, path: int) -> int:
+    """Return how many executions read a file."""
+    opens, uses = image["opens"], image["path_opens"]["open"]
+    rows = (uses[at] for at in image["paths"].span("opens.start", path))
+    return len({opens["execution"][row] for row in rows if BITS[opens["mode"][row] & 3] & READ})
 
 
 def _best_chain(

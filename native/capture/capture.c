@@ -252,6 +252,7 @@ void capture_print_summary(enum ending ending)
 {
 	char processes[COUNT_MAX], commands[COUNT_MAX], opens[COUNT_MAX], bytes[COUNT_MAX];
 	const char *trace = options.trace_path, *slash;
+	const char *view = stats.wait_status ? "summary" : "report"; /* why it failed */
 
 	if (!options.summary || !counters.executions)
 		return;
@@ -265,7 +266,7 @@ void capture_print_summary(enum ending ending)
 	    counters.untraced ? ", incomplete" : "");
 	slash = strrchr(trace, '/');
 	if (slash)
-		say("next: etrace report %.*s", (int)(slash - trace), trace);
+		say("next: etrace %s %.*s", view, (int)(slash - trace), trace);
 	else
-		say("next: etrace report");
+		say("next: etrace %s", view);
 }

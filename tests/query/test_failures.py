@@ -9,6 +9,7 @@ import pytest
 from builders import TraceBuilder
 from databases import database_of
 
+from etrace.cli.main import cas
 from etrace.query.failures import Failures, find_failures, last_lines, status_text
 from etrace.query.rows.commands import Commands
 
@@ -159,3 +160,13 @@ def test_a_command_that_wrote_nothing_shows_what_it_started(tmp_path: Path) -> N
     for each, text in ((TRY, "first\n"), (CC, "second\n")):
         t.fork(MAKE, each).exec(each, "/usr/bin/cc", ["cc"]).written(each, text).exit(each)
     assert lines_of(commands_of(t.exit(MAKE, 1), tmp_path)) == [b"second"]
+
+
+def test_failed_commands_are_listed(
+    trace: TraceBuilder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = database_of(tmp_path, trace.exit(CC, 1).exit(SH, 1).exit(MAKE, 2).trace())
+    assert cas(["commands", "--failed", "--db", str(image.path)]) == 0
+    assert set(capsys.readouterr().out.splitlines()) == {
+        "make", "cc try.c", "sh -c 'grep x y; cc -c a.c'", "grep x y", "cc -c a.c"
+    }  # fmt: skip

@@ -151,6 +151,16 @@ def test_a_part_of_a_compiler_is_shown_with_the_command_that_people_know(tmp_pat
     ]
 
 
+def test_a_linker_is_shown_with_the_command_that_people_know(tmp_path: Path) -> None:
+    driver = entry(1, 1, "/usr/bin/gcc", [], v=["gcc", "-o", "x"], c=[{"p": 2, "f": 0}])
+    middle = entry(2, 1, "/usr/lib/gcc/12/collect2", [], c=[{"p": 3, "f": 0}], r={"p": 1, "x": 1})
+    linker = entry(3, 1, "/usr/bin/ld", [], v=["ld", "-o", "x"], r={"p": 2, "x": 1})
+    page = page_of(tmp_path, [driver, middle, linker])
+    assert [(e.binary, e.argv) for e in page.slowest] == [("/usr/bin/ld", ("gcc", "-o", "x"))]
+    alone = entry(3, 1, "/usr/bin/ld", [], v=["ld", "-o", "x"])
+    assert [each.argv for each in page_of(tmp_path, [alone]).slowest] == [("ld", "-o", "x")]
+
+
 def test_a_fifo_that_the_build_left_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     entries = [entry(1, 1, "/usr/bin/tool", [opened(tmp_path / "fifo", 1, 1)])]

@@ -159,7 +159,9 @@ def test_summary_prints_them(image: Image, ask: Ask) -> None:
         + ("" if found.cpu_ns is None else f", CPU {seconds(found.cpu_ns)}")
     )
     files = "file" if found.files == 1 else "files"
-    assert lines[at + 1] == f"{found.files} {files}: {found.read} read, {found.written} written"
+    assert (
+        lines[at + 1] == f"{found.files} {files} opened: {found.read} read, {found.written} written"
+    )
 
 
 def test_critical_path_has_the_same_times(image: Image, ask: Ask) -> None:

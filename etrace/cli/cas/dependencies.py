@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 
-from etrace.cli.ending import printable
+from etrace.cli.ending import one_line, printable, say
 from etrace.cli.opening import open_found
 from etrace.cli.options import selection as selecting
 from etrace.cli.options import walk as walking
@@ -194,7 +194,11 @@ def declare_why(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "text", "json")
     parser.add_argument("--full", action="store_true", help="print whole commands")
     walking.add_rules(parser)
-    parser.epilog = "Exit status: 0 when TARGET depends on FILE, 1 when it does not, 2 on an error."
+    parser.epilog = (
+        "[PID:INDEX] after a command is its name for --pid: cas commands --pid PID:INDEX.\n"
+        "Exit status: 0 when TARGET depends on FILE; 1 when it does not, or the build opened no "
+        "such file; 2 on an error.\n"
+    )
     add_examples(parser, "cas why src/lua src/lvm.h", "cas why src/lua src/lvm.h --full")
 
 
@@ -210,6 +214,11 @@ def run_why(args: argparse.Namespace) -> int:
     else:
         for line in _lines(image, records, found, 0 if args.full else WIDTH):
             print(printable(line))
+        if found.n_readers > 1:
+            say(
+                f"cas: the shortest of several chains; {found.n_readers} commands read "
+                f"{one_line(os.fsdecode(args.file))}: cas faccess\n"
+            )
     return DEPENDS if found.depends else DEPENDS_NOT
 
 

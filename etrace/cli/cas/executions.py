@@ -30,6 +30,7 @@ from etrace.query.rows.classes import Classes
 from etrace.query.rows.targets import Targets
 from etrace.query.rows.usage import Usages, read_least
 from etrace.query.select.sources import SourceSelection
+from etrace.spec.database import NONE
 
 # ---- commands ----
 
@@ -57,6 +58,10 @@ def declare_commands(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-output", dest="written", action="store_true",
         help="show below each command what it wrote to standard error (2|) and output (1|)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--failed", action="store_true",
+        help="only commands that ended with a status other than 0",
     )  # fmt: skip
     group = parser.add_argument_group("output for other tools")
     group.add_argument(
@@ -114,6 +119,9 @@ def answer_commands(image: Image, args: argparse.Namespace) -> Answer:
     rows = commands(image, selecting.selection_of(args))
     for least in args.at_least:
         rows = Usages(image).at_least(rows, *read_least(least))
+    if args.failed:
+        status = image["executions"]["status"]
+        rows = [row for row in rows if status[row] not in (0, NONE)]
     if args.target:
         rows = Targets(image).of_any(rows, args.target)
     if args.generate:

@@ -36,6 +36,8 @@ from etrace.timing.what_if import Prediction, predict
 #: steps and groups shorter than this part of the path are counted and not listed
 SHORT = 0.005
 N_OTHERS = 10
+#: times what its commands explain: other programs took the processors meanwhile
+BUSY = 1.3
 WIDTH, PROGRAM_WIDTH = 36, 18
 
 
@@ -190,7 +192,10 @@ def _predicted(it: Prediction) -> Iterator[str]:
     same = seconds(it.simulated_ns)
     yield f"{'the same, simulated':<24}{same:>11}  {_processors(it.traced_processors)}"
     asked = f", {count(it.n_jobs, 'job')}, {_processors(it.n_processors)}" if it.n_jobs else ""
-    yield f"{'predicted':<24}{seconds(it.predicted_ns):>11}  {it.change - 1:+.0%}{asked}"
+    than = " of the simulated one" if it.traced_ns > BUSY * it.simulated_ns else ""
+    yield f"{'predicted':<24}{seconds(it.predicted_ns):>11}  {it.change - 1:+.0%}{than}{asked}"
+    if than:
+        yield "the build took much longer than its commands explain: trace it on a quiet machine"
     if (free := it.predicted_free_ns) is not None:
         is_shorter = free < 0.99 * it.predicted_ns
         better = "shorter" if is_shorter else "no shorter"

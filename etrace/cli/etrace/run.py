@@ -225,13 +225,14 @@ def report(stats: dict[str, Any], trace: str | os.PathLike[str], *, is_last: boo
         f" ({size(stats['bytes'])}){', incomplete' if stats.get('untraced') else ''}\n"
     )
     if is_last:
-        say(f"etrace: next: {next_command(trace)}\n")
+        has_failed = bool(stats.get("exit_status") or stats.get("signal"))
+        say(f"etrace: next: {next_command(trace, has_failed=has_failed)}\n")
 
 
-def next_command(trace: str | os.PathLike[str]) -> str:
-    """Return the command that shows a build, for its trace."""
+def next_command(trace: str | os.PathLike[str], *, has_failed: bool = False) -> str:
+    """Return the command that shows a build, for its trace; of one that failed, why it did."""
     folder = os.path.dirname(os.path.relpath(trace))  # noqa: PTH120
-    return f"etrace report {folder}".rstrip()
+    return f"etrace {'summary' if has_failed else 'report'} {folder}".rstrip()
 
 
 def _check_page(page: str) -> None:

@@ -98,7 +98,7 @@ def text(page: Summary, width: int) -> Iterator[str]:
         f"{count(found.processes, 'process')}, {count(found.commands, 'command')}"
         f" ({found.failed:,} failed), elapsed {seconds(found.elapsed_ns)}{cpu}"
     )
-    yield f"{count(found.files, 'file')}: {found.read:,} read, {found.written:,} written"
+    yield f"{count(found.files, 'file')} opened: {found.read:,} read, {found.written:,} written"
     if page.slowest:
         by = "without waits for pipes" if found.cpu_ns is None else "by CPU time"
         yield from ("", f"slowest commands, {by}")

@@ -309,6 +309,11 @@ class Bill:
         )
         return True if any(new) else tree.is_dirty
 
+    def is_of_tools(self, package: Package) -> bool:
+        """Whether only tools were used of a package, and nothing was linked with it."""
+        files = self.files_of(package)
+        return bool(files) and all(file.kind is FileKind.TOOL for file in files)
+
     def files_of(self, package: Package) -> list[BillFile]:
         """Return the files of a package, by row."""
         return self._by_package[package]

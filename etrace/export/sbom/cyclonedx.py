@@ -109,9 +109,11 @@ class _Writer:
 
     def _package(self, package: Package) -> dict[str, Any]:
         supplier = read_party(package.supplier) if package.supplier else None
+        is_of_tools = self._bill.is_of_tools(package)
         return _refs(
             compact(
-                type="library", bom_ref=package_id(package), name=package.name,
+                type="application" if is_of_tools else "library", bom_ref=package_id(package),
+                name=package.name, scope="excluded" if is_of_tools else "",
                 version=package.version or "unknown", purl=package.purl,
                 supplier=_organisation(supplier),
                 licenses=self._licence(self._bill.origins.terms(package).expression),

@@ -221,7 +221,8 @@ class _Writer:
         yield self._element(
             "software_Package", spdx_id, name=package.name,
             software_packageVersion=package.version or "unknown",
-            software_packageUrl=package.purl, software_primaryPurpose="library",
+            software_packageUrl=package.purl,
+            software_primaryPurpose="application" if self._bill.is_of_tools(package) else "library",
             suppliedBy=self._agent_id(supplier) if supplier else "",
             originatedBy=[self._agent_id(supplier)] if supplier else [],
             externalIdentifier=[_external("packageUrl", package.purl)],

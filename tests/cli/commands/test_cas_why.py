@@ -38,6 +38,16 @@ def test_a_chain_is_printed_from_the_target_on(
     )
 
 
+def test_other_chains_are_said_to_be_there(
+    database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("why", "--dbdir", database, "hello", "util.h")
+    _, out, said = run(capsys, *words)
+    assert out
+    assert said == "cas: the shortest of several chains; 2 commands read util.h: cas faccess\n"
+    assert run(capsys, *words, "--json")[2] == ""
+
+
 def test_no_chain_ends_with_1_and_says_what_is_near(
     database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

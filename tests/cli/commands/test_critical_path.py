@@ -10,6 +10,7 @@ import pytest
 from databases import database_of
 from timing.builds import MAKE, Story, two_objects_and_a_link
 
+from etrace.cli.etrace import critical_path
 from etrace.cli.main import etrace
 
 
@@ -93,6 +94,16 @@ def test_a_prediction(build: str, capsys: pytest.CaptureFixture[str]) -> None:
         "by dependencies alone       0.001 s  no shorter than make's order",
         "the CPU time of 4 of 4 executions is unknown: their elapsed time counts",
     ]
+
+
+def test_a_prediction_from_a_busy_machine_says_so(
+    build: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(critical_path, "BUSY", 0.5)
+    assert etrace(["critical-path", "--what-if", "gcc=0.5", "--dbdir", build]) == 0
+    out = capsys.readouterr().out
+    assert "predicted                   0.001 s  -37% of the simulated one\n" in out
+    assert "the build took much longer than its commands explain: trace it on a quiet" in out
 
 
 @pytest.mark.parametrize("text", ["cc1", "=2", "cc1=", "cc1=-1", "cc1=nan", "cc1=inf"])

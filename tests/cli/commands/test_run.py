@@ -80,6 +80,8 @@ def test_a_summary_says_what_to_do_next(tmp_path: Path) -> None:
     done = run(tmp_path, shell="exit 0")
     assert "etrace: 1 process, 1 command and " in done.stderr
     assert f"next: etrace report {tmp_path}\n" in done.stderr
+    done = run(tmp_path, shell="exit 3")
+    assert f"next: etrace summary {tmp_path}\n" in done.stderr
 
 
 def test_both_backends_say_the_same_of_a_capture(

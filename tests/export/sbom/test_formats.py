@@ -116,6 +116,23 @@ def test_cyclonedx_is_valid(tree: Path) -> None:
     assert {"hello", "tiny"} <= {each.name.rpartition("/")[2] for each in bom.components}
 
 
+def test_a_package_of_which_only_tools_were_used_is_excluded(tree: Path) -> None:
+    text = bills.export(tree, "--format", "cyclonedx", "--with-tools", *bills.WORDS)[0]
+    found = json.loads(text)["components"]
+    of_package: dict[str, set[str]] = {}
+    for each in found:
+        notes = {note["name"]: note["value"] for note in each.get("properties", ())}
+        if package := notes.get("etrace:package"):
+            of_package.setdefault(package, set()).add(notes["etrace:kind"])
+    packages = {each["purl"]: each for each in found if "purl" in each}
+    only_tools = {purl for purl, kinds in of_package.items() if kinds == {"tool"}}
+    assert only_tools
+    assert {
+        purl for purl, each in packages.items() if each.get("scope") == "excluded"
+    } == only_tools
+    assert {packages[purl]["type"] for purl in only_tools} == {"application"}
+
+
 def test_in_toto_is_a_statement_with_slsa_provenance(tree: Path) -> None:
     from google.protobuf.json_format import ParseDict
     from in_toto_attestation.predicates.provenance.v1 import provenance_pb2
