@@ -19,7 +19,7 @@ SOURCES := $(shell find etrace cython native completions kmod/include -type f ! 
 
 .DEFAULT_GOAL := help
 .PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs pictures release-check reproducible demo test pytest sanitize test-long test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
-	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-capture bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
+	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-capture proof bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -169,6 +169,9 @@ test-kernel-tree: needs-test+tree build ## a kernel with the module in its own t
 
 bench-capture: needs-test build ## the tables of capture alone; ROUNDS=5, BPF where you may load it
 	$(BIN)/python bench/capture.py $(ROUNDS)
+
+proof: needs-test+proof build ## Linux, git and LLVM under every backend: docs/proof.md; PROOF='--rounds 1 --project git', root for BPF
+	PYTHONPATH=tests:bench $(BIN)/python bench/proof.py $(PROOF)
 
 bench-kernel: needs-test+vm build ## what the module and BPF cost, in instructions; KERNELS='6.1 5.10 6.12 7.2'
 	PYTHONPATH=tests:bench $(BIN)/python -m kernel.instructions $(KERNELS)
