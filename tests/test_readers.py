@@ -64,7 +64,9 @@ def test_the_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> N
             ["sh", "-c", command], cwd=folder, env=environment(tmp_path), text=True, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        assert done.returncode == 0, (command, done.stdout)
+        # advice may have nothing to say of a build that is over in a tenth of a second
+        statuses = (0, 1) if command == "etrace advise" else (0,)
+        assert done.returncode in statuses, (command, done.stdout)
         if lines:
             wanted = expression(lines, folder)
             assert re.fullmatch(wanted, done.stdout), (command, lines, done.stdout)
