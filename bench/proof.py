@@ -9,7 +9,7 @@ other backends, and with a build by one job. Seconds are of this machine; ratios
 
     make proof            or    python bench/proof.py [--rounds N] [--project NAME]... [--keep DIR]
 
-It prints the tables of docs/proof.md. It needs root for BPF, 8 GB of disk and two hours.
+It prints the tables of docs/proof.md. It needs root for BPF, 8 GB of disk and some hours.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def costs(bench: Bench, rounds: int) -> None:
     head(f"{bench.project.name}: what tracing costs", "", "wall", "CPU", "trace", "opens")
     row("native", f"{found[0].wall:.0f} s", f"{found[0].cpu:.0f} s", "", "")
     for figure in (*found[1:], *once[1:2]):
-        where = bench.traces / figure.name
+        where = bench.database(figure.name)
         subprocess.run([CAS, "parse", "-q", "--db", where, where / ".nfsdb"], check=True)
         size = (where / ".nfsdb").stat().st_size / 1e6
         opens = f"{open_database(where)['opens'].n_rows:,}"

@@ -11,11 +11,13 @@ import datetime
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import databases
+import pytest
 from libetrace.image.file import Image
 
 from etrace.fleet.dataset import Dataset, open_dataset
@@ -115,3 +117,26 @@ def fleet_of(place: Path, image: Image, *builds: About) -> Dataset:
 def ask(dataset: Dataset, statement: str, **values: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a statement."""
     return list(Duck(dataset).ask(statement, values or None).rows)
+
+
+@contextmanager
+def object_store() -> Iterator[str]:
+    """Run moto's server of S3; give what the URI of a fleet has after its path."""
+    from moto.server import ThreadedMotoServer
+
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    running.start()
+    host, port = running.get_host_and_port()
+    yield f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
+    running.stop()
+
+
+def bucket(store: str, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make a bucket; return the URI of a fleet in it."""
+    from pyarrow import fs
+
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(variable, "test")
+    made, _ = fs.FileSystem.from_uri(f"s3://{name}?{store}&allow_bucket_creation=true")
+    made.create_dir(name)
+    return f"s3://{name}/a/fleet?{store}"

@@ -26,26 +26,15 @@ BUILDS = "SELECT build FROM builds ORDER BY 1"
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """Return what the URI of a fleet has after its path."""
-    from moto.server import ThreadedMotoServer
-
-    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
-    running.stop()
+    with fleets.object_store() as running:
+        yield running
 
 
 @pytest.fixture
 def place(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the URI of a fleet in a bucket of this test."""
-    from pyarrow import fs
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    bucket = request.node.name.replace("_", "-")[:60].rstrip("-")
-    store, _ = fs.FileSystem.from_uri(f"s3://{bucket}?{server}&allow_bucket_creation=true")
-    store.create_dir(bucket)
-    return f"s3://{bucket}/a/fleet?{server}"
+    name = request.node.name.replace("_", "-")[:60].rstrip("-")
+    return fleets.bucket(server, name, monkeypatch)
 
 
 def filled(place: str, image: Image, *numbers: str) -> Dataset:

@@ -139,24 +139,13 @@ def test_a_place_that_is_no_fleet_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_fleet_of_an_object_store_is_served(lua: Image, monkeypatch: pytest.MonkeyPatch) -> None:
-    from moto.server import ThreadedMotoServer
-    from pyarrow import fs
-
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    store = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    store.start()
-    host, port = store.get_host_and_port()
-    query = f"endpoint_override={host}:{port}&scheme=http&region=us-east-1"
-    made, _ = fs.FileSystem.from_uri(f"s3://served?{query}&allow_bucket_creation=true")
-    made.create_dir("served")
-    place = f"s3://served/fleet?{query}"
-    fleets.add(open_dataset(place), lua, about("1"))
-    server = Server(options=("--fleet", place))
-    assert server.ask(f"{API}/queries/builds").value["entries"][0]["build"] == "1"
-    assert server.ask(f"{API}/trends", figure="dependencies", of="src/lua").status == 200
-    assert "serving fleet fleet;" in server.end()
-    store.stop()
+    with fleets.object_store() as store:
+        place = fleets.bucket(store, "served", monkeypatch)
+        fleets.add(open_dataset(place), lua, about("1"))
+        server = Server(options=("--fleet", place))
+        assert server.ask(f"{API}/queries/builds").value["entries"][0]["build"] == "1"
+        assert server.ask(f"{API}/trends", figure="dependencies", of="src/lua").status == 200
+        assert "serving fleet fleet;" in server.end()
 
 
 # ---- the page

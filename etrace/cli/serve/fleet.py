@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -80,12 +80,11 @@ class Fleet:
     def trends(self, given: Iterable[tuple[str, str]]) -> worker.Question:
         """Ask for the trend of a figure, with its picture. EtraceError."""
         pairs = [*given]
-        figure = next((value for name, value in pairs if name == "figure"), "time")
-        names = ["figure"] * any(name == "figure" for name, _ in pairs)
+        figure = dict(pairs).get("figure", "time")
         if figure not in FIGURES:
             raise EtraceError(f"figure: {figure!r} is not one of {', '.join(FIGURES)}")
-        is_of = "$of" in FIGURES[figure][0]
-        values, wanted = _parameters(pairs, [*names, *(["of"] * is_of)])
+        needed = ["of"] if "$of" in FIGURES[figure][0] else []
+        values, wanted = _parameters(pairs, needed, ["figure"])
 
         def body() -> str:
             found = trend(self._open(), figure, values.get("of", ""), wanted)
@@ -97,11 +96,13 @@ class Fleet:
         return open_dataset(self._place)
 
 
-def _parameters(given: Iterable[tuple[str, str]], names: list[str]) -> tuple[dict[str, str], Range]:
+def _parameters(
+    given: Iterable[tuple[str, str]], needed: Sequence[str], others: Sequence[str] = ()
+) -> tuple[dict[str, str], Range]:
     """Return the values of a question and the builds that it is about. EtraceError."""
     values: dict[str, str] = {}
     projects: list[str] = []
-    known = [*names, *(name for name, _ in RANGE)]
+    known = [*needed, *others, *(name for name, _ in RANGE)]
     for name, value in given:
         if name == "project":
             projects.append(value)
@@ -111,7 +112,7 @@ def _parameters(given: Iterable[tuple[str, str]], names: list[str]) -> tuple[dic
             raise EtraceError(f"{name}: given twice", "give it once")
         else:
             values[name] = value
-    missing = next((name for name in names if name not in values), None)
+    missing = next((name for name in needed if name not in values), None)
     if missing is not None:
         raise EtraceError(f"{missing}: missing", f"add {missing}=VALUE")
     since, until = (_day(name, values.pop(name, "")) for name in ("since", "until"))

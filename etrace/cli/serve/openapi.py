@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etrace import __version__
+from etrace.cli.fleet.options import add_range
 from etrace.cli.serve.endpoints import (
     MAX_PAGE_SIZE,
     PAGE_SIZE,
@@ -19,12 +21,18 @@ from etrace.fleet.questions import questions
 
 Document = dict[str, Any]
 DESCRIPTION = "Queries about builds that were traced: those of `cas` and of `etrace fleet`."
+
+
+def _range() -> Iterator[tuple[str, str]]:
+    """Yield the options of `etrace fleet` that choose builds."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_range(parser)
+    for action in parser._actions:  # argparse has no public way
+        yield action.dest, action.help or ""
+
+
 #: parameters of everything that is asked about a fleet: which builds are read
-RANGE = (
-    ("project", "only builds of this project; may be repeated"),
-    ("since", "only builds from this date on"),
-    ("until", "only builds up to this date, included"),
-)
+RANGE = tuple(_range())
 TREND = (
     ("figure", "time (the default), cpu or commands; size or dependencies of a module; step"),
     ("of", "the module or the step"),

@@ -62,3 +62,10 @@ export const table = (entries, links = {}) => {
   }
   return made;
 };
+
+// Starts a page; what went wrong is its state.
+export const begin = (start) =>
+  start().catch((error) => {
+    at("state").className = "wrong";
+    at("state").textContent = error.message;
+  });

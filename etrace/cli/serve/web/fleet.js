@@ -2,7 +2,7 @@
 // Trends, slowest steps, the products of a file and the builds of a fleet. All text of a build goes
 // into the page by textContent: it is a stranger's.
 
-import { at, element, fill, getJson, table } from "./common.js";
+import { at, begin, element, fill, getJson, table } from "./common.js";
 
 const API = "/api/v1/fleet";
 const ALL = "all projects";
@@ -81,12 +81,16 @@ const showTrend = () =>
     return [picture, changes.length ? table(changes) : none];
   });
 
-const trendOf = (figure, of) => {
+const choose = (figure, of) => {
   at("figure").value = figure;
   at("of").value = of;
   figured();
-  showTrend();
   at("trends").scrollIntoView();
+};
+
+const trendOf = (figure, of) => {
+  choose(figure, of);
+  showTrend();
 };
 
 // ---- the other sections
@@ -95,8 +99,8 @@ const showSteps = () =>
   show("steps", async () => {
     const step = (value, { project }) => {
       at("project").value = project;
+      choose("step", value);
       refresh();
-      trendOf("step", value);
     };
     return rows(await query("slowest-steps"), { step });
   });
@@ -203,7 +207,4 @@ const start = async () => {
   refresh();
 };
 
-start().catch((error) => {
-  at("state").className = "wrong";
-  at("state").textContent = error.message;
-});
+begin(start);

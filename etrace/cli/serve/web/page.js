@@ -2,7 +2,7 @@
 // A form for every query of openapi.json, and a table of its answer. All text of a build goes into
 // the page by textContent: it is a stranger's.
 
-import { at, element, fill, getJson, table } from "./common.js";
+import { at, begin, element, fill, getJson, table } from "./common.js";
 
 const PREFIX = "/api/v1/databases/{database}/";
 const REPORT = `${PREFIX}report`;
@@ -139,7 +139,4 @@ const start = async () => {
   ask();
 };
 
-start().catch((error) => {
-  at("state").className = "wrong";
-  at("state").textContent = error.message;
-});
+begin(start);
