@@ -5,15 +5,18 @@ mmdebstrap makes the base of a suite once; it is kept in the cache as a tarball.
 from it, gets what this machine needs to reach its archives (resolver, certificates, apt's and pip's
 settings, environment variables), and is removed afterwards. A command runs in mount and process
 namespaces of its own, so that no mount and no process is left over. What apt and pip downloaded
-is kept in the cache too; nothing installed is.
+is kept in the cache too; nothing installed is. A run that was killed leaves its root: the next
+one removes it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -24,6 +27,8 @@ import sources
 from bare.step import User
 
 TOP = Path(__file__).resolve().parents[2]
+ROOTS, PREFIX = Path("/var/tmp"), "etrace-bare-"
+SECONDS_UNHELD = 60  # a root younger than this may belong to a run that does not hold it yet
 PACKAGES = ("python3", "gcc", "make", "git", "ca-certificates")
 #: with which a machine says how its archives are reached
 PASSED_ON = (
@@ -68,8 +73,10 @@ def fresh_root(suite: str) -> Iterator[Path]:
 @contextmanager
 def unpacked(suite: str, made: Path) -> Iterator[Path]:
     """Unpack the tarball of a root of `suite`; the root is gone at the end."""
-    folder = Path(tempfile.mkdtemp(prefix=f"etrace-bare-{suite}-", dir="/var/tmp"))
+    remove_left()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{suite}-", dir=ROOTS))
     root = folder / "root"
+    held = _hold(folder)
     try:
         root.mkdir()
         subprocess.run(["tar", "-xf", made, "-C", root], check=True)
@@ -80,7 +87,34 @@ def unpacked(suite: str, made: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             _keep_downloads(suite, root)
-        subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
+        _remove(folder)
+        os.close(held)
+
+
+def remove_left() -> None:
+    """Remove the roots of runs that were killed: those that no process holds."""
+    for folder in ROOTS.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # another run has removed it, or holds it
+            if time.time() - folder.stat().st_mtime < SECONDS_UNHELD:
+                continue
+            held = _hold(folder)
+            _remove(folder)
+            os.close(held)
+
+
+def _hold(folder: Path) -> int:
+    """Lock a folder until the descriptor is closed. OSError when another process has it."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise
+    return held
+
+
+def _remove(folder: Path) -> None:
+    subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
 
 
 def base(suite: str) -> Path:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands of the README where nothing is installed: `-m bare.run [SUITE[:PLAN]...]`; root.
 
-Each plan has a fresh root (root.py) and steps in it; two plans run at once. A step passes when it
+Each plan has a fresh root (root.py) and steps in it; two plans run at once where the disk has room
+for both. A step passes when it
 ends as expected; what it printed is in build/bare/, and shown when it failed.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Iterable
@@ -16,10 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bare.root import TOP, add_user, base, clone, fresh_root, run
+from bare.root import ROOTS, TOP, add_user, base, clone, fresh_root, remove_left, run
 from bare.step import COUNTED, ROOT, Step, User
 
 LOGS = TOP / "build" / "bare"
+MAX_ROOTS = 2
+ROOT_BYTES = 10_000_000_000  # most that a plan has taken, rounded up
 PLAIN = User("plain", 1001)
 REFUSED = User("refused", 1002)
 SUDOER = User("sudoer", 1003, "ALL=(ALL) NOPASSWD: ALL")
@@ -255,9 +259,17 @@ def main(words: list[str]) -> int:
         return 1
     LOGS.mkdir(parents=True, exist_ok=True)
     plans = chosen(words or ["bookworm"])
+    remove_left()
+    free = shutil.disk_usage(ROOTS).free
+    n_at_once = min(len(plans), MAX_ROOTS, free // ROOT_BYTES)
+    room = f"{free / 1e9:.0f} GB are free below {ROOTS}"
+    print(f"bare: {room}; plans at once: {n_at_once}", flush=True)
+    if n_at_once == 0:
+        print(f"bare: a root needs {ROOT_BYTES / 1e9:.0f} GB there; make room", file=sys.stderr)
+        return 1
     for suite in {suite for suite, _ in plans}:
         base(suite)
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=n_at_once) as pool:
         ended = [pool.submit(take, suite, plan) for suite, plan in plans]
         results = [passed for future in ended for passed in future.result()]
     print(f"{sum(results)} passed, {results.count(False)} failed")

@@ -64,6 +64,18 @@ def test_lists_that_cannot_be_refreshed_are_the_networks_fault(programs: Path) -
     )
 
 
+def test_what_dpkg_says_of_a_failure_is_shown(programs: Path) -> None:
+    write(programs / "id", "echo 0")
+    write(programs / "apt-get", '[ "$3" = update ] || { echo "dpkg: no space left"; exit 100; }')
+    done = setup(programs)
+    assert (done.returncode, done.stdout) == (1, "setup: installing gcc libc6-dev\n")
+    assert done.stderr == (
+        "dpkg: no space left\n"
+        "setup: could not install gcc libc6-dev\n"
+        "  hint: as root: apt-get install gcc libc6-dev\n"
+    )
+
+
 def test_all_that_packages_are_built_with_is_named_before_anything_is_built(
     programs: Path,
 ) -> None:
