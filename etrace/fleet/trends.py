@@ -97,8 +97,9 @@ def trend(dataset: Dataset, figure: str, of: str = "", wanted: Range = EVERYTHIN
     for commit, time, number in rows:
         points.setdefault(commit, []).append((time, float(number)))
     if not points:
+        builds = f"build of {' or '.join(wanted.projects)}" if wanted.projects else "build"
         raise NothingFoundError(
-            f"no build has {figure}{f' of {of}' if of else ''}", "etrace fleet query builds"
+            f"no {builds} has {figure}{f' of {of}' if of else ''}", "etrace fleet query builds"
         )
     found = [
         Point(commit, own[0][0], tuple(number for _, number in own))

@@ -146,7 +146,9 @@ static int tree(int depth, int n)
 
 	for (int i = 0; depth > 0 && i < n; i++) {
 		swprintf(rest, 64, L"tree %d %d", depth - 1, n);
-		wait_for(start_self(rest, 0));
+		int status = wait_for(start_self(rest, 0));
+		if (status)
+			return status;
 	}
 	return 0;
 }
