@@ -42,7 +42,24 @@ class Traced:
 @pytest.fixture
 def traced(wine: Wine, actor: Path, tmp_path: Path) -> Any:
     """Run the actor with some words."""
-    return lambda *words: Traced(wine, actor, tmp_path, *words)
+    return lambda *words: run_again(wine, actor, tmp_path, *words)
+
+
+def run_again(wine: Wine, actor: Path, folder: Path, *words: str) -> Traced:
+    """Run the actor; again when Wine gave up.
+
+    On a busy machine one of 25 chains of 26 programs ended early in Wine 8 without a tracer: a
+    program died as it began, which makes CreateProcess() fail with 1359, ERROR_INTERNAL_ERROR. One
+    of four runs of 1,000 programs hung.
+    """
+    for attempt in range(3):
+        place = folder / str(attempt)
+        place.mkdir()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            run = Traced(wine, actor, place, *words)
+            if "CreateProcess: error 1359" not in run.done.error:
+                return run
+    pytest.fail("Wine gave up three times")
 
 
 @pytest.mark.parametrize(
@@ -87,24 +104,8 @@ def test_programs_one_after_the_other_are_in_the_order_of_time(traced: Any) -> N
     assert {item["function"] for item in run.items} == {"CreateProcess"}
 
 
-def _run_many(wine: Wine, actor: Path, folder: Path, n: int) -> Traced:
-    """Run N programs, eight at a time; again when Wine gave up.
-
-    On a busy machine one of four runs of 1,000 programs hung in Wine 8 without a tracer. A program
-    that dies as it begins makes CreateProcess() fail with 1359, ERROR_INTERNAL_ERROR.
-    """
-    for attempt in range(3):
-        place = folder / str(attempt)
-        place.mkdir()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            run = Traced(wine, actor, place, "many", str(n))
-            if "CreateProcess: error 1359" not in run.done.error:
-                return run
-    pytest.fail("Wine gave up three times")
-
-
-def test_hundreds_of_programs_are_all_recorded(wine: Wine, actor: Path, tmp_path: Path) -> None:
-    run = _run_many(wine, actor, tmp_path, 500)
+def test_hundreds_of_programs_are_all_recorded(traced: Any) -> None:
+    run = traced("many", "500")
     assert run.done.status == 0, run.done
     assert len(run.reported) == len(run.items) == len(run.exits()) == 501
     upids = {line.partition(b",")[0] for line in run.lines if b"!New_proc|" in line}
