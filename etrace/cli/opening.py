@@ -4,7 +4,7 @@
 Without `--db` and $DB_DIR that is the one of the working directory, else of the nearest directory
 above (etrace/nfsdb/above.py), which is named on standard error. Views (`etrace summary`, `report`)
 make first what is missing or stale: they parse the trace and add what `cas pp` adds. Queries of
-`cas` do not: what they answer from is what the user made.
+`cas` do so only where there is no database yet: else they answer from what the user made.
 """
 
 from __future__ import annotations
@@ -20,11 +20,8 @@ from libetrace.image.file import Image
 from etrace.cli.ending import say
 from etrace.errors import EtraceError, UsageError
 from etrace.nfsdb.above import find_above
-from etrace.nfsdb.files import CAPTURING, STEM, DatabaseFiles, locate
+from etrace.nfsdb.files import CAPTURING, DatabaseFiles, locate
 from etrace.nfsdb.store import StaleError, open_database
-
-#: names of traces beside which a database is made
-TRACES = tuple(STEM + suffix for suffix in ("", ".zst", "_parts"))
 
 
 def find(args: argparse.Namespace) -> Path | None:
@@ -41,14 +38,25 @@ def found_above(*, is_quiet: bool = False) -> Path | None:
     """Return the directory above with a database, and name it; None for the working directory."""
     there = find_above()
     if there is not None and not is_quiet:
-        program = os.path.basename(sys.argv[0]) or "etrace"  # noqa: PTH119
-        say(f"{program}: the database is that of {there.resolve()}\n")
+        say(f"{_program()}: the database is that of {there.resolve()}\n")
     return there
 
 
+def _program() -> str:
+    return os.path.basename(sys.argv[0]) or "etrace"  # noqa: PTH119
+
+
 def open_found(args: argparse.Namespace, *, is_checked: bool = True) -> Image:
-    """Open the database of `--db`, or the one found above. EtraceError, OSError."""
-    return open_database(find(args), is_checked=is_checked)
+    """Open the database of `--db`, or the one found above. EtraceError, OSError.
+
+    A directory that has a trace and no database gets one first.
+    """
+    where = find(args)
+    files = locate(where)
+    is_directory = where is None or where.is_dir()
+    if is_directory and files.has_trace and not files.has_database:
+        return prepared(where, is_quiet=getattr(args, "quiet", False))
+    return open_database(where, is_checked=is_checked)
 
 
 def open_view(args: argparse.Namespace) -> Image:
@@ -69,11 +77,11 @@ def prepared(where: Path | None, *, is_quiet: bool = False) -> Image:
     if where is not None and not where.is_dir():
         return open_database(where)
     _refuse_running(files)
-    if not any(files.trace.with_name(name).exists() for name in TRACES):
+    if not files.has_trace:
         _refuse_nothing(files)
         return open_database(where)
     try:
-        if not files.image.exists() and not files.json.exists():
+        if not files.has_database:
             _parse(files, is_quiet=is_quiet)
         image = open_database(where)
     except StaleError:
@@ -99,7 +107,7 @@ def _refuse_running(files: DatabaseFiles) -> None:
 
 
 def _refuse_nothing(files: DatabaseFiles) -> None:
-    if not files.image.exists() and not files.json.exists():
+    if not files.has_database:
         raise EtraceError(
             f"{files.image.parent}: no trace and no database",
             "make one: etrace run -- make -j8; or name its directory: --db DIR",
@@ -115,7 +123,7 @@ def _parse(files: DatabaseFiles, *, is_quiet: bool) -> None:
     stop_on_sigterm()  # unfinished files must be removed
     shows = sys.stderr.isatty() and not is_quiet
     if not is_quiet:
-        say(f"etrace: parsing {os.path.relpath(trace)}\n")
+        say(f"{_program()}: parsing {os.path.relpath(trace)}\n")
     try:
         progress = show_progress(time.monotonic()) if shows else None
         parsed = parse_database([trace], files, progress=progress)
@@ -123,7 +131,7 @@ def _parse(files: DatabaseFiles, *, is_quiet: bool) -> None:
         if shows:
             hide_progress()
     for problem in parsed.problems:
-        say(f"etrace: {problem}\n")
+        say(f"{_program()}: {problem}\n")
 
 
 def _post_processed(image: Image, *, is_quiet: bool) -> Image:
@@ -141,7 +149,7 @@ def _post_processed(image: Image, *, is_quiet: bool) -> Image:
         return image
     stop_on_sigterm()
     if not is_quiet:
-        say(f"etrace: finding {', '.join(missing)}\n")
+        say(f"{_program()}: finding {', '.join(missing)}\n")
     with progress(is_wanted=not is_quiet, patience_seconds=0) as show:
         postprocess(
             image, configuration.load(image.path.parent), missing,

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from etrace.errors import EtraceError
 
 STEM = ".nfsdb"
+#: names of a trace: whole, compressed, in parts of each CPU; the first that is there counts
+TRACES = (STEM, f"{STEM}.zst", f"{STEM}_parts")
 #: a trace that the kernel module is still writing
 CAPTURING = STEM + ".capturing"
 #: the environment variable with the default database
@@ -31,6 +33,16 @@ class DatabaseFiles(NamedTuple):
     mounts: Path
     responses: Path
     image: Path
+
+    @property
+    def has_trace(self) -> bool:
+        """Whether a trace is there, also a compressed one or one in parts."""
+        return any(self.trace.with_name(name).exists() for name in TRACES)
+
+    @property
+    def has_database(self) -> bool:
+        """Whether an image is there, or JSON from which it can be made."""
+        return self.image.exists() or self.json.exists()
 
     @property
     def sources(self) -> dict[str, Path]:

@@ -98,10 +98,11 @@ def open_database(where: Path | None = None, *, is_checked: bool = True) -> Imag
     for path in (files.image, *files.sources.values()):
         if path.exists() and not path.is_file():  # opening a pipe would block
             raise EtraceError(f"{path}: not a file", "move it away, then: cas parse")
-    if not files.image.exists() and not files.json.exists():
+    if not files.has_database:
+        command = "cas parse" if files.has_trace else "etrace run -- make -j8"
         raise EtraceError(
             f"{files.image.parent}: no database",
-            "make one: cas parse; or name its directory: --db DIR, or DB_DIR=DIR",
+            f"make one: {command}; or name its directory: --db DIR, or DB_DIR=DIR",
         )
     if files.image.exists():
         image = reopen(files.image, is_checked=is_checked)

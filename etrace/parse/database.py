@@ -15,7 +15,7 @@ from libetrace.image.freshness import is_same, remember
 from etrace.errors import EtraceError
 from etrace.nfsdb import hash_records, hashes
 from etrace.nfsdb.build import describe, remember_sources, root_of
-from etrace.nfsdb.files import STEM, DatabaseFiles, name_files
+from etrace.nfsdb.files import STEM, TRACES, DatabaseFiles, name_files
 from etrace.nfsdb.products import add_responses, reopen
 from etrace.nfsdb.store import is_fresh
 from etrace.parse import responses
@@ -23,8 +23,6 @@ from etrace.parse.driver import count_jobs, parse_tables
 from etrace.parse.inputs import STDIN, ZSTD_SUFFIX, expand, read_head
 from etrace.parse.report import ParseReport
 
-#: names of a trace in its directory: whole, compressed, in parts of each CPU
-TRACES = (STEM, f"{STEM}{ZSTD_SUFFIX}", f"{STEM}_parts")
 #: attribute of the image: the problems that the parser found, one on each line
 PROBLEMS = "parse_problems"
 

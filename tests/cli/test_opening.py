@@ -63,6 +63,16 @@ def test_queries_do_not_make_what_is_stale(traced: Path) -> None:
     assert "has changed since the database was made from it" in done.stderr
 
 
+def test_a_query_makes_the_database_that_is_not_there(traced: Path) -> None:
+    done = call(traced, "cas", "commands")
+    assert (done.returncode, done.stdout) == (0, "/bin/echo one\n")
+    assert done.stderr == (
+        "cas: parsing .nfsdb\n"
+        "cas: finding wrappers, patterns, linked, compilations, graph, targets\n"
+    )
+    assert call(traced, "cas", "commands").stderr == ""
+
+
 def test_a_database_without_its_trace_is_taken_as_it_is(traced: Path) -> None:
     assert call(traced, "cas", "parse", "-q").returncode == 0
     (traced / ".nfsdb").unlink()
@@ -90,9 +100,10 @@ def test_a_build_that_is_still_traced_is_refused(traced: Path) -> None:
 
 
 def test_without_a_trace_the_way_to_one_is_shown(tmp_path: Path) -> None:
-    done = call(tmp_path, "etrace", "summary")
-    assert done.returncode == 2
-    assert "no trace and no database\n  hint: make one: etrace run -- make -j8" in done.stderr
+    for words in (("etrace", "summary"), ("cas", "commands")):
+        done = call(tmp_path, *words)
+        assert done.returncode == 2
+        assert "no database\n  hint: make one: etrace run -- make -j8" in done.stderr
 
 
 def test_a_database_above_is_used_and_named(traced: Path) -> None:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 def _warn(place: Path) -> None:
     """Say that sizes may be wrong if a trace was not parsed when its build ended."""
     files = locate(place)
-    if place.is_dir() and not files.image.exists() and not files.json.exists():
+    if place.is_dir() and not files.has_database:
         say(
             f"etrace: {place} was not parsed before: sizes are those of now\n"
             "  hint: run cas parse after a build, before files change\n"
