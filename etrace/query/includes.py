@@ -3,8 +3,10 @@
 
 A header counts once for each compilation that read it (revcomps_for.py says which that is), with
 its size when the trace was parsed. Seconds come from all compilations by least squares:
-time = a + b * (bytes of sources) + c * (bytes of headers). Time is CPU time where the trace has it
-for all of them, else wall time. A header costs c * (bytes it was read for); the error is the
+time = a + b * (bytes of sources) + c * (bytes of headers). Each compilation counts by its relative
+error (weight 1 / time^2): by the absolute one, a few long compilations, whose time goes elsewhere,
+would decide, and headers would cost more than the whole build. Time is CPU time where the trace has
+it for all of them, else wall time. A header costs c * (bytes it was read for); the error is the
 standard error of c. It is an estimate: a byte of one header is taken to cost as much as one of any
 other, and sources have a rate of their own, because they hold most of the code.
 """
@@ -82,41 +84,44 @@ class Growth(NamedTuple):
 
 
 def fit_headers(points: Sequence[Point]) -> Fit | None:
-    """Return the least squares of time = a + b * sources + c * headers for c; None without one.
+    """Return c of time = a + b * sources + c * headers by weighted least squares; None without one.
 
-    There is none with too few compilations, or when headers are in proportion to sources.
+    There is none with too few compilations, when headers are in proportion to sources, or when more
+    bytes of headers would take less time. Compilations without a time do not count.
     """
+    points = [point for point in points if point[2] > 0]
     n = len(points)
     if n < MIN_POINTS:
         return None
-    s, h, y = (_centred([point[i] for point in points]) for i in range(3))
-    ss, hh, sh, sy, hy = _dot(s, s), _dot(h, h), _dot(s, h), _dot(s, y), _dot(h, y)
-    if not ss:  # sources of one size add nothing: a line
-        return _fit_line(h, y) if hh else None
-    determinant = ss * hh - sh * sh
-    if determinant <= ss * hh * PROPORTIONAL:
-        return None
-    b, c = (hh * sy - sh * hy) / determinant, (ss * hy - sh * sy) / determinant
-    rest = math.fsum(
-        (each_y - b * each_s - c * each_h) ** 2
-        for each_s, each_h, each_y in zip(s, h, y, strict=True)
+    weights = [time**-2 for _, _, time in points]
+    s, h, y = (_centred([point[i] for point in points], weights) for i in range(3))
+    ss, hh, sh, sy, hy = (
+        _dot(weights, one, other) for one, other in ((s, s), (h, h), (s, h), (s, y), (h, y))
     )
-    return Fit(c, math.sqrt(rest / (n - 3) * ss / determinant))
+    if ss:
+        determinant = ss * hh - sh * sh
+        if determinant <= ss * hh * PROPORTIONAL:
+            return None
+        b, c = (hh * sy - sh * hy) / determinant, (ss * hy - sh * sy) / determinant
+        variance, n_unknown = ss / determinant, 3
+    elif hh:  # sources of one size add nothing: a line
+        b, c, variance, n_unknown = 0.0, hy / hh, 1 / hh, 2
+    else:
+        return None
+    if c <= 0:
+        return None
+    rest = [y_i - b * s_i - c * h_i for s_i, h_i, y_i in zip(s, h, y, strict=True)]
+    return Fit(c, math.sqrt(_dot(weights, rest, rest) / (n - n_unknown) * variance))
 
 
-def _fit_line(x: Sequence[float], y: Sequence[float]) -> Fit:
-    slope = _dot(x, y) / _dot(x, x)
-    rest = math.fsum((each_y - slope * each_x) ** 2 for each_x, each_y in zip(x, y, strict=True))
-    return Fit(slope, math.sqrt(rest / (len(x) - 2) / _dot(x, x)))
-
-
-def _centred(values: Sequence[float]) -> list[float]:
-    mean = math.fsum(values) / len(values)
+def _centred(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    weighted = math.fsum(w * value for w, value in zip(weights, values, strict=True))
+    mean = weighted / math.fsum(weights)
     return [value - mean for value in values]
 
 
-def _dot(a: Sequence[float], b: Sequence[float]) -> float:
-    return math.fsum(x * y for x, y in zip(a, b, strict=True))
+def _dot(weights: Sequence[float], a: Sequence[float], b: Sequence[float]) -> float:
+    return math.fsum(w * x * y for w, x, y in zip(weights, a, b, strict=True))
 
 
 class _Reads:

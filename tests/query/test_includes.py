@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import databases
 import pytest
@@ -13,7 +15,6 @@ from libetrace.image.file import Image
 from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
 from etrace.query.includes import (
-    Fit,
     Growth,
     Header,
     compare,
@@ -31,23 +32,63 @@ def points(*times: float) -> list[tuple[float, float, float]]:
     return [(*corner, time) for corner, time in zip(CORNERS, times, strict=True)]
 
 
+def normal_equations(given: list[tuple[float, float, float]]) -> tuple[Fraction, Fraction]:
+    """Return c and its variance by the inverse of the whole matrix, in fractions."""
+    rows = [(Fraction(1), Fraction(s), Fraction(h)) for s, h, _ in given]
+    times = [Fraction(time) for *_, time in given]
+    matrix = [
+        [sum(x[i] * x[j] / y**2 for x, y in zip(rows, times, strict=True)) for j in range(3)]
+        for i in range(3)
+    ]
+    right = [sum(x[i] / y for x, y in zip(rows, times, strict=True)) for i in range(3)]
+    columns = [solved(matrix, [Fraction(i == j) for i in range(3)]) for j in range(3)]
+    found = [sum(columns[j][i] * right[j] for j in range(3)) for i in range(3)]
+    rest = sum(
+        ((y - sum(f * v for f, v in zip(found, x, strict=True))) / y) ** 2
+        for x, y in zip(rows, times, strict=True)
+    )
+    return Fraction(found[2]), Fraction(rest / (len(given) - 3) * columns[2][2])
+
+
+def solved(matrix: list[list[Any]], right: list[Fraction]) -> list[Fraction]:
+    """Solve linear equations by elimination."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for i, row in enumerate(rows):
+        rows[i] = [value / row[i] for value in row]
+        for j, other in enumerate(rows):
+            if j != i:
+                rows[j] = [v - other[i] * w for v, w in zip(other, rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
 def test_an_exact_plane_has_no_error() -> None:
     # time = 10 + 2 * sources + 3 * headers
-    assert fit_headers(points(10, 14, 16, 20)) == Fit(3.0, 0.0)
+    fit = fit_headers(points(10, 14, 16, 20))
+    assert fit is not None
+    assert (fit.ns_a_byte, fit.error) == pytest.approx((3, 0), abs=1e-9)
 
 
-def test_the_error_is_the_standard_error_of_the_coefficient() -> None:
-    # c = (-0 - 2 + 4 + 10) / 4 = 3; residuals +1 -1 -1 +1, one degree of freedom, sum of squares
-    # of the centred headers 4: sqrt(4 / 1 / 4) = 1
-    assert fit_headers(points(0, 2, 4, 10)) == Fit(3.0, 1.0)
+def test_a_compilation_counts_by_its_relative_error() -> None:
+    given = [(0, 0, 10), (2, 0, 13), (0, 2, 14), (2, 2, 25), (1, 1, 90), (3, 1, 11)]
+    fit = fit_headers(given)
+    c, variance = normal_equations(given)
+    assert fit is not None
+    assert (fit.ns_a_byte, fit.error) == pytest.approx((float(c), float(variance) ** 0.5))
+
+
+def test_a_long_compilation_does_not_make_headers_cost_more_than_a_build() -> None:
+    # one compilation of a large table takes 1,000 times as long, and reads a few headers more
+    given = [(n * 10.0, 1000.0 + n * n % 7, 50.0 + n % 3) for n in range(30)]
+    fit = fit_headers([*given, (100.0, 1010.0, 50_000.0)])
+    assert fit is None or fit.ns_a_byte * 1000 <= 60 or fit.error > fit.ns_a_byte / 2
 
 
 def test_sources_of_one_size_leave_a_line() -> None:
-    # headers 0 1 2 3, times 1 1 5 5: slope (1.5 * 2 + .5 * 2) * 2 / 5 = 1.6; residuals
-    # .4 -1.2 1.2 -.4, sum of squares 3.2: sqrt(3.2 / 2 / 5) = .5657
-    fit = fit_headers([(7, 0, 1), (7, 1, 1), (7, 2, 5), (7, 3, 5)])
+    # headers 0 1 2 3, times 2 4 4 8: weights 16 4 4 1 (of 64); mean of headers 15 / 25 = .6, of
+    # times 72 / 25 = 2.88; slope (16*.6*.88 + 4*.4*1.12 + 4*1.4*1.12 + 2.4*5.12) / 20 = 1.44
+    fit = fit_headers([(7, 0, 2), (7, 1, 4), (7, 2, 4), (7, 3, 8)])
     assert fit is not None
-    assert (fit.ns_a_byte, fit.error) == pytest.approx((1.6, 0.32**0.5))
+    assert fit.ns_a_byte == pytest.approx(28.8 / 20)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +97,8 @@ def test_sources_of_one_size_leave_a_line() -> None:
         points(1, 2, 3, 4)[:3],
         [(1, 2, 1), (2, 4, 2), (3, 6, 9), (4, 8, 1)],  # headers in proportion to sources
         [(1, 5, 1), (1, 5, 2), (1, 5, 9), (1, 5, 1)],
+        points(9, 9, 4, 4),  # headers would save time
+        points(0, 1, 2, 3),  # one of four has no time
     ],
 )
 def test_what_says_nothing_has_no_fit(given: list[tuple[float, float, float]]) -> None:
