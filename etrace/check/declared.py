@@ -18,7 +18,7 @@ from pathlib import Path
 
 from libetrace.image.file import Image
 
-from etrace.check import make_database, ninja_rules, read_only
+from etrace.check import generated, make_database, ninja_rules, read_only
 from etrace.check.recipes import NINJA, Recipes
 from etrace.check.rules import Rules
 from etrace.errors import EtraceError
@@ -148,7 +148,11 @@ def _ask_one(
     if stopped := _STOPPED.search(done.stderr):
         return os.fsdecode(stopped[1])
     text = done.stdout.decode("utf-8", "surrogateescape")
-    return make_database.read(text, directory) or "make prints no data base for it"
+    rules = make_database.read(text, directory)
+    if rules is None:
+        return "make prints no data base for it"
+    generated.learn(rules)
+    return rules
 
 
 def _refused(program: bytes) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from etrace.check import generated
 from etrace.check.rules import Rule, Rules, absolute
 
 _BEGIN = "# Make data base, printed on"
@@ -38,7 +39,8 @@ def read(text: str, directory: Path) -> Rules | None:
     makefiles = {absolute(str(directory), name) for names in listed for name in names}
     is_serial = ".NOTPARALLEL" in rules and rules[".NOTPARALLEL"].is_target
     is_serial = is_serial or any(".WAIT" in rule.needs for rule in rules.values())
-    return Rules(directory, rules, is_serial, frozenset(makefiles))
+    own = generated.roots(directory)
+    return Rules(directory, rules, is_serial, frozenset(makefiles), roots=own)
 
 
 def _rules(lines: Iterable[str]) -> Iterator[Rule]:

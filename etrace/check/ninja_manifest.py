@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from os.path import normpath
 from pathlib import Path
 
-from libetrace.core.regular_file import open_regular
-
+from etrace.check.dependency_files import text_of_file
 from etrace.errors import EtraceError
 
 #: a comment is kept; `$` before the end of a line joins the next one
@@ -127,12 +126,6 @@ class Manifest:
     edges: list[Edge] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
-
-
-def text_of_file(path: Path) -> str:
-    """Return the text of a regular file; a pipe is not waited for. OSError."""
-    with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
-        return stream.read()
 
 
 def read(directory: Path, name: str) -> Manifest:

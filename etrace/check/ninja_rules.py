@@ -9,7 +9,6 @@ which runs no command. It cannot change a file either (read_only.py).
 from __future__ import annotations
 
 import getopt
-import json
 import os
 import re
 from collections import defaultdict
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
-from etrace.check import ninja_manifest, read_only
+from etrace.check import dependency_files, generated, ninja_manifest, read_only
 from etrace.check.ninja_manifest import Edge
 from etrace.check.rules import Rule, Rules, absolute
 from etrace.errors import EtraceError
@@ -26,7 +25,6 @@ from etrace.errors import EtraceError
 SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]
 #: a line of `ninja -t deps` that names a target
 _TARGET = re.compile(r"(.*): #deps \d+, deps mtime -?\d+ \(\w+\)")
-_DEPENDENCY = re.compile(r"((?:\\\s|\\#|\$\$|[^\s\\]|\\(?!\s))+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ def ask(program: bytes, at: Started) -> Rules | str:
     return Rules(
         at.directory, dict(_rules(manifest.edges, learned, at.directory)), tool="ninja",
         makefiles=frozenset(files), by_command=_by_command(manifest.edges, directory),
-        roots=tuple(_roots(at.directory)), makefile=files[0],
+        roots=generated.roots(at.directory), makefile=files[0],
     )  # fmt: skip
 
 
@@ -97,7 +95,7 @@ def _rules(
         if edge.value("deps"):
             more.update(name for output in outputs for name in learned.get(output, ()))
         elif depfile := edge.value("depfile", is_escaped=False):
-            more.update(_named_by(directory / depfile))
+            more.update(dependency_files.inputs(directory / depfile))
         is_always = edge.is_phony and not (edge.inputs or edge.implicit or edge.order_only)
         for output in outputs:
             also = tuple(name for name in outputs if name != output)
@@ -107,18 +105,6 @@ def _rules(
                 is_target=not edge.is_phony, has_recipe=not edge.is_phony,
                 is_phony=is_always and not lexists(absolute(str(directory), output)),
             )  # fmt: skip
-
-
-def _named_by(path: Path) -> Iterator[str]:
-    """Yield the inputs of a dependency file; none when it is not there."""
-    try:
-        text = ninja_manifest.text_of_file(path)
-    except OSError:
-        return
-    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
-        _, _, needs = line.partition(": ")
-        for word in _DEPENDENCY.findall(needs):
-            yield re.sub(r"\\([\s#])", r"\1", word).replace("$$", "$")
 
 
 def _by_command(edges: Sequence[Edge], directory: str) -> Mapping[str, frozenset[str]]:
@@ -131,19 +117,3 @@ def _by_command(edges: Sequence[Edge], directory: str) -> Mapping[str, frozenset
         for command, (one, *others) in found.items()
         if not others
     }
-
-
-def _roots(directory: Path) -> Iterator[str]:
-    """Yield the folder of the sources, as CMake and Meson write it down."""
-    cache = directory / "CMakeCache.txt"
-    if cache.is_file():
-        text = cache.read_text("utf-8", "surrogateescape")
-        if found := re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", text, re.MULTILINE):
-            yield os.path.realpath(found[1])
-    info = directory / "meson-info" / "meson-info.json"
-    if info.is_file():
-        try:
-            source = json.loads(info.read_text("utf-8"))["directories"]["source"]
-        except (ValueError, KeyError, TypeError):
-            return
-        yield os.path.realpath(str(source))

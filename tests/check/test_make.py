@@ -188,6 +188,31 @@ def test_a_make_that_prints_without_end_is_stopped(
         read_only.run([b"make", b"-pn"], tmp_path, {b"PATH": os.environb[b"PATH"]})
 
 
+# ---- makefiles of CMake ----
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.13)
+project(prog C)
+add_executable(prog a.c b.c)
+target_include_directories(prog PRIVATE ${CMAKE_BINARY_DIR})
+"""
+
+
+def test_what_cmake_reads_only_in_the_next_build_is_known(tmp_path: Path) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    for name, text in {"CMakeLists.txt": CMAKE, **SOURCES}.items():
+        (sources / name).write_text(text)
+    (tmp_path / "gen.h").write_text("#define G 0\n")
+    subprocess.run(["cmake", "-S", sources, "-B", tmp_path], check=True, capture_output=True)
+    result = found(trace(tmp_path, "make", {}))
+    assert list(result.faults) == []
+    assert result.n_known >= 3
+    next((tmp_path / "CMakeFiles/prog.dir").glob("a.c.o.d")).unlink()
+    (fault,) = found(tmp_path).faults
+    assert (fault.id, Path(fault.file).name) == ("missing-input", "a.h")
+
+
 # ---- the command ----
 
 
@@ -196,6 +221,15 @@ def run(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [BIN / "etrace", "check", *options], cwd=tree, capture_output=True, text=True, check=False
     )
+
+
+def test_a_build_of_which_nothing_is_known_does_not_pass(tmp_path: Path) -> None:
+    tree = build(tmp_path, "X := $(shell echo a.h)\n" + RIGHT.replace("a.h", "$(X)"))
+    done = run(tree)
+    assert done.returncode == 2
+    assert "0 faults; targets are known of 0 of 5 commands" in done.stdout
+    assert "nothing was checked" in done.stderr
+    assert run(tree, "--run-shell").returncode == 0
 
 
 def test_the_command_shows_accepts_and_writes_sarif(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `etrace check`: 0 without a fault, 1 with one."""
+    """Run `etrace check`: 0 without a fault, 1 with one, 2 when no command could be judged."""
     image = open_view(args)
     lines = [] if args.accepted is None else accepted.read(args.accepted)
     before = None if args.baseline is None else baseline.read(args.baseline)
@@ -74,7 +74,12 @@ def run(args: argparse.Namespace) -> int:
             print(printable(line))
     for each in unused:
         say(f"etrace: {args.accepted}: no such fault any more: {each.id} {each.file}\n")
-    return int(any(KINDS[each.id].severity != Severity.NOTE for each in new))
+    if any(KINDS[each.id].severity != Severity.NOTE for each in new):
+        return 1
+    if result.n_recipes and not result.n_known:
+        say("etrace: nothing was checked: the targets of no command are known\n")
+        return 2
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
