@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import signal
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from libetrace.image.file import Image
@@ -26,7 +26,7 @@ SIGNALLED, LAST_SIGNAL = 128, 64
 #: signals by which a person or a system ends a whole build
 INTERRUPTIONS = frozenset((signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM))
 #: what make says of a child that failed: `***` when it matters, in every language
-OF_MAKE = re.compile(rb"^[^\s:]+(?:\[\d+\])?: (\*\*\* )?\[.+\] [^\n]+$")
+OF_MAKE = re.compile(rb"^[^\s:]+(?:\[\d+\])?: (\*\*\* )?\[.+\] [^\n]*?(\d+)?$")
 
 
 class Failures(NamedTuple):
@@ -101,9 +101,24 @@ class _Search:
             return failed[-1:]
         lines = self.written.lines(self.commands.rows[number], STANDARD_ERROR)
         said = [match for line in lines if (match := OF_MAKE.match(line))]
-        if len(said) != len(failed) or all(match[1] is None for match in said):
-            return failed
-        return [each for each, match in zip(failed, said, strict=True) if match[1]]
+        if len(said) == len(failed):
+            named = [each for each, match in zip(failed, said, strict=True) if match[1]]
+        else:
+            named = self._named([int(match[2] or 0) for match in said if match[1]], failed)
+        return named or failed
+
+    def _named(self, wanted: list[int], failed: list[int]) -> list[int]:
+        """Return the last failed children with these statuses.
+
+        Children that `$(shell)` started fail too, mostly before those of recipes; make is silent.
+        """
+        left, found = Counter(wanted), []
+        for each in reversed(failed):
+            status = self.status_of(each)
+            if left[status]:
+                left[status] -= 1
+                found.append(each)
+        return found[::-1]
 
     def _all_below(self, number: int) -> list[int]:
         """Return failed children of all executions of a command's process."""

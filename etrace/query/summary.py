@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies, join
-from libetrace.depend.execution_facts import total_executions
+from libetrace.depend.execution_facts import find_parents, total_executions
 from libetrace.depend.path_opens import WRITES, PathOpens
 from libetrace.image.file import Image
 
@@ -166,10 +166,10 @@ class _Build:
         return [replace(each, cpu_ns=cpu.get(each.name)) for each in longest]
 
     def cpu_by_program(self) -> Counter[str]:
-        """Return the CPU time of the executions of each program, as far as it is known."""
-        by_binary = Counter[int]()
+        """Return the CPU time, as far as it is known, of the executions that started no other."""
+        by_binary, is_parent = Counter[int](), find_parents(self.image)
         for row, binary in enumerate(self.binary):
-            if binary != NONE:
+            if binary != NONE and not is_parent[row]:
                 by_binary[binary] += self.usages.value(row, CPU) or 0
         found = Counter[str]()
         for binary, cpu_ns in by_binary.items():
@@ -243,7 +243,7 @@ def _failures(build: _Build, commands: Commands, found: Failures) -> Iterator[Fa
 
 
 def summarise(image: Image) -> Summary:
-    """Put a build in figures; commands that started others mostly wait and are not called slow."""
+    """Put a build in figures; slow is what worked long, not what waited for others."""
     build, executions = _Build(image), total_executions(image, N_SLOWEST)
     uses = PathOpens(image).uses()
     n_products, largest = products(image, uses)

@@ -66,7 +66,8 @@ def test_the_command_itself_is_named_when_nothing_below_it_failed(tmp_path: Path
         ("make: [Makefile:2: a] Error 1 (ignored)\nmake: *** [Makefile:5: b] Error 1\n", [b"c++"]),
         ("make[1]: [a] Fehler 1 (ignoriert)\nmake[1]: *** [M:5: b] Fehler 1\n", [b"c++"]),
         ("make: *** [M:2: a] Error 1\nmake: *** [M:5: b] Error 1\n", [b"cc", b"c++"]),
-        ("make: *** [M:2: a] Error 1\n", [b"cc", b"c++"]),  # of the other it says nothing
+        ("make: *** [M:2: a] Error 1\n", [b"c++"]),  # $(shell) started the other, and before it
+        ("make: *** [M:2: a] Error 3\n", [b"cc", b"c++"]),  # of these it says nothing
         ("", [b"cc", b"c++"]),
     ],
 )

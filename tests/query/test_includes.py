@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def points(*times: float) -> list[tuple[float, float, float]]:
     return [(*corner, time) for corner, time in zip(CORNERS, times, strict=True)]
 
 
-def normal_equations(given: list[tuple[float, float, float]]) -> tuple[Fraction, Fraction]:
+def normal_equations(given: Sequence[tuple[float, float, float]]) -> tuple[Fraction, Fraction]:
     """Return c and its variance by the inverse of the whole matrix, in fractions."""
     rows = [(Fraction(1), Fraction(s), Fraction(h)) for s, h, _ in given]
     times = [Fraction(time) for *_, time in given]

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import TraceBuilder
 from databases import capture_database
 from libetrace.depend.configuration import load
 
 from etrace.cli.main import cas
 from etrace.errors import EtraceError
 from etrace.nfsdb.store import open_database
+from etrace.parse import parse_trace
 from etrace.postprocess.run import postprocess
 from etrace.query import summary
 from etrace.query.rows.file_kinds import FileKind
@@ -22,6 +24,9 @@ from etrace.query.rows.file_kinds import FileKind
 ELF = b"\x7fELF" + bytes(12)
 EXECUTABLE = ELF + b"\x02\x00"
 RELOCATABLE = ELF + b"\x01\x00"
+
+
+FIRST, SECOND, THIRD = 1 << 22 | 1, 2 << 22 | 1, 3 << 22 | 1
 
 
 def opened(path: Path | str, access: int, at: int, closed: int = 0) -> dict[str, Any]:
@@ -82,6 +87,19 @@ def test_commands_that_start_others_are_not_called_slow(build: Path) -> None:
     assert page.programs[0] == summary.Program("cc", 1, 40)
 
 
+def test_cpu_time_is_of_the_command_itself(tmp_path: Path) -> None:
+    trace = TraceBuilder(cwd="/src").exec(FIRST, "/usr/bin/make", ["make"])
+    trace.fork(FIRST, SECOND).exec(SECOND, "/usr/bin/m4", ["m4", "a"]).fork(SECOND, THIRD)
+    trace.exec(THIRD, "/usr/bin/m4", ["m4", "b"]).usage(THIRD, 20, 2).exit(THIRD)
+    trace.usage(SECOND, 500, 50).exit(SECOND).usage(FIRST, 1, 1).exit(FIRST)
+    (tmp_path / ".nfsdb").write_bytes(trace.trace())
+    parse_trace([str(tmp_path / ".nfsdb")], str(tmp_path / ".nfsdb.json"))
+    page = page_at(tmp_path)
+    shown = [(" ".join(each.argv), each.cpu_ns) for each in page.slowest]
+    assert shown == [("m4 a", 550), ("m4 b", 22), ("make", 2)]
+    assert [(each.name, each.count, each.cpu_ns) for each in page.programs] == [("m4", 1, 22)]
+
+
 def test_a_binary_is_made_of_what_its_writers_read_before(build: Path, tmp_path: Path) -> None:
     (product,) = page_at(build).products
     assert product == summary.Product(
@@ -125,7 +143,7 @@ def test_only_the_largest_binaries_are_looked_into(tmp_path: Path) -> None:
 def test_a_missing_file_says_how_to_make_it(tmp_path: Path) -> None:
     with pytest.raises(EtraceError) as error:
         page_at(tmp_path / "none.json")
-    assert "cas parse" in error.value.hint
+    assert "etrace run" in error.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "[", "{}x", '[{"p": 1}]', "[1]"])

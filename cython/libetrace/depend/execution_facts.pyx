@@ -144,14 +144,17 @@ cdef inline s64 sum_of(s64 a, s64 b) noexcept nogil:
     return a + b
 
 
+cdef bint has_cpu(Columns c, u64 row) noexcept nogil:
+    cdef const s64 *user = c.usage_user_ns.at
+    return user != NULL and user[row] >= 0 and c.usage_system_ns.at[row] >= 0
+
+
 # What an execution did itself: its CPU time where that is known, else its time without that in which
 # the writers ran that it read from by a pipe.
 cdef s64 work_of(Columns c, const s64 *waited, u64 row) noexcept nogil:
-    cdef const s64 *user = c.usage_user_ns.at
-    cdef const s64 *system = c.usage_system_ns.at
     cdef s64 elapsed = c.executions_elapsed_ns.at[row]
-    if user != NULL and user[row] >= 0 and system[row] >= 0:
-        return sum_of(user[row], system[row])
+    if has_cpu(c, row):
+        return sum_of(c.usage_user_ns.at[row], c.usage_system_ns.at[row])
     return elapsed - min(elapsed, waited[row])
 
 
@@ -253,7 +256,6 @@ cdef void add_leaf(Columns c, Leaves *leaves, u64 row) noexcept nogil:
     cdef u64 program = <u64>(c.executions_binary.at[row] + 1)
     if program > c.paths_string.n:  # 0 for NONE, and for what is not a path
         program = 0
-    leaves.n_rows = keep_longest(leaves.rows, leaves.n_rows, leaves.most, leaves.work, row)
     leaves.programs[program].n += 1
     leaves.programs[program].elapsed = sum_of(leaves.programs[program].elapsed,
                                               c.executions_elapsed_ns.at[row])
@@ -272,8 +274,12 @@ cdef (u64, u64) total(Columns c, Leaves *leaves) noexcept nogil:
             continue
         n_commands += 1
         n_failed += status[i] != 0 and status[i] != NONE
+        # the time of what started others is mostly theirs; its CPU time is its own
+        if leaves.is_parent[i] and not has_cpu(c, i):
+            continue
+        leaves.work[i] = work_of(c, leaves.work, i)
+        leaves.n_rows = keep_longest(leaves.rows, leaves.n_rows, leaves.most, leaves.work, i)
         if not leaves.is_parent[i]:
-            leaves.work[i] = work_of(c, leaves.work, i)
             add_leaf(c, leaves, i)
     return n_commands, n_failed
 
@@ -282,9 +288,10 @@ def total_executions(image, u32 n_slowest):
     """Return the Totals of an image: all of it, and of executions that ran a program (commands).
 
     `elapsed_ns` is from the first start to the last end. `cpu_ns` is of all executions, -1 when it is
-    known of none. `n_failed` ended with a status other than 0. `slowest` has the rows of those that worked longest and started no process, `programs` how many
-    there were of each binary, what they took and how long they worked: [(row of `paths` or NONE,
-    number, ns, ns)]. Work is CPU time where that is known.
+    known of none. `n_failed` ended with a status other than 0. `slowest` has the rows of those that
+    worked longest: work is CPU time where that is known, else time, only of those that started no
+    process. `programs` has, of those that started none, how many there were of each binary, what
+    they took and how long they worked: [(row of `paths` or NONE, number, ns, ns)].
     """
     cdef Columns columns = Columns(image, is_checked=False)
     cdef bytearray is_parent = parents_of(columns, owners_of(columns))
