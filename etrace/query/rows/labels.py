@@ -28,7 +28,8 @@ MAKES = frozenset(b"make gmake ninja samu".split())
 MAKE_VALUES = frozenset(b"-C -f -I -o -W -t --directory --file".split())
 #: between gcc and ld, with the words of ld
 LINKERS_DRIVER = b"collect2"
-TEMPORARY = (b"/tmp/", b"/var/tmp/")
+#: compilers put their own files right into these, while projects have a directory there
+TEMPORARY = (b"/tmp", b"/var/tmp")
 MAX_WORDS = 40
 PID_MASK = (1 << 22) - 1
 
@@ -145,7 +146,7 @@ def _work_of_tool(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> bytes:
 
 
 def _is_source(tool: Tool, word: bytes) -> bool:
-    if word == STDIN or word.startswith(TEMPORARY):
+    if word == STDIN or word.rpartition(b"/")[0] in TEMPORARY:
         return False
     dot = word.rfind(b".")
     return (dot >= 0 and word[dot + 1 :] in _extensions(tool)) or bool(

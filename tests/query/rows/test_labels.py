@@ -28,6 +28,7 @@ CASES = [
     ("/usr/bin/gcc", ["gcc", "--version"], "gcc --version"),
     ("/usr/bin/ccache", ["ccache", "gcc", "-c", "x.c"], "ccache x.c"),
     ("/usr/bin/as", ["as", "--64", "-o", "lvm.o", "/tmp/ccX.s"], "as lvm.o"),
+    ("/usr/lib/gcc/cc1", ["cc1", "-quiet", "/tmp/w/lvm.c", "-o", "/tmp/ccX.s"], "cc1 lvm.c"),
     ("/usr/bin/ld", ["ld", "-o", "lua", "lua.o"], "ld lua"),
     ("/usr/bin/ar", ["ar", "rcu", "lib/liblua.a", "lapi.o"], "ar liblua.a"),
     ("/usr/bin/make", ["make", "-j", "8", "-C", "src", "V=1", "all", "test"], "make all test"),
