@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -17,6 +18,7 @@ from functools import cached_property
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
 from libetrace.depend.makers import Makers
+from libetrace.depend.path_opens import PathOpens
 from libetrace.image.file import Image
 
 import etrace
@@ -35,7 +37,7 @@ from etrace.query.linked_modules import Module, linked_modules
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.labels import Labels
 from etrace.query.select.file_names import find_files
-from etrace.spec.database import IS_WRITE, NONE
+from etrace.spec.database import IS_WRITE, NONE, file_type
 from etrace.texts import text_of
 
 #: what is an input although the build made it
@@ -53,6 +55,7 @@ class Bill:
         self.image, self.request = image, request
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/")
         self._kinds = FileKinds(image)
+        self._opens = PathOpens(image)
         self._labels = Labels(image)
         self._written = written_paths(image)
         self._hidden: set[int] = set()
@@ -220,10 +223,11 @@ class Bill:
                 rows.add(step.program)
         paths = {row: self.image.path_string(row) for row in sorted(rows)}
         known = Hashes(self.image)
-        programs = {step.program for step in self.steps.values()}
+        by_links = {row for row in paths if self._is_read_by_links(row)}
+        unsized = {step.program for step in self.steps.values()} - {NONE} | by_links
         pairs = ((path, self._size_of(row)) for row, path in paths.items())
         read = contents(
-            pairs, build_end_ns(self.image), {paths[row] for row in programs - {NONE}},
+            pairs, build_end_ns(self.image), {paths[row] for row in unsized},
             with_sha1=self.request.with_sha1,
         )  # fmt: skip
         later = self._written_later()
@@ -250,6 +254,13 @@ class Bill:
                 else:
                     last_read[path] = max(begin, end, last_read.get(path, begin))
         return {path for path, at in last_write.items() if at > last_read.get(path, at)}
+
+    def _is_read_by_links(self, row: int) -> bool:
+        """Whether only symbolic links to a file were opened: the trace has their size, not its."""
+        if self.image["paths"]["mode"][row]:
+            return False
+        first = self._opens.first(row)
+        return first >= 0 and file_type(self.image["opens"]["mode"][first]) == stat.S_IFLNK
 
     def _size_of(self, row: int) -> int:
         return self._kinds.size_of(row)

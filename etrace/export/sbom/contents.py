@@ -50,20 +50,20 @@ class Content:
 def contents(
     wanted: Iterable[tuple[bytes, int]],
     limit_ns: int,
-    programs: Collection[bytes] = (),
+    unsized: Collection[bytes] = (),
     *,
     with_sha1: bool = False,
 ) -> Mapping[bytes, Content]:
     """Return the contents of (path, size) pairs; a size of -1 is that of a file that was gone.
 
-    A file that was changed after `limit_ns` is not that of the build. Of `programs` no size may be
-    known, and the path may be a link.
+    A file that was changed after `limit_ns` is not that of the build. Of `unsized` (programs, and
+    what links lead to) no size may be known, and the path may be a link.
     """
     is_read = Mounts().are_read
 
     def some(pairs: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, Content]]:
         return [
-            (path, _Asked(path, size, limit_ns, path in programs, with_sha1).read(is_read))
+            (path, _Asked(path, size, limit_ns, path in unsized, with_sha1).read(is_read))
             for path, size in pairs
         ]
 
@@ -79,15 +79,15 @@ class _Asked(NamedTuple):
     path: bytes
     size: int
     limit_ns: int
-    is_program: bool
+    is_unsized: bool
     with_sha1: bool
 
     def read(self, is_read: Callable[[bytes], bool]) -> Content:
         """Return its content, or why there is none."""
-        if self.size < 0 and not self.is_program:
+        if self.size < 0 and not self.is_unsized:
             return Content(GONE)
         try:
-            descriptor = open_content(self.path, is_read, is_program=self.is_program)
+            descriptor = open_content(self.path, is_read, is_program=self.is_unsized)
         except RefusedError as refused:
             return Content(refused.state.word)
         except (FileNotFoundError, NotADirectoryError):

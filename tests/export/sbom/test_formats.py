@@ -286,6 +286,11 @@ def test_a_name_that_is_not_utf_8_is_there_in_full(tree: Path) -> None:
     assert bills.ODD.hex() in odd["comment"]
 
 
+def test_what_only_symbolic_links_led_to_has_its_hash(tree: Path) -> None:
+    (odd,) = files_of(bills.document(tree, "hello"))["odd-\\xff.h"]["verifiedUsing"][:1]
+    assert odd["hashValue"] == hashlib.sha256(bills.SOURCES[bills.ODD].encode()).hexdigest()
+
+
 def test_what_changed_since_the_build_has_no_hash_and_says_so(tree: Path, tmp_path: Path) -> None:
     other = bills.build(bills.write_tree(tmp_path / "other"))
     (other / "tiny.c").write_text((other / "tiny.c").read_text() + "\n")
