@@ -5,10 +5,11 @@
  */
 #include "expect.h"
 
+#include <sys/mman.h>
 #include <sys/time.h>
 
 static const struct task *self_task;
-static volatile sig_atomic_t n_signals;
+static volatile sig_atomic_t *n_signals; /* of the parent; the child sees it too */
 
 static void handler(int signal_number)
 {
@@ -20,7 +21,7 @@ static void handler(int signal_number)
 	expect_open(self_task, "/dev/null", "/dev/null", O_RDONLY, 0, fd);
 	MUST(close((int)fd));
 	expect(self_task, "Close|fd=%ld", fd);
-	n_signals++;
+	++*n_signals;
 	errno = saved;
 }
 
@@ -40,7 +41,8 @@ static void begun_again(struct task *task)
 	long fd, pid = MUST(fork_call());
 
 	if (!pid) {
-		usleep(150000);
+		while (*n_signals < 2)
+			usleep(1000);
 		fd = MUST(open("fifo", O_WRONLY));
 		expect_open(&child, here("fifo"), here("fifo"), O_WRONLY, 0, fd);
 		leave(&child, 0);
@@ -57,11 +59,15 @@ int main(int argc, char **argv)
 	struct task task = expect_start(argc, argv);
 
 	self_task = &task;
+	n_signals = mmap(NULL, sizeof(*n_signals), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (n_signals == MAP_FAILED)
+		die("no shared memory");
 	MUST(mkfifo("fifo", 0600));
 	alarm_in(30000, 0);
 	MUST_FAIL(open("fifo", O_RDONLY), EINTR);
 	begun_again(&task);
-	if (n_signals != 2)
+	if (*n_signals != 2)
 		die("the signals did not come");
 	leave(&task, 0);
 }
