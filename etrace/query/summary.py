@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies, join
-from libetrace.depend.execution_facts import find_parents, total_executions
+from libetrace.depend.execution_facts import total_executions
 from libetrace.depend.path_opens import WRITES, PathOpens
 from libetrace.image.file import Image
 
@@ -152,29 +152,21 @@ class _Build:
             cpu_ns = self.usages.value(row, CPU)
             yield Execution(self.elapsed[row], binary, self.known_command(row), cpu_ns)
 
-    def programs(self, by_binary: Iterable[tuple[int, int, int, int]]) -> list[Program]:
+    def programs(self, by_binary: Iterable[tuple[int, int, int, int, int]]) -> list[Program]:
         """Return the programs, the one that worked longest first, by name without directory."""
-        count, elapsed, work = Counter[str](), Counter[str](), Counter[str]()
-        for binary, n, elapsed_ns, work_ns in by_binary:
+        count, elapsed, work, cpu = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+        for binary, n, elapsed_ns, work_ns, cpu_ns in by_binary:
             name = self.program(binary)
             count[name] += n
             elapsed[name] += elapsed_ns
             work[name] += work_ns
-        made = [Program(name, n, elapsed[name]) for name, n in count.items()]
-        longest = sorted(made, key=lambda p: (-work[p.name], p.name))
-        cpu = self.cpu_by_program() if self.usages.is_known else {}
-        return [replace(each, cpu_ns=cpu.get(each.name)) for each in longest]
-
-    def cpu_by_program(self) -> Counter[str]:
-        """Return the CPU time, as far as it is known, of the executions that started no other."""
-        by_binary, is_parent = Counter[int](), find_parents(self.image)
-        for row, binary in enumerate(self.binary):
-            if binary != NONE and not is_parent[row]:
-                by_binary[binary] += self.usages.value(row, CPU) or 0
-        found = Counter[str]()
-        for binary, cpu_ns in by_binary.items():
-            found[self.program(binary)] += cpu_ns
-        return found
+            cpu[name] += cpu_ns
+        is_known = self.usages.is_known
+        made = [
+            Program(name, n, elapsed[name], cpu[name] if is_known else None)
+            for name, n in count.items()
+        ]
+        return sorted(made, key=lambda p: (-work[p.name], p.name))
 
 
 def programs(image: Image) -> list[Program]:

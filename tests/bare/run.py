@@ -2,8 +2,8 @@
 """The commands of the README where nothing is installed: `-m bare.run [SUITE[:PLAN]...]`; root.
 
 Each plan has a fresh root (root.py) and steps in it; two plans run at once where the disk has room
-for both. A step passes when it
-ends as expected; what it printed is in build/bare/, and shown when it failed.
+for both. A step passes when it ends as expected; what it printed is in build/bare/, and shown when
+it failed.
 """
 
 from __future__ import annotations

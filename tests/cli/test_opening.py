@@ -100,10 +100,12 @@ def test_a_build_that_is_still_traced_is_refused(traced: Path) -> None:
 
 
 def test_without_a_trace_the_way_to_one_is_shown(tmp_path: Path) -> None:
-    for words in (("etrace", "summary"), ("cas", "commands")):
-        done = call(tmp_path, *words)
-        assert done.returncode == 2
-        assert "no database\n  hint: make one: etrace run -- make -j8" in done.stderr
+    done = call(tmp_path, "etrace", "summary")
+    assert done.returncode == 2
+    assert "no trace and no database\n  hint: make one: etrace run -- make -j8" in done.stderr
+    done = call(tmp_path, "cas", "commands")
+    assert done.returncode == 2
+    assert "no database\n  hint: make one: etrace run -- make -j8" in done.stderr
 
 
 def test_a_database_above_is_used_and_named(traced: Path) -> None:

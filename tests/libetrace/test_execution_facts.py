@@ -61,11 +61,17 @@ def work_by_row(image: Image) -> list[int]:
             end = start[writer] + elapsed[writer]
             waited[reader] = max(waited[reader], end - start[reader])
     work = [total - min(total, wait) for total, wait in zip(elapsed, waited, strict=True)]
-    if "usage" in image.tables:
-        usage = image["usage"]
-        for row, used in enumerate(zip(usage["user_ns"], usage["system_ns"], strict=True)):
-            work[row] = work[row] if -1 in used else sum(used)
+    for row, used in cpu_of_rows(image).items():
+        work[row] = used
     return work
+
+
+def cpu_of_rows(image: Image) -> dict[int, int]:
+    """Return the CPU time of the executions of which it is known."""
+    if "usage" not in image.tables:
+        return {}
+    pairs = enumerate(zip(image["usage"]["user_ns"], image["usage"]["system_ns"], strict=True))
+    return {row: sum(used) for row, used in pairs if -1 not in used}
 
 
 def totals_by_row(image: Image, n_slowest: int) -> Totals:
@@ -82,29 +88,25 @@ def totals_by_row(image: Image, n_slowest: int) -> Totals:
     assert [not each for each in find_parents(image)] == [
         row not in parents for row in range(table.n_rows)
     ]
-    ended, worked = Counter[int](), Counter[int]()
+    cpu = cpu_of_rows(image)
+    ended, worked, used = Counter[int](), Counter[int](), Counter[int]()
     for row in leaves:
         ended[table["binary"][row]] += elapsed[row]
         worked[table["binary"][row]] += work[row]
+        used[table["binary"][row]] += cpu.get(row, 0)
+    slow = [row for row in commands if row not in parents or row in cpu]
     count = Counter(table["binary"][row] for row in leaves)
     ends = [s + e for s, e in zip(table["start_ns"], elapsed, strict=True)]
     return Totals(
         max(ends, default=0) - min(table["start_ns"], default=0),
         len(commands),
         sum(table["status"][row] not in (0, -1) for row in commands),
-        cpu_by_row(image),
-        sorted(leaves, key=lambda row: (-work[row], row))[:n_slowest],
-        sorted((binary, n, ended[binary], worked[binary]) for binary, n in count.items()),
+        sum(cpu.values()) if cpu else -1,
+        sorted(slow, key=lambda row: (-work[row], row))[:n_slowest],
+        sorted(
+            (binary, n, ended[binary], worked[binary], used[binary]) for binary, n in count.items()
+        ),
     )
-
-
-def cpu_by_row(image: Image) -> int:
-    if "usage" not in image.tables:
-        return -1
-    usage = image["usage"]
-    pairs = zip(usage["user_ns"], usage["system_ns"], strict=True)
-    known = [sum(used) for used in pairs if -1 not in used]
-    return sum(known) if known else -1
 
 
 def processes_by_row(image: Image) -> int:
@@ -123,6 +125,19 @@ def test_the_figures_of_a_real_build_are_those_of_its_rows(n_slowest: int) -> No
     image = image_of(lzma.decompress((GOLDEN / "lua.nfsdb.xz").read_bytes()))
     assert total_executions(image, n_slowest) == totals_by_row(image, n_slowest)
     assert count_processes(image) == processes_by_row(image) == 120
+
+
+def test_a_program_that_started_others_is_slow_by_its_own_cpu_time() -> None:
+    first, second, third = (number << 22 | 1 for number in (1, 2, 3))
+    trace = TraceBuilder().exec(first, "/usr/bin/make", ["make"]).fork(first, second)
+    trace.exec(second, "/usr/bin/m4", ["m4"]).fork(second, third)
+    trace.exec(third, "/usr/bin/cat", ["cat"]).usage(third, 20, 2).exit(third)
+    image = image_of(trace.usage(second, 500, 50).exit(second).exit(first).trace())
+    found = total_executions(image, 10)
+    assert found == totals_by_row(image, 10)
+    binary, paths = image["executions"]["binary"], image.path_string
+    assert [paths(binary[row]) for row in found.slowest] == [b"/usr/bin/m4", b"/usr/bin/cat"]
+    assert [(paths(row), cpu) for row, _, _, _, cpu in found.programs] == [(b"/usr/bin/cat", 22)]
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

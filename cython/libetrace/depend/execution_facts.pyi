@@ -10,7 +10,7 @@ class Totals(NamedTuple):
     n_failed: int
     cpu_ns: int
     slowest: list[int]
-    programs: list[tuple[int, int, int, int]]
+    programs: list[tuple[int, int, int, int, int]]
 
 def total_executions(image: Image, n_slowest: int) -> Totals: ...
 def find_thread_owners(image: Image) -> array[int]: ...

@@ -136,6 +136,7 @@ cdef struct Program:
     u64 n
     s64 elapsed
     s64 work
+    s64 cpu  # of those of which it is known
 
 
 cdef inline s64 sum_of(s64 a, s64 b) noexcept nogil:
@@ -260,6 +261,8 @@ cdef void add_leaf(Columns c, Leaves *leaves, u64 row) noexcept nogil:
     leaves.programs[program].elapsed = sum_of(leaves.programs[program].elapsed,
                                               c.executions_elapsed_ns.at[row])
     leaves.programs[program].work = sum_of(leaves.programs[program].work, leaves.work[row])
+    if has_cpu(c, row):
+        leaves.programs[program].cpu = sum_of(leaves.programs[program].cpu, leaves.work[row])
 
 
 # (commands, failed ones).
@@ -291,7 +294,8 @@ def total_executions(image, u32 n_slowest):
     known of none. `n_failed` ended with a status other than 0. `slowest` has the rows of those that
     worked longest: work is CPU time where that is known, else time, only of those that started no
     process. `programs` has, of those that started none, how many there were of each binary, what
-    they took and how long they worked: [(row of `paths` or NONE, number, ns, ns)].
+    they took, how long they worked and their CPU time, as far as it is known:
+    [(row of `paths` or NONE, number, ns, ns, ns)].
     """
     cdef Columns columns = Columns(image, is_checked=False)
     cdef bytearray is_parent = parents_of(columns, owners_of(columns))
@@ -319,7 +323,7 @@ def total_executions(image, u32 n_slowest):
     for i in range(n_paths + 1):
         if leaves.programs[i].n:
             ran.append((<s64>i - 1, leaves.programs[i].n, leaves.programs[i].elapsed,
-                        leaves.programs[i].work))
+                        leaves.programs[i].work, leaves.programs[i].cpu))
     return Totals(elapsed, n_commands, n_failed, cpu, [leaves.rows[i] for i in range(leaves.n_rows)], ran)
 
 
