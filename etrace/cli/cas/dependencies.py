@@ -180,8 +180,8 @@ def answer_revmoddeps(image: Image, args: argparse.Namespace) -> Answer:
 
 
 DEPENDS, DEPENDS_NOT = 0, 1
-#: characters of a command that are shown
-WIDTH = 120
+#: a longer command is named by its program and what it works on
+WIDTH = 80
 
 
 def declare_why(parser: argparse.ArgumentParser) -> None:
@@ -195,6 +195,7 @@ def declare_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full", action="store_true", help="print whole commands")
     walking.add_rules(parser)
     parser.epilog = (
+        "A long command is named by its program and what it worked on: cc1 lvm.c.\n"
         "[PID:INDEX] after a command is its name for --pid: cas commands --pid PID:INDEX.\n"
         "Exit status: 0 when TARGET depends on FILE; 1 when it does not, or the build opened no "
         "such file; 2 on an error.\n"
@@ -212,12 +213,12 @@ def run_why(args: argparse.Namespace) -> int:
     if args.format == "json":
         print(json.dumps(_record(image, records, found), indent=2))
     else:
-        for line in _lines(image, records, found, 0 if args.full else WIDTH):
+        for line in _lines(image, records, found, is_full=args.full):
             print(printable(line))
         if found.n_readers > 1:
             say(
-                f"cas: the shortest of several chains; {found.n_readers} commands read "
-                f"{one_line(os.fsdecode(args.file))}: cas faccess\n"
+                f"cas: the shortest of several chains; {found.n_readers} commands read the file: "
+                f"cas commands --path {one_line(shlex.quote(os.fsdecode(args.file)))}\n"
             )
     return DEPENDS if found.depends else DEPENDS_NOT
 
@@ -232,16 +233,18 @@ def _listed(title: str, paths: Sequence[bytes]) -> Iterator[str]:
     yield from (f"    {os.fsdecode(path)}" for path in paths)
 
 
-def _command(records: Records, execution: int, width: int) -> str:
-    """Return `command  [pid:index]`, the command cut to `width` characters (0: whole)."""
-    pid, index = records.key(execution)
-    command = shlex.join(records.argv(execution))
-    if 0 < width < len(command):
-        command = command[:width] + "..."
-    return f"{command}  [{pid}:{index}]"
+def _lines(image: Image, records: Records, found: Why, *, is_full: bool) -> Iterator[str]:
+    from etrace.query.rows.labels import Labels
 
+    labels = Labels(image)
 
-def _lines(image: Image, records: Records, found: Why, width: int) -> Iterator[str]:
+    def command(execution: int) -> str:
+        pid, index = records.key(execution)
+        words = shlex.join(records.argv(execution))
+        if len(words) > WIDTH and not is_full:
+            words = labels.of(execution)
+        return f"{words}  [{pid}:{index}]"
+
     target, file = _path(image, found.target), _path(image, found.file)
     if not found.depends:
         yield f"{target} does not depend on {file}"
@@ -251,9 +254,9 @@ def _lines(image: Image, records: Records, found: Why, width: int) -> Iterator[s
         return
     yield target
     for link in found.links:
-        yield f"  {link.how} by  {_command(records, link.execution, width)}"
+        yield f"  {link.how} by  {command(link.execution)}"
         if link.reader != link.execution:
-            yield f"  in one process with  {_command(records, link.reader, width)}"
+            yield f"  in one process with  {command(link.reader)}"
         yield (
             "  which read a pipe"
             if link.read is None

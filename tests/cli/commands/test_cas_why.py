@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from databases import write_database
+from builders import O_CREAT, O_WRONLY, TraceBuilder
+from databases import database_of, write_database
 
 from etrace.cli.main import cas
 
@@ -38,13 +39,29 @@ def test_a_chain_is_printed_from_the_target_on(
     )
 
 
+def test_a_long_command_is_named_by_what_it_worked_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upid = 1 << 22 | 9
+    words = ["cc1", *(f"-DNAME_{number}" for number in range(20)), "a.c", "-o", "a.s"]
+    t = TraceBuilder("/w").exec(upid, "/usr/lib/cc1", words).use(upid, "/w/a.c")
+    database_of(tmp_path, t.use(upid, "/w/a.s", flags=O_WRONLY | O_CREAT).exit(upid).trace())
+    ask = ("why", "--db", tmp_path, "/w/a.s", "/w/a.c")
+    named = f"  written by  cc1 a.c  [{upid}:1]"
+    assert run(capsys, *ask)[1].splitlines() == ["/w/a.s", named, "  which read  /w/a.c"]
+    assert f"  written by  {' '.join(words)}  [{upid}:1]" in run(capsys, *ask, "--full")[1]
+
+
 def test_other_chains_are_said_to_be_there(
     database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("why", "--dbdir", database, "hello", "util.h")
     _, out, said = run(capsys, *words)
     assert out
-    assert said == "cas: the shortest of several chains; 2 commands read util.h: cas faccess\n"
+    assert said == (
+        "cas: the shortest of several chains; 2 commands read the file: "
+        "cas commands --path util.h\n"
+    )
     assert run(capsys, *words, "--json")[2] == ""
 
 
