@@ -15,7 +15,7 @@ from etrace.nfsdb.store import open_database
 BIN = Path(sys.executable).parent
 
 
-def trace(tree: Path, command: str, sources: Mapping[str, str]) -> Path:
+def trace(tree: Path, command: str, sources: Mapping[str, str], *, fails: bool = False) -> Path:
     """Trace a command in a tree with these files; return the tree."""
     for name, text in sources.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -26,10 +26,11 @@ def trace(tree: Path, command: str, sources: Mapping[str, str]) -> Path:
         ["cas", "parse"],
         ["cas", "pp"],
     ):
-        subprocess.run(
-            [BIN / words[0], *words[1:]], cwd=tree, env=environment, check=True,
+        done = subprocess.run(
+            [BIN / words[0], *words[1:]], cwd=tree, env=environment, check=False,
             capture_output=True,
         )  # fmt: skip
+        assert (done.returncode != 0) == (fails and words[1] == "run"), done.stderr
     return tree
 
 

@@ -232,6 +232,17 @@ def test_a_build_of_which_nothing_is_known_does_not_pass(tmp_path: Path) -> None
     assert run(tree, "--run-shell").returncode == 0
 
 
+@pytest.mark.parametrize("command", ["make -k", "make all"])
+def test_a_build_that_failed_is_said_to_be_checked_in_part(tmp_path: Path, command: str) -> None:
+    sources = {"Makefile": RIGHT, **SOURCES, "b.c": "no C\n"}
+    tree = trace(tmp_path, command, sources, fails=True)
+    done = run(tree)
+    assert done.returncode == 0
+    assert "this build failed: what it did not get to was not checked" in done.stderr
+    (tree / "b.c").write_text(SOURCES["b.c"])
+    assert "failed" not in run(trace(tree, "make", {})).stderr
+
+
 def test_the_command_shows_accepts_and_writes_sarif(tmp_path: Path) -> None:
     tree = build(tmp_path, RIGHT.replace("a.o: a.h\n", ""))
     done = run(tree)

@@ -20,6 +20,8 @@ from etrace.cli.opening import open_view
 from etrace.cli.options.common import add_examples, add_format, add_place
 from etrace.cli.show.output import put
 from etrace.figures import count
+from etrace.query.failures import find_failures
+from etrace.query.rows.commands import Commands
 from etrace.query.rows.labels import Labels
 from etrace.query.rows.records import Records
 from etrace.spec.database import NONE
@@ -74,6 +76,9 @@ def run(args: argparse.Namespace) -> int:
             print(printable(line))
     for each in unused:
         say(f"etrace: {args.accepted}: no such fault any more: {each.id} {each.file}\n")
+    failures = find_failures(Commands(image))
+    if failures.commands or failures.interrupted_by:
+        say("etrace: this build failed: what it did not get to was not checked\n")
     if any(KINDS[each.id].severity != Severity.NOTE for each in new):
         return 1
     if result.n_recipes and not result.n_known:
