@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tomllib
@@ -81,11 +82,17 @@ def tracked_files() -> Iterator[Path]:
 
 
 def copy_sources(tree: Path) -> None:
-    """Copy what is tracked, with its modes; programs that tests read have no source to build."""
+    """Copy what is tracked; programs that tests read have no source to build.
+
+    Of a mode only what git knows is kept: the umask of who cloned must not be in packages.
+    """
     for name in tracked_files():
-        if (TOP / name).is_file() and name != PREBUILT:
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(TOP / name, tree / name, follow_symlinks=False)
+        source, copy = TOP / name, tree / name
+        if source.is_file() and name != PREBUILT:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, copy, follow_symlinks=False)
+            if not copy.is_symlink():
+                copy.chmod(0o755 if copy.stat().st_mode & stat.S_IXUSR else 0o644)
 
 
 def translate(tree: Path) -> None:

@@ -95,6 +95,24 @@ def test_rules_have_one_recipe_for_each_target(tree: Path) -> None:
     assert sorted(set(targets)) == sorted(targets)
 
 
+def test_the_umask_of_the_clone_is_not_in_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone, tree = tmp_path / "clone", tmp_path / "tree"
+    clone.mkdir()
+    for name, mode in {"program": 0o750, "text": 0o640}.items():
+        (clone / name).touch()
+        (clone / name).chmod(mode)
+    (clone / "link").symlink_to("text")
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=clone, check=True)
+    monkeypatch.setattr(packages, "TOP", clone)
+    packages.copy_sources(tree)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tree.iterdir()}
+    assert modes == {"program": 0o755, "text": 0o644, "link": 0o644}
+    assert (tree / "link").is_symlink()
+
+
 def test_what_an_earlier_build_made_is_removed(tmp_path: Path) -> None:
     for name in ("etrace_0.0.9-1_amd64.deb", "etrace_0.0.9-1.dsc", "notes"):
         (tmp_path / name).touch()
