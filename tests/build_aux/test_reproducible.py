@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import reproducible
+from backends import BPF
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -44,3 +46,9 @@ def test_the_two_builds_see_nothing_in_common() -> None:
     assert one.umask != other.umask
     assert one.variables.keys() == other.variables.keys()
     assert not set(one.variables.items()) & set(other.variables.items())
+
+
+def test_debug_information_of_bpf_programs_has_no_name_of_the_tree() -> None:
+    content = Path(BPF.path()).read_bytes()
+    assert b"native/bpf/kernel/path.h" in content
+    assert os.fsencode(TOP) not in content
