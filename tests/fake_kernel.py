@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from etrace.capture.kmod import session
-from etrace.capture.kmod.session import Host, Session
+from etrace.capture.kmod import beginning
+from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.session import Session
 from etrace.capture.kmod.state import StateDirectory
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Control, Counter, Phase, Request, Started, Status
@@ -171,7 +172,7 @@ class FakeControl:
 
 @dataclass
 class Machine:
-    """A fake machine and the Host that session.py sees of it."""
+    """A fake machine and the Host that a session sees of it."""
 
     root: Path
     kernel: FakeKernel
@@ -280,12 +281,12 @@ def make_machine(root: Path) -> Machine:
 NOBODY = Owner(65534, 65534, (65534,))
 
 
-def plan(directory: Path, **more: object) -> session.Plan:
+def plan(directory: Path, **more: object) -> beginning.Plan:
     values: dict[str, object] = {
         "owner": myself(),
         "root_process": process.identify(os.getpid()),
     } | more
-    return session.Plan(directory, **values)  # type: ignore[arg-type]
+    return beginning.Plan(directory, **values)  # type: ignore[arg-type]
 
 
 def begin(machine: Machine, directory: Path, **more: object) -> list[str]:
@@ -295,7 +296,7 @@ def begin(machine: Machine, directory: Path, **more: object) -> list[str]:
 def begun(machine: Machine, directory: Path, **more: object) -> tuple[Session, list[str]]:
     """Begin a session; return it and the list of its messages, which grows."""
     said: list[str] = []
-    return session.begin(machine.host, plan(directory, **more), said.append), said
+    return beginning.begin(machine.host, plan(directory, **more), said.append), said
 
 
 def kill(machine: Machine) -> None:

@@ -18,7 +18,7 @@ from etrace.capture.backend import Probe
 from etrace.capture.bpf import findings as bpf_findings
 from etrace.capture.kmod import findings
 from etrace.capture.kmod.findings import Check
-from etrace.capture.kmod.session import Host
+from etrace.capture.kmod.host import Host
 from etrace.capture.ptrace import status_field
 
 YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")

@@ -53,7 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the command; return its exit status."""
     args = make_parser().parse_args(argv)
-    from etrace.capture.kmod.session import Host
+    from etrace.capture.kmod.host import Host
     from etrace.capture.kmod.system.owner import need_root
     from etrace.service.daemon import Daemon, inherited_socket, make_socket
 

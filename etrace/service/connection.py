@@ -20,8 +20,10 @@ from typing import Any
 
 from etrace.capture import signals
 from etrace.capture.backend import Progress
-from etrace.capture.kmod import session
-from etrace.capture.kmod.session import Host, Plan, Session
+from etrace.capture.kmod.beginning import Plan, begin
+from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.session import Session
+from etrace.capture.kmod.stage import already
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Option
 from etrace.capture.kmod.system.output import handed
@@ -74,8 +76,8 @@ def refuse_when_impossible(host: Host) -> None:
     """Raise CaptureError with the reason why no session can begin now."""
     if not host.modules.is_loaded():
         raise CaptureError(MISSING, MISSING_HINT)
-    if already := session.already(host):
-        raise CaptureError(already, "wait for its end, or trace without the module")
+    if message := already(host):
+        raise CaptureError(message, "wait for its end, or trace without the module")
 
 
 @dataclass(slots=True)
@@ -103,7 +105,7 @@ class _Capture:
         )
         with _stopped_by_signal() as stopped:
             _limit(BEGIN_S)
-            begun = session.begin(self.host, plan, self.remarks.append)
+            begun = begin(self.host, plan, self.remarks.append)
             _limit(0)
             _answer(self.sock, {"session": begun.state.session, "remarks": self.remarks})
             self.remarks.clear()

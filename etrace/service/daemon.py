@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from etrace.capture.kmod.session import Host, tidy
+from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.teardown import tidy
 from etrace.capture.remote import protocol
 from etrace.errors import CaptureError, EtraceError
 from etrace.service.caller import Caller, caller_of

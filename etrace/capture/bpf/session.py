@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from etrace.capture import files
 from etrace.capture.bpf.backend import PREFIX, PROGRAM, BpfBackend
-from etrace.capture.kmod.session import NoSessionError
+from etrace.capture.kmod.stage import NoSessionError
 from etrace.capture.kmod.state import StateDirectory
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.owner import Owner, myself, need_root

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from etrace.capture.backend import Outcome, Probe, Progress
-    from etrace.capture.kmod.session import Host
+    from etrace.capture.kmod.host import Host
     from etrace.capture.options import Options
 
 
@@ -29,7 +29,7 @@ class KmodBackend:
     @property
     def host(self) -> Host:
         """The machine, looked at when first needed."""
-        from etrace.capture.kmod.session import Host
+        from etrace.capture.kmod.host import Host
 
         return self._host or Host()
 
@@ -45,7 +45,7 @@ class KmodBackend:
             if not found or served or os.path.exists(presence.LOADED_MODULES) or presence.source():
                 return found
             return _no_module()  # etraced could not load one either
-        from etrace.capture.kmod import session
+        from etrace.capture.kmod.stage import already
 
         host = self.host
         try:
@@ -53,8 +53,8 @@ class KmodBackend:
                 return _no_module()
             host.tracefs.mount()
             host.collector()
-            already = session.already(host)
-            return Probe(False, already, "end it: sudo etrace stop") if already else None
+            message = already(host)
+            return Probe(False, message, "end it: sudo etrace stop") if message else None
         except CaptureError as error:
             return Probe(False, error.message, error.hint)
 
@@ -67,10 +67,10 @@ class KmodBackend:
 
             return service.probe()
         from etrace.capture.backend import Probe
-        from etrace.capture.kmod import session
+        from etrace.capture.kmod.beginning import attempt_to_load
 
         try:
-            session.attempt_to_load(self.host)
+            attempt_to_load(self.host)
         except EtraceError as error:
             return Probe(False, error.message, error.hint)
         return Probe(True, "the module is loaded and answers")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import etrace
-from etrace.capture.kmod.session import Host
+from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.system import presence
 from etrace.errors import CaptureError
 

@@ -20,9 +20,10 @@ from typing import Any, Protocol
 from etrace.capture import signals
 from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.files import aside_message
-from etrace.capture.kmod import session
+from etrace.capture.kmod.beginning import Plan, begin
 from etrace.capture.kmod.command import Command, Ended
 from etrace.capture.kmod.ending import Ending
+from etrace.capture.kmod.host import Host
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import options_of, words_of
 from etrace.capture.kmod.system.owner import myself
@@ -61,9 +62,9 @@ class Traced(Protocol):
         """End it and write its files; `more` goes into the stats. CaptureError."""
 
 
-def plan(options: Options, root: Command) -> session.Plan:
+def plan(options: Options, root: Command) -> Plan:
     """Return the session that these capture options ask for."""
-    return session.Plan(
+    return Plan(
         directory=Path(options.trace).parent,
         owner=options.owner or myself(),
         root_process=process.identify(root.pid),
@@ -75,7 +76,7 @@ def plan(options: Options, root: Command) -> session.Plan:
 
 
 def trace(
-    host: session.Host,
+    host: Host,
     command: list[str],
     options: Options,
     on_progress: Callable[[Progress], None] | None,
@@ -84,7 +85,7 @@ def trace(
     remarks: list[str] = []
     with contextlib.closing(Command(command)) as held:
         try:
-            begun = session.begin(host, plan(options, held), remarks.append)
+            begun = begin(host, plan(options, held), remarks.append)
             with contextlib.closing(begun):
                 return Run(begun, options, held, on_progress, remarks).run()
         finally:

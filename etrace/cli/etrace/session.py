@@ -13,12 +13,14 @@ from typing import Any
 
 from etrace.capture.bpf import session as bpf_session
 from etrace.capture.files import aside_message
-from etrace.capture.kmod import session
+from etrace.capture.kmod.beginning import DEFAULT_BUFFER_KIB, Plan, begin
 from etrace.capture.kmod.ending import Ending, without_probes
-from etrace.capture.kmod.session import View
+from etrace.capture.kmod.host import Host
+from etrace.capture.kmod.stage import View, clock, look
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Counter, Option, Phase, Status
 from etrace.capture.kmod.system.owner import invoking, need_root
+from etrace.capture.kmod.teardown import end
 from etrace.cli.ending import printable, say
 from etrace.cli.etrace.run import report
 from etrace.cli.options.common import add_examples, add_format, add_output, add_quiet, positive
@@ -91,7 +93,7 @@ def declare_start(parser: argparse.ArgumentParser) -> None:
         type=positive,
         metavar="KIB",
         default=0,
-        help=f"size of the buffer of each CPU (default: {session.DEFAULT_BUFFER_KIB}, "
+        help=f"size of the buffer of each CPU (default: {DEFAULT_BUFFER_KIB}, "
         "less on a machine with little memory)",
     )
     parser.add_argument(
@@ -125,9 +127,9 @@ def _root(args: argparse.Namespace) -> process.Process | None:
     return root
 
 
-def plan(args: argparse.Namespace) -> session.Plan:
+def plan(args: argparse.Namespace) -> Plan:
     """Return the session that the command line asks for."""
-    return session.Plan(
+    return Plan(
         directory=args.output,
         owner=invoking(os.environ),
         root_process=_root(args),
@@ -157,7 +159,7 @@ def _bpf_plan(args: argparse.Namespace) -> bpf_session.Plan:
 
 
 def _start_bpf(args: argparse.Namespace) -> int:
-    state = bpf_session.begin(session.Host().states, _bpf_plan(args))
+    state = bpf_session.begin(Host().states, _bpf_plan(args))
     if not args.quiet:
         say(
             f"etrace: recording {state.root} into {os.path.dirname(state.trace)}; "  # noqa: PTH120
@@ -171,7 +173,7 @@ def run_start(args: argparse.Namespace) -> int:
     need_root()
     if args.backend == BPF:
         return _start_bpf(args)
-    begun = session.begin(session.Host(), plan(args), lambda text: say(f"etrace: {text}\n"))
+    begun = begin(Host(), plan(args), lambda text: say(f"etrace: {text}\n"))
     if not args.quiet:
         say(
             f"etrace: recording {begun.state.root} into {begun.state.output.directory}; "
@@ -258,7 +260,7 @@ def rows(view: View) -> list[tuple[str, str]]:
         elapsed = max(time.time() - state.started, 0)
         found += [
             ("root", state.root),
-            ("since", f"{session.clock(state.started)} ({elapsed:,.0f} s)"),
+            ("since", f"{clock(state.started)} ({elapsed:,.0f} s)"),
             ("trace", str(state.output.capturing)),
         ]
     if "bytes" in view.collected:
@@ -280,7 +282,7 @@ def _bpf_rows(state: bpf_session.State) -> list[tuple[str, str]]:
     elapsed = max(time.time() - state.started, 0)
     found = [
         ("root", state.root),
-        ("since", f"{session.clock(state.started)} ({elapsed:,.0f} s)"),
+        ("since", f"{clock(state.started)} ({elapsed:,.0f} s)"),
         ("trace", state.trace),
     ]
     with contextlib.suppress(OSError):
@@ -308,10 +310,10 @@ def _print_rows(table: list[tuple[str, str]]) -> None:
 
 def run_status(args: argparse.Namespace) -> int:
     """Run `etrace status`."""
-    of_bpf = bpf_session.read(session.Host().states)
+    of_bpf = bpf_session.read(Host().states)
     if of_bpf is not None:
         return _status_of_bpf(args, of_bpf)
-    view = session.look(session.Host())
+    view = look(Host())
     if args.format == "json":
         print(json.dumps(as_json(view), indent=1))
     else:
@@ -354,7 +356,7 @@ def report_losses(ending: Ending) -> None:
 
 def _stop_bpf(args: argparse.Namespace) -> int:
     """End the session of BPF programs."""
-    ended = bpf_session.end(session.Host().states)
+    ended = bpf_session.end(Host().states)
     for text in ended.messages:
         say(f"etrace: {printable(text)}\n")
     shown = os.path.relpath(ended.trace)
@@ -368,10 +370,10 @@ def _stop_bpf(args: argparse.Namespace) -> int:
 
 def run_stop(args: argparse.Namespace) -> int:
     """Run `etrace stop`."""
-    states = session.Host().states
+    states = Host().states
     if args.backend == BPF or (args.backend is None and bpf_session.read(states) is not None):
         return _stop_bpf(args)
-    ending = session.end(session.Host(), lambda text: say(f"etrace: {text}\n"))
+    ending = end(Host(), lambda text: say(f"etrace: {text}\n"))
     if ending.aside and not args.quiet:
         say(f"etrace: {aside_message(ending.trace.name)}\n")
     if not ending.published:

@@ -15,7 +15,7 @@ import pytest
 from backends import BPF, need_root
 
 from etrace.capture.bpf import session
-from etrace.capture.kmod.session import NoSessionError
+from etrace.capture.kmod.stage import NoSessionError
 from etrace.capture.kmod.state import StateDirectory
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.owner import myself

@@ -16,7 +16,7 @@ import pytest
 from backends import need_tool
 from fake_kernel import NOBODY, Machine, begin, begun, ignore, kill, wait_for_collector
 
-from etrace.capture.kmod import collector, ending, session
+from etrace.capture.kmod import collector, ending, stage, teardown
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Counter, Option, Phase
 from etrace.capture.kmod.system.owner import Owner, myself
@@ -29,12 +29,12 @@ def test_a_stop_that_is_interrupted_can_be_repeated(machine: Machine, tmp_path: 
     begin(machine, tmp_path)
     machine.hang(signal.SIGTERM)
     with pytest.raises(SystemExit):
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
     assert machine.instance.exists()
     assert machine.states.read() is not None
     machine.behave()
     kill(machine)
-    assert session.end(machine.host, ignore).stats["ended"] == "collector-died"
+    assert teardown.end(machine.host, ignore).stats["ended"] == "collector-died"
     assert machine.changes() == []
 
 
@@ -44,10 +44,10 @@ def test_a_stop_that_was_interrupted_finds_the_collector_ended_well(
     begin(machine, tmp_path)
     until = machine.hang(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
     until.write_bytes(b"")
     wait_for_collector(machine)
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     assert (result.losses, result.warnings) == ((), ())
     assert (result.stats["ended"], result.stats["events"]) == ("stopped", 10)
     assert machine.changes() == []
@@ -58,7 +58,7 @@ def test_a_collector_that_somebody_else_ended_has_died(machine: Machine, tmp_pat
     (pid,) = machine.collectors()
     os.kill(pid, signal.SIGTERM)
     wait_for_collector(machine)
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     assert result.stats["ended"] == "collector-died"
     assert [(loss.n, loss.at_least) for loss in result.losses] == [(1, True)]
 
@@ -91,7 +91,7 @@ def test_every_loss_is_counted_and_said(
     begin(machine, tmp_path)
     machine.kernel.counters = counters
     machine.behave(stats=stats)
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     (loss,) = result.losses
     assert (loss.n, result.lost, result.stats["lost"]) == (n, n, n)
     assert text in loss.reason
@@ -103,7 +103,7 @@ def test_every_loss_is_counted_and_said(
 def test_larger_buffers_are_the_hint_when_they_were_full(machine: Machine, tmp_path: Path) -> None:
     begin(machine, tmp_path, buffer_kib=1000)
     machine.kernel.counters = {Counter.RECORDS: 10, Counter.LOST_EVENTS: 1}
-    assert "--buffer-size 4000" in session.end(machine.host, ignore).hint
+    assert "--buffer-size 4000" in teardown.end(machine.host, ignore).hint
 
 
 def test_a_foreign_overwrite_is_noticed(machine: Machine, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_foreign_overwrite_is_noticed(machine: Machine, tmp_path: Path) -> Non
     machine.kernel.counters = {Counter.RECORDS: 100}
     machine.set_file("options/overwrite", "1")
     machine.set_file("per_cpu/cpu1/stats", "entries: 0\noverrun: 90\ncommit overrun: 0\n")
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     assert result.lost == 90
     assert any("overwrite=1" in warning for warning in result.warnings)
 
@@ -120,7 +120,7 @@ def test_what_the_kernel_cannot_see_is_reported(machine: Machine, tmp_path: Path
     begin(machine, tmp_path)
     machine.kernel.counters = {Counter.RECORDS: 10, Counter.IO_URING: 2}
     machine.kernel.missing = ("security_path_link",)
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     assert result.lost == 0
     assert [w for w in result.warnings if "io_uring" in w and w.startswith("2 ")]
     lacks = (
@@ -139,7 +139,7 @@ def test_a_trace_without_kprobes_is_incomplete(machine: Machine, tmp_path: Path,
     shown = begin(machine, tmp_path)
     assert bool(shown) == (when == "start")
     machine.kernel.missing = ALL_PROBES
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     (loss,) = result.losses
     assert (loss.n, loss.at_least) == (1, True)
     assert loss.reason.startswith("kprobes of the kernel are switched off: ")
@@ -155,7 +155,7 @@ def test_a_session_that_ends_by_itself_meanwhile_is_waited_for(
     begin(machine, tmp_path)
     machine.kernel.phase = Phase.STOPPING
     machine.kernel.counters = {Counter.RECORDS: 10, Counter.LOST_EVENTS: 1}
-    assert session.end(machine.host, ignore).lost == 1
+    assert teardown.end(machine.host, ignore).lost == 1
     assert machine.kernel.phase is Phase.STOPPED
 
 
@@ -178,7 +178,7 @@ def test_unknown_counts_are_not_zeros(
 ) -> None:
     begin(machine, tmp_path)
     hide(machine)
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     assert [(loss.n, loss.at_least) for loss in result.losses] == [(1, True)]
     assert result.stats["kernel"] is None
     assert "unknown" in result.warnings[0]
@@ -189,7 +189,7 @@ def test_a_session_whose_number_was_not_noted_is_stopped(machine: Machine, tmp_p
     state = machine.states.read()
     assert state is not None
     machine.states.write(dataclasses.replace(state, session=0))
-    assert session.end(machine.host, ignore).losses == ()
+    assert teardown.end(machine.host, ignore).losses == ()
     assert machine.changes() == []
 
 
@@ -202,11 +202,11 @@ def test_a_killed_collector_loses_nothing_that_was_written(
     begin(machine, tmp_path)
     machine.kernel.counters = {Counter.RECORDS: 25}
     kill(machine)
-    assert not session.look(machine.host).running
+    assert not stage.look(machine.host).running
     with (tmp_path / ".nfsdb.capturing").open("a") as trace:
         trace.write("4194305,0,1,0!Close|fd=3\n")
     machine.behave(records=12)
-    result = session.end(machine.host, ignore)
+    result = teardown.end(machine.host, ignore)
     assert result.stats["ended"] == "collector-died"
     assert result.lost == 3  # of 25 written 10 are in the last counts, 12 were read afterwards
     assert "recovered 12 records" in result.warnings[0]
@@ -222,7 +222,7 @@ def test_what_a_killed_collector_held_back_is_lost(machine: Machine, tmp_path: P
     kill(machine)
     machine.states.progress.write_text('{"records":10,"written_records":4,"bytes":1}')
     machine.behave(records=0)
-    assert [(loss.n, loss.at_least) for loss in session.end(machine.host, ignore).losses] == [
+    assert [(loss.n, loss.at_least) for loss in teardown.end(machine.host, ignore).losses] == [
         (6, False)
     ]
 
@@ -230,7 +230,7 @@ def test_what_a_killed_collector_held_back_is_lost(machine: Machine, tmp_path: P
 def test_a_trace_is_for_its_owner_only(machine: Machine, tmp_path: Path) -> None:
     begin(machine, tmp_path, options=Option.ENVIRONMENT)
     assert (tmp_path / ".nfsdb.capturing").stat().st_mode & 0o777 == 0o600
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert {p.stat().st_mode & 0o777 for p in tmp_path.glob(".nfsdb*")} == {0o600}
 
 
@@ -260,7 +260,7 @@ def test_what_a_dead_collector_left_is_written_into_no_other_file(
     (public / ".nfsdb.capturing").unlink()
     put(public / ".nfsdb.capturing", target)
     with pytest.raises(CaptureError, match="the trace could not be renamed") as error:
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
     assert "15 events are lost" in error.value.message
     assert target.read_text() == "of root"
     assert not (public / ".nfsdb").exists()
@@ -274,7 +274,7 @@ def test_a_stale_session_is_cleaned_by_the_next_start(machine: Machine, tmp_path
     assert "died" in said[0]
     assert str(tmp_path / "first" / ".nfsdb") in said[1]
     assert (tmp_path / "first" / ".nfsdb").exists()
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert machine.changes() == []
 
 
@@ -286,7 +286,7 @@ def test_a_stalled_collector_is_killed_and_its_trace_kept(
     begin(machine, tmp_path)
     machine.hang()
     said: list[str] = []
-    result = session.end(machine.host, said.append)
+    result = teardown.end(machine.host, said.append)
     assert result.stats["ended"] == "collector-died"
     assert "still writing" in said[0]
     assert (tmp_path / ".nfsdb").exists()
@@ -301,7 +301,7 @@ def test_after_a_crash_of_the_machine_the_unfinished_trace_is_kept(
         said = begin(machine, tmp_path)
         assert ".nfsdb.partial" in said[0]
         assert (tmp_path / name).read_text() == name
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
 
 
 def test_another_process_with_the_collectors_number_is_not_taken_for_it(
@@ -314,7 +314,7 @@ def test_another_process_with_the_collectors_number_is_not_taken_for_it(
     reused = process.Process(os.getpid(), state.collector.start_ticks)
     object.__setattr__(state, "collector", reused)
     machine.states.write(state)
-    result = session.end(machine.host, ignore)  # and this process still lives
+    result = teardown.end(machine.host, ignore)  # and this process still lives
     assert result.stats["ended"] == "collector-died"
 
 
@@ -322,7 +322,7 @@ def test_a_module_in_use_stays_and_is_named(machine: Machine, tmp_path: Path) ->
     begin(machine, tmp_path)
     machine.modules.busy = True
     said: list[str] = []
-    session.end(machine.host, said.append)
+    teardown.end(machine.host, said.append)
     assert any("module stays loaded" in text for text in said)
     assert machine.changes() == ["the module is loaded"]
 
@@ -330,13 +330,13 @@ def test_a_module_in_use_stays_and_is_named(machine: Machine, tmp_path: Path) ->
 def test_stop_leaves_a_session_of_etrace_run_alone(machine: Machine, tmp_path: Path) -> None:
     own, _ = begun(machine, tmp_path, driver=process.identify(os.getpid()))
     with pytest.raises(CaptureError, match="etrace run"):
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
     own.end({})
 
 
 def test_a_session_whose_etrace_run_died_can_be_stopped(machine: Machine, tmp_path: Path) -> None:
     begin(machine, tmp_path, driver=process.Process(os.getpid(), 1))
-    assert session.end(machine.host, ignore).stats["ended"] == "stopped"
+    assert teardown.end(machine.host, ignore).stats["ended"] == "stopped"
 
 
 def test_a_session_is_left_to_its_etrace_run_though_its_collector_died(
@@ -353,12 +353,12 @@ def test_a_session_is_left_to_its_etrace_run_though_its_collector_died(
 
 def test_etrace_run_does_not_take_another_session_apart(machine: Machine, tmp_path: Path) -> None:
     own, _ = begun(machine, tmp_path / "own")
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     begin(machine, tmp_path / "other")
     with pytest.raises(CaptureError, match="another process has ended the session"):
         own.end({})
-    assert session.look(machine.host).running
-    session.end(machine.host, ignore)
+    assert stage.look(machine.host).running
+    teardown.end(machine.host, ignore)
 
 
 # ---- missing probes

@@ -16,7 +16,7 @@ from collect.collector import close, content, decompressed, program
 from collect.ring_buffer import Event, Instance
 from fake_kernel import Machine, begin, begun, ignore, kill
 
-from etrace.capture.kmod import session
+from etrace.capture.kmod import teardown
 from etrace.capture.kmod.session import MAX_SUCCESSORS, Session
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Counter, Phase
@@ -78,7 +78,7 @@ def test_a_trace_goes_on_after_what_is_whole(
 ) -> None:
     events = traced_twice(machine, pipes, tmp_path, zstd=zstd)
     machine.kernel.counters = {Counter.RECORDS: 5}
-    ending = session.end(machine.host, ignore)
+    ending = teardown.end(machine.host, ignore)
     text = decompressed(ending.trace) if zstd else ending.trace.read_bytes()
     (head, *lines) = text.splitlines(keepends=True)
     assert head.startswith(b"INITCWD=")
@@ -95,7 +95,7 @@ def test_a_trace_is_cut_though_the_buffers_are_gone(
     first, _ = traced_twice(machine, pipes, tmp_path, zstd=zstd)
     shutil.rmtree(machine.instance)
     machine.kernel.counters = {Counter.RECORDS: 5}
-    ending = session.end(machine.host, ignore)
+    ending = teardown.end(machine.host, ignore)
     text = decompressed(ending.trace) if zstd else ending.trace.read_bytes()
     lines = text.splitlines(keepends=True)[1:]
     assert lines == [first.lines, b"CPU:0 [LOST %d EVENTS]\n" % ending.lost]

@@ -21,9 +21,10 @@ from fake_kernel import FakeControl, Machine
 
 from etrace.capture import registry
 from etrace.capture.backend import Options, Outcome, Progress
-from etrace.capture.kmod import session
+from etrace.capture.kmod import beginning, teardown
 from etrace.capture.kmod.backend import KmodBackend
 from etrace.capture.kmod.command import Command
+from etrace.capture.kmod.session import Session
 from etrace.capture.kmod.system import presence, process
 from etrace.capture.kmod.system.control import Counter, Option, Request, Started
 from etrace.capture.kmod.system.owner import myself
@@ -188,13 +189,13 @@ def test_survivors_are_waited_for_a_second_then_named(machine: Machine, tmp_path
 
 def look_for_survivors(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], object]) -> None:
     """Call `act` before each look at how many tasks have outlived the command, with its number."""
-    looks, live = itertools.count(1), session.Session.live
+    looks, live = itertools.count(1), Session.live
 
-    def look(traced: session.Session) -> int:
+    def look(traced: Session) -> int:
         act(next(looks))
         return live(traced)
 
-    monkeypatch.setattr(session.Session, "live", look)
+    monkeypatch.setattr(Session, "live", look)
 
 
 def test_wait_all_waits_for_the_last(
@@ -270,14 +271,14 @@ def test_the_commands_status_is_kept_when_the_session_cannot_be_ended(
 def test_a_module_that_does_not_answer_runs_no_command(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = session.begin
+    begin = beginning.begin
 
     def deaf(*args: Any) -> Any:
         state = begin(*args)
         object.__setattr__(machine.host, "connect", machine.kernel.refuse)
         return state
 
-    monkeypatch.setattr(session, "begin", deaf)
+    monkeypatch.setattr("etrace.capture.kmod.run.begin", deaf)
     with pytest.raises(CaptureError, match="does not answer"):
         run(machine, tmp_path, "touch", str(tmp_path / "mark"))
     assert not (tmp_path / "mark").exists()
@@ -342,12 +343,12 @@ def test_what_is_in_the_way_is_found_without_loading(machine: Machine, tmp_path:
     assert "no etrace.ko" in obstacle.reason
     machine.modules.available = True
     assert backend.obstacle() is None
-    plan = session.Plan(tmp_path, myself(), process.identify(os.getpid()))
-    session.begin(machine.host, plan, list[str]().append)
+    plan = beginning.Plan(tmp_path, myself(), process.identify(os.getpid()))
+    beginning.begin(machine.host, plan, list[str]().append)
     obstacle = backend.obstacle()
     assert obstacle is not None
     assert "a session is already running" in obstacle.reason
-    session.end(machine.host, list[str]().append)
+    teardown.end(machine.host, list[str]().append)
 
 
 def test_a_module_that_could_work_and_does_not_is_reported(

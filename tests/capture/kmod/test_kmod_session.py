@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from fake_kernel import NOBODY, Machine, begin, begun, ignore, kill
 
-from etrace.capture.kmod import collector, session
-from etrace.capture.kmod.session import Stage
+from etrace.capture.kmod import collector, teardown
+from etrace.capture.kmod.stage import NoSessionError, Stage, look, stage_of
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Option, Phase
 from etrace.errors import CaptureError
@@ -35,10 +35,10 @@ def test_a_session_is_begun_seen_and_ended(machine: Machine, tmp_path: Path) -> 
     assert (machine.instance / "options/context-info").read_text() == "0"
     assert (machine.instance / "buffer_size_kb").read_text() == "512"
     assert not (out / ".nfsdb").exists()
-    view = session.look(machine.host)
+    view = look(machine.host)
     assert view.running
     assert view.collected["opens"] == 40
-    ending = session.end(machine.host, ignore)
+    ending = teardown.end(machine.host, ignore)
     assert (ending.losses, ending.aside) == ((), False)
     lines = (out / ".nfsdb").read_text().splitlines()
     assert lines == [f"INITCWD={Path.cwd()}", "4194305,0,1,0!Exit|status=0"]
@@ -56,13 +56,13 @@ def test_the_session_belongs_to_the_collector_not_to_the_command(
     assert machine.kernel.status().phase is Phase.RUNNING  # begin() has closed its own connection
     kill(machine)
     assert machine.kernel.status().phase is Phase.STOPPED
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
 
 
 def test_a_module_that_was_loaded_before_stays(machine: Machine, tmp_path: Path) -> None:
     machine.modules.loaded = True
     begin(machine, tmp_path)
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert machine.changes() == ["the module is loaded"]
     assert machine.modules.loads == 0
 
@@ -72,14 +72,14 @@ def test_an_older_trace_is_put_aside_at_the_end(machine: Machine, tmp_path: Path
     (tmp_path / ".nfsdb.stats").write_text("{}")
     begin(machine, tmp_path)
     assert (tmp_path / ".nfsdb").read_text() == "older"
-    assert session.end(machine.host, ignore).aside
+    assert teardown.end(machine.host, ignore).aside
     assert (tmp_path / ".nfsdb.old").read_text() == "older"
     assert (tmp_path / ".nfsdb.stats.old").read_text() == "{}"
 
 
 def test_compressed_traces_have_another_name(machine: Machine, tmp_path: Path) -> None:
     begin(machine, tmp_path, zstd=True)
-    assert session.end(machine.host, ignore).trace == tmp_path / ".nfsdb.zst"
+    assert teardown.end(machine.host, ignore).trace == tmp_path / ".nfsdb.zst"
 
 
 def test_a_second_session_is_refused_and_the_first_named(machine: Machine, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_second_session_is_refused_and_the_first_named(machine: Machine, tmp_p
     assert time.strftime("%Y-") in message
     assert "etrace stop" in error.value.hint
     assert not (tmp_path / "other").exists()
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
 
 
 @pytest.mark.parametrize(
@@ -130,14 +130,14 @@ def test_the_stage_is_read_from_the_state_and_the_collector(
     own, _ = begun(machine, tmp_path)
     reader = own.state.collector if alive else process.Process(os.getpid(), 1)
     state = dataclasses.replace(own.state, session=number, stopping=stopping, collector=reader)
-    assert session.stage_of(state) is stage
-    assert session.stage_of(None) is Stage.NONE
-    session.end(machine.host, ignore)
+    assert stage_of(state) is stage
+    assert stage_of(None) is Stage.NONE
+    teardown.end(machine.host, ignore)
 
 
 def test_nothing_to_stop_is_said(machine: Machine) -> None:
-    with pytest.raises(session.NoSessionError):
-        session.end(machine.host, ignore)
+    with pytest.raises(NoSessionError):
+        teardown.end(machine.host, ignore)
 
 
 # ---- failures of begin(): each restores everything
@@ -256,7 +256,7 @@ def test_a_start_that_is_killed_leaves_nothing_that_cannot_be_stopped(
     while state and state.collector.is_alive():  # it was held: until it sees that it never begins
         time.sleep(0.01)
     begin(machine, tmp_path / "second")
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert machine.collectors() == []
     assert not machine.instance.exists()
     assert machine.states.read() is None
@@ -275,7 +275,7 @@ def test_a_module_file_is_not_ignored_without_a_word(machine: Machine, tmp_path:
     machine.modules.loaded = True
     (said,) = begin(machine, tmp_path, module=Path("/lib/etrace.ko"))
     assert "/lib/etrace.ko is not used" in said
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
 
 
 def test_an_instance_of_somebody_is_not_removed_without_a_word(
@@ -284,7 +284,7 @@ def test_an_instance_of_somebody_is_not_removed_without_a_word(
     machine.host.tracefs.instance("etrace").make()
     (said,) = begin(machine, tmp_path)
     assert "is created again" in said
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
 
 
 # ---- a user's directory
@@ -292,7 +292,7 @@ def test_an_instance_of_somebody_is_not_removed_without_a_word(
 
 def test_files_belong_to_the_user_who_called_sudo(machine: Machine, public: Path) -> None:
     begin(machine, public / "made", owner=NOBODY)
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     for path in (public / "made", *(public / "made").iterdir()):
         assert path.stat().st_uid == NOBODY.uid, path
 
@@ -319,7 +319,7 @@ def test_a_link_put_there_during_the_session_gains_nothing(
     begin(machine, public, owner=NOBODY)
     for name in (".nfsdb", ".nfsdb.stats", ".nfsdb.old"):
         (public / name).symlink_to(target)
-    session.end(machine.host, ignore)
+    teardown.end(machine.host, ignore)
     assert target.read_text() == "of root"
     assert (public / ".nfsdb").read_text().startswith("INITCWD=")
     assert not (public / ".nfsdb").is_symlink()
@@ -342,7 +342,7 @@ def test_another_directory_in_its_place_is_not_written(machine: Machine, public:
     out.mkdir()
     os.chown(out, NOBODY.uid, NOBODY.gid)
     with pytest.raises(CaptureError, match="another directory") as error:
-        session.end(machine.host, ignore)
+        teardown.end(machine.host, ignore)
     assert ".nfsdb.capturing" in error.value.hint
     assert (public / "moved" / ".nfsdb.capturing").exists()
     assert list(out.iterdir()) == []

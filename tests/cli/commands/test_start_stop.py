@@ -13,7 +13,7 @@ import pytest
 from backends import need_root
 from fake_kernel import Machine, make_machine
 
-from etrace.capture.kmod import ending, session
+from etrace.capture.kmod import ending
 from etrace.capture.kmod.system import process
 from etrace.capture.kmod.system.control import Counter, Option, Phase
 from etrace.cli.main import etrace
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.root
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     need_root()
     made = make_machine(tmp_path / "machine")
-    monkeypatch.setattr(session, "Host", lambda: made.host)
+    monkeypatch.setattr("etrace.cli.etrace.session.Host", lambda: made.host)
     monkeypatch.chdir(tmp_path)
     yield made
     made.end_collectors()
