@@ -13,6 +13,7 @@ from builders import TraceBuilder
 from databases import tables_of, texts_of
 from libetrace.trace.parser import PROBLEMS
 from reference import parser as reference_parser
+from reference import values
 
 from etrace.parse import ProblemKind, parse_trace
 from etrace.parse.driver import NothingUsableError
@@ -56,7 +57,7 @@ WAYS = [Way(), Way(jobs=2), Way(chunk_bytes=1), Way(chunk_bytes=50), Way(jobs=2,
 def parse_by_reference(inputs: list[bytes]) -> Products:
     """Parse with tests/reference/parser.py."""
     parsed = reference_parser.parse(inputs)
-    raw = reference_parser.entries_bytes(parsed.entries)
+    raw = values.entries_bytes(parsed.entries)
     return Products(raw, parsed.env, parsed.mounts, bool(parsed.problems))
 
 

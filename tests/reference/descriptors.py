@@ -10,22 +10,12 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from builders import O_CLOEXEC
-from reference.pipes import Execution
+from reference.executions import Execution, Joined
 from reference.reader import Event
 
 FOLLOWED = range(64)
 STANDARD = range(3)
 MAX_FORKS = 255
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """An event with its neighbours in its upid and the execution it belongs to."""
-
-    event: Event
-    before: Event | None
-    after: Event | None
-    execution: Execution
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from builders import CLONE_FILES, O_CLOEXEC
+from reference.executions import ASIDE, Execution, Joined, clone_flags
 from reference.reader import Event
 
-Execution = tuple[int, int]
 Table = dict[int, "End"]
 ORIGINAL = re.compile(rb"/dev/fd/([0-9]+)|/proc/self/fd/([0-9]+)|/dev/std(in|out|err)")
 RESOLVED = re.compile(rb"(/proc/[0-9]+/fd/)?pipe:")
@@ -181,3 +181,25 @@ def pipe_links(steps: list[Step]) -> dict[Execution, list[Execution]]:
     for step in steps:
         replay.take(step)
     return replay.links()
+
+
+def pipe_steps(by_upid: dict[int, list[Joined]], in_time: list[Joined]) -> list[Step]:
+    """Return the events as steps; the Closes of an exec are part of the exec."""
+    closed_by: dict[tuple[int, int], tuple[int, ...]] = {}
+    swallowed: set[tuple[int, int]] = set()
+    for events in by_upid.values():
+        run: list[Event] = []
+        for j in events:
+            if j.event.tag == "New_proc":
+                same = [c for c in run if c.time_ns == j.event.time_ns]
+                closed_by[j.event.place] = tuple(c.numbers["fd"] for c in same)
+                swallowed.update(c.place for c in same)
+            if j.event.tag == "Close":
+                run.append(j.event)
+            elif j.event.tag not in ("Comm", *ASIDE):
+                run = []
+    return [
+        Step(j.event, j.execution, clone_flags(j), closed_by.get(j.event.place, ()))
+        for j in in_time
+        if j.event.place not in swallowed
+    ]
