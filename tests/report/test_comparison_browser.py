@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Page, browser
+from browser import Page
 from report.two_builds import Recipe
 
 from etrace.cli.main import etrace
@@ -22,13 +21,6 @@ BOXES = """[...document.querySelectorAll('.timeline')].map(drawing => Object.fro
             x: place.x, width: place.width, marks: rects.slice(1).map(mark => mark.classList[0]),
             colour: getComputedStyle(rects[0]).fill }];
     })))"""
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    """A page of one browser for all tests."""
-    with browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +65,27 @@ def test_the_legend_says_what_colours_and_marks_mean(page: Page, compared: Path)
         "new Set([...document.querySelectorAll('.legend rect')].map(r => getComputedStyle(r).fill))"
     )
     assert page.run(f"{fills}.size") == 6  # a mark is on the colour of no program
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_a_comparison_is_drawn_without_a_script(page: Page, tmp_path: Path, is_dark: bool) -> None:
+    for name, sources in (("a", {"a": 100, "b": 200}), ("b", {"a": 150, "b": 180, MARKUP: 1})):
+        (tmp_path / name).mkdir()
+        Recipe(tmp_path / name, sources=sources).write(tmp_path / f"{name}.db")
+    where, written = [str(tmp_path / f"{name}.db") for name in "ab"], tmp_path / "compared.html"
+    assert etrace(["compare", *where, "-q", "-o", str(written)]) == 0
+    page.messages.clear()
+    page.requests.clear()
+    page.open(written, dark=is_dark, width=390)
+    assert page.messages == []
+    assert page.requests == [written.as_uri()]
+    assert page.run("document.scripts.length") == 0
+    assert page.run("document.title") == "etrace compare"
+    assert page.run("document.querySelector('h1').textContent").endswith(
+        "compared with " + where[0]
+    )
+    texts = page.run("[...document.querySelectorAll('td')].map(cell => cell.textContent)")
+    assert f"cc1 {MARKUP}.c" in texts
+    widths = "[...document.querySelectorAll('#part2 rect')].map(bar => bar.getAttribute('width'))"
+    assert [float(width) for width in page.run(widths)] == [60.0]
+    assert page.run("document.documentElement.scrollWidth") <= 390
