@@ -4,8 +4,8 @@
 Make is asked by `make -pnk` with the words of the trace. It gets a shell that is not there, so that
 neither recipes nor `$(shell)` run. When it missed that shell more often than recipes ended for it,
 makefiles use `$(shell)`. Then the rules may lack names, and are known only with
-`runs_shell`: then make gets its own shell. Both ways nothing can be changed (read_only.py). Of
-ninja: ninja_rules.py.
+`runs_shell`: then make gets its own shell. Both ways nothing can be changed (rules/read_only.py).
+Of ninja: rules/ninja_rules.py.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 
 from libetrace.image.file import Image
 
-from etrace.check import generated, make_database, ninja_rules, read_only
 from etrace.check.recipes import NINJA, Recipes
-from etrace.check.rules import Rules
+from etrace.check.rules import generated, make_database, ninja_rules, read_only
+from etrace.check.rules.rule import Rules
 from etrace.errors import EtraceError
 from etrace.nfsdb.above import my_users
 from etrace.nfsdb.environment import of_processes

@@ -18,7 +18,7 @@ from pathlib import Path
 from etrace.check.faults import Faults
 from etrace.check.kinds import MISSING_DIRECTORY
 from etrace.check.recipes import NINJA, Recipe, Use
-from etrace.check.rules import Rules
+from etrace.check.rules.rule import Rules
 from etrace.query.files import READ, WRITE
 from etrace.spec.database import NONE
 

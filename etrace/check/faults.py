@@ -25,7 +25,7 @@ from etrace.check.kinds import (
     Fault,
 )
 from etrace.check.recipes import NINJA, Recipe, Recipes, Use
-from etrace.check.rules import Rules
+from etrace.check.rules.rule import Rules
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
 from etrace.spec.database import NONE

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from libetrace.depend.execution_facts import find_thread_owners
 
-from etrace.check.rules import Rules
+from etrace.check.rules.rule import Rules
 from etrace.postprocess.targets.goals import BUILDERS
 from etrace.query.files import BITS, READ, WRITE
 from etrace.query.rows.records import Records

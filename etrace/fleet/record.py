@@ -25,10 +25,10 @@ from etrace.fleet.schema import TABLES, FleetTable, arrow_schema
 from etrace.nfsdb.environment import all_variables
 from etrace.nfsdb.trace_time import build_end_ns
 from etrace.origin.origins import Origins
+from etrace.query.changes.matching import Side
 from etrace.query.files import written_paths
 from etrace.query.hashes import Hashes
 from etrace.query.linked_modules import Module, linked_modules
-from etrace.query.matching import Side
 from etrace.query.rows.commands import nearest_commands
 from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.query.rows.frames import ACCESS, load_pyarrow

@@ -55,6 +55,8 @@ def status_text(status: int) -> str:
 
 def find_failures(commands: Commands) -> Failures:
     """Return what made a build fail."""
+    if set(commands.image["executions"]["status"]) <= {0, NONE}:
+        return Failures([])
     search = _Search(commands)
     found = search.guilty()
     by = search.interruption(found)

@@ -240,7 +240,7 @@ def summarise(image: Image) -> Summary:
     uses = PathOpens(image).uses()
     n_products, largest = products(image, uses)
     commands = Commands(image)
-    failed = find_failures(commands) if executions.n_failed else Failures([])
+    failed = find_failures(commands)
     by = failed.interrupted_by
     return Summary(
         totals=totals(image, executions, uses),

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check import accepted, read_only
+from etrace.check import accepted
+from etrace.check.rules import read_only
 from etrace.errors import EtraceError
 
 SOURCES = {

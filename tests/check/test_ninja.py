@@ -13,7 +13,7 @@ import pytest
 from backends import need_root
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check import ninja_manifest, ninja_rules
+from etrace.check.rules import ninja_manifest, ninja_rules
 from etrace.errors import EtraceError
 
 SOURCES = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from databases import parse_bytes
+from databases import GOLDEN, parse_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.image.columns import COLUMNS
@@ -27,7 +27,6 @@ from etrace.spec.database import NONE
 
 #: what every image has
 TABLES = {name: table for name, table in SCHEMA.items() if not table.is_product}
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
 
 def image_of(folder: Path, text: bytes | str, env: bytes = b"{}", mounts: bytes = b"[]") -> Image:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import event_streams
 import pytest
+from databases import GOLDEN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parse.parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
 CONT_END_WITH_MORE = b"""\
 4194304,0,5,1000!SchedFork|pid=50331648

@@ -13,17 +13,16 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import GOLDEN
 from parse.parsing import Products, parse
 from reference import parser as reference_parser
 from reference import values
 
 Entry = dict[str, Any]
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 #: class of difference -> how many there are
 EXPLAINED = {
     # i: every pipe in this trace is make's jobserver, whose holders have both ends; the ancestor

@@ -16,7 +16,7 @@ from typing import Any
 import event_streams
 import pytest
 from builders import TraceBuilder
-from databases import tables_of, texts_of
+from databases import GOLDEN, tables_of, texts_of
 from hypothesis import HealthCheck, example, given, settings
 from libetrace.convert.importer import Importer
 from libetrace.core.errors import Error
@@ -27,7 +27,6 @@ from libetrace.trace.source import Source
 
 from etrace.parse.driver import products
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
 THOROUGH = settings(
     max_examples=200,

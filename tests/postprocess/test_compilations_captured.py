@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from backends import capture
 from compiling import Found, find, write_database
+from databases import GOLDEN
 from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 
@@ -24,7 +25,6 @@ from etrace.postprocess import run
 from etrace.postprocess.compilations.probe import Prober, search_list
 
 DATA = Path(__file__).parents[1] / "data"
-GOLDEN = Path(__file__).parents[1] / "golden"
 #: command -> language, sources, objects; relative to the directory of the build
 EXPECTED: dict[str, tuple[str, str, str] | None] = {
     "gcc -iquote quote -Iinc -Inope -isystem sys -idirafter after -MD -MF a.d -c a.c -o a.o": (

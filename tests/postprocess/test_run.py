@@ -8,7 +8,7 @@ from array import array
 from pathlib import Path
 
 import pytest
-from databases import database_of
+from databases import GOLDEN, database_of
 from libetrace.depend.configuration import load
 from libetrace.image.file import Image, NewColumn, NewTable, open_image
 from libetrace.image.header import SCHEMA
@@ -25,7 +25,6 @@ from etrace.postprocess.run import (
 )
 from etrace.spec.database import NONE
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 OURS = ("wrappers", "patterns", "linked")
 
 

@@ -16,7 +16,7 @@ from libetrace.image.file import Image
 from etrace.cli.ending import printable
 from etrace.cli.options.common import add_examples, add_format
 from etrace.nfsdb.store import open_database
-from etrace.query.diff import Changed, Delta, Difference, diff
+from etrace.query.changes.diff import Changed, Delta, Difference, diff
 from etrace.query.rows.records import Records
 
 SAME, DIFFERENT = 0, 1

@@ -16,8 +16,8 @@ from etrace.cli.options.common import add_examples, add_format, add_quiet, add_t
 from etrace.cli.show.output import put
 from etrace.figures import count
 from etrace.nfsdb.files import locate
-from etrace.query.matching import ROOT
-from etrace.query.rebuilt import Cache, Cause, Output, Reason, Rebuilt, by_cause
+from etrace.query.changes.matching import ROOT
+from etrace.query.changes.rebuilt import Cache, Cause, Output, Reason, Rebuilt, by_cause
 from etrace.query.rows.records import Records
 
 EPILOG = """\

@@ -23,10 +23,10 @@ from libetrace.depend.path_opens import WRITES, PathOpens
 from libetrace.image.file import Image
 
 from etrace.query import summary
+from etrace.query.changes.matching import ROOT, Numbers, Side
 from etrace.query.facts import source_root
 from etrace.query.includes import Includes, includes
 from etrace.query.linked_modules import Module
-from etrace.query.matching import ROOT, Numbers, Side
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.targets import Targets
 from etrace.query.totals import Totals, totals

@@ -2,8 +2,9 @@
 """Two databases -> what the second build does otherwise: figures, modules, failures, times.
 
 What modules are made of is that of the report. Commands match as in `cas diff`
-(etrace/query/matching.py); equal commands of a build, such as the probes of a configure run, count
-as one. Repeated builds say how much a time differs when nothing changed (etrace/timing/noise.py).
+(etrace/query/changes/matching.py); equal commands of a build, such as the probes of a configure
+run, count as one. Repeated builds say how much a time differs when nothing changed
+(etrace/timing/noise.py).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import NamedTuple
 from libetrace.image.file import Image
 
 from etrace.query import includes
+from etrace.query.changes.matching import Numbers, match, roots
 from etrace.query.failures import find_failures, last_lines
-from etrace.query.matching import Numbers, match, roots
 from etrace.query.rows.commands import Commands
 from etrace.query.rows.file_kinds import FileKind
 from etrace.report.comparison.build import BYTES, NS, NUMBER, Build, prepare

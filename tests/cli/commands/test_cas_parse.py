@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
+from databases import GOLDEN
 from libetrace.image.file import open_image
 from terminal import Terminal
 
@@ -23,7 +24,6 @@ from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
 from etrace.parse import parse_trace
 
-GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 PROGRAM = [sys.executable, "-c", "import sys; from etrace.cli.main import cas; sys.exit(cas())"]
 ROOT = 1 << 22 | 1
 

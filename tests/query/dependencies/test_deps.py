@@ -10,7 +10,7 @@ from pathlib import Path
 import libetrace
 import pytest
 from builders import O_RDWR, O_WRONLY, TraceBuilder
-from databases import capture_database, database_of
+from databases import GOLDEN, capture_database, database_of
 from libetrace.depend import configuration
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
@@ -24,7 +24,6 @@ from etrace.postprocess import wrappers
 from etrace.query.dependencies import deps, moddeps, rdeps, revmoddeps, walk
 from etrace.query.select.file_names import FLAGS, PATTERNS, split_rules
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 DATA = Path(__file__).parents[2] / "data"
 PIPES, ANY_TIME = Rules(pipes=True), Rules(is_ordered=False)
 

@@ -13,8 +13,8 @@ from builders import O_CREAT, O_WRONLY, TraceBuilder
 from databases import capture_database, database_of
 from libetrace.image.file import Image
 
-from etrace.query.diff import Delta, diff
-from etrace.query.matching import ROOT
+from etrace.query.changes.diff import Delta, diff
+from etrace.query.changes.matching import ROOT
 
 SH, A, B, C = (number << 22 | 9 for number in range(1, 5))
 NEW = O_WRONLY | O_CREAT

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from os.path import normpath
 from pathlib import Path
 
-from etrace.check.dependency_files import text_of_file
+from etrace.check.rules.dependency_files import text_of_file
 from etrace.errors import EtraceError
 
 #: a comment is kept; `$` before the end of a line joins the next one

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from etrace.check import dependency_files
-from etrace.check.rules import Rules, absolute
+from etrace.check.rules import dependency_files
+from etrace.check.rules.rule import Rules, absolute
 
 _FILLED_LATER = "/compiler_depend.make"
 #: source, object, compiler and dependency file, in DependInfo.cmake

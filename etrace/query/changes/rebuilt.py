@@ -4,7 +4,7 @@
 A file is paired with that of the same name, and the step that made it (etrace/query/rows/steps.py)
 with the one of the first build. A file that was made of a file which the same build made has the
 cause of that one, so a cause is the root. Names are those of `cas diff` and `etrace compare`
-(etrace/query/matching.py). Contents are compared by hash where both databases have it
+(matching.py). Contents are compared by hash where both databases have it
 (etrace/query/hashes.py), else by size: a change that keeps a size is not seen then.
 """
 
@@ -22,9 +22,9 @@ from libetrace.image.file import Image
 
 from etrace.errors import NothingFoundError
 from etrace.nfsdb.environment import of_processes
-from etrace.query.diff import argument_delta
+from etrace.query.changes.diff import argument_delta
+from etrace.query.changes.matching import Numbers, Side, roots
 from etrace.query.hashes import Hashes
-from etrace.query.matching import Numbers, Side, roots
 from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.query.rows.steps import Step, Steps
 from etrace.query.select.file_names import find_files

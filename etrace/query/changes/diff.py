@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two databases -> what changed from one build to the other.
 
-Commands match as etrace/query/matching.py says. Files are compared by name and by their size when
-the traces were parsed: a database holds no content.
+Commands match as matching.py says. Files are compared by name and by their size when the traces
+were parsed: a database holds no content.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from libetrace.image.file import Image
 
-from etrace.query.matching import SIMILAR, Numbers, Side, match
+from etrace.query.changes.matching import SIMILAR, Numbers, Side, match
 
 T = TypeVar("T", bound=Hashable)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from backends import capture, need_tool
-from databases import TRACE, parse_database
+from databases import GOLDEN, TRACE, parse_database
 from libetrace.image.file import Image, open_image
 
 from etrace.errors import NothingFoundError
 from etrace.nfsdb.hashes import add_hashes
-from etrace.query.rebuilt import Cache, Cause, Output, Rebuilt, _pairs
+from etrace.query.changes.rebuilt import Cache, Cause, Output, Rebuilt, _pairs
 from etrace.query.rows.steps import Step
 
 MAKEFILE = """\
@@ -201,7 +201,7 @@ def test_only_files_that_were_made(tree: Tree) -> None:
 
 
 def test_a_build_that_was_parsed_elsewhere_is_its_own_equal(tmp_path: Path) -> None:
-    golden = Path(__file__).parents[1] / "golden" / "lua.nfsdb.xz"
+    golden = GOLDEN / "lua.nfsdb.xz"
     (tmp_path / TRACE).write_bytes(lzma.decompress(golden.read_bytes()))
     image = parse_database(tmp_path)
     outputs = found(image, image)

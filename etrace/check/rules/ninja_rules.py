@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
-from etrace.check import dependency_files, generated, ninja_manifest, read_only
-from etrace.check.ninja_manifest import Edge
-from etrace.check.rules import Rule, Rules, absolute
+from etrace.check.rules import dependency_files, generated, ninja_manifest, read_only
+from etrace.check.rules.ninja_manifest import Edge
+from etrace.check.rules.rule import Rule, Rules, absolute
 from etrace.errors import EtraceError
 
 SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]

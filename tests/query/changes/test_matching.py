@@ -10,7 +10,7 @@ from builders import TraceBuilder
 from databases import database_of
 from libetrace.image.file import Image
 
-from etrace.query.matching import Numbers, Side, match
+from etrace.query.changes.matching import Numbers, Side, match
 
 MAKE = 1 << 22 | 1
 
