@@ -2,6 +2,7 @@
 # Rows of the executions of one process.
 from libetrace.trace.descriptors cimport Descriptors, OpenLog
 from libetrace.core.memory cimport Buffer
+from libetrace.trace.merged_records cimport Merging
 from libetrace.trace.trace cimport Program, Trace, UsageSums
 from libetrace.image.schema cimport N_COLUMNS
 from libetrace.core.types cimport N_USAGE, s64, u32, u64
@@ -16,13 +17,6 @@ cdef struct Start:
     u64 cpu
 
 
-# The sort key of a record.
-cdef struct Key:
-    u64 files
-    u32 index
-    u32 record
-
-
 # Memory of a thread, used again for each process.
 cdef struct Builder:
     Trace *trace
@@ -32,12 +26,7 @@ cdef struct Builder:
     OpenLog log
     Buffer records
     Buffer files  # OpenFile, at the end
-    Buffer keys
-    Buffer spare
-    Buffer kept  # u8 for each record
-    Buffer uses  # Use, of a pair of paths
-    Buffer write_ends  # s64, of an execution in order of time
-    u64 fold_bytes  # of records, at which they are folded
+    Merging merging
     Buffer starts
     s64 used[N_USAGE]  # by the executions of the process at hand that have their rows
     Buffer columns[N_COLUMNS]  # rows so far; strings are numbers of paths

@@ -2,22 +2,25 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """A process's events into the rows of its executions.
 
-One walk over the events follows descriptors, forks and CPUs; then the records of files are sorted by
-execution and path, and become rows. What the columns mean: docs/image.md.
+One walk over the events follows descriptors, forks and CPUs; then the merged records of files become
+rows. What the columns mean: docs/image.md.
 """
 from libc.string cimport memset
 
 from libetrace.trace.descriptors cimport (
-    BEGUN, EMPTIED, GONE, NO_CHANGE, Record, Use, add_write_end, apply_event, descriptors_collect,
-    descriptors_empty, descriptors_end, descriptors_free, descriptors_init, has_end, last_use,
-    next_use, sort_stamps, sort_uses,
+    BEGUN, EMPTIED, GONE, NO_CHANGE, Record, Use, apply_event, descriptors_collect,
+    descriptors_empty, descriptors_end, descriptors_free, descriptors_init, next_use,
 )
 from libetrace.image.column_builder cimport NONE, add8, add16, add32, add64
 from libetrace.trace.events cimport (
     ETRACE_EV_NEW_PROC, ETRACE_EV_SCHED_FORK, ETRACE_EV_USAGE, ETRACE_EV_WRITTEN,
 )
+from libetrace.trace.merged_records cimport (
+    Key, Merged, find_uses, find_write_ends, fold_records, merge_records, merging_begin,
+    merging_free, sort_records,
+)
 from libetrace.trace.verifier cimport find_inherited
-from libetrace.core.memory cimport Spill, buffer_add, buffer_free, buffer_reserve, spill_step
+from libetrace.core.memory cimport buffer_add, buffer_free, spill_step
 from libetrace.trace.trace cimport (
     ACCESS, FACTS, IS_CLONE, NO_PROCESS, PATH, STRING, Event, Path, Process, UsageSums, Wanted,
     find_process, has_rows,
@@ -36,24 +39,6 @@ from libetrace.image.schema cimport (
     WRITTEN_DESCRIPTOR, WRITTEN_EXECUTION, WRITTEN_STRING,
 )
 
-cdef enum:
-    READ = 0
-    READ_WRITE = 2
-    RUN = 12  # sorted by insertion
-    FOLD_BYTES = 16 << 20  # of records of one process
-
-
-# The combined record of one pair of paths, and which records decided it.
-cdef struct Merged:
-    const Record *first
-    s64 begin  # of the first use
-    s64 last  # end of the last use
-    bint has_changes
-    u8 access
-    const Record *earliest
-    const Record *latest
-    const Record *other  # the first one with another access
-
 
 cdef int builder_init(Builder *builder, Trace *trace) noexcept nogil:
     memset(builder, 0, sizeof(builder[0]))
@@ -66,11 +51,7 @@ cdef void builder_free(Builder *builder) noexcept nogil:
     descriptors_free(&builder.table)
     buffer_free(&builder.records)
     buffer_free(&builder.files)
-    buffer_free(&builder.keys)
-    buffer_free(&builder.spare)
-    buffer_free(&builder.kept)
-    buffer_free(&builder.uses)
-    buffer_free(&builder.write_ends)
+    merging_free(&builder.merging)
     buffer_free(&builder.starts)
     for i in range(N_COLUMNS):
         buffer_free(&builder.columns[i])
@@ -188,87 +169,12 @@ cdef int walk(Builder *builder, u32 number) noexcept nogil:
         before = event
         event = event.next
         spill_step(&builder.trace.spill, &n_steps)
-        if builder.records.len >= builder.fold_bytes and fold_records(builder) < 0:
+        if builder.records.len >= builder.merging.fold_bytes and fold_records(
+                &builder.merging, &builder.records, &builder.trace.spill) < 0:
             return -1
     if start_execution(builder, process.last.time, NULL) < 0:  # where the lists end
         return -1
     return 0 if is_grouped else end_files(builder)
-
-
-# ---- records in order ----
-
-
-cdef inline bint is_before(const Key *a, const Key *b) noexcept nogil:
-    if a.index != b.index:
-        return a.index < b.index
-    return a.files < b.files
-
-
-cdef void sort_run(Key *keys, size_t n) noexcept nogil:
-    cdef Key key
-    cdef size_t i
-    cdef size_t at
-    for i in range(1, n):
-        key = keys[i]
-        at = i
-        while at and is_before(&key, &keys[at - 1]):
-            keys[at] = keys[at - 1]
-            at -= 1
-        keys[at] = key
-
-
-cdef void merge_runs(const Key *keys, size_t middle, size_t n, Key *to) noexcept nogil:
-    cdef size_t a = 0
-    cdef size_t b = middle
-    cdef size_t i
-    cdef bint takes_b
-    for i in range(n):
-        takes_b = a == middle or (b < n and is_before(&keys[b], &keys[a]))
-        to[i] = keys[b] if takes_b else keys[a]
-        b += takes_b
-        a += not takes_b
-
-
-# Stable: of equal keys the record made first comes first. Returns the array that holds the result.
-cdef Key *sort_keys(Key *keys, size_t n, Key *spare) noexcept nogil:
-    cdef size_t width = RUN
-    cdef size_t at
-    cdef Key *other
-    at = 0
-    while at < n:
-        sort_run(keys + at, min(<size_t>RUN, n - at))
-        at += RUN
-    while width < n:
-        at = 0
-        while at < n:
-            merge_runs(keys + at, min(width, n - at), min(2 * width, n - at), spare + at)
-            at += 2 * width
-        other = keys
-        keys = spare
-        spare = other
-        width *= 2
-    return keys
-
-
-# The records in order of execution and path; NULL when there is no memory.
-cdef Key *sort_records(Builder *builder, const Buffer *records) noexcept nogil:
-    cdef size_t n = records.len / sizeof(Record)
-    cdef const Record *record = <const Record *>records.data
-    cdef Key *keys
-    cdef size_t i
-    builder.keys.len = builder.spare.len = 0
-    if buffer_reserve(&builder.keys, (n + 1) * sizeof(Key)) < 0:
-        return NULL
-    if buffer_reserve(&builder.spare, (n + 1) * sizeof(Key)) < 0:
-        return NULL
-    keys = <Key *>builder.keys.data
-    for i in range(n):
-        keys[i].files = record[i].files
-        keys[i].index = record[i].index
-        keys[i].record = <u32>i
-    keys = sort_keys(keys, n, <Key *>builder.spare.data)
-    keys[n].index = 0xffffffff
-    return keys
 
 
 # ---- opens ----
@@ -319,70 +225,6 @@ cdef int add_open(Builder *builder, const Merged *merged, u32 row) noexcept nogi
     return add64(&columns[OPENS_UNTIL_NS], merged.last)
 
 
-# Combines all records of one pair of paths, from keys[0] on; returns their number.
-cdef s64 merge_records(const Record *records, const Key *keys, Merged *merged) noexcept nogil:
-    cdef const Record *record
-    cdef s64 n = 0
-    memset(merged, 0, sizeof(merged[0]))
-    while keys[n].index == keys[0].index and keys[n].files == keys[0].files:
-        record = &records[keys[n].record]
-        if merged.latest == NULL or last_use(record) > merged.last:
-            merged.last = max(merged.last, last_use(record))
-            merged.latest = record
-        if not record.is_copy:
-            merge_open(merged, record)
-        n += 1
-    return n
-
-
-cdef inline void merge_open(Merged *merged, const Record *record) noexcept nogil:
-    if merged.first == NULL:
-        merged.first = merged.earliest = record
-        merged.begin = record.begin
-        merged.access = record.access
-    elif record.begin < merged.begin:
-        merged.earliest = record
-        merged.begin = record.begin
-    if record.access != merged.access:
-        if merged.other == NULL:
-            merged.other = record
-        merged.access = READ_WRITE
-    merged.has_changes |= record.change != NO_CHANGE
-
-
-# ---- uses apart ----
-
-
-# The ends of the writes of the execution of keys[0], in order of time.
-cdef int find_write_ends(Builder *builder, const Record *records, const Key *keys) noexcept nogil:
-    cdef size_t i = 0
-    builder.write_ends.len = 0
-    while keys[i].index == keys[0].index:
-        if add_write_end(&records[keys[i].record], &builder.write_ends) < 0:
-            return -1
-        i += 1
-    sort_stamps(&builder.write_ends)
-    return 0
-
-
-# The uses of n records in order of time; NULL when there is no memory.
-cdef const Use *find_uses(Builder *builder, const Record *records, const Key *keys,
-                          s64 n) noexcept nogil:
-    cdef const Record *record
-    cdef Use use
-    cdef s64 i
-    builder.uses.len = 0
-    for i in range(n):
-        record = &records[keys[i].record]
-        use.begin, use.end = record.begin, last_use(record)
-        use.record = use.last = keys[i].record
-        use.access = record.access
-        if buffer_add(&builder.uses, &use, sizeof(use)) < 0:
-            return NULL
-    sort_uses(<Use *>builder.uses.data, n)
-    return <const Use *>builder.uses.data
-
-
 # The uses of the open that comes next, when they are several.
 cdef int add_uses(Builder *builder, const Record *records, const Key *keys, s64 n) noexcept nogil:
     cdef Buffer *columns = builder.columns
@@ -392,11 +234,11 @@ cdef int add_uses(Builder *builder, const Record *records, const Key *keys, s64 
     cdef s64 at = 0
     if n == 1:
         return 0
-    uses = find_uses(builder, records, keys, n)
+    uses = find_uses(&builder.merging, records, keys, n)
     if uses == NULL:
         return -1
     while at < n:
-        at += next_use(uses + at, n - at, &builder.write_ends, &use)
+        at += next_use(uses + at, n - at, &builder.merging.write_ends, &use)
         if use.record == uses[0].record and at == n:  # all are one
             return 0
         if add32(&columns[OPEN_USES_OPEN], row) < 0 \
@@ -407,92 +249,13 @@ cdef int add_uses(Builder *builder, const Record *records, const Key *keys, s64 
     return 0
 
 
-# ---- a process of very many uses ----
-
-
-# Records up to this are not folded: no more than the budget of what is in memory.
-cdef u64 least_bytes(const Builder *builder) noexcept nogil:
-    cdef const Spill *spill = &builder.trace.spill
-    return FOLD_BYTES if spill.fd < 0 else min(<u64>FOLD_BYTES, spill.budget)
-
-
-# Keeps the records that decide what all of them are merged into, so that memory grows with the files
-# that a process reads and with its writes, not with how often it reads them.
-cdef int fold_records(Builder *builder) noexcept nogil:
-    cdef Record *records = <Record *>builder.records.data
-    cdef size_t n = builder.records.len / sizeof(Record)
-    cdef const Key *keys = sort_records(builder, &builder.records)
-    cdef u8 *kept
-    cdef size_t n_kept = 0
-    cdef size_t i
-    builder.kept.len = 0
-    if keys == NULL or buffer_reserve(&builder.kept, n) < 0:
-        return -1
-    kept = <u8 *>builder.kept.data
-    memset(kept, 0, n)
-    if mark_kept(builder, records, keys, n, kept) < 0:
-        return -1
-    for i in range(n):
-        if kept[i]:
-            records[n_kept] = records[i]
-            n_kept += 1
-    builder.records.len = n_kept * sizeof(Record)
-    builder.fold_bytes = max(least_bytes(builder), 2 * <u64>builder.records.len)
-    return 0
-
-
-# Of uses that read its two ends are enough when nothing was written in between.
-cdef int mark_uses(Builder *builder, const Record *records, const Key *keys, s64 n,
-                   u8 *kept) noexcept nogil:
-    cdef const Use *uses = find_uses(builder, records, keys, n)
-    cdef Use use
-    cdef s64 at = 0
-    cdef s64 i, end
-    cdef bint is_whole
-    if uses == NULL:
-        return -1
-    while at < n:
-        end = at + next_use(uses + at, n - at, &builder.write_ends, &use)
-        is_whole = use.access != READ or has_end(&builder.write_ends, use.begin, use.end)
-        kept[use.record] = kept[use.last] = True
-        for i in range(at, end if is_whole else at):
-            kept[uses[i].record] = True
-        at = end
-    return 0
-
-
-cdef int mark_kept(Builder *builder, const Record *records, const Key *keys, size_t n,
-                   u8 *kept) noexcept nogil:
-    cdef Merged merged
-    cdef const Record *record
-    cdef size_t at = 0
-    cdef s64 n_merged, i
-    while at < n:
-        if (at == 0 or keys[at].index != keys[at - 1].index) and find_write_ends(
-                builder, records, keys + at) < 0:
-            return -1
-        n_merged = merge_records(records, keys + at, &merged)
-        if mark_uses(builder, records, keys + at, n_merged, kept) < 0:
-            return -1
-        kept[merged.latest - records] = True
-        if merged.first != NULL:
-            kept[merged.first - records] = kept[merged.earliest - records] = True
-        if merged.other != NULL:
-            kept[merged.other - records] = True
-        for i in range(n_merged if merged.has_changes else 0):
-            record = &records[keys[at + i].record]
-            kept[record - records] |= not record.is_copy and record.change != NO_CHANGE
-        at += n_merged
-    return 0
-
-
 # The opens of one execution, from keys[0] on; returns how many keys they take, -1 without memory.
 cdef s64 add_opens(Builder *builder, const Record *records, const Key *keys, u32 index,
                    u32 row) noexcept nogil:
     cdef Merged merged
     cdef s64 n = 0
     cdef s64 n_merged
-    if keys[0].index == index and find_write_ends(builder, records, keys) < 0:
+    if keys[0].index == index and find_write_ends(&builder.merging, records, keys) < 0:
         return -1
     while keys[n].index == index:
         n_merged = merge_records(records, keys + n, &merged)
@@ -667,7 +430,7 @@ cdef int add_execution(Builder *builder, u32 number, u32 index) noexcept nogil:
 # The records of a process as keys in order; NULL when there is no memory.
 cdef const Key *find_records(Builder *builder, u32 number, const Buffer **records) noexcept nogil:
     builder.records.len = builder.starts.len = 0
-    builder.fold_bytes = least_bytes(builder)
+    merging_begin(&builder.merging, &builder.trace.spill)
     builder.next_wanted = 0
     memset(builder.used, 0, sizeof(builder.used))
     if walk(builder, number) < 0:
@@ -675,7 +438,7 @@ cdef const Key *find_records(Builder *builder, u32 number, const Buffer **record
     records[0] = &builder.records
     if builder.grouped != NULL and builder.grouped[number].len:
         records[0] = &builder.grouped[number]
-    return sort_records(builder, records[0])
+    return sort_records(&builder.merging, records[0])
 
 
 cdef int build_process(Builder *builder, u32 number) noexcept nogil:
