@@ -57,6 +57,17 @@ struct {
 	__type(value, struct task);
 } tasks SEC(".maps");
 
+/* ---- a call that has ended ---- */
+
+struct call {
+	u64 key;
+	u32 pid;
+	u8 kind;
+	bool is_compat;
+	u64 args[6];
+	s64 result;
+};
+
 /* ---- the ring buffer ---- */
 
 struct {
