@@ -83,7 +83,7 @@ pictures: needs-browser build ## the pictures of the report in docs/pictures, of
 release-check: needs-deb+wheel+rpm+arch+windows build ## whether this tree can be released; RELEASE=--unreleased takes an undated changelog
 	nice $(BIN)/python build-aux/release_check.py $(RELEASE)
 
-reproducible: needs-deb+wheel+windows build ## build packages twice in unlike surroundings and compare the bytes; KINDS='deb dkms rpm wheel windows'
+reproducible: needs-deb+wheel+rpm+arch+windows build ## build packages twice in unlike surroundings and compare the bytes; KINDS='arch deb dkms rpm wheel windows'
 	nice $(BIN)/python build-aux/reproducible.py $(KINDS)
 
 kernel-tree: ## put the module into a kernel's own tree; DEST=/path/linux-x.y [MAINTAINER='Name <address>']

@@ -3,7 +3,7 @@
 
 Both builds are of a clone of HEAD. They differ in what must not matter: folder, umask, time zone,
 language, home, seed of Python's hashes, number of processors, time of day. Files that record how a
-build went (.buildinfo, .changes, source RPMs with the name of the machine) are not compared.
+build went (.buildinfo, .changes) are not compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 N_SHOWN = 20  # members of an archive
-KINDS = ("deb", "dkms", "rpm", "wheel", "windows")
+KINDS = ("arch", "deb", "dkms", "rpm", "wheel", "windows")
 COMPARED = (".deb", ".dsc", ".whl", ".gz", ".xz", ".rpm", ".zip")
 
 
@@ -83,7 +83,8 @@ def outputs(made: Path, kind: str) -> dict[str, Path]:
     """Return the files to compare, by their names."""
     if kind == "dkms":
         return {str(p.relative_to(made)): p for p in made.rglob("*") if p.is_file()}
-    return {p.name: p for p in made.iterdir() if p.suffix in COMPARED and ".src." not in p.name}
+    found = [*made.iterdir(), *made.glob("*/*.rpm")]  # rpmbuild has a folder for each architecture
+    return {p.name: p for p in found if p.suffix in COMPARED or p.name == "PKGBUILD"}
 
 
 def sha256(content: bytes) -> str:
@@ -100,7 +101,7 @@ def members(path: Path) -> dict[str, str]:
             _said("dpkg-deb", part, str(path)) for part in ("--ctrl-tarfile", "--fsys-tarfile")
         ]
     elif path.suffix == ".rpm":
-        parts = [_said("rpm2archive", "-n", str(path))]
+        parts = [_said("rpm2archive", "-n", "-", content=path.read_bytes())]
     elif path.suffix in (".gz", ".xz"):
         parts = [path.read_bytes()]
     else:
@@ -108,8 +109,8 @@ def members(path: Path) -> dict[str, str]:
     return {name: facts for part in parts for name, facts in _tar_members(part)}
 
 
-def _said(*command: str) -> bytes:
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+def _said(*command: str, content: bytes = b"") -> bytes:
+    return subprocess.run(command, check=True, input=content, stdout=subprocess.PIPE).stdout
 
 
 def _zip_members(path: Path) -> Iterator[tuple[str, str]]:
@@ -146,7 +147,7 @@ def differences(one: dict[str, Path], other: dict[str, Path]) -> Iterator[str]:
 def main() -> int:
     """Build and compare; 1 when anything differs."""
     parser = argparse.ArgumentParser(prog="build-aux/reproducible.py", description=__doc__)
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help="default: deb dkms wheel windows")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="default: all")
     parser.add_argument("--output", type=Path, default=TOP / "build/reproducible")
     args = parser.parse_args()
     if unknown := set(args.kinds) - set(KINDS):
@@ -154,7 +155,7 @@ def main() -> int:
     for around in both():
         clone_head(around, args.output)
     found = []
-    for kind in args.kinds or ("dkms", "wheel", "deb", "windows"):
+    for kind in args.kinds or KINDS:
         made = [outputs(build(kind, around, args.output), kind) for around in both()]
         found += list(differences(*made))
         for name, path in sorted(made[0].items()) if kind != "dkms" else ():

@@ -55,3 +55,12 @@ def test_debug_information_of_bpf_programs_names_no_folder_of_the_build() -> Non
     assert names
     assert all(name.startswith(b"./../") for name in names)
     assert os.fsencode(TOP) not in content
+
+
+def test_packages_are_compared_wherever_their_builder_puts_them(tmp_path: Path) -> None:
+    (tmp_path / "noarch").mkdir()
+    (tmp_path / "tree").mkdir()
+    for name in ("a.src.rpm", "noarch/a.noarch.rpm", "PKGBUILD", "a.log", "tree/a.tar.xz"):
+        (tmp_path / name).touch()
+    found = reproducible.outputs(tmp_path, "rpm")
+    assert sorted(found) == ["PKGBUILD", "a.noarch.rpm", "a.src.rpm"]
