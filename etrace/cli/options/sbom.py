@@ -108,8 +108,8 @@ def report(bill: Bill) -> None:
     if bill.hidden:
         listed = ", ".join(f"{n} {kind.value}" for kind, n in sorted(bill.hidden.items()))
         say(f"cas: read on the way, but no inputs: {listed}\n{HINT}")
-    for state, n_files in bill.unhashed():
-        say(f"cas: without a hash, {state}: {count(n_files, 'file')}\n")
+    for reason, n_files in bill.unhashed():
+        say(f"cas: without a hash, {reason}: {count(n_files, 'file')}\n")
     owned = [file for file in bill.files.values() if not file.is_made]
     n_unknown = sum(file.package is None and file.tree is None for file in owned)
     if n_unknown:

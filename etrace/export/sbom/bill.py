@@ -436,10 +436,12 @@ class Bill:
 
     def unhashed(self) -> Iterator[tuple[str, int]]:
         """Yield why files have no hash, and how many."""
-        states = Counter(
-            file.content.state for file in self.files.values() if not file.content.sha256
+        reasons = Counter(
+            "removed by the build" if file.kind is FileKind.TEMPORARY else file.content.state
+            for file in self.files.values()
+            if not file.content.sha256
         )
-        yield from sorted(states.items())
+        yield from sorted(reasons.items())
 
 
 def tracked(file: BillFile) -> Tree | None:

@@ -345,7 +345,7 @@ def _form(file: BillFile) -> list[str]:
 def said_of(bill: Bill) -> Iterator[str]:
     """Yield what a reader of a document must know about what is not in it."""
     yield "Made by etrace from the system calls of the build."
-    for state, n_files in bill.unhashed():
-        yield f"Without a hash, {state}: {n_files}."
+    for reason, n_files in bill.unhashed():
+        yield f"Without a hash, {reason}: {n_files}."
     for problem in bill.origins.problems:
         yield f"Not known: {problem}."

@@ -301,6 +301,7 @@ def test_what_changed_since_the_build_has_no_hash_and_says_so(tree: Path, tmp_pa
     assert "it has changed since the build" in files["tiny.c"]["comment"]
     assert "it was gone" in files["made.h"]["comment"]
     assert "cas: without a hash, changed: 1 file\n" in said
+    assert "cas: without a hash, removed by the build: 1 file\n" in said
     package = next(
         each for each in elements(json.loads(text), "software_Package") if each["name"] == "tiny"
     )
