@@ -206,10 +206,12 @@ def make_rpm(out: Path, values: dict[str, Any]) -> list[Path]:
     if DEBIAN_PYTHON.is_dir():
         defines["python_lib"] = DEBIAN_PYTHON
     words = [f"--define={name} {place}" for name, place in defines.items()]
-    subprocess.run(
-        ["rpmbuild", "-ba", "--nodeps", *words, str(out / "etrace.spec")],
-        cwd=out, check=True, env=environment(values),
-    )  # fmt: skip
+    # a source package holds the folder of its build, and -ba puts its checksum into the others
+    for stage in ("-bs", "-bb"):
+        subprocess.run(
+            ["rpmbuild", stage, "--nodeps", *words, str(out / "etrace.spec")],
+            cwd=out, check=True, env=environment(values),
+        )  # fmt: skip
     return sorted(out.rglob("*.rpm"))
 
 

@@ -3,7 +3,7 @@
 
 Both builds are of a clone of HEAD. They differ in what must not matter: folder, umask, time zone,
 language, home, seed of Python's hashes, number of processors, time of day. Files that record how a
-build went (.buildinfo, .changes) are not compared.
+build went (.buildinfo, .changes, source RPMs with the folder of the build) are not compared.
 """
 
 from __future__ import annotations
@@ -84,7 +84,11 @@ def outputs(made: Path, kind: str) -> dict[str, Path]:
     if kind == "dkms":
         return {str(p.relative_to(made)): p for p in made.rglob("*") if p.is_file()}
     found = [*made.iterdir(), *made.glob("*/*.rpm")]  # rpmbuild has a folder for each architecture
-    return {p.name: p for p in found if p.suffix in COMPARED or p.name == "PKGBUILD"}
+    return {p.name: p for p in found if _is_compared(p)}
+
+
+def _is_compared(path: Path) -> bool:
+    return path.name == "PKGBUILD" or (path.suffix in COMPARED and ".src." not in path.name)
 
 
 def sha256(content: bytes) -> str:
