@@ -61,8 +61,9 @@ DEMO_FIRST = Plan(
         Step("make demo with sudo but no right to it", DEMO, REFUSED, status=2,
              says=(MISSING, r"sudo does not let refused")),
         Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
-        Step("tests of tools and libraries after it",
-             f"cd project && make pytest PYTEST_ARGS='{FAST}'", says=(COUNTED.pattern,)),
+        Step("tests of tools and libraries after it, by sudo",
+             f"cd project && sudo make pytest PYTEST_ARGS='{FAST}'", SUDOER,
+             says=(COUNTED.pattern,)),
         Step("make demo without rights, nothing missing", DEMO, PLAIN, says=("src/lua\n",)),
     ),
 )  # fmt: skip
