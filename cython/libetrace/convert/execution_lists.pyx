@@ -6,17 +6,17 @@ The keys of their elements are those that docs/nfsdb-json.md describes.
 """
 from libc.string cimport memset
 
+from libetrace.convert.json_values cimport (
+    Reading, column, next_letter, no_memory, read_list, read_name, read_object, read_path,
+    read_reference, read_time,
+)
+from libetrace.core.json_text cimport fail, scan_number, scan_open, scan_string, scan_unsigned
 from libetrace.core.types cimport (
     CHANGE_LETTERS, INT64_MAX, N_CHANGES, s32, s64, u8, u32, u64,
 )
 from libetrace.image.column_builder cimport (
     NONE, Reference, add8, add32, add64, add_reference, facts_of,
 )
-from libetrace.convert.json_values cimport (
-    Reading, column, next_letter, no_memory, read_list, read_name, read_object, read_path,
-    read_reference, read_time,
-)
-from libetrace.core.json_text cimport fail, scan_number, scan_open, scan_string, scan_unsigned
 from libetrace.image.schema cimport (
     CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID,
     CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_UPID, EXISTS, INHERITED_DESCRIPTOR, INHERITED_MODE,
