@@ -80,14 +80,23 @@ static struct process *begin_with_parents(pid_t pid, pid_t parent, u64 now, int 
 	return process_begin(pid, from, now);
 }
 
+/*
+ * A parent records a child when its call returns, with the time of the call: on a loaded machine the
+ * child's own records are there long before, even those of its end.
+ */
+static bool is_known(const struct process *process, const struct process *from, u64 now)
+{
+	if (!process)
+		return false;
+	if (process->has_ended)
+		return from && process->parent == from->upid && now <= process->began;
+	return !from || process->parent == from->upid || process == from;
+}
+
 static void begin_child(struct event *event, pid_t pid, pid_t parent)
 {
-	struct process *process = living(pid);
-	struct process *from = living(parent);
-
-	if (pid <= 0 || pid > RING_PID_LIMIT)
-		return;
-	if (process && (!from || process->parent == from->upid || process == from))
+	if (pid <= 0 || pid > RING_PID_LIMIT ||
+	    is_known(process_find(pid), living(parent), event->head.time_ns))
 		return;
 	begin_with_parents(pid, parent, event->head.time_ns, 0);
 }
@@ -339,7 +348,7 @@ void events_put(struct event *event)
 		process_hear(process);
 	if (process && event->head.kind == RING_FORK)
 		begin_child(event, event->head.args[0], (pid_t)event->head.pid);
-	if (process && event->head.kind == RING_INTENT) {
+	if (process && event->head.kind == RING_INTENT && event->head.time_ns > process->started) {
 		execution_expect(process, event);
 		return;
 	}

@@ -181,6 +181,7 @@ void execution_put_start(struct process *process, struct event *event)
 	if (options.environment)
 		environment_add(process->upid, list, n);
 	put_objects(process, now, &strings, event->head.args[2], lowest_free(&open));
+	process->started = now;
 	process_hear(process);
 	process->silent = strndup(interpreter.text, interpreter.len);
 }

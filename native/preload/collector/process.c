@@ -62,6 +62,8 @@ struct process *process_begin(pid_t pid, struct process *parent, u64 time_ns)
 	process->has_ended = false;
 	process->upid = (s64)((u64)++last_sequence << ETRACE_UPID_PID_BITS) | pid;
 	process->parent = parent ? parent->upid : 0;
+	process->began = time_ns;
+	process->started = 0;
 	process->last_time = time_ns;
 	process->cpu = parent ? parent->cpu : 0;
 	process->fds = parent && parent->fds ? fd_table_copy(parent->fds) : fd_table_create();

@@ -17,6 +17,8 @@ struct process {
 	s64 upid;
 	s64 parent; /* upid, or 0 */
 	bool has_ended;
+	u64 began; /* ns, as all times */
+	u64 started; /* when its last program with the library was loaded */
 	u64 last_time;
 	u32 cpu;
 	char *cwd;

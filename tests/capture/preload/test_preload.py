@@ -125,11 +125,16 @@ def test_programs_of_both_word_sizes_are_traced_in_one_build(folder: Path) -> No
     assert sum(arguments == [b"true"] for arguments in executed(done)) == 4
 
 
-def test_other_preloaded_libraries_stay(folder: Path) -> None:
+def preloadable(folder: Path, source: str) -> Path:
+    """Build a shared library beside `folder`."""
     library = folder.with_name("other.so")
-    source = "int getppid(void) { return 12345; }"
     command = ["gcc", "-x", "c", "-", "-shared", "-fPIC", "-o", str(library)]
     subprocess.run(command, input=source, text=True, check=True)
+    return library
+
+
+def test_other_preloaded_libraries_stay(folder: Path) -> None:
+    library = preloadable(folder, "int getppid(void) { return 12345; }")
     script = "import os; print(os.getppid())"
     # the second for a collector that was built with ASan
     more = {"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"}
@@ -139,6 +144,51 @@ def test_other_preloaded_libraries_stay(folder: Path) -> None:
     inside = run(folder, "sh", "-c", shell)
     assert inside.stdout == b"12345\n"
     assert any(arguments[-1] == script.encode() for arguments in executed(inside))
+
+
+#: the parent is slow after its child has begun, as on a loaded machine
+LATE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <spawn.h>
+#include <unistd.h>
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attributes, char *const *words, char *const *variables)
+{
+	__typeof__(&posix_spawn) next = dlsym(RTLD_NEXT, "posix_spawn");
+	int error = next(pid, path, actions, attributes, words, variables);
+	usleep(400000);
+	return error;
+}
+pid_t fork(void)
+{
+	__typeof__(&fork) next = dlsym(RTLD_NEXT, "fork");
+	pid_t pid = next();
+	usleep(pid ? 400000 : 0);
+	return pid;
+}
+"""
+STARTS = """
+import os
+def spawn(*words):
+    return os.posix_spawn("/bin/" + words[0], words, os.environ)
+def fork(*words):
+    return os.fork() or os.execv("/bin/" + words[0], words)
+for start in spawn, fork:
+    os.waitpid(start("true", start.__name__), 0)  # has ended before its parent goes on
+    os.waitpid(start("sleep", "0.8"), 0)  # not yet
+"""
+
+
+def test_what_a_parent_records_late_gives_no_second_program(folder: Path) -> None:
+    library = preloadable(folder, LATE)
+    shell = 'LD_PRELOAD=$LD_PRELOAD:$0 exec "$@"'  # its functions are called by etrace's
+    done = run(folder, "sh", "-c", shell, library, sys.executable, "-c", STARTS)
+    words = [[b"true", b"spawn"], [b"sleep", b"0.8"], [b"true", b"fork"], [b"sleep", b"0.8"]]
+    assert executed(done)[2:] == words
+    assert stats(folder)["processes"] == 1 + len(words)
+    data = [line.data for line in trace_lines.parse(done.trace.read_bytes()).lines]
+    assert [line for line in data if line.startswith(b"Exit|")] == [b"Exit|status=0"] * 5
 
 
 def test_a_static_program_is_reported_once_with_what_it_started(folder: Path) -> None:
