@@ -14,16 +14,20 @@ from package_builds import JSONCPP_NINJA, LUA, ZLIB, Built, chosen, run_captured
 
 #: of the jobs that run at once make gives one its own standard input: which one is a matter of time
 CHANCE = (b"", b"Dup oldfd=5,newfd=0,flags=0  ")
-#: ninja's descriptors: which are free depends on the job that ends first
-NUMBER = re.compile(rb"(?<=\bfd)\d?=\d+")
+#: descriptors of ninja and of its children before they execute: which are free depends on the job
+#: that ends first
+NUMBER = re.compile(rb"\b((?:old)?fd)\d?=\d+")
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 
 
 def events(trace: bytes, tree: Path) -> Counter[tuple[bytes, bytes]]:
     """Return the events of a build, without what is by chance."""
     found: Counter[tuple[bytes, bytes]] = Counter()
-    for (program, line), n in events_of(trace, tree).items():
-        found[program, NUMBER.sub(b"", line) if program.endswith(b"/ninja") else line] += n
+    every = events_of(trace, tree)
+    is_by_ninja = any(program.endswith(b"/ninja") for program, _ in every)
+    for (program, line), n in every.items():
+        is_chance = is_by_ninja and (not program or program.endswith(b"/ninja"))
+        found[program, NUMBER.sub(rb"\1", line) if is_chance else line] += n
     del found[CHANCE]
     return found
 
