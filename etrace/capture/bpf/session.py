@@ -16,13 +16,14 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from etrace.capture import files
 from etrace.capture.bpf.backend import PREFIX, PROGRAM, BpfBackend
+from etrace.capture.kmod.collector import TELL_AFTER_S
 from etrace.capture.kmod.stage import NoSessionError
 from etrace.capture.kmod.state import StateDirectory
 from etrace.capture.kmod.system import process
@@ -215,28 +216,33 @@ def _give_up(keeper: subprocess.Popen[bytes]) -> None:
 # ---- end
 
 
-def end(states: StateDirectory) -> End:
-    """End the session: everything recorded is written. May be interrupted, and called again."""
+def end(states: StateDirectory, say: Callable[[str], None]) -> End:
+    """End the session: everything recorded is written. May be interrupted, and called again.
+
+    `say` gets a message for people when that takes long.
+    """
     need_root()
     with states.locked():
         state = read(states)
         if state is None:
             raise NoSessionError
-        has_died = _stop(state.keeper)
+        has_died = _stop(state.keeper, say)
         stats = {} if has_died else read_stats(f"{state.trace}.stats")
         messages = _messages(states)
         _clear(states)
     return End(Path(state.trace), stats, messages)
 
 
-def _stop(keeper: Process) -> bool:
+def _stop(keeper: Process, say: Callable[[str], None]) -> bool:
     """Ask etrace-bpf to end, and wait for it; return whether it had died before."""
     fd = keeper.open()
     if fd is None:
         return True
     try:
         signal.pidfd_send_signal(fd, signal.SIGTERM)
-        select.select([fd], [], [])
+        if select.select([fd], [], [], TELL_AFTER_S) == ([], [], []):
+            say(f"{PROGRAM} ({keeper.pid}) is still writing the trace; Ctrl-C ends only the wait")
+            select.select([fd], [], [])
     except ProcessLookupError:
         return True
     finally:

@@ -141,6 +141,10 @@ def plan(args: argparse.Namespace) -> Plan:
     )
 
 
+def _say_line(text: str) -> None:
+    say(f"etrace: {text}\n")
+
+
 def _bpf_plan(args: argparse.Namespace) -> bpf_session.Plan:
     """Return the session of BPF programs that the command line asks for."""
     for name in OF_MODULE:
@@ -173,7 +177,7 @@ def run_start(args: argparse.Namespace) -> int:
     need_root()
     if args.backend == BPF:
         return _start_bpf(args)
-    begun = begin(Host(), plan(args), lambda text: say(f"etrace: {text}\n"))
+    begun = begin(Host(), plan(args), _say_line)
     if not args.quiet:
         say(
             f"etrace: recording {begun.state.root} into {begun.state.output.directory}; "
@@ -356,7 +360,7 @@ def report_losses(ending: Ending) -> None:
 
 def _stop_bpf(args: argparse.Namespace) -> int:
     """End the session of BPF programs."""
-    ended = bpf_session.end(Host().states)
+    ended = bpf_session.end(Host().states, _say_line)
     for text in ended.messages:
         say(f"etrace: {printable(text)}\n")
     shown = os.path.relpath(ended.trace)
@@ -373,7 +377,7 @@ def run_stop(args: argparse.Namespace) -> int:
     states = Host().states
     if args.backend == BPF or (args.backend is None and bpf_session.read(states) is not None):
         return _stop_bpf(args)
-    ending = end(Host(), lambda text: say(f"etrace: {text}\n"))
+    ending = end(Host(), _say_line)
     if ending.aside and not args.quiet:
         say(f"etrace: {aside_message(ending.trace.name)}\n")
     if not ending.published:

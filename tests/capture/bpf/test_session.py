@@ -103,7 +103,7 @@ def test_a_shell_is_traced_from_start_to_stop(
     assert state.root == f"process {root.process.pid} (bash)"
     root.ask(f"echo > {tmp_path}/itself")
     root.ask("cat /etc/hostname >/dev/null")
-    ended = session.end(states)
+    ended = session.end(states, print)
     root.ask(f"echo > {tmp_path}/after")
     trace = ended.trace.read_bytes()
     assert trace.startswith(b"INITCWD=%s\n" % os.fsencode(Path.cwd()))
@@ -130,7 +130,7 @@ def test_all_threads_of_the_process_are_traced(
     root = started(sys.executable, "-c", THREADS)
     session.begin(states, plan(root, tmp_path))
     root.ask("go")
-    ended = session.end(states)
+    ended = session.end(states, print)
     trace = ended.trace.read_bytes()
     assert b"!FN|/etc/hosts\n" in trace
     assert b"!FN|/etc/passwd\n" in trace
@@ -148,7 +148,7 @@ def test_the_end_of_the_process_does_not_end_the_session(
         if (tmp_path / "late").exists():
             break
         subprocess.run(["sleep", "0.05"], check=True)
-    trace = session.end(states).trace.read_bytes()
+    trace = session.end(states, print).trace.read_bytes()
     assert b"!FN|/etc/hosts\n" in trace
     assert b"!Exit|status=137\n" in trace
 
@@ -164,14 +164,38 @@ def test_one_session_at_a_time_and_a_killed_one_is_cleaned_up(
     os.kill(state.keeper.pid, signal.SIGKILL)
     os.waitpid(state.keeper.pid, 0)
     assert not state.keeper.is_alive()
-    ended = session.end(states)
+    ended = session.end(states, print)
     assert ended.stats == {}
     assert ended.trace.read_bytes().startswith(b"INITCWD=")
     with pytest.raises(NoSessionError):
-        session.end(states)
+        session.end(states, print)
     session.begin(states, plan(root, tmp_path))
     root.ask("cat /etc/hosts >/dev/null")
-    assert b"!FN|/etc/hosts\n" in session.end(states).trace.read_bytes()
+    assert b"!FN|/etc/hosts\n" in session.end(states, print).trace.read_bytes()
+
+
+def test_who_waits_long_for_the_end_is_told(
+    states: StateDirectory,
+    started: Callable[..., Root],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = started()
+    keeper = session.begin(states, plan(root, tmp_path)).keeper.pid
+    root.ask("cat /etc/hosts >/dev/null")
+    monkeypatch.setattr(session, "TELL_AFTER_S", 0.1)
+    said: list[str] = []
+
+    def go_on(text: str) -> None:
+        said.append(text)
+        os.kill(keeper, signal.SIGCONT)
+
+    os.kill(keeper, signal.SIGSTOP)  # as if the disk did not answer
+    ended = session.end(states, go_on)
+    assert said == [
+        f"etrace-bpf ({keeper}) is still writing the trace; Ctrl-C ends only the wait"
+    ]
+    assert b"!FN|/etc/hosts\n" in ended.trace.read_bytes()
 
 
 def test_a_process_of_another_container_is_refused(
@@ -209,7 +233,7 @@ def test_the_members_of_a_control_group_are_traced(
     (group / "below" / "cgroup.procs").write_text(str(moved.process.pid))
     moved.ask(f"(cat /etc/hostname >/dev/null; echo > {tmp_path}/moved)")
     outside.ask(f"echo > {tmp_path}/outside")
-    ended = session.end(states)
+    ended = session.end(states, print)
     trace = ended.trace.read_bytes()
     seen = [b"!FN|%s/%s\n" % (bytes(tmp_path), name) in trace for name in (
         b"%d-early" % member.process.pid, b"moved",
