@@ -192,9 +192,7 @@ def test_who_waits_long_for_the_end_is_told(
 
     os.kill(keeper, signal.SIGSTOP)  # as if the disk did not answer
     ended = session.end(states, go_on)
-    assert said == [
-        f"etrace-bpf ({keeper}) is still writing the trace; Ctrl-C ends only the wait"
-    ]
+    assert said == [f"etrace-bpf ({keeper}) is still writing the trace; Ctrl-C ends only the wait"]
     assert b"!FN|/etc/hosts\n" in ended.trace.read_bytes()
 
 
