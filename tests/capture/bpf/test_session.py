@@ -174,7 +174,7 @@ def test_one_session_at_a_time_and_a_killed_one_is_cleaned_up(
     assert b"!FN|/etc/hosts\n" in session.end(states, print).trace.read_bytes()
 
 
-def test_who_waits_long_for_the_end_is_told(
+def test_a_long_wait_for_the_end_is_reported(
     states: StateDirectory,
     started: Callable[..., Root],
     tmp_path: Path,
