@@ -235,20 +235,7 @@ PROGRAMS("tp_btf/sched_process_fork", at_fork, forked)
 /* At most a chunk of `n` bytes at an address. */
 __attribute__((noinline)) int put_piece(u64 key, u32 pid, u32 is_env, u64 address, u64 n)
 {
-	struct scratch *scratch = scratch_get();
-	struct task *task = task_of(key);
-
-	if (!scratch || !task)
-		return 0;
-	if (n > RECORD_CHUNK)
-		n = RECORD_CHUNK;
-	head_begin(&scratch->head, key, pid, RECORD_ARGUMENTS);
-	scratch->head.values[0] = is_env;
-	scratch->head.lens[0] = (u16)n;
-	if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)address))
-		scratch->head.flags |= RECORD_UNREAD;
-	record_put(task, scratch, (u32)n, wake_flags());
-	return 0;
+	return put_memory(key, pid, RECORD_ARGUMENTS, is_env, 0, address, n);
 }
 
 __attribute__((noinline)) int put_pieces(u64 key, u32 pid, u32 is_env, u64 begin, u64 end)

@@ -156,21 +156,7 @@ static __always_inline int stream_of(const struct task *task, int fd)
 /* At most a chunk of `n` bytes at an address, as RECORD_WRITTEN, after `cut` that are left out. */
 __attribute__((noinline)) int put_written_chunk(u64 key, int fd, u64 address, u64 n, u64 cut)
 {
-	struct scratch *scratch = scratch_get();
-	struct task *task = task_of(key);
-
-	if (!scratch || !task)
-		return 0;
-	if (n > RECORD_CHUNK)
-		n = RECORD_CHUNK;
-	head_begin(&scratch->head, key, current_pid(), RECORD_WRITTEN);
-	scratch->head.values[0] = fd;
-	scratch->head.values[1] = (s64)cut;
-	scratch->head.lens[0] = (u16)n;
-	if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)address))
-		scratch->head.flags |= RECORD_UNREAD;
-	record_put(task, scratch, (u32)n, wake_flags());
-	return 0;
+	return put_memory(key, current_pid(), RECORD_WRITTEN, fd, (s64)cut, address, n);
 }
 
 /* `n` bytes at an address, as RECORD_WRITTEN. */

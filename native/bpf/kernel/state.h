@@ -273,4 +273,24 @@ static __always_inline void record_put(struct task *task, struct scratch *scratc
 	put_bytes(task, &scratch->head, sizeof(struct record) + (u32)place(bytes), flags);
 }
 
+/* At most a chunk of the `n` bytes at an address of the running program, with two values of their kind. */
+static __always_inline int put_memory(u64 key, u32 pid, u8 kind, s64 a, s64 b, u64 address, u64 n)
+{
+	struct scratch *scratch = scratch_get();
+	struct task *task = task_of(key);
+
+	if (!scratch || !task)
+		return 0;
+	if (n > RECORD_CHUNK)
+		n = RECORD_CHUNK;
+	head_begin(&scratch->head, key, pid, kind);
+	scratch->head.values[0] = a;
+	scratch->head.values[1] = b;
+	scratch->head.lens[0] = (u16)n;
+	if (bpf_probe_read_user(scratch->text, (u32)place((u32)n), (void *)address))
+		scratch->head.flags |= RECORD_UNREAD;
+	record_put(task, scratch, (u32)n, wake_flags());
+	return 0;
+}
+
 #endif /* ETRACE_BPF_STATE_H */
