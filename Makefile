@@ -12,13 +12,16 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/pytest --no-loadscope-reorder --durations=25
+PYTEST := $(BIN)/pytest --no-loadscope-reorder
+# what failed and how long it took, for `make test-again` and `make minutes`
+RECORDS := build/test-runs
+RUNS ?= tests sanitize
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"$$/\1/p' etrace/__init__.py)
 SOURCES := $(shell find etrace cython native completions kmod/include -type f ! -name '*.pyc' 2>/dev/null) \
 	meson.build $(wildcard meson_options.txt) pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs pictures release-check reproducible demo test pytest sanitize test-long test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
+.PHONY: FORCE help build module install-module dkms-tree deb rpm arch wheel windows windows-zip docs pictures release-check reproducible demo test test-again minutes pytest sanitize test-long test-windows test-bare test-bare-all test-install test-install-all test-vm test-stress \
 	test-kernels test-arm64 test-kasan kernel-tree kernel-tree-remove kernel-patches test-kernel-tree lint format bench bench-capture proof bench-kernel bench-kernel-profile bench-kernel-build generate debug fuzz clean
 
 help: ## list the targets
@@ -100,11 +103,19 @@ demo: needs-demo build ## trace, parse and summarise the build of a real C proje
 
 # a worker more than processors: one waits for the guest
 test: needs-test+browser+vm build ## all tests but the long ones, a guest beside the others
-	$(PYTEST) -n $$(($$(nproc) + 1)) -m 'not long and (not vm or not (kasan or tree or slow))' $(PYTEST_ARGS)
-	$(MAKE) sanitize
+	@rm -rf $(RECORDS)
+	$(PYTEST) -n $$(($$(nproc) + 1)) -m 'not long and (not vm or not (kasan or tree or slow))' \
+		--run-record=$(RECORDS)/tests.json $(PYTEST_ARGS); status=$$?; \
+		[ $$status -le 1 ] && $(MAKE) sanitize && exit $$status  # 1: a test failed
+
+test-again: ## run the tests that failed in the last `make test` once more, one at a time; RUNS=pytest
+	@PYTHONPATH=tests $(BIN)/python -m runs.again $(RUNS:%=$(RECORDS)/%.json)
+
+minutes: ## tables of where the time of the last test runs went
+	@PYTHONPATH=tests $(PYTHON) -m runs.minutes $(wildcard $(RECORDS)/*.json build/bare/*.json)
 
 pytest: needs-test+browser build ## the tests that boot no guest; PYTEST_ARGS chooses
-	$(PYTEST) -n auto -m 'not vm and not long' $(PYTEST_ARGS)
+	$(PYTEST) -n auto -m 'not vm and not long' --run-record=$(RECORDS)/pytest.json $(PYTEST_ARGS)
 
 test-long: needs-test+browser+spark build ## the same with what looks for rare faults: fuzzers, large builds, seeded faults; before a release
 	ETRACE_LONG=1 $(PYTEST) -n auto -m 'not vm' $(PYTEST_ARGS)
@@ -119,7 +130,8 @@ sanitize: needs-test build ## the tests of capture and collect on C programs bui
 	ETRACE_PTRACE=$(abspath build/sanitize/native/ptrace/etrace-ptrace) \
 		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
 		ETRACE_PRELOAD_PROGRAM=$(abspath build/sanitize/native/preload/collector/etrace-preload) \
-		ASAN_OPTIONS=detect_leaks=0 $(PYTEST) -n auto -m 'not slow and not vm' tests/capture tests/collect
+		ASAN_OPTIONS=detect_leaks=0 $(PYTEST) -n auto -m 'not slow and not vm' \
+		--run-record=$(RECORDS)/sanitize.json tests/capture tests/collect
 
 test-bare: needs-bare ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ["runs.record"]
+
 
 def pytest_configure() -> None:
     """Have signals that whoever started us ignores do again what they do by default."""

@@ -3,11 +3,15 @@
 
 Each plan has a fresh root (root.py) and steps in it; two plans run at once where the disk has room
 for both. A step passes when it ends as expected; what it printed is in build/bare/, and shown when
-it failed.
+it failed. Tests that failed run once more in the same root when nothing else runs, and so does a
+step that failed for a fault of the machine; what passes then is named before the last line and in
+build/flaky.txt. Times are in build/bare/steps.json and in the records of pytest beside it
+(`make minutes`).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,13 +19,16 @@ import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bare.root import ROOTS, TOP, add_user, base, clone, fresh_root, remove_left, run
 from bare.step import COUNTED, ROOT, Step, User
+from bare.turns import Turns
+from runs.again import ALONE, FLAKY
 
 LOGS = TOP / "build" / "bare"
+RECORDS = "project/build/test-runs"  # in the home of whoever ran tests
 MAX_ROOTS = 2
 ROOT_BYTES = 10_000_000_000  # most that a plan has taken, rounded up
 PLAIN = User("plain", 1001)
@@ -48,10 +55,11 @@ class Plan:
 TEST_FIRST = Plan(
     "test-first",
     (
-        Step("make test", "cd project && make test", says=(COUNTED.pattern,)),
+        Step("make test", "cd project && make test", says=(COUNTED.pattern,),
+             again="cd project && make test-again"),
         Step("make demo after it", DEMO, says=("src/lua\n",)),
     ),
-)
+)  # fmt: skip
 DEMO_FIRST = Plan(
     "demo-first",
     (
@@ -63,7 +71,7 @@ DEMO_FIRST = Plan(
         Step("make demo with sudo", DEMO, SUDOER, says=("src/lua\n",)),
         Step("tests of tools and libraries after it, by sudo",
              f"cd project && sudo make pytest PYTEST_ARGS='{FAST}'", SUDOER,
-             says=(COUNTED.pattern,)),
+             says=(COUNTED.pattern,), again="cd project && sudo make test-again RUNS=pytest"),
         Step("make demo without rights, nothing missing", DEMO, PLAIN, says=("src/lua\n",)),
     ),
 )  # fmt: skip
@@ -214,28 +222,63 @@ PLANS = (TEST_FIRST, DEMO_FIRST)
 NAMED = (PACKAGED, ARCH, *INSTALLS)
 
 
-def take(suite: str, plan: Plan) -> list[bool]:
+@dataclass(slots=True)
+class Progress:
+    """What the plans have done so far."""
+
+    turns: Turns = field(default_factory=Turns)
+    steps: list[dict[str, object]] = field(default_factory=list)  # their times, for runs/minutes.py
+    forgiven: list[str] = field(default_factory=list)  # lines that say what passed when run alone
+
+
+def take(suite: str, plan: Plan, progress: Progress) -> list[bool]:
     """Run the steps of a plan; return whether each passed."""
     passed: list[bool] = []
-    with fresh_root(suite) as root:
+    with progress.turns.beside(), fresh_root(suite) as root:
         for user in {step.user for step in plan.steps}:
             if user != ROOT:
                 add_user(root, user)
             clone(root, user)
         for number, step in enumerate(plan.steps, 1):
             log = LOGS / f"{suite}-{plan.name}-{number}.log"
-            passed.append(take_step(f"{suite}, {plan.name}", step, root, log))
+            passed.append(take_step(f"{suite}, {plan.name}", step, root, log, progress))
+            if not passed[-1] and (second := step.second_try(log)):
+                with progress.turns.alone():
+                    log = log.with_suffix(".again.log")
+                    passed[-1] = take_step(f"{suite}, {plan.name}", second, root, log, progress)
+                if passed[-1]:
+                    progress.forgiven += forgiven(root, step, second)
+            keep_records(root, step.user, f"{suite}-{plan.name}-{number}")
             if not passed[-1]:
                 break
     return passed + [False] * (len(plan.steps) - len(passed))
 
 
-def take_step(where: str, step: Step, root: Path, log: Path) -> bool:
+def take_step(where: str, step: Step, root: Path, log: Path, progress: Progress) -> bool:
     """Run one step in a root and report how it ended."""
     started = time.monotonic()
     with log.open("wb") as output:
         status = run(root, step.user, step.command, output)
-    return step.report(where, status, log, time.monotonic() - started)
+    seconds = time.monotonic() - started
+    progress.steps.append({"plan": where, "step": step.name, "seconds": round(seconds, 1)})
+    return step.report(where, status, log, seconds)
+
+
+def forgiven(root: Path, step: Step, second: Step) -> list[str]:
+    """Return the lines that say what failed first and passed when it ran again."""
+    flaky = root / step.user.home[1:] / "project" / FLAKY
+    if step.again and flaky.exists():
+        lines = flaky.read_text(errors="replace").splitlines()
+        flaky.unlink()
+        return lines
+    return [f"{ALONE}{second.name}"]
+
+
+def keep_records(root: Path, user: User, name: str) -> None:
+    """Keep the records of pytest of a step, before the root is removed."""
+    for record in (root / user.home[1:] / RECORDS).glob("*.json"):
+        shutil.copy(record, LOGS / f"{name}-{record.name}")
+        record.unlink()
 
 
 def chosen(words: Iterable[str]) -> list[tuple[str, Plan]]:
@@ -270,9 +313,16 @@ def main(words: list[str]) -> int:
         return 1
     for suite in {suite for suite, _ in plans}:
         base(suite)
+    progress = Progress()
     with ThreadPoolExecutor(max_workers=n_at_once) as pool:
-        ended = [pool.submit(take, suite, plan) for suite, plan in plans]
+        ended = [pool.submit(take, suite, plan, progress) for suite, plan in plans]
         results = [passed for future in ended for passed in future.result()]
+    (LOGS / "steps.json").write_text(json.dumps(progress.steps))
+    (TOP / FLAKY).unlink(missing_ok=True)
+    if progress.forgiven:
+        text = "\n".join(progress.forgiven)
+        (TOP / FLAKY).write_text(text + "\n")
+        print(text)
     print(f"{sum(results)} passed, {results.count(False)} failed")
     return 0 if all(results) else 1
 

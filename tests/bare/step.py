@@ -4,10 +4,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 N_SHOWN = 200  # last lines of a step that failed
+N_OF_CAUSE = 60  # last lines in which the cause of a failure is looked for
+#: what commands print when a disk, an archive or the network fails, not the tree
+OF_MACHINE = re.compile(
+    r"No space left on device|Input/output error|Cannot allocate memory|"
+    r"Temporary failure|Could not resolve|Connection (?:timed out|reset|refused|broken)|"
+    r"Read timed out|Hash Sum mismatch|Failed to fetch|Unable to fetch|HTTP Error 5\d\d|"
+    r"package lists could not be refreshed|could not install |could not be installed|"
+    r"dpkg: (?:error|unrecoverable)|npm (?:ERR!|error) (?:network|code E)"
+)
 #: the last line of pytest and of its like
 COUNTED = re.compile(r"^=+ .*\b\d+ (?:passed|failed|errors?)\b.* =+$", re.MULTILINE)
 
@@ -31,13 +40,32 @@ ROOT = User("root", 0)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command of a user's; `says` are patterns of its output, in any order."""
+    """A command of a user's; `says` are patterns of its output, in any order.
+
+    `again` runs only the tests that failed in `command`, which leaves a record of them; empty when
+    `command` runs no tests.
+    """
 
     name: str
     command: str
     user: User = ROOT
     status: int = 0
     says: tuple[str, ...] = ()
+    again: str = ""
+
+    def second_try(self, log: Path) -> Step | None:
+        """Return what to run once more after a failure, or nothing: the failure stands.
+
+        After failed tests, only those run again. Any other step runs again as a whole when the
+        end of its log shows that the machine failed.
+        """
+        text = log.read_text(errors="replace")
+        if self.again and COUNTED.search(text):
+            name = f"{self.name}, what failed, alone"
+            return replace(self, name=name, command=self.again, again="")
+        if OF_MACHINE.search("\n".join(text.splitlines()[-N_OF_CAUSE:])):
+            return replace(self, name=f"{self.name}, once more after a fault of the machine")
+        return None
 
     def report(self, where: str, status: int, log: Path, seconds: float) -> bool:
         """Print how the step ended, with the end of its log when it failed; return if it passed."""
