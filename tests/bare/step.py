@@ -54,7 +54,7 @@ class Step:
     again: str = ""
 
     def second_try(self, log: Path) -> Step | None:
-        """Return what to run once more after a failure, or nothing: the failure stands.
+        """Return what to run once more after a failure, or nothing: the failure counts.
 
         After failed tests, only those run again. Any other step runs again as a whole when the
         end of its log shows that the machine failed.
