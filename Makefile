@@ -121,6 +121,10 @@ test-long: needs-test+browser+spark build ## the same with what looks for rare f
 	ETRACE_LONG=1 $(PYTEST) -n auto -m 'not vm' $(PYTEST_ARGS)
 	$(BIN)/python build-aux/mutate.py
 
+# tests of what has no build with sanitizers
+UNSANITIZED := tests/capture/kmod tests/capture/bpf $(wildcard tests/capture/test_*strace*.py tests/capture/test_bpf*.py) \
+	tests/capture/test_other_machines.py
+
 sanitize: needs-test build ## the tests of capture and collect on C programs built with ASan and UBSan
 	PATH="$(abspath $(BIN)):$$PATH" && { test -e build/sanitize/build.ninja || \
 		CC="$${CC:-cc}" CXX="$${CXX:-c++}" meson setup build/sanitize -Dwerror=true -Db_sanitize=address,undefined -Db_lundef=false \
@@ -131,7 +135,7 @@ sanitize: needs-test build ## the tests of capture and collect on C programs bui
 		ETRACE_CAT=$(abspath build/sanitize/native/collect/etrace_cat) \
 		ETRACE_PRELOAD_PROGRAM=$(abspath build/sanitize/native/preload/collector/etrace-preload) \
 		ASAN_OPTIONS=detect_leaks=0 $(PYTEST) -n auto -m 'not slow and not vm' \
-		--run-record=$(RECORDS)/sanitize.json tests/capture tests/collect
+		--run-record=$(RECORDS)/sanitize.json $(UNSANITIZED:%=--ignore=%) tests/capture tests/collect
 
 test-bare: needs-bare ## make demo and make test in fresh minimal roots of Debian 12, as several users; root
 	PYTHONPATH=tests $(PYTHON) -m bare.run bookworm
@@ -152,7 +156,7 @@ test-vm: needs-test+vm build ## the kernel module in this Debian's kernel under 
 
 test-stress: needs-test+vm build ## storms, 500 rounds of loading and starting, a longer build and CLI session
 	ETRACE_STRESS=long ETRACE_VM_SECONDS=10800 $(BIN)/pytest -m vm $(PYTEST_ARGS) tests/vm/test_stress.py \
-		tests/vm/test_build.py tests/vm/test_backends.py tests/vm/test_cli.py
+		tests/vm/test_build.py tests/vm/test_backends.py tests/vm/test_cli.py tests/vm/test_service.py tests/vm/test_machine.py
 
 # what each kernel is tested with
 KERNEL_TESTS := $(addprefix tests/vm/test_,events.py control.py servers.py probes_off.py cgroup.py stress.py)

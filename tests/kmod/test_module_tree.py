@@ -58,7 +58,7 @@ def test_the_self_contained_tree_builds_and_installs(tmp_path: Path) -> None:
     assert f"updates/{installed.name}:" in (modules / "modules.dep").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long("two more builds of the module, for a switch of its makefile")
 def test_a_warning_of_the_next_compiler_stops_no_users_build(tmp_path: Path) -> None:
     tree = copy(tmp_path / "etrace-0.1.0")
     with (tree / "src/state.c").open("a") as file:

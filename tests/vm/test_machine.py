@@ -21,6 +21,7 @@ def work() -> Path:
     return path
 
 
+@pytest.mark.slow  # boots twice more to show that this rig works: make test-stress
 def test_a_warning_and_a_crash_are_noticed(work: Path) -> None:
     kernel = kernels.find(kernels.MACHINE)
     kernels.build_control(kernel, work)

@@ -32,8 +32,10 @@ step status-before 1 etrace status
 # what README says, in the directory of the project
 step start 0 $start
 step status 0 etrace status
-step status-json 0 etrace status --json
-step second 125 $start -o /run/other
+if [ "$extent" = all ]; then
+	step status-json 0 etrace status --json
+	step second 125 $start -o /run/other
+fi
 make >"$OUT/make.out" 2>&1 || { echo "FAILED make"; failed=1; }
 step stop 0 etrace stop
 step parser 0 etrace_parser .nfsdb .nfsdb.json
