@@ -192,13 +192,21 @@ WHEEL = Package(
     is_compared=True,
 )
 
-LONG = (BASH, WHEEL)
+#: packages that only `make test-long` builds -> why
+LONG = {
+    BASH.name: "150 objects; its generators are like those of sqlite",
+    WHEEL.name: "pip's own build, of one object",
+    SQLITE.name: "one file of 200,000 lines; its generators are those of the trace only",
+    JSONCPP_NINJA.name: "the sources of jsoncpp, by ninja; check and export trace small ones",
+}
 
 
 def chosen(*packages: Package) -> list[Any]:
     """Return packages as parameters of a test."""
-    long = [pytest.mark.long]
-    return [pytest.param(p, id=p.name, marks=long if p in LONG else ()) for p in packages]
+    return [
+        pytest.param(p, id=p.name, marks=[pytest.mark.long(LONG[p.name])] if p.name in LONG else ())
+        for p in packages
+    ]
 
 
 # ---- building ----

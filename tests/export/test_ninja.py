@@ -16,7 +16,7 @@ import pytest
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
-from package_builds import JSONCPP_NINJA, LUA, ZLIB, Package, environment, states
+from package_builds import JSONCPP_NINJA, LUA, ZLIB, Package, chosen, environment, states
 
 from etrace.export import replay, replayed_files
 from etrace.nfsdb.store import open_database
@@ -251,7 +251,7 @@ def test_a_trace_without_environment_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("package", [LUA, ZLIB, JSONCPP_NINJA], ids=lambda package: package.name)
+@pytest.mark.parametrize("package", chosen(LUA, ZLIB, JSONCPP_NINJA))
 def test_a_package_is_made_again(package: Package, tmp_path: Path) -> None:
     build = of_package(package, tmp_path)
     before = build.contents()

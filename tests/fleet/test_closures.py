@@ -102,7 +102,7 @@ def executors(root: int) -> list[int]:
     return found
 
 
-@pytest.mark.long
+@pytest.mark.long("a session of Spark takes half a minute and 450 MB of packages")
 def test_a_job_answers_when_a_worker_is_killed(
     cluster: Any, lua: Image, databases: list[str]
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_job_answers_when_a_worker_is_killed(
     assert sorted(first, key=str) == sorted(by_processes(databases, "src/lua", 2), key=str)
 
 
-@pytest.mark.long
+@pytest.mark.long("a session of Spark takes half a minute and 450 MB of packages")
 def test_both_engines_answer_alike(cluster: Any, lua: Image, tmp_path: Path) -> None:
     from etrace.fleet.spark import Spark
 

@@ -30,15 +30,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
+WITH_MODULES = pytest.mark.long("builds libetrace's modules with a sanitizer, in a minute")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # it ends by its number of runs, which takes long on a loaded machine
 @pytest.mark.parametrize(
     "target",
     [
-        pytest.param("dwarf", marks=pytest.mark.long),
+        pytest.param("dwarf", marks=WITH_MODULES),
         "collect",
         "format",
-        "parser",
+        pytest.param("parser", marks=WITH_MODULES),
         "patterns",
         "windows",
         "xray",

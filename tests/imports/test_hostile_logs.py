@@ -30,6 +30,7 @@ def test_a_device_without_end_is_no_log(tmp_path: Path, capfd: pytest.CaptureFix
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long("25 MB of one line, at the limit; the limit itself is tested above")
 def test_the_longest_line_of_strace_is_read(tmp_path: Path) -> None:
     word = '"' + "\\377" * 131071 + '"'
     words = ", ".join([word] * 48)  # 6 MB of arguments, as strace -xx or octal digits show them
@@ -99,6 +100,7 @@ THREADS = (
 )
 
 
+@pytest.mark.long("18 million descriptors; test_costs has the same growth at a smaller size")
 @pytest.mark.parametrize(("between", "n"), [("", 1990), (THREADS, 1991)], ids=["none", "threads"])
 def test_children_of_a_process_with_very_many_descriptors(
     between: str, n: int, tmp_path: Path

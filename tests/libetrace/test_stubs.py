@@ -66,7 +66,7 @@ def own_names() -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.long
+@pytest.mark.long("mypy reads every module; `make lint` checks all uses of the stubs")
 def test_stubs_are_as_the_modules(tmp_path: Path) -> None:
     allowlist = tmp_path / "allowlist"
     allowlist.write_text("\n".join([*ALLOWED, *own_names()]) + "\n")

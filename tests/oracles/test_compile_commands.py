@@ -234,6 +234,7 @@ def test_bear_finds_the_same_in_a_make_project(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long("a package by Bear once more; a small project is compared always")
 @pytest.mark.parametrize("built", chosen(LUA), indirect=True)
 def test_bear_finds_the_same_in_a_package(built: Built, tmp_path: Path) -> None:
     """Lua of Debian's archive, by make -j2."""

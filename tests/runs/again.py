@@ -20,7 +20,7 @@ from typing import Any
 TOP = Path(__file__).resolve().parents[2]
 FLAKY = Path("build/flaky.txt")
 ALONE = "passed when run alone: "
-LIMIT_S = 1200  # for one record: more failures than that are not chance
+LIMIT_S = 1800  # for one record: more failures than that are not chance
 ALL_PASSED, SOME_FAILED = 0, 1  # exit status of pytest for a run that got to its end
 
 
