@@ -21,7 +21,7 @@ LIBRARIES = ("-lkernel32", "-luser32", "-ladvapi32")
 
 
 def _compile(tree: Path, out: Path, *words: str | Path) -> Path:
-    command: list[str | Path] = [need(GCC, "gcc-mingw-w64-x86-64"), "-w", "-O0", "-static"]
+    command: list[str | Path] = [need(GCC, "gcc-mingw-w64-x86-64-win32"), "-w", "-O0", "-static"]
     done = subprocess.run(
         [*command, "-o", out, *words], cwd=tree, capture_output=True, text=True, check=False
     )

@@ -41,8 +41,8 @@ def windows_path(path: Path) -> str:
 
 def build_tracer(out: Path) -> Path:
     """Build windows-tracer.exe for x86-64 and i686; return the folder that has both."""
-    need(GCC, "gcc-mingw-w64-x86-64")
-    need("i686-w64-mingw32-gcc", "gcc-mingw-w64-i686")
+    need(GCC, "gcc-mingw-w64-x86-64-win32")
+    need("i686-w64-mingw32-gcc", "gcc-mingw-w64-i686-win32")
     done = subprocess.run(
         ["make", "-C", str(TOP / "native/windows"), f"OUT={out}", "VERSION=0.test"],
         capture_output=True,
@@ -55,7 +55,7 @@ def build_tracer(out: Path) -> Path:
 
 def build_program(source: Path, out: Path, *flags: str, gcc: str = GCC) -> Path:
     """Build a program of the tests for Windows."""
-    compiler = need(gcc, "gcc-mingw-w64-x86-64 gcc-mingw-w64-i686")
+    compiler = need(gcc, "gcc-mingw-w64-x86-64-win32 gcc-mingw-w64-i686-win32")
     command: list[str | Path] = [
         compiler,
         "-municode",

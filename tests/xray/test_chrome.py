@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backends import need_tool
 from xray import samples
 
 from etrace.xray import convert
@@ -23,6 +22,7 @@ from etrace.xray.log import Calls, read
 from etrace.xray.names import Names, read_maps
 from etrace.xray.session import Session
 
+NODE = Path(sys.executable).with_name("node")
 ENGINE = Path(sys.prefix) / "node" / "node_modules" / "@paulirish" / "trace_engine"
 SCRIPT = samples.DATA / "chrome_entries.mjs"
 LOGS = (*samples.FDR_LOGS, "ev_pie19.basic", "rec_nopie19.basic")
@@ -37,7 +37,7 @@ def viewed(path: Path) -> dict[tuple[int, int], Any]:
     if not ENGINE.is_dir():
         pytest.fail(f"{ENGINE} is missing: build-aux/setup test")
     done = subprocess.run(
-        [need_tool("node", "nodejs"), SCRIPT, ENGINE, path],
+        [NODE, SCRIPT, ENGINE, path],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
