@@ -4,10 +4,10 @@
 Works on a copy of the tree's last commit in build/mutations, built there once; for a fault Ninja
 builds what depends on the file, and that alone is installed again. A group's tests must pass
 without a fault first, and their time then says when a fault that never ends is caught. A fault
-whose text is no longer in its file once is an error, as is one that does not compile. Exit status 1
-when a fault survives.
+that does not fit the tree (build-aux/mutation.py) is an error, as is one that does not compile.
+Prints the test that caught a fault. Exit status 1 when a fault survives.
 
-    python build-aux/mutate.py [WORD..]   # only faults whose group or file contains a word
+    python build-aux/mutate.py [WORD..]   # only faults whose group or function contains a word
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import ctypes
 import filecmp
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+
+from mutation import MutationError, Sources
 
 TOP = Path(__file__).resolve().parents[1]
 COPY = TOP / "build" / "mutations"
@@ -42,29 +45,34 @@ ENDLESS = None  # in place of an exit status
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One text replaced by another, and the tests that must fail then."""
+    """A change of a function, and the tests of which one must fail then."""
 
     group: str
-    file: str
-    old: str
-    new: str
+    function: str
+    place: str
+    becomes: str
     tests: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.old!r} -> {self.new!r}"
+        return f"{self.function}: {self.place} -> {self.becomes or 'dropped'}"
 
 
 def faults() -> Iterator[Fault]:
     """Yield the faults of the table, group by group."""
     for group in tomllib.loads(TABLE.read_text())["group"]:
-        for file, old, new in group["faults"]:
-            yield Fault(group["name"], file, old, new, tuple(group["tests"]))
+        for function, place, becomes in group["faults"]:
+            yield Fault(group["name"], function, place, becomes, tuple(group["tests"]))
 
 
 def stale(found: list[Fault]) -> list[str]:
-    """Return the faults whose text is not in its file exactly once."""
-    counts = ((each, (TOP / each.file).read_text().count(each.old)) for each in found)
-    return [f"{each.file}: {n} times {each.old!r}" for each, n in counts if n != 1]
+    """Return what is wrong with the faults that do not fit the tree."""
+    sources, wrong = Sources(TOP), []
+    for each in found:
+        try:
+            sources.changed(each.function, each.place, each.becomes)
+        except MutationError as error:
+            wrong.append(str(error))
+    return wrong
 
 
 def missing_tests(found: list[Fault]) -> list[str]:
@@ -150,28 +158,36 @@ def install(files: dict[Path, Path]) -> None:
             shutil.copy2(made, place)
 
 
+def restore_build() -> None:
+    """Make the build what it was before a fault; times, too, by which Ninja judges."""
+    for before in PRISTINE.rglob("*"):
+        made = BUILD / before.relative_to(PRISTINE)
+        if before.is_file() and before.stat().st_mtime_ns != made.stat().st_mtime_ns:
+            shutil.copy2(before, made)
+
+
 @contextlib.contextmanager
-def fault_in_place(fault: Fault, files: dict[Path, Path]) -> Iterator[None]:
+def fault_in_place(fault: Fault, sources: Sources, files: dict[Path, Path]) -> Iterator[None]:
     """Build and install the copy with a fault; repair it, so that Ninja finds nothing to do."""
-    path = COPY / fault.file
-    text, before = path.read_text(), path.stat()
-    path.write_text(text.replace(fault.old, fault.new))
+    file, changed = sources.changed(fault.function, fault.place, fault.becomes)
+    path = COPY / file
+    before = path.stat()
+    path.write_text(changed)
     targets = [made.relative_to(BUILD) for made in files if made.is_relative_to(BUILD)]
     try:
         need(f"{fault} does not build", BIN / "ninja", "-C", BUILD, *targets)
         install(files)
         yield
     finally:  # the text last: when it is not repaired, the next run builds the file again
-        shutil.rmtree(BUILD)
-        shutil.copytree(PRISTINE, BUILD, symlinks=True)
-        path.write_text(text)
+        restore_build()
+        path.write_text(sources.texts[file])
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
         install(files)
 
 
 def pytest(tests: tuple[str, ...], limit_s: float | None = None) -> tuple[int | None, str]:
-    """Run tests until the first failure."""
-    return run(BIN / "pytest", "-q", "-x", "-n", "2", *tests, limit_s=limit_s)
+    """Run tests in their order until the first failure."""
+    return run(BIN / "pytest", "-q", "-x", *tests, limit_s=limit_s)
 
 
 def limit_of(tests: tuple[str, ...]) -> float:
@@ -183,33 +199,35 @@ def limit_of(tests: tuple[str, ...]) -> float:
     return 60 + 5 * (time.monotonic() - start)
 
 
-def outcome(fault: Fault, files: dict[Path, Path], limit_s: float) -> str:
-    """Return what the tests made of a fault: caught, endless (caught too) or SURVIVED."""
-    with fault_in_place(fault, files):
+def outcome(
+    fault: Fault, sources: Sources, files: dict[Path, Path], limit_s: float
+) -> tuple[str, str]:
+    """Return what the tests made of a fault: caught, endless (caught too) or SURVIVED; by which."""
+    with fault_in_place(fault, sources, files):
         status, output = pytest(fault.tests, limit_s)
     if status is ENDLESS:
-        return "endless"
+        return "endless", ""
     if status not in {FAILED, PASSED} and "Interrupted" not in output:
         sys.exit(f"mutate: {fault}: pytest ended with {status}: {output[-3000:]}")
-    return "SURVIVED" if status == PASSED else "caught"
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    return "SURVIVED" if status == PASSED else "caught", failed[1] if failed else ""
 
 
 def main(words: list[str]) -> int:
     """Try the faults that contain one of some words."""
-    found = [f for f in faults() if not words or any(w in f.group or w in f.file for w in words)]
+    found = [f for f in faults() if not words or any(w in f.group or w in str(f) for w in words)]
     if wrong := stale(found) + [f"{test}: does not exist" for test in missing_tests(found)]:
         sys.exit("mutate: update tests/mutations.toml:\n" + "\n".join(wrong))
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # repairs the copy, too
     commit = prepare()
-    files = installed_files()
-    survived = 0
+    sources, files = Sources(COPY), installed_files()
+    survived, begun = 0, time.monotonic()
     for tests, group in groupby(found, lambda fault: fault.tests):
         limit_s = limit_of(tests)
         for fault in group:
-            begun = time.monotonic()
-            state = outcome(fault, files, limit_s)
+            state, test = outcome(fault, sources, files, limit_s)
             survived += state == "SURVIVED"
-            print(f"{state:8} {time.monotonic() - begun:4.0f} s  {fault}", flush=True)
+            print(f"{state:8} {time.monotonic() - begun:5.0f} s  {fault}  {test}", flush=True)
     print(f"{len(found) - survived} of {len(found)} faults were caught ({commit})")
     return 1 if survived else 0
 

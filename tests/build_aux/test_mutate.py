@@ -10,6 +10,7 @@ from pathlib import Path
 
 import mutate
 import pytest
+from mutation import Sources
 
 TOP = Path(__file__).resolve().parents[2]
 FAULTS = list(mutate.faults())
@@ -31,14 +32,28 @@ print(mutate.run(sys.executable, "-c", sys.argv[2], limit_s=float(sys.argv[3]))[
 """
 
 
-def test_each_fault_is_in_its_file_once() -> None:
+def test_each_fault_fits_the_tree() -> None:
     assert mutate.stale(FAULTS) == []
 
 
+def test_a_fault_that_does_not_fit_is_named() -> None:
+    fault = mutate.Fault("group", "gone", "<", ">", ())
+    message = "gone: no such function: write its new name, or its file's"
+    assert mutate.stale([fault]) == [message]
+
+
 def test_there_are_sixty_faults_each_with_tests_that_exist() -> None:
-    assert len({(each.file, each.old, each.new) for each in FAULTS}) == 60
-    assert [each for each in FAULTS if each.old == each.new] == []
+    assert len({(each.function, each.place, each.becomes) for each in FAULTS}) == 60
     assert mutate.missing_tests(FAULTS) == []
+
+
+def test_a_fault_of_python_is_python() -> None:
+    sources = Sources(TOP)
+    changed = [sources.changed(each.function, each.place, each.becomes) for each in FAULTS]
+    of_python = [(path, text) for path, text in changed if path.suffix == ".py"]
+    assert len(of_python) >= 5
+    for path, text in of_python:
+        compile(text, path, "exec")
 
 
 @pytest.mark.parametrize(
