@@ -41,6 +41,15 @@ TABLE = TOP / "tests" / "mutations.toml"
 FAILED, PASSED = 1, 0  # pytest's exit status
 PR_SET_CHILD_SUBREAPER = 36
 ENDLESS = None  # in place of an exit status
+#: pytest whose failing examples hypothesis leaves as they are: to shrink them takes minutes
+PYTEST = """
+import sys
+import pytest
+from hypothesis import Phase, settings
+settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.reuse, Phase.generate])
+settings.load_profile("unshrunk")
+sys.exit(pytest.main(sys.argv[1:]))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +196,7 @@ def fault_in_place(fault: Fault, sources: Sources, files: dict[Path, Path]) -> I
 
 def pytest(tests: tuple[str, ...], limit_s: float | None = None) -> tuple[int | None, str]:
     """Run tests in their order until the first failure."""
-    return run(BIN / "pytest", "-q", "-x", *tests, limit_s=limit_s)
+    return run(BIN / "python", "-P", "-c", PYTEST, "-q", "-x", *tests, limit_s=limit_s)
 
 
 def limit_of(tests: tuple[str, ...]) -> float:

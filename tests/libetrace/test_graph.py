@@ -356,6 +356,16 @@ def test_a_stored_graph_gives_what_one_that_is_made_gives(images: Images) -> Non
             ]
 
 
+@given(st.lists(uses(), max_size=14))
+def test_the_first_open_of_a_path_is_the_earliest(images: Images, found: list[Use]) -> None:
+    image = images.make(columns_of(Build(found, [0] * MAX_EXECUTIONS, [], []), MAX_PATHS, []))
+    modes, first = image["opens"]["mode"], build_graph(image)["graph_paths"]["first"]
+    for path in range(MAX_PATHS):
+        rows = [row for row, use in enumerate(found) if use.path == path]
+        times = {row: (found[row].begin, -modes[row]) for row in rows}  # of two at once the write
+        assert first[path] == min(rows, key=lambda row: times[row], default=NONE)
+
+
 @pytest.mark.parametrize(("table", "column", "dtype"), GRAPH_COLUMNS)
 @pytest.mark.parametrize("value", [1, 2, 5, 0xFF, 0xFFFFFFFF, 2**63 - 1])
 def test_a_damaged_graph_is_an_error_or_another_answer(
