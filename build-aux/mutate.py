@@ -41,7 +41,7 @@ TABLE = TOP / "tests" / "mutations.toml"
 FAILED, PASSED = 1, 0  # pytest's exit status
 PR_SET_CHILD_SUBREAPER = 36
 ENDLESS = None  # in place of an exit status
-#: pytest whose failing examples hypothesis leaves as they are: to shrink them takes minutes
+#: pytest without the minutes that hypothesis takes to shrink an example that fails
 PYTEST = """
 import sys
 import pytest
@@ -205,7 +205,7 @@ def limit_of(tests: tuple[str, ...]) -> float:
     status, output = pytest(tests)
     if status != PASSED:
         sys.exit(f"mutate: {' '.join(tests)} fail without a fault:\n{output[-3000:]}")
-    return 60 + 5 * (time.monotonic() - start)
+    return 30 + 5 * (time.monotonic() - start)
 
 
 def outcome(

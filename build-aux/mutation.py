@@ -6,8 +6,8 @@ as functions. A name that several have needs the file or the end of its path:
 `event/path.h::etrace_file_get`. A function begins with its signature, without decorators.
 
 A change is a place and what it becomes. A place is a token or a few of them: `<`, `> 1`, `max(`.
-Where the function has it more than once, the place is numbered: `2nd <`. Comments and the text of
-strings are no tokens. What it becomes is text, empty to drop the place, or
+Where the function has it more than once, the place is numbered: `2nd <`. What is in a comment or a
+string is not found. What the place becomes is text, empty to drop the place, or
 
 - never, always, inverted: the condition of an `if`, `elif`, `while` or `?`, the value of `return`
 - left operand: what remains of `and`, `or`, `&&` or `||` and its two operands
@@ -47,7 +47,7 @@ VALUES = {"never": ("0", "False"), "always": ("1", "True"), "inverted": ("!({})"
 OR_ENDS = {"or", "||", "?", ":", ",", ";", "=", "if", "else", "for"}
 AND_ENDS = OR_ENDS | {"and", "&&"}
 RIGHT_ENDS = {"and": AND_ENDS, "&&": AND_ENDS, "or": OR_ENDS, "||": OR_ENDS}
-LEFT_ENDS = {"?", ":", ",", ";", "=", "+=", "return"}  # of what stands before a `?`
+LEFT_ENDS = {"?", ":", ",", ";", "=", "+=", "return"}  # of the condition before a `?`
 
 
 class MutationError(Exception):
@@ -136,7 +136,7 @@ def c_functions(tokens: list[Token]) -> Iterator[tuple[str, int, int]]:
 
 
 def c_names(header: list[Token]) -> set[str]:
-    """Return the names that stand before a parenthesis (attributes, too), or else the last name."""
+    """Return the names before a parenthesis, attributes too, or else the last name."""
     called, names, depth = set(), [""], 0
     for token, after in pairwise(header):
         depth += (token.text in "([") - (token.text in ")]")
@@ -254,8 +254,9 @@ def condition(tokens: list[Token], at: int, *, is_c: bool) -> tuple[int, int]:
     if keyword == "?":
         first, end = next_end(tokens, at - 1, LEFT_ENDS, -1) + 1, at
     elif keyword == "return" or not is_c:
+        ends = {";"} if keyword == "return" else {":"}
         first = at + 1
-        end = next_end(tokens, first, {";"} if keyword == "return" else {":", "else", "for", "if"})
+        end = next_end(tokens, first, ends if tokens[at].begins else ends | {"else", "for", "if"})
     else:  # in parentheses
         first = at + 2
         end = next_end(tokens, first, ())

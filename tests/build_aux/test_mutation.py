@@ -172,6 +172,8 @@ def test_a_change_of_c(text: str, place: str, becomes: str, changed: str) -> Non
         ("if a[1:2] == b: c", "if", "never", "if False: c"),
         ("if a:\n  b\nelif c:\n  d", "elif", "inverted", "if a:\n  b\nelif not (c):\n  d"),
         ("x = a if b == c else d\n", "if", "always", "x = a if True else d\n"),
+        ("if a if b else c: d", "1st if", "never", "if False: d"),
+        ("if a if b else c: d", "2nd if", "never", "if a if False else c: d"),
         ("[a for a in b if c]", "if", "never", "[a for a in b if False]"),
         ("while a: b", "while", "inverted", "while not (a): b"),
         ("return (a or\n  b)\nc", "return", "always", "return True\nc"),

@@ -409,6 +409,14 @@ def test_text_before_the_prefix_is_passed_over(run: Parse, prefix: bytes) -> Non
     assert run(pipeline().trace(prefix=prefix)).raw == run(pipeline()).raw
 
 
+@pytest.mark.parametrize(("ns", "is_problem"), [(999_999_999, False), (10**9, True)])
+def test_a_second_has_less_than_a_billion_nanoseconds(
+    run: Parse, ns: int, is_problem: bool
+) -> None:
+    t = pipeline().raw(b"1,0,1,%d!Exit|status=0\n" % ns)
+    assert run(t).has_problems == is_problem
+
+
 def test_comments_and_lost_events_are_no_problems(run: Parse) -> None:
     t = pipeline().raw(b"# lost=0\nCPU:1 [LOST 7 EVENTS]\n#\n")
     products = run(t)
@@ -416,9 +424,13 @@ def test_comments_and_lost_events_are_no_problems(run: Parse) -> None:
     assert products.raw == run(pipeline()).raw
 
 
-def test_a_problem_costs_its_event_alone(run: Parse) -> None:
+@pytest.mark.parametrize(
+    "original", [[b"FO|/w/a"], [b"FO[0]|/w", b"FO[1]|/a", b"FO_end"]], ids=["whole", "parts"]
+)
+def test_a_problem_costs_its_event_alone(run: Parse, original: list[bytes]) -> None:
     t = TraceBuilder().at(T0).comm(SHELL, "x")
-    t.lines(SHELL, b"Open|fnamesize=4,forigsize=5,flags=0,mode=0,fd=3", b"FN|/w/a", b"FO|/w/a")
+    opened = b"Open|fnamesize=4,forigsize=5,flags=0,mode=0,fd=3"  # a byte more than follows
+    t.lines(SHELL, opened, b"FN|/w/a", *original)
     t.at(T0 + 9000).use(SHELL, "/w/b").exit(SHELL, 3)
     products = run(t)
     assert products.has_problems
