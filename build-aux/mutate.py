@@ -86,8 +86,13 @@ def stale(found: list[Fault]) -> list[str]:
 
 def missing_tests(found: list[Fault]) -> list[str]:
     """Return the tests of faults that do not exist."""
-    named = {test for each in found for test in each.tests}
-    return sorted(test for test in named if not (TOP / test.partition("::")[0]).exists())
+    missing = set()
+    for test in {test for each in found for test in each.tests}:
+        file, _, name = test.partition("::")
+        path, function = TOP / file, f"def {name.partition('[')[0]}("
+        if not path.exists() or (name and function not in path.read_text()):
+            missing.add(test)
+    return sorted(missing)
 
 
 def end_descendants() -> None:

@@ -42,6 +42,18 @@ def test_a_fault_that_does_not_fit_is_named() -> None:
     assert mutate.stale([fault]) == [message]
 
 
+def test_a_test_that_is_gone_is_named() -> None:
+    here = "tests/build_aux/test_mutate.py"
+    tests = (
+        here,
+        f"{here}::test_a_test_that_is_gone_is_named",
+        f"{here}::gone[1]",
+        "tests/gone.py",
+    )
+    fault = mutate.Fault("group", "", "", "", tests)
+    assert mutate.missing_tests([fault]) == [f"{here}::gone[1]", "tests/gone.py"]
+
+
 def test_there_are_sixty_faults_each_with_tests_that_exist() -> None:
     assert len({(each.function, each.place, each.becomes) for each in FAULTS}) == 60
     assert mutate.missing_tests(FAULTS) == []
