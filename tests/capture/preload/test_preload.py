@@ -205,6 +205,31 @@ def test_a_static_program_is_reported_once_with_what_it_started(folder: Path) ->
     assert stats(folder)["unseen_executions"] == 2
 
 
+#: its child executes a program once the collector has adopted it
+LEAVES_A_CHILD = """
+#include <unistd.h>
+int main(void)
+{
+	pid_t parent = getpid();
+	if (fork() == 0) {
+		while (getppid() == parent)
+			usleep(1000);
+		execl("/bin/true", "true", "adopted", (char *)0);
+	}
+	return 0;
+}
+"""
+
+
+def test_the_collector_is_no_parent_of_what_it_adopts(folder: Path) -> None:
+    program = folder.with_name("leaves_a_child")
+    command = ["gcc", "-x", "c", "-", "-static", "-o", str(program)]
+    subprocess.run(command, input=LEAVES_A_CHILD, text=True, check=True)
+    done = run(folder, "sh", "-c", f"{program} | cat")  # which waits for the child
+    assert [b"true", b"adopted"] in executed(done)
+    assert (stats(folder)["processes"], stats(folder)["orphans"]) == (4, 1)
+
+
 def test_a_command_that_is_static_itself_is_in_the_trace(folder: Path) -> None:
     program = compiled("closes_all", folder, "-static")
     done = run(folder, program)
