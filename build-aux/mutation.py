@@ -198,7 +198,8 @@ class Sources:
             raise MutationError(f"{function}: no such function: write its new name, or its file's")
         if len(found) > 1:
             files = ", ".join(str(each.path) for each in found)
-            raise MutationError(f"{function}: in {files}: write FILE::{name} or Class.{name}")
+            either = "" if "." in name else f" or Class.{name}"
+            raise MutationError(f"{function}: in {files}: write FILE::{name}{either}")
         return found[0]
 
     def changed(self, function: str, place: str, becomes: str) -> tuple[Path, str]:

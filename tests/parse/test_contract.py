@@ -425,7 +425,7 @@ def test_comments_and_lost_events_are_no_problems(run: Parse) -> None:
 
 
 @pytest.mark.parametrize(
-    "original", [[b"FO|/w/a"], [b"FO[0]|/w", b"FO[1]|/a", b"FO_end"]], ids=["whole", "parts"]
+    "original", [[b"FO|/w/a"], [b"FO[0]/w", b"FO[1]/a", b"FO_end"]], ids=["whole", "parts"]
 )
 def test_a_problem_costs_its_event_alone(run: Parse, original: list[bytes]) -> None:
     t = TraceBuilder().at(T0).comm(SHELL, "x")
