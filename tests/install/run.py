@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sources
 from bare.root import TOP, add_user, cache, clone, fresh_root, run, unpacked
-from bare.run import take_step
+from bare.run import Progress, take_step
 from bare.step import ROOT
 from install import machine
 from install.steps import BUILDER, IN_MACHINE, IN_ROOT, OTHER
@@ -101,7 +101,7 @@ def take(suite: str, logs: Path, without: str) -> list[bool]:
         place.rename(root / BUILDER.home[1:] / "bzip2")
         offer(made, root, without)
         for i, step in enumerate(IN_ROOT):
-            passed.append(take_step(suite, step, root, logs / f"root-{i}.log"))
+            passed.append(take_step(suite, step, root, logs / f"root-{i}.log", Progress()))
             if not passed[-1]:
                 return passed
         machine.prepare(root, IN_MACHINE)
