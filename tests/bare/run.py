@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -233,6 +234,16 @@ class Progress:
     forgiven: list[str] = field(default_factory=list)  # lines that say what passed when run alone
 
 
+def make_base(suite: str, progress: Progress) -> None:
+    """Make the base of a suite if it is not in the cache; an archive that fails is asked again."""
+    try:
+        base(suite)
+    except subprocess.CalledProcessError as error:
+        print(f"bare: {error}; once more", file=sys.stderr, flush=True)
+        base(suite)
+        progress.forgiven.append(f"{ALONE}the base of {suite}, once more after: {error}")
+
+
 def take(suite: str, plan: Plan, progress: Progress) -> list[bool]:
     """Run the steps of a plan; return whether each passed."""
     passed: list[bool] = []
@@ -313,9 +324,9 @@ def main(words: list[str]) -> int:
     if n_at_once == 0:
         print(f"bare: a root needs {ROOT_BYTES / 1e9:.0f} GB there; make room", file=sys.stderr)
         return 1
-    for suite in {suite for suite, _ in plans}:
-        base(suite)
     progress = Progress()
+    for suite in {suite for suite, _ in plans}:
+        make_base(suite, progress)
     with ThreadPoolExecutor(max_workers=n_at_once) as pool:
         ended = [pool.submit(take, suite, plan, progress) for suite, plan in plans]
         results = [passed for future in ended for passed in future.result()]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,6 +98,26 @@ def test_what_passes_alone_is_named_before_the_counts(
         "    assert 1 == 2\npassed when run alone: tests/x.py::y\n2 passed, 0 failed\n"
     )
     assert "passed when run alone: tests/x.py::y" in (tmp_path / "build/flaky.txt").read_text()
+
+
+def test_the_base_is_made_again_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roots = Roots(test=[(0, COUNTS)], demo=[(0, "")])
+    roots.install(monkeypatch, tmp_path)
+    failures = [subprocess.CalledProcessError(1, "mmdebstrap")]
+
+    def base(suite: str) -> None:
+        if failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(run, "base", base)
+    assert run.main(["bookworm"]) == 0
+    said = capsys.readouterr().out
+    assert "passed when run alone: the base of bookworm, once more after: Command" in said
+    failures[:] = [subprocess.CalledProcessError(1, "mmdebstrap")] * 2
+    with pytest.raises(subprocess.CalledProcessError):
+        run.main(["bookworm"])
 
 
 def test_what_fails_again_ends_the_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
