@@ -28,6 +28,7 @@ from backends import PTRACE, Backend, Captured, capture, need_tool
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
+from once import made_once
 
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.module_kinds import Kind
@@ -304,14 +305,7 @@ def _build(package: Package, folder: Path) -> None:
 
 def built_once(package: Package, factory: pytest.TempPathFactory) -> Built:
     """Return a package that the first caller of this run of the tests builds."""
-    base = factory.getbasetemp().resolve()
-    is_worker = "PYTEST_XDIST_WORKER" in os.environ
-    folder = (base.parent if is_worker else base) / "packages" / package.name
-    with sources.locked(folder.with_suffix(".lock")):
-        if not (folder / "record.json").exists():
-            shutil.rmtree(folder, ignore_errors=True)  # of a build that failed
-            folder.mkdir()
-            _build(package, folder)
+    folder = made_once(factory, package.name, lambda folder: _build(package, folder))
     return Built(package, folder)
 
 

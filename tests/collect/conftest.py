@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 from collect import collector
+from once import made_once
 
 
 @pytest.fixture(scope="session")
 def with_zstd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return collector.build(tmp_path_factory.mktemp("zstd"), ["-DETRACE_WITH_ZSTD"], ["-lzstd"])
+    def build(folder: Path) -> None:
+        collector.build(folder, ["-DETRACE_WITH_ZSTD"], ["-lzstd"])
+
+    return made_once(tmp_path_factory, "zstd", build) / "etrace_cat"
 
 
 @pytest.fixture
