@@ -314,6 +314,7 @@ def main(words: list[str]) -> int:
     if os.geteuid() != 0:
         print("bare: only root can make a root file system: sudo make test-bare", file=sys.stderr)
         return 1
+    started = time.monotonic()
     LOGS.mkdir(parents=True, exist_ok=True)
     plans = chosen(words or ["bookworm"])
     remove_left()
@@ -331,6 +332,7 @@ def main(words: list[str]) -> int:
         ended = [pool.submit(take, suite, plan, progress) for suite, plan in plans]
         results = [passed for future in ended for passed in future.result()]
     (LOGS / "steps.json").write_text(json.dumps(progress.steps))
+    print(f"bare: {(time.monotonic() - started) / 60:.1f} min")
     (TOP / FLAKY).unlink(missing_ok=True)
     if progress.forgiven:
         text = "\n".join(progress.forgiven)
