@@ -103,15 +103,17 @@ demo: needs-demo build ## trace, parse and summarise the build of a real C proje
 
 # a worker more than processors: one waits for the guest
 test: needs-test+browser+vm build ## all tests but the long ones, a guest beside the others
-	@rm -rf $(RECORDS)
+	@rm -rf $(RECORDS) build/flaky.txt && mkdir -p $(RECORDS)
 	$(PYTEST) -n $$(($$(nproc) + 1)) -m 'not long and (not vm or not (kasan or tree or slow))' \
-		--run-record=$(RECORDS)/tests.json $(PYTEST_ARGS); status=$$?; \
-		[ $$status -le 1 ] && $(MAKE) sanitize && exit $$status  # 1: a test failed
+		--run-record=$(RECORDS)/tests.json $(PYTEST_ARGS); \
+		status=$$?; echo $$status >$(RECORDS)/status; [ $$status -le 1 ] # 1: a test failed
+	$(MAKE) sanitize
+	@exit $$(cat $(RECORDS)/status)
 
 test-again: ## run the tests that failed in the last `make test` once more, one at a time; RUNS=pytest
 	@PYTHONPATH=tests $(BIN)/python -m runs.again $(RUNS:%=$(RECORDS)/%.json)
 
-minutes: ## tables of where the time of the last test runs went
+minutes: ## tables of where the last test runs spent their time
 	@PYTHONPATH=tests $(PYTHON) -m runs.minutes $(wildcard $(RECORDS)/*.json build/bare/*.json)
 
 pytest: needs-test+browser build ## the tests that boot no guest; PYTEST_ARGS chooses
@@ -121,7 +123,7 @@ test-long: needs-test+browser+spark build ## the same with what looks for rare f
 	ETRACE_LONG=1 $(PYTEST) -n auto -m 'not vm' $(PYTEST_ARGS)
 	$(BIN)/python build-aux/mutate.py
 
-# tests of what has no build with sanitizers
+# tests of parts that are not built with sanitizers
 UNSANITIZED := tests/capture/kmod tests/capture/bpf $(wildcard tests/capture/test_*strace*.py tests/capture/test_bpf*.py) \
 	tests/capture/test_other_machines.py
 

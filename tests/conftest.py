@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start with what takes longest. UsageError when a test is `long` without a reason."""
     unexplained = {m.args for item in items for m in item.iter_markers("long") if len(m.args) != 1}
     if unexplained:
-        raise pytest.UsageError('a test is long for a reason: pytest.mark.long("why")')
+        raise pytest.UsageError('pytest.mark.long needs a reason: pytest.mark.long("why")')
 
     def rank(item: pytest.Item) -> int:
         return next((n for n, part in enumerate(LONGEST) if part in item.nodeid), len(LONGEST))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes seconds to make is made once for a whole run, whatever worker needs it first."""
+"""Build slow fixtures once in a run, and share them among the workers of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MADE = ".made"
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a folder that the first caller fills by `make`; others wait. Nobody writes to it."""
+    """Return a folder that the first caller fills by `make`; others wait. Tests only read it."""
     base = factory.getbasetemp().resolve()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once" / name
     with sources.locked(folder.with_suffix(".lock")):

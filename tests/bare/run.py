@@ -3,8 +3,8 @@
 
 Each plan has a fresh root (root.py) and steps in it; two plans run at once where the disk has room
 for both. A step passes when it ends as expected; what it printed is in build/bare/, and shown when
-it failed. Tests that failed run once more in the same root when nothing else runs, and so does a
-step that failed for a fault of the machine; what passes then is named before the last line and in
+it failed. Failed tests run once more in the same root when nothing else runs, and so does a step
+after a fault of the machine; what passes then is named before the last line and in
 build/flaky.txt. Times are in build/bare/steps.json and in the records of pytest beside it
 (`make minutes`).
 """
@@ -18,26 +18,30 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from bare.root import ROOTS, TOP, add_user, base, clone, fresh_root, remove_left, run
-from bare.step import COUNTED, ROOT, Step, User
+from bare.step import COUNTED, ROOT, Step, User, last_lines
 from bare.turns import Turns
 from runs.again import ALONE, FLAKY
 
+T = TypeVar("T")
 LOGS = TOP / "build" / "bare"
 RECORDS = "project/build/test-runs"  # in the home of whoever ran tests
 MAX_ROOTS = 2
 ROOT_BYTES = 10_000_000_000  # most that a plan has taken, rounded up
+N_FORGIVEN = 20  # last lines shown of a step that ran again
 PLAIN = User("plain", 1001)
 REFUSED = User("refused", 1002)
 SUDOER = User("sudoer", 1003, "ALL=(ALL) NOPASSWD: ALL")
 DEMO = "cd project && make demo"
 MISSING = r"these packages are missing: [^\n]*python3-venv"
-#: what may break because the demo came first: set-up, optional libraries, npm's and the interpreter
+#: tests that an earlier demo could break: of set-up, optional libraries, packages of npm
 AFTER_DEMO = (
     "tests/bare tests/collect tests/xray/test_chrome.py tests/xray/test_end_to_end.py "
     "tests/xray/elf tests/check/test_sarif.py"
@@ -233,38 +237,88 @@ class Progress:
     steps: list[dict[str, object]] = field(default_factory=list)  # their times, for runs/minutes.py
     forgiven: list[str] = field(default_factory=list)  # lines that say what passed when run alone
 
+    def forgive(self, name: str, lines: Iterable[str]) -> None:
+        """Note that something passed when it ran again; `lines` are the end of its failure."""
+        self.forgiven += [*(f"    {line}" for line in lines), ALONE + name]
 
-def make_base(suite: str, progress: Progress) -> None:
-    """Make the base of a suite if it is not in the cache; an archive that fails is asked again."""
+
+def twice(what: str, make: Callable[[], T], progress: Progress) -> T:
+    """Make something; when the disk or an archive fails, try once more."""
     try:
-        base(suite)
-    except subprocess.CalledProcessError as error:
-        print(f"bare: {error}; once more", file=sys.stderr, flush=True)
-        base(suite)
-        progress.forgiven.append(f"{ALONE}the base of {suite}, once more after: {error}")
+        return make()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"bare: {what}: {error}; once more", file=sys.stderr, flush=True)
+        made = make()
+        progress.forgive(what, [str(error)])
+        return made
 
 
 def take(suite: str, plan: Plan, progress: Progress) -> list[bool]:
     """Run the steps of a plan; return whether each passed."""
+    where = f"{suite}, {plan.name}"
     passed: list[bool] = []
-    with progress.turns.beside(), fresh_root(suite) as root:
-        for user in {step.user for step in plan.steps}:
-            if user != ROOT:
-                add_user(root, user)
-            clone(root, user)
+    with progress.turns.beside(), ExitStack() as roots:
+
+        def prepare() -> Path:
+            roots.close()  # of a first try
+            root = roots.enter_context(fresh_root(suite))
+            for user in {step.user for step in plan.steps}:
+                if user != ROOT:
+                    add_user(root, user)
+                clone(root, user)
+            return root
+
+        root = twice(f"{where}: its root", prepare, progress)
         for number, step in enumerate(plan.steps, 1):
             log = LOGS / f"{suite}-{plan.name}-{number}.log"
-            passed.append(take_step(f"{suite}, {plan.name}", step, root, log, progress))
-            if not passed[-1] and (second := step.second_try(log)):
-                with progress.turns.alone():
-                    log = log.with_suffix(".again.log")
-                    passed[-1] = take_step(f"{suite}, {plan.name}", second, root, log, progress)
-                if passed[-1]:
-                    progress.forgiven += forgiven(root, step, second)
+            is_passed = take_step(where, step, root, log, progress)
+            passed.append(is_passed or take_again(where, step, root, log, progress))
             keep_records(root, step.user, f"{suite}-{plan.name}-{number}")
             if not passed[-1]:
                 break
     return passed + [False] * (len(plan.steps) - len(passed))
+
+
+def take_again(where: str, step: Step, root: Path, log: Path, progress: Progress) -> bool:
+    """Run alone what may run once more after a failure; return whether the step passes by that.
+
+    Failed tests run once more, and so does a step after a fault of the machine; a step that needs
+    both has both.
+    """
+    tried: list[str] = []
+    failed_log = log
+    while True:
+        has_failed = has_failed_tests(root, step.user)
+        second = step.second_try(failed_log, has_failed_tests=has_failed)
+        if second is None or second.command in tried:
+            return False
+        tried.append(second.command)
+        print(f"{where}: {second.name}: waits to run again, alone", flush=True)
+        with progress.turns.alone():
+            again = log.with_suffix(f".again{len(tried)}.log")
+            is_passed = take_step(where, second, root, again, progress)
+        if second.command == step.again:
+            progress.forgiven += taken(root / step.user.home[1:] / "project" / FLAKY)
+            return is_passed
+        if is_passed:
+            progress.forgive(f"{where}: {step.name}", last_lines(failed_log, N_FORGIVEN))
+            return True
+        failed_log = again
+
+
+def has_failed_tests(root: Path, user: User) -> bool:
+    """Return whether a record of pytest in a user's clone names a failed test."""
+    records = (root / user.home[1:] / RECORDS).glob("*.json")
+    return any(json.loads(record.read_text())["failed"] for record in records)
+
+
+def taken(file: Path) -> list[str]:
+    """Return the lines of a file, none if there is none, and remove it."""
+    if not file.exists():
+        return []
+    lines = file.read_text(errors="replace").splitlines()
+    file.unlink()
+    return lines
 
 
 def take_step(where: str, step: Step, root: Path, log: Path, progress: Progress) -> bool:
@@ -275,16 +329,6 @@ def take_step(where: str, step: Step, root: Path, log: Path, progress: Progress)
     seconds = time.monotonic() - started
     progress.steps.append({"plan": where, "step": step.name, "seconds": round(seconds, 1)})
     return step.report(where, status, log, seconds)
-
-
-def forgiven(root: Path, step: Step, second: Step) -> list[str]:
-    """Return the lines that say what failed first and passed when it ran again."""
-    flaky = root / step.user.home[1:] / "project" / FLAKY
-    if step.again and flaky.exists():
-        lines = flaky.read_text(errors="replace").splitlines()
-        flaky.unlink()
-        return lines
-    return [f"{ALONE}{second.name}"]
 
 
 def keep_records(root: Path, user: User, name: str) -> None:
@@ -325,15 +369,22 @@ def main(words: list[str]) -> int:
     if n_at_once == 0:
         print(f"bare: a root needs {ROOT_BYTES / 1e9:.0f} GB there; make room", file=sys.stderr)
         return 1
+    for left in (TOP / FLAKY, *LOGS.glob("*")):  # of the run before
+        left.unlink(missing_ok=True)
     progress = Progress()
     for suite in {suite for suite, _ in plans}:
-        make_base(suite, progress)
+        twice(f"the base of {suite}", lambda suite=suite: base(suite), progress)  # type: ignore[misc]
+    results: list[bool] = []
     with ThreadPoolExecutor(max_workers=n_at_once) as pool:
         ended = [pool.submit(take, suite, plan, progress) for suite, plan in plans]
-        results = [passed for future in ended for passed in future.result()]
+        for (suite, plan), future in zip(plans, ended, strict=True):
+            try:
+                results += future.result()
+            except (OSError, subprocess.CalledProcessError) as error:
+                print(f"FAILED  {suite}, {plan.name}: {error}", flush=True)
+                results += [False] * len(plan.steps)
     (LOGS / "steps.json").write_text(json.dumps(progress.steps))
     print(f"bare: {(time.monotonic() - started) / 60:.1f} min")
-    (TOP / FLAKY).unlink(missing_ok=True)
     if progress.forgiven:
         text = "\n".join(progress.forgiven)
         (TOP / FLAKY).write_text(text + "\n")

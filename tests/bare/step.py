@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users of a root or machine, and one command of theirs with the end that it should have."""
+"""Users of a root or machine, and steps: a command of a user with its expected result."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from pathlib import Path
 
 N_SHOWN = 200  # last lines of a step that failed
 N_OF_CAUSE = 60  # last lines in which the cause of a failure is looked for
-#: what commands print when a disk, an archive or the network fails, not the tree
+#: errors of disk, memory, archives and the network: not of this project
 OF_MACHINE = re.compile(
-    r"No space left on device|Input/output error|Cannot allocate memory|"
-    r"Temporary failure|Could not resolve|Connection (?:timed out|reset|refused|broken)|"
-    r"Read timed out|Hash Sum mismatch|Failed to fetch|Unable to fetch|HTTP Error 5\d\d|"
-    r"package lists could not be refreshed|could not install |could not be installed|"
-    r"dpkg: (?:error|unrecoverable)|npm (?:ERR!|error) (?:network|code E)"
+    r"No space left on device|Disk quota exceeded|Cannot allocate memory|ENOSPC|"
+    r"Temporary failure (?:in name resolution|resolving)|Could not resolve|"
+    r"Name or service not known|Network is unreachable|No route to host|EAI_AGAIN|"
+    r"Connection timed out|Connection reset by peer|ETIMEDOUT|ECONNRESET|"
+    r"[Rr]ead (?:operation )?timed out|urlopen error timed out|ReadTimeoutError|ConnectTimeout|"
+    r"Max retries exceeded|RemoteDisconnected|IncompleteRead|Failed to fetch|Hash Sum mismatch|"
+    r"DO NOT MATCH THE HASHES|HTTP [Ee]rror (?:429|5\d\d)|50[234] +(?:Bad Gateway|Service Unav)"
 )
-#: the last line of pytest and of its like
+#: the summary line of pytest
 COUNTED = re.compile(r"^=+ .*\b\d+ (?:passed|failed|errors?)\b.* =+$", re.MULTILINE)
 
 
@@ -53,18 +55,16 @@ class Step:
     says: tuple[str, ...] = ()
     again: str = ""
 
-    def second_try(self, log: Path) -> Step | None:
+    def second_try(self, log: Path, *, has_failed_tests: bool) -> Step | None:
         """Return what to run once more after a failure, or nothing: the failure counts.
 
         After failed tests, only those run again. Any other step runs again as a whole when the
         end of its log shows that the machine failed.
         """
-        text = log.read_text(errors="replace")
-        if self.again and COUNTED.search(text):
-            name = f"{self.name}, what failed, alone"
-            return replace(self, name=name, command=self.again, again="")
-        if OF_MACHINE.search("\n".join(text.splitlines()[-N_OF_CAUSE:])):
-            return replace(self, name=f"{self.name}, once more after a fault of the machine")
+        if self.again and has_failed_tests:
+            return replace(self, name=f"{self.name}: failed tests", command=self.again, again="")
+        if OF_MACHINE.search("\n".join(last_lines(log, N_OF_CAUSE))):
+            return self
         return None
 
     def report(self, where: str, status: int, log: Path, seconds: float) -> bool:
@@ -77,7 +77,12 @@ class Step:
             *("        " + line.strip("= ") for line in COUNTED.findall(text)),
         ]
         if not passed:
-            lines += text.splitlines()[-N_SHOWN:]
+            lines += last_lines(log, N_SHOWN)
             lines += [f"status {status}, wanted {self.status}; not said: {unsaid}; log: {log}"]
         print("\n".join(lines), flush=True)
         return passed
+
+
+def last_lines(log: Path, n: int) -> list[str]:
+    """Return the last `n` lines of a log."""
+    return log.read_text(errors="replace").splitlines()[-n:]

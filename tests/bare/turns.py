@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may run: several beside each other, or one alone when all others have ended or wait too."""
+"""A lock for plans: many run together, or one runs alone when the others have ended or wait."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from threading import Condition
 
 
 class Turns:
-    """Hands out turns to threads; a thread asks for `alone` only within its `beside`."""
+    """Hands out turns to threads; call `alone` only inside `beside`."""
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._n_running = 0  # whoever is alone counts
-        self._is_alone = False
+        self._n_running = 0  # including the thread that is alone
+        self._n_alone = 0  # threads that are alone or wait to be
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """Run beside others; begins when nobody is alone."""
+        """Run beside others; begins when no thread is alone or waits to be."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_alone)
+            self._changed.wait_for(lambda: self._n_alone == 0)
             self._n_running += 1
         try:
             yield
@@ -34,12 +34,13 @@ class Turns:
         """Run when nobody else does: others have ended, or wait to be alone, too."""
         with self._changed:
             self._n_running -= 1
+            self._n_alone += 1
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._n_running == 0)
-            self._n_running, self._is_alone = 1, True
+            self._n_running = 1
         try:
             yield
         finally:
             with self._changed:
-                self._is_alone = False
+                self._n_alone -= 1
                 self._changed.notify_all()

@@ -2,10 +2,11 @@
 """A plugin of pytest: `--run-record FILE` keeps what failed and how long everything took.
 
 The file is JSON, written whole at the end of the run: `status` (pytest's), `began` and `ended`
-(Unix time, s), `environment` (variables of this project that the tests saw), `tests` (a row a
-test: node id, outcome, worker, then seconds of set-up, call and teardown), `fixtures` (a row a
-fixture made: name, scope, worker, seconds without the fixtures that it asks for), and `failed`
-(node id -> last lines of its first failure). runs/again.py and runs/minutes.py read it.
+(Unix time, s), `markers` (of `-m`), `environment` (variables that choose what the tests run),
+`n_collected`, `tests` (a row a test: node id, outcome, worker, then seconds of set-up, call and
+teardown), `fixtures` (a row a fixture made: name, scope, worker, seconds without the fixtures that
+it asks for), and `failed` (node id -> phase and last lines of its first failure). runs/again.py and
+runs/minutes.py read it.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     config.pluginmanager.register(FixtureClock(), "fixture-clock")
     if not hasattr(config, "workerinput"):  # a worker of pytest-xdist reports to its controller
+        path.unlink(missing_ok=True)  # of the run before: this one may not get to its end
         config.pluginmanager.register(Recorder(path.absolute()), "run-recorder")
 
 
 def is_for_tests(name: str) -> bool:
     """Return whether a variable of the environment chooses what the tests run."""
-    return name.startswith("ETRACE_") or name.endswith("SAN_OPTIONS") or name == "PATH"
+    return name.startswith(("ETRACE_", "PYTHON")) or name.endswith("SAN_OPTIONS") or name == "PATH"
 
 
 class FixtureClock:
@@ -88,7 +90,7 @@ class Recorder:
         self._began = time.time()
         self._tests: dict[str, Row] = {}
         self._fixtures: list[list[Any]] = []
-        self._failed: dict[str, list[str]] = {}
+        self._failed: dict[str, dict[str, Any]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         worker = getattr(getattr(report, "node", None), "gateway", None)
@@ -106,9 +108,12 @@ class Recorder:
             self._note_failure(report)
 
     def _note_failure(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        self._failed.setdefault(report.nodeid, report.longreprtext.splitlines()[-N_LINES:])
+        lines = report.longreprtext.splitlines()[-N_LINES:]
+        first = self._failed.setdefault(report.nodeid, {"when": report.when, "lines": lines})
+        if report.when == "teardown":
+            first["when"] = report.when
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         tests = [
             [nodeid, row.outcome, row.worker]
             + [round(row.seconds.get(phase, 0.0), 3) for phase in PHASES]
@@ -118,6 +123,8 @@ class Recorder:
             "status": int(exitstatus),
             "began": self._began,
             "ended": time.time(),
+            "markers": session.config.option.markexpr,
+            "n_collected": session.testscollected,
             "environment": {k: v for k, v in os.environ.items() if is_for_tests(k)},
             "tests": tests,
             "fixtures": self._fixtures,

@@ -135,22 +135,59 @@ def test_it():
     assert again.main(["r/tests.json"]) == 0
 
 
+def test_a_file_runs_again_when_a_teardown_failed(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    test = """
+import pytest
+left = []
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_left():
+    yield
+    assert left == []
+def test_leaves():
+    left.append(1)
+def test_last():
+    pass
+"""
+    assert run(test) == 1
+    assert again.main(["r/tests.json"]) == 1
+    assert "failed again: test_it.py::test_last" in capfd.readouterr().out
+
+
+def test_what_ran_first_was_not_in_this_directory(place: Path) -> None:
+    test = "import once\ndef test_it():\n    assert once.is_second()\n    import only_here\n"
+    (place / "only_here.py").touch()
+    (place / "elsewhere").mkdir()
+    (place / "once.py").rename(place / "elsewhere/once.py")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", f"{TESTS}:{place}/elsewhere")
+        Path("t").mkdir()
+        Path("t/test_it.py").write_text(test)
+        command = [sys.executable, "-P", "-m", "pytest", "-q", "--import-mode=importlib"]
+        command += ["--run-record=r/tests.json", "t"]
+        assert subprocess.run(command, check=False, capture_output=True).returncode == 1
+    assert again.main(["r/tests.json"]) == 1
+
+
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        (None, "this run did not get to its end"),
+        (None, "there is no record of a run that got to its end"),
         ({"status": 3, "failed": {"a": []}}, "pytest ended with 3"),
         ({"status": 0, "failed": {}}, "no test failed"),
+        ({"status": 1, "failed": {}}, "pytest ended with 1 and no test failed"),
+        ({"status": 1, "failed": {"a": []}, "n_collected": 2}, "only 0 of 2 tests ran"),
     ],
-    ids=["no record", "an internal error", "nothing failed"],
+    ids=["no record", "an internal error", "nothing failed", "no name", "tests left out"],
 )
 def test_nothing_else_is_forgiven(
-    place: Path, record: object, why: str, capfd: pytest.CaptureFixture[str]
+    place: Path, record: dict[str, object] | None, why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    good = {"status": 0, "failed": {}}
+    good = {"status": 0, "failed": {}, "tests": [], "n_collected": 0}
     Path("good.json").write_text(json.dumps(good))
     if record:
-        Path("r.json").write_text(json.dumps(record))
+        Path("r.json").write_text(json.dumps(good | record))
     assert again.main(["good.json", "r.json"]) == 1
     assert why in capfd.readouterr().err
     assert not again.FLAKY.exists()

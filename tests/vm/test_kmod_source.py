@@ -31,7 +31,7 @@ def test_sparse_has_nothing_to_say(tmp_path: Path) -> None:
     kernels.build_module(kernels.find(kernels.MACHINE), tmp_path, "C=2")
 
 
-ONE_MORE_BUILD = "one more build of the module; `make lint test` has that of this kernel"
+ONE_MORE_BUILD = "builds the module for another kernel or machine; make test builds it for this one"
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ HOME = "/run/etrace-guest"
 @pytest.fixture
 def left(guest: Guest) -> Path:
     guest.phase(*SERVICE)
-    return guest.work / "service"
+    return guest.work / "-".join(SERVICE)
 
 
 def opened(left: Path, name: str) -> set[bytes]:

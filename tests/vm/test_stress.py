@@ -17,6 +17,7 @@ from vm.machine import complaints
 from vm.rig import Guest, numbers
 
 pytestmark = [pytest.mark.vm, pytest.mark.timeout(14400)]
+# five rounds show that a loop works; 500 find what is rare, in make test-stress
 SCALE, LOOPS = ("10", "500") if os.environ.get("ETRACE_STRESS") == "long" else ("1", "5")
 STRESS = ("stress", SCALE, LOOPS)
 # A second of the largest load holds less than this; a leak of a record or a task per event more.

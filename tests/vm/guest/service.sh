@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # service.sh [short]: etraced with the real module, and ordinary users who ask it: who may trace and
 # sees what, or also how sessions end. User 65534 is in the group of its socket, 65533 is not.
-# Leaves in WORK/service: traces and stats, what the commands said, and `steps` (name, status).
+# Leaves in WORK/service, or WORK/service-short: traces and stats, what the commands said, and `steps` (name, status).
 set -u
-OUT=$WORK/service
+OUT=$WORK/service${1:+-$1}
 . ./guest/python.sh
 
 MEMBER="/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups"
