@@ -29,7 +29,7 @@ def test_after_failed_tests_only_those_run_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     assert second(TESTS, COUNTS, log, has_failed_tests=True) == "again"
     assert second(TESTS, f"E: Failed to fetch\n{COUNTS}", log, has_failed_tests=True) == "again"
-    assert second(TESTS, COUNTS, log) == ""  # what failed is no test
+    assert second(TESTS, COUNTS, log) == ""  # it failed outside its tests
 
 
 @pytest.mark.parametrize(
