@@ -21,6 +21,7 @@ from databases import GOLDEN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parse.parsing import WAYS, WHOLE, Products, Way, parse, parse_by_reference
+from trying import amount
 
 SEEDS = Path(__file__).parents[1] / "fuzz" / "corpus" / "parser"
 CONT_END_WITH_MORE = b"""\
@@ -38,7 +39,7 @@ DAMAGED = [
 ]  # fmt: skip
 A_WAY = st.sampled_from(WAYS)
 THOROUGH = settings(
-    max_examples=400,
+    max_examples=amount(150, 400),
     deadline=None,
     derandomize="CI" in os.environ,  # new examples are for people, a red CI is for changes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
