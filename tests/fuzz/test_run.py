@@ -44,7 +44,7 @@ WITH_MODULES = pytest.mark.long("builds libetrace's modules with a sanitizer, in
         pytest.param("parser", marks=WITH_MODULES),
         "patterns",
         "windows",
-        "xray",
+        pytest.param("xray", marks=WITH_MODULES),
     ],
 )
 def test_a_short_run_finds_nothing(runner: ModuleType, target: str, folder: Path) -> None:
