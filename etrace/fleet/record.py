@@ -41,7 +41,8 @@ from etrace.texts import text_of
 #: kind of what ran on the way to a module
 PROGRAM = "program"
 LEFT_OUT = frozenset((FileKind.TEMPORARY, FileKind.DIRECTORY, FileKind.DEVICE))
-NS = 1_000_000_000
+NS_PER_US = 1_000
+EPOCH = datetime.datetime(1970, 1, 1)  # UTC, as the column is
 #: how far a driver may be above its stage: gcc, collect2, ld
 MAX_DRIVERS = 4
 
@@ -60,9 +61,11 @@ class About:
 
 
 def end_of(image: Image) -> datetime.datetime:
-    """Return when a build ended, in UTC: the time of its trace, else of its image."""
-    utc = datetime.datetime.fromtimestamp(build_end_ns(image) // NS, datetime.UTC)
-    return utc.replace(tzinfo=None)
+    """Return when a build ended, in UTC: the time of its trace, else of its image.
+
+    In microseconds, because builds of one project may end in the same second.
+    """
+    return EPOCH + datetime.timedelta(microseconds=build_end_ns(image) // NS_PER_US)
 
 
 class Record:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import fleets
 import pytest
@@ -21,6 +22,7 @@ from etrace.fleet.dataset import Dataset, open_dataset
 from etrace.fleet.duck import Duck, view
 from etrace.fleet.parts import Part, Reading
 from etrace.fleet.questions import question, questions
+from etrace.fleet.record import end_of
 from etrace.fleet.schema import TABLES
 from etrace.fleet.store import shown_place
 from etrace.nfsdb.store import open_database
@@ -105,6 +107,12 @@ def test_what_is_different_from_the_build_before(tmp_path: Path) -> None:
         ("other.c", "changed", "1")
     ]
     assert answers(dataset, "build-changes", "3") == answers(dataset, "build-changes", "1") == []
+
+
+def test_builds_that_ended_in_the_same_second_have_an_order() -> None:
+    traces = {"trace": {"mtime_ns": 1_795_891_355_123_456_789}}
+    image = cast("Image", SimpleNamespace(attributes={"traces": traces}))
+    assert end_of(image) == datetime.datetime(2026, 11, 28, 18, 42, 35, 123456)
 
 
 def test_contents_packages_and_compilers_of_a_real_build(tmp_path: Path) -> None:
