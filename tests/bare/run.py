@@ -28,14 +28,13 @@ from typing import TypeVar
 from bare.root import ROOTS, TOP, add_user, base, clone, fresh_root, remove_left, run
 from bare.step import COUNTED, ROOT, Step, User, last_lines
 from bare.turns import Turns
-from runs.again import ALONE, FLAKY
+from runs.again import ALONE, FLAKY, N_LINES
 
 T = TypeVar("T")
 LOGS = TOP / "build" / "bare"
 RECORDS = "project/build/test-runs"  # in the home of whoever ran tests
 MAX_ROOTS = 2
 ROOT_BYTES = 10_000_000_000  # most that a plan has taken, rounded up
-N_FORGIVEN = 20  # last lines shown of a step that ran again
 PLAIN = User("plain", 1001)
 REFUSED = User("refused", 1002)
 SUDOER = User("sudoer", 1003, "ALL=(ALL) NOPASSWD: ALL")
@@ -302,7 +301,7 @@ def take_again(where: str, step: Step, root: Path, log: Path, progress: Progress
             progress.forgiven += taken(root / step.user.home[1:] / "project" / FLAKY)
             return is_passed
         if is_passed:
-            progress.forgive(f"{where}: {step.name}", last_lines(failed_log, N_FORGIVEN))
+            progress.forgive(f"{where}: {step.name}", last_lines(failed_log, N_LINES))
             return True
         failed_log = again
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +66,13 @@ def test_a_step_runs_again_when_its_end_shows_a_fault_of_the_machine(
     assert second(step, f"{said}\nmake: *** [Makefile:1: demo] Error 1\n", tmp_path / "log")
     assert second(TESTS, f"{said}\n", tmp_path / "log") == "test"
     assert second(step, said + "\n" + "built\n" * 60, tmp_path / "log") == ""
+
+
+def test_roots_need_no_package_of_pypi() -> None:
+    """The machine that makes the roots has Python and nothing else: no pytest."""
+    command = [sys.executable, "-P", "-S", "-c", "import bare.run"]
+    tests = Path(__file__).resolve().parents[1]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(tests)})
 
 
 class Roots:

@@ -19,12 +19,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runs.record import is_for_tests
-
 FLAKY = Path("build/flaky.txt")
 ALONE = "passed when run alone: "
 LIMIT_S = 1800  # for the failed tests of one record; when it is over, none of them is forgiven
+N_LINES = 20  # kept of a failure
 ALL_PASSED, SOME_FAILED = 0, 1  # exit status of pytest for a run that got to its end
+
+
+def is_for_tests(name: str) -> bool:
+    """Return whether a variable of the environment chooses what the tests run."""
+    return name.startswith(("ETRACE_", "PYTHON")) or name.endswith("SAN_OPTIONS") or name == "PATH"
 
 
 def main(paths: list[str]) -> int:

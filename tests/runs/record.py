@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runs.again import N_LINES, is_for_tests
 
-N_LINES = 20  # kept of a failure
 FIXTURES = "fixtures"  # name of the property that carries their times from a worker
 PHASES = ("setup", "call", "teardown")
 
@@ -40,11 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # a worker of pytest-xdist reports to its controller
         path.unlink(missing_ok=True)  # of the run before: this one may not get to its end
         config.pluginmanager.register(Recorder(path.absolute()), "run-recorder")
-
-
-def is_for_tests(name: str) -> bool:
-    """Return whether a variable of the environment chooses what the tests run."""
-    return name.startswith(("ETRACE_", "PYTHON")) or name.endswith("SAN_OPTIONS") or name == "PATH"
 
 
 class FixtureClock:
