@@ -88,6 +88,18 @@ def prepare(directory: str, owner: Owner | None = None) -> tuple[str, int]:
         ) from error
 
 
+def open_marks(owner: Owner | None) -> int | None:
+    """Open the directory for the mark of a capture (etrace/nfsdb/marks.py); None without one."""
+    from etrace.nfsdb import marks
+
+    if owner is None:
+        return marks.open_marks(make=True)
+    from etrace.capture.kmod.system.owner import acting_as, home_of
+
+    with acting_as(owner):
+        return marks.open_marks(home_of(owner), make=True)
+
+
 def _prepare(directory: str) -> tuple[str, int]:
     if not os.path.isabs(directory):
         os.getcwd()  # it may be gone

@@ -15,7 +15,8 @@ class Options:
     """What to record beyond the default, and where.
 
     `trace` is the event file, `stats` the JSON with the counts of the capture. `folder` is the
-    descriptor of their directory, if no name is to lead there again. `owner` is the owner of the
+    descriptor of their directory, if no name is to lead there again; `marks` that of the directory
+    of marks (etrace/nfsdb/marks.py). `owner` is the owner of the
     files, if it is not this process's user. With `summary` the backend may print a summary
     at the end. `response_files`: save the contents of compilers' response files, if the backend
     can. `libraries` is the directory of the preload library, if not the installed one.
@@ -27,7 +28,7 @@ class Options:
     """
 
     __slots__ = (
-        "buffer_kib", "env", "folder", "hash", "libraries", "mounts", "on_start", "owner",
+        "buffer_kib", "env", "folder", "hash", "libraries", "marks", "mounts", "on_start", "owner",
         "response_files", "stats", "stderr", "stdout", "substitute", "summary", "thread_names",
         "trace", "usage", "wait_all",
     )  # fmt: skip
@@ -47,6 +48,7 @@ class Options:
         libraries: str | None = None,
         substitute: bool = False,
         folder: int | None = None,
+        marks: int | None = None,
         usage: bool = True,
         stderr: bool = True,
         stdout: bool = False,
@@ -64,6 +66,7 @@ class Options:
         self.owner = owner
         self.response_files = response_files
         self.libraries = libraries
+        self.marks = marks
         self.substitute = substitute
         self.folder = folder
         self.usage = usage

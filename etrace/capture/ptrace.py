@@ -92,6 +92,9 @@ def arguments(options: Options, status_fd: int | None) -> list[str]:
     if options.folder is not None:
         os.set_inheritable(options.folder, True)  # to the tracer, which keeps it from the build
         out += ["--folder", str(options.folder)]
+    if options.marks is not None:
+        os.set_inheritable(options.marks, True)
+        out += ["--marks", str(options.marks)]
     if options.owner is not None:
         out += ["--owner", f"{options.owner.uid}:{options.owner.gid}"]
     out += [flag for flag, wanted in flags.items() if wanted]

@@ -20,6 +20,7 @@ from libetrace.image.header import SCHEMA, ImageError
 from libetrace.image.string_lookup import Lookup
 
 from etrace.errors import EtraceError
+from etrace.nfsdb import marks
 
 ADDED_STRINGS = "added_strings"
 #: `X.rsp` has 512 MB at most, and JSON escapes every byte
@@ -67,7 +68,10 @@ def rewrite(
         for name, table in image.tables.items()
     }
     kept |= {table.name: table for table in tables}
+    is_own = marks.is_marked(image.path)
     write_image(image.path, {**image.attributes, **(attributes or {})}, list(kept.values()))
+    if is_own:
+        marks.mark(image.path)
 
 
 class StringTable:

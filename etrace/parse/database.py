@@ -13,7 +13,7 @@ from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_same, remember
 
 from etrace.errors import EtraceError
-from etrace.nfsdb import hash_records, hashes
+from etrace.nfsdb import hash_records, hashes, marks
 from etrace.nfsdb.build import describe, remember_sources, root_of
 from etrace.nfsdb.files import STEM, TRACES, DatabaseFiles, name_files
 from etrace.nfsdb.products import add_responses, reopen
@@ -159,7 +159,10 @@ class _Making(NamedTuple):
         write_image(self.files.image, describe_image, tables, self.models, is_new=True)
         if found:
             add_responses(self.files.image, found)
+        is_own = marks.keep_all(self.inputs)
         damaged = add_hashes(self.inputs, self.files, self.jobs, hashes_rest=self.hashes_rest)
+        if is_own:
+            marks.mark(self.files.image)
         return report, damaged
 
 

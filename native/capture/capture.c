@@ -37,7 +37,7 @@ void capture_hand_over(const char *name, char **arguments, const char *notice)
 	if (notice)
 		say("%s", notice);
 	signals_restore();
-	output_keep_folder();
+	output_keep_folders();
 	if (options.status_fd >= 0)
 		fcntl(options.status_fd, F_SETFD, 0);
 	execv(path, arguments);
@@ -208,6 +208,8 @@ void capture_write_stats(enum ending ending, int wait_status, const char *backen
 	stats.wait_status = wait_status;
 	stats.backend = backend;
 	stats.put = put;
+	if (output_is_published())
+		output_mark(options.trace_path);
 	if (options.stats_path && output_is_published())
 		output_write_whole(options.stats_path, "stats", put_stats);
 }

@@ -19,6 +19,7 @@ enum {
 	OPTION_ROTATE,
 	OPTION_OWNER,
 	OPTION_FOLDER,
+	OPTION_MARKS,
 	OPTION_LIBRARIES,
 	OPTION_BUFFER,
 	OPTION_PID,
@@ -29,8 +30,8 @@ enum {
 
 static const char usage[] =
 	"usage: %s -o FILE [--stats FILE] [--rotate FILE]... [--owner UID:GID]\n"
-	"           [--response-files FILE] [--libraries FOLDER] [--folder FD] [--status-fd N]\n"
-	"           [--summary] [--env] [--mounts] [--thread-names] [--no-usage] [--stdout]\n"
+	"           [--response-files FILE] [--libraries FOLDER] [--folder FD] [--marks FD]\n"
+	"           [--status-fd N] [--summary] [--env] [--mounts] [--thread-names] [--no-usage] [--stdout]\n"
 	"           [--no-stderr] [--eager] [--wait-all] [--substitute] [--buffer-size KIB]\n"
 	"           {--pid PID | --cgroup DIRECTORY | [--] COMMAND [ARGUMENT...]}\n"
 	"       %s --version\n";
@@ -66,6 +67,9 @@ static void take_option(int option, const char *program, const char *(*about)(vo
 		break;
 	case OPTION_FOLDER:
 		output_set_folder(optarg);
+		break;
+	case OPTION_MARKS:
+		output_set_marks(optarg);
 		break;
 	case OPTION_LIBRARIES:
 		options.libraries = optarg;
@@ -109,6 +113,7 @@ void options_parse(int argc, char **argv, const char *program, const char *(*abo
 		{ "cgroup", required_argument, NULL, OPTION_CGROUP },
 		{ "owner", required_argument, NULL, OPTION_OWNER },
 		{ "folder", required_argument, NULL, OPTION_FOLDER },
+		{ "marks", required_argument, NULL, OPTION_MARKS },
 		{ "summary", no_argument, &options.summary, 1 },
 		{ "substitute", no_argument, &options.substitute, 1 },
 		{ "env", no_argument, &options.environment, 1 },

@@ -26,6 +26,8 @@
 #define OLD ".old"
 #define MAX_ROTATED 8
 #define MAX_ATTEMPTS 8
+#define MARK_MAX 128
+#define NS_PER_SECOND 1000000000ll
 
 static struct {
 	bool given;
@@ -34,6 +36,7 @@ static struct {
 } owner;
 
 static int folder = AT_FDCWD;
+static int marks = -1;
 static const char *rotated[MAX_ROTATED];
 static size_t n_rotated;
 
@@ -61,10 +64,17 @@ void output_set_folder(const char *text)
 		die("--folder %s: not an open descriptor", text);
 }
 
-void output_keep_folder(void)
+void output_set_marks(const char *text)
+{
+	marks = program_take_fd("--marks", text);
+}
+
+void output_keep_folders(void)
 {
 	if (folder != AT_FDCWD)
 		fcntl(folder, F_SETFD, 0);
+	if (marks >= 0)
+		fcntl(marks, F_SETFD, 0);
 }
 
 static const char *name_of(const char *path)
@@ -169,6 +179,24 @@ int output_rename(const char *from, const char *to)
 	result = renameat(folder, below(from), folder, below(to));
 	act_as_myself();
 	return result;
+}
+
+void output_mark(const char *path)
+{
+	char name[MARK_MAX];
+	struct stat st;
+	int fd;
+
+	if (marks < 0 || look_at(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return;
+	snprintf(name, sizeof(name), "file-%llu-%llu-%lld-%lld", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino, (long long)st.st_size,
+		 (long long)st.st_ctim.tv_sec * NS_PER_SECOND + st.st_ctim.tv_nsec);
+	act_as_owner();
+	fd = openat(marks, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	act_as_myself();
+	if (fd >= 0)
+		close(fd);
 }
 
 static bool put_all(int fd, void (*put)(FILE *file))

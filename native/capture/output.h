@@ -15,8 +15,17 @@ void output_set_owner(const char *text);
 /* --folder FD: all files are made in this directory, with the last names of their paths. */
 void output_set_folder(const char *text);
 
-/* Let the program that this one becomes, with the same options, have the directory. */
-void output_keep_folder(void);
+/* --marks FD: the user's directory of marks, which says what the user captured. */
+void output_set_marks(const char *text);
+
+/* Let the program that this one becomes, with the same options, have the directories. */
+void output_keep_folders(void);
+
+/*
+ * Mark a file that is complete: that the owner captured it, by a name that no other file has
+ * (etrace/nfsdb/marks.py). Nothing without --marks, nor where no mark can be made.
+ */
+void output_mark(const char *path);
 
 /* --rotate FILE: another file that goes aside when the trace gets its name. */
 void output_add_rotated(const char *path);

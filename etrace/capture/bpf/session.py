@@ -173,19 +173,24 @@ def begin(states: StateDirectory, plan: Plan) -> State:
 def _begin(states: StateDirectory, plan: Plan) -> State:
     owner = None if plan.owner == myself() else plan.owner
     trace, folder = files.prepare(os.fspath(plan.directory), owner)
-    options = Options(trace, f"{trace}.stats", folder=folder, owner=owner, **plan.options)
+    marks = files.open_marks(owner)
+    options = Options(
+        trace, f"{trace}.stats", folder=folder, marks=marks, owner=owner, **plan.options
+    )
+    kept = [folder] if marks is None else [folder, marks]
     with _pipe() as (reader, writer), states.created(_log(states)) as log:
         try:
             keeper = subprocess.Popen(
                 [program(PROGRAM), *arguments(options, writer), *plan.words],
-                pass_fds=(folder, writer), cwd=plan.place,
+                pass_fds=(*kept, writer), cwd=plan.place,
                 start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=log,
             )  # fmt: skip
         except OSError as error:
             raise CaptureError(f"{PROGRAM}: {error.strerror}", "did the process end?") from error
         finally:
-            os.close(folder)
+            for fd in kept:
+                os.close(fd)
         os.close(writer)
         try:
             runs = bool(os.read(reader, 1))  # the first line of progress

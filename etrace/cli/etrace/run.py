@@ -198,6 +198,7 @@ def _options(args: Any) -> Options:
         args.wait_all,
         summary=not args.quiet and args.report is None,
         folder=folder,
+        marks=files.open_marks(owner),
         owner=owner,
         response_files=not args.no_response_files,
         usage=not args.no_usage,

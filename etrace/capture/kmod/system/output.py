@@ -17,8 +17,9 @@ from pathlib import Path
 from libetrace.core.folders import open_folder
 
 from etrace.capture.files import OLD_SUFFIX, SIDE_SUFFIXES, STATS, TRACE, is_being_written
-from etrace.capture.kmod.system.owner import Owner, acting_as
+from etrace.capture.kmod.system.owner import Owner, acting_as, home_of
 from etrace.errors import CaptureError
+from etrace.nfsdb import marks
 from etrace.nfsdb.files import CAPTURING
 
 ZSTD_SUFFIX = ".zst"
@@ -107,6 +108,9 @@ class Output:
             for old in (name, *(TRACE + suffix for suffix in SIDE_SUFFIXES)):
                 _put_aside(fd, old, has_trace=aside)
             os.rename(CAPTURING, name, src_dir_fd=fd, dst_dir_fd=fd)
+            published = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if (published.st_dev, published.st_ino) == trace:
+                marks.mark_capture(published, home_of(self.owner))
             return aside
 
     def write_stats(self, content: bytes) -> None:

@@ -64,6 +64,16 @@ def invoking(environment: Mapping[str, str]) -> Owner:
     return Owner(account.pw_uid, account.pw_gid, tuple(groups))
 
 
+def home_of(owner: Owner) -> str | None:
+    """Return the home directory of another user; None of this process's own, which HOME names."""
+    if owner.uid == os.getuid():
+        return None
+    try:
+        return pwd.getpwuid(owner.uid).pw_dir
+    except KeyError:
+        return "/"  # where only root leaves marks
+
+
 @contextlib.contextmanager
 def acting_as(owner: Owner) -> Iterator[None]:
     """Inside the block, use the rights of `owner` on files, and no others."""
