@@ -1,37 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of make and ninja in an image -> the rules that their makefiles declare now.
 
-Make is asked by `make -pnk` with the words of the trace. It gets a shell that is not there, so that
-neither recipes nor `$(shell)` run. When it missed that shell more often than recipes ended for it,
-makefiles use `$(shell)`. Then the rules may lack names, and are known only with
-`runs_shell`: then make gets its own shell. Both ways nothing can be changed (rules/read_only.py).
-Of ninja: rules/ninja_rules.py.
+Make is asked by `make -pnk` with the words of the trace, in the sandbox (etrace/sandbox): it
+changes nothing and executes nothing, so that neither recipes nor `$(shell)` run, whatever
+makefiles do with SHELL. When more executions were refused than recipes ended for it, makefiles use
+`$(shell)`. Then the rules may lack names, and are known only with `runs_shell`: commands run in the
+same sandbox.
+Words and directories are data of who wrote the trace: make runs only for a build that this user
+captured here, or when the user trusts it (`etrace check --trust`).
+
+Root reads no makefiles of others, and is never the user of make: that is who owns the tree.
+Of ninja: rules/ninja_rules.py; it is not run.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from libetrace.image.file import Image
 
 from etrace.check.recipes import NINJA, Recipes
-from etrace.check.rules import generated, make_database, ninja_rules, read_only
+from etrace.check.rules import generated, make_database, make_words, ninja_rules
 from etrace.check.rules.rule import Rules
 from etrace.errors import EtraceError
 from etrace.nfsdb.above import my_users
 from etrace.nfsdb.environment import of_processes
-from etrace.postprocess.compilations.trusted import changeable, check_owner
+from etrace.nfsdb.owned import check_owner, is_captured
+from etrace.sandbox.programs import UntrustedError, opened, trusted_path
+from etrace.sandbox.run import Allowed, Limits, run
 
-REFUSED = ("its make and ninja are not run", "run etrace check as that user")
-NO_SHELL = b"/etrace-check-runs-no-shell"
+REFUSED = ("its make is not run", "run etrace check as that user")
+NAMES = ("make", "gmake")
+#: in a make with Guile, whose programs no sandbox was made for
+GUILE = (b"libguile-", b"scm_init_guile")
+#: what make prints of a command that the sandbox did not let it execute (native/sandbox/filter.c)
+_NOT_EXECUTED = re.compile(rb": Protocol error$", re.MULTILINE)
 #: job server and -j; `--` begins variables
 _JOBS = re.compile(rb"(?:-j\d*|--jobs(?:=\d*)?|--jobserver-\w+=\S*|--sync-\S*|-O\w*)")
 _STOPPED = re.compile(rb"^(.*\*\*\* .*)  Stop\.$", re.MULTILINE)
 _ENDED = re.compile(rb"^make.*\*\*\* .*Error 127", re.MULTILINE)
+LIMITS = Limits(seconds=120, memory_bytes=8 << 30, output_bytes=256 << 20, processes=512)
 
 
 @dataclass(slots=True)
@@ -50,8 +63,11 @@ def _environments(image: Image) -> Mapping[int, dict[bytes, bytes]]:
     return found
 
 
-def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
-    """Return the rules of each make and ninja. EtraceError when nobody may ask here."""
+def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False) -> Asked:
+    """Return the rules of each make and ninja. EtraceError when nobody may ask here.
+
+    `is_trusted`: make runs for a build that this user did not capture on this machine, too.
+    """
     check_owner(recipes.image, REFUSED)
     asked, environments = Asked(), _environments(recipes.image)
     known: dict[tuple[object, ...], Rules | str] = {}
@@ -59,6 +75,9 @@ def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
         if recipes.tool(row) == NINJA:
             _ask_ninja(recipes, row, asked, known)
             continue
+        if not is_trusted:
+            _refuse_strange(recipes.image)
+            is_trusted = True
         upid = recipes.image["executions"]["upid"][row]
         words = [*_inherited(recipes, row, upid in environments), *recipes.argv(row)[1:]]
         environment = environments.get(upid) or dict(os.environb)
@@ -66,9 +85,7 @@ def ask(recipes: Recipes, *, runs_shell: bool = False) -> Asked:
         key = (directory, tuple(words), tuple(sorted(environment.items())))
         if key not in known:
             program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
-            known[key] = _refused(program) or _ask_one(
-                program, words, directory, environment, runs_shell=runs_shell
-            )
+            known[key] = _ask_one(program, words, directory, environment, runs_shell=runs_shell)
         answer = known[key]
         if isinstance(answer, str):
             asked.unknown[row] = answer
@@ -87,9 +104,8 @@ def _ask_ninja(
         return
     if (at,) not in known:
         program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
-        if at.directory.is_dir():
-            _refuse_foreign(at.directory)
-        known[at,] = _refused(program) or ninja_rules.ask(program, at)
+        refuse_foreign([at.directory])
+        known[at,] = ninja_rules.ask(program, at)
     answer = known[at,]
     if isinstance(answer, str):
         asked.unknown[row] = answer
@@ -126,52 +142,82 @@ def _ask_one(
         return "its command has --"
     if not directory.is_dir():
         return f"{directory} is gone"
-    _refuse_foreign(directory)
-    own = {
-        name: value for name, value in environment.items()
-        if name not in (b"MAKEFLAGS", b"MFLAGS", b"MAKE_RESTARTS")
-    }  # fmt: skip
-    own[b"LC_ALL"] = b"C"
-    own.setdefault(b"PATH", b"/usr/bin:/bin")
-    flags = [w for w in environment.get(b"MAKEFLAGS", b"").split() if not _JOBS.fullmatch(w)]
-    if flags:
-        own[b"MAKEFLAGS"] = b" ".join(flags)
-    kept, shell = [word for word in words if not _JOBS.fullmatch(word)], list[bytes]()
-    if not runs_shell:
-        kept = [word for word in kept if not re.match(rb"SHELL\s*:*=", word)]
-        shell = [b"SHELL=" + NO_SHELL]
-    done = read_only.run([program, b"-pnk", *shell, *kept], directory, own)
-    if not runs_shell:
-        n_missed = done.stderr.count(NO_SHELL + b": ")
-        if n_missed > len(_ENDED.findall(done.stderr)):
-            return "its makefiles call $(shell): --run-shell lets them"
-    if stopped := _STOPPED.search(done.stderr):
-        return os.fsdecode(stopped[1])
+    own = _own_environment(environment)
+    place, named = make_words.places(words, own, directory)
+    refuse_foreign([directory, place, *named])
+    kept = [word for word in words if not _JOBS.fullmatch(word)]
+    shows = [b"--debug=v"] if os.geteuid() == 0 else []
+    try:
+        path = trusted_path(program)
+        if path.name not in NAMES:
+            return f"{path} is not run: its name is neither {' nor '.join(NAMES)}"
+        with opened(path) as opened_program:
+            if _has_guile(path):
+                return f"{path} is not run: it has Guile, and makefiles can be programs of it"
+            done = run(
+                opened_program, [b"-pnk", *shows, *kept], directory, own,
+                allowed=Allowed(executes=runs_shell), limits=LIMITS, reads_for=place,
+            )  # fmt: skip
+    except UntrustedError as error:
+        return f"not run: {error}"
+    if not runs_shell and len(_NOT_EXECUTED.findall(done.stderr)) > len(
+        _ENDED.findall(done.stderr)
+    ):
+        return "its makefiles call $(shell): --run-shell lets them"
     text = done.stdout.decode("utf-8", "surrogateescape")
     rules = make_database.read(text, directory)
+    refuse_foreign(make_words.makefiles_read(text, rules, place))
+    if stopped := _STOPPED.search(done.stderr):
+        return os.fsdecode(stopped[1])
     if rules is None:
         return "make prints no data base for it"
     generated.learn(rules)
     return rules
 
 
-def _refused(program: bytes) -> str:
-    """Return why a make or ninja may not run: others can have put it there; empty when it may.
+def _own_environment(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+    """Return the variables that make gets; the sandbox leaves out those that choose its code."""
+    own = {
+        name: value for name, value in environment.items()
+        if name not in (b"MAKEFLAGS", b"MFLAGS", b"MAKE_RESTARTS", b"MAKE_TERMOUT", b"MAKE_TERMERR")
+    }  # fmt: skip
+    own[b"LC_ALL"] = b"C"
+    own.setdefault(b"PATH", b"/usr/bin:/bin")
+    flags = [w for w in environment.get(b"MAKEFLAGS", b"").split() if not _JOBS.fullmatch(w)]
+    if flags:
+        own[b"MAKEFLAGS"] = b" ".join(flags)
+    return own
 
-    An imported trace may name any file of this machine.
-    """
-    path = Path(os.fsdecode(program))
-    if not path.is_file():
-        return f"{path} is gone"
-    found = changeable(path.resolve(), {0, os.geteuid()}, allows_sticky=True)
-    return "" if found is None else f"{path} is not run: others may change {found[0]}"
+
+def _has_guile(path: Path) -> bool:
+    data = path.read_bytes()
+    return any(name in data for name in GUILE)
 
 
-def _refuse_foreign(directory: Path) -> None:
-    """Refuse to read makefiles of others as root: they can load programs into make."""
-    owner = directory.stat().st_uid
-    if os.geteuid() == 0 and owner not in my_users():
+def _refuse_strange(image: Image) -> None:
+    """Refuse to run make on the word of the trace of somebody else. EtraceError."""
+    if not is_captured(image):
         raise EtraceError(
-            f"{directory} belongs to another user, whose makefiles root does not read",
-            "run this as that user",
+            f"{image.path}: no mark shows that you captured this build on this machine, "
+            "so no make is run for it",
+            "if you did: cas parse --force, where its trace is; if you trust whoever did: --trust, "
+            "which lets make read the makefiles that the trace names, in a sandbox",
         )
+
+
+def refuse_foreign(paths: Iterable[Path]) -> None:
+    """Refuse as root what others own or may write. EtraceError."""
+    if os.geteuid() != 0:
+        return
+    mine = my_users()
+    for path in paths:
+        try:
+            status = path.stat()
+        except OSError:
+            continue  # neither root nor make reads it
+        is_public = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
+        if status.st_uid not in mine or is_public:
+            why = "may be changed by others" if status.st_uid in mine else "belongs to another user"
+            raise EtraceError(
+                f"{path} {why}: root reads no makefiles of others", "run this as that user"
+            )

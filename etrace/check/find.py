@@ -32,7 +32,9 @@ class Result:
     unknown: Sequence[tuple[str, str]]
 
 
-def check(image: Image, *, runs_shell: bool = False, has_notes: bool = False) -> Result:
+def check(
+    image: Image, *, runs_shell: bool = False, is_trusted: bool = False, has_notes: bool = False
+) -> Result:
     """Return the faults of a build. EtraceError without make, or when nobody may ask it."""
     recipes = Recipes(Records(image))
     if not recipes.makes:
@@ -40,7 +42,7 @@ def check(image: Image, *, runs_shell: bool = False, has_notes: bool = False) ->
             "the build ran no make or ninja that ran a command",
             "trace the build from scratch, by make or ninja",
         )
-    asked = declared.ask(recipes, runs_shell=runs_shell)
+    asked = declared.ask(recipes, runs_shell=runs_shell, is_trusted=is_trusted)
     recipes.find_targets(asked.rules)
     faults = Faults(recipes, asked.rules)
     faults.look()

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
+from etrace.nfsdb.owned import is_own
 from etrace.postprocess.compilations.traced_files import response_files
-from etrace.postprocess.compilations.trusted import is_own
 from etrace.spec.database import NONE
 from etrace.spec.path_style import program_name, style_of
 

@@ -19,8 +19,8 @@ from libetrace.image.file import Image
 from etrace.compilers import tools
 from etrace.compilers.invocation import select_tool, without_launchers
 from etrace.compilers.tools import Tool
+from etrace.nfsdb.owned import is_own
 from etrace.postprocess.compilations.traced_files import TracedFiles, response_files
-from etrace.postprocess.compilations.trusted import is_own
 from etrace.spec.database import NONE
 from etrace.spec.path_style import style_of
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -11,8 +12,7 @@ from pathlib import Path
 import pytest
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check import accepted
-from etrace.check.rules import read_only
+from etrace.check import accepted, declared
 from etrace.errors import EtraceError
 
 SOURCES = {
@@ -153,7 +153,7 @@ def test_make_cannot_write_by_its_own_functions(tmp_path: Path) -> None:
     tree = build(tmp_path, "$(file >made,x)\n" + RIGHT)
     (tree / "made").unlink()
     ((_, why),) = found(tree).unknown
-    assert why == "Makefile:1: *** open: made: Permission denied."
+    assert why.startswith("Makefile:1: *** open: made: ")
     assert not (tree / "made").exists()
 
 
@@ -170,23 +170,17 @@ def test_a_build_without_make_is_refused(tmp_path: Path) -> None:
         found(build(tmp_path, RIGHT, "cc -c a.c"))
 
 
-def test_a_kernel_without_landlock_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(read_only, "version", lambda: 0)
-    with pytest.raises(EtraceError, match="Landlock"):
-        read_only.run([b"true"], tmp_path, {})
-
-
 def test_a_make_that_prints_without_end_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_only, "MAX_BYTES", 1 << 20)
+    limits = dataclasses.replace(declared.LIMITS, output_bytes=1 << 20)
+    monkeypatch.setattr(declared, "LIMITS", limits)
+    tree = build(tmp_path, RIGHT)
     words = " ".join("abcdefghij")
     info = f"$(foreach a,{words},$(foreach b,{words},$(foreach c,{words},$(info {'x' * 4000}))))"
-    (tmp_path / "Makefile").write_text(f"{info}{info}\nall:\n")
+    (tree / "Makefile").write_text(f"{info}{info}\n{RIGHT}")
     with pytest.raises(EtraceError, match="printed more than 1048576 bytes"):
-        read_only.run([b"make", b"-pn"], tmp_path, {b"PATH": os.environb[b"PATH"]})
+        found(tree)
 
 
 # ---- makefiles of CMake ----

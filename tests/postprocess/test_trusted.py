@@ -13,8 +13,8 @@ from compiling import BuildTeller, write_database
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
+from etrace.nfsdb.owned import check_owner
 from etrace.nfsdb.store import open_database
-from etrace.postprocess.compilations.trusted import check_owner
 
 CAS = Path(sysconfig.get_path("scripts")) / "cas"
 STRANGER = 12345

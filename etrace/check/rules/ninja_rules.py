@@ -1,30 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of ninja in an image -> the rules that its build.ninja declares now.
 
-build.ninja is read here (ninja_manifest.py), dependency files that ninja leaves where they are too.
-What ninja keeps of those that it removes (`deps = gcc`) only ninja says: by `ninja -n -t deps`,
-which runs no command. It cannot change a file either (read_only.py).
+build.ninja is read here (ninja_manifest.py), so are dependency files that ninja leaves where they
+are, and the log of those that it removes (`deps = gcc`, ninja_deps.py). No ninja runs.
 """
 
 from __future__ import annotations
 
 import getopt
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
-from etrace.check.rules import dependency_files, generated, ninja_manifest, read_only
+from etrace.check.rules import dependency_files, generated, ninja_deps, ninja_manifest
 from etrace.check.rules.ninja_manifest import Edge
 from etrace.check.rules.rule import Rule, Rules, absolute
 from etrace.errors import EtraceError
 
 SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]
-#: a line of `ninja -t deps` that names a target
-_TARGET = re.compile(r"(.*): #deps \d+, deps mtime -?\d+ \(\w+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ def started(words: Sequence[bytes], directory: Path) -> Started | None:
 
 
 def ask(program: bytes, at: Started) -> Rules | str:
-    """Return the rules of a ninja, or why they are not known. EtraceError without Landlock."""
+    """Return the rules of a ninja, or why they are not known."""
     if program.rpartition(b"/")[2] == b"samu":
         return "samurai does not say which inputs compilers named"
     try:
@@ -57,14 +53,13 @@ def ask(program: bytes, at: Started) -> Rules | str:
         return str(error)
     if any(edge.value("dyndep") for edge in manifest.edges):
         return "its build.ninja uses dyndep, which is not read"
-    learned: dict[str, tuple[str, ...]] = {}
+    learned: Mapping[str, tuple[str, ...]] = {}
     if any(edge.value("deps") for edge in manifest.edges):
-        words = [program, b"-n", b"-f", os.fsencode(at.manifest), b"-t", b"deps"]
-        own = {b"LC_ALL": b"C", b"PATH": os.environb.get(b"PATH", b"/usr/bin:/bin")}
-        done = read_only.run(words, at.directory, own)
-        if done.returncode:
-            return f"ninja -t deps: {done.stderr.decode(errors='replace').strip()}"
-        learned = dict(_learned(done.stdout.decode("utf-8", "surrogateescape")))
+        log = at.directory / manifest.scope.value("builddir") / ninja_deps.NAME
+        try:
+            learned = ninja_deps.read(log)
+        except EtraceError as error:
+            return str(error)
     directory = str(at.directory)
     files = [absolute(directory, str(path)) for path in manifest.files]
     return Rules(
@@ -72,18 +67,6 @@ def ask(program: bytes, at: Started) -> Rules | str:
         makefiles=frozenset(files), by_command=_by_command(manifest.edges, directory),
         roots=generated.roots(at.directory), makefile=files[0],
     )  # fmt: skip
-
-
-def _learned(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    target, names = "", list[str]()
-    for line in [*text.splitlines(), ""]:
-        if found := _TARGET.fullmatch(line):
-            target, names = found[1], []
-        elif line.startswith("    "):
-            names.append(line[4:])
-        elif target:
-            yield target, tuple(names)
-            target = ""
 
 
 def _rules(

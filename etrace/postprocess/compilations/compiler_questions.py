@@ -16,7 +16,8 @@ from posixpath import join
 
 from etrace.postprocess.compilations.compiler_commands import Command
 from etrace.postprocess.compilations.probe import Question
-from etrace.postprocess.compilations.trusted import UntrustedError, trusted_directory
+from etrace.postprocess.compilations.trusted import trusted_directory
+from etrace.sandbox.programs import UntrustedError
 
 #: the -x of a compiler that is asked for its directories
 ASKED_AS = {

@@ -25,15 +25,18 @@ from etrace.compilers.invocation import ASSEMBLER, STDIN
 from etrace.compilers.options import INPUT, Argument
 from etrace.compilers.regular_file import is_regular
 from etrace.errors import EtraceError
+from etrace.nfsdb.owned import check_owner
 from etrace.postprocess.compilations.compiler_commands import Command, CommandReader
 from etrace.postprocess.compilations.probe import run_in_scratch
 from etrace.postprocess.compilations.process_tree import ProcessTree
-from etrace.postprocess.compilations.trusted import UntrustedError, check_owner, trusted_compiler
+from etrace.postprocess.compilations.trusted import trusted_compiler
 from etrace.postprocess.run import say_nothing
+from etrace.sandbox.programs import UntrustedError
 
 PLUGIN = "libgcc_input_name.so"
 HINT = "Debian: apt-get install gcc-$(gcc -dumpversion)-plugin-dev g++, then build etrace again"
 FAMILY = "gcc"
+PLUGIN_OPTION = b"-fplugin="
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) 
 
     Inputs are absolute paths of regular files, so none can be an option.
     """
-    words = [command.binary, b"-fsyntax-only", b"-fplugin=" + os.fsencode(plugin)]
+    words = [command.binary, b"-fsyntax-only", PLUGIN_OPTION + os.fsencode(plugin)]
     dialects = command.tool.settings.get("dialects", {})
     for argument in arguments:
         if argument.meaning == "language":
@@ -155,8 +158,14 @@ def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) 
 
 def ask_plugin(command: list[bytes]) -> tuple[bytes, ...] | None:
     """Return the inputs that gcc names; None when it must not run or failed."""
-    ended = run_in_scratch(command) if command else None
+    ended = run_in_scratch(command, owner=_plugin_owner(command)) if command else None
     return tuple(ended.stdout.splitlines()) if ended and ended.status == 0 else None
+
+
+def _plugin_owner(command: list[bytes]) -> int:
+    """Return who owns etrace's plugin: root, or the user who installed this etrace."""
+    plugin = command[2].removeprefix(PLUGIN_OPTION)
+    return Path(os.fsdecode(plugin)).stat().st_uid
 
 
 def _files(image: Image, row: int) -> tuple[bytes, ...]:

@@ -22,6 +22,7 @@ from libetrace.image.header import DTYPES, SCHEMA, group_names, has_one_more
 from etrace.compilers.invocation import STDIN, Definition
 from etrace.figures import agree, count
 from etrace.nfsdb.files import locate
+from etrace.nfsdb.owned import check_owner
 from etrace.postprocess.compilations.compiled_objects import CompiledObjects
 from etrace.postprocess.compilations.compiler_commands import FRONTEND, Command, CommandReader
 from etrace.postprocess.compilations.compiler_questions import Questions
@@ -34,7 +35,6 @@ from etrace.postprocess.compilations.include_directories import (
 from etrace.postprocess.compilations.probe import Prober, Question
 from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.traced_files import TracedFiles
-from etrace.postprocess.compilations.trusted import check_owner
 from etrace.postprocess.run import Strings, Work, product
 from etrace.spec.path_style import style_of
 

@@ -6,85 +6,56 @@ lets through; the options are those that compiler_questions.py allows. Compilers
 are gone or were replaced since the build have no answer; the rest works without one
 (docs/compilations.md).
 
-Programs run where they can do no harm: in an empty scratch directory that is removed again, with an
-environment of four variables, no standard input, and a time limit for the program and all that it
-started. Nothing else in etrace runs programs that a trace names.
+They run in the sandbox (etrace/sandbox), in an empty directory, with an environment of four
+variables. What they execute is in the folders of their own parts.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import signal
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
 
-from etrace.postprocess.compilations.trusted import UntrustedError, trusted_compiler
+from etrace.postprocess.compilations.trusted import trusted_compiler
+from etrace.sandbox.programs import UntrustedError, opened
+from etrace.sandbox.run import ROOT, Allowed, Ended, Limits, NoSandboxError, SandboxError, run
 
-TIMEOUT_SECONDS = 20.0
+TIMEOUT_SECONDS = 20
 MAX_BYTES = 1 << 20
 #: clang 16 and later read a configuration named after their target, which may load plugins
-NO_CONFIG = {"CLANG_NO_DEFAULT_CONFIG": "1"}
-
-
-class Ended(NamedTuple):
-    """How a program ended and what it printed, at most MAX_BYTES of each."""
-
-    status: int
-    stdout: bytes
-    stderr: bytes
+ENVIRONMENT = {b"PATH": b"/usr/bin:/bin", b"LC_ALL": b"C", b"CLANG_NO_DEFAULT_CONFIG": b"1"}
+#: folders with the parts of a compiler, beside that of its drivers: cc1, as, collect2
+PARTS = ("lib", "lib32", "lib64", "libexec")
+BINARIES = ("bin", "sbin")
 
 
 def run_in_scratch(
-    command: Sequence[bytes], timeout_seconds: float = TIMEOUT_SECONDS
+    command: Sequence[bytes], timeout_seconds: int = TIMEOUT_SECONDS, owner: int = ROOT
 ) -> Ended | None:
-    """Run a command and return how it ended; None when it could not run or took too long."""
-    with (
-        tempfile.TemporaryDirectory(prefix="etrace-scratch-") as scratch,
-        tempfile.TemporaryFile() as stdout,
-        tempfile.TemporaryFile() as stderr,
-    ):
-        status = _run(command, scratch, (stdout, stderr), timeout_seconds)
-        if status is None:
-            return None
-        for stream in (stdout, stderr):
-            stream.seek(0)
-        return Ended(status, stdout.read(MAX_BYTES), stderr.read(MAX_BYTES))
+    """Run a compiler by its own path; None when it could not run, took too long or too much.
+
+    It may load code of `owner` besides root's. NoSandboxError.
+    """
+    path = Path(os.fsdecode(command[0]))
+    allowed = Allowed(folders=tuple(_folders(path)), owner=owner)
+    limits = Limits(timeout_seconds, output_bytes=MAX_BYTES)
+    try:
+        with opened(path) as program:
+            return run(program, command[1:], None, ENVIRONMENT, allowed=allowed, limits=limits)
+    except NoSandboxError:
+        raise
+    except (SandboxError, UntrustedError):
+        return None
 
 
-def _run(
-    command: Sequence[bytes],
-    scratch: str,
-    outputs: tuple[IO[bytes], IO[bytes]],
-    timeout_seconds: float,
-) -> int | None:
-    """Run a command to its end and return its status; everything that it started ends with it."""
-    try:
-        process = subprocess.Popen(
-            command,
-            cwd=scratch,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TMPDIR": scratch, **NO_CONFIG},
-            stdin=subprocess.DEVNULL,
-            stdout=outputs[0],
-            stderr=outputs[1],
-            start_new_session=True,
-        )
-    except (OSError, ValueError):
-        return None
-    try:
-        return process.wait(timeout_seconds)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def _folders(path: Path) -> Iterator[Path]:
+    yield path.parent
+    if path.parent.name in BINARIES:
+        prefix = path.parent.parent
+        yield from (each for each in (prefix / name for name in PARTS) if each.is_dir())
 
 
 QUOTE_START = b'#include "..." search starts here:'
@@ -120,12 +91,19 @@ class Prober:
             self._say(f"runs {shown(command)}")
         found = {}
         with ThreadPoolExecutor(self._jobs) as pool:
-            answers = zip(asked, pool.map(run_compiler, asked.values()), strict=True)
+            answers = zip(asked, pool.map(self._run, asked.values()), strict=True)
             for number, (question, answer) in enumerate(answers):
                 progress("compilers", number + 1, len(asked))
                 if answer is not None:
                     found[question] = answer
         return found
+
+    def _run(self, command: Sequence[bytes]) -> Directories | None:
+        try:
+            return run_compiler(command)
+        except NoSandboxError as error:
+            self._say(error.message)
+            return None
 
     def _allowed(self, questions: Iterable[Question]) -> list[tuple[Question, Path]]:
         allowed, refused = [], dict[str, None]()
@@ -159,9 +137,12 @@ def shown(command: Sequence[bytes]) -> str:
 
 
 def run_compiler(
-    command: Sequence[bytes], timeout_seconds: float = TIMEOUT_SECONDS
+    command: Sequence[bytes], timeout_seconds: int = TIMEOUT_SECONDS
 ) -> Directories | None:
-    """Run a compiler in a scratch directory and read its list; None when it gives none."""
+    """Run a compiler in a scratch directory and read its list; None when it gives none.
+
+    NoSandboxError.
+    """
     ended = run_in_scratch(command, timeout_seconds)
     return None if ended is None else search_list(ended.stderr)
 
