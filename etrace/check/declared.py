@@ -17,15 +17,14 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from libetrace.image.file import Image
 
 from etrace.check.recipes import NINJA, Recipes
-from etrace.check.rules import generated, make_database, make_words, ninja_rules
+from etrace.check.rules import generated, make_database, ninja_rules
 from etrace.check.rules.rule import Rules
 from etrace.errors import EtraceError
 from etrace.nfsdb.above import my_users
@@ -36,14 +35,16 @@ from etrace.sandbox.run import Allowed, Limits, run
 
 REFUSED = ("its make is not run", "run etrace check as that user")
 NAMES = ("make", "gmake")
+ROOT = 0
+FOREIGN = "another user owns it or may change it, and root reads nothing of others"
 #: in a make with Guile, whose programs no sandbox was made for
 GUILE = (b"libguile-", b"scm_init_guile")
 #: what make prints of a command that the sandbox did not let it execute (native/sandbox/filter.c)
 _NOT_EXECUTED = re.compile(rb": Protocol error$", re.MULTILINE)
 #: job server and -j; `--` begins variables
 _JOBS = re.compile(rb"(?:-j\d*|--jobs(?:=\d*)?|--jobserver-\w+=\S*|--sync-\S*|-O\w*)")
-_STOPPED = re.compile(rb"^(.*\*\*\* .*)  Stop\.$", re.MULTILINE)
-_ENDED = re.compile(rb"^make.*\*\*\* .*Error 127", re.MULTILINE)
+_ENDED = re.compile(rb"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 127$", re.MULTILINE)
+_STOP = b"  Stop."
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30, output_bytes=256 << 20, processes=512)
 
 
@@ -104,7 +105,7 @@ def _ask_ninja(
         return
     if (at,) not in known:
         program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
-        refuse_foreign([at.directory])
+        refuse_foreign(at.directory)
         known[at,] = ninja_rules.ask(program, at)
     answer = known[at,]
     if isinstance(answer, str):
@@ -142,37 +143,44 @@ def _ask_one(
         return "its command has --"
     if not directory.is_dir():
         return f"{directory} is gone"
-    own = _own_environment(environment)
-    place, named = make_words.places(words, own, directory)
-    refuse_foreign([directory, place, *named])
+    refuse_foreign(directory)
     kept = [word for word in words if not _JOBS.fullmatch(word)]
-    shows = [b"--debug=v"] if os.geteuid() == 0 else []
+    own = _own_environment(environment)
     try:
         path = trusted_path(program)
         if path.name not in NAMES:
             return f"{path} is not run: its name is neither {' nor '.join(NAMES)}"
-        with opened(path) as opened_program:
+        with opened(path) as it:
             if _has_guile(path):
                 return f"{path} is not run: it has Guile, and makefiles can be programs of it"
-            done = run(
-                opened_program, [b"-pnk", *shows, *kept], directory, own,
-                allowed=Allowed(executes=runs_shell), limits=LIMITS, reads_for=place,
-            )  # fmt: skip
+            allowed = Allowed(executes=runs_shell)
+            done = run(it, [b"-pnk", *kept], directory, own, allowed=allowed, limits=LIMITS)
     except UntrustedError as error:
         return f"not run: {error}"
-    if not runs_shell and len(_NOT_EXECUTED.findall(done.stderr)) > len(
-        _ENDED.findall(done.stderr)
-    ):
+    if done.denied and os.geteuid() == ROOT:
+        return f"{done.denied[0]} is not read: {FOREIGN}"
+    if not runs_shell and _has_missed_a_shell(done.stderr):
         return "its makefiles call $(shell): --run-shell lets them"
-    text = done.stdout.decode("utf-8", "surrogateescape")
-    rules = make_database.read(text, directory)
-    refuse_foreign(make_words.makefiles_read(text, rules, place))
-    if stopped := _STOPPED.search(done.stderr):
-        return os.fsdecode(stopped[1])
+    if stopped := _stopped(done.stderr):
+        return stopped
+    rules = make_database.read(done.stdout.decode("utf-8", "surrogateescape"), directory)
     if rules is None:
         return "make prints no data base for it"
     generated.learn(rules)
     return rules
+
+
+def _has_missed_a_shell(text: bytes) -> bool:
+    """Whether more was not executed than the recipes that ended for it, so for a function."""
+    return len(_NOT_EXECUTED.findall(text)) > len(_ENDED.findall(text))
+
+
+def _stopped(text: bytes) -> str:
+    """Return why make stopped; empty when it did not."""
+    for line in text.splitlines():
+        if line.endswith(_STOP) and b"*** " in line:
+            return os.fsdecode(line.removesuffix(_STOP))
+    return ""
 
 
 def _own_environment(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
@@ -205,19 +213,7 @@ def _refuse_strange(image: Image) -> None:
         )
 
 
-def refuse_foreign(paths: Iterable[Path]) -> None:
-    """Refuse as root what others own or may write. EtraceError."""
-    if os.geteuid() != 0:
-        return
-    mine = my_users()
-    for path in paths:
-        try:
-            status = path.stat()
-        except OSError:
-            continue  # neither root nor make reads it
-        is_public = status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX
-        if status.st_uid not in mine or is_public:
-            why = "may be changed by others" if status.st_uid in mine else "belongs to another user"
-            raise EtraceError(
-                f"{path} {why}: root reads no makefiles of others", "run this as that user"
-            )
+def refuse_foreign(directory: Path) -> None:
+    """Refuse as root to read makefiles in the directory of somebody else. EtraceError."""
+    if os.geteuid() == ROOT and directory.is_dir() and directory.stat().st_uid not in my_users():
+        raise EtraceError(f"{directory} is not read: {FOREIGN}", "run this as its owner")

@@ -15,13 +15,15 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import selectors
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import etrace
 from etrace.errors import EtraceError
@@ -30,6 +32,16 @@ from etrace.sandbox.programs import Program
 
 SANDBOX = Path(etrace.__file__).parent / "libexec" / "etrace-sandbox"
 ROOT, NOBODY = 0, 65534
+#: systemd's dynamic users, who seldom run
+FREE_USERS = (61184, 65520)
+#: a git of nobody takes no repository of root's otherwise; in the sandbox it is like any other
+SAFE_FOR_GIT = {
+    b"GIT_CONFIG_COUNT": b"1", b"GIT_CONFIG_KEY_0": b"safe.directory", b"GIT_CONFIG_VALUE_0": b"*",
+}  # fmt: skip
+DENIED = "denied "
+PIECE_BYTES = 1 << 16
+#: for a sandbox that should have ended by itself
+PATIENCE_S = 10
 HINT = (
     "it takes Linux 5.13 or later with Landlock (lsm=) and seccomp; in a container, its security "
     "profile has to allow them"
@@ -76,11 +88,15 @@ class Allowed:
 
 
 class Ended(NamedTuple):
-    """How a program ended (minus the signal that ended it), and what it printed."""
+    """How a program ended (minus the signal that ended it), and what it printed.
+
+    `denied` are the first files that it was not let read: pipes and devices, files of others.
+    """
 
     status: int
     stdout: bytes
     stderr: bytes
+    denied: tuple[str, ...] = ()
 
 
 def harmless(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
@@ -92,18 +108,38 @@ def harmless(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
 
 
 def _user(directory: Path | None) -> list[str]:
-    """Return the options that make root somebody else: the owner of a directory, else nobody."""
+    """Return the options that make root somebody else: the owner of a directory, else nobody.
+
+    Then only files of root's are read, and those of that owner.
+    """
     if os.geteuid() != ROOT:
         return []
-    owner = ROOT if directory is None else directory.stat().st_uid
+    try:
+        owner = ROOT if directory is None else directory.stat().st_uid
+    except OSError as error:
+        raise SandboxError(f"{directory}: {error.strerror}", "is it there?") from error
     if owner == ROOT:
-        return ["--user", f"{NOBODY}:{NOBODY}", "--reads-all"]
+        uid = _free_user()
+        own = ["--files-of", str(uid)] if uid != NOBODY else []
+        return ["--user", f"{uid}:{uid}", "--reads-all", *own]
     try:
         account = pwd.getpwuid(owner)
         groups = (account.pw_gid, *os.getgrouplist(account.pw_name, account.pw_gid))
     except KeyError:
         groups = (NOBODY,)
-    return ["--user", ":".join(map(str, (owner, *groups)))]
+    return ["--user", ":".join(map(str, (owner, *groups))), "--files-of", str(owner)]
+
+
+def _free_user() -> int:
+    """Return a user id that nobody has, so that no process may look into that of the program."""
+    numbers = range(*FREE_USERS)
+    for number in range(len(numbers)):
+        uid = numbers[(os.getpid() + number) % len(numbers)]
+        try:
+            pwd.getpwuid(uid)
+        except KeyError:
+            return uid
+    return NOBODY
 
 
 def run(
@@ -114,87 +150,123 @@ def run(
     *,
     allowed: Allowed = Allowed(),
     limits: Limits = Limits(),
-    reads_for: Path | None = None,
 ) -> Ended:
     """Run a program in `directory` with the words after its name; return how it ended.
 
-    Root becomes the owner of `reads_for`, else of `directory`. Without a directory it begins in an
-    empty one. There, at $TMPDIR, it may write where namespaces are allowed: it is memory.
-    NoSandboxError when nothing runs here; SandboxError after the limits' time, and when it prints
-    more than they allow.
+    Root becomes the owner of that directory. Without a directory it begins in an empty one. There,
+    at $TMPDIR, it may write where namespaces are allowed: it is memory. NoSandboxError when nothing
+    runs here; SandboxError after the limits' time, and when it prints more than they allow.
     """
     with (
         tempfile.TemporaryDirectory(prefix="etrace-scratch-") as scratch,
-        tempfile.TemporaryFile() as out,
-        tempfile.TemporaryFile() as err,
         tempfile.TemporaryFile() as variables,
     ):
         Path(scratch).chmod(0o711)  # for whoever root becomes; it stays empty
         own = {**harmless(environment), b"TMPDIR": os.fsencode(scratch)}
+        own |= SAFE_FOR_GIT if os.geteuid() == ROOT else {}
         variables.write(b"".join(name + b"=" + value + b"\0" for name, value in own.items()))
         variables.flush()
         options = [
             "--program", program.fd, "--environment", variables.fileno(), "--scratch", scratch,
             "--seconds", limits.seconds, "--memory", limits.memory_bytes >> 20,
-            "--output", limits.output_bytes >> 20, "--processes", limits.processes,
-            "--owner", allowed.owner or max(programs.OWNERS), *_user(reads_for or directory),
+            "--output", max(limits.output_bytes >> 20, 1), "--processes", limits.processes,
+            "--code-of", allowed.owner or max(programs.OWNERS), *_user(directory),
         ]  # fmt: skip
         options += ["--executes"] if allowed.executes else []
         options += [word for path in allowed.folders for word in ("--executes-below", path)]
         options += ["--in-scratch"] if directory is None else []
         shown = str(program.path)
-        fds = (program.fd, variables.fileno())
         command: list[str | bytes] = [*map(str, options), "--", os.fsencode(shown), *words]
-        said = _said(command, directory or Path(scratch), fds, (out, err))
-        kept = [_read(stream, shown, limits.output_bytes) for stream in (out, err)]
-        return Ended(_status(said, shown, limits), *kept)
+        fds = (program.fd, variables.fileno())
+        outputs = _outputs(command, directory or Path(scratch), fds, limits, shown)
+        return _ended(outputs, shown, limits)
 
 
-def _said(
-    words: Sequence[str | bytes],
-    directory: Path,
-    fds: tuple[int, ...],
-    outputs: tuple[IO[bytes], IO[bytes]],
-) -> str:
-    """Start the sandbox and return its report; it ends with this process."""
-    reader, writer = os.pipe()
+class Outputs(NamedTuple):
+    """What the program printed, and the report of the sandbox."""
+
+    stdout: bytes
+    stderr: bytes
+    report: bytes
+
+
+def _outputs(
+    words: Sequence[str | bytes], directory: Path, fds: tuple[int, ...], limits: Limits, shown: str
+) -> Outputs:
+    """Start the sandbox and read until it ends; it ends when this process stops reading."""
+    pipes = [os.pipe() for _ in Outputs._fields]
+    (out, err, report) = (writer for _, writer in pipes)
     sys.stdout.flush()
     try:
         process = subprocess.Popen(
-            [SANDBOX, "--report", str(writer), *words], cwd=directory, env={},
-            stdin=subprocess.DEVNULL, stdout=outputs[0], stderr=outputs[1],
-            pass_fds=(*fds, writer),
+            [SANDBOX, "--report", str(report), *words], cwd=directory, env={},
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=(*fds, report),
         )  # fmt: skip
     except OSError as error:
-        os.close(reader)
-        raise SandboxError(f"{SANDBOX}: {error.strerror}", "install etrace again") from error
+        for reader, _ in pipes:
+            os.close(reader)
+        what = error.filename or SANDBOX
+        raise SandboxError(f"{os.fsdecode(what)}: {error.strerror}", "is it there?") from error
     finally:
-        os.close(writer)
+        for _, writer in pipes:
+            os.close(writer)
     try:
-        with open(reader, "rb") as stream:  # noqa: PTH123  a descriptor
-            text = stream.read()
+        return Outputs(*_read_all([reader for reader, _ in pipes], limits, shown))
     finally:
+        for reader, _ in pipes:
+            os.close(reader)
+        _end(process)
+
+
+def _read_all(readers: Sequence[int], limits: Limits, shown: str) -> list[bytes]:
+    """Return all that comes; SandboxError when it is too much or takes too long."""
+    kept: dict[int, list[bytes]] = {reader: [] for reader in readers}
+    n_left = limits.output_bytes
+    end = time.monotonic() + limits.seconds + PATIENCE_S
+    with selectors.DefaultSelector() as selector:
+        for reader in readers:
+            selector.register(reader, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(end - time.monotonic(), 0))
+            if not ready:
+                raise _late(shown, limits)
+            for key, _ in ready:
+                piece = os.read(key.fd, PIECE_BYTES)
+                n_left -= len(piece)
+                if not piece:
+                    selector.unregister(key.fd)
+                if n_left <= 0:
+                    raise SandboxError(
+                        f"{shown} printed more than {limits.output_bytes} bytes",
+                        "see what it prints",
+                    )
+                kept[key.fd].append(piece)
+    return [b"".join(pieces) for pieces in kept.values()]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
         process.wait()
-    return os.fsdecode(text).strip()
 
 
-def _read(stream: IO[bytes], shown: str, most: int) -> bytes:
-    if os.fstat(stream.fileno()).st_size >= most:
-        raise SandboxError(f"{shown} printed more than {most} bytes", "see what it prints")
-    stream.seek(0)
-    return stream.read()
+def _late(shown: str, limits: Limits) -> SandboxError:
+    return SandboxError(f"{shown} took more than {limits.seconds} s", "does it wait for something?")
 
 
-def _status(said: str, shown: str, limits: Limits) -> int:
+def _ended(outputs: Outputs, shown: str, limits: Limits) -> Ended:
+    *lines, said = os.fsdecode(outputs.report).strip().split("\n")
     kind, _, text = said.partition(" ")
+    denied = tuple(line.removeprefix(DENIED) for line in lines if line.startswith(DENIED))
     if kind == "exit":
-        return int(text)
+        return Ended(int(text), outputs.stdout, outputs.stderr, denied)
     if kind == "signal":
-        return -int(text)
+        return Ended(-int(text), outputs.stdout, outputs.stderr, denied)
     if kind == "timeout":
-        raise SandboxError(
-            f"{shown} took more than {limits.seconds} s", "does it wait for something?"
-        )
+        raise _late(shown, limits)
     if kind == "missing":
         raise NoSandboxError(f"{shown} is not run: there is no sandbox for it here: {text}", HINT)
-    raise SandboxError(f"{shown} cannot be run: {text or 'the sandbox failed'}", "is it damaged?")
+    why = text or outputs.stderr.decode(errors="replace").strip() or "the sandbox failed"
+    raise SandboxError(f"{shown} cannot be run: {why}", "is it damaged?")

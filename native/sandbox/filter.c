@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two seccomp filters. The first lets mmap() of code wait for the supervisor (code.c). The second
- * denies what Landlock does not cover: rights, times and attributes of files, sockets, signals and
+ * Two seccomp filters. The first lets calls that map code or open a file to read wait for the
+ * supervisor (answer.c). The second denies what Landlock does not cover: rights, times and attributes of files, sockets, signals and
  * other processes, name spaces and parts of the kernel.
  *
  * Calls that this file does not know yet (numbers above LAST_KNOWN) do not exist for the program, as
@@ -22,6 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -74,18 +76,20 @@ static const int denied[] = {
 	SYS_acct, SYS_swapon, SYS_swapoff, SYS_quotactl, NEWER_QUOTACTL_FD,
 	/* files by other ways than names */
 	SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_fanotify_init, SYS_fanotify_mark,
-	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
-	/* sockets; socketpair() connects to nobody */
+	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_io_setup,
+	SYS_memfd_create, /* memory that no limit counts, and Landlock lets it be executed */
+	/* sockets */
 	SYS_socket, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
 	/* other processes */
-	SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
-	SYS_pidfd_send_signal, SYS_pidfd_open, SYS_pidfd_getfd, SYS_ptrace, SYS_process_vm_readv,
+	SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal,
+	 SYS_pidfd_open, SYS_pidfd_getfd, SYS_ptrace, SYS_process_vm_readv,
 	SYS_process_vm_writev, NEWER_PROCESS_MADVISE, NEWER_PROCESS_MRELEASE, SYS_kcmp,
 	SYS_setpriority, SYS_ioprio_set, SYS_sched_setscheduler, SYS_sched_setparam,
 	SYS_sched_setattr, SYS_sched_setaffinity, SYS_migrate_pages, SYS_move_pages,
 	/* what other processes share */
 	SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl,
-	SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink, SYS_keyctl,
+	SYS_msgget, SYS_msgsnd, SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink,
+	SYS_mq_timedsend, SYS_mq_timedreceive, SYS_mq_notify, SYS_mq_getsetattr, SYS_keyctl,
 	SYS_add_key, SYS_request_key,
 	/* the machine */
 	SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree,
@@ -99,6 +103,9 @@ static const int denied[] = {
 	SYS_uselib, SYS_personality, SYS_remap_file_pages, SYS_pkey_mprotect,
 };
 
+/* Harmless in a process namespace of its own. */
+static const int signals[] = { SYS_kill, SYS_tkill, SYS_tgkill };
+
 /* Their arguments are in memory, where no filter sees them; libc does without them. */
 static const int unknown[] = { SYS_clone3, SYS_openat2 };
 
@@ -108,7 +115,10 @@ static const uint32_t questions[] = {
 };
 
 /* fcntl() by which others get signals, or wait. */
-static const uint32_t far_reaching[] = { F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY };
+static const uint32_t far_reaching[] = {
+	F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY, F_SETLK, F_SETLKW, F_OFD_SETLK,
+	F_OFD_SETLKW, F_SET_RW_HINT, F_SET_FILE_RW_HINT,
+};
 
 struct code {
 	struct sock_filter instructions[MAX_INSTRUCTIONS];
@@ -193,7 +203,10 @@ static void put_bits(struct code *code, int call, unsigned int argument, uint32_
 	end_call(code, begin);
 }
 
-/* A file that is opened for reading and truncated: Landlock sees that only since version 3. */
+/*
+ * A file that is truncated without being opened for writing: Landlock sees that only since version 3.
+ * Access mode 3 (for ioctl alone) truncates as well.
+ */
 static void put_open(struct code *code, int call, unsigned int argument)
 {
 	unsigned short begin;
@@ -205,10 +218,47 @@ static void put_open(struct code *code, int call, unsigned int argument)
 	put(code, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, 0, 0);
 	put(code, BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1);
 	put_return(code, error(EACCES));
+	put(code, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE, 0, 0);
+	put(code, BPF_JMP | BPF_JEQ | BPF_K, O_ACCMODE, 0, 1);
+	put_return(code, error(EACCES));
 	end_call(code, begin);
 }
 
-/* Nothing is executed but the file that was checked, by its descriptor, which the program lacks. */
+/* Two ends of a stream; a datagram of theirs could go to any other socket. */
+static void put_pair(struct code *code)
+{
+	unsigned short begin = begin_call(code, SYS_socketpair);
+
+	put_load_argument(code, 0);
+	put(code, BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0);
+	put_return(code, error(EPERM));
+	put_load_argument(code, 1);
+	put(code, BPF_ALU | BPF_AND | BPF_K, ~(uint32_t)(SOCK_CLOEXEC | SOCK_NONBLOCK), 0, 0);
+	put(code, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 1, 0);
+	put_return(code, error(EPERM));
+	end_call(code, begin);
+}
+
+/* fcntl() of several kinds: the far-reaching ones, and the flag by which a terminal sends signals. */
+static void put_flags(struct code *code)
+{
+	unsigned short begin = begin_call(code, SYS_fcntl);
+	size_t i;
+
+	put_load_argument(code, 1);
+	for (i = 0; i < sizeof(far_reaching) / sizeof(far_reaching[0]); i++) {
+		put(code, BPF_JMP | BPF_JEQ | BPF_K, far_reaching[i], 0, 1);
+		put_return(code, error(EPERM));
+	}
+	put(code, BPF_JMP | BPF_JEQ | BPF_K, F_SETFL, 0, 4);
+	put_load_argument(code, 2);
+	put(code, BPF_JMP | BPF_JSET | BPF_K, O_ASYNC, 0, 1);
+	put_return(code, error(EPERM));
+	put_return(code, SECCOMP_RET_ALLOW);
+	end_call(code, begin);
+}
+
+/* Nothing is executed except the file that was checked, by its descriptor, which the program lacks. */
 static void put_execution(struct code *code, int program)
 {
 	unsigned short begin = begin_call(code, SYS_execveat);
@@ -238,7 +288,22 @@ static long install(struct code *code, unsigned int flags)
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 }
 
-int filter_ask_before_code(void)
+/* Whatever is opened to be read only: the program gets the file that the supervisor looked at. */
+static void put_reading(struct code *code, int call, unsigned int argument)
+{
+	unsigned short begin;
+
+	if (call == NO_CALL)
+		return;
+	begin = begin_call(code, call);
+	put_load_argument(code, argument);
+	put(code, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE, 0, 0);
+	put(code, BPF_JMP | BPF_JEQ | BPF_K, O_RDONLY, 0, 1);
+	put_return(code, SECCOMP_RET_USER_NOTIF);
+	end_call(code, begin);
+}
+
+int filter_ask(void)
 {
 	struct code code = { .len = 0 };
 	unsigned short begin;
@@ -250,12 +315,14 @@ int filter_ask_before_code(void)
 	put(&code, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1);
 	put_return(&code, SECCOMP_RET_USER_NOTIF);
 	end_call(&code, begin);
+	put_reading(&code, SYS_open, 1);
+	put_reading(&code, SYS_openat, 2);
+	put_call(&code, SYS_getcwd, SECCOMP_RET_USER_NOTIF);
 	put_return(&code, SECCOMP_RET_ALLOW);
 	listener = install(&code, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	if (listener < 0)
-		give_up("missing", errno == EBUSY ?
-			"seccomp: another sandbox around this one answers for its calls" :
-			"seccomp with a listener: %s", strerror(errno));
+		give_up("missing", "seccomp with a listener: %s", errno == EBUSY ?
+			"a sandbox around this one has it" : strerror(errno));
 	return (int)listener;
 }
 
@@ -271,12 +338,15 @@ void filter_deny(const struct sandbox *box)
 		put_call(&code, unknown[i], error(ENOSYS));
 	for (i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
 		put_call(&code, denied[i], error(EPERM));
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]) && !box->has_namespaces; i++)
+		put_call(&code, signals[i], error(EPERM));
 	put_open(&code, SYS_open, 1);
 	put_open(&code, SYS_openat, 2);
 	put_bits(&code, SYS_clone, 0, NEW_NAMESPACES, EPERM);
+	put_pair(&code);
+	put_flags(&code);
+	put_values(&code, SYS_prctl, 0, (const uint32_t[]){ PR_SET_PDEATHSIG }, 1, false, EPERM);
 	put_values(&code, SYS_prlimit64, 0, (const uint32_t[]){ 0 }, 1, true, EPERM);
-	put_values(&code, SYS_fcntl, 1, far_reaching, sizeof(far_reaching) / sizeof(uint32_t), false,
-		   EPERM);
 	put_values(&code, SYS_ioctl, 1, questions, sizeof(questions) / sizeof(uint32_t), true,
 		   ENOTTY);
 	if (box->may == MAY_NOTHING)

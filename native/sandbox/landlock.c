@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Landlock: a right that a ruleset handles and no rule grants is denied, for this process and all
- * that it starts. Reading stays free. Source: Linux's Documentation/userspace-api/landlock.rst and
+ * that it starts. Reading stays free, except of devices. Source: Linux's Documentation/userspace-api/landlock.rst and
  * include/uapi/linux/landlock.h; numbers of the calls are those of all architectures.
  */
 #include "sandbox/sandbox.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@ enum {
 
 #define EXECUTE (1ull << 0)
 #define WRITE_FILE (1ull << 1)
+#define READ_FILE (1ull << 2)
 #define CHANGES (0x1ffull << 4) /* removing and making of files of each kind */
 #define REFER (1ull << 13) /* version 2 */
 #define TRUNCATE (1ull << 14) /* 3 */
@@ -48,7 +50,7 @@ struct rule {
 
 static uint64_t handled_files(long version)
 {
-	return EXECUTE | WRITE_FILE | CHANGES | (version > 1 ? REFER : 0) |
+	return EXECUTE | WRITE_FILE | READ_FILE | CHANGES | (version > 1 ? REFER : 0) |
 	       (version > 2 ? TRUNCATE : 0) | (version > 4 ? IOCTL_DEVICE : 0);
 }
 
@@ -92,6 +94,33 @@ static void find_interpreter(int fd, char path[PATH_MAX])
 	}
 }
 
+/* Files can be read, but terminals and other devices: their readers take something away. */
+static void allow_reading(int ruleset)
+{
+	static const char *const known[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+					     "/dev/urandom", "/dev/shm" };
+	DIR *root = opendir("/");
+	struct dirent *each;
+	size_t i;
+	int fd;
+
+	if (!root)
+		give_up("missing", "/: %s", strerror(errno));
+	while ((each = readdir(root))) {
+		if (strcmp(each->d_name, "dev") == 0 || strspn(each->d_name, ".") == strlen(each->d_name))
+			continue;
+		fd = openat(dirfd(root), each->d_name, O_PATH | O_CLOEXEC);
+		if (fd >= 0)
+			allow(ruleset, fd, READ_FILE, each->d_name);
+		if (fd >= 0)
+			close(fd);
+	}
+	closedir(root);
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (access(known[i], F_OK) == 0)
+			allow_path(ruleset, known[i], READ_FILE);
+}
+
 static void allow_execution(const struct sandbox *box, int ruleset)
 {
 	char interpreter[PATH_MAX];
@@ -122,6 +151,7 @@ void landlock_restrict(const struct sandbox *box)
 	ruleset = (int)syscall(CREATE_RULESET, &rules, size, 0);
 	if (ruleset < 0)
 		give_up("missing", "Landlock: %s", strerror(errno));
+	allow_reading(ruleset);
 	allow_execution(box, ruleset);
 	allow_path(ruleset, "/dev/null", (WRITE_FILE | TRUNCATE) & rules.files);
 	if (box->has_scratch)

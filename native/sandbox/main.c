@@ -12,11 +12,11 @@
  *   user        from root to somebody else, without capabilities
  *   landlock    no file is changed, nothing else is executed
  *   filter      seccomp: what Landlock does not cover (chmod, sockets, signals ..)
- *   code        the supervisor's answer when the program maps code, by which libraries are loaded
+ *   answer      of the supervisor, when the program maps code or opens a file to read
  *
  * Without Landlock, seccomp, or the right to become another user where that is asked for, nothing
- * runs. The end is one line on --report: `exit N`, `signal N`, `timeout`, `missing WHY` (this
- * machine cannot keep the promise) or `refused WHY` (of the program).
+ * runs. The last line of --report is the end: `exit N`, `signal N`, `timeout`, `missing WHY` (this
+ * machine cannot keep the promise) or `refused WHY` (of the program). Lines before it: `denied FILE`.
  */
 #include "sandbox/sandbox.h"
 
@@ -47,6 +47,7 @@
 #define NEW_NAMESPACES \
 	(CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
 #define TEXT_MAX 512
+#define MAX_FILES 1024
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -87,7 +88,8 @@ enum {
 	OPTION_EXECUTES,
 	OPTION_BELOW,
 	OPTION_SCRATCH,
-	OPTION_OWNER,
+	OPTION_CODE_OF,
+	OPTION_FILES_OF,
 	OPTION_USER,
 	OPTION_SECONDS,
 	OPTION_MEGABYTES,
@@ -157,8 +159,11 @@ static void take_option(struct sandbox *box, int option)
 	case OPTION_SCRATCH:
 		box->scratch = optarg;
 		break;
-	case OPTION_OWNER:
-		box->owner = (uid_t)strtoul(optarg, NULL, 10);
+	case OPTION_CODE_OF:
+		box->code_owner = (uid_t)strtoul(optarg, NULL, 10);
+		break;
+	case OPTION_FILES_OF:
+		box->file_owner = (uid_t)strtoul(optarg, NULL, 10);
 		break;
 	case OPTION_USER:
 		take_user(box, optarg);
@@ -182,7 +187,7 @@ static void take_option(struct sandbox *box, int option)
 
 static void take_options(struct sandbox *box, int argc, char **argv)
 {
-	int reads_all = 0, begins_in_scratch = 0;
+	int reads_all = 0, begins_in_scratch = 0, is_plain = 0;
 	const struct option names[] = {
 		{ "program", required_argument, NULL, OPTION_PROGRAM },
 		{ "report", required_argument, NULL, OPTION_REPORT },
@@ -191,9 +196,11 @@ static void take_options(struct sandbox *box, int argc, char **argv)
 		{ "executes-below", required_argument, NULL, OPTION_BELOW },
 		{ "scratch", required_argument, NULL, OPTION_SCRATCH },
 		{ "in-scratch", no_argument, &begins_in_scratch, 1 },
-		{ "owner", required_argument, NULL, OPTION_OWNER },
+		{ "code-of", required_argument, NULL, OPTION_CODE_OF },
+		{ "files-of", required_argument, NULL, OPTION_FILES_OF },
 		{ "user", required_argument, NULL, OPTION_USER },
 		{ "reads-all", no_argument, &reads_all, 1 },
+		{ "no-namespaces", no_argument, &is_plain, 1 },
 		{ "seconds", required_argument, NULL, OPTION_SECONDS },
 		{ "memory", required_argument, NULL, OPTION_MEGABYTES },
 		{ "output", required_argument, NULL, OPTION_OUTPUT },
@@ -207,6 +214,7 @@ static void take_options(struct sandbox *box, int argc, char **argv)
 			take_option(box, option);
 	box->reads_all = reads_all;
 	box->begins_in_scratch = begins_in_scratch;
+	box->has_namespaces = !is_plain;
 	box->arguments = argv + optind;
 	if (box->program < 0 || box->report < 0 || !box->environment || !*box->arguments)
 		die("needs --program, --report, --environment and the words of a program");
@@ -224,10 +232,28 @@ static void limit(int what, rlim_t most)
 		give_up("missing", "setrlimit(%d): %s", what, strerror(errno));
 }
 
+/*
+ * The program's descriptor becomes the highest one, and from then on there is one less: the number
+ * by which the filter lets it be executed is never that of another file.
+ */
+static void put_program_last(struct sandbox *box)
+{
+	struct rlimit files;
+	int last;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		give_up("missing", "getrlimit: %s", strerror(errno));
+	last = (int)(files.rlim_cur < MAX_FILES ? files.rlim_cur : MAX_FILES) - 1;
+	if (dup3(box->program, last, O_CLOEXEC) != last)
+		give_up("missing", "descriptor %d: %s", last, strerror(errno));
+	box->program = last;
+	limit(RLIMIT_NOFILE, (rlim_t)last);
+}
+
 /* `n_others`: processes of the same user that count, too. */
 static void limit_all(const struct sandbox *box, unsigned int n_others)
 {
-	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CORE, 1); /* 0 lets a program of core_pattern run; one byte holds no core */
 	limit(RLIMIT_MSGQUEUE, 0);
 	limit(RLIMIT_CPU, (rlim_t)box->seconds);
 	limit(RLIMIT_FSIZE, (rlim_t)box->output_megabytes * MEGABYTE);
@@ -256,22 +282,23 @@ static void hand_over(int listener)
 		_exit(STATUS_ETRACE_FAILED);
 }
 
-static void become_program(struct sandbox *box, bool has_namespaces, unsigned int n_others)
-	__attribute__((noreturn));
+static void become_program(struct sandbox *box, unsigned int n_others) __attribute__((noreturn));
 
-static void become_program(struct sandbox *box, bool has_namespaces, unsigned int n_others)
+static void become_program(struct sandbox *box, unsigned int n_others)
 {
-	if (has_namespaces && !namespaces_enter(box))
+	if (box->has_namespaces && !namespaces_enter(box))
 		give_up(AGAIN, "-");
 	if (box->begins_in_scratch && box->has_scratch && chdir(box->scratch) < 0)
 		give_up("missing", "%s: %s", box->scratch, strerror(errno));
 	if (user_become(box) < 0 || user_drop_capabilities(box) < 0)
 		give_up("missing", "becoming user %d: %s", (int)box->uid, strerror(errno));
-	limit_all(box, has_namespaces && !box->changes_user ? 0 : n_others);
+	limit_all(box, n_others);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		give_up("missing", "prctl: %s", strerror(errno));
+	signal(SIGPIPE, SIG_DFL);
 	landlock_restrict(box);
-	hand_over(filter_ask_before_code());
+	hand_over(filter_ask());
+	put_program_last(box);
 	filter_deny(box);
 	syscall(SYS_execveat, box->program, "", box->arguments, box->environment, AT_EMPTY_PATH);
 	give_up("refused", "%s: %s", box->arguments[0],
@@ -299,10 +326,7 @@ static unsigned int count_tasks(uid_t uid)
 	return n;
 }
 
-static void report(const struct sandbox *box, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void report(const struct sandbox *box, const char *format, ...)
+void report(const struct sandbox *box, const char *format, ...)
 {
 	va_list args;
 
@@ -311,17 +335,17 @@ static void report(const struct sandbox *box, const char *format, ...)
 	va_end(args);
 }
 
-/* Start the program; its number, and `channel` is the supervisor's end. -1 without namespaces. */
-static pid_t start(struct sandbox *box, bool has_namespaces)
+/* Start the program; its number, and `channel` is the supervisor's end. -1 and errno. */
+static pid_t start(struct sandbox *box)
 {
 	unsigned long flags = SIGCHLD;
 	unsigned int n_others = 0;
 	int ends[2];
 	pid_t pid;
 
-	if (has_namespaces)
+	if (box->has_namespaces)
 		flags |= NEW_NAMESPACES | (geteuid() ? CLONE_NEWUSER : 0);
-	if (!has_namespaces || box->changes_user)
+	if (!box->has_namespaces || box->changes_user)
 		n_others = count_tasks(box->changes_user ? box->uid : getuid());
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		die("socketpair: %s", strerror(errno));
@@ -329,7 +353,7 @@ static pid_t start(struct sandbox *box, bool has_namespaces)
 	if (pid == 0) {
 		close(ends[0]);
 		channel = ends[1];
-		become_program(box, has_namespaces, n_others);
+		become_program(box, n_others);
 	}
 	close(ends[1]);
 	channel = ends[0];
@@ -398,7 +422,7 @@ static bool watch(const struct sandbox *box, pid_t program, int ended, int liste
 			polled[CHANNEL].fd = -1; /* it runs, or has said why not */
 		}
 		if (polled[PROGRAM_ASKS].revents & POLLIN)
-			code_answer(box, listener, program);
+			answer(box, listener, program);
 		else if (polled[PROGRAM_ASKS].revents)
 			polled[PROGRAM_ASKS].fd = -1;
 		if (polled[PROGRAM_ENDED].revents)
@@ -453,7 +477,6 @@ int main(int argc, char **argv)
 		.output_megabytes = 64, .processes = 64,
 	};
 	char text[TEXT_MAX] = "";
-	bool has_namespaces = true;
 	int listener;
 	pid_t program;
 
@@ -468,17 +491,17 @@ int main(int argc, char **argv)
 	umask(077);
 	setsid();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	program = start(&box, true);
+	program = start(&box);
 	listener = program < 0 ? -1 : receive(text);
-	if (program < 0 || strncmp(text, AGAIN, strlen(AGAIN)) == 0) {
+	if (box.has_namespaces && (program < 0 || strncmp(text, AGAIN, strlen(AGAIN)) == 0)) {
 		if (program > 0)
 			waitpid(program, NULL, 0);
-		has_namespaces = false;
-		program = start(&box, has_namespaces);
-		if (program < 0)
-			die("fork: %s", strerror(errno));
-		listener = receive(text);
+		box.has_namespaces = box.has_scratch = false;
+		program = start(&box);
+		listener = program < 0 ? -1 : receive(text);
 	}
+	if (program < 0)
+		die("fork: %s", strerror(errno));
 	if (user_become(&box) < 0 || user_drop_capabilities(&box) < 0) {
 		report(&box, "missing becoming user %d: %s\n", (int)box.uid, strerror(errno));
 		return 0; /* the program ends with its supervisor */

@@ -25,8 +25,10 @@ struct sandbox {
 	size_t n_folders;
 	const char *scratch; /* an empty directory, or NULL */
 	bool begins_in_scratch;
+	bool has_namespaces; /* where they are allowed */
 	bool has_scratch; /* memory is mounted there, so it may be written to */
-	uid_t owner; /* besides root, of code that may be loaded */
+	uid_t code_owner; /* besides root, of code that may be loaded */
+	uid_t file_owner; /* besides root, of what root's program reads */
 	bool changes_user; /* from root to these */
 	bool reads_all; /* and may read what only root may */
 	uid_t uid;
@@ -59,15 +61,19 @@ int user_drop_capabilities(const struct sandbox *box);
 /* No file can be changed, and nothing else executed than what the sandbox allows. */
 void landlock_restrict(const struct sandbox *box);
 
-/* Calls that map code ask the supervisor; return the descriptor by which it hears of them. */
-int filter_ask_before_code(void);
+/* Calls that map code or open files ask the supervisor; return the descriptor that it hears by. */
+int filter_ask(void);
 
 /* Deny the calls that Landlock does not cover. */
 void filter_deny(const struct sandbox *box);
 
 /* ---- of the supervisor ---- */
 
-/* Answer one question about code: only files of root's that nobody else can write are mapped. */
-void code_answer(const struct sandbox *box, int listener, pid_t program);
+/* Answer one question of the program: answer.c. */
+void answer(const struct sandbox *box, int listener, pid_t program);
+
+/* A line of the report. */
+void report(const struct sandbox *box, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #endif /* ETRACE_SANDBOX_H */

@@ -13,7 +13,7 @@ import pytest
 from backends import need_root
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check.rules import ninja_manifest, ninja_rules
+from etrace.check.rules import ninja_deps, ninja_manifest, ninja_rules
 from etrace.errors import EtraceError
 
 SOURCES = {
@@ -299,3 +299,58 @@ def test_a_file_that_grows_without_end_is_refused(
     (tmp_path / "u").write_text("")
     with pytest.raises(EtraceError, match=said):
         ninja_manifest.read(tmp_path, "build.ninja")
+
+
+# ---- ninja's log of what compilers named ----
+
+
+def asked(tree: Path) -> dict[str, tuple[str, ...]]:
+    """What ninja itself says."""
+    known: dict[str, tuple[str, ...]] = {}
+    target = ""
+    for line in ninja(tree, "-t", "deps").splitlines():
+        if line.startswith("    "):
+            known[target] += (line[4:],)
+        elif ": #deps" in line:
+            target = line.partition(": #deps")[0]
+            known[target] = ()
+    return known
+
+
+def test_the_log_of_dependencies_is_what_ninja_says(tmp_path: Path) -> None:
+    tree = build(tmp_path, "builddir = out\n" + RIGHT)
+    assert ninja_deps.read(tree / "out/.ninja_deps") == asked(tree)
+    (tree / "a.c").write_text("int f(void); int main(void) { return f(); }\n")
+    ninja(tree)
+    now = ninja_deps.read(tree / "out/.ninja_deps")
+    assert now == asked(tree)
+    assert now["a.o"] == ("a.c",)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 5, 16, 17, 21, 40, 60, 100])
+def test_a_log_that_is_cut_off_or_damaged_says_what_came_before(
+    tmp_path: Path, n_bytes: int
+) -> None:
+    tree = build(tmp_path, RIGHT)
+    log = tree / ".ninja_deps"
+    data = log.read_bytes()
+    if n_bytes < 16:
+        log.write_bytes(data[:n_bytes])
+        with pytest.raises(EtraceError, match="not a log of ninja"):
+            ninja_deps.read(log)
+        return
+    log.write_bytes(data[: len(data) - n_bytes + 16])
+    kept = ninja_deps.read(log)
+    log.write_bytes(data[:n_bytes] + b"\xff" * 40 + data[n_bytes:])
+    for found_in in (kept, ninja_deps.read(log)):
+        whole = asked(build(tmp_path / "again", RIGHT))
+        assert all(whole[target] == names for target, names in found_in.items())
+
+
+def test_variables_that_name_each_other_are_each_looked_up_once(tmp_path: Path) -> None:
+    chain = "".join(f"  a{n} = $a{n + 1}$a{n + 1}\n" for n in range(60))
+    (tmp_path / "build.ninja").write_text(
+        f"rule r\n{chain}  a60 =\n  command = x $a0\nbuild a: r\n"
+    )
+    (edge,) = ninja_manifest.read(tmp_path, "build.ninja").edges
+    assert edge.value("command") == "x "

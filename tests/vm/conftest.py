@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from sandbox import ways
 from vm import kernels, machine, python_tree, tree_kernel
 from vm.rig import BUILD, Guest, prepare, prepare_builds, wanted
 
@@ -64,8 +65,12 @@ def boot(request: pytest.FixtureRequest) -> Guest:
         prepare_builds(work, builds)
     if "kselftest" in phases:
         tree_kernel.install_selftest(kernel.name, work / "kselftest")
-    if any(phase.startswith(("cli_session", "service", "backends")) for phase in phases):
+    if any(phase.startswith(("cli_session", "service", "backends", "sandbox")) for phase in phases):
         python_tree.pack(work / "python.tar")
+    if "sandbox" in phases:
+        (work / "ways").mkdir()
+        shutil.copy(ways.__file__, work / "ways")
+        ways.build(work / "ways")
     prepared = time.monotonic()
     ran = machine.run(
         kernel, work, "phases.sh", *phases, boot=machine.Boot(memory="2G", seconds=SECONDS)

@@ -3,19 +3,38 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from libetrace.core.regular_file import open_regular
 
+from etrace.nfsdb.above import my_users
+
+ROOT = 0
+MAX_BYTES = 1 << 30
 _WORD = re.compile(r"((?:\\\s|\\#|\$\$|[^\s\\]|\\(?!\s))+)")
 
 
+def data_of_file(path: Path) -> bytes:
+    """Return the content of a regular file; a pipe is not waited for. OSError.
+
+    Root reads no files of others: what these say would count as root's own.
+    """
+    with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
+        if os.geteuid() == ROOT and os.fstat(stream.fileno()).st_uid not in my_users():
+            raise OSError(errno.EACCES, "belongs to another user: root does not read it", str(path))
+        data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise OSError(errno.EFBIG, f"more than {MAX_BYTES >> 20} MB", str(path))
+    return data
+
+
 def text_of_file(path: Path) -> str:
-    """Return the text of a regular file; a pipe is not waited for. OSError."""
-    with open(open_regular(path), encoding="utf-8", errors="surrogateescape") as stream:  # noqa: PTH123
-        return stream.read()
+    """Return the text of a file: see data_of_file()."""
+    return data_of_file(path).decode("utf-8", "surrogateescape")
 
 
 def inputs(path: Path) -> Iterator[str]:

@@ -42,15 +42,20 @@ def roots(directory: Path) -> tuple[str, ...]:
 
 
 def _roots(directory: Path) -> Iterator[str]:
-    cache = directory / "CMakeCache.txt"
-    if cache.is_file():
-        text = cache.read_text("utf-8", "surrogateescape")
-        if found := re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", text, re.MULTILINE):
-            yield os.path.realpath(found[1])
-    info = directory / "meson-info" / "meson-info.json"
-    if info.is_file():
-        try:
-            source = json.loads(info.read_text("utf-8"))["directories"]["source"]
-        except (ValueError, KeyError, TypeError):
-            return
-        yield os.path.realpath(str(source))
+    text = _text(directory / "CMakeCache.txt")
+    if found := re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", text, re.MULTILINE):
+        yield os.path.realpath(found[1])
+    try:
+        info = json.loads(_text(directory / "meson-info" / "meson-info.json"))
+        source = info["directories"]["source"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return
+    yield os.path.realpath(str(source))
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; empty when there is none."""
+    try:
+        return dependency_files.text_of_file(path)
+    except OSError:
+        return ""

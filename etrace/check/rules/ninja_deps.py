@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from struct import unpack, unpack_from
 
-from libetrace.core.regular_file import open_regular
-
+from etrace.check.rules.dependency_files import data_of_file
 from etrace.errors import EtraceError
 
 NAME = ".ninja_deps"
@@ -23,7 +22,6 @@ VERSION = 4
 #: of the size of a record: it is one of dependencies
 DEPS = 1 << 31
 MAX_RECORD_BYTES = (1 << 19) - 1
-MAX_BYTES = 1 << 30
 WORD = 4
 #: target and the two halves of a time, before the inputs
 N_BEFORE = 3
@@ -32,14 +30,11 @@ N_BEFORE = 3
 def read(path: Path) -> Mapping[str, tuple[str, ...]]:
     """Return the inputs of each target; nothing without the file. EtraceError: another version."""
     try:
-        with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
-            data = stream.read(MAX_BYTES + 1)
+        data = data_of_file(path)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise EtraceError(f"{path}: {error.strerror}", "can ninja read it?") from error
-    if len(data) > MAX_BYTES:
-        raise EtraceError(f"{path}: more than {MAX_BYTES >> 20} MB", "ninja -t recompact")
     at = len(FIRST_LINE) + WORD
     if data[:at] != FIRST_LINE + VERSION.to_bytes(WORD, "little"):
         raise EtraceError(f"{path}: not a log of ninja 1.10 to 1.13", "build with one of these")

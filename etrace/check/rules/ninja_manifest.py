@@ -94,10 +94,19 @@ class Edge:
         """Whether it has no command."""
         return self.rule == "phony"
 
-    def value(self, name: str, *, is_escaped: bool = True, depth: int = 0) -> str:
+    def value(self, name: str, *, is_escaped: bool = True) -> str:
         """Return a variable, as ninja has it when it runs the edge."""
+        return self._value(name, {}, is_escaped, 0)
+
+    def _value(self, name: str, known: dict[str, str], is_escaped: bool, depth: int) -> str:
+        """Return a variable; `known` are those of which it was asked before."""
         if depth > MAX_DEPTH:
             raise EtraceError(f"build.ninja: {self.rule} needs itself", "ninja refuses it too")
+        if name not in known:
+            known[name] = self._look_up(name, known, is_escaped, depth)
+        return known[name]
+
+    def _look_up(self, name: str, known: dict[str, str], is_escaped: bool, depth: int) -> str:
         if name in ("in", "in_newline"):
             return (" " if name == "in" else "\n").join(_escaped(self.inputs, is_escaped))
         if name == "out":
@@ -105,9 +114,7 @@ class Edge:
         if (own := self.scope.variables.get(name)) is not None:
             return own
         if (text := self.bindings.get(name)) is not None:
-            return _replace(
-                text, lambda each: self.value(each, is_escaped=is_escaped, depth=depth + 1)
-            )
+            return _replace(text, lambda each: self._value(each, known, is_escaped, depth + 1))
         return "" if self.scope.parent is None else self.scope.parent.value(name)
 
 
