@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make runs for a build that this user captured here, and for others only when told so."""
+"""Make runs for a build that this user captured here, and for others only when trusted."""
 
 from __future__ import annotations
 

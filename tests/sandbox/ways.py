@@ -25,7 +25,7 @@ unsigned int la_version(unsigned int v) { return v; }
 int evil_gmk_setup(void) { return 1; }
 __attribute__((constructor)) static void go(void) { unsetenv("LD_PRELOAD"); system("sh ./pay"); }
 """
-#: what stands in for a shell or a make
+#: what takes the place of a shell or a make
 PROGRAM = '#include <stdlib.h>\nint main(void) { return system("sh ./pay"); }\n'
 #: of every way: changes a mode, times, content and names
 PAY = "chmod 666 key; touch -d 2001-01-01 key; echo x >> key; mkdir -p made; cp key made; exit 0\n"
