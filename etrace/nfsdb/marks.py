@@ -10,13 +10,17 @@ what is made of marked files alone is marked in turn. A mark is an empty file of
     sha256-SIZE-DIGEST              a file of that content, copied or moved
 
 The tracers, which are in C, only leave the first one; who first reads a marked file adds the other.
-Every `etrace run` imports this module.
+Every `etrace run` imports this module, and opens the marks with the rights of the traces' owner, who
+may not read where Python's library is.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+
+from libetrace.core.folders import open_folder
+from libetrace.core.hashes import rapid_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,14 +48,12 @@ def _state_directory(home: str | None) -> str:
 
 def _machine() -> str:
     """Return a name of this machine; not its id, which programs shall keep to themselves."""
-    from hashlib import sha256
-
     try:
         with open("/etc/machine-id", "rb") as stream:
             known = stream.read(64).strip()
     except OSError:
         known = b""
-    return sha256(b"etrace marks " + (known or os.uname().nodename.encode())).hexdigest()[:16]
+    return f"{rapid_hash(b'etrace marks ' + (known or os.uname().nodename.encode())):016x}"
 
 
 def open_marks(home: str | None = None, *, make: bool = False) -> int | None:
@@ -59,8 +61,6 @@ def open_marks(home: str | None = None, *, make: bool = False) -> int | None:
 
     `home`: of the user for whom a capture is made, whose rights this process has now.
     """
-    from libetrace.core.folders import open_folder
-
     try:
         at = open_folder(_state_directory(home), make=make)
     except OSError:
