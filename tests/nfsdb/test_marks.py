@@ -12,6 +12,8 @@ import pytest
 from backends import need_root
 from traced_builds import BIN
 
+from etrace.capture.kmod.system.output import identity_of, open_output
+from etrace.capture.kmod.system.owner import myself
 from etrace.nfsdb import marks
 from etrace.nfsdb.files import name_files
 from etrace.nfsdb.owned import is_captured
@@ -156,3 +158,13 @@ def test_old_marks_go(tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPat
         marks.mark(path)
     assert len(names(state)) <= 10
     assert marks.is_marked(path)
+
+
+def test_a_session_of_the_kernel_module_marks_its_trace(tmp_path: Path) -> None:
+    """Of `etrace stop`, of `etrace run --backend kmod`, and of a session at etraced."""
+    output = open_output(tmp_path / "a", myself())
+    fd = output.create()
+    os.write(fd, b"INITCWD=/\n")
+    output.publish(".nfsdb", identity_of(fd))
+    os.close(fd)
+    assert marks.is_marked(tmp_path / "a/.nfsdb")
